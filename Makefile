@@ -1,0 +1,121 @@
+# The everyday commands; `make` alone lists them. CMake and pip do the work (CMakePresets.json, pyproject.toml).
+
+PYTHON ?= python3
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
+HEADRACE_WERROR ?= OFF
+HEADRACE_CONFORMANCE_DATA ?= $(abspath ../shared/data)
+export PYTHON HEADRACE_WERROR HEADRACE_CONFORMANCE_DATA
+
+VENV := .venv/bin
+STAMPS := .venv/.stamps
+# What the native module is made of; Python files are read from where they lie.
+NATIVE := CMakeLists.txt python/CMakeLists.txt $(wildcard cmake/*) \
+  $(shell find include src python/bindings -name '*.h' -o -name '*.cc' 2>/dev/null)
+PACKAGE := $(shell find python/headrace -name '*.py' -o -name '*.pyi' -o -name py.typed 2>/dev/null)
+CXX_FILES = $(shell find include src python tests benchmarks fuzz samples -name '*.h' -o -name '*.cc')
+PY_DIRS := python tests tools benchmarks samples
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
+.NOTPARALLEL:
+.PHONY: help setup system torch build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
+  lint format wheel clean build-release build-asan build-tsan build-bench build-fuzz
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+# --- set-up -----------------------------------------------------------------------------------------------------
+
+setup: system $(STAMPS)/project  ## Debian packages, .venv, first build; does nothing the second time
+
+system:
+	@tools/setup.sh system
+
+$(STAMPS)/venv: tools/setup.sh | system
+	@tools/setup.sh venv
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/requirements: pyproject.toml tools/requirements.py $(STAMPS)/venv
+	@tools/setup.sh requirements
+	@touch $@
+
+# Removed first: a build that fails halfway must not look finished.
+$(STAMPS)/project: pyproject.toml $(NATIVE) $(STAMPS)/requirements
+	@rm -f $@
+	@tools/setup.sh project
+	@touch $@
+
+torch: $(STAMPS)/venv
+	@tools/setup.sh torch
+
+# --- build and run ----------------------------------------------------------------------------------------------
+
+build: setup build-release  ## the C++ library and the Python module
+
+build-release build-asan build-tsan build-bench build-fuzz: build-%: system
+	@mkdir -p build
+	@cmake --preset $* -DHEADRACE_WERROR=$(HEADRACE_WERROR) >build/configure-$*.log 2>&1 || { cat build/configure-$*.log; exit 1; }
+	cmake --build --preset $*
+
+demo: setup  ## find and remove the bottleneck of a built-in pipeline
+	@$(VENV)/headrace demo
+
+# --- tests ------------------------------------------------------------------------------------------------------
+
+# Everything is built before the first test runs, so that the last lines are ctest's and pytest's.
+test: setup torch build-release build-asan build-tsan wheel test-cpp test-asan test-tsan test-python  ## all of the tests
+
+test-cpp: build-release  ## C++ tests, optimised
+	ctest --preset release -j $(JOBS)
+
+test-asan: build-asan  ## C++ tests and fuzz corpora under Address- and UndefinedBehaviorSanitizer
+	ctest --preset asan -j $(JOBS)
+
+test-tsan: build-tsan  ## C++ tests under ThreadSanitizer
+	ctest --preset tsan -j $(JOBS)
+
+test-python: setup torch  ## Python tests; the wheel's test runs where `make wheel` did
+	HEADRACE_WHEEL="$$(ls dist/headrace-*.whl 2>/dev/null)" $(VENV)/python -m pytest
+
+fuzz: build-fuzz  ## each fuzz target for FUZZ_SECONDS (60)
+	@for target in build/fuzz/fuzz/*_fuzz; do \
+	  name=$$(basename $$target _fuzz); mkdir -p build/fuzz/corpus/$$name fuzz/corpus/$$name; \
+	  $$target -max_total_time=$(FUZZ_SECONDS) build/fuzz/corpus/$$name fuzz/corpus/$$name || exit 1; \
+	done
+
+# --- benchmarks -------------------------------------------------------------------------------------------------
+
+bench: setup build-bench  ## all benchmarks; raw figures with machine, compiler and commit
+	@benchmarks/run.sh
+
+bench-verdicts: setup  ## verdicts on live random pipelines, scored
+	@$(VENV)/python benchmarks/verdicts/run.py
+
+# --- form -------------------------------------------------------------------------------------------------------
+
+lint: system $(STAMPS)/requirements  ## formatters and linters, no change
+	clang-format --dry-run -Werror $(CXX_FILES)
+	$(VENV)/ruff check $(PY_DIRS)
+	$(VENV)/ruff format --check $(PY_DIRS)
+	$(VENV)/mypy
+	$(VENV)/python tools/check_floors.py
+
+format: system $(STAMPS)/requirements  ## formatters, in place
+	clang-format -i $(CXX_FILES)
+	$(VENV)/ruff check --fix-only $(PY_DIRS)
+	$(VENV)/ruff format $(PY_DIRS)
+
+# --- release ----------------------------------------------------------------------------------------------------
+
+wheel: setup build/wheel/stamp  ## dist/*.whl, with the libraries that it needs inside
+
+build/wheel/stamp: pyproject.toml README.md LICENSE $(NATIVE) $(PACKAGE) $(STAMPS)/requirements
+	rm -rf build/wheel dist/headrace-*.whl
+	$(VENV)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w build/wheel .
+	PATH="$(abspath $(VENV)):$$PATH" $(VENV)/auditwheel repair -w dist build/wheel/headrace-*.whl
+	touch $@
+
+clean:  ## what was built; .venv stays
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache

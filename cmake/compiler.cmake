@@ -1,0 +1,52 @@
+# Compiler settings shared by every target: standard, warnings, sanitizers, compiler cache.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+if(headrace_develop)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+endif()
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(HEADRACE_CCACHE ccache)
+mark_as_advanced(HEADRACE_CCACHE)
+if(HEADRACE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${HEADRACE_CCACHE})
+endif()
+
+# Sanitizers change the ABI of what they instrument, so they hold for the whole build, not for one target.
+if(HEADRACE_SANITIZE)
+  add_compile_options(-fsanitize=${HEADRACE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${HEADRACE_SANITIZE})
+endif()
+if(HEADRACE_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # coverage for the library; the targets add the engine
+endif()
+
+# A program should name the libraries that it uses, and no others: a wheel carries what is named.
+add_link_options(LINKER:--as-needed)
+
+# Warnings for our own targets; not PUBLIC, a user's build keeps its own rules.
+function(headrace_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC 12 reports overlapping copies inside std::string's own operator+ (GCC bug 105651).
+    target_compile_options(${target} PRIVATE -Wno-restrict)
+    if(HEADRACE_SANITIZE)
+      # Instrumented code confuses this one into warnings about initialised optionals.
+      target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
+    endif()
+    if(HEADRACE_SANITIZE STREQUAL "thread")
+      # ThreadSanitizer does not follow fences, which would make it report plain data that a fence protects. Ours
+      # order relaxed atomics only (the seqlocks' cells), which it never reports.
+      target_compile_options(${target} PRIVATE -Wno-tsan)
+    endif()
+  endif()
+  if(HEADRACE_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()

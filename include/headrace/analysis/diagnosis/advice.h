@@ -1,0 +1,38 @@
+// From a cause to a number: the value of a knob, and what it buys.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/diagnosis/predictor.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::analysis {
+
+/// The step now and the predicted one, as an Advice without parameter. Nothing is filled in where the predictor
+/// abstains.
+Advice with_prediction(Advice advice, double step_s, const Prediction& prediction);
+
+/// Fewest workers of operator `index` after which it is no longer the limit; further rows: one worker more than now.
+/// Empty where no number of workers gains more than the interval of its own prediction.
+std::vector<Advice> advise_workers(const profile::Profile& profile, const Predictor& predictor, int index);
+
+/// Capacities of the queues between operator `index` and the sink, raised together; every row carries the prediction
+/// for all of them.
+std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predictor& predictor, int index);
+
+/// The knob of `knobs` whose parameter ends with `ending` ("workers"), or null.
+const profile::Knob* find_knob(const std::vector<profile::Knob>& knobs, std::string_view ending);
+
+/// "2" for 2.0, "0.5" for 0.5.
+std::string as_written(double value);
+
+/// Indices of the queues from operator `index` to the sink, upstream first.
+std::vector<int> queues_after(const profile::Profile& profile, int index);
+
+/// The queue's list of operators ("a, b") names `op`.
+bool names(const std::string& list, const std::string& op);
+
+}  // namespace headrace::analysis

@@ -1,0 +1,65 @@
+// One cause: its sign, its sentence, its cure. Each lives in a file of its own under src/analysis/diagnosis/causes;
+// adding one touches that file and the table (causes/table.cc), nothing else.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/analysis/diagnosis/demand.h"
+#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/diagnosis/gate.h"
+#include "headrace/analysis/diagnosis/interpreter_lock.h"
+#include "headrace/analysis/diagnosis/phases.h"
+#include "headrace/analysis/diagnosis/predictor.h"
+#include "headrace/analysis/diagnosis/queue_rule.h"
+#include "headrace/analysis/diagnosis/service_shape.h"
+#include "headrace/analysis/diagnosis/stall_ledger.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::analysis {
+
+/// Everything the rules found, for a cause to judge by.
+struct Case {
+  const profile::Profile& profile;
+  const Predictor& predictor;
+  Gate gate;
+  InterpreterLock lock;
+  std::vector<ServiceShape> shapes;  ///< per operator
+  DemandRanking demand;
+  QueueOpinion queues;
+  LedgerOpinion ledger;
+  std::vector<Phase> phases;
+  std::optional<Intermittence> intermittent;
+  std::optional<Drain> drain;
+  int candidate = -1;          ///< operator that the rules point at; below 0: none
+  double utilisation = 0;      ///< of the candidate's segment: demand / step, in the bound part of the run
+  double pressure = 0;         ///< its demand / the sink's own compute: above 1, it cannot keep up
+
+  const profile::OperatorProfile& op() const { return profile.operators[static_cast<std::size_t>(candidate)]; }
+  /// The candidate never rests, or is slower than the sink: its rate, not its variance, is the limit.
+  bool rate_bound() const noexcept;
+};
+
+/// What a cause says once its sign holds.
+struct Finding {
+  std::string headline;  ///< "decode has too few workers"
+  Evidence evidence;
+  std::vector<Advice> advice;
+  std::optional<std::string> op;    ///< the operator to act on, where it is not the candidate
+  bool names_operator = true;       ///< false: the verdict names none
+  std::optional<std::string> kind;  ///< where it is not input_bound
+  double certainty = 1;             ///< factor of the confidence
+};
+
+struct Cause {
+  const char* name;
+  bool judged_when_healthy;
+  std::optional<Finding> (*judge)(const Case&);
+};
+
+/// In the order in which they are tried; the first that holds decides.
+std::span<const Cause* const> causes_in_order();
+
+}  // namespace headrace::analysis

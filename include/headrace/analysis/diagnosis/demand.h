@@ -1,0 +1,41 @@
+// The second question: which operator could not keep up even alone?
+#pragma once
+
+#include <vector>
+
+#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::analysis {
+
+/// Operators that share threads, and so add up.
+struct SegmentDemand {
+  std::vector<int> operators;  ///< indices into Profile::operators
+  int largest = -1;            ///< the one of them with the largest demand
+  double demand_s = 0;         ///< busy time per delivered batch / workers: the step time it could sustain alone
+  double utilisation = 0;      ///< demand / step: close to 1, it never rests; it sets the pace
+  bool in_sink = false;
+};
+
+struct DemandRanking {
+  std::vector<SegmentDemand> segments;  ///< largest demand first
+  Evidence evidence;
+
+  bool empty() const noexcept { return segments.empty(); }
+  const SegmentDemand& first() const { return segments.front(); }
+  /// Demand of the second segment, 0 where there is none.
+  double second_s() const noexcept { return segments.size() > 1 ? segments[1].demand_s : 0; }
+  /// The segment that runs operator `index`; null where it has no demand of its own.
+  const SegmentDemand* of(int index) const noexcept;
+};
+
+/// Operators of fidelity "inclusive" contain their inputs' time: they count only where nothing finer is known.
+DemandRanking rank_demand(const profile::Profile& profile, double step_s);
+
+/// CPU time of one operator per delivered batch, all workers together; 0 where it is not known.
+double cpu_per_batch_s(const profile::OperatorProfile& op) noexcept;
+
+/// On a core, or runnable without one, / busy: 1 burns CPU, 0 sleeps. Below 0: not known.
+double cpu_bound_share(const profile::OperatorProfile& op) noexcept;
+
+}  // namespace headrace::analysis

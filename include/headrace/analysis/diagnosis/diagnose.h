@@ -1,0 +1,21 @@
+// From what was recorded to one verdict.
+//
+//     analysis::Diagnosis verdict = analysis::diagnose(profile);
+//     if (verdict.kind == "input_bound") std::cout << verdict.summary << "\n";
+//
+// A pure function: the same Profile gives the same Diagnosis, on any machine, at any time, without the run.
+#pragma once
+
+#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/diagnosis/predictor.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::analysis {
+
+/// Never fails: a profile that is too short, empty or absurd is "undetermined" with a reason. Thread-safe.
+Diagnosis diagnose(const profile::Profile& profile);
+
+/// The same with another predictor.
+Diagnosis diagnose(const profile::Profile& profile, const Predictor& predictor);
+
+}  // namespace headrace::analysis

@@ -1,0 +1,40 @@
+// The first question: does the input cost the training loop anything?
+#pragma once
+
+#include <string>
+
+#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/diagnosis/interpreter_lock.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::analysis {
+
+/// A run whose sink starved for less than this share of the time is healthy.
+inline constexpr double kStarvedGate = 0.05;
+/// Hand-off floor and serialisation below this share of the step are the price of a loader, not a bottleneck.
+inline constexpr double kHandoffGate = 0.15;
+
+struct Gate {
+  enum class State { kUnmeasurable, kHealthy, kBound };
+
+  State state = State::kUnmeasurable;
+  std::string missing;        ///< kUnmeasurable: what there was too little of
+  std::uint64_t steps = 0;    ///< steady steps
+  double step_s = 0;          ///< GetNext wait + compute
+  double compute_s = 0;       ///< as measured
+  double own_compute_s = 0;   ///< compute without what an interpreter lock adds
+  double wait_share = 0;
+  double starved_share = 0;   ///< waiting for a batch that was not there
+  double floor_share = 0;     ///< waiting for batches that were
+  double stretch_share = 0;   ///< of the step: compute stretched by the interpreter lock
+  double input_share = 0;     ///< what the input costs altogether, 0 to 1
+  double distance = 0;        ///< from the threshold, relative: 0 at it, 1 far from it; for the confidence
+  bool opaque = false;        ///< readiness is unknown: the loader shows neither queues nor operators
+  bool handoff_only = false;  ///< bound by the hand-off floor alone
+  Evidence evidence;
+};
+
+/// Fewer than 8 steady steps or less than 50 ms of them: kUnmeasurable.
+Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock);
+
+}  // namespace headrace::analysis

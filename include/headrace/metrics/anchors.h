@@ -1,0 +1,34 @@
+// Pairs of (run clock, wall clock): they lay a run over a device trace and tell when a writer was last alive.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "headrace/metrics/clock.h"
+#include "headrace/metrics/relaxed.h"
+
+namespace headrace::metrics {
+
+struct Anchor {
+  Relaxed<std::int64_t> monotonic_ns;  ///< Clock::now_ns()
+  Relaxed<std::int64_t> realtime_ns;   ///< CLOCK_REALTIME at the same moment; jumps when the system's clock is set
+};
+
+/// The first anchor is kept for ever; the others are the newest ones. Single writer.
+struct AnchorRing {
+  static constexpr std::uint32_t kLength = 64;
+
+  Relaxed<std::uint64_t> count;
+  std::array<Anchor, kLength> anchors;
+
+  void add(std::int64_t monotonic_ns, std::int64_t realtime_ns) noexcept {
+    const std::uint64_t number = count.load();
+    const std::uint64_t slot = number < kLength ? number : 1 + (number - 1) % (kLength - 1);
+    anchors[slot].monotonic_ns.store(monotonic_ns);
+    anchors[slot].realtime_ns.store(realtime_ns);
+    count.store(number + 1);
+  }
+  void add_now() noexcept { add(Clock::now_ns(), Clock::realtime_ns()); }
+};
+
+}  // namespace headrace::metrics

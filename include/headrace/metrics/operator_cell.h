@@ -1,0 +1,51 @@
+// What one worker recorded of one operator.
+#pragma once
+
+#include <cstdint>
+
+#include "headrace/metrics/latency_histogram.h"
+#include "headrace/metrics/relaxed.h"
+#include "headrace/metrics/service_sequence.h"
+#include "headrace/metrics/windows.h"
+
+namespace headrace::metrics {
+
+/// Where a call was made from; the same operator called from two places has two cells.
+enum class Place : std::uint32_t {
+  worker = 0,    ///< a thread of its own
+  get_next = 1,  ///< the sink's thread, inside GetNext: no overlap with the step
+  step = 2,      ///< the sink's thread, in the training step
+};
+
+/// Lives in the segment; written by its worker only, under the worker's seqlock where the worker's clock moves.
+/// Times are exclusive: nested operators and queue waits are charged where they belong.
+struct alignas(64) OperatorCell {
+  Relaxed<std::uint32_t> owner;  ///< 0: free; else 1 + index of the worker cell
+  Relaxed<std::uint32_t> operator_id;
+  Relaxed<std::uint32_t> place;
+  Relaxed<std::uint32_t> is_loop;  ///< 1: the worker's own loop between queue calls, not an annotated body
+  Relaxed<std::uint64_t> items;          ///< finished, start-up included
+  Relaxed<std::uint64_t> failures;       ///< bodies that raised
+  Relaxed<std::int64_t> busy_ns;         ///< loop time
+  Relaxed<std::int64_t> loop_items;      ///< finished while the loop ran
+  Relaxed<std::int64_t> sampled_wall_ns; ///< of the calls whose CPU time was read
+  Relaxed<std::int64_t> sampled_cpu_ns;
+  Relaxed<std::int64_t> first_done_ns;   ///< Clock of the first finished item; orders operators of one thread
+  LatencyHistogram service;
+  SlowestItems slowest;
+  ServiceSequence sequence;
+  WindowLog<2> windows;  ///< running totals of busy_ns, loop_items
+
+  /// Forgets what was counted before the loop began; totals stay.
+  void restart() noexcept {
+    busy_ns.store(0);
+    loop_items.store(0);
+    sampled_wall_ns.store(0);
+    sampled_cpu_ns.store(0);
+    service.reset();
+    slowest.reset();
+    sequence.reset();
+  }
+};
+
+}  // namespace headrace::metrics

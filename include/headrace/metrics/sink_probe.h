@@ -1,0 +1,94 @@
+// What the training loop's iterator calls around every GetNext.
+#pragma once
+
+#include <cstdint>
+
+#include "headrace/metrics/loop_clock.h"
+#include "headrace/metrics/sink_cell.h"
+#include "headrace/metrics/worker_probe.h"
+
+namespace headrace::metrics {
+
+/// What the sink asks of the run around it. Called from the sink's thread; must not block or throw.
+class SinkSurroundings {
+ public:
+  static constexpr int kNobody = -1;
+
+  virtual ~SinkSurroundings() = default;
+  /// The first batch of an epoch was delivered / the loop ended: the loop clock follows.
+  virtual void loop_began(std::int64_t now) noexcept = 0;
+  virtual void loop_ended(std::int64_t now) noexcept = 0;
+  /// Number of other workers that are busy now.
+  virtual int busy_workers() const noexcept = 0;
+  /// Operator id whose worker is in service for the sink now, or kNobody.
+  virtual int in_service() const noexcept = 0;
+};
+
+/// One pass over a wrapped loader (one iterator). Single thread. Never throws, allocates or blocks.
+class SinkProbe {
+ public:
+  SinkProbe() = default;
+  /// `source`: the cell of the wrapped object itself where its time inside GetNext is work or unknown; null where
+  /// the object only takes from a recorded queue (then readiness of the awaited batch is exact).
+  void bind(SinkCell* cell, WorkerProbe* worker, OperatorCell* source, const LoopClock* clock,
+            SinkSurroundings* surroundings) noexcept;
+  bool bound() const noexcept { return cell_ != nullptr; }
+
+  void begin_epoch(std::int64_t now) noexcept;
+  void begin_wait(std::int64_t now) noexcept;
+  /// `ready`: -1 where only the recorded queues know, else 0 or 1 as the adapter saw it.
+  void end_wait(std::int64_t now, bool delivered, bool failed, int ready = -1) noexcept;
+  /// The loop is over: exhausted, failed, or the iterator was dropped. Calling it twice is harmless.
+  void end_loop(std::int64_t now) noexcept;
+
+  /// A GetNext took an item from this recorded queue / ran this recorded operator: it belongs to this loader.
+  void took_from(int queue) noexcept {
+    if (cell_ != nullptr && queue >= 0 && queue < 64) {
+      cell_->queues.store(cell_->queues.load() | std::uint64_t{1} << queue);
+    }
+  }
+  void ran(int op) noexcept {
+    if (cell_ == nullptr || op < 0 || op >= kLedgerOperators) return;
+    auto& word = cell_->operators[static_cast<std::size_t>(op) / 64];
+    word.store(word.load() | std::uint64_t{1} << (op % 64));
+  }
+
+  /// The thread that iterated is gone: what is left to record is the sink's own.
+  void forget_worker() noexcept { worker_ = nullptr; }
+
+  bool in_loop() const noexcept { return in_loop_; }
+  std::int64_t loop_started_ns() const noexcept { return epoch_ns_; }
+  std::int64_t last_delivery_ns() const noexcept { return delivered_ns_; }
+  /// Time of the current step that belongs to another wrapped loop on the same thread.
+  void exclude(std::int64_t ns) noexcept { excluded_ns_ += ns; }
+
+ private:
+  void deliver_first(std::int64_t now) noexcept;
+  void deliver(std::int64_t now, int ready) noexcept;
+  void close_compute(std::int64_t now) noexcept;
+  void close_windows(std::int64_t loop_ns) noexcept;
+  void remember_longest(std::int64_t wait, std::int64_t loop_ns) noexcept;
+  void start_step(std::int64_t now) noexcept;
+
+  SinkCell* cell_ = nullptr;
+  WorkerProbe* worker_ = nullptr;
+  OperatorCell* source_ = nullptr;
+  const LoopClock* clock_ = nullptr;
+  SinkSurroundings* surroundings_ = nullptr;
+  bool in_loop_ = false;
+  bool steady_ = false;
+  bool waiting_ = false;
+  bool computing_ = false;
+  int candidate_ = SinkSurroundings::kNobody;
+  std::int64_t epoch_ns_ = 0;
+  std::int64_t wait_began_ns_ = 0;
+  std::int64_t delivered_ns_ = 0;
+  std::int64_t excluded_ns_ = 0;
+  std::int64_t blocked_at_begin_ns_ = 0;
+  std::int64_t bodies_at_begin_ns_ = 0;
+  std::int64_t last_wait_ns_ = 0;
+  std::int64_t cpu_at_delivery_ns_ = -1;
+  int busy_at_delivery_ = 0;
+};
+
+}  // namespace headrace::metrics

@@ -1,0 +1,61 @@
+// One worker (thread or process): who it is and what it does now.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "headrace/metrics/relaxed.h"
+#include "headrace/metrics/seqlock.h"
+#include "headrace/metrics/windows.h"
+
+namespace headrace::metrics {
+
+/// A worker is always in exactly one state; busy time is kept per operator, in its OperatorCells.
+enum class WorkerState : std::uint32_t {
+  idle = 0,         ///< not started, finished or between calls
+  blocked_in = 1,   ///< input queue empty
+  blocked_out = 2,  ///< output queue full
+  computing = 3,    ///< the sink's own step
+};
+inline constexpr std::uint32_t kWorkerStates = 4;
+
+/// `account` below this is a WorkerState, above it is kOperatorAccount + index of the operator cell.
+inline constexpr std::uint32_t kOperatorAccount = 16;
+
+/// Life of a worker cell. Claimed by compare-and-swap, so any process of the run may take one.
+enum class WorkerLife : std::uint32_t { free = 0, claimed = 1, live = 2, finished = 3, retired = 4 };
+
+/// One queue that this worker puts to or gets from.
+struct WorkerEdge {
+  Relaxed<std::uint32_t> queue;  ///< 1 + queue index; 0: unused
+  Relaxed<std::uint32_t> is_put;
+  Relaxed<std::uint64_t> items;  ///< end marks not counted
+};
+
+struct alignas(64) WorkerCell {
+  std::atomic<std::uint32_t> life;
+  Relaxed<std::int32_t> pid;
+  Relaxed<std::int32_t> tid;
+  Relaxed<std::uint32_t> is_sink;
+  Relaxed<std::uint64_t> process_start;  ///< field 22 of /proc/pid/stat: tells a recycled pid from the old process
+  Relaxed<std::int64_t> started_ns;      ///< Clock at registration
+  Relaxed<std::int64_t> ended_ns;        ///< Clock at the end; 0 while it lives
+
+  // One group under the seqlock: account, since, state_ns and busy_ns of the cells it owns always sum to loop time.
+  alignas(64) Seqlock lock;
+  Relaxed<std::uint32_t> account;
+  Relaxed<std::int64_t> since_ns;  ///< loop time
+  std::array<Relaxed<std::int64_t>, kWorkerStates> state_ns;
+  Relaxed<std::uint32_t> begun;  ///< 1: counted since the loop began
+  WindowGrid grid;
+  std::array<WorkerEdge, 8> edges;
+  WindowLog<kWorkerStates> windows;
+
+  // Written by the sampler of the owning process, never by the worker.
+  alignas(64) Relaxed<std::int64_t> cpu_ns;  ///< CPU time of the thread since the loop began; -1 unknown
+  Relaxed<std::int64_t> run_queue_ns;        ///< runnable without a core, since the loop began; -1 unknown
+  Relaxed<std::int64_t> last_alive_ns;       ///< Clock at which the thread was last seen alive
+};
+
+}  // namespace headrace::metrics

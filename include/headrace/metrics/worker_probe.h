@@ -1,0 +1,97 @@
+// What a worker calls: keeps one invariant, every nanosecond of its loop time is in exactly one account.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "headrace/metrics/clock.h"
+#include "headrace/metrics/loop_clock.h"
+#include "headrace/metrics/operator_cell.h"
+#include "headrace/metrics/worker_cell.h"
+
+namespace headrace::metrics {
+
+/// Records the calls and waits of one thread into its cells in the segment.
+///
+/// One probe per thread; not thread-safe. Never throws, allocates or blocks. `now` is Clock::now_ns() (tests and
+/// simulations pass their own). Calls nest up to 32 deep; deeper ones are counted, their time stays with the caller.
+class WorkerProbe {
+ public:
+  static constexpr int kMaxDepth = 32;
+  static constexpr int kMaxCells = 128;
+
+  WorkerProbe() = default;
+  /// `operator_cells` is the array in the segment that account numbers index.
+  void bind(WorkerCell* cell, OperatorCell* operator_cells, const LoopClock* clock, std::int64_t now) noexcept;
+  bool bound() const noexcept { return cell_ != nullptr; }
+  WorkerCell* cell() const noexcept { return cell_; }
+
+  /// A body begins. `cell` must belong to this worker.
+  void enter(OperatorCell& cell, std::int64_t now) noexcept;
+  /// The innermost body ends. Returns its exclusive time in ns.
+  std::int64_t leave(std::int64_t now, bool failed) noexcept;
+
+  /// The worker waits at a queue, or goes on. Nested inside bodies; the body's time stands still meanwhile.
+  void block(WorkerState state, std::int64_t now) noexcept;
+  void unblock(std::int64_t now) noexcept;
+
+  /// What the worker does when it is in no body: its own loop (an implicit operator) or a state.
+  void rest_in(OperatorCell* loop_cell, WorkerState state, std::int64_t now) noexcept;
+  OperatorCell* loop_cell() const noexcept { return loop_; }
+  /// One item of the worker's own loop is done (it put one, or asks for the next one).
+  void loop_item(std::int64_t now, bool counts) noexcept;
+
+  /// Counts an item that came from or went to a queue. `queue` is its index.
+  void edge(std::uint32_t queue, bool is_put, bool counts) noexcept;
+  bool gets_from(std::uint32_t queue) const noexcept;
+  bool puts_somewhere() const noexcept;
+
+  /// The thread ends.
+  void finish(std::int64_t now) noexcept;
+
+  int depth() const noexcept { return depth_; }
+  /// Time spent blocked at queues so far, by wall clock; differences over a GetNext tell starved from handed over.
+  std::int64_t blocked_wall_ns() const noexcept { return blocked_wall_ns_; }
+  std::int64_t body_wall_ns() const noexcept { return body_wall_ns_; }
+
+ private:
+  struct Frame {
+    OperatorCell* cell = nullptr;
+    std::int64_t own_ns = 0;
+    std::int64_t cpu_start_ns = -1;
+    std::int64_t nested_cpu_ns = 0;
+  };
+
+  void switch_to(std::uint32_t account, std::int64_t now) noexcept;
+  void charge_frame(std::int64_t now) noexcept;
+  void close_windows(std::int64_t loop_ns) noexcept;
+  void restart() noexcept;
+  void own(OperatorCell& cell) noexcept;
+  std::uint32_t account_of(const OperatorCell& cell) const noexcept {
+    return kOperatorAccount + static_cast<std::uint32_t>(&cell - operator_cells_);
+  }
+  std::uint32_t resting_account() const noexcept;
+  Relaxed<std::int64_t>& total_of(std::uint32_t account) noexcept;
+  void record_item(OperatorCell& cell, std::int64_t own_ns, std::int64_t cpu_ns, std::int64_t now, bool failed) noexcept;
+
+  WorkerCell* cell_ = nullptr;
+  OperatorCell* operator_cells_ = nullptr;
+  const LoopClock* clock_ = nullptr;
+  std::array<Frame, kMaxDepth> frames_{};
+  int depth_ = 0;
+  int too_deep_ = 0;
+  std::int64_t last_ns_ = 0;  ///< Clock of the last switch
+  OperatorCell* loop_ = nullptr;
+  WorkerState rest_state_ = WorkerState::idle;
+  std::int64_t loop_own_ns_ = 0;   ///< of the loop's current item
+  std::int64_t loop_cpu_start_ns_ = -1;
+  bool loop_had_body_ = false;
+  bool loop_open_ = false;
+  std::int64_t blocked_wall_ns_ = 0;
+  std::int64_t body_wall_ns_ = 0;
+  bool blocked_ = false;
+  std::array<OperatorCell*, kMaxCells> owned_{};
+  int owned_count_ = 0;
+};
+
+}  // namespace headrace::metrics

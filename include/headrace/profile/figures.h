@@ -1,0 +1,127 @@
+// The counters of a segment image as totals at one moment: what is open now is counted up to now.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headrace/profile/profile.h"
+#include "headrace/profile/segment_image.h"
+
+namespace headrace::profile {
+
+/// Totals of a latency histogram; subtractable.
+struct HistogramFigures {
+  std::array<std::uint64_t, metrics::LatencyBuckets::kCount> buckets{};
+  double sum_ns = 0;
+  double max_ns = 0;
+
+  static HistogramFigures of(const metrics::LatencyHistogram& histogram);
+  void subtract(const HistogramFigures& base);
+  void add(const HistogramFigures& other);
+  std::uint64_t count() const;
+  Latency latency() const;
+};
+
+/// One operator in one worker.
+struct CellFigures {
+  std::uint32_t cell = 0;    ///< index in the segment
+  std::uint32_t worker = 0;  ///< index in SegmentFigures::workers
+  std::uint32_t op = 0;
+  metrics::Place place = metrics::Place::worker;
+  bool is_loop = false;
+  std::uint64_t items = 0;
+  std::uint64_t failures = 0;
+  double busy_ns = 0;
+  double loop_items = 0;
+  double sampled_wall_ns = 0;
+  double sampled_cpu_ns = 0;
+  std::int64_t first_done_ns = 0;
+  HistogramFigures service;
+  std::vector<ServiceSample> sequence;
+  std::vector<ServiceSample> slowest;
+};
+
+struct EdgeFigures {
+  std::uint32_t queue = 0;
+  bool is_put = false;
+  std::uint64_t items = 0;
+};
+
+struct WorkerFigures {
+  std::uint32_t index = 0;  ///< in the segment
+  int pid = 0;
+  int tid = 0;
+  bool alive = false;
+  bool retired = false;
+  bool is_sink = false;
+  std::int64_t started_ns = 0;  ///< Clock
+  std::int64_t ended_ns = 0;    ///< Clock; the moment itself while it lives
+  std::array<double, metrics::kWorkerStates> state_ns{};
+  double cpu_ns = -1;
+  double run_queue_ns = -1;
+  std::vector<EdgeFigures> edges;
+  // For windows.
+  std::int64_t now_loop_ns = 0;  ///< loop time up to which its open state counts
+};
+
+struct QueueFigures {
+  std::uint32_t index = 0;
+  std::string name;
+  std::int64_t capacity = 0;
+  std::int64_t levels_per_bin = 1;
+  std::vector<double> time_at_ns;
+  double level_ns = 0;
+  double empty_ns = 0;
+  double full_ns = 0;
+  std::uint64_t puts = 0;
+  std::uint64_t gets = 0;
+  double loop_gets = 0;
+  HistogramFigures put_wait;
+  HistogramFigures get_wait;
+};
+
+struct SinkFigures {
+  std::uint64_t epochs = 0, steps = 0;
+  double waits = 0, computes = 0, wait_ns = 0, starved_ns = 0, compute_ns = 0;
+  double ready_calls = 0, ready_wait_ns = 0;
+  double sampled_compute_ns = 0, sampled_compute_cpu_ns = 0, quiet_steps = 0, quiet_compute_ns = 0;
+  double redirected_ns = 0, ledger_unknown_ns = 0;
+  double first_batch_ns = 0, later_epochs_ns = 0;
+  std::array<double, metrics::kLedgerOperators> ledger_ns{};
+  HistogramFigures wait;
+};
+
+/// Everything of one image at one moment.
+struct SegmentFigures {
+  std::int64_t now_ns = 0;   ///< Clock
+  std::int64_t loop_ns = 0;  ///< loop time at that moment
+  bool begun = false;
+  bool running = false;      ///< its owner runs
+  std::vector<WorkerFigures> workers;
+  std::vector<CellFigures> cells;
+  std::vector<QueueFigures> queues;
+  SinkFigures sink;
+
+  /// `loader`: index of the loader whose sink is wanted. Trusts nothing in the image: indexes out of range are
+  /// skipped, absurd totals are cut to what fits into the elapsed time.
+  static SegmentFigures of(const SegmentImage& image, std::uint32_t loader);
+  /// What happened since `base` (an earlier moment of the same segment).
+  void subtract(const SegmentFigures& base);
+};
+
+/// Totals at a window boundary (loop time, a multiple of the cell's window width).
+double busy_at(const SegmentImage& image, const CellFigures& cell, const WorkerFigures& worker, std::int64_t boundary);
+double items_at(const SegmentImage& image, const CellFigures& cell, const WorkerFigures& worker,
+                std::int64_t boundary);
+/// field: 2 level_ns, 3 empty_ns, 4 full_ns.
+double queue_at(const SegmentImage& image, std::uint32_t queue, int field, std::int64_t boundary,
+                std::int64_t loop_now);
+/// field: 0 waits, 1 wait_ns, 2 starved_ns, 3 compute_ns.
+double sink_at(const SegmentImage& image, std::uint32_t loader, int field, std::int64_t boundary);
+
+/// The widest window in use, ns: the grid on which all cells can be laid over each other.
+std::int64_t common_window_ns(const SegmentImage& image, std::uint32_t loader);
+
+}  // namespace headrace::profile

@@ -1,0 +1,144 @@
+// The bytes of a segment, drawn.
+//
+//     +--------------------+ 0
+//     | SegmentHeader      |  magic, version, sections, clock: written once, under a checksum;
+//     |                    |  loop clock, anchors, counts of what did not fit: written while running
+//     +--------------------+
+//     | loaders            |  kMaxLoaders   x LoaderRecord (name + SinkCell)
+//     | operators          |  kMaxOperators x OperatorRecord (name, kind)
+//     | queues             |  kMaxQueues    x QueueRecord (name + QueueCell)
+//     | workers            |  kMaxWorkers   x WorkerCell
+//     | operator cells     |  kMaxCells     x OperatorCell, given out by need: not every worker runs every operator
+//     | occupancy bins     |  kMaxBins      x int64
+//     | host               |  1             x HostCell
+//     +--------------------+ total_bytes (<= 8 MiB)
+//
+// Every record is claimed by one compare-and-swap on its first word and published by a release store, so processes
+// share the tables without a lock. All offsets are in the header; a reader checks each of them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "headrace/metrics/anchors.h"
+#include "headrace/metrics/clock.h"
+#include "headrace/metrics/host_cell.h"
+#include "headrace/metrics/loop_clock.h"
+#include "headrace/metrics/operator_cell.h"
+#include "headrace/metrics/queue_cell.h"
+#include "headrace/metrics/sink_cell.h"
+#include "headrace/metrics/worker_cell.h"
+
+namespace headrace::profile {
+
+inline constexpr std::array<char, 8> kMagic = {'H', 'R', 'S', 'E', 'G', '\r', '\n', '\x1a'};
+inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kByteOrder = 0x01020304;
+
+inline constexpr std::uint32_t kMaxLoaders = 32;
+inline constexpr std::uint32_t kMaxOperators = metrics::kLedgerOperators;
+inline constexpr std::uint32_t kMaxQueues = 64;
+inline constexpr std::uint32_t kMaxWorkers = 192;
+inline constexpr std::uint32_t kMaxCells = 640;
+inline constexpr std::uint32_t kMaxBins = 48 * 1024;
+inline constexpr std::uint32_t kMaxBinsPerQueue = 4097;
+inline constexpr std::size_t kNameBytes = 240;
+
+/// Life of a table record.
+enum class RecordLife : std::uint32_t { free = 0, claimed = 1, live = 2, closed = 3 };
+
+/// UTF-8, zero-terminated, cut at a character boundary when it is too long.
+struct Name {
+  std::array<char, kNameBytes> bytes;
+  void assign(std::string_view text) noexcept;
+  std::string_view view() const noexcept;
+};
+
+/// Flags of an operator.
+enum OperatorFlag : std::uint32_t {
+  kIsWrappedObject = 1,   ///< the object given to wrap: its time inside GetNext
+  kRunsOwnWorkers = 2,    ///< ... which is known to wait for workers of its own (a DataLoader, a pool's results)
+  kIsWorkerLoop = 4,      ///< a worker's loop between queue calls, named after its function
+  kMarkedSerial = 8,      ///< the framework cannot run it more than once
+};
+
+struct alignas(64) OperatorRecord {
+  std::atomic<std::uint32_t> life;
+  metrics::Relaxed<std::uint32_t> flags;
+  std::uint64_t key;            ///< tells two operators of one name apart (code object), 0: by name only
+  std::array<char, 16> kind;
+  std::array<std::uint32_t, 4> inputs;   ///< declared queues, 1 + index; 0: none
+  std::array<std::uint32_t, 4> outputs;
+  Name name;
+};
+
+struct alignas(64) QueueRecord {
+  std::atomic<std::uint32_t> life;
+  metrics::Relaxed<std::uint32_t> flags;
+  Name name;
+  metrics::QueueCell cell;
+};
+
+struct alignas(64) LoaderRecord {
+  std::atomic<std::uint32_t> life;
+  metrics::Relaxed<std::uint32_t> source_operator;  ///< 1 + id of the wrapped object's operator; 0: none
+  metrics::Relaxed<std::uint32_t> folded;           ///< earlier loaders of this name counted in here
+  Name name;
+  metrics::SinkCell sink;
+};
+
+enum class Section : std::uint32_t { loaders, operators, queues, workers, cells, bins, host, count };
+inline constexpr std::size_t kSections = static_cast<std::size_t>(Section::count);
+
+struct SectionInfo {
+  std::uint64_t offset;
+  std::uint32_t stride;
+  std::uint32_t count;
+};
+
+/// What did not fit; each is said in the report.
+struct Dropped {
+  metrics::Relaxed<std::uint64_t> operators;
+  metrics::Relaxed<std::uint64_t> queues;
+  metrics::Relaxed<std::uint64_t> workers;
+  metrics::Relaxed<std::uint64_t> cells;
+  metrics::Relaxed<std::uint64_t> loaders;
+};
+
+struct alignas(64) SegmentHeader {
+  std::array<char, 8> magic;
+  std::uint32_t layout_version;
+  std::uint32_t byte_order;
+  std::uint64_t total_bytes;
+  std::array<SectionInfo, kSections> sections;
+  metrics::ClockCalibration clock;
+  std::int64_t opened_ns;           ///< Clock
+  std::int64_t opened_realtime_ns;
+  std::uint64_t owner_start;        ///< field 22 of /proc/pid/stat
+  std::uint64_t boot;               ///< hash of the machine's boot id: same machine, same boot
+  std::int32_t owner_pid;
+  std::int32_t rank;
+  std::uint64_t checksum;           ///< of every byte before it
+
+  alignas(64) metrics::LoopClock loop_clock;
+  metrics::Relaxed<std::uint32_t> closed;      ///< 1: the session was closed in order
+  std::atomic<std::uint32_t> bins_used;
+  std::array<std::atomic<std::uint32_t>, kSections> high_water;  ///< records ever given out: readers stop there
+  metrics::Relaxed<std::uint64_t> retired_workers;
+  Dropped dropped;
+  metrics::AnchorRing anchors;
+};
+
+/// Where the sections of a segment of this version lie.
+struct Layout {
+  std::array<SectionInfo, kSections> sections;
+  std::uint64_t total_bytes;
+  static Layout current() noexcept;
+};
+
+/// FNV-1a over the fixed part of a header.
+std::uint64_t header_checksum(const SegmentHeader& header) noexcept;
+
+}  // namespace headrace::profile

@@ -1,0 +1,141 @@
+// What code that records calls: an operator, a queue, a loop. Thread-safe handles; the fast path takes no lock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "headrace/metrics/operator_probe.h"
+#include "headrace/metrics/queue_probe.h"
+#include "headrace/metrics/sink_probe.h"
+#include "headrace/profile/segment_image.h"
+#include "headrace/profile/thread_context.h"
+
+namespace headrace::profile {
+
+/// An operator by name, in whatever session is current. One object per operator, shared by all its threads.
+class OperatorHandle {
+ public:
+  OperatorHandle(std::string name, std::string kind, std::uint64_t key, std::uint32_t flags = 0);
+
+  /// Begins a call on this thread; returns false where nothing is recorded (then do not call `end`).
+  bool begin() noexcept;
+  void end(bool failed) noexcept;
+
+  /// The record's number in a session, registering it at first use; -1 when the table is full.
+  int id_in(Session& session) noexcept;
+
+  const std::string& name() const noexcept { return name_; }
+  const std::string& kind() const noexcept { return kind_; }
+  std::uint64_t key() const noexcept { return key_; }
+  /// Queues that it is declared to take from and put to, where the threads' own calls do not tell.
+  void declare(std::vector<std::shared_ptr<class QueueHandle>> inputs,
+               std::vector<std::shared_ptr<class QueueHandle>> outputs);
+
+ private:
+  std::string name_;
+  std::string kind_;
+  std::uint64_t key_;
+  std::uint32_t flags_;
+  std::vector<std::shared_ptr<class QueueHandle>> inputs_;
+  std::vector<std::shared_ptr<class QueueHandle>> outputs_;
+  std::atomic<std::uint64_t> cached_{0};  ///< session uid << 16 | id + 1
+};
+
+/// The recording side of one bounded queue. The queue calls it with its own lock held, except `waiting`/`waited`.
+class QueueHandle {
+ public:
+  QueueHandle(std::string name, std::int64_t capacity);
+  ~QueueHandle();
+
+  /// The calling thread is about to block (empty or full), or goes on. No lock needed.
+  void waiting(metrics::WorkerState state) noexcept;
+  void waited() noexcept;
+
+  /// A put or get, under the queue's lock. `level`: items in the queue after it. `counts`: false for an end mark or
+  /// an item that its consumer puts back. Never opens a session by itself while recording is disabled.
+  void put(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
+  void get(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
+  /// True when the calling thread has taken items from this queue: what it puts here, it puts back.
+  bool taken_by_this_thread() const noexcept;
+
+  int id_in(Session& session) noexcept;
+  const std::string& name() const noexcept { return name_; }
+  std::int64_t capacity() const noexcept { return capacity_; }
+
+ private:
+  void follow_session(ThreadContext& context, std::int64_t level) noexcept;
+  void transferred(bool is_put, std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
+
+  std::string name_;
+  std::int64_t capacity_;
+  std::weak_ptr<Session> session_;
+  std::uint64_t session_uid_ = 0;
+  int pid_ = 0;
+  std::atomic<int> id_{-1};
+  metrics::QueueProbe probe_;
+};
+
+/// Records the loops over one wrapped loader: one at a time, or several interleaved on one thread.
+class LoaderHandle {
+ public:
+  LoaderHandle(std::shared_ptr<Session> session, const std::string& name, std::shared_ptr<OperatorHandle> source);
+  ~LoaderHandle();
+
+  const std::shared_ptr<Session>& session() const noexcept { return session_; }
+  int id() const noexcept { return id_; }
+  std::string name() const;
+  OperatorHandle* source() const noexcept { return source_.get(); }
+
+  /// State of the segment when an epoch began, newest last; the last few are kept, so that reports can be cut.
+  struct EpochStart {
+    std::uint64_t epoch = 0;  ///< 1 for the first
+    std::shared_ptr<const SegmentImage> image;
+  };
+  std::vector<EpochStart> epoch_starts() const;
+  void mark_epoch() noexcept;
+
+ private:
+  std::shared_ptr<Session> session_;
+  std::shared_ptr<OperatorHandle> source_;
+  int id_ = -1;
+  mutable std::mutex mutex_;
+  std::deque<EpochStart> epochs_;
+};
+
+/// One pass over a wrapped loader. Used by one thread at a time; never throws.
+class LoopRecorder {
+ public:
+  explicit LoopRecorder(std::shared_ptr<LoaderHandle> loader);
+  ~LoopRecorder();
+  LoopRecorder(const LoopRecorder&) = delete;
+  LoopRecorder& operator=(const LoopRecorder&) = delete;
+
+  void begin_wait() noexcept;
+  /// `ready`: 1 or 0 where the adapter knows whether the awaited batch was ready at the call, else -1.
+  void end_wait(bool delivered, bool failed, int ready = -1) noexcept;
+  void end_loop() noexcept;
+
+ private:
+  ThreadContext* follow_thread() noexcept;
+  bool on_its_thread() const noexcept;
+  void leave_thread() noexcept;
+  void tell_others_waited(ThreadContext& context, std::int64_t wait_ns) noexcept;
+
+  std::shared_ptr<LoaderHandle> loader_;
+  std::shared_ptr<RunningLoop> running_;
+  ThreadContext* context_ = nullptr;
+  std::uint64_t context_uid_ = 0;
+  std::uint64_t context_session_ = 0;
+  int pid_ = 0;
+  bool started_ = false;
+  bool ended_ = false;
+  std::int64_t wait_began_ns_ = 0;
+  std::int64_t waits_told_ns_ = 0;  ///< waits of this loop that the enclosing loops already left out of their steps
+};
+
+}  // namespace headrace::profile

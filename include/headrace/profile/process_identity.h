@@ -1,0 +1,24 @@
+// Who a process is: a pid alone is recycled.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace::profile {
+
+/// Start time of a process (field 22 of /proc/<pid>/stat, clock ticks since boot); 0 where there is none.
+std::uint64_t process_start(int pid) noexcept;
+
+/// True while the very process that recorded `start` runs (not a later one that got its pid; not a zombie).
+bool process_alive(int pid, std::uint64_t start) noexcept;
+
+/// True while a thread of it runs.
+bool thread_alive(int pid, int tid) noexcept;
+
+/// Hash of /proc/sys/kernel/random/boot_id: equal on one machine until it reboots. 0 where unknown.
+std::uint64_t boot_identity() noexcept;
+
+/// This process and thread; the pid is cached and right after fork too.
+int current_pid() noexcept;
+int current_tid() noexcept;
+
+}  // namespace headrace::profile

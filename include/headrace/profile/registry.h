@@ -1,0 +1,53 @@
+// Gives out the records of a segment: operators, queues, loaders, workers and their cells.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "headrace/profile/segment.h"
+
+namespace headrace::profile {
+
+struct OperatorSpec {
+  std::string_view name;
+  std::string_view kind = "map";
+  std::uint64_t key = 0;  ///< equal for the same code in every process; tells two operators of one name apart
+  std::uint32_t flags = 0;
+  std::vector<int> inputs;   ///< declared queues, by id
+  std::vector<int> outputs;
+};
+
+/// Lock-free across processes (one compare-and-swap claims a record); within a process the session serialises it.
+/// Every call returns -1 or null when the table is full and counts that in the header.
+class Registry {
+ public:
+  explicit Registry(Segment& segment) : segment_(segment) {}
+
+  /// Finds the operator of this name, kind and key, or makes it. A name used for something else gets "#2".
+  int operator_id(const OperatorSpec& spec);
+  int queue_id(std::string_view name, std::int64_t capacity);
+  int loader_id(std::string_view name, int source_operator);
+
+  metrics::WorkerCell* claim_worker(std::int64_t now);
+  metrics::OperatorCell* claim_cell(const metrics::WorkerCell& worker, int operator_id, metrics::Place place,
+                                    bool is_loop);
+
+  /// Adds finished workers (of this process, or of dead ones) to the retired workers' cells and frees theirs.
+  /// Owner process only. Returns how many were folded away.
+  int fold_finished_workers();
+  /// Records still free: below a quarter of the table the owner folds.
+  bool is_crowded() const noexcept;
+
+ private:
+  int claim(std::atomic<std::uint32_t>* first, std::size_t stride, Section section, std::uint32_t free_value,
+            std::uint32_t claimed_value);
+  bool allot_bins(metrics::QueueCell& cell, std::int64_t capacity);
+  void fold_loader();
+  void fold_worker(std::uint32_t index);
+  metrics::WorkerCell* retired_worker(const metrics::WorkerCell& leaving);
+
+  Segment& segment_;
+};
+
+}  // namespace headrace::profile

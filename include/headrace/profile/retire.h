@@ -1,0 +1,32 @@
+// Adds the cells of writers that are gone to the cells of the retired worker, window by window.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "headrace/metrics/operator_cell.h"
+#include "headrace/metrics/sink_cell.h"
+#include "headrace/metrics/worker_cell.h"
+
+namespace headrace::profile {
+
+// Both sides have no live writer: the retired worker is written by the run's owner only, under its lock.
+
+void clear_worker(metrics::WorkerCell& worker) noexcept;
+void clear_cell(metrics::OperatorCell& cell) noexcept;
+void clear_sink(metrics::SinkCell& sink) noexcept;
+
+/// Doubles the windows of the retired worker and its cells until they are at least `doublings` wide.
+void widen_retired(metrics::WorkerCell& retired, std::span<metrics::OperatorCell* const> cells,
+                   std::uint32_t doublings) noexcept;
+/// Brings the windows of `cell` (on the grid of `worker`) onto the retired grid, every window filled.
+void align_windows(const metrics::WorkerCell& retired, const metrics::WorkerCell& worker,
+                   metrics::OperatorCell& cell) noexcept;
+/// Adds an aligned `cell` to `target`.
+void add_cell(metrics::OperatorCell& target, const metrics::OperatorCell& cell) noexcept;
+/// Adds the states of `worker`.
+void add_worker(metrics::WorkerCell& retired, metrics::WorkerCell& worker) noexcept;
+/// Adds the totals of an earlier loader (its windows and step sequence are given up).
+void add_sink(metrics::SinkCell& target, const metrics::SinkCell& sink) noexcept;
+
+}  // namespace headrace::profile

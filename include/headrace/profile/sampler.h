@@ -1,0 +1,33 @@
+// The process's one background thread: anchors, liveness, host figures, copies into the run folder.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "headrace/profile/session.h"
+
+namespace headrace::profile {
+
+/// Serves every session that this process owns. Ticks every 100 ms while a loop runs, each second otherwise; costs
+/// less than 0.1 % of a core. Started at the first session, in the owning process only: a forked child has none.
+class Sampler {
+ public:
+  static Sampler& instance();
+
+  void add(const std::shared_ptr<Session>& session);
+  /// Ends the thread (at exit, before the interpreter is gone).
+  void stop() noexcept;
+
+  /// How long a foreign thread waits for the interpreter lock, ns; negative where it could not be asked. Set by the
+  /// Python front. Called at most 10 times a second, and only while threads of this process that may hold the lock
+  /// are busy with about a core.
+  using LockProbe = std::int64_t (*)();
+  void set_lock_probe(LockProbe probe) noexcept;
+
+ private:
+  Sampler();
+  struct State;
+  State* state_;  // never destroyed: the thread may outlive static objects
+};
+
+}  // namespace headrace::profile

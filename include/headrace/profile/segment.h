@@ -1,0 +1,75 @@
+// The memory that a run records into: created once, attached by its other processes, copied out while it runs.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "headrace/profile/layout.h"
+
+namespace headrace::profile {
+
+/// A mapped, writable segment. Readers of files use SegmentReader instead: they never map (a file that somebody
+/// truncates would kill them with SIGBUS).
+///
+/// Remaining risk, stated: the segment is a file of mode 0600 in a folder of mode 0700; whoever runs as the same user
+/// (or root) can still truncate it under the writer.
+class Segment {
+ public:
+  /// Where a new segment may live, tried in this order; memory of the process itself when none works.
+  struct Places {
+    std::string first;   ///< file path, usually below /dev/shm
+    std::string second;  ///< file path in the run folder
+  };
+
+  /// Creates a segment of the current layout, every page allocated (a full disk is an error here, not a SIGBUS
+  /// later). Never truncates or reuses an existing file. Never fails: see `path()`.
+  static std::unique_ptr<Segment> create(const Places& places, int rank);
+
+  /// Maps the segment of a running job in another process. Throws SegmentError where it is none of this version.
+  static std::unique_ptr<Segment> attach(const std::string& path);
+
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  /// The file behind it; empty where recording goes to the process's own memory.
+  const std::string& path() const noexcept { return path_; }
+  /// Why a file could not be had, for the one warning; empty when all is well.
+  const std::string& trouble() const noexcept { return trouble_; }
+
+  SegmentHeader& header() noexcept { return *static_cast<SegmentHeader*>(base_); }
+  LoaderRecord* loaders() noexcept { return section<LoaderRecord>(Section::loaders); }
+  OperatorRecord* operators() noexcept { return section<OperatorRecord>(Section::operators); }
+  QueueRecord* queues() noexcept { return section<QueueRecord>(Section::queues); }
+  metrics::WorkerCell* workers() noexcept { return section<metrics::WorkerCell>(Section::workers); }
+  metrics::OperatorCell* cells() noexcept { return section<metrics::OperatorCell>(Section::cells); }
+  metrics::Relaxed<std::int64_t>* bins() noexcept { return section<metrics::Relaxed<std::int64_t>>(Section::bins); }
+  metrics::HostCell& host() noexcept { return *section<metrics::HostCell>(Section::host); }
+
+  const void* data() const noexcept { return base_; }
+  std::size_t size() const noexcept { return size_; }
+
+  /// Lays a copy at `path` (written beside it, then renamed). Returns "" or the reason why not. Live parts only are
+  /// written, so the copy is sparse.
+  std::string copy_to(const std::string& path) noexcept;
+
+  /// Removes the file; the mapping goes on.
+  void unlink() noexcept;
+
+ private:
+  Segment(void* base, std::size_t size, std::string path) : base_(base), size_(size), path_(std::move(path)) {}
+
+  template <class T>
+  T* section(Section which) noexcept {
+    return reinterpret_cast<T*>(static_cast<char*>(base_) +
+                                header().sections[static_cast<std::size_t>(which)].offset);
+  }
+
+  void* base_;
+  std::size_t size_;
+  std::string path_;
+  std::string trouble_;
+};
+
+}  // namespace headrace::profile

@@ -1,0 +1,56 @@
+// A copy of a segment's live parts, checked and ready to be read at leisure.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "headrace/profile/layout.h"
+
+namespace headrace::profile {
+
+/// Bytes of one segment at one moment. Nothing in it is trusted: `read` checks magic, version, checksum, sizes and
+/// every section; indexes inside records are checked where they are used.
+///
+/// Reading 8 operators x 64 workers takes well under 1 ms; the writers never wait. A group that its writer changed
+/// meanwhile is read again. The buffer is kept between reads. Not thread-safe.
+class SegmentImage {
+ public:
+  SegmentImage();
+  ~SegmentImage();
+  SegmentImage(SegmentImage&&) noexcept;
+  SegmentImage& operator=(SegmentImage&&) noexcept;
+
+  /// Reads a segment file by pread. Throws SegmentError (file, reason).
+  void read_file(const std::string& path);
+  /// Reads a segment in this process's memory.
+  void read_memory(const void* data, std::size_t size);
+  /// A copy of its own of what is held now.
+  SegmentImage clone() const;
+
+  const std::string& path() const noexcept { return path_; }
+  bool empty() const noexcept;
+
+  const SegmentHeader& header() const noexcept;
+  std::span<const LoaderRecord> loaders() const noexcept;
+  std::span<const OperatorRecord> operators() const noexcept;
+  std::span<const QueueRecord> queues() const noexcept;
+  std::span<const metrics::WorkerCell> workers() const noexcept;
+  std::span<const metrics::OperatorCell> cells() const noexcept;
+  std::span<const metrics::Relaxed<std::int64_t>> bins() const noexcept;
+  const metrics::HostCell& host() const noexcept;
+
+ private:
+  class Source;
+  void read(const Source& source);
+  void settle_groups(const Source& source);
+  template <class T>
+  std::span<const T> section(Section which) const noexcept;
+
+  struct Buffer;
+  std::unique_ptr<Buffer> buffer_;
+  std::string path_;
+};
+
+}  // namespace headrace::profile

@@ -1,0 +1,104 @@
+// One run as one process tree records it: the segment, who registers in it, and what the sinks ask of it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "headrace/metrics/queue_probe.h"
+#include "headrace/metrics/sink_probe.h"
+#include "headrace/profile/registry.h"
+#include "headrace/profile/segment.h"
+
+namespace headrace::profile {
+
+struct SessionOptions {
+  std::string run;  ///< run folder; empty: decided later (bind_run), the segment lives in shared memory until then
+  int rank = 0;
+};
+
+/// Opened by the process that trains; its workers attach. All methods are thread-safe and, after opening, never
+/// throw. The session lives as long as somebody records into it, closed or not.
+class Session final : public metrics::SinkSurroundings, public std::enable_shared_from_this<Session> {
+ public:
+  /// Never fails: where no file can be had recording goes to the process's own memory (see `trouble`).
+  static std::shared_ptr<Session> open(const SessionOptions& options);
+  /// Joins the run whose live segment lies at `path`. Throws SegmentError.
+  static std::shared_ptr<Session> attach(const std::string& path);
+  ~Session() override;
+
+  /// Gives a session that was opened without a folder its folder.
+  void bind_run(const std::string& run);
+  /// Last anchor, last copy, the live file goes. What is still recorded afterwards is lost with the process.
+  void close() noexcept;
+  /// Lays a copy into the run folder now.
+  void copy_out() noexcept;
+
+  std::uint64_t uid() const noexcept { return uid_; }
+  bool owner() const noexcept;  ///< false in attached and forked processes
+  bool has_run() const noexcept;
+  bool has_loaders() const noexcept { return loaders_ > 0; }
+  std::string run() const;
+  int rank() const noexcept { return rank_; }
+  /// Path of the live segment, for processes that attach; empty where there is no file.
+  const std::string& live_path() const noexcept { return segment_->path(); }
+  /// What went wrong with files, once; empty when nothing did. The caller warns.
+  std::string take_trouble() noexcept;
+
+  Segment& segment() noexcept { return *segment_; }
+  const metrics::LoopClock* clock() noexcept { return &segment_->header().loop_clock; }
+
+  int operator_id(const OperatorSpec& spec);
+  int queue_id(std::string_view name, std::int64_t capacity);
+  void close_queue(int queue) noexcept;
+  int loader_id(std::string_view name, int source_operator);
+  void close_loader(int loader) noexcept;
+  metrics::QueueProbe queue_probe(int queue) noexcept;
+  metrics::SinkCell* sink(int loader) noexcept;
+  metrics::WorkerCell* claim_worker(std::int64_t now);
+  metrics::OperatorCell* claim_cell(const metrics::WorkerCell& worker, int operator_id, metrics::Place place,
+                                    bool is_loop);
+  bool loop_running() const noexcept { return active_loops_.load(std::memory_order_relaxed) > 0; }
+
+  // SinkSurroundings
+  void loop_began(std::int64_t now) noexcept override;
+  void loop_ended(std::int64_t now) noexcept override;
+  int busy_workers() const noexcept override;
+  int in_service() const noexcept override;
+
+  /// Busy workers that are threads of this process: only they can contend for its interpreter lock.
+  int busy_threads_here() const noexcept;
+
+  /// Called by the sampler about once a second: liveness of the other processes' workers, an anchor.
+  void keep_alive() noexcept;
+
+  /// After fork: the child neither closes, copies nor samples what the parent owns.
+  void disown() noexcept { owner_pid_ = 0; }
+
+ private:
+  explicit Session(std::unique_ptr<Segment> segment);
+
+  std::unique_ptr<Segment> segment_;
+  Registry registry_;
+  mutable std::mutex mutex_;
+  std::string run_;
+  std::string copy_path_;
+  std::string trouble_;
+  bool trouble_taken_ = false;
+  int rank_ = 0;
+  int owner_pid_ = 0;
+  bool closed_ = false;
+  std::uint64_t uid_;
+  std::atomic<int> active_loops_{0};
+  std::atomic<int> loaders_{0};
+};
+
+/// Where a run goes when nobody says: $HEADRACE_DIR, else headrace-runs/<name>, the name being what all ranks of a
+/// job share (TORCHELASTIC_RUN_ID, SLURM_JOB_ID, MASTER_ADDR:MASTER_PORT), else date, time and pid.
+std::string default_run_folder();
+/// RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK, else 0.
+int default_rank();
+
+}  // namespace headrace::profile

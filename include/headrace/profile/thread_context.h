@@ -1,0 +1,70 @@
+// What one thread keeps at hand to record without looking anything up.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "headrace/metrics/sink_probe.h"
+#include "headrace/metrics/worker_probe.h"
+#include "headrace/profile/current.h"
+#include "headrace/profile/layout.h"
+
+namespace headrace::profile {
+
+/// The part of a running loop that other loops of its thread may ask for.
+struct RunningLoop {
+  metrics::SinkProbe probe;
+  std::atomic<bool> gone{false};  ///< ended, possibly by another thread; its thread drops it when it looks next
+};
+
+/// The thread's worker cell in the current session, its operator cells, and the wrapped loops it runs. One per
+/// thread, thread-local, no locks. Rebinds by itself when the current session changes or the process forks; at the
+/// thread's end its worker is marked finished.
+class ThreadContext {
+ public:
+  /// The calling thread's context, bound to the current session; null where nothing is recorded.
+  static ThreadContext* recording() noexcept {
+    ThreadContext& context = local();
+    if (context.generation_ != CurrentSession::generation()) context.rebind();
+    return context.probe.bound() ? &context : nullptr;
+  }
+  static ThreadContext& local() noexcept {
+    thread_local ThreadContext context;
+    return context;
+  }
+  ~ThreadContext();
+
+  Session* session() const noexcept { return session_.get(); }
+  std::uint64_t uid() const noexcept { return uid_; }
+  /// The calling thread's cell of an operator, made at first use; null when the segment is full.
+  metrics::OperatorCell* cell(int operator_id, bool is_loop = false) noexcept;
+  metrics::Place place() noexcept {
+    if (get_next_depth > 0) return metrics::Place::get_next;
+    return running_loops().empty() ? metrics::Place::worker : metrics::Place::step;
+  }
+  /// Wrapped loops that are active on this thread, outermost first.
+  std::vector<std::shared_ptr<RunningLoop>>& running_loops() noexcept {
+    if (!loops_.empty()) std::erase_if(loops_, [](const auto& loop) { return loop->gone.load(); });
+    return loops_;
+  }
+
+  metrics::WorkerProbe probe;
+  int get_next_depth = 0;
+
+ private:
+  ThreadContext();
+  void rebind() noexcept;
+  void release() noexcept;
+
+  std::uint64_t generation_ = 0;
+  std::uint64_t uid_;
+  int pid_ = 0;
+  std::shared_ptr<Session> session_;
+  std::vector<std::shared_ptr<RunningLoop>> loops_;
+  std::array<metrics::OperatorCell*, std::size_t{kMaxOperators} * 3> cells_{};
+};
+
+}  // namespace headrace::profile

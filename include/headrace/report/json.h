@@ -1,0 +1,20 @@
+// The saved report: one JSON document with everything a later reader, tool or version needs.
+//
+//     {"version": 1, "loader": "train", "rank": 0, "profile": {...}, "diagnosis": {...}, "steps": {...}}
+#pragma once
+
+#include <string>
+
+#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::report {
+
+/// Raised when a field changes its meaning; new fields do not raise it.
+inline constexpr int kVersion = 1;
+
+/// `indent` < 0: one line. "profile" reads back with profile_from_json, "diagnosis" with diagnosis_from_json.
+/// "steps": {"source", "average", "per_step"}, seconds, tail_s null where the loader alone was seen. Thread-safe.
+std::string to_json(const profile::Profile& profile, const analysis::Diagnosis& diagnosis, int indent = 2);
+
+}  // namespace headrace::report

@@ -1,0 +1,157 @@
+#include "headrace/analysis/diagnosis/advice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "headrace/analysis/diagnosis/service_shape.h"
+#include "numbers.h"
+#include "words.h"
+
+namespace headrace::analysis {
+namespace {
+
+constexpr int kMostWorkers = 64;
+/// Sleeping workers are cheap, but a law that was measured at one worker is not believed at fifty.
+constexpr int kWorkersWithoutDoubt = 16;
+constexpr int kLargestBuffer = 64;
+/// A step more than this much shorter is a gain; less is within what runs differ by.
+constexpr double kWorthIt = 1.05;
+
+/// The prediction gains more than half of its interval: with less, the change may as well do nothing.
+bool worth_it(double step_s, const Prediction& prediction) {
+  if (!prediction.known) return true;
+  const double likely_high = 0.5 * (prediction.step_s + prediction.high_s);
+  return prediction.step_s * kWorthIt <= step_s && likely_high < step_s;
+}
+
+}  // namespace
+
+bool names(const std::string& list, const std::string& op) {
+  if (op.empty()) return false;
+  for (std::size_t at = list.find(op); at != std::string::npos; at = list.find(op, at + 1)) {
+    const std::size_t end = at + op.size();
+    const bool begins = at == 0 || (at >= 2 && list.compare(at - 2, 2, ", ") == 0);
+    if (begins && (end == list.size() || list.compare(end, 2, ", ") == 0)) return true;
+  }
+  return false;
+}
+
+std::string as_written(double value) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  return text;
+}
+
+const profile::Knob* find_knob(const std::vector<profile::Knob>& knobs, std::string_view ending) {
+  for (const profile::Knob& knob : knobs) {
+    if (std::string_view(knob.parameter).ends_with(ending)) return &knob;
+  }
+  return nullptr;
+}
+
+std::vector<int> queues_after(const profile::Profile& profile, int index) {
+  std::vector<int> path;
+  if (index < 0 || static_cast<std::size_t>(index) >= profile.operators.size()) return path;
+  std::string op = profile.operators[static_cast<std::size_t>(index)].name;
+  while (path.size() < profile.queues.size()) {
+    const auto queue = std::find_if(profile.queues.begin(), profile.queues.end(),
+                                    [&](const profile::QueueProfile& each) { return names(each.from, op); });
+    if (queue == profile.queues.end()) break;
+    path.push_back(static_cast<int>(queue - profile.queues.begin()));
+    if (names(queue->to, "sink")) break;
+    const auto next =
+        std::find_if(profile.operators.begin(), profile.operators.end(),
+                     [&](const profile::OperatorProfile& each) { return names(queue->to, each.name); });
+    if (next == profile.operators.end()) break;
+    op = next->name;
+  }
+  return path;
+}
+
+Advice with_prediction(Advice advice, double step_s, const Prediction& prediction) {
+  if (!prediction.known || prediction.step_s <= 0) return advice;
+  advice.predicted_step_s = prediction.step_s;
+  advice.low = prediction.low_s;
+  advice.high = prediction.high_s;
+  advice.speedup = step_s / prediction.step_s;
+  return advice;
+}
+
+std::vector<Advice> advise_workers(const profile::Profile& profile, const Predictor& predictor, int index) {
+  std::vector<Advice> rows;
+  if (index < 0) return rows;
+  const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
+  const profile::Knob* knob = find_knob(op.knobs, "workers");
+  const int now = knob != nullptr ? static_cast<int>(std::min(knob->value, 1e6)) : op.workers;
+  const double limit = knob != nullptr && knob->max ? std::min<double>(*knob->max, kMostWorkers) : kMostWorkers;
+  const auto predicted = [&](int to) { return predictor.predict(profile, {{Change::Kind::kWorkers, index, to, 1}}); };
+
+  const int most = std::min(static_cast<int>(limit), std::max(kWorkersWithoutDoubt, 8 * now));
+  if (most <= now) return rows;
+  double best_s = predicted(most).step_s;
+  for (int to = now + 1; to < most; ++to) best_s = std::min(best_s, predicted(to).step_s);
+  int enough = now + 1;
+  while (enough < most && predicted(enough).step_s > 1.02 * best_s) ++enough;
+
+  const double step_s = profile.sink.step_s;
+  const auto row = [&](int to) {
+    Advice advice;
+    advice.parameter = knob != nullptr ? knob->parameter : op.name + ".workers";
+    advice.from = as_written(now);
+    advice.to = as_written(to);
+    advice.text = "run " + op.name + " with " + counted(to, "worker") + " instead of " + as_written(now);
+    return with_prediction(std::move(advice), step_s, predicted(to));
+  };
+  if (!predicted(now + 1).known) {
+    Advice advice = row(now + 1);
+    advice.text += "; how much that gains cannot be said while other processes use the machine";
+    rows.push_back(std::move(advice));
+    return rows;
+  }
+  if (!worth_it(step_s, predicted(enough))) return rows;
+  rows.push_back(row(enough));
+  if (enough > now + 1 && worth_it(step_s, predicted(now + 1))) rows.push_back(row(now + 1));
+  return rows;
+}
+
+std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predictor& predictor, int index) {
+  std::vector<Advice> rows;
+  const std::vector<int> path = queues_after(profile, index);
+  if (path.empty()) return rows;
+  const double step_s = profile.sink.step_s;
+  const auto changes = [&](int factor) {
+    std::vector<Change> all;
+    for (int q : path) {
+      const double now = static_cast<double>(profile.queues[static_cast<std::size_t>(q)].capacity);
+      const int to = static_cast<int>(std::min<double>(std::max(now * factor, now + factor), 1e6));
+      all.push_back({Change::Kind::kCapacity, q, to, 1});
+    }
+    return all;
+  };
+  // The smallest buffers with nine tenths of what the largest sensible ones gain.
+  const double best_s = predictor.predict(profile, changes(kLargestBuffer / 2)).step_s;
+  int factor = 2;
+  while (factor < kLargestBuffer / 2 &&
+         step_s - predictor.predict(profile, changes(factor)).step_s < 0.85 * (step_s - best_s)) {
+    factor *= 2;
+  }
+  const Prediction prediction = predictor.predict(profile, changes(factor));
+  for (const Change& change : changes(factor)) {
+    const profile::QueueProfile& queue = profile.queues[static_cast<std::size_t>(change.index)];
+    if (queue.capacity <= 0) continue;
+    const profile::Knob* knob = queue.knobs.empty() ? nullptr : &queue.knobs.front();
+    Advice advice;
+    advice.parameter = knob != nullptr ? knob->parameter : queue.name + ".capacity";
+    advice.from = as_written(static_cast<double>(queue.capacity));
+    advice.to = as_written(change.to);
+    advice.text = "make " + queue.name + " hold " + as_written(change.to) + " " + queue.unit;
+    if (path.size() > 1) advice.text += " (predicted with all queues from here to the training loop)";
+    rows.push_back(with_prediction(std::move(advice), step_s, prediction));
+  }
+  // The queue before the training loop first: it helps most where only one is changed.
+  std::reverse(rows.begin(), rows.end());
+  return rows;
+}
+
+}  // namespace headrace::analysis

@@ -1,0 +1,62 @@
+// Threads and the training loop wait for one interpreter lock: more threads share the same core.
+#include <algorithm>
+
+#include "sentences.h"
+
+namespace headrace::analysis {
+namespace {
+
+std::optional<Finding> judge(const Case& facts) {
+  const InterpreterLock& lock = facts.lock;
+  if (!lock.contended || lock.blamed < 0) return std::nullopt;
+  const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(lock.blamed)];
+  // A thread that sleeps beside a busy one: the limit is that sleep, not the lock.
+  const SegmentDemand& first = facts.demand.first();
+  const profile::OperatorProfile& slowest = facts.profile.operators[static_cast<std::size_t>(first.largest)];
+  const bool sleeper_limits = first.largest != lock.blamed && first.utilisation > 0.9 && slowest.workers == 1 &&
+                              cpu_bound_share(slowest) < 0.3 && lock.off_cpu_rest < 0.3;
+  if (sleeper_limits) return std::nullopt;
+  const double cpu_s = cpu_per_batch_s(op);
+  Finding finding;
+  finding.op = op.name;
+  finding.headline = op.name + " and the training loop share one interpreter lock";
+  char cores[32];
+  std::snprintf(cores, sizeof cores, "%.2f", lock.process_cores);
+  finding.evidence = cause_evidence(
+      "the process uses " + std::string(cores) + " cores with " + duration(cpu_s) + " of CPU in " + op.name +
+          " per step" +
+          (lock.lock_share >= 0 ? "; the lock was taken at " + percent(lock.lock_share) + " of the probes" : ""),
+      {{"process_cpu_cores", lock.process_cores},
+       {"busy_threads", lock.busy_threads},
+       {"off_cpu_rest", lock.off_cpu_rest},
+       {"cpu_per_step_s", cpu_s}});
+  if (lock.lock_share >= 0) finding.evidence.figures["lock_share"] = lock.lock_share;
+
+  const int cores_free = std::max(1, facts.profile.host.cores);
+  int processes = 1;
+  Prediction best;
+  for (int to = 1; to <= cores_free; ++to) {
+    const Prediction then =
+        facts.predictor.predict(facts.profile, {{Change::Kind::kProcesses, lock.blamed, to, 1}});
+    if (to == 1 || then.step_s < 0.97 * best.step_s) {
+      best = then;
+      processes = to;
+    }
+  }
+  Advice advice = in_words("run " + op.name + " in " +
+                           (processes == 1 ? "a process of its own" : counted(processes, "process") + "es") +
+                           " instead of threads; more threads will not help");
+  advice.parameter = op.name + ".executor";
+  advice.from = "thread";
+  advice.to = "process";
+  finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, best));
+  finding.certainty = lock.lock_share >= 0 ? 1 : 0.8;
+  return finding;
+}
+
+}  // namespace
+
+extern const Cause kGilContention;
+const Cause kGilContention{"gil_contention", false, judge};
+
+}  // namespace headrace::analysis

@@ -1,0 +1,60 @@
+// Loading runs in the training loop's own thread: each step pays for both.
+#include <algorithm>
+#include <cmath>
+
+#include "sentences.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// A loader whose workers are its own number: the fewest that keep up with the sink, as far as cores allow.
+Advice with_workers(const Case& facts, const profile::Knob& knob, double demand_s) {
+  const double needed = std::ceil(ratio(demand_s, std::max(facts.gate.own_compute_s, 1e-4)));
+  int workers = std::max(1, static_cast<int>(std::min(needed, knob.max.value_or(64))));
+  Prediction prediction = facts.predictor.predict(facts.profile, {{Change::Kind::kWorkers, facts.candidate, workers, 1}});
+  for (int fewer = workers - 1; fewer >= 1; --fewer) {
+    const Prediction then =
+        facts.predictor.predict(facts.profile, {{Change::Kind::kWorkers, facts.candidate, fewer, 1}});
+    if (then.step_s > 1.02 * prediction.step_s) break;
+    prediction = then;
+    workers = fewer;
+  }
+  Advice advice = in_words("load in " + counted(workers, "worker") + " beside the training loop");
+  advice.parameter = knob.parameter;
+  advice.from = as_written(knob.value);
+  advice.to = as_written(workers);
+  return with_prediction(std::move(advice), facts.gate.step_s, prediction);
+}
+
+std::optional<Finding> judge(const Case& facts) {
+  if (facts.candidate < 0) return std::nullopt;
+  const SegmentDemand* segment = facts.demand.of(facts.candidate);
+  if (segment == nullptr || !segment->in_sink) return std::nullopt;
+  const profile::OperatorProfile& op = facts.op();
+  Finding finding;
+  finding.headline = op.name + " runs inside the training loop, which waits for it";
+  finding.evidence = cause_evidence("loading takes " + duration(segment->demand_s) + " of every step in the training loop's "
+                                        "own thread, its compute " + duration(facts.gate.own_compute_s),
+                                    {{"in_sink_s", segment->demand_s}, {"compute_s", facts.gate.own_compute_s}});
+  const profile::Knob* knob = find_knob(op.knobs, "num_workers");
+  if (knob != nullptr) {
+    finding.advice.push_back(with_workers(facts, *knob, segment->demand_s));
+    return finding;
+  }
+  Advice advice = in_words("load in a background thread that keeps 2 batches ready" +
+                           std::string(facts.lock.lock_share >= 0.5 ? " (a process: it is pure Python)" : ""));
+  advice.parameter = "prefetch";
+  advice.from = "0";
+  advice.to = "2";
+  finding.advice.push_back(with_prediction(
+      std::move(advice), facts.gate.step_s,
+      facts.predictor.predict(facts.profile, {{Change::Kind::kPrefetch, facts.candidate, 2, 1}})));
+  return finding;
+}
+
+}  // namespace
+
+extern const Cause kNoOverlap;
+const Cause kNoOverlap{"no_overlap", false, judge};
+
+}  // namespace headrace::analysis

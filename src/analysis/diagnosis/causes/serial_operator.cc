@@ -1,0 +1,35 @@
+// The operator that limits cannot be run more than once.
+#include "sentences.h"
+
+namespace headrace::analysis {
+namespace {
+
+bool cannot_be_multiplied(const profile::OperatorProfile& op) {
+  const profile::Knob* knob = find_knob(op.knobs, "workers");
+  if (knob != nullptr) return knob->max && *knob->max <= 1;
+  return op.workers == 1 && (op.kind == "source" || op.kind == "generator" || op.kind == "shuffle");
+}
+
+std::optional<Finding> judge(const Case& facts) {
+  if (facts.candidate < 0 || facts.op().fidelity == "inclusive" || !cannot_be_multiplied(facts.op())) return std::nullopt;
+  const profile::OperatorProfile& op = facts.op();
+  Finding finding;
+  finding.headline = op.name + " runs in one thread only and cannot keep up";
+  finding.evidence =
+      cause_evidence(op.name + " is a " + op.kind + " in one thread, busy " + percent(facts.utilisation) +
+                         " of the time; it has no worker parameter",
+                     {{"utilisation", facts.utilisation}, {"demand_s", op.demand_s}});
+  Advice advice = in_words("split " + op.name + " into parts that are read side by side, cache what it makes, or move work "
+                           "out of it into a map; predicted: split in two");
+  finding.advice.push_back(with_prediction(
+      std::move(advice), facts.gate.step_s,
+      facts.predictor.predict(facts.profile, {{Change::Kind::kWorkers, facts.candidate, 2, 1}})));
+  return finding;
+}
+
+}  // namespace
+
+extern const Cause kSerialOperator;
+const Cause kSerialOperator{"serial_operator", false, judge};
+
+}  // namespace headrace::analysis

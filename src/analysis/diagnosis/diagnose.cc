@@ -1,0 +1,241 @@
+#include "headrace/analysis/diagnosis/diagnose.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headrace/analysis/diagnosis/advice.h"
+#include "headrace/analysis/diagnosis/causes/cause.h"
+#include "headrace/analysis/diagnosis/plausible.h"
+#include "confidence.h"
+#include "numbers.h"
+#include "verdict_windows.h"
+#include "words.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// Two demands this close are a tie that queues and ledger decide.
+constexpr double kTie = 0.93;
+
+int choose_candidate(const Case& facts) {
+  if (facts.demand.empty()) return facts.queues.op >= 0 ? facts.queues.op : facts.ledger.op;
+  const SegmentDemand& first = facts.demand.first();
+  for (int other : {facts.queues.op, facts.ledger.op}) {
+    const SegmentDemand* segment = facts.demand.of(other);
+    if (segment != nullptr && segment != &first && segment->demand_s >= kTie * first.demand_s) return segment->largest;
+  }
+  return first.largest;
+}
+
+void weigh_candidate(Case& facts) {
+  const SegmentDemand* segment = facts.demand.of(facts.candidate);
+  if (segment == nullptr) return;
+  facts.intermittent = intermittence(facts.phases, facts.candidate, facts.shapes[static_cast<std::size_t>(facts.candidate)]);
+  double demand_s = segment->demand_s;
+  double step_s = facts.gate.step_s;
+  double compute_s = facts.gate.own_compute_s;
+  if (facts.intermittent) {
+    demand_s = facts.intermittent->bound_demand_s;
+    step_s = facts.intermittent->bound_step_s;
+    compute_s = facts.intermittent->bound_compute_s;
+  }
+  facts.utilisation = std::min(1.0, ratio(demand_s, step_s));
+  facts.pressure = compute_s > 0 ? demand_s / compute_s : 100;
+}
+
+Case examine(const profile::Profile& profile, const Predictor& predictor) {
+  const InterpreterLock lock = read_interpreter_lock(profile);
+  Case facts{.profile = profile, .predictor = predictor, .gate = judge_gate(profile, lock), .lock = lock, .shapes = {},
+             .demand = {}, .queues = {}, .ledger = {}, .phases = {}, .intermittent = {}, .drain = {}};
+  if (facts.gate.state == Gate::State::kUnmeasurable) return facts;
+  for (const profile::OperatorProfile& op : profile.operators) facts.shapes.push_back(shape_of(op));
+  facts.demand = rank_demand(profile, facts.gate.step_s);
+  facts.queues = judge_queues(profile);
+  facts.ledger = judge_ledger(profile);
+  facts.phases = phases_of(profile);
+  facts.candidate = choose_candidate(facts);
+  weigh_candidate(facts);
+  return facts;
+}
+
+void add_evidence(const Case& facts, Diagnosis& diagnosis) {
+  diagnosis.evidence.push_back(facts.gate.evidence);
+  if (facts.gate.state == Gate::State::kBound && !facts.drain && !facts.queues.evidence.says.empty()) {
+    diagnosis.evidence.push_back(facts.queues.evidence);
+  }
+  if (!facts.demand.empty()) diagnosis.evidence.push_back(facts.demand.evidence);
+  if (facts.gate.state == Gate::State::kBound && !facts.ledger.evidence.says.empty()) {
+    diagnosis.evidence.push_back(facts.ledger.evidence);
+  }
+  if (facts.drain) {
+    const std::string& name = facts.profile.queues[static_cast<std::size_t>(facts.drain->queue)].name;
+    char levels[64];
+    std::snprintf(levels, sizeof levels, "%.1f to %.1f", facts.drain->first_mean, facts.drain->last_mean);
+    diagnosis.evidence.push_back(
+        {"queues",
+         name + " still hides it: it went from " + levels + " items, and once it is empty every step waits",
+         {{"first_mean", facts.drain->first_mean}, {"last_mean", facts.drain->last_mean}}});
+  }
+}
+
+void add_machine(const Case& facts, Diagnosis& diagnosis) {
+  const profile::Host& host = facts.profile.host;
+  Evidence evidence;
+  evidence.rule = "machine";
+  evidence.says = host.cores > 0 ? counted(host.cores, "core") : "number of cores unknown";
+  evidence.figures["cores"] = host.cores;
+  if (host.cpu_share) {
+    evidence.says += "; this run used " + percent(*host.cpu_share) + " of them";
+    evidence.figures["cpu_share"] = *host.cpu_share;
+  }
+  if (host.foreign_cpu_share) {
+    evidence.says += ", others " + percent(*host.foreign_cpu_share);
+    evidence.figures["foreign_cpu_share"] = *host.foreign_cpu_share;
+  }
+  if (host.throttled_share) {
+    evidence.says += *host.throttled_share > 0.005 ? "; the quota stopped it for " + percent(*host.throttled_share)
+                                                   : "; no throttling";
+    evidence.figures["throttled_share"] = *host.throttled_share;
+  }
+  const double startup_s = facts.profile.startup.first_batch_s + facts.profile.startup.later_epochs_s;
+  if (startup_s > 0) {
+    evidence.says += "; start-up " + duration(startup_s) + " (not counted)";
+    evidence.figures["startup_s"] = startup_s;
+  }
+  diagnosis.evidence.push_back(std::move(evidence));
+}
+
+/// The first cause that holds; both null where none does.
+std::pair<const Cause*, std::optional<Finding>> find_cause(const Case& facts, bool bound) {
+  for (const Cause* cause : causes_in_order()) {
+    if (!bound && !cause->judged_when_healthy) continue;
+    if (bound && !cause->judged_when_healthy && facts.demand.empty() && !facts.gate.handoff_only) continue;
+    if (std::optional<Finding> finding = cause->judge(facts)) return {cause, std::move(finding)};
+  }
+  return {nullptr, std::nullopt};
+}
+
+double share_of_step(const Case& facts, const std::optional<std::string>& op) {
+  if (facts.lock.contended) return facts.gate.input_share;
+  if (facts.gate.handoff_only) return facts.gate.floor_share;
+  const double charged = op ? charged_share(facts.profile, *op) : -1;
+  const double by_ledger = charged * facts.gate.wait_share;
+  // A ledger with little to say about it would hide what the gate has seen.
+  return charged >= 0 && facts.ledger.known_share >= 0.5 ? std::max(by_ledger, 0.0) : facts.gate.starved_share;
+}
+
+std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagnosis) {
+  Prediction then;
+  const bool advised = !diagnosis.advice.empty() && diagnosis.advice.front().predicted_step_s.has_value();
+  if (facts.candidate >= 0) {
+    // What limits once the candidate no longer does: an infinitely fast one shows it.
+    double factor = 1e-3;
+    if (advised) {
+      const double demand_s = facts.demand.of(facts.candidate) != nullptr ? facts.demand.of(facts.candidate)->demand_s : 0;
+      factor = std::clamp(ratio(*diagnosis.advice.front().predicted_step_s, demand_s) * 0.5, 1e-3, 1.0);
+    }
+    then = facts.predictor.predict(facts.profile, {{Change::Kind::kService, facts.candidate, 1, factor}});
+  }
+  if (!then.known || then.limit.empty() || then.limit == "cpu") return std::nullopt;
+  return then.limit;
+}
+
+void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
+  diagnosis.kind = "not_input_bound";
+  diagnosis.confidence = confidence_when_healthy(facts);
+  diagnosis.summary = "the training step is the limit (waited " + duration(facts.gate.wait_share * facts.gate.step_s) +
+                      " of " + duration(facts.gate.step_s) + ", " + percent(facts.gate.wait_share) + ")";
+  const auto [cause, finding] = find_cause(facts, false);
+  if (cause != nullptr) {
+    diagnosis.cause = cause->name;
+    diagnosis.summary = finding->headline;
+    diagnosis.evidence.push_back(finding->evidence);
+    diagnosis.advice = finding->advice;
+  }
+  if (!facts.demand.empty()) {
+    diagnosis.headroom_step_s = facts.demand.first().demand_s;
+    double cpu_s = 0;
+    for (const profile::OperatorProfile& op : facts.profile.operators) cpu_s += cpu_per_batch_s(op);
+    if (facts.profile.host.cores > 0) {
+      diagnosis.headroom_step_s = std::max(*diagnosis.headroom_step_s, cpu_s / facts.profile.host.cores);
+    }
+  }
+}
+
+void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
+  const auto [cause, finding] = find_cause(facts, true);
+  diagnosis.kind = facts.intermittent ? "intermittent" : "input_bound";
+  if (cause == nullptr) {
+    if (facts.candidate >= 0) diagnosis.op = facts.op().name;
+    diagnosis.summary = diagnosis.op ? "the training loop waits for " + *diagnosis.op
+                                     : "the training loop waits for its input";
+    if (!diagnosis.op) diagnosis.reason = "nothing inside the loader was recorded, so no operator can be named";
+    diagnosis.evidence.push_back({"cause", "no known cause explains it", {}});
+  } else {
+    diagnosis.cause = cause->name;
+    if (finding->kind) diagnosis.kind = *finding->kind;
+    if (finding->names_operator) {
+      if (finding->op) {
+        diagnosis.op = finding->op;
+      } else if (facts.candidate >= 0) {
+        diagnosis.op = facts.op().name;
+      }
+    }
+    diagnosis.summary = finding->headline;
+    diagnosis.evidence.push_back(finding->evidence);
+    diagnosis.advice = finding->advice;
+  }
+  diagnosis.share_of_step = diagnosis.kind == "not_input_bound" ? 0 : share_of_step(facts, diagnosis.op);
+  diagnosis.confidence = confidence_when_bound(facts, diagnosis, finding ? finding->certainty : 0.6);
+  if (diagnosis.kind != "not_input_bound") diagnosis.next_bottleneck = next_limit(facts, diagnosis);
+}
+
+/// A healthy run that lives on what a queue held at its start: judged as it will be.
+std::optional<Diagnosis> foresee(const profile::Profile& profile, const Predictor& predictor) {
+  const std::optional<Drain> drain = draining_queue(profile);
+  if (!drain) return std::nullopt;
+  const InterpreterLock lock = read_interpreter_lock(profile);
+  const Gate now = judge_gate(profile, lock);
+  if (now.state != Gate::State::kHealthy || lock.contended) return std::nullopt;
+  const std::optional<profile::Profile> foreseen = once_drained(profile, *drain);
+  if (!foreseen) return std::nullopt;
+  Case facts = examine(*foreseen, predictor);
+  if (facts.gate.state != Gate::State::kBound) return std::nullopt;
+  facts.drain = drain;
+  facts.gate.evidence = now.evidence;
+  Diagnosis diagnosis;
+  add_evidence(facts, diagnosis);
+  conclude_bound(facts, diagnosis);
+  add_machine(facts, diagnosis);
+  return diagnosis;
+}
+
+}  // namespace
+
+bool Case::rate_bound() const noexcept { return utilisation >= 0.9 ? pressure >= 0.97 : pressure >= 1.12; }
+
+Diagnosis diagnose(const profile::Profile& recorded, const Predictor& predictor) {
+  const profile::Profile profile = plausible(recorded);
+  Diagnosis diagnosis;
+  if (std::optional<Diagnosis> foreseen = foresee(profile, predictor)) return *foreseen;
+  const Case facts = examine(profile, predictor);
+  if (facts.gate.state == Gate::State::kUnmeasurable) {
+    diagnosis.kind = "undetermined";
+    diagnosis.reason = facts.gate.missing;
+    diagnosis.summary = facts.gate.missing;
+    return diagnosis;
+  }
+  add_evidence(facts, diagnosis);
+  if (facts.gate.state == Gate::State::kHealthy) {
+    conclude_healthy(facts, diagnosis);
+  } else {
+    conclude_bound(facts, diagnosis);
+  }
+  add_machine(facts, diagnosis);
+  diagnosis.windows = verdict_windows(facts, diagnosis);
+  return diagnosis;
+}
+
+Diagnosis diagnose(const profile::Profile& profile) { return diagnose(profile, OperationalLaws()); }
+
+}  // namespace headrace::analysis

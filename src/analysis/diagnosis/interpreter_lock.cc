@@ -1,0 +1,86 @@
+#include "headrace/analysis/diagnosis/interpreter_lock.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "headrace/analysis/diagnosis/demand.h"
+#include "numbers.h"
+
+namespace headrace::analysis {
+namespace {
+
+constexpr double kLeastCores = 0.75;
+constexpr double kMostCores = 1.35;
+constexpr double kLockTaken = 0.3;
+constexpr double kOffCpuRest = 0.3;
+/// One spinning thread already holds the lock at nearly every probe (measured: 5 ms at the median).
+constexpr double kLockHeldByOne = 0.6;
+
+bool in_thread(const profile::OperatorProfile& op, double lock_share) {
+  return op.executor == "thread" || (op.executor.empty() && lock_share >= kLockHeldByOne);
+}
+
+/// The sink's compute when nobody else wanted the lock; 0 where that is not known.
+double quiet_compute_s(const profile::SinkProfile& sink) {
+  if (sink.quiet_compute_s && sink.quiet_steps >= 3) return *sink.quiet_compute_s;
+  if (sink.sequence.size() < 20) return 0;
+  std::vector<double> computes;
+  for (const profile::StepSample& step : sink.sequence) computes.push_back(step.compute_s);
+  std::sort(computes.begin(), computes.end());
+  return computes[computes.size() / 20];
+}
+
+struct Threads {
+  double busy = 0;        // threads on average
+  double cpu_cores = 0;   // of the operators in threads
+  double rest_weighted = 0;
+  int with_cpu = 0;       // threads that use CPU for a tenth of the time or more
+};
+
+}  // namespace
+
+InterpreterLock read_interpreter_lock(const profile::Profile& profile) {
+  InterpreterLock lock;
+  lock.lock_share = profile.host.gil_share.value_or(-1);
+  const double step_s = profile.sink.step_s;
+  if (step_s <= 0) return lock;
+
+  Threads threads;
+  double largest_cpu = 0;
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    const profile::OperatorProfile& op = profile.operators[i];
+    if (!in_thread(op, lock.lock_share) || op.fidelity == "inclusive") continue;
+    const double busy = op.demand_s * op.workers / step_s;
+    const double cpu = cpu_per_batch_s(op) / step_s;
+    const double waited = busy * ratio(op.run_queue_wait_s.value_or(0), op.busy_s);
+    if (!op.in_sink) threads.busy += busy;
+    threads.cpu_cores += cpu;
+    threads.rest_weighted += std::max(0.0, busy - cpu - waited);
+    if (cpu >= 0.1) threads.with_cpu += std::max(1, std::min(op.workers, static_cast<int>(cpu / 0.1)));
+    if (cpu_per_batch_s(op) > largest_cpu) {
+      largest_cpu = cpu_per_batch_s(op);
+      lock.blamed = static_cast<int>(i);
+    }
+  }
+  const double sink_cpu = profile.sink.compute_cpu_s.value_or(0) / step_s;
+  lock.process_cores = profile.host.process_cpu_cores.value_or(threads.cpu_cores + sink_cpu);
+  lock.off_cpu_rest = ratio(threads.rest_weighted, threads.busy);
+  lock.busy_threads = threads.busy + profile.sink.compute_s / step_s;
+
+  const bool one_core = lock.process_cores >= kLeastCores && lock.process_cores <= kMostCores;
+  const bool explained = threads.cpu_cores + sink_cpu >= 0.6 && threads.cpu_cores >= 0.15;
+  if (!one_core || !explained || lock.blamed < 0 || lock.busy_threads < 1.2) return lock;
+  if (lock.lock_share >= 0) {
+    lock.contended = lock.lock_share >= kLockHeldByOne ||
+                     (lock.lock_share >= kLockTaken && lock.off_cpu_rest >= kOffCpuRest);
+  } else {
+    lock.contended = threads.with_cpu + (sink_cpu >= 0.1 ? 1 : 0) >= 2 && lock.off_cpu_rest >= kOffCpuRest;
+  }
+  if (lock.contended) {
+    const double quiet = quiet_compute_s(profile.sink);
+    if (quiet > 0 && profile.sink.compute_s > 1.1 * quiet) lock.stretch_s = profile.sink.compute_s - quiet;
+  }
+  return lock;
+}
+
+}  // namespace headrace::analysis

@@ -1,0 +1,237 @@
+#include "headrace/analysis/diagnosis/phases.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "headrace/analysis/diagnosis/advice.h"
+#include "headrace/analysis/diagnosis/demand.h"
+#include "headrace/analysis/diagnosis/gate.h"
+#include "numbers.h"
+
+namespace headrace::analysis {
+namespace {
+
+constexpr double kStepsPerPhase = 8;
+/// A tenth of a run's steps at most: long windows of a long run are phases as they are.
+constexpr std::size_t kMostPhases = 64;
+constexpr double kLeads = 1.3;
+
+struct Mean {
+  double sum = 0;
+  double weight = 0;
+  void add(double value, double by) {
+    sum += value * by;
+    weight += by;
+  }
+  double value() const { return ratio(sum, weight); }
+};
+
+double steady_demand(const Phase& phase, int op) { return phase.demand_s[static_cast<std::size_t>(op)]; }
+
+/// Pearson's correlation of two operators' demands over the phases.
+double correlation(const std::vector<Phase>& phases, int a, int b) {
+  Mean mean_a;
+  Mean mean_b;
+  for (const Phase& phase : phases) {
+    mean_a.add(steady_demand(phase, a), 1);
+    mean_b.add(steady_demand(phase, b), 1);
+  }
+  double ab = 0;
+  double aa = 0;
+  double bb = 0;
+  for (const Phase& phase : phases) {
+    const double da = steady_demand(phase, a) - mean_a.value();
+    const double db = steady_demand(phase, b) - mean_b.value();
+    ab += da * db;
+    aa += da * da;
+    bb += db * db;
+  }
+  return ratio(ab, std::sqrt(aa * bb));
+}
+
+}  // namespace
+
+bool Phase::bound() const noexcept { return starved_share() >= kStarvedGate; }
+
+int Phase::leader() const noexcept {
+  const auto most = std::max_element(demand_s.begin(), demand_s.end());
+  return most == demand_s.end() || *most <= 0 ? -1 : static_cast<int>(most - demand_s.begin());
+}
+
+std::vector<Phase> phases_of(const profile::Profile& profile) {
+  const std::size_t count = profile.operators.size();
+  double total_steps = 0;
+  for (const profile::Window& window : profile.windows) total_steps += static_cast<double>(window.steps);
+  const double enough = std::max(kStepsPerPhase, total_steps / kMostPhases);
+  std::vector<Phase> phases;
+  Phase open;
+  std::vector<double> busy(count, 0);
+  const auto begin = [&](double start_s) {
+    open = Phase{};
+    open.start_s = start_s;
+    open.demand_s.assign(count, 0);
+    open.items.assign(count, 0);
+    busy.assign(count, 0);
+  };
+  begin(profile.windows.empty() ? 0 : profile.windows.front().start_s);
+  for (const profile::Window& window : profile.windows) {
+    open.end_s = window.end_s;
+    open.steps += static_cast<double>(window.steps);
+    open.wait_s += window.wait_s;
+    open.starved_s += window.starved_s;
+    open.compute_s += window.compute_s;
+    for (std::size_t i = 0; i < count; ++i) {
+      busy[i] += window.operators[i].busy_share * (window.end_s - window.start_s);
+      open.items[i] += static_cast<double>(window.operators[i].items);
+    }
+    if (open.steps < enough) continue;
+    for (std::size_t i = 0; i < count; ++i) open.demand_s[i] = busy[i] / open.steps;
+    phases.push_back(open);
+    begin(window.end_s);
+  }
+  return phases;  // what is left at the end is too short to be judged
+}
+
+double drift_ratio(const std::vector<Phase>& phases, int op, const ServiceShape& shape) {
+  if (phases.size() < 4) return 0;
+  Mean mean;
+  Mean items;
+  for (const Phase& phase : phases) {
+    mean.add(steady_demand(phase, op), phase.steps);
+    items.add(phase.items[static_cast<std::size_t>(op)], 1);
+  }
+  double variance = 0;
+  for (const Phase& phase : phases) {
+    const double apart = ratio(steady_demand(phase, op), mean.value()) - 1;
+    variance += apart * apart / static_cast<double>(phases.size());
+  }
+  // A few percent of spread is there in every run; without the floor, constant items would seem to drift.
+  const double by_chance = shape.cv * shape.cv / std::max(1.0, items.value()) + 0.01;
+  return variance / by_chance;
+}
+
+std::optional<std::pair<int, int>> alternating_pair(const std::vector<Phase>& phases,
+                                                    const std::vector<ServiceShape>& shapes) {
+  std::vector<double> led_s(shapes.size(), 0);
+  double bound_s = 0;
+  for (const Phase& phase : phases) {
+    if (!phase.bound() || phase.leader() < 0) continue;
+    led_s[static_cast<std::size_t>(phase.leader())] += phase.starved_s;
+    bound_s += phase.starved_s;
+  }
+  if (phases.size() < 4 || led_s.size() < 2 || bound_s <= 0) return std::nullopt;
+  std::vector<int> order(led_s.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  std::partial_sort(order.begin(), order.begin() + 2, order.end(), [&](int a, int b) {
+    return led_s[static_cast<std::size_t>(a)] > led_s[static_cast<std::size_t>(b)];
+  });
+  const int a = order[0];
+  const int b = order[1];
+  if (led_s[static_cast<std::size_t>(b)] < 0.2 * bound_s) return std::nullopt;
+
+  // Each must lead clearly when it leads, and for longer than items drawn at random would make it lead.
+  Mean a_leads;
+  Mean b_leads;
+  for (const Phase& phase : phases) {
+    const double log_ratio = std::log((steady_demand(phase, a) + 1e-9) / (steady_demand(phase, b) + 1e-9));
+    if (phase.bound() && phase.leader() == a) a_leads.add(log_ratio, phase.starved_s);
+    if (phase.bound() && phase.leader() == b) b_leads.add(-log_ratio, phase.starved_s);
+  }
+  const bool clearly = a_leads.value() >= std::log(kLeads) && b_leads.value() >= std::log(kLeads);
+  const double drift_a = drift_ratio(phases, a, shapes[static_cast<std::size_t>(a)]);
+  const double drift_b = drift_ratio(phases, b, shapes[static_cast<std::size_t>(b)]);
+  const bool beyond_chance = std::max(drift_a, drift_b) >= 3 && std::min(drift_a, drift_b) >= 1.8;
+  if (!clearly || !beyond_chance || correlation(phases, a, b) > -0.35) return std::nullopt;
+  return std::pair{a, b};
+}
+
+std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int op, const ServiceShape& shape) {
+  if (phases.size() < 5 || op < 0) return std::nullopt;
+  Phase bound;
+  Phase calm;
+  double bound_demand = 0;
+  double calm_demand = 0;
+  double total_s = 0;
+  double starved_s = 0;
+  for (const Phase& phase : phases) {
+    const bool starves = phase.starved_share() >= 2 * kStarvedGate;
+    Phase& into = starves ? bound : calm;
+    into.steps += phase.steps;
+    into.starved_s += phase.starved_s;
+    into.wait_s += phase.wait_s;
+    into.compute_s += phase.compute_s;
+    (starves ? bound_demand : calm_demand) += steady_demand(phase, op) * phase.steps;
+    total_s += phase.duration_s();
+    starved_s += phase.starved_s;
+  }
+  if (bound.steps <= 0 || calm.steps <= 0 || starved_s <= 0) return std::nullopt;
+  Intermittence found;
+  found.bound_time_share = ratio(bound.duration_s(), total_s);
+  found.bound_demand_s = bound_demand / bound.steps;
+  found.bound_step_s = bound.duration_s() / bound.steps;
+  found.bound_compute_s = bound.compute_s / bound.steps;
+  // Calm phases are really calm, and there the operator is quicker, not merely behind a full buffer.
+  const bool calm_is_calm = calm.starved_share() < 0.6 * kStarvedGate && calm.duration_s() >= 0.25 * total_s;
+  const bool explained = found.bound_demand_s >= 1.4 * (calm_demand / calm.steps) &&
+                         found.bound_demand_s > found.bound_compute_s &&
+                         calm_demand < 0.85 * calm.duration_s();
+  if (!calm_is_calm || !explained || drift_ratio(phases, op, shape) < 3) return std::nullopt;
+  return found;
+}
+
+std::optional<Drain> draining_queue(const profile::Profile& profile) {
+  const std::size_t third = profile.windows.size() / 3;
+  if (third < 2) return std::nullopt;
+  for (std::size_t q = 0; q < profile.queues.size(); ++q) {
+    const profile::QueueProfile& queue = profile.queues[q];
+    if (!names(queue.to, "sink")) continue;
+    Mean thirds[3];
+    for (std::size_t w = 0; w < profile.windows.size(); ++w) {
+      const profile::Window& window = profile.windows[w];
+      thirds[std::min<std::size_t>(2, w / third)].add(window.queues[q].mean, window.end_s - window.start_s);
+    }
+    const double first = thirds[0].value();
+    const double middle = thirds[1].value();
+    const double last = thirds[2].value();
+    const double fall = first - last;
+    const bool steady = first - middle > 0.25 * fall && middle - last > 0.25 * fall;
+    const bool deep = fall >= 4 && fall >= 0.15 * static_cast<double>(queue.capacity);
+    if (!steady || !deep) continue;
+    const double start = profile.windows.front().queues[q].mean;
+    const double end = profile.windows.back().queues[q].mean;
+    return Drain{static_cast<int>(q), first, last, std::max(fall, start - end)};
+  }
+  return std::nullopt;
+}
+
+std::optional<profile::Profile> once_drained(const profile::Profile& profile, const Drain& drain) {
+  constexpr double kNeverRests = 0.93;
+  constexpr double kSlower = 1.05;
+  const double delivered = static_cast<double>(profile.sink.getnext_wait.count);
+  if (delivered <= 2 * drain.drained || profile.sink.step_s <= 0) return std::nullopt;
+  const double factor = delivered / (delivered - drain.drained);
+  profile::Profile foreseen = profile;
+  for (profile::OperatorProfile& op : foreseen.operators) {
+    op.demand_s *= factor;
+    op.items_per_batch *= factor;
+  }
+  const DemandRanking ranking = rank_demand(foreseen, foreseen.sink.step_s);
+  if (ranking.empty() || ranking.first().demand_s / factor < kNeverRests * profile.sink.step_s ||
+      ranking.first().demand_s < kSlower * profile.sink.compute_s) {
+    return std::nullopt;
+  }
+  profile::SinkProfile& sink = foreseen.sink;
+  sink.step_s = ranking.first().demand_s;
+  sink.wait_share = 1 - sink.compute_s / sink.step_s;
+  sink.starved_share = sink.wait_share;
+  foreseen.windows.clear();
+  foreseen.stall_ledger.clear();
+  for (profile::QueueProfile& queue : foreseen.queues) {
+    if (queue.name != profile.queues[static_cast<std::size_t>(drain.queue)].name) continue;
+    queue.mean = queue.full_share = 0;
+    queue.empty_share = 1;
+  }
+  return foreseen;
+}
+
+}  // namespace headrace::analysis

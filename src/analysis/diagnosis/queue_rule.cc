@@ -1,0 +1,95 @@
+#include "headrace/analysis/diagnosis/queue_rule.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "headrace/analysis/diagnosis/advice.h"
+#include "numbers.h"
+#include "words.h"
+
+namespace headrace::analysis {
+namespace {
+
+constexpr double kHigh = 0.5;
+
+int index_of_producer(const profile::Profile& profile, const profile::QueueProfile& queue) {
+  int found = -1;
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    if (names(queue.from, profile.operators[i].name)) found = static_cast<int>(i);
+  }
+  return found;
+}
+
+/// How full, 0 to 1, relative to what the operator to its right leaves in it.
+double level(const profile::Profile& profile, const profile::QueueProfile& queue) {
+  const double capacity = static_cast<double>(queue.capacity);
+  const double fill = capacity > 0 ? std::max(ratio(queue.mean, capacity), queue.full_share) : 1 - queue.empty_share;
+  const int producer = index_of_producer(profile, queue);
+  if (producer < 0) return fill;
+  const profile::OperatorProfile& from = profile.operators[static_cast<std::size_t>(producer)];
+  // A consumer that takes many items per batch drains the queue by design: then the producer's own state tells.
+  double taken = 1;
+  for (const profile::OperatorProfile& op : profile.operators) {
+    if (names(queue.to, op.name)) taken = std::max(taken, ratio(from.items_per_batch, op.items_per_batch));
+  }
+  if (taken > 1.5) return std::max(fill, from.states.blocked_out >= 0.3 ? 1.0 : from.states.blocked_out);
+  return fill;
+}
+
+std::vector<int> inputs_of(const profile::Profile& profile, const std::string& op) {
+  std::vector<int> inputs;
+  for (std::size_t i = 0; i < profile.queues.size(); ++i) {
+    if (names(profile.queues[i].to, op)) inputs.push_back(static_cast<int>(i));
+  }
+  return inputs;
+}
+
+}  // namespace
+
+QueueOpinion judge_queues(const profile::Profile& profile) {
+  QueueOpinion opinion;
+  std::vector<int> right = inputs_of(profile, "sink");
+  if (right.empty()) return opinion;
+  opinion.evidence.rule = "queues";
+  double right_level = 0;
+  const profile::QueueProfile* right_queue = nullptr;
+  // One step per operator at most: a graph with a cycle ends here too.
+  for (std::size_t step = 0; step <= profile.operators.size() && !right.empty(); ++step) {
+    const auto lowest = std::min_element(right.begin(), right.end(), [&](int a, int b) {
+      return level(profile, profile.queues[static_cast<std::size_t>(a)]) <
+             level(profile, profile.queues[static_cast<std::size_t>(b)]);
+    });
+    const profile::QueueProfile& queue = profile.queues[static_cast<std::size_t>(*lowest)];
+    const double here = level(profile, queue);
+    if (here >= kHigh) {
+      if (opinion.op < 0) {
+        opinion.evidence.says = "the queue before the training loop (" + queue.name + ") is not low";
+        opinion.evidence.figures = {{"mean", queue.mean}, {"full_share", queue.full_share}};
+        return opinion;
+      }
+      opinion.evidence.says = queue.name + " before " +
+                              profile.operators[static_cast<std::size_t>(opinion.op)].name + " is full " +
+                              percent(queue.full_share) + " of the time, " + right_queue->name +
+                              " after it empty " + percent(right_queue->empty_share);
+      opinion.evidence.figures = {{"before_full_share", queue.full_share},
+                                  {"after_empty_share", right_queue->empty_share}};
+      return opinion;
+    }
+    const int producer = index_of_producer(profile, queue);
+    if (producer < 0) break;
+    opinion.op = producer;
+    right_level = here;
+    right_queue = &queue;
+    right = inputs_of(profile, profile.operators[static_cast<std::size_t>(producer)].name);
+  }
+  if (opinion.op >= 0) {
+    opinion.evidence.says = "every queue after " + profile.operators[static_cast<std::size_t>(opinion.op)].name +
+                            " is low (" + right_queue->name + " is empty " + percent(right_queue->empty_share) +
+                            " of the time)";
+    opinion.evidence.figures = {{"after_level", right_level}, {"after_empty_share", right_queue->empty_share}};
+  }
+  return opinion;
+}
+
+}  // namespace headrace::analysis

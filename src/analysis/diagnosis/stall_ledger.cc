@@ -1,0 +1,55 @@
+#include "headrace/analysis/diagnosis/stall_ledger.h"
+
+#include <map>
+
+#include "numbers.h"
+#include "words.h"
+
+namespace headrace::analysis {
+
+double charged_share(const profile::Profile& profile, const std::string& op) {
+  double total = 0;
+  double charged = 0;
+  for (const profile::LedgerRow& row : profile.stall_ledger) {
+    total += row.seconds;
+    if (row.op == op) charged += row.seconds;
+  }
+  return total > 0 ? charged / total : -1;
+}
+
+LedgerOpinion judge_ledger(const profile::Profile& profile) {
+  std::map<std::string, double> per_operator;
+  double total = 0;
+  double known = 0;
+  for (const profile::LedgerRow& row : profile.stall_ledger) {
+    total += row.seconds;
+    if (row.what == "unknown") continue;
+    known += row.seconds;
+    if (!row.op.empty()) per_operator[row.op] += row.seconds;
+  }
+  LedgerOpinion opinion;
+  opinion.known_share = ratio(known, total);
+  if (total <= 0) return opinion;
+  const std::string* name = nullptr;
+  double most = 0;
+  for (const auto& [op, seconds] : per_operator) {
+    if (seconds > most) {
+      most = seconds;
+      name = &op;
+    }
+  }
+  opinion.evidence.rule = "ledger";
+  opinion.evidence.figures = {{"wait_s", total}, {"known_share", opinion.known_share}};
+  if (name == nullptr || opinion.known_share < 0.5 || most < 0.3 * total) {
+    opinion.evidence.says = "the ledger charges the wait to no single operator";
+    return opinion;
+  }
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    if (profile.operators[i].name == *name) opinion.op = static_cast<int>(i);
+  }
+  opinion.evidence.says = percent(most / total) + " of the wait was for a batch in " + *name;
+  opinion.evidence.figures["charged_share"] = most / total;
+  return opinion;
+}
+
+}  // namespace headrace::analysis

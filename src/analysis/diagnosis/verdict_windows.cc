@@ -1,0 +1,59 @@
+#include "verdict_windows.h"
+
+#include <algorithm>
+
+#include "numbers.h"
+
+namespace headrace::analysis {
+namespace {
+
+constexpr std::size_t kMost = 32;
+
+VerdictWindow verdict_on(const Case& facts, const Phase& phase) {
+  VerdictWindow window{phase.start_s, phase.end_s, phase.bound() ? "input_bound" : "not_input_bound", std::nullopt};
+  if (phase.bound() && phase.leader() >= 0) {
+    window.op = facts.profile.operators[static_cast<std::size_t>(phase.leader())].name;
+  }
+  return window;
+}
+
+std::vector<VerdictWindow> joined(const Case& facts) {
+  std::vector<VerdictWindow> windows;
+  for (const Phase& phase : facts.phases) {
+    VerdictWindow window = verdict_on(facts, phase);
+    if (!windows.empty() && windows.back().kind == window.kind && windows.back().op == window.op) {
+      windows.back().end_s = window.end_s;
+    } else {
+      windows.push_back(std::move(window));
+    }
+  }
+  return windows;
+}
+
+}  // namespace
+
+std::vector<VerdictWindow> verdict_windows(const Case& facts, const Diagnosis& whole) {
+  std::vector<VerdictWindow> windows = joined(facts);
+  const bool in_turn = whole.cause == "alternating";
+  const bool varies = whole.cause == "variance" || whole.cause == "slow_samples" || whole.cause == "gil_contention";
+  if (windows.size() < 2 || varies) return {};
+  double total_s = 0;
+  for (const Phase& phase : facts.phases) total_s += phase.end_s - phase.start_s;
+  std::erase_if(windows, [&](const VerdictWindow& window) {
+    const bool same = window.kind == whole.kind && (window.op == whole.op || window.kind == "not_input_bound");
+    const bool brief = !in_turn && window.end_s - window.start_s < 0.1 * total_s;
+    return (!in_turn && same) || brief;
+  });
+  if (windows.size() > kMost) {
+    std::nth_element(windows.begin(), windows.begin() + kMost, windows.end(),
+                     [](const VerdictWindow& a, const VerdictWindow& b) {
+                       return a.end_s - a.start_s > b.end_s - b.start_s;
+                     });
+    windows.resize(kMost);
+    std::sort(windows.begin(), windows.end(),
+              [](const VerdictWindow& a, const VerdictWindow& b) { return a.start_s < b.start_s; });
+  }
+  return windows;
+}
+
+}  // namespace headrace::analysis

@@ -1,0 +1,39 @@
+#include "words.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace headrace::analysis {
+namespace {
+
+std::string three_figures(double value) {
+  char text[48];
+  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  return text;
+}
+
+}  // namespace
+
+std::string duration(double seconds) {
+  if (!std::isfinite(seconds)) return "-";
+  if (seconds < 0.9995e-3) return three_figures(seconds * 1e6) + " us";
+  if (seconds < 0.9995) return three_figures(seconds * 1e3) + " ms";
+  return three_figures(seconds) + " s";
+}
+
+std::string percent(double share) {
+  if (!std::isfinite(share)) return "-";
+  char text[48];
+  const double value = share * 100;
+  std::snprintf(text, sizeof text, value > 0.05 && value < 9.95 ? "%.1f %%" : "%.0f %%", value);
+  return text;
+}
+
+std::string counted(double number, const std::string& noun) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.0f ", number);
+  return text + noun + (number == 1 ? "" : "s");
+}
+
+}  // namespace headrace::analysis

@@ -1,0 +1,17 @@
+// Numbers as sentences have them: "36.8 ms", "42 %".
+#pragma once
+
+#include <string>
+
+namespace headrace::analysis {
+
+/// Three figures and a unit that suits: "850 us", "36.8 ms", "2.4 s".
+std::string duration(double seconds);
+
+/// "42 %"; below 10 % with one decimal where that says something.
+std::string percent(double share);
+
+/// "1 worker", "4 workers".
+std::string counted(double number, const std::string& noun);
+
+}  // namespace headrace::analysis

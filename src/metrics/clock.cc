@@ -1,0 +1,93 @@
+#include "headrace/metrics/clock.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <atomic>
+#include <mutex>
+
+namespace headrace::metrics {
+
+ClockCalibration Clock::calibration_;
+
+namespace {
+
+std::mutex calibration_mutex;
+bool calibrated = false;
+
+#if defined(__x86_64__)
+
+struct Sandwich {
+  std::uint64_t ticks = 0;
+  std::int64_t ns = 0;
+};
+
+bool counter_is_invariant() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  // Leaf 0x80000007, EDX bit 8: the counter runs at one rate in every power state.
+  return __get_cpuid(0x80000007U, &a, &b, &c, &d) != 0 && (d & (1U << 8)) != 0;
+}
+
+/// The tightest of many counter-clock-counter readings: an interrupt in between only makes a reading wider.
+Sandwich tightest_reading() {
+  Sandwich best;
+  std::uint64_t best_width = ~std::uint64_t{0};
+  for (int i = 0; i < 64; ++i) {
+    const std::uint64_t before = __rdtsc();
+    const std::int64_t ns = Clock::monotonic_ns();
+    const std::uint64_t after = __rdtsc();
+    if (after >= before && after - before < best_width) {
+      best_width = after - before;
+      best = {before + (after - before) / 2, ns};
+    }
+  }
+  return best;
+}
+
+ClockCalibration measure() {
+  ClockCalibration result;
+  if (!counter_is_invariant()) return result;
+  constexpr std::int64_t kSpan = 10'000'000;
+  const Sandwich first = tightest_reading();
+  timespec pause{0, kSpan};
+  nanosleep(&pause, nullptr);
+  const Sandwich last = tightest_reading();
+  if (last.ticks <= first.ticks || last.ns - first.ns < kSpan / 2) return result;
+  const auto ns_q32 = static_cast<uint128>(last.ns - first.ns) << 32;
+  result.ns_per_tick_q32 = static_cast<std::uint64_t>(ns_q32 / (last.ticks - first.ticks));
+  result.base_ticks = first.ticks;
+  result.base_ns = first.ns;
+  result.uses_tsc = 1;
+  return result;
+}
+
+#else
+
+ClockCalibration measure() { return {}; }
+
+#endif
+
+}  // namespace
+
+const ClockCalibration& Clock::calibrate() noexcept {
+  const std::scoped_lock lock(calibration_mutex);
+  if (!calibrated) {
+    calibration_ = measure();
+    calibrated = true;
+  }
+  return calibration_;
+}
+
+void Clock::adopt(const ClockCalibration& calibration) noexcept {
+  const std::scoped_lock lock(calibration_mutex);
+  if (calibrated) return;
+#if defined(__x86_64__)
+  if (calibration.uses_tsc != 0 && counter_is_invariant() && calibration.ns_per_tick_q32 != 0) {
+    calibration_ = calibration;
+  }
+#endif
+  calibrated = true;
+}
+
+}  // namespace headrace::metrics

@@ -1,0 +1,216 @@
+#include "headrace/metrics/sink_probe.h"
+
+#include <algorithm>
+
+namespace headrace::metrics {
+
+namespace {
+
+// Sampling of what costs a system call or a walk over the workers: every step of >= 100 us, else 8 in 512.
+bool sample_step(std::uint64_t step, std::int64_t last_step_ns) {
+  return last_step_ns >= 100'000 || step % 512 < 8;
+}
+
+}  // namespace
+
+void SinkProbe::bind(SinkCell* cell, WorkerProbe* worker, OperatorCell* source, const LoopClock* clock,
+                     SinkSurroundings* surroundings) noexcept {
+  cell_ = cell;
+  worker_ = worker;
+  source_ = source;
+  clock_ = clock;
+  surroundings_ = surroundings;
+}
+
+void SinkProbe::begin_epoch(std::int64_t now) noexcept {
+  if (cell_ == nullptr) return;
+  epoch_ns_ = now;
+  delivered_ns_ = now;
+  in_loop_ = true;
+  steady_ = false;
+  cell_->epochs.bump(1);
+  cell_->active.bump(1);
+  if (cell_->first_iter_ns.load() == 0) cell_->first_iter_ns.store(now);
+  cell_->last_event_ns.store(now);
+}
+
+void SinkProbe::close_windows(std::int64_t loop_ns) noexcept {
+  const bool waiting = cell_->waiting.load() != 0;
+  const std::int64_t since = cell_->since_ns.load();
+  cell_->grid.advance(
+      loop_ns,
+      [&](std::uint32_t index, std::int64_t boundary) {
+        const int window = static_cast<int>(index);
+        const std::int64_t open = std::max<std::int64_t>(0, boundary - since);
+        // Until a wait ends nobody knows whether it was starved; a wait that spans a boundary is long, so it was.
+        const std::int64_t open_wait = waiting ? open : 0;
+        cell_->windows.at(window, 0).store(cell_->waits.load());
+        cell_->windows.at(window, 1).store(cell_->wait_ns.load() + open_wait);
+        cell_->windows.at(window, 2).store(cell_->starved_ns.load() + open_wait);
+        cell_->windows.at(window, 3).store(cell_->compute_ns.load() + (computing_ && !waiting ? open : 0));
+      },
+      [&] { cell_->windows.halve(); });
+}
+
+void SinkProbe::close_compute(std::int64_t now) noexcept {
+  if (!computing_) return;
+  computing_ = false;
+  const std::int64_t compute = std::max<std::int64_t>(0, now - delivered_ns_ - excluded_ns_);
+  const std::uint64_t step = static_cast<std::uint64_t>(cell_->computes.load());
+  std::int64_t cpu = -1;
+  bool quiet = false;
+  if (cpu_at_delivery_ns_ >= 0) {
+    cpu = std::clamp<std::int64_t>(Clock::thread_cpu_ns() - cpu_at_delivery_ns_, 0, compute);
+    quiet = busy_at_delivery_ == 0 && surroundings_->busy_workers() == 0;
+  }
+  const SeqlockWrite write(cell_->lock);
+  const std::int64_t loop_ns = clock_->read(now).loop_ns;
+  if (loop_ns >= cell_->grid.next_boundary_ns()) close_windows(loop_ns);
+  cell_->computes.bump(1);
+  cell_->compute_ns.bump(compute);
+  if (cpu >= 0) {
+    cell_->sampled_compute_ns.bump(compute);
+    cell_->sampled_compute_cpu_ns.bump(cpu);
+  }
+  if (quiet) {
+    cell_->quiet_steps.bump(1);
+    cell_->quiet_compute_ns.bump(compute);
+  }
+  SinkCell::Step& sample = cell_->sequence[step % SinkCell::kSequence];
+  sample.wait_ns.store(static_cast<float>(last_wait_ns_));
+  sample.compute_ns.store(static_cast<float>(compute));
+}
+
+void SinkProbe::begin_wait(std::int64_t now) noexcept {
+  if (cell_ == nullptr || worker_ == nullptr || !in_loop_) return;
+  close_compute(now);
+  waiting_ = true;
+  wait_began_ns_ = now;
+  blocked_at_begin_ns_ = worker_->blocked_wall_ns();
+  bodies_at_begin_ns_ = worker_->body_wall_ns();
+  candidate_ = surroundings_->in_service();
+  if (steady_) {
+    const SeqlockWrite write(cell_->lock);
+    cell_->since_ns.store(clock_->read(now).loop_ns);
+    cell_->waiting.store(1);
+  }
+  if (source_ != nullptr) {
+    worker_->enter(*source_, now);
+  } else {
+    worker_->rest_in(nullptr, WorkerState::computing, now);
+  }
+}
+
+void SinkProbe::end_wait(std::int64_t now, bool delivered, bool failed, int ready) noexcept {
+  if (cell_ == nullptr || worker_ == nullptr || !waiting_) return;
+  waiting_ = false;
+  if (source_ != nullptr) {
+    const std::int64_t own = worker_->leave(now, failed);
+    if (steady_ && delivered && candidate_ != SinkSurroundings::kNobody && own > 0) {
+      cell_->ledger[static_cast<std::size_t>(candidate_) % kLedgerOperators].bump(own);
+      cell_->redirected_ns.bump(own);
+    }
+  }
+  if (failed) cell_->failed.bump(1);
+  if (!delivered) {
+    // The call that ends the loop brings no batch: it is no step and no wait for one.
+    const SeqlockWrite write(cell_->lock);
+    cell_->waiting.store(0);
+  } else if (steady_) {
+    deliver(now, ready);
+  } else {
+    deliver_first(now);
+  }
+  if (delivered) start_step(now);
+  cell_->last_event_ns.store(now);
+  if (!delivered) end_loop(now);
+}
+
+void SinkProbe::deliver_first(std::int64_t now) noexcept {
+  const std::int64_t wait = std::max<std::int64_t>(0, now - epoch_ns_);
+  if (cell_->steps.load() == 0 || cell_->first_batch_ns.load() == 0) {
+    cell_->first_batch_ns.store(std::max<std::int64_t>(1, wait));
+  } else {
+    cell_->later_epochs_ns.bump(wait);
+  }
+  cell_->steps.bump(1);
+  steady_ = true;
+  last_wait_ns_ = 0;
+  surroundings_->loop_began(now);
+}
+
+void SinkProbe::deliver(std::int64_t now, int ready) noexcept {
+  const std::int64_t wait = std::max<std::int64_t>(0, now - wait_began_ns_);
+  const std::int64_t blocked = std::min(wait, worker_->blocked_wall_ns() - blocked_at_begin_ns_);
+  const bool worked = worker_->body_wall_ns() != bodies_at_begin_ns_;
+  const bool was_ready = ready >= 0 ? ready != 0 : source_ == nullptr && blocked == 0 && !worked;
+  const std::int64_t loop_ns = clock_->read(now).loop_ns;
+
+  const SeqlockWrite write(cell_->lock);
+  if (loop_ns >= cell_->grid.next_boundary_ns()) close_windows(loop_ns);
+  cell_->waiting.store(0);
+  cell_->since_ns.store(loop_ns);
+  cell_->steps.bump(1);
+  cell_->waits.bump(1);
+  cell_->wait_ns.bump(wait);
+  cell_->wait.add(wait);
+  if (was_ready) {
+    cell_->ready_calls.bump(1);
+    cell_->ready_wait_ns.bump(wait);
+  } else {
+    cell_->starved_ns.bump(wait);
+    if (blocked > 0 && candidate_ != SinkSurroundings::kNobody) {
+      cell_->ledger[static_cast<std::size_t>(candidate_) % kLedgerOperators].bump(blocked);
+    } else {
+      cell_->ledger_unknown_ns.bump(blocked);
+    }
+  }
+  if (wait > cell_->longest_threshold_ns.load()) remember_longest(wait, loop_ns);
+  last_wait_ns_ = wait;
+}
+
+void SinkProbe::remember_longest(std::int64_t wait, std::int64_t loop_ns) noexcept {
+  LongestWait* smallest = &cell_->longest[0];
+  for (LongestWait& entry : cell_->longest) {
+    if (entry.wait_ns.load() < smallest->wait_ns.load()) smallest = &entry;
+  }
+  smallest->wait_ns.store(wait);
+  smallest->at_ns.store(loop_ns);
+  smallest->step.store(cell_->steps.load());
+  std::int64_t least = wait;
+  for (const LongestWait& entry : cell_->longest) least = std::min(least, entry.wait_ns.load());
+  cell_->longest_threshold_ns.store(least);
+}
+
+void SinkProbe::start_step(std::int64_t now) noexcept {
+  const std::int64_t last_step = last_wait_ns_ + (delivered_ns_ != 0 ? now - delivered_ns_ : 0);
+  delivered_ns_ = now;
+  excluded_ns_ = 0;
+  computing_ = true;
+  if (sample_step(static_cast<std::uint64_t>(cell_->computes.load()), last_step)) {
+    busy_at_delivery_ = surroundings_->busy_workers();
+    cpu_at_delivery_ns_ = Clock::thread_cpu_ns();
+  } else {
+    cpu_at_delivery_ns_ = -1;
+  }
+  worker_->rest_in(nullptr, WorkerState::computing, now);
+}
+
+void SinkProbe::end_loop(std::int64_t now) noexcept {
+  if (cell_ == nullptr || !in_loop_) return;
+  in_loop_ = false;
+  waiting_ = false;
+  // Dropped in the middle of a step: that step never became complete and is not counted.
+  computing_ = false;
+  {
+    const SeqlockWrite write(cell_->lock);
+    cell_->waiting.store(0);
+  }
+  if (cell_->active.load() > 0) cell_->active.bump(static_cast<std::uint32_t>(-1));
+  cell_->last_event_ns.store(now);
+  if (worker_ != nullptr) worker_->rest_in(nullptr, WorkerState::idle, now);
+  if (steady_) surroundings_->loop_ended(now);
+  steady_ = false;
+}
+
+}  // namespace headrace::metrics

@@ -1,0 +1,234 @@
+#include "headrace/metrics/worker_probe.h"
+
+#include <algorithm>
+
+namespace headrace::metrics {
+
+void WorkerProbe::bind(WorkerCell* cell, OperatorCell* operator_cells, const LoopClock* clock,
+                       std::int64_t now) noexcept {
+  *this = WorkerProbe();
+  cell_ = cell;
+  operator_cells_ = operator_cells;
+  clock_ = clock;
+  last_ns_ = now;
+  const SeqlockWrite write(cell->lock);
+  cell->account.store(static_cast<std::uint32_t>(WorkerState::idle));
+  // Idle since the loop began: a worker that comes late was "not started" until now.
+  cell->since_ns.store(0);
+  cell->begun.store(clock->read(now).begun ? 1 : 0);
+}
+
+Relaxed<std::int64_t>& WorkerProbe::total_of(std::uint32_t account) noexcept {
+  if (account >= kOperatorAccount) return operator_cells_[account - kOperatorAccount].busy_ns;
+  return cell_->state_ns[account];
+}
+
+std::uint32_t WorkerProbe::resting_account() const noexcept {
+  return loop_ != nullptr ? account_of(*loop_) : static_cast<std::uint32_t>(rest_state_);
+}
+
+void WorkerProbe::own(OperatorCell& cell) noexcept {
+  for (int i = 0; i < owned_count_; ++i) {
+    if (owned_[static_cast<std::size_t>(i)] == &cell) return;
+  }
+  if (owned_count_ == kMaxCells) return;
+  owned_[static_cast<std::size_t>(owned_count_++)] = &cell;
+  // A cell that is born late has been at 0 in every window closed so far.
+  for (std::uint32_t i = 0; i < cell_->grid.closed.load(); ++i) {
+    cell.windows.at(static_cast<int>(i), 0).store(0);
+    cell.windows.at(static_cast<int>(i), 1).store(0);
+  }
+}
+
+void WorkerProbe::close_windows(std::int64_t loop_ns) noexcept {
+  const std::uint32_t open = cell_->account.load();
+  const std::int64_t since = cell_->since_ns.load();
+  cell_->grid.advance(
+      loop_ns,
+      [&](std::uint32_t index, std::int64_t boundary) {
+        const int window = static_cast<int>(index);
+        const std::int64_t running = std::max<std::int64_t>(0, boundary - since);
+        for (std::uint32_t state = 0; state < kWorkerStates; ++state) {
+          cell_->windows.at(window, static_cast<int>(state))
+              .store(cell_->state_ns[state].load() + (open == state ? running : 0));
+        }
+        for (int i = 0; i < owned_count_; ++i) {
+          OperatorCell& owned = *owned_[static_cast<std::size_t>(i)];
+          owned.windows.at(window, 0).store(owned.busy_ns.load() + (open == account_of(owned) ? running : 0));
+          owned.windows.at(window, 1).store(owned.loop_items.load());
+        }
+      },
+      [&] {
+        cell_->windows.halve();
+        for (int i = 0; i < owned_count_; ++i) owned_[static_cast<std::size_t>(i)]->windows.halve();
+      });
+}
+
+void WorkerProbe::restart() noexcept {
+  for (auto& total : cell_->state_ns) total.store(0);
+  cell_->grid.reset();
+  for (int i = 0; i < owned_count_; ++i) owned_[static_cast<std::size_t>(i)]->restart();
+  cell_->since_ns.store(0);
+  cell_->begun.store(1);
+}
+
+void WorkerProbe::switch_to(std::uint32_t account, std::int64_t now) noexcept {
+  const LoopClock::Reading reading = clock_->read(now);
+  const SeqlockWrite write(cell_->lock);
+  // The account that was open when the loop began is counted from loop time 0 on.
+  if (reading.begun && cell_->begun.load() == 0) restart();
+  if (reading.loop_ns >= cell_->grid.next_boundary_ns()) close_windows(reading.loop_ns);
+  const std::int64_t lasted = reading.loop_ns - cell_->since_ns.load();
+  if (lasted > 0) total_of(cell_->account.load()).bump(lasted);
+  cell_->account.store(account);
+  // A clock that jumped back must not be counted twice: since only moves forward.
+  if (lasted > 0) cell_->since_ns.store(reading.loop_ns);
+}
+
+void WorkerProbe::charge_frame(std::int64_t now) noexcept {
+  const std::int64_t lasted = std::max<std::int64_t>(0, now - last_ns_);
+  last_ns_ = now;
+  if (blocked_) return;
+  if (depth_ > 0) {
+    frames_[static_cast<std::size_t>(depth_ - 1)].own_ns += lasted;
+  } else if (loop_ != nullptr) {
+    loop_own_ns_ += lasted;
+  }
+}
+
+void WorkerProbe::enter(OperatorCell& cell, std::int64_t now) noexcept {
+  if (depth_ == kMaxDepth) {
+    ++too_deep_;
+    return;
+  }
+  charge_frame(now);
+  own(cell);
+  const bool nested_in_sampled = depth_ > 0 && frames_[static_cast<std::size_t>(depth_ - 1)].cpu_start_ns >= 0;
+  Frame& frame = frames_[static_cast<std::size_t>(depth_++)];
+  frame.cell = &cell;
+  frame.own_ns = 0;
+  frame.nested_cpu_ns = 0;
+  loop_had_body_ = true;
+  const std::uint64_t newest = cell.sequence.count.load();
+  const std::int64_t last_wall =
+      newest == 0 ? 0
+                  : static_cast<std::int64_t>(
+                        cell.sequence.samples[(newest - 1) % ServiceSequence::kLength].wall_ns.load());
+  const bool sample = nested_in_sampled || ServiceSequence::should_sample(cell.items.load(), last_wall);
+  frame.cpu_start_ns = sample ? Clock::thread_cpu_ns() : -1;
+  switch_to(account_of(cell), now);
+}
+
+void WorkerProbe::record_item(OperatorCell& cell, std::int64_t own_ns, std::int64_t cpu_ns, std::int64_t now,
+                              bool failed) noexcept {
+  const std::uint64_t number = cell.items.load();
+  cell.items.store(number + 1);
+  if (failed) cell.failures.bump(1);
+  if (number == 0) cell.first_done_ns.store(now);
+  const LoopClock::Reading reading = clock_->read(now);
+  if (reading.paused) return;  // an item of start-up: counted, kept out of the figures
+  cell.loop_items.bump(1);
+  cell.service.add(own_ns);
+  cell.slowest.add(number, own_ns);
+  if (cpu_ns < 0) return;
+  const std::int64_t cpu = std::min(cpu_ns, own_ns);
+  cell.sampled_wall_ns.bump(own_ns);
+  cell.sampled_cpu_ns.bump(cpu);
+  cell.sequence.add(number, own_ns, cpu);
+}
+
+std::int64_t WorkerProbe::leave(std::int64_t now, bool failed) noexcept {
+  if (too_deep_ > 0) {
+    --too_deep_;
+    return 0;
+  }
+  if (depth_ == 0) return 0;
+  charge_frame(now);
+  const Frame frame = frames_[static_cast<std::size_t>(--depth_)];
+  std::int64_t cpu_ns = -1;
+  if (frame.cpu_start_ns >= 0) {
+    const std::int64_t inclusive = Clock::thread_cpu_ns() - frame.cpu_start_ns;
+    cpu_ns = std::max<std::int64_t>(0, inclusive - frame.nested_cpu_ns);
+    if (depth_ > 0) frames_[static_cast<std::size_t>(depth_ - 1)].nested_cpu_ns += inclusive;
+  }
+  body_wall_ns_ += frame.own_ns;
+  switch_to(depth_ > 0 ? account_of(*frames_[static_cast<std::size_t>(depth_ - 1)].cell) : resting_account(), now);
+  record_item(*frame.cell, frame.own_ns, cpu_ns, now, failed);
+  return frame.own_ns;
+}
+
+void WorkerProbe::block(WorkerState state, std::int64_t now) noexcept {
+  charge_frame(now);
+  blocked_ = true;
+  switch_to(static_cast<std::uint32_t>(state), now);
+}
+
+void WorkerProbe::unblock(std::int64_t now) noexcept {
+  if (!blocked_) return;
+  blocked_wall_ns_ += std::max<std::int64_t>(0, now - last_ns_);
+  charge_frame(now);
+  blocked_ = false;
+  switch_to(depth_ > 0 ? account_of(*frames_[static_cast<std::size_t>(depth_ - 1)].cell) : resting_account(), now);
+}
+
+void WorkerProbe::rest_in(OperatorCell* loop_cell, WorkerState state, std::int64_t now) noexcept {
+  charge_frame(now);
+  loop_ = loop_cell;
+  rest_state_ = state;
+  if (loop_ != nullptr) own(*loop_);
+  if (depth_ == 0 && !blocked_) switch_to(resting_account(), now);
+}
+
+void WorkerProbe::loop_item(std::int64_t now, bool counts) noexcept {
+  if (loop_ == nullptr || depth_ > 0) return;
+  charge_frame(now);
+  // CPU time of the loop itself is known only for items in which no annotated body ran.
+  std::int64_t cpu_ns = -1;
+  if (loop_cpu_start_ns_ >= 0 && !loop_had_body_) cpu_ns = Clock::thread_cpu_ns() - loop_cpu_start_ns_;
+  if (counts && loop_open_) record_item(*loop_, loop_own_ns_, cpu_ns, now, false);
+  const bool sample = ServiceSequence::should_sample(loop_->items.load(), loop_own_ns_);
+  loop_cpu_start_ns_ = sample ? Clock::thread_cpu_ns() : -1;
+  loop_own_ns_ = 0;
+  loop_had_body_ = false;
+  loop_open_ = true;
+}
+
+void WorkerProbe::edge(std::uint32_t queue, bool is_put, bool counts) noexcept {
+  if (!counts) return;
+  for (WorkerEdge& edge : cell_->edges) {
+    if (edge.queue.load() == 0) {
+      edge.is_put.store(is_put ? 1 : 0);
+      edge.queue.store(queue + 1);
+    }
+    if (edge.queue.load() == queue + 1 && edge.is_put.load() == (is_put ? 1U : 0U)) {
+      edge.items.bump(1);
+      return;
+    }
+  }
+}
+
+bool WorkerProbe::gets_from(std::uint32_t queue) const noexcept {
+  return std::any_of(cell_->edges.begin(), cell_->edges.end(), [queue](const WorkerEdge& edge) {
+    return edge.queue.load() == queue + 1 && edge.is_put.load() == 0;
+  });
+}
+
+bool WorkerProbe::puts_somewhere() const noexcept {
+  return std::any_of(cell_->edges.begin(), cell_->edges.end(),
+                     [](const WorkerEdge& edge) { return edge.queue.load() != 0 && edge.is_put.load() != 0; });
+}
+
+void WorkerProbe::finish(std::int64_t now) noexcept {
+  if (cell_ == nullptr) return;
+  depth_ = 0;
+  blocked_ = false;
+  loop_ = nullptr;
+  switch_to(static_cast<std::uint32_t>(WorkerState::idle), now);
+  cell_->ended_ns.store(now);
+  cell_->last_alive_ns.store(now);
+  // Release: whoever sees `finished` (to fold the cells away) sees everything that this thread wrote.
+  cell_->life.store(static_cast<std::uint32_t>(WorkerLife::finished), std::memory_order_release);
+  cell_ = nullptr;
+}
+
+}  // namespace headrace::metrics

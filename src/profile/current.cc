@@ -1,0 +1,157 @@
+#include "headrace/profile/current.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "headrace/profile/sampler.h"
+
+namespace headrace::profile {
+
+std::atomic<std::uint64_t> CurrentSession::generation_{1};
+std::atomic<bool> CurrentSession::enabled_{true};
+
+namespace {
+
+/// Never destroyed: threads may still record while static objects are torn down.
+struct State {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<Session>> pushed;
+  std::shared_ptr<Session> current;
+  std::vector<std::weak_ptr<Session>> all;
+};
+State& state() {
+  static State& instance = *new State;
+  return instance;
+}
+
+std::shared_ptr<Session> current_of(State& state) {
+  return state.pushed.empty() ? state.current : state.pushed.back();
+}
+
+std::shared_ptr<Session> open_in(State& state, const SessionOptions& options) {
+  auto session = Session::open(options);
+  std::erase_if(state.all, [](const auto& weak) { return weak.expired(); });
+  state.all.push_back(session);
+  Sampler::instance().add(session);
+  return session;
+}
+
+void before_fork() { state().mutex.lock(); }
+void after_fork_in_parent() { state().mutex.unlock(); }
+/// The child records into the parent's runs as one more process of them; it owns none.
+void after_fork_in_child(std::atomic<std::uint64_t>& generation) {
+  for (const auto& weak : state().all) {
+    if (const auto session = weak.lock()) session->disown();
+  }
+  state().mutex.unlock();
+  generation.fetch_add(1);
+}
+
+std::atomic<std::uint64_t>* generation_for_fork = nullptr;
+
+void watch_forks(std::atomic<std::uint64_t>& generation) {
+  static std::once_flag once;
+  std::call_once(once, [&] {
+    generation_for_fork = &generation;
+    pthread_atfork(before_fork, after_fork_in_parent, [] { after_fork_in_child(*generation_for_fork); });
+  });
+}
+
+}  // namespace
+
+std::shared_ptr<Session> CurrentSession::get() noexcept try {
+  if (!enabled()) return nullptr;
+  watch_forks(generation_);
+  const std::scoped_lock lock(state().mutex);
+  if (auto session = current_of(state())) return session;
+  state().current = open_in(state(), {"", default_rank()});
+  generation_.fetch_add(1, std::memory_order_release);
+  return state().current;
+} catch (...) {
+  return nullptr;
+}
+
+std::shared_ptr<Session> CurrentSession::peek() noexcept {
+  const std::scoped_lock lock(state().mutex);
+  return current_of(state());
+}
+
+void CurrentSession::set(std::shared_ptr<Session> session) noexcept {
+  watch_forks(generation_);
+  const std::scoped_lock lock(state().mutex);
+  if (state().current == session) return;
+  state().current = std::move(session);
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+void CurrentSession::push(std::shared_ptr<Session> session) {
+  watch_forks(generation_);
+  const std::scoped_lock lock(state().mutex);
+  state().pushed.push_back(std::move(session));
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+void CurrentSession::pop(const Session& session) noexcept {
+  const std::scoped_lock lock(state().mutex);
+  auto& pushed = state().pushed;
+  const auto found = std::find_if(pushed.rbegin(), pushed.rend(), [&](const auto& s) { return s.get() == &session; });
+  if (found == pushed.rend()) return;
+  pushed.erase(std::next(found).base());
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+std::shared_ptr<Session> CurrentSession::for_run(const std::string& run, int rank) {
+  watch_forks(generation_);
+  const std::scoped_lock lock(state().mutex);
+  std::shared_ptr<Session> session = current_of(state());
+  if (run.empty()) {
+    if (session == nullptr) {
+      session = state().current = open_in(state(), {"", rank});
+      generation_.fetch_add(1, std::memory_order_release);
+    }
+    if (!session->has_run()) session->bind_run(default_run_folder());
+    return session;
+  }
+  const auto fits = [&](const std::shared_ptr<Session>& s) { return s->owner() && s->run() == run && s->rank() == rank; };
+  if (session != nullptr && fits(session)) return session;
+  for (const auto& weak : state().all) {
+    if (const auto other = weak.lock(); other != nullptr && fits(other)) {
+      session = other;
+      break;
+    }
+  }
+  if (session == nullptr || !fits(session)) {
+    const bool implicit = session != nullptr && state().pushed.empty() && session->owner() && !session->has_run() &&
+                          !session->has_loaders() && session->rank() == rank;
+    if (implicit) {
+      session->bind_run(run);
+      return session;
+    }
+    session = open_in(state(), {run, rank});
+  }
+  state().current = session;
+  generation_.fetch_add(1, std::memory_order_release);
+  return session;
+}
+
+void CurrentSession::disable() noexcept {
+  enabled_.store(false);
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+void CurrentSession::close_all() noexcept {
+  Sampler::instance().stop();
+  std::vector<std::shared_ptr<Session>> sessions;
+  {
+    const std::scoped_lock lock(state().mutex);
+    for (const auto& weak : state().all) {
+      if (auto session = weak.lock()) sessions.push_back(std::move(session));
+    }
+  }
+  for (const auto& session : sessions) session->close();
+}
+
+}  // namespace headrace::profile

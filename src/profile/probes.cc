@@ -1,0 +1,263 @@
+#include "headrace/profile/probes.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "headrace/profile/process_identity.h"
+
+namespace headrace::profile {
+
+using metrics::Clock;
+using metrics::WorkerState;
+
+// --- operator ----------------------------------------------------------------------------------------------------
+
+OperatorHandle::OperatorHandle(std::string name, std::string kind, std::uint64_t key, std::uint32_t flags)
+    : name_(std::move(name)), kind_(std::move(kind)), key_(key), flags_(flags) {}
+
+void OperatorHandle::declare(std::vector<std::shared_ptr<QueueHandle>> inputs,
+                             std::vector<std::shared_ptr<QueueHandle>> outputs) {
+  inputs_ = std::move(inputs);
+  outputs_ = std::move(outputs);
+}
+
+int OperatorHandle::id_in(Session& session) noexcept try {
+  const std::uint64_t cached = cached_.load(std::memory_order_relaxed);
+  if (cached >> 16 == session.uid()) return static_cast<int>(cached & 0xFFFFU) - 1;
+  OperatorSpec spec{name_, kind_, key_, flags_, {}, {}};
+  for (const auto& queue : inputs_) spec.inputs.push_back(queue->id_in(session));
+  for (const auto& queue : outputs_) spec.outputs.push_back(queue->id_in(session));
+  std::erase(spec.inputs, -1);
+  std::erase(spec.outputs, -1);
+  const int id = session.operator_id(spec);
+  cached_.store(session.uid() << 16 | static_cast<std::uint64_t>(id + 1), std::memory_order_relaxed);
+  return id;
+} catch (...) {
+  return -1;
+}
+
+bool OperatorHandle::begin() noexcept {
+  ThreadContext* context = ThreadContext::recording();
+  if (context == nullptr) return false;
+  metrics::OperatorCell* cell = context->cell(id_in(*context->session()));
+  if (cell == nullptr) return false;
+  context->probe.enter(*cell, Clock::now_ns());
+  return true;
+}
+
+void OperatorHandle::end(bool failed) noexcept {
+  // The same thread and, should the session have changed meanwhile, a probe that has nothing open: both are fine.
+  ThreadContext& context = ThreadContext::local();
+  if (context.probe.bound()) context.probe.leave(Clock::now_ns(), failed);
+}
+
+// --- queue -------------------------------------------------------------------------------------------------------
+
+QueueHandle::QueueHandle(std::string name, std::int64_t capacity) : name_(std::move(name)), capacity_(capacity) {}
+
+QueueHandle::~QueueHandle() {
+  if (pid_ != current_pid()) return;
+  if (const auto session = session_.lock()) session->close_queue(id_.load());
+}
+
+int QueueHandle::id_in(Session& session) noexcept try {
+  if (session_uid_ == session.uid() && pid_ == current_pid()) return id_.load();
+  if (const auto old = session_.lock(); old != nullptr && pid_ == current_pid()) old->close_queue(id_.load());
+  session_ = session.weak_from_this();
+  session_uid_ = session.uid();
+  pid_ = current_pid();
+  id_.store(session.queue_id(name_, capacity_));
+  probe_ = session.queue_probe(id_.load());
+  return id_.load();
+} catch (...) {
+  return -1;
+}
+
+bool QueueHandle::taken_by_this_thread() const noexcept {
+  const ThreadContext& context = ThreadContext::local();
+  const int id = id_.load(std::memory_order_relaxed);
+  return id >= 0 && context.probe.bound() && context.probe.gets_from(static_cast<std::uint32_t>(id));
+}
+
+void QueueHandle::waiting(WorkerState state) noexcept {
+  ThreadContext* context = ThreadContext::recording();
+  if (context != nullptr) context->probe.block(state, Clock::now_ns());
+}
+
+void QueueHandle::waited() noexcept {
+  ThreadContext& context = ThreadContext::local();
+  if (context.probe.bound()) context.probe.unblock(Clock::now_ns());
+}
+
+void QueueHandle::put(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept {
+  transferred(true, level, waited_ns, counts, loop_name);
+}
+
+void QueueHandle::get(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept {
+  transferred(false, level, waited_ns, counts, loop_name);
+}
+
+void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t waited_ns, bool counts,
+                              const char* loop_name) noexcept {
+  ThreadContext* context = ThreadContext::recording();
+  if (context == nullptr) return;
+  const int id = id_in(*context->session());
+  const std::int64_t now = Clock::now_ns();
+  probe_.changed(level, now);
+  if (is_put) {
+    probe_.put(waited_ns, now, counts);
+  } else {
+    probe_.get(waited_ns, now, counts);
+  }
+  if (id < 0) return;
+  metrics::WorkerProbe& worker = context->probe;
+  const bool back = is_put && worker.gets_from(static_cast<std::uint32_t>(id));
+  worker.edge(static_cast<std::uint32_t>(id), is_put, counts && !back);
+  const metrics::Place place = context->place();
+  if (place == metrics::Place::get_next && !is_put) context->running_loops().back()->probe.took_from(id);
+  if (place != metrics::Place::worker || back) return;
+  // Between queue calls a thread is busy in a loop of its own, an operator named after the loop's function.
+  if (worker.loop_cell() == nullptr && loop_name != nullptr) {
+    OperatorHandle loop(loop_name, is_put ? "source" : "map", 0, kIsWorkerLoop);
+    worker.rest_in(context->cell(loop.id_in(*context->session()), true), WorkerState::idle, now);
+  }
+  const bool producer = worker.puts_somewhere();
+  if (is_put || !producer) worker.loop_item(now, counts);
+}
+
+// --- loader ------------------------------------------------------------------------------------------------------
+
+LoaderHandle::LoaderHandle(std::shared_ptr<Session> session, const std::string& name,
+                           std::shared_ptr<OperatorHandle> source)
+    : session_(std::move(session)), source_(std::move(source)) {
+  const int source_id = source_ == nullptr ? -1 : source_->id_in(*session_);
+  id_ = session_->loader_id(name, source_id);
+}
+
+LoaderHandle::~LoaderHandle() { session_->close_loader(id_); }
+
+std::string LoaderHandle::name() const {
+  return id_ < 0 ? "" : std::string(session_->segment().loaders()[id_].name.view());
+}
+
+std::vector<LoaderHandle::EpochStart> LoaderHandle::epoch_starts() const {
+  const std::scoped_lock lock(mutex_);
+  return {epochs_.begin(), epochs_.end()};
+}
+
+void LoaderHandle::mark_epoch() noexcept try {
+  constexpr std::size_t kKept = 4;
+  auto image = std::make_shared<SegmentImage>();
+  image->read_memory(session_->segment().data(), session_->segment().size());
+  const metrics::SinkCell* sink = session_->sink(id_);
+  if (sink == nullptr) return;
+  const std::scoped_lock lock(mutex_);
+  epochs_.push_back({sink->epochs.load() + 1, std::move(image)});
+  if (epochs_.size() > kKept) epochs_.pop_front();
+} catch (...) {
+  // No memory for a copy: the report of this epoch alone is then not available, the whole one is.
+}
+
+// --- loop --------------------------------------------------------------------------------------------------------
+
+LoopRecorder::LoopRecorder(std::shared_ptr<LoaderHandle> loader)
+    : loader_(std::move(loader)), running_(std::make_shared<RunningLoop>()), pid_(current_pid()) {
+  CurrentSession::set(loader_->session());
+  loader_->mark_epoch();
+  ThreadContext* context = follow_thread();
+  if (context == nullptr) return;
+  started_ = true;
+  running_->probe.begin_epoch(Clock::now_ns());
+}
+
+LoopRecorder::~LoopRecorder() { end_loop(); }
+
+bool LoopRecorder::on_its_thread() const noexcept {
+  const ThreadContext& local = ThreadContext::local();
+  return context_ == &local && context_uid_ == local.uid();
+}
+
+// The iterator may move to another thread between calls, or the current session may have changed: the sink's own
+// cell stays, the worker's probe is the calling thread's.
+ThreadContext* LoopRecorder::follow_thread() noexcept {
+  if (pid_ != current_pid()) return nullptr;  // forked: the parent goes on writing this loop's cell
+  ThreadContext* context = ThreadContext::recording();
+  if (context == nullptr) return nullptr;
+  const std::uint64_t session = context->session()->uid();
+  if (context_uid_ == context->uid() && context_session_ == session) return context;
+  leave_thread();
+  context_ = context;
+  context_uid_ = context->uid();
+  context_session_ = session;
+  context->running_loops().push_back(running_);
+  context->probe.cell()->is_sink.store(1);
+  metrics::OperatorCell* source = nullptr;
+  if (loader_->source() != nullptr) {
+    ++context->get_next_depth;
+    source = context->cell(loader_->source()->id_in(*context->session()));
+    --context->get_next_depth;
+  }
+  Session& owner = *loader_->session();
+  running_->probe.bind(owner.sink(loader_->id()), &context->probe, source, owner.clock(), &owner);
+  return context;
+}
+
+void LoopRecorder::leave_thread() noexcept {
+  // Only the thread itself may touch its list; another one drops this loop when it looks next.
+  if (context_ == nullptr || !on_its_thread()) return;
+  std::erase(context_->running_loops(), running_);
+  context_ = nullptr;
+}
+
+void LoopRecorder::begin_wait() noexcept {
+  if (!started_ || ended_) return;
+  ThreadContext* context = follow_thread();
+  if (context == nullptr) return;
+  ++context->get_next_depth;
+  wait_began_ns_ = Clock::now_ns();
+  running_->probe.begin_wait(wait_began_ns_);
+}
+
+void LoopRecorder::end_wait(bool delivered, bool failed, int ready) noexcept {
+  if (!started_ || ended_ || pid_ != current_pid() || !on_its_thread()) return;
+  if (context_->get_next_depth > 0) --context_->get_next_depth;
+  const std::int64_t now = Clock::now_ns();
+  tell_others_waited(*context_, now - wait_began_ns_);
+  running_->probe.end_wait(now, delivered, failed, ready);
+  if (!delivered) end_loop();
+}
+
+// A step of an enclosing or interleaved loop does not compute while this one fetches its batch.
+void LoopRecorder::tell_others_waited(ThreadContext& context, std::int64_t wait_ns) noexcept {
+  const auto& loops = context.running_loops();
+  if (loops.size() < 2) return;
+  waits_told_ns_ += wait_ns;
+  for (const auto& other : loops) {
+    if (other != running_) other->probe.exclude(wait_ns);
+  }
+}
+
+void LoopRecorder::end_loop() noexcept {
+  if (ended_ || !started_) return;
+  ended_ = true;
+  running_->gone.store(true);
+  if (pid_ != current_pid()) return;
+  const std::int64_t now = Clock::now_ns();
+  if (!on_its_thread()) {
+    running_->probe.forget_worker();
+    running_->probe.end_loop(now);
+    return;
+  }
+  // A loop that ran within one step of another (validation inside training) was not that step's compute either.
+  const std::int64_t began = running_->probe.loop_started_ns();
+  for (const auto& other : context_->running_loops()) {
+    const std::int64_t delivered = other->probe.last_delivery_ns();
+    if (other != running_ && delivered > 0 && delivered <= began) {
+      other->probe.exclude(std::max<std::int64_t>(0, now - began - waits_told_ns_));
+    }
+  }
+  running_->probe.end_loop(now);
+  leave_thread();
+}
+
+}  // namespace headrace::profile

@@ -1,0 +1,257 @@
+#include "headrace/profile/profile_json.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "headrace/profile/json_fields.h"
+
+namespace headrace::profile {
+namespace {
+
+/// `T`, const where it is written and mutable where it is read.
+template <class T, class Struct>
+concept Fields = std::is_same_v<std::remove_const_t<T>, Struct>;
+
+}  // namespace
+
+template <class F>
+void fields_of(F& field, Fields<Latency> auto& latency) {
+  field("count", latency.count);
+  field("mean_s", latency.mean_s);
+  field("p50_s", latency.p50_s);
+  field("p90_s", latency.p90_s);
+  field("p99_s", latency.p99_s);
+  field("max_s", latency.max_s);
+}
+
+template <class F>
+void fields_of(F& field, Fields<States> auto& states) {
+  field("busy", states.busy);
+  field("blocked_in", states.blocked_in);
+  field("blocked_out", states.blocked_out);
+  field("idle", states.idle);
+}
+
+template <class F>
+void fields_of(F& field, Fields<ServiceSample> auto& sample) {
+  field("index", sample.index);
+  field("wall_s", sample.wall_s);
+  field("cpu_s", sample.cpu_s);
+}
+
+template <class F>
+void fields_of(F& field, Fields<WorkerProfile> auto& worker) {
+  field("name", worker.name);
+  field("pid", worker.pid);
+  field("tid", worker.tid);
+  field("alive", worker.alive);
+  field("items", worker.items);
+  field("failures", worker.failures);
+  field("busy_s", worker.busy_s);
+  field("cpu_s", worker.cpu_s);
+  field("run_queue_wait_s", worker.run_queue_wait_s);
+  field("states", worker.states);
+  field("service", worker.service);
+  field("sequence", worker.sequence);
+  field("slowest", worker.slowest);
+}
+
+template <class F>
+void fields_of(F& field, Fields<Knob> auto& knob) {
+  field("parameter", knob.parameter);
+  field("value", knob.value);
+  field("min", knob.min);
+  field("max", knob.max);
+  field("live", knob.live);
+}
+
+template <class F>
+void fields_of(F& field, Fields<OperatorProfile> auto& op) {
+  field("name", op.name);
+  field("kind", op.kind);
+  field("workers", op.workers);
+  field("items", op.items);
+  field("items_per_batch", op.items_per_batch);
+  field("busy_s", op.busy_s);
+  field("cpu_s", op.cpu_s);
+  field("demand_s", op.demand_s);
+  field("service", op.service);
+  field("states", op.states);
+  field("failures", op.failures);
+  field("run_queue_wait_s", op.run_queue_wait_s);
+  field("segment", op.segment);
+  field("in_sink", op.in_sink);
+  field("executor", op.executor);
+  field("fidelity", op.fidelity);
+  field("knobs", op.knobs);
+  field("per_worker", op.per_worker);
+}
+
+template <class F>
+void fields_of(F& field, Fields<QueueProfile> auto& queue) {
+  field("name", queue.name);
+  field("from", queue.from);
+  field("to", queue.to);
+  field("capacity", queue.capacity);
+  field("unit", queue.unit);
+  field("occupancy", queue.occupancy);
+  field("levels_per_bin", queue.levels_per_bin);
+  field("mean", queue.mean);
+  field("empty_share", queue.empty_share);
+  field("full_share", queue.full_share);
+  field("puts", queue.puts);
+  field("gets", queue.gets);
+  field("put_wait_s", queue.put_wait_s);
+  field("get_wait_s", queue.get_wait_s);
+  field("fidelity", queue.fidelity);
+  field("knobs", queue.knobs);
+}
+
+/// The ledger's operator is null, not "", where the wait is nobody's.
+template <class F>
+void fields_of(F& field, Fields<LedgerRow> auto& row) {
+  field("what", row.what);
+  std::optional<std::string> op;
+  if (!row.op.empty()) op = row.op;
+  field("operator", op);
+  if constexpr (!std::is_const_v<std::remove_reference_t<decltype(row)>>) row.op = op.value_or("");
+  field("seconds", row.seconds);
+  field("share", row.share);
+}
+
+template <class F>
+void fields_of(F& field, Fields<Stall> auto& stall) {
+  field("at_s", stall.at_s);
+  field("wait_s", stall.wait_s);
+  field("step", stall.step);
+}
+
+template <class F>
+void fields_of(F& field, Fields<WindowOperator> auto& op) {
+  field("busy_share", op.busy_share);
+  field("demand_s", op.demand_s);
+  field("items", op.items);
+}
+
+template <class F>
+void fields_of(F& field, Fields<WindowQueue> auto& queue) {
+  field("mean", queue.mean);
+  field("empty_share", queue.empty_share);
+  field("full_share", queue.full_share);
+}
+
+template <class F>
+void fields_of(F& field, Fields<WindowHost> auto& host) {
+  field("cpu_share", host.cpu_share);
+  field("foreign_cpu_share", host.foreign_cpu_share);
+  field("throttled_share", host.throttled_share);
+}
+
+template <class F>
+void fields_of(F& field, Fields<Window> auto& window) {
+  field("start_s", window.start_s);
+  field("end_s", window.end_s);
+  field("steps", window.steps);
+  field("wait_s", window.wait_s);
+  field("starved_s", window.starved_s);
+  field("compute_s", window.compute_s);
+  field("operators", window.operators);
+  field("queues", window.queues);
+  field("host", window.host);
+}
+
+template <class F>
+void fields_of(F& field, Fields<Startup> auto& startup) {
+  field("first_batch_s", startup.first_batch_s);
+  field("worker_start_s", startup.worker_start_s);
+  field("later_epochs_s", startup.later_epochs_s);
+}
+
+template <class F>
+void fields_of(F& field, Fields<StepSample> auto& step) {
+  field("wait_s", step.wait_s);
+  field("compute_s", step.compute_s);
+}
+
+template <class F>
+void fields_of(F& field, Fields<SinkProfile> auto& sink) {
+  field("steps", sink.steps);
+  field("step_s", sink.step_s);
+  field("compute_s", sink.compute_s);
+  field("compute_cpu_s", sink.compute_cpu_s);
+  field("quiet_compute_s", sink.quiet_compute_s);
+  field("quiet_steps", sink.quiet_steps);
+  field("getnext_wait", sink.getnext_wait);
+  field("wait_share", sink.wait_share);
+  field("starved_share", sink.starved_share);
+  field("handoff_floor_s", sink.handoff_floor_s);
+  field("ready_share", sink.ready_share);
+  field("longest_waits", sink.longest_waits);
+  field("sequence", sink.sequence);
+}
+
+template <class F>
+void fields_of(F& field, Fields<Host> auto& host) {
+  field("cores", host.cores);
+  field("cpu_share", host.cpu_share);
+  field("process_cpu_cores", host.process_cpu_cores);
+  field("foreign_cpu_share", host.foreign_cpu_share);
+  field("foreign_contention_share", host.foreign_contention_share);
+  field("throttled_share", host.throttled_share);
+  field("run_queue_wait_share", host.run_queue_wait_share);
+  field("io_pressure_share", host.io_pressure_share);
+  field("gil_share", host.gil_share);
+  field("memory", host.memory);
+}
+
+template <class F>
+void fields_of(F& field, Fields<Profile> auto& profile) {
+  field("loader", profile.loader);
+  field("rank", profile.rank);
+  field("elapsed_s", profile.elapsed_s);
+  field("epochs", profile.epochs);
+  field("startup", profile.startup);
+  field("sink", profile.sink);
+  field("operators", profile.operators);
+  field("queues", profile.queues);
+  field("stall_ledger", profile.stall_ledger);
+  field("windows", profile.windows);
+  field("host", profile.host);
+  field("finished", profile.finished);
+  field("notes", profile.notes);
+}
+
+nlohmann::json parse_json(std::string_view text, const std::string& path) {
+  // Figures are at most 6 levels deep; the bound keeps every later walk over the tree shallow.
+  constexpr int kMaxDepth = 32;
+  const auto shallow = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    if (depth > kMaxDepth) throw FormatError(path, 0, "at most 32 levels of nesting");
+    return true;
+  };
+  try {
+    return nlohmann::json::parse(text, shallow);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw FormatError(path, error.byte, "JSON");
+  } catch (const nlohmann::json::exception&) {
+    throw FormatError(path, 0, "JSON with numbers that a double can hold");
+  }
+}
+
+std::string dump_json(const nlohmann::json& tree, int indent) {
+  return tree.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+nlohmann::json to_json(const Profile& profile) { return JsonFieldWriter::object_of(profile); }
+
+Profile profile_from_json(const nlohmann::json& tree) {
+  Profile profile;
+  JsonFieldReader reader(tree, "profile");
+  fields_of(reader, profile);
+  return profile;
+}
+
+std::string profile_to_json(const Profile& profile, int indent) { return dump_json(to_json(profile), indent); }
+
+Profile profile_from_json(std::string_view text) { return profile_from_json(parse_json(text, "profile JSON")); }
+
+}  // namespace headrace::profile

@@ -1,0 +1,320 @@
+#include "headrace/profile/registry.h"
+
+#include <algorithm>
+#include <string>
+
+#include "headrace/profile/process_identity.h"
+#include "headrace/profile/retire.h"
+
+namespace headrace::profile {
+namespace {
+
+constexpr auto life_of(RecordLife life) { return static_cast<std::uint32_t>(life); }
+constexpr auto life_of(metrics::WorkerLife life) { return static_cast<std::uint32_t>(life); }
+
+bool is_live(std::uint32_t life) { return life == life_of(RecordLife::live) || life == life_of(RecordLife::closed); }
+
+/// "decode", then "decode#2", "decode#3", ...
+std::string numbered(std::string_view base, int number) {
+  // Room for the number is kept inside the record, whatever the length of the name.
+  std::string name(base.substr(0, kNameBytes - 12));
+  if (name.size() < base.size()) {
+    while (!name.empty() && (static_cast<unsigned char>(name.back()) & 0xC0U) == 0x80U) name.pop_back();
+    if (!name.empty() && (static_cast<unsigned char>(name.back()) & 0x80U) != 0) name.pop_back();
+    name += "\xE2\x80\xA6";  // ...
+  }
+  if (number > 1) name += "#" + std::to_string(number);
+  return name;
+}
+
+void raise_high_water(std::atomic<std::uint32_t>& mark, std::uint32_t to) {
+  std::uint32_t seen = mark.load(std::memory_order_relaxed);
+  while (seen < to && !mark.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+int Registry::claim(std::atomic<std::uint32_t>* first, std::size_t stride, Section section, std::uint32_t free_value,
+                    std::uint32_t claimed_value) {
+  const std::uint32_t count = segment_.header().sections[static_cast<std::size_t>(section)].count;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    auto* life = reinterpret_cast<std::atomic<std::uint32_t>*>(reinterpret_cast<char*>(first) + stride * i);
+    std::uint32_t expected = free_value;
+    // Acquire pairs with the release of whoever freed the record: its old contents are settled.
+    if (life->load(std::memory_order_relaxed) == free_value &&
+        life->compare_exchange_strong(expected, claimed_value, std::memory_order_acquire)) {
+      raise_high_water(segment_.header().high_water[static_cast<std::size_t>(section)], i + 1);
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+int Registry::operator_id(const OperatorSpec& spec) {
+  OperatorRecord* records = segment_.operators();
+  const std::string_view kind = spec.kind.substr(0, records[0].kind.size() - 1);
+  for (int number = 1;; ++number) {
+    const std::string name = numbered(spec.name, number);
+    bool taken = false;
+    for (std::uint32_t i = 0; i < kMaxOperators; ++i) {
+      OperatorRecord& record = records[i];
+      if (!is_live(record.life.load(std::memory_order_acquire)) || record.name.view() != name) continue;
+      taken = true;
+      if (record.key == spec.key && std::string_view(record.kind.data()) == kind) return static_cast<int>(i);
+    }
+    if (taken) continue;
+    const int id = claim(&records[0].life, sizeof(OperatorRecord), Section::operators, life_of(RecordLife::free),
+                         life_of(RecordLife::claimed));
+    if (id < 0) {
+      segment_.header().dropped.operators.bump(1);
+      return -1;
+    }
+    OperatorRecord& record = records[id];
+    record.name.assign(name);
+    record.key = spec.key;
+    record.flags.store(spec.flags);
+    record.kind.fill('\0');
+    std::copy(kind.begin(), kind.end(), record.kind.begin());
+    record.inputs.fill(0);
+    record.outputs.fill(0);
+    for (std::size_t i = 0; i < std::min(spec.inputs.size(), record.inputs.size()); ++i) {
+      record.inputs[i] = static_cast<std::uint32_t>(spec.inputs[i] + 1);
+    }
+    for (std::size_t i = 0; i < std::min(spec.outputs.size(), record.outputs.size()); ++i) {
+      record.outputs[i] = static_cast<std::uint32_t>(spec.outputs[i] + 1);
+    }
+    // Release: whoever sees it live sees its name.
+    record.life.store(life_of(RecordLife::live), std::memory_order_release);
+    return id;
+  }
+}
+
+bool Registry::allot_bins(metrics::QueueCell& cell, std::int64_t capacity) {
+  constexpr std::uint32_t kUnboundedBins = 257;
+  std::atomic<std::uint32_t>& used = segment_.header().bins_used;
+  for (std::uint32_t limit : {capacity > 0 ? kMaxBinsPerQueue : kUnboundedBins, std::uint32_t{129}, std::uint32_t{17}}) {
+    const metrics::OccupancyBins bins = metrics::OccupancyBins::make(capacity, limit);
+    std::uint32_t first = used.load(std::memory_order_relaxed);
+    while (first + bins.bins <= kMaxBins) {
+      if (!used.compare_exchange_weak(first, first + bins.bins, std::memory_order_relaxed)) continue;
+      cell.capacity.store(capacity);
+      cell.levels_per_bin.store(bins.levels_per_bin);
+      cell.bins.store(bins.bins);
+      cell.first_bin.store(first);
+      return true;
+    }
+  }
+  return false;
+}
+
+int Registry::queue_id(std::string_view base, std::int64_t capacity) {
+  QueueRecord* records = segment_.queues();
+  for (int number = 1;; ++number) {
+    const std::string name = numbered(base, number);
+    bool taken = false;
+    for (std::uint32_t i = 0; i < kMaxQueues; ++i) {
+      QueueRecord& record = records[i];
+      if (!is_live(record.life.load(std::memory_order_acquire)) || record.name.view() != name) continue;
+      taken = true;
+      // A queue of the same name and size whose object is gone: the next epoch's. It goes on where that one ended.
+      std::uint32_t closed = life_of(RecordLife::closed);
+      if (record.cell.capacity.load() == capacity &&
+          record.life.compare_exchange_strong(closed, life_of(RecordLife::live), std::memory_order_acq_rel)) {
+        return static_cast<int>(i);
+      }
+    }
+    if (taken) continue;
+    const int id = claim(&records[0].life, sizeof(QueueRecord), Section::queues, life_of(RecordLife::free),
+                         life_of(RecordLife::claimed));
+    if (id < 0 || !allot_bins(records[id].cell, capacity)) {
+      if (id >= 0) records[id].life.store(life_of(RecordLife::free), std::memory_order_release);
+      segment_.header().dropped.queues.bump(1);
+      return -1;
+    }
+    records[id].name.assign(name);
+    records[id].life.store(life_of(RecordLife::live), std::memory_order_release);
+    return id;
+  }
+}
+
+int Registry::loader_id(std::string_view base, int source_operator) {
+  LoaderRecord* records = segment_.loaders();
+  const auto name_taken = [&](const std::string& name) {
+    for (std::uint32_t i = 0; i < kMaxLoaders; ++i) {
+      if (is_live(records[i].life.load(std::memory_order_acquire)) && records[i].name.view() == name) return true;
+    }
+    return false;
+  };
+  int number = 1;
+  while (name_taken(numbered(base, number))) ++number;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const int id = claim(&records[0].life, sizeof(LoaderRecord), Section::loaders, life_of(RecordLife::free),
+                         life_of(RecordLife::claimed));
+    if (id >= 0) {
+      records[id].name.assign(numbered(base, number));
+      records[id].source_operator.store(static_cast<std::uint32_t>(source_operator + 1));
+      records[id].folded.store(0);
+      records[id].life.store(life_of(RecordLife::live), std::memory_order_release);
+      return id;
+    }
+    fold_loader();
+  }
+  segment_.header().dropped.loaders.bump(1);
+  return -1;
+}
+
+void Registry::fold_loader() {
+  LoaderRecord* records = segment_.loaders();
+  LoaderRecord* target = nullptr;
+  LoaderRecord* oldest = nullptr;
+  for (std::uint32_t i = 0; i < kMaxLoaders; ++i) {
+    LoaderRecord& record = records[i];
+    if (record.life.load(std::memory_order_acquire) != life_of(RecordLife::closed)) continue;
+    if (record.folded.load() > 0) {
+      target = &record;
+    } else if (oldest == nullptr ||
+               record.sink.last_event_ns.load() < oldest->sink.last_event_ns.load()) {
+      oldest = &record;
+    }
+  }
+  if (oldest == nullptr) return;
+  if (target == nullptr) {
+    oldest->folded.store(1);
+    oldest->name.assign("(earlier loaders)");
+    fold_loader();
+    return;
+  }
+  add_sink(target->sink, oldest->sink);
+  target->folded.bump(1);
+  clear_sink(oldest->sink);
+  oldest->life.store(life_of(RecordLife::free), std::memory_order_release);
+}
+
+metrics::WorkerCell* Registry::claim_worker(std::int64_t now) {
+  metrics::WorkerCell* workers = segment_.workers();
+  const int index = claim(&workers[0].life, sizeof(metrics::WorkerCell), Section::workers,
+                          life_of(metrics::WorkerLife::free), life_of(metrics::WorkerLife::claimed));
+  if (index < 0) {
+    segment_.header().dropped.workers.bump(1);
+    return nullptr;
+  }
+  metrics::WorkerCell& worker = workers[index];
+  clear_worker(worker);
+  worker.pid.store(current_pid());
+  worker.tid.store(current_tid());
+  worker.process_start.store(process_start(current_pid()));
+  worker.started_ns.store(now);
+  worker.last_alive_ns.store(now);
+  worker.cpu_ns.store(-1);
+  worker.run_queue_ns.store(-1);
+  worker.life.store(life_of(metrics::WorkerLife::live), std::memory_order_release);
+  return &worker;
+}
+
+metrics::OperatorCell* Registry::claim_cell(const metrics::WorkerCell& worker, int operator_id, metrics::Place place,
+                                            bool is_loop) {
+  metrics::OperatorCell* cells = segment_.cells();
+  const auto owner = static_cast<std::uint32_t>(&worker - segment_.workers()) + 1;
+  static_assert(sizeof(metrics::Relaxed<std::uint32_t>) == sizeof(std::atomic<std::uint32_t>));
+  const int index = claim(reinterpret_cast<std::atomic<std::uint32_t>*>(&cells[0].owner), sizeof(metrics::OperatorCell),
+                          Section::cells, 0, owner);
+  if (index < 0) {
+    segment_.header().dropped.cells.bump(1);
+    return nullptr;
+  }
+  metrics::OperatorCell& cell = cells[index];
+  clear_cell(cell);
+  cell.operator_id.store(static_cast<std::uint32_t>(operator_id));
+  cell.place.store(static_cast<std::uint32_t>(place));
+  cell.is_loop.store(is_loop ? 1 : 0);
+  return &cell;
+}
+
+bool Registry::is_crowded() const noexcept {
+  Segment& segment = segment_;
+  std::uint32_t used_workers = 0;
+  std::uint32_t used_cells = 0;
+  for (std::uint32_t i = 0; i < kMaxWorkers; ++i) {
+    used_workers += segment.workers()[i].life.load(std::memory_order_relaxed) != 0 ? 1 : 0;
+  }
+  for (std::uint32_t i = 0; i < kMaxCells; ++i) used_cells += segment.cells()[i].owner.load() != 0 ? 1 : 0;
+  return used_workers > kMaxWorkers * 3 / 4 || used_cells > kMaxCells * 3 / 4;
+}
+
+// Workers that stood at the same place of the graph are folded together, so the graph survives them.
+metrics::WorkerCell* Registry::retired_worker(const metrics::WorkerCell& leaving) {
+  metrics::WorkerCell* workers = segment_.workers();
+  const auto same_place = [&](const metrics::WorkerCell& worker) {
+    for (std::size_t i = 0; i < worker.edges.size(); ++i) {
+      if (worker.edges[i].queue.load() != leaving.edges[i].queue.load()) return false;
+      if (worker.edges[i].is_put.load() != leaving.edges[i].is_put.load()) return false;
+    }
+    return true;
+  };
+  for (std::uint32_t i = 0; i < kMaxWorkers; ++i) {
+    const bool is_retired = workers[i].life.load(std::memory_order_acquire) == life_of(metrics::WorkerLife::retired);
+    if (is_retired && same_place(workers[i])) return &workers[i];
+  }
+  metrics::WorkerCell* worker = claim_worker(metrics::Clock::now_ns());
+  if (worker == nullptr) return nullptr;
+  worker->pid.store(0);
+  worker->tid.store(0);
+  worker->ended_ns.store(worker->started_ns.load());
+  worker->grid.closed.store(metrics::kWindows);
+  worker->grid.doublings.store(leaving.grid.doublings.load());
+  worker->life.store(life_of(metrics::WorkerLife::retired), std::memory_order_release);
+  return worker;
+}
+
+void Registry::fold_worker(std::uint32_t index) {
+  metrics::WorkerCell& worker = segment_.workers()[index];
+  metrics::WorkerCell* retired = retired_worker(worker);
+  if (retired == nullptr) return;
+  metrics::OperatorCell* cells = segment_.cells();
+  const auto retired_owner = static_cast<std::uint32_t>(retired - segment_.workers()) + 1;
+  std::vector<metrics::OperatorCell*> retired_cells;
+  for (std::uint32_t i = 0; i < kMaxCells; ++i) {
+    if (cells[i].owner.load() == retired_owner) retired_cells.push_back(&cells[i]);
+  }
+  widen_retired(*retired, retired_cells, worker.grid.doublings.load());
+  for (std::uint32_t i = 0; i < kMaxCells; ++i) {
+    metrics::OperatorCell& cell = cells[i];
+    if (cell.owner.load() != index + 1) continue;
+    align_windows(*retired, worker, cell);
+    const auto same = std::find_if(retired_cells.begin(), retired_cells.end(), [&](const auto* candidate) {
+      return candidate->operator_id.load() == cell.operator_id.load() &&
+             candidate->place.load() == cell.place.load() && candidate->is_loop.load() == cell.is_loop.load();
+    });
+    if (same == retired_cells.end()) {
+      // The first one to go becomes the retired cell itself; only its owner changes.
+      cell.owner.store(retired_owner);
+      continue;
+    }
+    add_cell(**same, cell);
+    // Release pairs with the acquire of the next claim: the sums above are done with this cell.
+    std::atomic_thread_fence(std::memory_order_release);
+    cell.owner.store(0);
+  }
+  add_worker(*retired, worker);
+  segment_.header().retired_workers.bump(1);
+  worker.life.store(life_of(metrics::WorkerLife::free), std::memory_order_release);
+}
+
+int Registry::fold_finished_workers() {
+  int folded = 0;
+  metrics::WorkerCell* workers = segment_.workers();
+  for (std::uint32_t i = 0; i < kMaxWorkers; ++i) {
+    const std::uint32_t life = workers[i].life.load(std::memory_order_acquire);
+    bool gone = life == life_of(metrics::WorkerLife::finished);
+    if (life == life_of(metrics::WorkerLife::live) && workers[i].pid.load() != current_pid()) {
+      gone = !process_alive(workers[i].pid.load(), workers[i].process_start.load());
+    }
+    if (!gone) continue;
+    fold_worker(i);
+    ++folded;
+  }
+  return folded;
+}
+
+}  // namespace headrace::profile

@@ -1,0 +1,138 @@
+#include "headrace/profile/retire.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+namespace headrace::profile {
+namespace {
+
+using metrics::kWindows;
+using metrics::OperatorCell;
+using metrics::WindowLog;
+using metrics::WorkerCell;
+
+/// Running total of a field at the end of window `index`, extended by the final total behind the last one.
+template <int kFields>
+std::int64_t total_at(const WindowLog<kFields>& log, std::uint32_t closed, int index, int field, std::int64_t last) {
+  return static_cast<std::uint32_t>(index) < closed ? log.get(index, field) : last;
+}
+
+void zero_from(void* object, std::size_t offset, std::size_t size) noexcept {
+  std::memset(static_cast<char*>(object) + offset, 0, size - offset);
+}
+
+/// Keeps every second entry and fills the freed half with the final total.
+template <int kFields, class Final>
+void halve_filled(WindowLog<kFields>& log, Final&& final_total) noexcept {
+  log.halve();
+  for (int i = kWindows / 2; i < kWindows; ++i) {
+    for (int field = 0; field < kFields; ++field) log.at(i, field).store(final_total(field));
+  }
+}
+
+std::int64_t cell_total(const OperatorCell& cell, int field) {
+  return field == 0 ? cell.busy_ns.load() : cell.loop_items.load();
+}
+
+}  // namespace
+
+void clear_worker(WorkerCell& worker) noexcept {
+  zero_from(&worker, offsetof(WorkerCell, pid), sizeof(WorkerCell));
+}
+
+void clear_cell(OperatorCell& cell) noexcept {
+  zero_from(&cell, offsetof(OperatorCell, operator_id), sizeof(OperatorCell));
+}
+
+void clear_sink(metrics::SinkCell& sink) noexcept { zero_from(&sink, 0, sizeof(metrics::SinkCell)); }
+
+// The retired worker has no open state: its windows hold the final totals in every window after the last event.
+void widen_retired(WorkerCell& retired, std::span<OperatorCell* const> cells, std::uint32_t doublings) noexcept {
+  while (retired.grid.doublings.load() < doublings) {
+    halve_filled(retired.windows,
+                 [&](int field) { return retired.state_ns[static_cast<std::size_t>(field)].load(); });
+    for (OperatorCell* cell : cells) {
+      halve_filled(cell->windows, [&](int field) { return cell_total(*cell, field); });
+    }
+    retired.grid.doublings.bump(1);
+  }
+}
+
+void align_windows(const WorkerCell& retired, const WorkerCell& worker, OperatorCell& cell) noexcept {
+  std::uint32_t closed = worker.grid.closed.load();
+  for (std::uint32_t d = worker.grid.doublings.load(); d < retired.grid.doublings.load(); ++d) {
+    cell.windows.halve();
+    closed /= 2;
+  }
+  for (int i = static_cast<int>(closed); i < kWindows; ++i) {
+    for (int field = 0; field < 2; ++field) cell.windows.at(i, field).store(cell_total(cell, field));
+  }
+}
+
+void add_cell(OperatorCell& target, const OperatorCell& cell) noexcept {
+  for (int i = 0; i < kWindows; ++i) {
+    for (int field = 0; field < 2; ++field) target.windows.at(i, field).bump(cell.windows.get(i, field));
+  }
+  target.items.bump(cell.items.load());
+  target.failures.bump(cell.failures.load());
+  target.busy_ns.bump(cell.busy_ns.load());
+  target.loop_items.bump(cell.loop_items.load());
+  target.sampled_wall_ns.bump(cell.sampled_wall_ns.load());
+  target.sampled_cpu_ns.bump(cell.sampled_cpu_ns.load());
+  target.service.merge(cell.service);
+  for (const auto& item : cell.slowest.items) target.slowest.add(item.index.load(), item.ns.load());
+}
+
+void add_worker(WorkerCell& retired, WorkerCell& worker) noexcept {
+  const metrics::SeqlockWrite write(retired.lock);
+  std::uint32_t closed = worker.grid.closed.load();
+  std::uint32_t doublings = worker.grid.doublings.load();
+  while (doublings < retired.grid.doublings.load()) {
+    worker.windows.halve();
+    closed /= 2;
+    ++doublings;
+  }
+  for (int i = 0; i < kWindows; ++i) {
+    for (std::uint32_t state = 0; state < metrics::kWorkerStates; ++state) {
+      const int field = static_cast<int>(state);
+      retired.windows.at(i, field).bump(total_at(worker.windows, closed, i, field, worker.state_ns[state].load()));
+    }
+  }
+  for (std::uint32_t state = 0; state < metrics::kWorkerStates; ++state) {
+    retired.state_ns[state].bump(worker.state_ns[state].load());
+  }
+  retired.begun.store(std::max(retired.begun.load(), worker.begun.load()));
+  for (const metrics::WorkerEdge& from : worker.edges) {
+    if (from.queue.load() == 0) continue;
+    for (metrics::WorkerEdge& to : retired.edges) {
+      if (to.queue.load() == 0) {
+        to.is_put.store(from.is_put.load());
+        to.queue.store(from.queue.load());
+      }
+      if (to.queue.load() == from.queue.load() && to.is_put.load() == from.is_put.load()) {
+        to.items.bump(from.items.load());
+        break;
+      }
+    }
+  }
+}
+
+void add_sink(metrics::SinkCell& target, const metrics::SinkCell& sink) noexcept {
+  target.epochs.bump(sink.epochs.load());
+  target.steps.bump(sink.steps.load());
+  target.later_epochs_ns.bump(sink.first_batch_ns.load() + sink.later_epochs_ns.load());
+  target.failed.bump(sink.failed.load());
+  target.waits.bump(sink.waits.load());
+  target.computes.bump(sink.computes.load());
+  target.wait_ns.bump(sink.wait_ns.load());
+  target.starved_ns.bump(sink.starved_ns.load());
+  target.compute_ns.bump(sink.compute_ns.load());
+  target.ready_calls.bump(sink.ready_calls.load());
+  target.ready_wait_ns.bump(sink.ready_wait_ns.load());
+  target.ledger_unknown_ns.bump(sink.ledger_unknown_ns.load());
+  for (std::size_t i = 0; i < sink.ledger.size(); ++i) target.ledger[i].bump(sink.ledger[i].load());
+  target.wait.merge(sink.wait);
+}
+
+}  // namespace headrace::profile

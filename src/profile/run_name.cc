@@ -1,0 +1,69 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+
+#include "headrace/profile/session.h"
+
+namespace headrace::profile {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// A name that is safe as one path component.
+std::string as_file_name(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(),
+      [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '-' && c != '_'; }, '-');
+  if (name.size() > 100) name.resize(100);
+  return name;
+}
+
+std::string shared_name() {
+  const std::string elastic = environment("TORCHELASTIC_RUN_ID");
+  // "none" is torchrun's own default id; the rendezvous address then tells jobs apart.
+  if (!elastic.empty() && elastic != "none") return elastic;
+  const std::string slurm = environment("SLURM_JOB_ID");
+  if (!slurm.empty()) return "slurm-" + slurm;
+  const std::string address = environment("MASTER_ADDR");
+  const std::string port = environment("MASTER_PORT");
+  if (!address.empty() && !port.empty()) return address + "-" + port;
+  return "";
+}
+
+}  // namespace
+
+std::string default_run_folder() {
+  const std::string given = environment("HEADRACE_DIR");
+  if (!given.empty()) return given;
+  std::string name = shared_name();
+  if (name.empty()) {
+    const std::time_t now = std::time(nullptr);
+    std::tm local{};
+    localtime_r(&now, &local);
+    std::array<char, 32> text{};
+    std::strftime(text.data(), text.size(), "%Y%m%d-%H%M%S", &local);
+    name = std::string(text.data()) + "-" + std::to_string(getpid());
+  }
+  return "headrace-runs/" + as_file_name(name);
+}
+
+int default_rank() {
+  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) {
+    const std::string text = environment(name);
+    if (text.empty()) continue;
+    char* end = nullptr;
+    const long rank = std::strtol(text.c_str(), &end, 10);
+    if (*end == '\0' && rank >= 0 && rank < (1L << 30)) return static_cast<int>(rank);
+  }
+  return 0;
+}
+
+}  // namespace headrace::profile

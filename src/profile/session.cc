@@ -1,0 +1,266 @@
+#include "headrace/profile/session.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "headrace/profile/process_identity.h"
+#include "headrace/profile/run_folder.h"
+
+namespace headrace::profile {
+namespace {
+
+std::atomic<std::uint64_t> next_uid{1};
+
+bool is_live(const metrics::WorkerCell& worker) noexcept {
+  return worker.life.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(metrics::WorkerLife::live);
+}
+
+bool is_busy(const metrics::WorkerCell& worker) noexcept {
+  return worker.account.load() >= metrics::kOperatorAccount && worker.is_sink.load() == 0;
+}
+
+}  // namespace
+
+Session::Session(std::unique_ptr<Segment> segment)
+    : segment_(std::move(segment)), registry_(*segment_), uid_(next_uid.fetch_add(1)) {}
+
+std::shared_ptr<Session> Session::open(const SessionOptions& options) {
+  metrics::Clock::calibrate();
+  std::string trouble;
+  std::string copy_path;
+  if (!options.run.empty()) {
+    trouble = make_run_folder(options.run);
+    if (trouble.empty()) copy_path = free_copy_path(options.run, options.rank);
+  }
+  const Segment::Places places{shared_memory_path(), copy_path.empty() ? "" : copy_path + ".live-segment"};
+  std::shared_ptr<Session> session(new Session(Segment::create(places, options.rank)));
+  session->rank_ = options.rank;
+  session->run_ = options.run;
+  session->copy_path_ = copy_path;
+  session->owner_pid_ = current_pid();
+  session->trouble_ = !trouble.empty() ? trouble : session->segment_->trouble();
+  if (!copy_path.empty()) write_live_pointer(copy_path, session->segment_->path());
+  return session;
+}
+
+std::shared_ptr<Session> Session::attach(const std::string& path) {
+  std::shared_ptr<Session> session(new Session(Segment::attach(path)));
+  session->rank_ = session->segment_->header().rank;
+  return session;
+}
+
+Session::~Session() { close(); }
+
+bool Session::owner() const noexcept { return owner_pid_ == current_pid(); }
+
+bool Session::has_run() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return !run_.empty();
+}
+
+std::string Session::run() const {
+  const std::scoped_lock lock(mutex_);
+  return run_;
+}
+
+void Session::bind_run(const std::string& run) {
+  const std::scoped_lock lock(mutex_);
+  if (!run_.empty() || !owner()) return;
+  run_ = run;
+  trouble_ = make_run_folder(run);
+  trouble_taken_ = false;
+  if (!trouble_.empty()) return;
+  copy_path_ = free_copy_path(run, rank_);
+  write_live_pointer(copy_path_, segment_->path());
+}
+
+std::string Session::take_trouble() noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (trouble_.empty() || trouble_taken_) return "";
+  trouble_taken_ = true;
+  return trouble_;
+}
+
+void Session::copy_out() noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (!owner() || copy_path_.empty()) return;
+  const std::string reason = segment_->copy_to(copy_path_);
+  if (!reason.empty() && trouble_.empty()) trouble_ = reason;
+}
+
+void Session::close() noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (closed_ || !owner()) return;
+    closed_ = true;
+    segment_->header().anchors.add_now();
+    segment_->header().loop_clock.pause(metrics::Clock::now_ns());
+    segment_->header().closed.store(1);
+  }
+  copy_out();
+  const std::scoped_lock lock(mutex_);
+  if (!copy_path_.empty() && trouble_.empty()) {
+    remove_live_pointer(copy_path_);
+    segment_->unlink();
+  } else if (copy_path_.empty()) {
+    segment_->unlink();
+  }
+}
+
+int Session::operator_id(const OperatorSpec& spec) {
+  const std::scoped_lock lock(mutex_);
+  return registry_.operator_id(spec);
+}
+
+int Session::queue_id(std::string_view name, std::int64_t capacity) {
+  const std::scoped_lock lock(mutex_);
+  return registry_.queue_id(name, capacity);
+}
+
+void Session::close_queue(int queue) noexcept {
+  if (queue < 0) return;
+  segment_->queues()[queue].life.store(static_cast<std::uint32_t>(RecordLife::closed), std::memory_order_release);
+}
+
+int Session::loader_id(std::string_view name, int source_operator) {
+  const std::scoped_lock lock(mutex_);
+  const int id = registry_.loader_id(name, source_operator);
+  if (id >= 0) loaders_.fetch_add(1);
+  return id;
+}
+
+void Session::close_loader(int loader) noexcept {
+  if (loader < 0) return;
+  segment_->loaders()[loader].life.store(static_cast<std::uint32_t>(RecordLife::closed), std::memory_order_release);
+}
+
+metrics::QueueProbe Session::queue_probe(int queue) noexcept {
+  if (queue < 0) return {};
+  metrics::QueueCell& cell = segment_->queues()[queue].cell;
+  return {&cell, segment_->bins() + cell.first_bin.load(), clock()};
+}
+
+metrics::SinkCell* Session::sink(int loader) noexcept {
+  return loader < 0 ? nullptr : &segment_->loaders()[loader].sink;
+}
+
+metrics::WorkerCell* Session::claim_worker(std::int64_t now) {
+  const std::scoped_lock lock(mutex_);
+  if (owner() && registry_.is_crowded()) registry_.fold_finished_workers();
+  return registry_.claim_worker(now);
+}
+
+metrics::OperatorCell* Session::claim_cell(const metrics::WorkerCell& worker, int operator_id, metrics::Place place,
+                                           bool is_loop) {
+  const std::scoped_lock lock(mutex_);
+  return registry_.claim_cell(worker, operator_id, place, is_loop);
+}
+
+void Session::loop_began(std::int64_t now) noexcept {
+  const std::scoped_lock lock(mutex_);
+  active_loops_.fetch_add(1);
+  segment_->header().loop_clock.resume(now);
+}
+
+void Session::loop_ended(std::int64_t now) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (active_loops_.fetch_sub(1) == 1) segment_->header().loop_clock.pause(now);
+}
+
+int Session::busy_workers() const noexcept {
+  Segment& segment = *segment_;
+  const std::uint32_t count =
+      segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
+  int busy = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const metrics::WorkerCell& worker = segment.workers()[i];
+    busy += is_live(worker) && is_busy(worker) ? 1 : 0;
+  }
+  return busy;
+}
+
+int Session::busy_threads_here() const noexcept {
+  Segment& segment = *segment_;
+  const std::uint32_t count =
+      segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
+  int busy = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const metrics::WorkerCell& worker = segment.workers()[i];
+    busy += is_live(worker) && is_busy(worker) && worker.pid.load() == current_pid() ? 1 : 0;
+  }
+  return busy;
+}
+
+// Walks up from the queue that the sink takes from: the nearest busy worker is the one that the sink waits for.
+// Workers without queues (an executor's threads) feed the sink through a channel that nobody records: any busy one.
+int Session::in_service() const noexcept {
+  Segment& segment = *segment_;
+  const std::uint32_t count =
+      segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
+  if (count <= 1) return kNobody;
+  const metrics::WorkerCell* workers = segment.workers();
+  const auto operator_of = [&](const metrics::WorkerCell& worker) {
+    const std::uint32_t account = worker.account.load();
+    return account < metrics::kOperatorAccount
+               ? kNobody
+               : static_cast<int>(segment.cells()[(account - metrics::kOperatorAccount) % kMaxCells].operator_id.load());
+  };
+  static_assert(kMaxQueues <= 64, "the queues to visit are bits of one word");
+  std::uint64_t visited = 0;
+  std::array<std::uint32_t, kMaxQueues> to_visit{};
+  int pending = 0;
+  const auto visit_inputs = [&](const metrics::WorkerCell& worker) {
+    for (const metrics::WorkerEdge& edge : worker.edges) {
+      const std::uint32_t queue = edge.queue.load();
+      if (queue == 0) return;
+      if (queue > kMaxQueues || edge.is_put.load() != 0 || (visited >> (queue - 1) & 1) != 0) continue;
+      visited |= std::uint64_t{1} << (queue - 1);
+      to_visit[static_cast<std::size_t>(pending++)] = queue;
+    }
+  };
+  int unconnected = kNobody;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (!is_live(workers[i])) continue;
+    if (workers[i].is_sink.load() != 0) {
+      visit_inputs(workers[i]);
+    } else if (workers[i].edges[0].queue.load() == 0 && is_busy(workers[i])) {
+      unconnected = operator_of(workers[i]);
+    }
+  }
+  for (int next = 0; next < pending; ++next) {
+    const std::uint32_t queue = to_visit[static_cast<std::size_t>(next)];
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (!is_live(workers[i]) || workers[i].is_sink.load() != 0) continue;
+      for (const metrics::WorkerEdge& edge : workers[i].edges) {
+        if (edge.queue.load() == 0) break;
+        if (edge.queue.load() != queue || edge.is_put.load() == 0) continue;
+        if (is_busy(workers[i])) return operator_of(workers[i]);
+        visit_inputs(workers[i]);
+      }
+    }
+  }
+  return unconnected;
+}
+
+void Session::keep_alive() noexcept {
+  Segment& segment = *segment_;
+  const std::int64_t now = metrics::Clock::now_ns();
+  const std::uint32_t count =
+      segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
+  int last_pid = 0;
+  bool last_alive = false;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    metrics::WorkerCell& worker = segment.workers()[i];
+    if (!is_live(worker)) continue;
+    const int pid = worker.pid.load();
+    if (pid != last_pid) {
+      last_pid = pid;
+      last_alive = pid == current_pid() || process_alive(pid, worker.process_start.load());
+    }
+    if (last_alive) worker.last_alive_ns.store(now);
+  }
+  segment.header().anchors.add(now, metrics::Clock::realtime_ns());
+}
+
+}  // namespace headrace::profile

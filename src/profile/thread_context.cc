@@ -1,0 +1,53 @@
+#include "headrace/profile/thread_context.h"
+
+#include <atomic>
+
+#include "headrace/profile/process_identity.h"
+
+namespace headrace::profile {
+namespace {
+
+std::atomic<std::uint64_t> next_uid{1};
+
+}  // namespace
+
+ThreadContext::ThreadContext() : uid_(next_uid.fetch_add(1)) {}
+
+ThreadContext::~ThreadContext() { release(); }
+
+void ThreadContext::release() noexcept {
+  // After a fork the cells belong to the parent's thread, which goes on writing them.
+  if (probe.bound() && pid_ == current_pid()) probe.finish(metrics::Clock::now_ns());
+  probe = metrics::WorkerProbe();
+  cells_.fill(nullptr);
+  session_.reset();
+}
+
+void ThreadContext::rebind() noexcept {
+  const std::uint64_t generation = CurrentSession::generation();
+  const std::shared_ptr<Session> session = CurrentSession::get();
+  // Opening a session at first use changed the generation once more.
+  generation_ = session == nullptr ? generation : CurrentSession::generation();
+  if (session == session_ && pid_ == current_pid()) return;
+  release();
+  pid_ = current_pid();
+  if (session == nullptr) return;
+  const std::int64_t now = metrics::Clock::now_ns();
+  metrics::WorkerCell* worker = session->claim_worker(now);
+  if (worker == nullptr) return;
+  session_ = session;
+  probe.bind(worker, session->segment().cells(), session->clock(), now);
+}
+
+metrics::OperatorCell* ThreadContext::cell(int operator_id, bool is_loop) noexcept {
+  if (operator_id < 0 || session_ == nullptr) return nullptr;
+  const metrics::Place where = is_loop ? metrics::Place::worker : place();
+  metrics::OperatorCell*& cell =
+      cells_[static_cast<std::size_t>(operator_id) * 3 + static_cast<std::size_t>(where)];
+  if (cell == nullptr) cell = session_->claim_cell(*probe.cell(), operator_id, where, is_loop);
+  // Which loader an operator inside GetNext belongs to may change from call to call; the mask is a plain store.
+  if (where == metrics::Place::get_next && !running_loops().empty()) running_loops().back()->probe.ran(operator_id);
+  return cell;
+}
+
+}  // namespace headrace::profile

@@ -1,0 +1,42 @@
+#include "headrace/report/json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "headrace/analysis/diagnosis/diagnosis_json.h"
+#include "headrace/analysis/step_trace.h"
+#include "headrace/profile/json_fields.h"
+#include "headrace/profile/profile_json.h"
+
+namespace headrace::analysis {
+
+template <class F>
+void fields_of(F& field, const StepTime& step) {
+  field("iteration_gap_s", step.iteration_gap_s);
+  field("forward_backward_s", step.forward_backward_s);
+  field("tail_s", step.tail_s);
+  field("total_s", step.total_s);
+}
+
+template <class F>
+void fields_of(F& field, const StepTrace& trace) {
+  field("source", trace.source);
+  field("average", trace.average);
+  field("per_step", trace.per_step);
+}
+
+}  // namespace headrace::analysis
+
+namespace headrace::report {
+
+std::string to_json(const profile::Profile& profile, const analysis::Diagnosis& diagnosis, int indent) {
+  nlohmann::json document;
+  document["version"] = kVersion;
+  document["loader"] = profile.loader;
+  document["rank"] = profile.rank;
+  document["profile"] = profile::to_json(profile);
+  document["diagnosis"] = analysis::to_json(diagnosis);
+  document["steps"] = profile::JsonFieldWriter::object_of(analysis::step_trace(profile));
+  return profile::dump_json(document, indent);
+}
+
+}  // namespace headrace::report

@@ -1,0 +1,40 @@
+// The sections of the text report, each a list of lines no wider than asked.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::report {
+
+using Lines = std::vector<std::string>;
+
+/// One line: the loader, epochs, steps, time, rank.
+std::string title_line(const profile::Profile& profile, std::size_t width);
+
+/// What to change; empty where nothing should be done.
+Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis, std::size_t width);
+
+/// One row per operator and one for the training step.
+Lines operator_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis, std::size_t width);
+
+/// One row per queue with its levels; empty without queues.
+Lines queue_section(const profile::Profile& profile, std::size_t width);
+
+/// What the awaited batch was doing; empty without a ledger.
+Lines ledger_section(const profile::Profile& profile, std::size_t width);
+
+/// Stretches of the run that deserve another verdict.
+Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width);
+
+/// One sentence per rule, wrapped.
+Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis, std::size_t width);
+
+/// "36.8 ms", three figures.
+std::string duration(double seconds);
+std::string percent(double share);
+
+}  // namespace headrace::report

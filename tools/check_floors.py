@@ -1,0 +1,60 @@
+"""Fail when an #include runs up a floor.
+
+    metrics < profile < queues < {pipeline < transport | trace} < analysis < {report, timeline}
+
+Bindings, tests, benchmarks, samples and fuzz targets stand outside and may include everything.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+# What each floor may include besides itself. Headers that lie directly in include/headrace are the ground:
+# everyone may include them, they include no floor.
+BELOW: dict[str, set[str]] = {"": set(), "metrics": set()}
+BELOW["profile"] = {"metrics"}
+BELOW["queues"] = {"metrics", "profile"}
+BELOW["pipeline"] = {"metrics", "profile", "queues"}
+BELOW["transport"] = BELOW["pipeline"] | {"pipeline"}  # the copy to the device is an operator
+BELOW["trace"] = {"metrics", "profile"}  # the other wing: it knows nothing of running pipelines
+BELOW["analysis"] = BELOW["transport"] | {"transport", "trace"}
+BELOW["report"] = BELOW["analysis"] | {"analysis"}
+BELOW["timeline"] = BELOW["report"]
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:headrace/)?(\w+)/')
+
+
+def floor_of(path: Path) -> str:
+    parts = path.relative_to(
+        ROOT / ("src" if path.is_relative_to(ROOT / "src") else "include/headrace")
+    ).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def main() -> int:
+    files = sorted(
+        p for top in ("include/headrace", "src") for p in (ROOT / top).rglob("*") if p.suffix in {".h", ".cc"}
+    )
+    wrong = 0
+    for path in files:
+        floor = floor_of(path)
+        if floor not in BELOW:
+            print(f"{path.relative_to(ROOT)}: {floor!r} is no floor; name it in tools/check_floors.py")
+            wrong += 1
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            match = INCLUDE.match(line)
+            other = match.group(1) if match else floor
+            if other in BELOW and other != floor and other not in BELOW[floor]:
+                place = f"{path.relative_to(ROOT)}:{number}"
+                print(f"{place}: {floor or 'the ground'} includes {other}, which is not below it")
+                wrong += 1
+    if not wrong:
+        print(f"floors: {len(files)} files, no include runs up")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

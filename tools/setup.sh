@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# The steps of `make setup`; each may be called alone, and each does nothing where there is nothing to do.
+#
+#     tools/setup.sh system          Debian packages of tools/debian-packages.txt (sudo when not root)
+#     tools/setup.sh venv            .venv, made with $PYTHON (default: python3)
+#     tools/setup.sh requirements    what pyproject.toml asks for, into .venv
+#     tools/setup.sh project         the project itself, editable, without build isolation
+#     tools/setup.sh torch           PyTorch's CPU build, for the tests
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# Packages that this release turned out not to have, so that they are not looked for again.
+unavailable=.venv/.stamps/unavailable-packages
+
+# --- system -----------------------------------------------------------------------------------------------------
+
+package_lines() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' tools/debian-packages.txt; }
+
+# Lines of the list of which no alternative is installed. One dpkg-query for all of them: this runs at every setup.
+missing_lines() {
+  local installed line name
+  installed=" $(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null | awk '$1 == "installed" {printf "%s ", $2}')"
+  package_lines | while IFS= read -r line; do
+    for name in ${line//|/ }; do
+      [[ $installed == *" $name "* ]] && continue 2
+    done
+    grep -qxF "$line" "$unavailable" 2>/dev/null || printf '%s\n' "$line"
+  done
+}
+
+# The first alternative that this release has.
+available_package() {
+  local name
+  for name in "$@"; do
+    apt-cache show "$name" >/dev/null 2>&1 && { echo "$name"; return; }
+  done
+  return 1
+}
+
+setup_system() {
+  [ -z "${HEADRACE_SKIP_SYSTEM:-}" ] || return 0
+  if ! command -v dpkg-query >/dev/null; then
+    say "not Debian or Ubuntu, nothing checked: install what tools/debian-packages.txt names"
+    return 0
+  fi
+  local missing as_root=() packages=() line package
+  missing=$(missing_lines)
+  [ -n "$missing" ] || return 0
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || die "Debian packages are missing, and there is no sudo. As root, run:" \
+      "apt-get install $(sed 's/ *|.*//' <<<"$missing" | tr '\n' ' ')(or go on without: HEADRACE_SKIP_SYSTEM=1)"
+    as_root=(sudo)
+  fi
+  say "Debian packages missing: $(tr '\n' ',' <<<"$missing" | sed 's/,$//; s/,/, /g')"
+  "${as_root[@]}" apt-get update -qq
+  while IFS= read -r line; do
+    # shellcheck disable=SC2086  # alternatives are words on purpose
+    if package=$(available_package ${line//|/ }); then
+      packages+=("$package")
+    else
+      say "this release has no $line: left out"
+      mkdir -p "${unavailable%/*}" && echo "$line" >>"$unavailable"
+    fi
+  done <<<"$missing"
+  [ "${#packages[@]}" -gt 0 ] || return 0
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
+}
+
+# --- Python -----------------------------------------------------------------------------------------------------
+
+# An interpreter that can build the module: 3.10 or newer, with venv and with its headers.
+usable_python() {
+  command -v "$1" >/dev/null && "$1" - <<'PYTHON' >/dev/null 2>&1
+import ensurepip, os, sys, sysconfig, venv
+sys.exit(not (sys.version_info >= (3, 10) and os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h"))))
+PYTHON
+}
+
+setup_venv() {
+  if [ -x .venv/bin/python ] && .venv/bin/python -c 'import pip' 2>/dev/null; then return 0; fi
+  local python
+  for python in "${PYTHON:-python3}" /usr/bin/python3; do
+    if usable_python "$python"; then
+      say "making .venv with $("$python" --version)"
+      "$python" -m venv .venv
+      return 0
+    fi
+    say "$python is not Python 3.10 or newer with venv and headers"
+  done
+  die "no usable Python: set PYTHON, e.g. make setup PYTHON=python3.12"
+}
+
+pip_install() { .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"; }
+
+setup_requirements() {
+  say "installing the Python packages to build, test and lint"
+  .venv/bin/python tools/requirements.py demo test lint wheel | pip_install -r /dev/stdin
+}
+
+setup_project() {
+  say "building the native module and installing headrace into .venv (editable)"
+  pip_install --no-build-isolation --no-deps -e .
+}
+
+# The newest PyTorch from the default registry brings several GB of CUDA libraries; the tests need none of them.
+setup_torch() {
+  [ "${HEADRACE_TORCH:-}" != skip ] || { say "HEADRACE_TORCH=skip: tests that need PyTorch will be skipped"; return 0; }
+  .venv/bin/python -c 'import importlib.metadata as m; m.version("torch")' 2>/dev/null && return 0
+  say "installing PyTorch 2.13.0 (CPU) for the tests"
+  local version
+  for version in 2.13.0+cpu 2.13.0; do
+    # shellcheck disable=SC2086  # several arguments in one variable
+    pip_install ${HEADRACE_TORCH_PIP_ARGS:-} "torch==$version" 2>/dev/null && return 0
+  done
+  die "PyTorch 2.13.0 cannot be installed; give pip the CPU index in HEADRACE_TORCH_PIP_ARGS, or set HEADRACE_TORCH=skip"
+}
+
+case "${1:-}" in
+  system | venv | requirements | project | torch) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch" ;;
+esac
