@@ -34,20 +34,20 @@ void SinkProbe::begin_epoch(std::int64_t now) noexcept {
   cell_->last_event_ns.store(now);
 }
 
-void SinkProbe::close_windows(std::int64_t loop_ns) noexcept {
-  const bool waiting = cell_->waiting.load() != 0;
+// Called when a wait or a compute that may span boundaries ends: what was open at a boundary is known by then.
+void SinkProbe::close_windows(std::int64_t loop_ns, Span open) noexcept {
   const std::int64_t since = cell_->since_ns.load();
   cell_->grid.advance(
       loop_ns,
       [&](std::uint32_t index, std::int64_t boundary) {
         const int window = static_cast<int>(index);
-        const std::int64_t open = std::max<std::int64_t>(0, boundary - since);
-        // Until a wait ends nobody knows whether it was starved; a wait that spans a boundary is long, so it was.
-        const std::int64_t open_wait = waiting ? open : 0;
+        const auto until_boundary = [&](std::int64_t whole) {
+          return std::clamp<std::int64_t>(boundary - since, 0, whole);
+        };
         cell_->windows.at(window, 0).store(cell_->waits.load());
-        cell_->windows.at(window, 1).store(cell_->wait_ns.load() + open_wait);
-        cell_->windows.at(window, 2).store(cell_->starved_ns.load() + open_wait);
-        cell_->windows.at(window, 3).store(cell_->compute_ns.load() + (computing_ && !waiting ? open : 0));
+        cell_->windows.at(window, 1).store(cell_->wait_ns.load() + until_boundary(open.wait_ns));
+        cell_->windows.at(window, 2).store(cell_->starved_ns.load() + until_boundary(open.starved_ns));
+        cell_->windows.at(window, 3).store(cell_->compute_ns.load() + until_boundary(open.compute_ns));
       },
       [&] { cell_->windows.halve(); });
 }
@@ -65,7 +65,7 @@ void SinkProbe::close_compute(std::int64_t now) noexcept {
   }
   const SeqlockWrite write(cell_->lock);
   const std::int64_t loop_ns = clock_->read(now).loop_ns;
-  if (loop_ns >= cell_->grid.next_boundary_ns()) close_windows(loop_ns);
+  if (loop_ns >= cell_->grid.next_boundary_ns()) close_windows(loop_ns, {0, 0, compute});
   cell_->computes.bump(1);
   cell_->compute_ns.bump(compute);
   if (cpu >= 0) {
@@ -105,7 +105,8 @@ void SinkProbe::end_wait(std::int64_t now, bool delivered, bool failed, int read
   if (cell_ == nullptr || worker_ == nullptr || !waiting_) return;
   waiting_ = false;
   if (source_ != nullptr) {
-    const std::int64_t own = worker_->leave(now, failed);
+    if (!delivered && !failed) worker_->abandon(now);
+    const std::int64_t own = delivered || failed ? worker_->leave(now, failed) : 0;
     if (steady_ && delivered && candidate_ != SinkSurroundings::kNobody && own > 0) {
       cell_->ledger[static_cast<std::size_t>(candidate_) % kLedgerOperators].bump(own);
       cell_->redirected_ns.bump(own);
@@ -137,6 +138,8 @@ void SinkProbe::deliver_first(std::int64_t now) noexcept {
   steady_ = true;
   last_wait_ns_ = 0;
   surroundings_->loop_began(now);
+  const SeqlockWrite write(cell_->lock);
+  cell_->since_ns.store(clock_->read(now).loop_ns);
 }
 
 void SinkProbe::deliver(std::int64_t now, int ready) noexcept {
@@ -147,7 +150,7 @@ void SinkProbe::deliver(std::int64_t now, int ready) noexcept {
   const std::int64_t loop_ns = clock_->read(now).loop_ns;
 
   const SeqlockWrite write(cell_->lock);
-  if (loop_ns >= cell_->grid.next_boundary_ns()) close_windows(loop_ns);
+  if (loop_ns >= cell_->grid.next_boundary_ns()) close_windows(loop_ns, {wait, was_ready ? 0 : wait, 0});
   cell_->waiting.store(0);
   cell_->since_ns.store(loop_ns);
   cell_->steps.bump(1);
@@ -183,7 +186,7 @@ void SinkProbe::remember_longest(std::int64_t wait, std::int64_t loop_ns) noexce
 }
 
 void SinkProbe::start_step(std::int64_t now) noexcept {
-  const std::int64_t last_step = last_wait_ns_ + (delivered_ns_ != 0 ? now - delivered_ns_ : 0);
+  const std::int64_t last_step = now - delivered_ns_;
   delivered_ns_ = now;
   excluded_ns_ = 0;
   computing_ = true;

@@ -18,6 +18,16 @@ void WorkerProbe::bind(WorkerCell* cell, OperatorCell* operator_cells, const Loo
   cell->begun.store(clock->read(now).begun ? 1 : 0);
 }
 
+void WorkerProbe::take_over(WorkerCell& cell, OperatorCell* operator_cells, std::span<OperatorCell* const> owned,
+                            const LoopClock& clock) noexcept {
+  *this = WorkerProbe();
+  cell_ = &cell;
+  operator_cells_ = operator_cells;
+  clock_ = &clock;
+  owned_count_ = static_cast<int>(std::min<std::size_t>(owned.size(), kMaxCells));
+  std::copy_n(owned.begin(), owned_count_, owned_.begin());
+}
+
 Relaxed<std::int64_t>& WorkerProbe::total_of(std::uint32_t account) noexcept {
   if (account >= kOperatorAccount) return operator_cells_[account - kOperatorAccount].busy_ns;
   return cell_->state_ns[account];
@@ -88,8 +98,9 @@ void WorkerProbe::switch_to(std::uint32_t account, std::int64_t now) noexcept {
 void WorkerProbe::charge_frame(std::int64_t now) noexcept {
   const std::int64_t lasted = std::max<std::int64_t>(0, now - last_ns_);
   last_ns_ = now;
-  if (blocked_) return;
-  if (depth_ > 0) {
+  if (blocked_) {
+    blocked_wall_ns_ += lasted;
+  } else if (depth_ > 0) {
     frames_[static_cast<std::size_t>(depth_ - 1)].own_ns += lasted;
   } else if (loop_ != nullptr) {
     loop_own_ns_ += lasted;
@@ -99,6 +110,8 @@ void WorkerProbe::charge_frame(std::int64_t now) noexcept {
 void WorkerProbe::enter(OperatorCell& cell, std::int64_t now) noexcept {
   if (depth_ == kMaxDepth) {
     ++too_deep_;
+    cell.items.bump(1);
+    if (!clock_->read(now).paused) cell.loop_items.bump(1);
     return;
   }
   charge_frame(now);
@@ -157,6 +170,17 @@ std::int64_t WorkerProbe::leave(std::int64_t now, bool failed) noexcept {
   return frame.own_ns;
 }
 
+void WorkerProbe::abandon(std::int64_t now) noexcept {
+  if (too_deep_ > 0) {
+    --too_deep_;
+    return;
+  }
+  if (depth_ == 0) return;
+  charge_frame(now);
+  body_wall_ns_ += frames_[static_cast<std::size_t>(--depth_)].own_ns;
+  switch_to(depth_ > 0 ? account_of(*frames_[static_cast<std::size_t>(depth_ - 1)].cell) : resting_account(), now);
+}
+
 void WorkerProbe::block(WorkerState state, std::int64_t now) noexcept {
   charge_frame(now);
   blocked_ = true;
@@ -165,13 +189,14 @@ void WorkerProbe::block(WorkerState state, std::int64_t now) noexcept {
 
 void WorkerProbe::unblock(std::int64_t now) noexcept {
   if (!blocked_) return;
-  blocked_wall_ns_ += std::max<std::int64_t>(0, now - last_ns_);
   charge_frame(now);
   blocked_ = false;
   switch_to(depth_ > 0 ? account_of(*frames_[static_cast<std::size_t>(depth_ - 1)].cell) : resting_account(), now);
 }
 
 void WorkerProbe::rest_in(OperatorCell* loop_cell, WorkerState state, std::int64_t now) noexcept {
+  // A loop may end on a thread whose recording was switched off, or moved to another run, meanwhile.
+  if (cell_ == nullptr) return;
   charge_frame(now);
   loop_ = loop_cell;
   rest_state_ = state;

@@ -21,6 +21,7 @@ struct State {
   std::vector<std::shared_ptr<Session>> pushed;
   std::shared_ptr<Session> current;
   std::vector<std::weak_ptr<Session>> all;
+  std::vector<std::shared_ptr<Session>> held_for_fork;
 };
 State& state() {
   static State& instance = *new State;
@@ -39,13 +40,28 @@ std::shared_ptr<Session> open_in(State& state, const SessionOptions& options) {
   return session;
 }
 
-void before_fork() { state().mutex.lock(); }
-void after_fork_in_parent() { state().mutex.unlock(); }
+void before_fork() {
+  state().mutex.lock();
+  const auto hold = [](const std::shared_ptr<Session>& session) {
+    auto& held = state().held_for_fork;
+    if (session != nullptr && std::find(held.begin(), held.end(), session) == held.end()) held.push_back(session);
+  };
+  for (const auto& weak : state().all) hold(weak.lock());
+  // Sessions that were attached are not in the list.
+  for (const auto& session : state().pushed) hold(session);
+  hold(state().current);
+  for (const auto& session : state().held_for_fork) session->before_fork();
+}
+void after_fork_in_parent() {
+  std::vector<std::shared_ptr<Session>> held;
+  held.swap(state().held_for_fork);
+  for (const auto& session : held) session->after_fork_in_parent();
+  state().mutex.unlock();
+}
 /// The child records into the parent's runs as one more process of them; it owns none.
 void after_fork_in_child(std::atomic<std::uint64_t>& generation) {
-  for (const auto& weak : state().all) {
-    if (const auto session = weak.lock()) session->disown();
-  }
+  for (const auto& session : state().held_for_fork) session->after_fork_in_child();
+  state().held_for_fork.clear();
   state().mutex.unlock();
   generation.fetch_add(1);
 }

@@ -1,6 +1,7 @@
 #include "headrace/profile/probes.h"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 
 #include "headrace/profile/process_identity.h"
@@ -12,8 +13,9 @@ using metrics::WorkerState;
 
 // --- operator ----------------------------------------------------------------------------------------------------
 
-OperatorHandle::OperatorHandle(std::string name, std::string kind, std::uint64_t key, std::uint32_t flags)
-    : name_(std::move(name)), kind_(std::move(kind)), key_(key), flags_(flags) {}
+OperatorHandle::OperatorHandle(std::string name, std::string kind, std::uint64_t key, std::uint32_t flags,
+                               std::string knob)
+    : name_(std::move(name)), kind_(std::move(kind)), key_(key), flags_(flags), knob_(std::move(knob)) {}
 
 void OperatorHandle::declare(std::vector<std::shared_ptr<QueueHandle>> inputs,
                              std::vector<std::shared_ptr<QueueHandle>> outputs) {
@@ -24,7 +26,7 @@ void OperatorHandle::declare(std::vector<std::shared_ptr<QueueHandle>> inputs,
 int OperatorHandle::id_in(Session& session) noexcept try {
   const std::uint64_t cached = cached_.load(std::memory_order_relaxed);
   if (cached >> 16 == session.uid()) return static_cast<int>(cached & 0xFFFFU) - 1;
-  OperatorSpec spec{name_, kind_, key_, flags_, {}, {}};
+  OperatorSpec spec{name_, kind_, key_, flags_, knob_, {}, {}};
   for (const auto& queue : inputs_) spec.inputs.push_back(queue->id_in(session));
   for (const auto& queue : outputs_) spec.outputs.push_back(queue->id_in(session));
   std::erase(spec.inputs, -1);
@@ -47,8 +49,12 @@ bool OperatorHandle::begin() noexcept {
 
 void OperatorHandle::end(bool failed) noexcept {
   // The same thread and, should the session have changed meanwhile, a probe that has nothing open: both are fine.
+  if (metrics::WorkerProbe* probe = ThreadContext::local().open_probe()) probe->leave(Clock::now_ns(), failed);
+}
+
+void OperatorHandle::abandon() noexcept {
   ThreadContext& context = ThreadContext::local();
-  if (context.probe.bound()) context.probe.leave(Clock::now_ns(), failed);
+  if (context.probe.bound()) context.probe.abandon(Clock::now_ns());
 }
 
 // --- queue -------------------------------------------------------------------------------------------------------
@@ -79,14 +85,18 @@ bool QueueHandle::taken_by_this_thread() const noexcept {
   return id >= 0 && context.probe.bound() && context.probe.gets_from(static_cast<std::uint32_t>(id));
 }
 
+bool QueueHandle::wants_loop_name() const noexcept {
+  ThreadContext* context = ThreadContext::recording();
+  return context != nullptr && context->probe.loop_cell() == nullptr && context->place() == metrics::Place::worker;
+}
+
 void QueueHandle::waiting(WorkerState state) noexcept {
   ThreadContext* context = ThreadContext::recording();
   if (context != nullptr) context->probe.block(state, Clock::now_ns());
 }
 
 void QueueHandle::waited() noexcept {
-  ThreadContext& context = ThreadContext::local();
-  if (context.probe.bound()) context.probe.unblock(Clock::now_ns());
+  if (metrics::WorkerProbe* probe = ThreadContext::local().open_probe()) probe->unblock(Clock::now_ns());
 }
 
 void QueueHandle::put(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept {
@@ -118,7 +128,9 @@ void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t wait
   if (place != metrics::Place::worker || back) return;
   // Between queue calls a thread is busy in a loop of its own, an operator named after the loop's function.
   if (worker.loop_cell() == nullptr && loop_name != nullptr) {
-    OperatorHandle loop(loop_name, is_put ? "source" : "map", 0, kIsWorkerLoop);
+    // Threads that run the same function at different places of the graph are different operators.
+    const std::uint64_t place_key = std::hash<std::string_view>()(name_) * 2 + (is_put ? 1 : 0);
+    OperatorHandle loop(loop_name, is_put ? "source" : "map", place_key, kIsWorkerLoop);
     worker.rest_in(context->cell(loop.id_in(*context->session()), true), WorkerState::idle, now);
   }
   const bool producer = worker.puts_somewhere();

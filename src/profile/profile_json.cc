@@ -243,15 +243,19 @@ std::string dump_json(const nlohmann::json& tree, int indent) {
 
 nlohmann::json to_json(const Profile& profile) { return JsonFieldWriter::object_of(profile); }
 
-Profile profile_from_json(const nlohmann::json& tree) {
+Profile profile_from_tree(const nlohmann::json& tree) {
   Profile profile;
   JsonFieldReader reader(tree, "profile");
   fields_of(reader, profile);
   return profile;
 }
 
-std::string profile_to_json(const Profile& profile, int indent) { return dump_json(to_json(profile), indent); }
+std::string profile_to_json(const Profile& profile, int indent) {
+  return dump_json(to_json(profile), indent);
+}
 
-Profile profile_from_json(std::string_view text) { return profile_from_json(parse_json(text, "profile JSON")); }
+Profile profile_from_json(std::string_view text) {
+  return profile_from_tree(parse_json(text, "profile JSON"));
+}
 
 }  // namespace headrace::profile

@@ -1,8 +1,10 @@
 #include "headrace/profile/registry.h"
 
 #include <algorithm>
+#include <ctime>
 #include <string>
 
+#include "headrace/metrics/worker_probe.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/retire.h"
 
@@ -25,6 +27,18 @@ std::string numbered(std::string_view base, int number) {
   }
   if (number > 1) name += "#" + std::to_string(number);
   return name;
+}
+
+/// The life of a record, when whoever claimed it has written it (a microsecond). A process killed in between leaves
+/// it claimed for ever: after 10 ms it is passed over.
+std::uint32_t settled(const std::atomic<std::uint32_t>& life) {
+  for (int attempt = 0;; ++attempt) {
+    // Acquire pairs with the release that publishes a record: its name is complete.
+    const std::uint32_t seen = life.load(std::memory_order_acquire);
+    if (seen != life_of(RecordLife::claimed) || attempt == 200) return seen;
+    const timespec pause{0, 50'000};
+    nanosleep(&pause, nullptr);
+  }
 }
 
 void raise_high_water(std::atomic<std::uint32_t>& mark, std::uint32_t to) {
@@ -54,39 +68,64 @@ int Registry::claim(std::atomic<std::uint32_t>* first, std::size_t stride, Secti
 int Registry::operator_id(const OperatorSpec& spec) {
   OperatorRecord* records = segment_.operators();
   const std::string_view kind = spec.kind.substr(0, records[0].kind.size() - 1);
-  for (int number = 1;; ++number) {
-    const std::string name = numbered(spec.name, number);
+  const auto is_same = [&](OperatorRecord& record) {
+    return record.key == spec.key && std::string_view(record.kind.data()) == kind;
+  };
+  const Found found = find_or_claim(std::span(records, kMaxOperators), Section::operators, spec.name, is_same);
+  if (found.id < 0) segment_.header().dropped.operators.bump(1);
+  if (!found.is_new) return found.id;
+  OperatorRecord& record = records[found.id];
+  record.name.assign(found.name);
+  record.key = spec.key;
+  record.flags.store(spec.flags);
+  record.kind.fill('\0');
+  std::copy(kind.begin(), kind.end(), record.kind.begin());
+  record.knob.fill('\0');
+  std::copy_n(spec.knob.begin(), std::min(spec.knob.size(), record.knob.size() - 1), record.knob.begin());
+  record.inputs.fill(0);
+  record.outputs.fill(0);
+  for (std::size_t i = 0; i < std::min(spec.inputs.size(), record.inputs.size()); ++i) {
+    record.inputs[i] = static_cast<std::uint32_t>(spec.inputs[i] + 1);
+  }
+  for (std::size_t i = 0; i < std::min(spec.outputs.size(), record.outputs.size()); ++i) {
+    record.outputs[i] = static_cast<std::uint32_t>(spec.outputs[i] + 1);
+  }
+  // Release: whoever sees it live sees its name.
+  record.life.store(life_of(RecordLife::live), std::memory_order_release);
+  return found.id;
+}
+
+// Two processes that meet an operator at the same moment must get one record. Both look through the whole table, wait
+// where another one is still writing a name, and claim the first free record: one of them wins, the other looks again.
+template <class Record, class IsSame>
+Registry::Found Registry::find_or_claim(std::span<Record> records, Section section, std::string_view base,
+                                        IsSame&& is_same) {
+  for (int number = 1;;) {
+    Found found{-1, false, numbered(base, number)};
     bool taken = false;
-    for (std::uint32_t i = 0; i < kMaxOperators; ++i) {
-      OperatorRecord& record = records[i];
-      if (!is_live(record.life.load(std::memory_order_acquire)) || record.name.view() != name) continue;
+    int first_free = -1;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const std::uint32_t life = settled(records[i].life);
+      if (life == life_of(RecordLife::free) && first_free < 0) first_free = static_cast<int>(i);
+      if (!is_live(life) || records[i].name.view() != found.name) continue;
       taken = true;
-      if (record.key == spec.key && std::string_view(record.kind.data()) == kind) return static_cast<int>(i);
+      found.id = static_cast<int>(i);
+      if (is_same(records[i])) return found;
     }
-    if (taken) continue;
-    const int id = claim(&records[0].life, sizeof(OperatorRecord), Section::operators, life_of(RecordLife::free),
-                         life_of(RecordLife::claimed));
-    if (id < 0) {
-      segment_.header().dropped.operators.bump(1);
-      return -1;
+    found.id = -1;
+    if (taken) {
+      ++number;
+      continue;
     }
-    OperatorRecord& record = records[id];
-    record.name.assign(name);
-    record.key = spec.key;
-    record.flags.store(spec.flags);
-    record.kind.fill('\0');
-    std::copy(kind.begin(), kind.end(), record.kind.begin());
-    record.inputs.fill(0);
-    record.outputs.fill(0);
-    for (std::size_t i = 0; i < std::min(spec.inputs.size(), record.inputs.size()); ++i) {
-      record.inputs[i] = static_cast<std::uint32_t>(spec.inputs[i] + 1);
-    }
-    for (std::size_t i = 0; i < std::min(spec.outputs.size(), record.outputs.size()); ++i) {
-      record.outputs[i] = static_cast<std::uint32_t>(spec.outputs[i] + 1);
-    }
-    // Release: whoever sees it live sees its name.
-    record.life.store(life_of(RecordLife::live), std::memory_order_release);
-    return id;
+    if (first_free < 0) return found;
+    std::uint32_t expected = life_of(RecordLife::free);
+    auto& life = records[static_cast<std::size_t>(first_free)].life;
+    if (!life.compare_exchange_strong(expected, life_of(RecordLife::claimed), std::memory_order_acquire)) continue;
+    raise_high_water(segment_.header().high_water[static_cast<std::size_t>(section)],
+                     static_cast<std::uint32_t>(first_free) + 1);
+    found.id = first_free;
+    found.is_new = true;
+    return found;
   }
 }
 
@@ -110,32 +149,22 @@ bool Registry::allot_bins(metrics::QueueCell& cell, std::int64_t capacity) {
 
 int Registry::queue_id(std::string_view base, std::int64_t capacity) {
   QueueRecord* records = segment_.queues();
-  for (int number = 1;; ++number) {
-    const std::string name = numbered(base, number);
-    bool taken = false;
-    for (std::uint32_t i = 0; i < kMaxQueues; ++i) {
-      QueueRecord& record = records[i];
-      if (!is_live(record.life.load(std::memory_order_acquire)) || record.name.view() != name) continue;
-      taken = true;
-      // A queue of the same name and size whose object is gone: the next epoch's. It goes on where that one ended.
-      std::uint32_t closed = life_of(RecordLife::closed);
-      if (record.cell.capacity.load() == capacity &&
-          record.life.compare_exchange_strong(closed, life_of(RecordLife::live), std::memory_order_acq_rel)) {
-        return static_cast<int>(i);
-      }
-    }
-    if (taken) continue;
-    const int id = claim(&records[0].life, sizeof(QueueRecord), Section::queues, life_of(RecordLife::free),
-                         life_of(RecordLife::claimed));
-    if (id < 0 || !allot_bins(records[id].cell, capacity)) {
-      if (id >= 0) records[id].life.store(life_of(RecordLife::free), std::memory_order_release);
-      segment_.header().dropped.queues.bump(1);
-      return -1;
-    }
-    records[id].name.assign(name);
-    records[id].life.store(life_of(RecordLife::live), std::memory_order_release);
-    return id;
+  // A queue of the same name and size whose object is gone: the next epoch's. It goes on where that one ended.
+  const auto goes_on = [capacity](QueueRecord& record) {
+    std::uint32_t closed = life_of(RecordLife::closed);
+    return record.cell.capacity.load() == capacity &&
+           record.life.compare_exchange_strong(closed, life_of(RecordLife::live), std::memory_order_acq_rel);
+  };
+  const Found found = find_or_claim(std::span(records, kMaxQueues), Section::queues, base, goes_on);
+  if (found.id >= 0 && !found.is_new) return found.id;
+  if (found.id < 0 || !allot_bins(records[found.id].cell, capacity)) {
+    if (found.id >= 0) records[found.id].life.store(life_of(RecordLife::free), std::memory_order_release);
+    segment_.header().dropped.queues.bump(1);
+    return -1;
   }
+  records[found.id].name.assign(found.name);
+  records[found.id].life.store(life_of(RecordLife::live), std::memory_order_release);
+  return found.id;
 }
 
 int Registry::loader_id(std::string_view base, int source_operator) {
@@ -267,12 +296,40 @@ metrics::WorkerCell* Registry::retired_worker(const metrics::WorkerCell& leaving
   return worker;
 }
 
+// A worker that died in the middle of something: what was open is counted to its last sign of life.
+void Registry::settle_gone(std::uint32_t index) {
+  metrics::WorkerCell& worker = segment_.workers()[index];
+  if (worker.life.load(std::memory_order_acquire) != life_of(metrics::WorkerLife::live)) return;
+  if (worker.account.load() >= metrics::kOperatorAccount + kMaxCells) return;
+  std::vector<metrics::OperatorCell*> owned;
+  for (std::uint32_t i = 0; i < kMaxCells; ++i) {
+    if (segment_.cells()[i].owner.load() == index + 1) owned.push_back(&segment_.cells()[i]);
+  }
+  metrics::WorkerProbe probe;
+  probe.take_over(worker, segment_.cells(), owned, segment_.header().loop_clock);
+  probe.finish(worker.last_alive_ns.load());
+}
+
+// A worker that did nothing since the loop began still holds what it counted during start-up.
+void Registry::forget_start_up(std::uint32_t index) {
+  metrics::WorkerCell& worker = segment_.workers()[index];
+  if (worker.begun.load() != 0) return;
+  for (std::uint32_t i = 0; i < kMaxCells; ++i) {
+    if (segment_.cells()[i].owner.load() == index + 1) restart_cell(segment_.cells()[i]);
+  }
+  restart_worker(worker);
+}
+
 void Registry::fold_worker(std::uint32_t index) {
   metrics::WorkerCell& worker = segment_.workers()[index];
   metrics::WorkerCell* retired = retired_worker(worker);
   if (retired == nullptr) return;
   metrics::OperatorCell* cells = segment_.cells();
+  settle_gone(index);
+  const bool begun = segment_.header().loop_clock.read(0).begun;
   const auto retired_owner = static_cast<std::uint32_t>(retired - segment_.workers()) + 1;
+  if (begun) forget_start_up(index);
+  if (begun) forget_start_up(retired_owner - 1);
   std::vector<metrics::OperatorCell*> retired_cells;
   for (std::uint32_t i = 0; i < kMaxCells; ++i) {
     if (cells[i].owner.load() == retired_owner) retired_cells.push_back(&cells[i]);
@@ -292,6 +349,8 @@ void Registry::fold_worker(std::uint32_t index) {
       continue;
     }
     add_cell(**same, cell);
+    // Emptied before it is free: between a claim and its first item a reader must not see the old owner's figures.
+    clear_cell(cell);
     // Release pairs with the acquire of the next claim: the sums above are done with this cell.
     std::atomic_thread_fence(std::memory_order_release);
     cell.owner.store(0);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 
 namespace headrace::profile {
 namespace {
@@ -18,8 +17,11 @@ std::int64_t total_at(const WindowLog<kFields>& log, std::uint32_t closed, int i
   return static_cast<std::uint32_t>(index) < closed ? log.get(index, field) : last;
 }
 
+/// Word by word and atomic: other processes may be reading this record at the moment.
 void zero_from(void* object, std::size_t offset, std::size_t size) noexcept {
-  std::memset(static_cast<char*>(object) + offset, 0, size - offset);
+  for (; offset < size; offset += sizeof(std::uint32_t)) {
+    __atomic_store_n(reinterpret_cast<std::uint32_t*>(static_cast<char*>(object) + offset), 0U, __ATOMIC_RELAXED);
+  }
 }
 
 /// Keeps every second entry and fills the freed half with the final total.
@@ -46,6 +48,21 @@ void clear_cell(OperatorCell& cell) noexcept {
 }
 
 void clear_sink(metrics::SinkCell& sink) noexcept { zero_from(&sink, 0, sizeof(metrics::SinkCell)); }
+
+void restart_worker(WorkerCell& worker) noexcept {
+  for (auto& total : worker.state_ns) total.store(0);
+  for (int i = 0; i < kWindows; ++i) {
+    for (int field = 0; field < static_cast<int>(metrics::kWorkerStates); ++field) worker.windows.at(i, field).store(0);
+  }
+  worker.begun.store(1);
+}
+
+void restart_cell(OperatorCell& cell) noexcept {
+  cell.restart();
+  for (int i = 0; i < kWindows; ++i) {
+    for (int field = 0; field < 2; ++field) cell.windows.at(i, field).store(0);
+  }
+}
 
 // The retired worker has no open state: its windows hold the final totals in every window after the last event.
 void widen_retired(WorkerCell& retired, std::span<OperatorCell* const> cells, std::uint32_t doublings) noexcept {

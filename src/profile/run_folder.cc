@@ -40,6 +40,9 @@ bool ends_with(const std::string& text, std::string_view end) {
 }
 
 std::string read_line(const fs::path& path) {
+  std::error_code error;
+  // Opening a FIFO that somebody left here would wait for ever.
+  if (!fs::is_regular_file(path, error)) return "";
   std::ifstream file(path);
   std::string line;
   std::getline(file, line);
@@ -49,14 +52,18 @@ std::string read_line(const fs::path& path) {
 /// What the segment at `path` says of its owner; nothing where it cannot be read.
 struct Owner {
   bool running = false;
+  bool gone = false;  ///< certainly: it closed, or this is its machine and it runs no more
 };
 std::optional<Owner> owner_of(const std::string& path) {
   try {
     SegmentImage image;
     image.read_file(path);
     const SegmentHeader& header = image.header();
+    // On a shared file system the owner may run on another machine.
     const bool here = header.boot == boot_identity();
-    return Owner{here && header.closed.load() == 0 && process_alive(header.owner_pid, header.owner_start)};
+    const bool closed = header.closed.load() != 0;
+    const bool alive = here && process_alive(header.owner_pid, header.owner_start);
+    return Owner{!closed && alive, closed || (here && !alive)};
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -145,7 +152,7 @@ std::vector<RunSegment> find_segments(const std::string& run) {
     const auto owner = live_path.empty() ? std::nullopt : owner_of(live_path);
     if (owner) {
       segment.running = owner->running;
-      if (!owner->running) harvest(live_path, segment.copy_path);
+      if (owner->gone) harvest(live_path, segment.copy_path);
       segment.live = fs::exists(live_path, error);
       if (segment.live) segment.path = live_path;
     }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,8 +19,18 @@
 namespace headrace::profile {
 namespace {
 
+/// True where a file may grow to `bytes`: writing past the limit (`ulimit -f`) would be a SIGXFSZ, which kills.
+bool file_size_allowed(std::size_t bytes) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes;
+}
+
 /// Maps a new file of `bytes` zeros; null and a reason where that fails.
 void* map_new_file(const std::string& path, std::size_t bytes, std::string& reason) {
+  if (!file_size_allowed(bytes)) {
+    reason = path + ": " + std::strerror(EFBIG);
+    return nullptr;
+  }
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) {
     reason = path + ": " + std::strerror(errno);
@@ -90,6 +101,11 @@ std::unique_ptr<Segment> Segment::attach(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) throw SegmentError(path + ": " + std::strerror(errno));
   const std::size_t bytes = check.header().total_bytes;
+  struct stat info{};
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size != static_cast<off_t>(bytes)) {
+    close(fd);
+    throw SegmentError(path + ": replaced while it was opened");
+  }
   void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   const int error = errno;
   close(fd);
@@ -107,6 +123,7 @@ void Segment::unlink() noexcept {
 std::string Segment::copy_to(const std::string& path) noexcept try {
   SegmentImage image;
   image.read_memory(base_, size_);
+  if (!file_size_allowed(size_)) return path + ": " + std::strerror(EFBIG);
   const std::string beside = path + ".tmp" + std::to_string(current_pid());
   const int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return path + ": " + std::strerror(errno);
@@ -117,6 +134,7 @@ std::string Segment::copy_to(const std::string& path) noexcept try {
     while (reason.empty() && done < bytes) {
       const ssize_t wrote = pwrite(fd, static_cast<const char*>(from) + done, bytes - done,
                                    static_cast<off_t>(offset + static_cast<std::ptrdiff_t>(done)));
+      if (wrote < 0 && errno == EINTR) continue;
       if (wrote < 0) reason = path + ": " + std::strerror(errno);
       if (wrote > 0) done += static_cast<std::size_t>(wrote);
     }

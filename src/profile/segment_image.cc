@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "headrace/profile/errors.h"
 
@@ -24,6 +25,9 @@ struct SegmentImage::Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   char* at(std::uint64_t offset) const { return static_cast<char*>(base) + offset; }
+  std::uint64_t offset_of(const void* copy) const {
+    return static_cast<std::uint64_t>(static_cast<const char*>(copy) - static_cast<const char*>(base));
+  }
 
   void* base = nullptr;
   std::size_t size;
@@ -62,7 +66,7 @@ class SegmentImage::Source {
   }
 
  private:
-  /// Word by word, so that a cell's value is never torn while its writer goes on.
+  /// Word by word, so that a cell's value is never torn while its writer goes on. `bytes` is a multiple of 8.
   static void copy_words(const char* from, std::uint64_t bytes, void* to) {
     auto* target = static_cast<std::uint64_t*>(to);
     const auto* source = reinterpret_cast<const std::uint64_t*>(from);
@@ -137,35 +141,65 @@ void SegmentImage::read(const Source& source) {
   settle_groups(source);
 }
 
-// The worker's lock was read before its operator cells; if it still holds the same even number now, the group is one
-// moment. Else the heads (a few hundred bytes) are read again; histograms may run one item ahead, which readers allow.
-void SegmentImage::settle_groups(const Source& source) {
+// A group's lock was read before the rest of the group; if it still holds the same even number now, the copy is of one
+// moment. Else the group's heads (a few hundred bytes) are read again, and its windows where they moved on meanwhile;
+// histograms may run one item ahead, which readers allow. A group whose writer died inside it never settles.
+template <class ReadAgain>
+void SegmentImage::settle(const Source& source, const metrics::Seqlock& lock, ReadAgain&& read_again) {
   constexpr int kTries = 4;
-  constexpr std::uint64_t kWorkerHead = offsetof(metrics::WorkerCell, windows);
-  constexpr std::uint64_t kCellHead = offsetof(metrics::OperatorCell, service);
-  const SectionInfo& worker_info = header().sections[static_cast<std::size_t>(Section::workers)];
-  const SectionInfo& cell_info = header().sections[static_cast<std::size_t>(Section::cells)];
-  const auto all_cells = cells();
-  const auto all_workers = workers();
-  const auto settled = [&](std::uint64_t offset, const metrics::WorkerCell& copy) {
+  const std::uint64_t offset = buffer_->offset_of(&lock);
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    // Eight bytes, as memory is read by words.
     alignas(8) std::array<char, 8> word{};
-    source.read(offset + offsetof(metrics::WorkerCell, lock), word.size(), word.data());
+    source.read(offset / 8 * 8, word.size(), word.data());
     metrics::Seqlock now;
-    std::memcpy(static_cast<void*>(&now), word.data(), sizeof(now));
-    return now.read_valid(copy.lock.read_begin());
+    std::memcpy(static_cast<void*>(&now), word.data() + offset % 8, sizeof(now));
+    if (now.read_valid(lock.read_begin())) return;
+    read_again();
+  }
+}
+
+void SegmentImage::settle_groups(const Source& source) {
+  const auto again = [&](const void* copy, std::uint64_t bytes) {
+    const std::uint64_t offset = buffer_->offset_of(copy);
+    source.read(offset, bytes, buffer_->at(offset));
   };
-  for (std::uint32_t worker = 0; worker < all_workers.size(); ++worker) {
-    const metrics::WorkerCell& copy = all_workers[worker];
-    if (copy.life.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(metrics::WorkerLife::live)) continue;
-    const std::uint64_t offset = worker_info.offset + std::uint64_t{worker_info.stride} * worker;
-    for (int attempt = 0; attempt < kTries && !settled(offset, copy); ++attempt) {
-      source.read(offset, kWorkerHead, buffer_->at(offset));
-      for (std::uint32_t i = 0; i < all_cells.size(); ++i) {
-        if (all_cells[i].owner.load() != worker + 1) continue;
-        const std::uint64_t at = cell_info.offset + std::uint64_t{cell_info.stride} * i;
-        source.read(at, kCellHead, buffer_->at(at));
+  const auto same_windows = [](const metrics::WindowGrid& grid, std::uint32_t closed, std::uint32_t doublings) {
+    return grid.closed.load() == closed && grid.doublings.load() == doublings;
+  };
+  std::array<std::vector<const metrics::OperatorCell*>, kMaxWorkers> owned;
+  for (const metrics::OperatorCell& cell : cells()) {
+    if (cell.owner.load() - 1 < kMaxWorkers) owned[cell.owner.load() - 1].push_back(&cell);
+  }
+  for (const metrics::WorkerCell& worker : workers()) {
+    if (worker.life.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(metrics::WorkerLife::live)) continue;
+    settle(source, worker.lock, [&] {
+      const std::uint32_t closed = worker.grid.closed.load();
+      const std::uint32_t doublings = worker.grid.doublings.load();
+      again(&worker, offsetof(metrics::WorkerCell, windows));
+      const bool windows_too = !same_windows(worker.grid, closed, doublings);
+      if (windows_too) again(&worker.windows, sizeof(worker.windows));
+      for (const auto* cell : owned[static_cast<std::size_t>(&worker - workers().data())]) {
+        again(cell, offsetof(metrics::OperatorCell, service));
+        if (windows_too) again(&cell->windows, sizeof(cell->windows));
       }
-    }
+    });
+  }
+  for (const QueueRecord& queue : queues()) {
+    const metrics::QueueCell& cell = queue.cell;
+    if (queue.life.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(RecordLife::live)) continue;
+    settle(source, cell.lock, [&] {
+      const std::uint32_t closed = cell.grid.closed.load();
+      const std::uint32_t doublings = cell.grid.doublings.load();
+      again(&cell, offsetof(metrics::QueueCell, put_wait));
+      if (!same_windows(cell.grid, closed, doublings)) again(&cell.windows, sizeof(cell.windows));
+      const std::uint64_t first = std::min<std::uint64_t>(cell.first_bin.load(), bins().size());
+      again(bins().data() + first, std::min<std::uint64_t>(cell.bins.load(), bins().size() - first) * sizeof(std::int64_t));
+    });
+  }
+  for (const LoaderRecord& loader : loaders()) {
+    if (loader.life.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(RecordLife::live)) continue;
+    settle(source, loader.sink.lock, [&] { again(&loader.sink, sizeof(loader.sink)); });
   }
 }
 

@@ -82,14 +82,27 @@ std::string Session::take_trouble() noexcept {
   return trouble_;
 }
 
-void Session::copy_out() noexcept {
+bool Session::lay_copy(const std::string& path) noexcept {
+  const std::scoped_lock one_at_a_time(copy_mutex_);
+  const std::string reason = segment_->copy_to(path);
+  if (reason.empty()) return true;
   const std::scoped_lock lock(mutex_);
-  if (!owner() || copy_path_.empty()) return;
-  const std::string reason = segment_->copy_to(copy_path_);
-  if (!reason.empty() && trouble_.empty()) trouble_ = reason;
+  if (trouble_.empty()) trouble_ = reason;
+  return false;
+}
+
+void Session::copy_out() noexcept {
+  std::string path;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!owner()) return;
+    path = copy_path_;
+  }
+  if (!path.empty()) lay_copy(path);
 }
 
 void Session::close() noexcept {
+  std::string path;
   {
     const std::scoped_lock lock(mutex_);
     if (closed_ || !owner()) return;
@@ -97,15 +110,12 @@ void Session::close() noexcept {
     segment_->header().anchors.add_now();
     segment_->header().loop_clock.pause(metrics::Clock::now_ns());
     segment_->header().closed.store(1);
+    path = copy_path_;
   }
-  copy_out();
-  const std::scoped_lock lock(mutex_);
-  if (!copy_path_.empty() && trouble_.empty()) {
-    remove_live_pointer(copy_path_);
-    segment_->unlink();
-  } else if (copy_path_.empty()) {
-    segment_->unlink();
-  }
+  // Without a copy the live file is all there is: it stays, and the pointer to it, for who reads the run.
+  if (!path.empty() && !lay_copy(path)) return;
+  if (!path.empty()) remove_live_pointer(path);
+  segment_->unlink();
 }
 
 int Session::operator_id(const OperatorSpec& spec) {
@@ -248,6 +258,11 @@ void Session::keep_alive() noexcept {
   const std::int64_t now = metrics::Clock::now_ns();
   const std::uint32_t count =
       segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
+  {
+    // Workers of other processes that are gone: nobody else makes room for their successors.
+    const std::scoped_lock lock(mutex_);
+    if (owner() && registry_.is_crowded()) registry_.fold_finished_workers();
+  }
   int last_pid = 0;
   bool last_alive = false;
   for (std::uint32_t i = 0; i < count; ++i) {

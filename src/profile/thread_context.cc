@@ -2,8 +2,6 @@
 
 #include <atomic>
 
-#include "headrace/profile/process_identity.h"
-
 namespace headrace::profile {
 namespace {
 
@@ -19,7 +17,7 @@ void ThreadContext::release() noexcept {
   // After a fork the cells belong to the parent's thread, which goes on writing them.
   if (probe.bound() && pid_ == current_pid()) probe.finish(metrics::Clock::now_ns());
   probe = metrics::WorkerProbe();
-  cells_.fill(nullptr);
+  cells_.fill({});
   session_.reset();
 }
 
@@ -30,6 +28,11 @@ void ThreadContext::rebind() noexcept {
   generation_ = session == nullptr ? generation : CurrentSession::generation();
   if (session == session_ && pid_ == current_pid()) return;
   release();
+  if (pid_ != current_pid()) {
+    // The parent's loops go on in the parent: here they are neither run nor left.
+    loops_.clear();
+    get_next_depth = 0;
+  }
   pid_ = current_pid();
   if (session == nullptr) return;
   const std::int64_t now = metrics::Clock::now_ns();
@@ -42,12 +45,16 @@ void ThreadContext::rebind() noexcept {
 metrics::OperatorCell* ThreadContext::cell(int operator_id, bool is_loop) noexcept {
   if (operator_id < 0 || session_ == nullptr) return nullptr;
   const metrics::Place where = is_loop ? metrics::Place::worker : place();
-  metrics::OperatorCell*& cell =
-      cells_[static_cast<std::size_t>(operator_id) * 3 + static_cast<std::size_t>(where)];
-  if (cell == nullptr) cell = session_->claim_cell(*probe.cell(), operator_id, where, is_loop);
+  KnownCell& known = cells_[static_cast<std::size_t>(operator_id) * 3 + static_cast<std::size_t>(where)];
+  if (known.cell == nullptr) {
+    if (known.refused) return nullptr;
+    known.cell = session_->claim_cell(*probe.cell(), operator_id, where, is_loop);
+    known.refused = known.cell == nullptr;
+    if (known.refused) return nullptr;
+  }
   // Which loader an operator inside GetNext belongs to may change from call to call; the mask is a plain store.
   if (where == metrics::Place::get_next && !running_loops().empty()) running_loops().back()->probe.ran(operator_id);
-  return cell;
+  return known.cell;
 }
 
 }  // namespace headrace::profile

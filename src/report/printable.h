@@ -8,7 +8,8 @@
 
 namespace headrace::report {
 
-/// UTF-8 without control characters (line breaks and tabs become blanks), direction marks and broken bytes (U+FFFD).
+/// UTF-8 without control characters (line breaks and tabs become blanks), direction marks and broken bytes
+/// (U+FFFD).
 std::string printable(std::string_view text);
 
 /// Columns that printable text takes: 2 for East Asian wide characters and emoji, 0 for combining ones.

@@ -4,10 +4,15 @@
 #include <cmath>
 #include <cstdio>
 
+#include "headrace/analysis/words.h"
 #include "printable.h"
 #include "table.h"
 
 namespace headrace::report {
+
+using analysis::duration;
+using analysis::percent;
+
 namespace {
 
 /// More rows than a screen has help nobody; the JSON holds them all.
@@ -18,8 +23,6 @@ std::string number(double value, int decimals) {
   std::snprintf(text, sizeof text, "%.*f", decimals, value);
   return std::isfinite(value) ? text : "-";
 }
-
-std::string three_figures(double value) { return number(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0); }
 
 /// Eight heights, one per group of levels, relative to the most frequent.
 std::string levels(const std::vector<double>& occupancy) {
@@ -46,7 +49,8 @@ std::string bar(double share, std::size_t width) {
 
 std::string ledger_words(const profile::LedgerRow& row) {
   if (row.what == "in_service") return row.op.empty() ? "in service" : "in " + row.op;
-  if (row.what == "waiting_for_worker") return "waiting for a worker" + (row.op.empty() ? "" : " of " + row.op);
+  if (row.what == "waiting_for_worker")
+    return "waiting for a worker" + (row.op.empty() ? "" : " of " + row.op);
   if (row.what == "order") return "waiting for an older batch";
   if (row.what == "handoff") return "hand-off to the training loop";
   if (row.what == "transfer") return "in the copy to the device";
@@ -71,30 +75,27 @@ void add_sentence(Lines& lines, const std::string& first, const std::string& say
 
 }  // namespace
 
-std::string duration(double seconds) {
-  if (!std::isfinite(seconds) || seconds < 0) return "-";
-  if (seconds < 0.9995e-3) return three_figures(seconds * 1e6) + " us";
-  if (seconds < 0.9995) return three_figures(seconds * 1e3) + " ms";
-  return seconds < 1e7 ? three_figures(seconds) + " s" : "-";
-}
-
-std::string percent(double share) { return std::isfinite(share) && std::abs(share) < 1e4 ? number(share * 100, 0) + " %" : "-"; }
-
 std::string title_line(const profile::Profile& profile, std::size_t width) {
   const std::string dot = " · ";
   std::string rest;
-  if (profile.epochs > 0) rest += dot + std::to_string(profile.epochs) + (profile.epochs == 1 ? " epoch" : " epochs");
+  if (profile.epochs > 0)
+    rest += dot + std::to_string(profile.epochs) + (profile.epochs == 1 ? " epoch" : " epochs");
   rest += dot + std::to_string(profile.sink.steps) + (profile.sink.steps == 1 ? " step" : " steps");
   rest += dot + duration(profile.elapsed_s) + dot + "rank " + std::to_string(profile.rank);
   const std::size_t left = width > columns(rest) + 8 ? width - columns(rest) : 8;
   return shortened(shortened(profile.loader.empty() ? "loader" : profile.loader, left) + rest, width);
 }
 
-Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis, std::size_t width) {
+Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
+                     std::size_t width) {
   Lines lines;
   if (diagnosis.advice.empty()) return lines;
-  Table table({{"", 9, false, false}, {"change", 9, false, true}, {"now", 3, true, false}, {"predicted", 8, true, false},
-               {"gain", 7, true, false}, {"then the limit is", 2, false, false}});
+  Table table({{"", 9, false, false},
+               {"change", 9, false, true, 36},
+               {"now", 3, true, false},
+               {"predicted", 8, true, false},
+               {"gain", 7, true, false},
+               {"then the limit is", 2, false, false}});
   int rank = 0;
   for (const analysis::Advice& advice : diagnosis.advice) {
     ++rank;
@@ -102,7 +103,14 @@ Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis&
     const bool predicted = advice.predicted_step_s.has_value();
     std::string then = predicted ? duration(*advice.predicted_step_s) : "-";
     if (predicted && advice.low && advice.high) {
-      then += " [" + duration(*advice.low) + ", " + duration(*advice.high) + "]";
+      std::string low = duration(*advice.low);
+      const std::string high = duration(*advice.high);
+      // One unit is enough where both bounds have it.
+      const auto unit = [](const std::string& text) {
+        return text.substr(std::min(text.size(), text.find(' ')));
+      };
+      if (unit(low) == unit(high)) low.erase(low.size() - unit(low).size());
+      then += " [" + low + ", " + high + "]";
     }
     std::string limit;
     if (rank == 1 && diagnosis.next_bottleneck) {
@@ -110,8 +118,10 @@ Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis&
     }
     // The value must survive where a name has to be cut.
     const std::string change = " " + advice.from + " -> " + advice.to;
-    table.add({std::to_string(rank), shortened(advice.parameter, 40 - std::min<std::size_t>(30, columns(change))) + change,
-               duration(profile.sink.step_s), then, advice.speedup ? number(*advice.speedup, 2) + "x" : "-", limit});
+    table.add({std::to_string(rank),
+               shortened(advice.parameter, 40 - std::min<std::size_t>(30, columns(change))) + change,
+               duration(profile.sink.step_s), then, advice.speedup ? number(*advice.speedup, 2) + "x" : "-",
+               limit});
   }
   const Lines rows = with_heading("DO THIS", table, width);
   if (rows.size() > 2) {
@@ -122,20 +132,27 @@ Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis&
   rank = 0;
   for (const analysis::Advice& advice : diagnosis.advice) {
     ++rank;
-    if (rank > 1 && !advice.parameter.empty()) continue;
+    if (rows.size() > 3 && !advice.parameter.empty()) continue;  // several rows speak for themselves
     std::string text = advice.text;
     if (advice.parameter.empty() && advice.predicted_step_s) {
       text += ": " + duration(profile.sink.step_s) + " -> " + duration(*advice.predicted_step_s);
     }
-    add_sentence(lines, "  " + std::to_string(rank) + "  ", text, width);
+    add_sentence(lines, advice.parameter.empty() ? "  " + std::to_string(rank) + "  " : "     ", text, width);
   }
   return lines;
 }
 
-Lines operator_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis, std::size_t width) {
-  Table table({{"", 9, false, true}, {"kind", 1, false, false}, {"workers", 4, true, false}, {"a batch", 8, true, false},
-               {"busy", 7, true, false}, {"waits for input", 3, true, false}, {"blocked", 5, true, false},
-               {"CPU", 2, true, false}, {"", 6, false, false}});
+Lines operator_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
+                       std::size_t width) {
+  Table table({{"", 9, false, true},
+               {"kind", 1, false, false},
+               {"workers", 4, true, false},
+               {"a batch", 8, true, false},
+               {"busy", 7, true, false},
+               {"waits for input", 3, true, false},
+               {"blocked", 5, true, false},
+               {"CPU", 2, true, false},
+               {"", 6, false, false}});
   std::size_t shown = 0;
   for (const profile::OperatorProfile& op : profile.operators) {
     const bool here = diagnosis.op && *diagnosis.op == op.name;
@@ -145,12 +162,15 @@ Lines operator_section(const profile::Profile& profile, const analysis::Diagnosi
     table.add({op.name, op.kind.empty() ? "-" : op.kind, std::to_string(op.workers),
                duration(op.demand_s * op.workers), known ? percent(op.states.busy) : "-",
                known ? percent(op.states.blocked_in) : "-", known ? percent(op.states.blocked_out) : "-",
-               op.cpu_s && op.busy_s > 0 ? percent(std::min(1.0, *op.cpu_s / op.busy_s)) : "-", here ? "<- here" : ""});
+               op.cpu_s && op.busy_s > 0 ? percent(std::min(1.0, *op.cpu_s / op.busy_s)) : "-",
+               here ? "<- here" : ""});
   }
   const profile::SinkProfile& sink = profile.sink;
   table.add({"training step", "sink", "1", duration(sink.compute_s), percent(1 - sink.wait_share),
              percent(sink.wait_share), "-",
-             sink.compute_cpu_s && sink.compute_s > 0 ? percent(std::min(1.0, *sink.compute_cpu_s / sink.compute_s)) : "-",
+             sink.compute_cpu_s && sink.compute_s > 0
+                 ? percent(std::min(1.0, *sink.compute_cpu_s / sink.compute_s))
+                 : "-",
              ""});
   Lines lines = with_heading("WHERE A BATCH GOES", table, width);
   if (shown < profile.operators.size()) {
@@ -161,8 +181,12 @@ Lines operator_section(const profile::Profile& profile, const analysis::Diagnosi
 
 Lines queue_section(const profile::Profile& profile, std::size_t width) {
   if (profile.queues.empty()) return {};
-  Table table({{"", 9, false, true}, {"capacity", 4, true, false}, {"0 .... full", 6, false, false},
-               {"empty", 8, true, false}, {"full", 7, true, false}, {"mean", 3, true, false}});
+  Table table({{"", 9, false, true},
+               {"capacity", 4, true, false},
+               {"0 .... full", 6, false, false},
+               {"empty", 8, true, false},
+               {"full", 7, true, false},
+               {"mean", 3, true, false}});
   for (std::size_t i = 0; i < std::min(kMostRows, profile.queues.size()); ++i) {
     const profile::QueueProfile& queue = profile.queues[i];
     table.add({queue.name, queue.capacity > 0 ? std::to_string(queue.capacity) : "-", levels(queue.occupancy),
@@ -173,7 +197,8 @@ Lines queue_section(const profile::Profile& profile, std::size_t width) {
 
 Lines ledger_section(const profile::Profile& profile, std::size_t width) {
   double total = 0;
-  for (const profile::LedgerRow& row : profile.stall_ledger) total += std::isfinite(row.seconds) ? row.seconds : 0;
+  for (const profile::LedgerRow& row : profile.stall_ledger)
+    total += std::isfinite(row.seconds) ? row.seconds : 0;
   const double steps = static_cast<double>(profile.sink.getnext_wait.count);
   if (!(total > 0) || steps == 0) return {};
   Table table({{"", 9, false, true}, {"a step", 8, true, false}, {"", 2, false, false}});
@@ -195,8 +220,9 @@ Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
   for (std::size_t i = 0; i < std::min(kMostWindows, diagnosis.windows.size()); ++i) {
     const analysis::VerdictWindow& window = diagnosis.windows[i];
     const std::string when = "  " + number(window.start_s, 1) + " s to " + number(window.end_s, 1) + " s";
-    const std::string what = window.op ? "waits for " + *window.op
-                                       : window.kind == "not_input_bound" ? "does not wait" : "waits";
+    const std::string what = window.op                          ? "waits for " + *window.op
+                             : window.kind == "not_input_bound" ? "does not wait"
+                                                                : "waits";
     lines.push_back(shortened(padded(when, 24) + what, width));
   }
   if (diagnosis.windows.size() > kMostWindows) {
@@ -205,12 +231,15 @@ Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
   return lines;
 }
 
-Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis, std::size_t width) {
+Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
+                       std::size_t width) {
   if (diagnosis.evidence.empty() && profile.notes.empty()) return {};
   constexpr std::size_t kRuleWidth = 10;
   Lines lines{"EVIDENCE"};
   for (const analysis::Evidence& evidence : diagnosis.evidence) {
-    add_sentence(lines, "  " + padded(shortened(evidence.rule, kRuleWidth), kRuleWidth), evidence.says, width);
+    if (evidence.rule == "cause") continue;  // it stands under the headline
+    add_sentence(lines, "  " + padded(shortened(evidence.rule, kRuleWidth), kRuleWidth), evidence.says,
+                 width);
   }
   for (std::size_t i = 0; i < std::min(kMostRows, profile.notes.size()); ++i) {
     add_sentence(lines, "  " + padded("note", kRuleWidth), profile.notes[i], width);

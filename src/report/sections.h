@@ -16,10 +16,12 @@ using Lines = std::vector<std::string>;
 std::string title_line(const profile::Profile& profile, std::size_t width);
 
 /// What to change; empty where nothing should be done.
-Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis, std::size_t width);
+Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
+                     std::size_t width);
 
 /// One row per operator and one for the training step.
-Lines operator_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis, std::size_t width);
+Lines operator_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
+                       std::size_t width);
 
 /// One row per queue with its levels; empty without queues.
 Lines queue_section(const profile::Profile& profile, std::size_t width);
@@ -31,10 +33,7 @@ Lines ledger_section(const profile::Profile& profile, std::size_t width);
 Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width);
 
 /// One sentence per rule, wrapped.
-Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis, std::size_t width);
-
-/// "36.8 ms", three figures.
-std::string duration(double seconds);
-std::string percent(double share);
+Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
+                       std::size_t width);
 
 }  // namespace headrace::report

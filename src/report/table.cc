@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kWidestCell = 48;
-constexpr std::size_t kNarrowestFlexible = 14;
 
 }  // namespace
 
@@ -32,13 +31,14 @@ std::vector<std::string> Table::lines(std::size_t width) const {
     for (std::size_t c = 0; c < columns_.size(); ++c) sum += shown[c] ? widths[c] + kGap : 0;
     return sum > kGap ? sum - kGap : 0;
   };
-  const auto shrink = [&](std::size_t least) {
+  const auto shrink = [&](bool to_nothing) {
     for (std::size_t c = 0; c < columns_.size() && total() > width; ++c) {
+      const std::size_t least = to_nothing ? 1 : columns_[c].least;
       if (!columns_[c].flexible || widths[c] <= least) continue;
       widths[c] -= std::min(total() - width, widths[c] - least);
     }
   };
-  shrink(kNarrowestFlexible);
+  shrink(false);
   while (total() > width) {
     std::size_t least = columns_.size();
     for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -48,7 +48,7 @@ std::vector<std::string> Table::lines(std::size_t width) const {
     if (least == columns_.size()) break;
     shown[least] = false;
   }
-  shrink(1);
+  shrink(true);
 
   std::vector<std::string> out;
   const auto line_of = [&](auto&& cell) {

@@ -9,9 +9,10 @@ namespace headrace::report {
 
 struct Column {
   std::string title;
-  int importance = 0;      ///< the lowest goes first; the flexible column never goes
-  bool right = true;       ///< numbers stand to the right
-  bool flexible = false;   ///< shrinks, down to 8 columns, before others are dropped
+  int importance = 0;     ///< the lowest goes first; the flexible column never goes
+  bool right = true;      ///< numbers stand to the right
+  bool flexible = false;  ///< shrinks, down to `least`, before others are dropped
+  std::size_t least = 14;
 };
 
 class Table {

@@ -3,17 +3,25 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "headrace/analysis/words.h"
 #include "printable.h"
 #include "sections.h"
 
 namespace headrace::report {
+
+using analysis::duration;
+using analysis::percent;
+
 namespace {
 
 enum class Tone { kPlain, kBold, kGood, kBad, kUnsure };
 
 std::string toned(const std::string& text, Tone tone, bool color) {
   if (!color || tone == Tone::kPlain) return text;
-  const char* code = tone == Tone::kBold ? "1" : tone == Tone::kGood ? "1;32" : tone == Tone::kBad ? "1;31" : "1;33";
+  const char* code = tone == Tone::kBold   ? "1"
+                     : tone == Tone::kGood ? "1;32"
+                     : tone == Tone::kBad  ? "1;31"
+                                           : "1;33";
   return "\x1b[" + std::string(code) + "m" + text + "\x1b[0m";
 }
 
@@ -41,44 +49,50 @@ std::string explanation(const profile::Profile& profile, const analysis::Diagnos
   std::string text;
   const auto say = [&text](std::string sentence) {
     if (sentence.empty()) return;
-    if (static_cast<unsigned char>(sentence[0]) < 0x80 && sentence.rfind("the ", 0) == 0) sentence[0] = 'T';
+    // Sentences may begin with an operator's name, which stays as the user wrote it.
+    if (sentence.rfind("the ", 0) == 0) sentence[0] = 'T';
     text += (text.empty() ? "" : " ") + sentence + ".";
   };
   if (diagnosis.kind == "not_input_bound") {
-    if (diagnosis.headroom_step_s) say("The input could feed steps down to " + duration(*diagnosis.headroom_step_s));
+    if (diagnosis.headroom_step_s)
+      say("The input could feed steps down to " + duration(*diagnosis.headroom_step_s));
   } else if (diagnosis.kind != "undetermined") {
     say("The training loop waited " + duration(profile.sink.wait_share * profile.sink.step_s) + " of " +
         duration(profile.sink.step_s) + " in every step (" + percent(profile.sink.wait_share) + ")");
   }
   if (const analysis::Evidence* cause = find_rule(diagnosis, "cause")) say(cause->says);
-  if (diagnosis.kind != "undetermined") say(diagnosis.reason);
+  say(diagnosis.reason);
   return text;
 }
 
-Lines verdict_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis, std::size_t width,
-                      bool color) {
+Lines verdict_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
+                      std::size_t width, bool color) {
   const Headline headline = headline_of(diagnosis.kind);
   char confidence[32];
   std::snprintf(confidence, sizeof confidence, "confidence %.2f", std::clamp(diagnosis.confidence, 0.0, 1.0));
   const std::size_t left = width - columns(headline.label) - 3;
   Lines lines;
-  const std::string summary = printable(diagnosis.summary.size() > 4000 ? diagnosis.summary.substr(0, 4000) : diagnosis.summary);
+  const std::string summary =
+      printable(diagnosis.summary.size() > 4000 ? diagnosis.summary.substr(0, 4000) : diagnosis.summary);
   const bool beside = columns(summary) + columns(confidence) + 2 <= left;
   const std::string label = toned(headline.label, headline.tone, color) + "   ";
   if (beside) {
-    lines.push_back(label + toned(summary, Tone::kBold, color) +
-                    padded(diagnosis.kind == "undetermined" ? "" : confidence, left - columns(summary), true));
+    lines.push_back(
+        label + toned(summary, Tone::kBold, color) +
+        padded(diagnosis.kind == "undetermined" ? "" : confidence, left - columns(summary), true));
   } else if (columns(summary) <= left) {
     lines.push_back(label + toned(summary, Tone::kBold, color));
     if (diagnosis.kind != "undetermined") lines.push_back("  " + std::string(confidence));
   } else {
-    lines.push_back(label + (diagnosis.kind == "undetermined" ? "" : confidence));
+    lines.push_back(diagnosis.kind == "undetermined" ? toned(headline.label, headline.tone, color)
+                                                     : label + confidence);
     for (const std::string& line : wrapped(shortened(summary, 4 * width), width - 2)) {
       lines.push_back("  " + toned(line, Tone::kBold, color));
     }
   }
   lines.back().erase(lines.back().find_last_not_of(' ') + 1);
-  for (const std::string& line : wrapped(explanation(profile, diagnosis), width - 2)) lines.push_back("  " + line);
+  for (const std::string& line : wrapped(explanation(profile, diagnosis), width - 2))
+    lines.push_back("  " + line);
   return lines;
 }
 
@@ -104,7 +118,8 @@ analysis::Diagnosis with_short_names(const profile::Profile& profile, analysis::
 
 }  // namespace
 
-std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& recorded, TextOptions options) {
+std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& recorded,
+                    TextOptions options) {
   const auto width = static_cast<std::size_t>(std::clamp(options.width, 40, 1000));
   const analysis::Diagnosis diagnosis = with_short_names(profile, recorded);
   const bool healthy = diagnosis.kind == "not_input_bound";

@@ -5,10 +5,13 @@
 namespace headrace::simulation {
 namespace {
 
-double between(Random& random, double low, double high) { return std::uniform_real_distribution<>(low, high)(random); }
+double between(Random& random, double low, double high) {
+  return std::uniform_real_distribution<>(low, high)(random);
+}
 int among(Random& random, int low, int high) { return std::uniform_int_distribution<>(low, high)(random); }
 
-const char* const kNames[] = {"read", "decode", "augment", "tokenize", "crop", "Normalize", "pack", "load_frames"};
+const char* const kNames[] = {"read", "decode",    "augment", "tokenize",
+                              "crop", "Normalize", "pack",    "load_frames"};
 
 std::string name_at(int first, std::size_t i) { return kNames[(static_cast<std::size_t>(first) + i) % 8]; }
 
@@ -35,12 +38,16 @@ Stage& any_stage(Line& line, Random& random, int from) {
 const std::set<std::string> kBound{"input_bound"};
 const std::set<std::string> kHealthy{"not_input_bound"};
 
-Labelled consumer_bound(Random& random) { return {fast_line(random, between(random, 0.008, 0.05), 1), kHealthy, "", ""}; }
+Labelled consumer_bound(Random& random) {
+  return {fast_line(random, between(random, 0.008, 0.05), 1), kHealthy, "", ""};
+}
 
 Labelled healthy_batch(Random& random) {  // G7
   const int take = among(random, 4, 16);
   const double compute_s = between(random, 0.02, 0.06);
-  Line line{.stages = {{.name = "read", .sleep_s = compute_s / take * between(random, 0.4, 0.85), .capacity = among(random, 2, 16)},
+  Line line{.stages = {{.name = "read",
+                        .sleep_s = compute_s / take * between(random, 0.4, 0.85),
+                        .capacity = among(random, 2, 16)},
                        {.name = "batch", .kind = "batch", .sleep_s = 2e-4, .take = take}},
             .compute_s = compute_s};
   return {line, kHealthy, "", ""};
@@ -65,7 +72,8 @@ Labelled one_stall(Random& random) {  // G14
   Line line = fast_line(random, between(random, 0.01, 0.03));
   Stage& stage = any_stage(line, random, 0);
   line.steps = among(random, 120, 300);
-  stage.factor = once(static_cast<std::uint64_t>(among(random, 30, line.steps - 30)), between(random, 0.8, 3) / stage.sleep_s);
+  stage.factor = once(static_cast<std::uint64_t>(among(random, 30, line.steps - 30)),
+                      between(random, 0.8, 3) / stage.sleep_s);
   return {line, kHealthy, "", "transient_stall"};
 }
 
@@ -97,7 +105,9 @@ Labelled slow_before_batch(Random& random) {  // G8
   const int take = among(random, 4, 16);
   const double compute_s = between(random, 0.02, 0.05);
   Line line{.stages = {{.name = "list", .sleep_s = 2e-4},
-                       {.name = "decode", .sleep_s = compute_s / take * between(random, 1.2, 2), .capacity = among(random, 2, 16)},
+                       {.name = "decode",
+                        .sleep_s = compute_s / take * between(random, 1.2, 2),
+                        .capacity = among(random, 2, 16)},
                        {.name = "batch", .kind = "batch", .sleep_s = 2e-4, .take = take}},
             .compute_s = compute_s};
   return {line, kBound, "decode", "too_few_workers"};
@@ -105,7 +115,8 @@ Labelled slow_before_batch(Random& random) {  // G8
 
 Labelled near_tie(Random& random) {  // 34 -> 36
   const double slower = between(random, 0.03, 0.04);
-  Line line{.stages = {{.name = "list", .sleep_s = 1e-3}, {.name = "decode", .sleep_s = slower / 1.06, .factor = jitter(0.03)},
+  Line line{.stages = {{.name = "list", .sleep_s = 1e-3},
+                       {.name = "decode", .sleep_s = slower / 1.06, .factor = jitter(0.03)},
                        {.name = "augment", .sleep_s = slower, .factor = jitter(0.03)}},
             .compute_s = slower * between(random, 0.6, 0.85)};
   return {line, kBound, "augment", "too_few_workers"};
@@ -167,18 +178,23 @@ Labelled sleeping_beside_c(Random& random) {  // looks like the lock: one core b
 
 Labelled varying(Random& random) {  // H2, G17
   const double mean = between(random, 0.015, 0.03);
-  Line line{.stages = {{.name = "list", .sleep_s = 1e-3, .capacity = 4},
-                       {.name = "decode", .sleep_s = mean * between(random, 0.85, 1), .factor = exponential()},
-                       {.name = "augment", .sleep_s = mean * between(random, 0.85, 1), .factor = exponential()}},
-            .compute_s = mean,
-            .steps = 300};
+  Line line{
+      .stages = {{.name = "list", .sleep_s = 1e-3, .capacity = 4},
+                 {.name = "decode", .sleep_s = mean * between(random, 0.85, 1), .factor = exponential()},
+                 {.name = "augment", .sleep_s = mean * between(random, 0.85, 1), .factor = exponential()}},
+      .compute_s = mean,
+      .steps = 300};
   return {line, kBound, "*", "variance"};
 }
 
 Labelled rare_slow(Random& random) {  // G13, slow5
   const double usual = between(random, 0.002, 0.004);
   Line line{.stages = {{.name = "list", .sleep_s = 2e-4, .capacity = 16},
-                       {.name = "decode", .workers = 4, .sleep_s = usual, .capacity = 4, .ordered = true,
+                       {.name = "decode",
+                        .workers = 4,
+                        .sleep_s = usual,
+                        .capacity = 4,
+                        .ordered = true,
                         .factor = rare(between(random, 0.03, 0.07), between(random, 60, 100))}},
             .compute_s = between(random, 0.005, 0.007),
             .steps = 400};
@@ -186,10 +202,11 @@ Labelled rare_slow(Random& random) {  // G13, slow5
 }
 
 Labelled rare_slow_hidden(Random& random) {  // H5
-  Line line{.stages = {{.name = "list", .sleep_s = 2e-4, .capacity = 16},
-                       {.name = "decode", .workers = 4, .sleep_s = 0.01, .capacity = 8, .factor = rare(0.04, 30)}},
-            .compute_s = between(random, 0.016, 0.02),
-            .steps = 300};
+  Line line{
+      .stages = {{.name = "list", .sleep_s = 2e-4, .capacity = 16},
+                 {.name = "decode", .workers = 4, .sleep_s = 0.01, .capacity = 8, .factor = rare(0.04, 30)}},
+      .compute_s = between(random, 0.016, 0.02),
+      .steps = 300};
   return {line, kHealthy, "", ""};
 }
 
@@ -243,19 +260,135 @@ Labelled at_times(Random& random) {  // slow for some seconds, then fast again
   return {line, {"intermittent"}, stage.name, "too_few_workers"};
 }
 
+Labelled free_sink(Random& random) {  // G10, G18: the training step costs next to nothing
+  Line line = fast_line(random, 0.01);
+  line.compute_s = between(random, 1e-4, 5e-4);
+  Stage& stage = any_stage(line, random, 1);
+  for (Stage& each : line.stages) each.workers = &each == &line.stages.front() ? 1 : among(random, 1, 3);
+  stage.sleep_s = 0.02 * stage.workers * between(random, 1, 2);
+  return {line, kBound, stage.name, "too_few_workers"};
+}
+
+Labelled two_python_stages(Random& random) {
+  Line line = fast_line(random, between(random, 0.003, 0.006), 3);
+  line.stages[1].python = line.stages[2].python = true;
+  line.stages[1].sleep_s = line.stages[2].sleep_s = 0;
+  line.stages[1].cpu_s = between(random, 0.012, 0.016);
+  line.stages[2].cpu_s = between(random, 0.005, 0.008);
+  return {line, kBound, line.stages[1].name, "gil_contention"};
+}
+
+Labelled python_unprobed(Random& random) {
+  Labelled labelled = pure_python(random);
+  for (Stage& stage : labelled.line.stages) {
+    if (stage.python) stage.workers = among(random, 2, 4);
+  }
+  labelled.line.probe_lock = false;
+  return labelled;
+}
+
+Labelled python_sink(Random& random) {  // almost no wait, yet the step is stretched
+  Line line = fast_line(random, between(random, 0.01, 0.02));
+  line.compute_cpu_s = 0.8 * line.compute_s;
+  line.compute_python = line.quiet_known = true;
+  Stage& stage = any_stage(line, random, 1);
+  stage.python = true;
+  stage.sleep_s = 0;
+  stage.cpu_s = line.compute_s * between(random, 0.6, 0.9);
+  return {line, kBound, stage.name, "gil_contention"};
+}
+
+Labelled healthy_python_sink(Random& random) {
+  Line line = fast_line(random, between(random, 0.01, 0.03));
+  line.compute_cpu_s = 0.9 * line.compute_s;
+  line.compute_python = line.quiet_known = true;
+  return {line, kHealthy, "", ""};
+}
+
+Labelled sleeper_beside_python_sink(
+    Random& random) {  // one core of CPU, lock often taken, yet a sleep limits
+  Line line = fast_line(random, between(random, 0.012, 0.02), 3);
+  line.compute_cpu_s = 0.9 * line.compute_s;
+  line.compute_python = true;
+  line.stages[1].sleep_s = 0;
+  line.stages[1].cpu_s = 0.5 * line.compute_s;
+  line.stages[2].sleep_s = line.compute_s * between(random, 1.5, 2);
+  return {line, kBound, line.stages[2].name, "too_few_workers"};
+}
+
+Labelled half_cpu(Random& random) {  // I/O and C work in one stage, cores to spare
+  Line line = fast_line(random, between(random, 0.01, 0.02));
+  line.cores = 4;
+  Stage& stage = any_stage(line, random, 1);
+  stage.workers = among(random, 1, 2);
+  stage.sleep_s = line.compute_s * stage.workers * between(random, 0.6, 1);
+  stage.cpu_s = line.compute_s * stage.workers * between(random, 0.7, 1);
+  return {line, kBound, stage.name, "too_few_workers"};
+}
+
+Labelled two_cpu_stages(Random& random) {  // one worker each, both cores spent
+  Line line = fast_line(random, between(random, 0.005, 0.01), 3);
+  line.stages[1].sleep_s = line.stages[2].sleep_s = 0;
+  line.stages[1].cpu_s = between(random, 0.028, 0.03);
+  line.stages[2].cpu_s = between(random, 0.0315, 0.033);
+  return {line, kBound, line.stages[2].name, "cpu_saturated"};
+}
+
+Labelled foreign_hog(Random& random) {
+  Line line = fast_line(random, between(random, 0.005, 0.01));
+  line.foreign_cores = 1;
+  Stage& stage = any_stage(line, random, 1);
+  stage.workers = 2;
+  stage.sleep_s = 0;
+  stage.cpu_s = line.compute_s * between(random, 2, 3);
+  return {line, kBound, stage.name, "cpu_saturated"};
+}
+
+Labelled rare_slow_alone(Random& random) {  // one worker
+  Line line{.stages = {{.name = "list", .sleep_s = 2e-4, .capacity = 16},
+                       {.name = "decode", .sleep_s = 0.003, .capacity = 4, .factor = rare(0.04, 60)}},
+            .compute_s = between(random, 0.012, 0.015),
+            .steps = 300};
+  return {line, kBound, "decode", "slow_samples"};
+}
+
 }  // namespace
 
 const std::vector<LineClass>& line_classes() {
-  static const std::vector<LineClass> classes{
-      {"consumer_bound", consumer_bound}, {"healthy_batch", healthy_batch},
-      {"healthy_overprovisioned", healthy_overprovisioned}, {"healthy_slow_start", healthy_slow_start},
-      {"rare_slow_hidden", rare_slow_hidden}, {"one_stall", one_stall}, {"slow_stage", slow_stage},
-      {"slow_stage_of_several", slow_stage_of_several}, {"slow_cpu_stage", slow_cpu_stage},
-      {"slow_before_batch", slow_before_batch}, {"near_tie", near_tie}, {"slow_source", slow_source},
-      {"prefilled", prefilled}, {"saturated", saturated}, {"pure_python", pure_python},
-      {"python_processes", python_processes}, {"sleeping_beside_c", sleeping_beside_c}, {"varying", varying},
-      {"rare_slow", rare_slow}, {"taking_turns", taking_turns}, {"equally_slow", equally_slow},
-      {"lame_worker", lame_worker}, {"in_the_loop", in_the_loop}, {"at_times", at_times}};
+  static const std::vector<LineClass> classes{{"consumer_bound", consumer_bound},
+                                              {"healthy_batch", healthy_batch},
+                                              {"healthy_overprovisioned", healthy_overprovisioned},
+                                              {"healthy_slow_start", healthy_slow_start},
+                                              {"rare_slow_hidden", rare_slow_hidden},
+                                              {"one_stall", one_stall},
+                                              {"slow_stage", slow_stage},
+                                              {"slow_stage_of_several", slow_stage_of_several},
+                                              {"slow_cpu_stage", slow_cpu_stage},
+                                              {"slow_before_batch", slow_before_batch},
+                                              {"near_tie", near_tie},
+                                              {"slow_source", slow_source},
+                                              {"prefilled", prefilled},
+                                              {"saturated", saturated},
+                                              {"pure_python", pure_python},
+                                              {"python_processes", python_processes},
+                                              {"sleeping_beside_c", sleeping_beside_c},
+                                              {"varying", varying},
+                                              {"rare_slow", rare_slow},
+                                              {"taking_turns", taking_turns},
+                                              {"equally_slow", equally_slow},
+                                              {"lame_worker", lame_worker},
+                                              {"in_the_loop", in_the_loop},
+                                              {"at_times", at_times},
+                                              {"free_sink", free_sink},
+                                              {"two_python_stages", two_python_stages},
+                                              {"python_unprobed", python_unprobed},
+                                              {"python_sink", python_sink},
+                                              {"healthy_python_sink", healthy_python_sink},
+                                              {"sleeper_beside_python_sink", sleeper_beside_python_sink},
+                                              {"half_cpu", half_cpu},
+                                              {"two_cpu_stages", two_cpu_stages},
+                                              {"foreign_hog", foreign_hog},
+                                              {"rare_slow_alone", rare_slow_alone}};
   return classes;
 }
 

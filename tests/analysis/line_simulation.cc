@@ -21,7 +21,9 @@ profile::Latency latency_of(std::vector<double> values) {
   latency.count = values.size();
   if (values.empty()) return latency;
   std::sort(values.begin(), values.end());
-  const auto at = [&](double q) { return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))]; };
+  const auto at = [&](double q) {
+    return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
+  };
   latency.mean_s = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   latency.p50_s = at(0.5);
   latency.p90_s = at(0.9);
@@ -88,7 +90,8 @@ class Simulation {
     next_out_.assign(line.stages.size(), 0);
     ledger_.assign(line.stages.size() + 1, 0);
     startup_left_ = line.first_item_s;
-    lock_matters_ = std::any_of(line.stages.begin(), line.stages.end(), [](const Stage& s) { return s.python && !s.process; }) ||
+    lock_matters_ = std::any_of(line.stages.begin(), line.stages.end(),
+                                [](const Stage& s) { return s.python && !s.process; }) ||
                     line.compute_python;
   }
 
@@ -98,7 +101,9 @@ class Simulation {
   }
 
  private:
-  const Stage& stage_of(const Thread& thread) const { return line_.stages[static_cast<std::size_t>(thread.stage)]; }
+  const Stage& stage_of(const Thread& thread) const {
+    return line_.stages[static_cast<std::size_t>(thread.stage)];
+  }
   bool needs_lock(const Thread& thread) const {
     if (thread.stage < 0) return line_.compute_python;
     return stage_of(thread).python && !stage_of(thread).process;
@@ -116,7 +121,11 @@ class Simulation {
     if (!sink && static_cast<std::size_t>(thread.number) < stage_of(thread).worker_times.size()) {
       factor *= stage_of(thread).worker_times[static_cast<std::size_t>(thread.number)];
     }
-    thread.sleep_left = factor * (sink ? line_.compute_s - line_.compute_cpu_s : stage_of(thread).sleep_s);
+    const double extra_s = !sink && std::uniform_real_distribution<>(0, 1)(random_) < line_.hiccups
+                               ? std::uniform_real_distribution<>(5e-3, 4e-2)(random_)
+                               : 0;
+    thread.sleep_left =
+        extra_s + factor * (sink ? line_.compute_s - line_.compute_cpu_s : stage_of(thread).sleep_s);
     thread.cpu_left = factor * (sink ? line_.compute_cpu_s : stage_of(thread).cpu_s);
     if (thread.stage == 0 && startup_left_ > 0) {
       thread.sleep_left += startup_left_;
@@ -247,7 +256,8 @@ class Simulation {
       const bool holds = std::find(want_lock.begin(), want_lock.end(), holder_) != want_lock.end();
       if (holds && threads_[static_cast<std::size_t>(holder_)].held_s >= kTurn_s) turn_over_ = true;
       if (!holds || turn_over_) {
-        const auto next = std::find_if(want_lock.begin(), want_lock.end(), [&](int i) { return i > holder_; });
+        const auto next =
+            std::find_if(want_lock.begin(), want_lock.end(), [&](int i) { return i > holder_; });
         holder_ = next == want_lock.end() ? want_lock.front() : *next;
         threads_[static_cast<std::size_t>(holder_)].held_s = 0;
       }
@@ -287,7 +297,8 @@ class Simulation {
     for (int round = 0; round < 2; ++round) {
       for (std::size_t i = threads_.size(); i-- > 0;) {
         Thread& thread = threads_[i];
-        if (thread.state == Thread::State::kWorks && thread.sleep_left <= 0 && thread.cpu_left <= 0 && may_switch(thread)) {
+        if (thread.state == Thread::State::kWorks && thread.sleep_left <= 0 && thread.cpu_left <= 0 &&
+            may_switch(thread)) {
           finish_work(thread);
         }
         if (thread.state == Thread::State::kWantsOutput) put_output(thread);
@@ -361,7 +372,8 @@ class Simulation {
       const std::size_t keep = std::min(kSequence, thread.samples.size());
       worker.sequence.assign(thread.samples.end() - static_cast<std::ptrdiff_t>(keep), thread.samples.end());
       worker.slowest = thread.samples;
-      std::sort(worker.slowest.begin(), worker.slowest.end(), [](const auto& a, const auto& b) { return a.wall_s > b.wall_s; });
+      std::sort(worker.slowest.begin(), worker.slowest.end(),
+                [](const auto& a, const auto& b) { return a.wall_s > b.wall_s; });
       worker.slowest.resize(std::min<std::size_t>(8, worker.slowest.size()));
       op.per_worker.push_back(worker);
       walls.insert(walls.end(), thread.walls.begin(), thread.walls.end());
@@ -375,13 +387,15 @@ class Simulation {
     op.states = {op.busy_s / total, in / total, out / total, 0};
     op.items = walls.size();
     op.items_per_batch = 1;
-    for (std::size_t later = s + 1; later < line_.stages.size(); ++later) op.items_per_batch *= line_.stages[later].take;
+    for (std::size_t later = s + 1; later < line_.stages.size(); ++later)
+      op.items_per_batch *= line_.stages[later].take;
     op.cpu_s = cpu;
     op.run_queue_wait_s = run_queue;
     op.demand_s = op.busy_s / batches / stage.workers;
     op.service = latency_of(walls);
     op.segment = static_cast<int>(s);
-    if (stage.knob && op.kind != "source") op.knobs.push_back({stage.name + ".workers", static_cast<double>(stage.workers), 1.0, {}, false});
+    if (stage.knob && op.kind != "source")
+      op.knobs.push_back({stage.name + ".workers", static_cast<double>(stage.workers), 1.0, {}, false});
     return op;
   }
 
@@ -412,13 +426,18 @@ class Simulation {
     sink.starved_share = starved_ / elapsed;
     sink.handoff_floor_s = ready_ > 0 ? ready_wait_ / ready_ : 0;
     sink.ready_share = ready_ / static_cast<double>(waits_.size());
+    if (line_.quiet_known) {
+      sink.quiet_compute_s = line_.compute_s;
+      sink.quiet_steps = 4;
+    }
     double at = 0;
     for (std::size_t i = 0; i < waits_.size(); ++i) {
       sink.longest_waits.push_back({at, waits_[i], i + 1});
       at += waits_[i] + computes_[std::min(i, computes_.size() - 1)];
       sink.sequence.push_back({waits_[i], computes_[std::min(i + 1, computes_.size() - 1)]});
     }
-    std::sort(sink.longest_waits.begin(), sink.longest_waits.end(), [](const auto& a, const auto& b) { return a.wait_s > b.wait_s; });
+    std::sort(sink.longest_waits.begin(), sink.longest_waits.end(),
+              [](const auto& a, const auto& b) { return a.wait_s > b.wait_s; });
     sink.longest_waits.resize(std::min<std::size_t>(8, sink.longest_waits.size()));
   }
 
@@ -453,8 +472,9 @@ class Simulation {
       window.compute_s = each.compute;
       for (std::size_t s = 0; s < line_.stages.size(); ++s) {
         const double workers = line_.stages[s].workers;
-        window.operators.push_back({each.busy[s] / (length * workers),
-                                    each.steps > 0 ? each.busy[s] / static_cast<double>(each.steps) / workers : 0, each.items[s]});
+        window.operators.push_back(
+            {each.busy[s] / (length * workers),
+             each.steps > 0 ? each.busy[s] / static_cast<double>(each.steps) / workers : 0, each.items[s]});
         window.queues.push_back({each.level[s] / length, each.empty[s] / length, each.full[s] / length});
       }
       window.host.cpu_share = each.cpu / length / line_.cores;
@@ -479,7 +499,8 @@ class Simulation {
     const double wait = std::accumulate(ledger_.begin(), ledger_.end(), 0.0);
     for (std::size_t s = 0; s < ledger_.size() && wait > 0; ++s) {
       const bool known = s < line_.stages.size();
-      profile.stall_ledger.push_back({known ? "in_service" : "handoff", known ? line_.stages[s].name : "", ledger_[s], ledger_[s] / wait});
+      profile.stall_ledger.push_back({known ? "in_service" : "handoff", known ? line_.stages[s].name : "",
+                                      ledger_[s], ledger_[s] / wait});
     }
     profile.windows = window_profiles();
     profile.host.cores = line_.cores;
@@ -489,7 +510,8 @@ class Simulation {
     const double over = *profile.host.cpu_share + *profile.host.foreign_cpu_share - 0.97;
     profile.host.foreign_contention_share = over > 0 ? *profile.host.foreign_cpu_share : 0.0;
     profile.host.throttled_share = 0.0;
-    if (line_.probe_lock) profile.host.gil_share = probes_ > 0 ? static_cast<double>(probes_taken_) / probes_ : 0.0;
+    if (line_.probe_lock)
+      profile.host.gil_share = probes_ > 0 ? static_cast<double>(probes_taken_) / probes_ : 0.0;
     return profile;
   }
 
@@ -538,8 +560,10 @@ profile::Profile simulate_in_sink(const Line& line, std::uint64_t seed) {
   sink.step_s = line.compute_s + load_s;
   sink.wait_share = sink.starved_share = load_s / sink.step_s;
   sink.handoff_floor_s = sink.ready_share = 0;
-  sink.getnext_wait = {static_cast<std::uint64_t>(line.steps), load_s, load_s, 1.1 * load_s, 1.1 * load_s, 1.1 * load_s};
-  sink.longest_waits = {{0, 1.1 * load_s, 1}, {0, 1.1 * load_s, 2}, {0, 1.1 * load_s, 3}, {0, 1.1 * load_s, 4}};
+  sink.getnext_wait = {
+      static_cast<std::uint64_t>(line.steps), load_s, load_s, 1.1 * load_s, 1.1 * load_s, 1.1 * load_s};
+  sink.longest_waits = {
+      {0, 1.1 * load_s, 1}, {0, 1.1 * load_s, 2}, {0, 1.1 * load_s, 3}, {0, 1.1 * load_s, 4}};
   sink.sequence.assign(50, {load_s, line.compute_s});
   profile.elapsed_s = sink.step_s * line.steps;
   profile.stall_ledger.push_back({"in_service", line.stages.back().name, load_s * line.steps, 1});
@@ -551,30 +575,6 @@ profile::Profile simulate_in_sink(const Line& line, std::uint64_t seed) {
 }
 
 }  // namespace
-
-Factor jitter(double spread) {
-  return [spread](std::uint64_t, Random& random) { return std::uniform_real_distribution<>(1 - spread, 1 + spread)(random); };
-}
-
-Factor exponential() {
-  return [](std::uint64_t, Random& random) { return std::exponential_distribution<>(1)(random); };
-}
-
-Factor rare(double share, double times) {
-  return [share, times](std::uint64_t, Random& random) {
-    return std::uniform_real_distribution<>(0, 1)(random) < share ? times : 1.0;
-  };
-}
-
-Factor once(std::uint64_t at, double times) {
-  return [at, times](std::uint64_t item, Random& random) {
-    return item == at ? times : std::uniform_real_distribution<>(0.95, 1.05)(random);
-  };
-}
-
-Factor in_turn(std::uint64_t length, double slow, double fast, bool fast_first) {
-  return [=](std::uint64_t item, Random&) { return (item / length % 2 == 0) == fast_first ? fast : slow; };
-}
 
 profile::Profile simulate(const Line& line, std::uint64_t seed) {
   return line.in_sink ? simulate_in_sink(line, seed) : Simulation(line, seed).run();

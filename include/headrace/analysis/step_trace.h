@@ -1,7 +1,8 @@
-// The steps of the training loop as its loader sees them: waiting for a batch, then everything until the next call.
+// The steps of the training loop as its loader sees them: waiting for a batch, then everything until the next
+// call.
 //
-// How to read it: iteration_gap is what the input costs; forward_backward is the step's own time. The loader alone
-// cannot tell the tail (update, gradient communication) from the rest: tail_s is empty and contained in
+// How to read it: iteration_gap is what the input costs; forward_backward is the step's own time. The loader
+// alone cannot tell the tail (update, gradient communication) from the rest: tail_s is empty and contained in
 // forward_backward_s. Hooks on the model (hr.trace_steps) or a device trace split it.
 #pragma once
 

@@ -29,7 +29,9 @@ class LoopClock {
   static Reading decode(std::uint64_t word, std::int64_t now_ns) noexcept {
     const auto value = static_cast<std::int64_t>(word & kValueMask);
     const bool paused = (word & kPaused) != 0;
-    std::int64_t loop_ns = paused ? value : now_ns - value;
+    // Unsigned: a word read from a damaged file may hold anything, and must not overflow.
+    std::int64_t loop_ns =
+        paused ? value : static_cast<std::int64_t>(static_cast<std::uint64_t>(now_ns) - static_cast<std::uint64_t>(value));
     if (loop_ns < 0) loop_ns = 0;
     return {loop_ns, (word & kBegun) != 0, paused};
   }

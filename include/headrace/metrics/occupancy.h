@@ -20,8 +20,9 @@ struct OccupancyBins {
     if (capacity <= 0) return {0, 1, max_bins};
     if (capacity < max_bins) return {capacity, 1, static_cast<std::uint32_t>(capacity + 1)};
     const std::int64_t inner = max_bins - 2;
-    const std::int64_t per_bin = (capacity - 1 + inner - 1) / inner;
-    const std::int64_t used = (capacity - 1 + per_bin - 1) / per_bin;
+    // Both rounded up, without adding to a capacity that may be the largest integer.
+    const std::int64_t per_bin = (capacity - 2) / inner + 1;
+    const std::int64_t used = (capacity - 2) / per_bin + 1;
     return {capacity, per_bin, static_cast<std::uint32_t>(used + 2)};
   }
 
@@ -54,7 +55,8 @@ struct Occupancy {
     if (old_level <= 0) empty_ns.bump(lasted);
     if (bins.capacity > 0 && old_level >= bins.capacity) full_ns.bump(lasted);
     level.store(new_level);
-    since_ns.store(loop_ns);
+    // A clock that jumped back must not be counted twice: since only moves forward.
+    if (lasted > 0) since_ns.store(loop_ns);
   }
 
   void reset(std::int64_t loop_ns, std::span<Relaxed<std::int64_t>> time_at) noexcept {

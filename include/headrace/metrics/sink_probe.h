@@ -66,7 +66,13 @@ class SinkProbe {
   void deliver_first(std::int64_t now) noexcept;
   void deliver(std::int64_t now, int ready) noexcept;
   void close_compute(std::int64_t now) noexcept;
-  void close_windows(std::int64_t loop_ns) noexcept;
+  /// What lasted from the cell's since_ns until now, and is not in its totals yet.
+  struct Span {
+    std::int64_t wait_ns;
+    std::int64_t starved_ns;
+    std::int64_t compute_ns;
+  };
+  void close_windows(std::int64_t loop_ns, Span open) noexcept;
   void remember_longest(std::int64_t wait, std::int64_t loop_ns) noexcept;
   void start_step(std::int64_t now) noexcept;
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "headrace/metrics/clock.h"
 #include "headrace/metrics/loop_clock.h"
@@ -23,6 +24,9 @@ class WorkerProbe {
   WorkerProbe() = default;
   /// `operator_cells` is the array in the segment that account numbers index.
   void bind(WorkerCell* cell, OperatorCell* operator_cells, const LoopClock* clock, std::int64_t now) noexcept;
+  /// Continues what a writer that is gone left open, so that `finish` can close it. `owned`: its operator cells.
+  void take_over(WorkerCell& cell, OperatorCell* operator_cells, std::span<OperatorCell* const> owned,
+                 const LoopClock& clock) noexcept;
   bool bound() const noexcept { return cell_ != nullptr; }
   WorkerCell* cell() const noexcept { return cell_; }
 
@@ -30,6 +34,8 @@ class WorkerProbe {
   void enter(OperatorCell& cell, std::int64_t now) noexcept;
   /// The innermost body ends. Returns its exclusive time in ns.
   std::int64_t leave(std::int64_t now, bool failed) noexcept;
+  /// The innermost body ends and made no item: its time is kept, nothing is counted.
+  void abandon(std::int64_t now) noexcept;
 
   /// The worker waits at a queue, or goes on. Nested inside bodies; the body's time stands still meanwhile.
   void block(WorkerState state, std::int64_t now) noexcept;

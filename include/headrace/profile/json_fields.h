@@ -2,8 +2,8 @@
 //
 //     template <class F, class T> void fields_of(F& field, T& queue) { field("name", queue.name); ... }
 //
-// JsonFieldWriter and JsonFieldReader are the two `field`s. A struct is nested by a fields_of() of its own, found by
-// argument-dependent lookup. Not thread-safe, no state beyond one call.
+// JsonFieldWriter and JsonFieldReader are the two `field`s. A struct is nested by a fields_of() of its own,
+// found by argument-dependent lookup. Not thread-safe, no state beyond one call.
 #pragma once
 
 #include <cmath>
@@ -66,11 +66,13 @@ class JsonFieldWriter {
   nlohmann::json object_ = nlohmann::json::object();
 };
 
-/// Reads each field. A field that is missing or null keeps its default (a saved report of an older version reads);
-/// one of another type is a FormatError that names it. Numbers too large for an integer field are clamped.
+/// Reads each field. A field that is missing or null keeps its default (a saved report of an older version
+/// reads); one of another type is a FormatError that names it. Numbers too large for an integer field are
+/// clamped.
 class JsonFieldReader {
  public:
-  JsonFieldReader(const nlohmann::json& object, std::string where) : object_(object), where_(std::move(where)) {
+  JsonFieldReader(const nlohmann::json& object, std::string where)
+      : object_(object), where_(std::move(where)) {
     if (!object_.is_object()) fail(where_, "an object");
   }
 
@@ -151,8 +153,8 @@ class JsonFieldReader {
   std::string where_;
 };
 
-/// Parses text; FormatError (with the byte) for what is no JSON, is nested deeper than 32, or has numbers beyond a
-/// double.
+/// Parses text; FormatError (with the byte) for what is no JSON, is nested deeper than 32, or has numbers
+/// beyond a double.
 nlohmann::json parse_json(std::string_view text, const std::string& path);
 
 /// Writes text; bytes that are no UTF-8 become U+FFFD. `indent` < 0: one line.

@@ -69,6 +69,7 @@ struct alignas(64) OperatorRecord {
   metrics::Relaxed<std::uint32_t> flags;
   std::uint64_t key;            ///< tells two operators of one name apart (code object), 0: by name only
   std::array<char, 16> kind;
+  std::array<char, 32> knob;    ///< parameter that widens it, where that is not "<name>.workers"
   std::array<std::uint32_t, 4> inputs;   ///< declared queues, 1 + index; 0: none
   std::array<std::uint32_t, 4> outputs;
   Name name;

@@ -20,11 +20,15 @@ namespace headrace::profile {
 /// An operator by name, in whatever session is current. One object per operator, shared by all its threads.
 class OperatorHandle {
  public:
-  OperatorHandle(std::string name, std::string kind, std::uint64_t key, std::uint32_t flags = 0);
+  /// `knob`: the framework's parameter that widens it, where that is not "<name>.workers".
+  OperatorHandle(std::string name, std::string kind, std::uint64_t key, std::uint32_t flags = 0,
+                 std::string knob = "");
 
   /// Begins a call on this thread; returns false where nothing is recorded (then do not call `end`).
   bool begin() noexcept;
   void end(bool failed) noexcept;
+  /// The call that began made no item (a generator's end): its time counts, the item does not.
+  void abandon() noexcept;
 
   /// The record's number in a session, registering it at first use; -1 when the table is full.
   int id_in(Session& session) noexcept;
@@ -41,6 +45,7 @@ class OperatorHandle {
   std::string kind_;
   std::uint64_t key_;
   std::uint32_t flags_;
+  std::string knob_;
   std::vector<std::shared_ptr<class QueueHandle>> inputs_;
   std::vector<std::shared_ptr<class QueueHandle>> outputs_;
   std::atomic<std::uint64_t> cached_{0};  ///< session uid << 16 | id + 1
@@ -63,12 +68,14 @@ class QueueHandle {
   /// True when the calling thread has taken items from this queue: what it puts here, it puts back.
   bool taken_by_this_thread() const noexcept;
 
+  /// True when the next put or get of this thread should bring the name of its loop.
+  bool wants_loop_name() const noexcept;
+
   int id_in(Session& session) noexcept;
   const std::string& name() const noexcept { return name_; }
   std::int64_t capacity() const noexcept { return capacity_; }
 
  private:
-  void follow_session(ThreadContext& context, std::int64_t level) noexcept;
   void transferred(bool is_put, std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
 
   std::string name_;

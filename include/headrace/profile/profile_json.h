@@ -3,8 +3,8 @@
 //     std::string text = profile::profile_to_json(recorded);
 //     profile::Profile same = profile::profile_from_json(text);
 //
-// Names are those of the structs in profile.h, except `op`, which is "operator". Seconds stay seconds; an empty
-// optional, and a number that is not finite, is null. Finite numbers read back bit for bit.
+// Names are those of the structs in profile.h, except `op`, which is "operator". Seconds stay seconds; an
+// empty optional, and a number that is not finite, is null. Finite numbers read back bit for bit.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,9 +17,10 @@ namespace headrace::profile {
 
 nlohmann::json to_json(const Profile& profile);
 
-/// Missing and null fields keep their defaults, unknown ones are ignored. Throws FormatError that names the field
-/// where a type is wrong. Numbers are taken as they are, absurd ones included: the diagnosis bounds them.
-Profile profile_from_json(const nlohmann::json& tree);
+/// Missing and null fields keep their defaults, unknown ones are ignored. Throws FormatError that names the
+/// field where a type is wrong. Numbers are taken as they are, absurd ones included: the diagnosis bounds
+/// them.
+Profile profile_from_tree(const nlohmann::json& tree);
 
 /// `indent` < 0: one line.
 std::string profile_to_json(const Profile& profile, int indent = -1);

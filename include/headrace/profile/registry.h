@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +16,7 @@ struct OperatorSpec {
   std::string_view kind = "map";
   std::uint64_t key = 0;  ///< equal for the same code in every process; tells two operators of one name apart
   std::uint32_t flags = 0;
+  std::string_view knob = {};  ///< parameter that widens it; "": "<name>.workers"
   std::vector<int> inputs;   ///< declared queues, by id
   std::vector<int> outputs;
 };
@@ -42,9 +45,19 @@ class Registry {
  private:
   int claim(std::atomic<std::uint32_t>* first, std::size_t stride, Section section, std::uint32_t free_value,
             std::uint32_t claimed_value);
+  /// A record by name: the one that `is_same` accepts, or a new one, claimed, under a name that nobody has.
+  struct Found {
+    int id = -1;
+    bool is_new = false;
+    std::string name;
+  };
+  template <class Record, class IsSame>
+  Found find_or_claim(std::span<Record> records, Section section, std::string_view base, IsSame&& is_same);
   bool allot_bins(metrics::QueueCell& cell, std::int64_t capacity);
   void fold_loader();
   void fold_worker(std::uint32_t index);
+  void settle_gone(std::uint32_t index);
+  void forget_start_up(std::uint32_t index);
   metrics::WorkerCell* retired_worker(const metrics::WorkerCell& leaving);
 
   Segment& segment_;

@@ -16,6 +16,10 @@ void clear_worker(metrics::WorkerCell& worker) noexcept;
 void clear_cell(metrics::OperatorCell& cell) noexcept;
 void clear_sink(metrics::SinkCell& sink) noexcept;
 
+/// Forgets what was counted before the loop began, windows included; item counts stay.
+void restart_worker(metrics::WorkerCell& worker) noexcept;
+void restart_cell(metrics::OperatorCell& cell) noexcept;
+
 /// Doubles the windows of the retired worker and its cells until they are at least `doublings` wide.
 void widen_retired(metrics::WorkerCell& retired, std::span<metrics::OperatorCell* const> cells,
                    std::uint32_t doublings) noexcept;

@@ -45,6 +45,8 @@ class SegmentImage {
   class Source;
   void read(const Source& source);
   void settle_groups(const Source& source);
+  template <class ReadAgain>
+  void settle(const Source& source, const metrics::Seqlock& lock, ReadAgain&& read_again);
   template <class T>
   std::span<const T> section(Section which) const noexcept;
 

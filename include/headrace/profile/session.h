@@ -74,21 +74,33 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   /// Called by the sampler about once a second: liveness of the other processes' workers, an anchor.
   void keep_alive() noexcept;
 
-  /// After fork: the child neither closes, copies nor samples what the parent owns.
-  void disown() noexcept { owner_pid_ = 0; }
+  /// Around a fork: no other thread is in the middle of a change of the tables, whose lock the child would inherit
+  /// locked for ever.
+  void before_fork() noexcept { mutex_.lock(); }
+  void after_fork_in_parent() noexcept { mutex_.unlock(); }
+  /// The child neither closes, copies nor samples what the parent owns.
+  void after_fork_in_child() noexcept {
+    owner_pid_ = 0;
+    mutex_.unlock();
+  }
 
  private:
   explicit Session(std::unique_ptr<Segment> segment);
 
   std::unique_ptr<Segment> segment_;
   Registry registry_;
+  /// Lays a copy at `path`; false, and a reason kept for `take_trouble`, where that fails.
+  bool lay_copy(const std::string& path) noexcept;
+
   mutable std::mutex mutex_;
+  /// Held while a copy is written, by the owner only: a slow disk must not keep recording threads (mutex_) waiting.
+  std::mutex copy_mutex_;
   std::string run_;
   std::string copy_path_;
   std::string trouble_;
   bool trouble_taken_ = false;
   int rank_ = 0;
-  int owner_pid_ = 0;
+  std::atomic<int> owner_pid_{0};
   bool closed_ = false;
   std::uint64_t uid_;
   std::atomic<int> active_loops_{0};

@@ -11,6 +11,7 @@
 #include "headrace/metrics/worker_probe.h"
 #include "headrace/profile/current.h"
 #include "headrace/profile/layout.h"
+#include "headrace/profile/process_identity.h"
 
 namespace headrace::profile {
 
@@ -36,6 +37,10 @@ class ThreadContext {
     return context;
   }
   ~ThreadContext();
+
+  /// The probe as it is bound now, without following a changed session: what was begun ends where it began. Null
+  /// where nothing is recorded and in a forked child, whose cells are still the parent's.
+  metrics::WorkerProbe* open_probe() noexcept { return probe.bound() && pid_ == current_pid() ? &probe : nullptr; }
 
   Session* session() const noexcept { return session_.get(); }
   std::uint64_t uid() const noexcept { return uid_; }
@@ -64,7 +69,12 @@ class ThreadContext {
   int pid_ = 0;
   std::shared_ptr<Session> session_;
   std::vector<std::shared_ptr<RunningLoop>> loops_;
-  std::array<metrics::OperatorCell*, std::size_t{kMaxOperators} * 3> cells_{};
+  /// What is known of an operator at one place: `refused` is remembered, as asking takes a lock and a long look.
+  struct KnownCell {
+    metrics::OperatorCell* cell = nullptr;
+    bool refused = false;
+  };
+  std::array<KnownCell, std::size_t{kMaxOperators} * 3> cells_{};
 };
 
 }  // namespace headrace::profile

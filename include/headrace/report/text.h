@@ -1,4 +1,5 @@
-// The report that a person reads: the verdict, what to do, where a batch's time goes, the evidence. In this order.
+// The report that a person reads: the verdict, what to do, where a batch's time goes, the evidence. In this
+// order.
 //
 //     std::cout << report::to_text(profile, analysis::diagnose(profile), {.width = 100, .color = true});
 #pragma once
@@ -15,8 +16,9 @@ struct TextOptions {
   bool color = false;  ///< ANSI colours, for terminals
 };
 
-/// UTF-8. Sentences wrap at `width`; tables drop their least important columns instead. Names are printed without
-/// control characters and shortened. A figure that is not known is "-". Thread-safe; never fails.
-std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& diagnosis, TextOptions options = {});
+/// UTF-8. Sentences wrap at `width`; tables drop their least important columns instead. Names are printed
+/// without control characters and shortened. A figure that is not known is "-". Thread-safe; never fails.
+std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
+                    TextOptions options = {});
 
 }  // namespace headrace::report

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "headrace/analysis/diagnosis/service_shape.h"
+#include "headrace/analysis/words.h"
 #include "numbers.h"
-#include "words.h"
 
 namespace headrace::analysis {
 namespace {
@@ -84,8 +84,11 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
   const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
   const profile::Knob* knob = find_knob(op.knobs, "workers");
   const int now = knob != nullptr ? static_cast<int>(std::min(knob->value, 1e6)) : op.workers;
-  const double limit = knob != nullptr && knob->max ? std::min<double>(*knob->max, kMostWorkers) : kMostWorkers;
-  const auto predicted = [&](int to) { return predictor.predict(profile, {{Change::Kind::kWorkers, index, to, 1}}); };
+  const double limit =
+      knob != nullptr && knob->max ? std::min<double>(*knob->max, kMostWorkers) : kMostWorkers;
+  const auto predicted = [&](int to) {
+    return predictor.predict(profile, {{Change::Kind::kWorkers, index, to, 1}});
+  };
 
   const int most = std::min(static_cast<int>(limit), std::max(kWorkersWithoutDoubt, 8 * now));
   if (most <= now) return rows;

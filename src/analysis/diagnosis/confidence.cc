@@ -9,7 +9,9 @@ namespace {
 
 constexpr double kSurest = 0.98;
 
-double enough_steps(const Case& facts) { return 0.7 + 0.3 * ramp(static_cast<double>(facts.gate.steps), 8, 60); }
+double enough_steps(const Case& facts) {
+  return 0.7 + 0.3 * ramp(static_cast<double>(facts.gate.steps), 8, 60);
+}
 
 double undisturbed(const Case& facts) {
   return 1 - 0.4 * ramp(facts.profile.host.foreign_contention_share.value_or(0), 0.05, 0.4);
@@ -47,7 +49,8 @@ double confidence_when_bound(const Case& facts, const Diagnosis& diagnosis, doub
                          diagnosis.cause != "gil_contention" && diagnosis.cause != "no_overlap";
   if (!by_demand) return sure;
   sure *= agreement(facts);
-  const double margin = ratio(facts.demand.empty() ? 0 : facts.demand.first().demand_s, facts.demand.second_s());
+  const double margin =
+      ratio(facts.demand.empty() ? 0 : facts.demand.first().demand_s, facts.demand.second_s());
   if (facts.demand.segments.size() > 1) sure *= 0.75 + 0.25 * ramp(margin, 1.0, 1.25);
   // Just slower than the sink: a little noise would turn the verdict.
   if (diagnosis.cause != "variance" && diagnosis.cause != "slow_samples") {

@@ -1,10 +1,10 @@
 #include "headrace/analysis/diagnosis/demand.h"
+#include "headrace/analysis/words.h"
 
 #include <algorithm>
 #include <map>
 
 #include "numbers.h"
-#include "words.h"
 
 namespace headrace::analysis {
 
@@ -28,7 +28,8 @@ const SegmentDemand* DemandRanking::of(int index) const noexcept {
 
 DemandRanking rank_demand(const profile::Profile& profile, double step_s) {
   const auto& ops = profile.operators;
-  // An inclusive operator counts where nothing finer is known, or with what its finer parts in the sink's thread leave.
+  // An inclusive operator counts where nothing finer is known, or with what its finer parts in the sink's
+  // thread leave.
   bool exact_known = false;
   bool exact_beside = false;
   double exact_in_sink_s = 0;
@@ -78,8 +79,8 @@ DemandRanking rank_demand(const profile::Profile& profile, double step_s) {
     ranking.evidence.figures = {{"demand_s", first.demand_s}, {"compute_s", profile.sink.compute_s}};
     if (ranking.segments.size() > 1) {
       const SegmentDemand& second = ranking.segments[1];
-      ranking.evidence.says += "; next: " + ops[static_cast<std::size_t>(second.largest)].name + " " +
-                               duration(second.demand_s);
+      ranking.evidence.says +=
+          "; next: " + ops[static_cast<std::size_t>(second.largest)].name + " " + duration(second.demand_s);
       ranking.evidence.figures["next_demand_s"] = second.demand_s;
     }
     ranking.evidence.says += "; the training step itself " + duration(profile.sink.compute_s);

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "confidence.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/causes/cause.h"
 #include "headrace/analysis/diagnosis/plausible.h"
-#include "confidence.h"
+#include "headrace/analysis/words.h"
 #include "numbers.h"
 #include "verdict_windows.h"
-#include "words.h"
 
 namespace headrace::analysis {
 namespace {
@@ -22,7 +22,8 @@ int choose_candidate(const Case& facts) {
   const SegmentDemand& first = facts.demand.first();
   for (int other : {facts.queues.op, facts.ledger.op}) {
     const SegmentDemand* segment = facts.demand.of(other);
-    if (segment != nullptr && segment != &first && segment->demand_s >= kTie * first.demand_s) return segment->largest;
+    if (segment != nullptr && segment != &first && segment->demand_s >= kTie * first.demand_s)
+      return segment->largest;
   }
   return first.largest;
 }
@@ -30,7 +31,8 @@ int choose_candidate(const Case& facts) {
 void weigh_candidate(Case& facts) {
   const SegmentDemand* segment = facts.demand.of(facts.candidate);
   if (segment == nullptr) return;
-  facts.intermittent = intermittence(facts.phases, facts.candidate, facts.shapes[static_cast<std::size_t>(facts.candidate)]);
+  facts.intermittent =
+      intermittence(facts.phases, facts.candidate, facts.shapes[static_cast<std::size_t>(facts.candidate)]);
   double demand_s = segment->demand_s;
   double step_s = facts.gate.step_s;
   double compute_s = facts.gate.own_compute_s;
@@ -45,8 +47,17 @@ void weigh_candidate(Case& facts) {
 
 Case examine(const profile::Profile& profile, const Predictor& predictor) {
   const InterpreterLock lock = read_interpreter_lock(profile);
-  Case facts{.profile = profile, .predictor = predictor, .gate = judge_gate(profile, lock), .lock = lock, .shapes = {},
-             .demand = {}, .queues = {}, .ledger = {}, .phases = {}, .intermittent = {}, .drain = {}};
+  Case facts{.profile = profile,
+             .predictor = predictor,
+             .gate = judge_gate(profile, lock),
+             .lock = lock,
+             .shapes = {},
+             .demand = {},
+             .queues = {},
+             .ledger = {},
+             .phases = {},
+             .intermittent = {},
+             .drain = {}};
   if (facts.gate.state == Gate::State::kUnmeasurable) return facts;
   for (const profile::OperatorProfile& op : profile.operators) facts.shapes.push_back(shape_of(op));
   facts.demand = rank_demand(profile, facts.gate.step_s);
@@ -93,8 +104,9 @@ void add_machine(const Case& facts, Diagnosis& diagnosis) {
     evidence.figures["foreign_cpu_share"] = *host.foreign_cpu_share;
   }
   if (host.throttled_share) {
-    evidence.says += *host.throttled_share > 0.005 ? "; the quota stopped it for " + percent(*host.throttled_share)
-                                                   : "; no throttling";
+    evidence.says += *host.throttled_share > 0.005
+                         ? "; the quota stopped it for " + percent(*host.throttled_share)
+                         : "; no throttling";
     evidence.figures["throttled_share"] = *host.throttled_share;
   }
   const double startup_s = facts.profile.startup.first_batch_s + facts.profile.startup.later_epochs_s;
@@ -121,7 +133,8 @@ double share_of_step(const Case& facts, const std::optional<std::string>& op) {
   const double charged = op ? charged_share(facts.profile, *op) : -1;
   const double by_ledger = charged * facts.gate.wait_share;
   // A ledger with little to say about it would hide what the gate has seen.
-  return charged >= 0 && facts.ledger.known_share >= 0.5 ? std::max(by_ledger, 0.0) : facts.gate.starved_share;
+  return charged >= 0 && facts.ledger.known_share >= 0.5 ? std::max(by_ledger, 0.0)
+                                                         : facts.gate.starved_share;
 }
 
 std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagnosis) {
@@ -131,7 +144,8 @@ std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagno
     // What limits once the candidate no longer does: an infinitely fast one shows it.
     double factor = 1e-3;
     if (advised) {
-      const double demand_s = facts.demand.of(facts.candidate) != nullptr ? facts.demand.of(facts.candidate)->demand_s : 0;
+      const double demand_s =
+          facts.demand.of(facts.candidate) != nullptr ? facts.demand.of(facts.candidate)->demand_s : 0;
       factor = std::clamp(ratio(*diagnosis.advice.front().predicted_step_s, demand_s) * 0.5, 1e-3, 1.0);
     }
     then = facts.predictor.predict(facts.profile, {{Change::Kind::kService, facts.candidate, 1, factor}});
@@ -143,8 +157,9 @@ std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagno
 void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.kind = "not_input_bound";
   diagnosis.confidence = confidence_when_healthy(facts);
-  diagnosis.summary = "the training step is the limit (waited " + duration(facts.gate.wait_share * facts.gate.step_s) +
-                      " of " + duration(facts.gate.step_s) + ", " + percent(facts.gate.wait_share) + ")";
+  diagnosis.summary = "the training step is the limit (waited " +
+                      duration(facts.gate.wait_share * facts.gate.step_s) + " of " +
+                      duration(facts.gate.step_s) + ", " + percent(facts.gate.wait_share) + ")";
   const auto [cause, finding] = find_cause(facts, false);
   if (cause != nullptr) {
     diagnosis.cause = cause->name;
@@ -169,7 +184,8 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
     if (facts.candidate >= 0) diagnosis.op = facts.op().name;
     diagnosis.summary = diagnosis.op ? "the training loop waits for " + *diagnosis.op
                                      : "the training loop waits for its input";
-    if (!diagnosis.op) diagnosis.reason = "nothing inside the loader was recorded, so no operator can be named";
+    if (!diagnosis.op)
+      diagnosis.reason = "nothing inside the loader was recorded, so no operator can be named";
     diagnosis.evidence.push_back({"cause", "no known cause explains it", {}});
   } else {
     diagnosis.cause = cause->name;
@@ -222,7 +238,7 @@ Diagnosis diagnose(const profile::Profile& recorded, const Predictor& predictor)
   if (facts.gate.state == Gate::State::kUnmeasurable) {
     diagnosis.kind = "undetermined";
     diagnosis.reason = facts.gate.missing;
-    diagnosis.summary = facts.gate.missing;
+    diagnosis.summary = "too short to judge";
     return diagnosis;
   }
   add_evidence(facts, diagnosis);

@@ -66,7 +66,7 @@ void fields_of(F& field, Fields<Diagnosis> auto& diagnosis) {
 
 nlohmann::json to_json(const Diagnosis& diagnosis) { return profile::JsonFieldWriter::object_of(diagnosis); }
 
-Diagnosis diagnosis_from_json(const nlohmann::json& tree) {
+Diagnosis diagnosis_from_tree(const nlohmann::json& tree) {
   Diagnosis diagnosis;
   profile::JsonFieldReader reader(tree, "diagnosis");
   fields_of(reader, diagnosis);
@@ -78,7 +78,7 @@ std::string diagnosis_to_json(const Diagnosis& diagnosis, int indent) {
 }
 
 Diagnosis diagnosis_from_json(std::string_view text) {
-  return diagnosis_from_json(profile::parse_json(text, "diagnosis JSON"));
+  return diagnosis_from_tree(profile::parse_json(text, "diagnosis JSON"));
 }
 
 }  // namespace headrace::analysis

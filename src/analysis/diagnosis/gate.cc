@@ -1,24 +1,24 @@
 #include "headrace/analysis/diagnosis/gate.h"
+#include "headrace/analysis/words.h"
 
 #include <algorithm>
 
 #include "numbers.h"
-#include "words.h"
 
 namespace headrace::analysis {
 namespace {
 
 constexpr std::uint64_t kFewestSteps = 8;
 constexpr double kShortest_s = 0.05;
-/// A loader that shows nothing of itself may wait this long for a batch that was ready: a healthy torch loader
-/// takes 1.1 ms per batch to receive its file descriptors.
+/// A loader that shows nothing of itself may wait this long for a batch that was ready: a healthy torch
+/// loader takes 1.1 ms per batch to receive its file descriptors.
 constexpr double kOpaqueHandoff_s = 2.5e-3;
 
 bool is_opaque(const profile::Profile& profile) {
   if (!profile.queues.empty()) return false;
-  return std::all_of(profile.operators.begin(), profile.operators.end(), [](const profile::OperatorProfile& op) {
-    return op.fidelity == "inclusive" && !op.in_sink;
-  });
+  return std::all_of(
+      profile.operators.begin(), profile.operators.end(),
+      [](const profile::OperatorProfile& op) { return op.fidelity == "inclusive" && !op.in_sink; });
 }
 
 Evidence gate_evidence(const Gate& gate) {
@@ -53,8 +53,9 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock) {
   gate.step_s = sink.step_s;
   gate.compute_s = sink.compute_s;
   if (gate.steps < kFewestSteps || profile.elapsed_s < kShortest_s || gate.step_s <= 0) {
-    gate.missing = "too short to judge: " + counted(static_cast<double>(gate.steps), "steady step") + " in " +
-                   duration(profile.elapsed_s) + "; at least 8 steps and 50 ms after the first batch are needed";
+    gate.missing = counted(static_cast<double>(gate.steps), "steady step") + " in " +
+                   duration(profile.elapsed_s) +
+                   "; at least 8 steps and 50 ms after the first batch are needed";
     return gate;
   }
   gate.opaque = is_opaque(profile);
@@ -65,7 +66,8 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock) {
   gate.stretch_share = std::min(1 - gate.wait_share, ratio(lock.stretch_s, gate.step_s));
   gate.input_share = std::min(1.0, gate.wait_share + gate.stretch_share);
 
-  // Under the lock the sink waits beside ready batches, so all of its wait counts, not the starved part alone.
+  // Under the lock the sink waits beside ready batches, so all of its wait counts, not the starved part
+  // alone.
   const double counted_share = lock.contended ? gate.input_share : gate.starved_share;
   double threshold = lock.contended ? 2 * kStarvedGate : kStarvedGate;
   if (gate.opaque && sink.getnext_wait.p50_s < kOpaqueHandoff_s) threshold = kHandoffGate;
@@ -74,7 +76,8 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock) {
   gate.state = starves || gate.handoff_only ? Gate::State::kBound : Gate::State::kHealthy;
   const double share = gate.handoff_only ? gate.floor_share : counted_share;
   const double limit = gate.handoff_only ? kHandoffGate : threshold;
-  gate.distance = gate.state == Gate::State::kBound ? ramp(share, limit, 2.5 * limit) : 1 - ratio(share, limit);
+  gate.distance =
+      gate.state == Gate::State::kBound ? ramp(share, limit, 2.5 * limit) : 1 - ratio(share, limit);
   gate.evidence = gate_evidence(gate);
   return gate;
 }

@@ -11,10 +11,13 @@ namespace {
 
 constexpr double kLeastCores = 0.75;
 constexpr double kMostCores = 1.35;
-constexpr double kLockTaken = 0.3;
+/// With two threads seen to wait off the CPU, half of the probes are enough.
+constexpr double kLockTaken = 0.5;
+/// An operator that spends less of its time on a core sleeps; what it waits for is not the lock.
+constexpr double kUsesCpu = 0.12;
 constexpr double kOffCpuRest = 0.3;
 /// One spinning thread already holds the lock at nearly every probe (measured: 5 ms at the median).
-constexpr double kLockHeldByOne = 0.6;
+constexpr double kLockHeldByOne = 0.7;
 
 bool in_thread(const profile::OperatorProfile& op, double lock_share) {
   return op.executor == "thread" || (op.executor.empty() && lock_share >= kLockHeldByOne);
@@ -31,10 +34,11 @@ double quiet_compute_s(const profile::SinkProfile& sink) {
 }
 
 struct Threads {
-  double busy = 0;        // threads on average
-  double cpu_cores = 0;   // of the operators in threads
-  double rest_weighted = 0;
-  int with_cpu = 0;       // threads that use CPU for a tenth of the time or more
+  double busy = 0;       // threads on average
+  double cpu_cores = 0;  // of the operators in threads
+  double rest = 0;       // of the threads that use CPU: neither on a core nor waiting for one
+  double busy_with_cpu = 0;
+  int with_cpu = 0;  // threads that use CPU for a tenth of the time or more
 };
 
 }  // namespace
@@ -55,7 +59,10 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile) {
     const double waited = busy * ratio(op.run_queue_wait_s.value_or(0), op.busy_s);
     if (!op.in_sink) threads.busy += busy;
     threads.cpu_cores += cpu;
-    threads.rest_weighted += std::max(0.0, busy - cpu - waited);
+    if (cpu >= kUsesCpu * busy) {
+      threads.rest += std::max(0.0, busy - cpu - waited);
+      threads.busy_with_cpu += busy;
+    }
     if (cpu >= 0.1) threads.with_cpu += std::max(1, std::min(op.workers, static_cast<int>(cpu / 0.1)));
     if (cpu_per_batch_s(op) > largest_cpu) {
       largest_cpu = cpu_per_batch_s(op);
@@ -64,7 +71,7 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile) {
   }
   const double sink_cpu = profile.sink.compute_cpu_s.value_or(0) / step_s;
   lock.process_cores = profile.host.process_cpu_cores.value_or(threads.cpu_cores + sink_cpu);
-  lock.off_cpu_rest = ratio(threads.rest_weighted, threads.busy);
+  lock.off_cpu_rest = ratio(threads.rest, threads.busy_with_cpu);
   lock.busy_threads = threads.busy + profile.sink.compute_s / step_s;
 
   const bool one_core = lock.process_cores >= kLeastCores && lock.process_cores <= kMostCores;

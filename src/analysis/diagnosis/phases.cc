@@ -145,7 +145,8 @@ std::optional<std::pair<int, int>> alternating_pair(const std::vector<Phase>& ph
   return std::pair{a, b};
 }
 
-std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int op, const ServiceShape& shape) {
+std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int op,
+                                           const ServiceShape& shape) {
   if (phases.size() < 5 || op < 0) return std::nullopt;
   Phase bound;
   Phase calm;
@@ -170,6 +171,8 @@ std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int
   found.bound_demand_s = bound_demand / bound.steps;
   found.bound_step_s = bound.duration_s() / bound.steps;
   found.bound_compute_s = bound.compute_s / bound.steps;
+  found.bound_step_share = bound.steps / (bound.steps + calm.steps);
+  found.calm_step_s = calm.duration_s() / calm.steps;
   // Calm phases are really calm, and there the operator is quicker, not merely behind a full buffer.
   const bool calm_is_calm = calm.starved_share() < 0.6 * kStarvedGate && calm.duration_s() >= 0.25 * total_s;
   const bool explained = found.bound_demand_s >= 1.4 * (calm_demand / calm.steps) &&

@@ -10,7 +10,9 @@ namespace {
 constexpr double kLongest_s = 3.2e10;  // a thousand years
 constexpr int kMost = 1'000'000;
 
-void amount(double& value, double most = 1e15) { value = std::isfinite(value) ? std::clamp(value, 0.0, most) : 0; }
+void amount(double& value, double most = 1e15) {
+  value = std::isfinite(value) ? std::clamp(value, 0.0, most) : 0;
+}
 void seconds(double& value) { amount(value, kLongest_s); }
 void share(double& value) { amount(value, 1); }
 
@@ -93,7 +95,8 @@ void sink(profile::SinkProfile& sink) {
 }
 
 void window(profile::Window& window, std::size_t operators, std::size_t queues) {
-  for (double* value : {&window.start_s, &window.end_s, &window.wait_s, &window.starved_s, &window.compute_s}) {
+  for (double* value :
+       {&window.start_s, &window.end_s, &window.wait_s, &window.starved_s, &window.compute_s}) {
     seconds(*value);
   }
   window.end_s = std::max(window.end_s, window.start_s);
@@ -109,8 +112,9 @@ void window(profile::Window& window, std::size_t operators, std::size_t queues) 
 
 void host(profile::Host& host) {
   host.cores = std::clamp(host.cores, 0, kMost);
-  for (auto* value : {&host.cpu_share, &host.foreign_cpu_share, &host.foreign_contention_share, &host.throttled_share,
-                      &host.run_queue_wait_share, &host.io_pressure_share, &host.gil_share}) {
+  for (auto* value :
+       {&host.cpu_share, &host.foreign_cpu_share, &host.foreign_contention_share, &host.throttled_share,
+        &host.run_queue_wait_share, &host.io_pressure_share, &host.gil_share}) {
     each(*value, share);
   }
   each(host.process_cpu_cores, [](double& value) { amount(value, kMost); });
@@ -121,8 +125,8 @@ void host(profile::Host& host) {
 profile::Profile plausible(const profile::Profile& recorded) {
   profile::Profile profile = recorded;
   seconds(profile.elapsed_s);
-  for (double* value : {&profile.startup.first_batch_s, &profile.startup.worker_start_s,
-                        &profile.startup.later_epochs_s}) {
+  for (double* value :
+       {&profile.startup.first_batch_s, &profile.startup.worker_start_s, &profile.startup.later_epochs_s}) {
     seconds(*value);
   }
   sink(profile.sink);

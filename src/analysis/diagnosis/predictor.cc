@@ -21,6 +21,7 @@ struct Model {
   std::vector<double> demand_s;  // per operator, of all its workers
   std::vector<double> cpu_s;     // per operator and batch
   std::vector<double> capacity;  // per queue
+  std::vector<double> service;   // per operator, times what was recorded
   std::vector<int> workers;
   std::vector<bool> in_sink;
   std::vector<bool> in_process;
@@ -33,6 +34,7 @@ Model model_of(const profile::Profile& profile) {
   for (const profile::OperatorProfile& op : profile.operators) {
     model.demand_s.push_back(op.demand_s);
     model.cpu_s.push_back(cpu_per_batch_s(op));
+    model.service.push_back(1);
     model.workers.push_back(op.workers);
     model.in_sink.push_back(op.in_sink);
     model.in_process.push_back(op.executor == "process");
@@ -52,9 +54,18 @@ std::vector<std::size_t> together_with(const profile::Profile& profile, int inde
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
     if (i == members.front()) continue;
     const profile::OperatorProfile& other = profile.operators[i];
-    if ((op.segment >= 0 && other.segment == op.segment) || (op.in_sink && other.in_sink)) members.push_back(i);
+    if ((op.segment >= 0 && other.segment == op.segment) || (op.in_sink && other.in_sink))
+      members.push_back(i);
   }
   return members;
+}
+
+/// Threads that stay behind no longer wait for the lock with those that left: they need their CPU time.
+void free_from_lock(const profile::Profile& profile, Model& model) {
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    if (model.in_process[i] || cpu_bound_share(profile.operators[i]) < 0.3) continue;
+    model.demand_s[i] = std::min(model.demand_s[i], model.cpu_s[i] / model.workers[i]);
+  }
 }
 
 void apply(const profile::Profile& profile, const InterpreterLock& lock, const Change& change, Model& model) {
@@ -77,19 +88,22 @@ void apply(const profile::Profile& profile, const InterpreterLock& lock, const C
         model.in_sink[i] = false;
         break;
       case Change::Kind::kProcesses: {
-        // Without the lock the body needs its CPU time; the rest of its wall time was mostly waiting for the lock.
+        // Without the lock the body needs its CPU time; the rest of its wall time was mostly waiting for the
+        // lock.
         const double needs = model.cpu_s[i] > 0 ? model.cpu_s[i] : model.demand_s[i] * model.workers[i];
         model.demand_s[i] = needs / to;
         model.workers[i] = to;
         model.in_process[i] = true;
         model.in_sink[i] = false;
         model.compute_s = profile.sink.compute_s - lock.stretch_s;
+        free_from_lock(profile, model);
         break;
       }
       case Change::Kind::kService:
         if (i != at) break;
         model.demand_s[i] *= change.factor;
         model.cpu_s[i] *= change.factor;
+        model.service[i] *= change.factor;
         break;
       case Change::Kind::kCapacity:
         break;
@@ -152,7 +166,8 @@ Pace pace_of(const profile::Profile& profile, const InterpreterLock& lock, const
   return pace;
 }
 
-/// Probability that one side finds the buffer unfit (M/M/1/K, K scaled by the spread), summed over the queues.
+/// Probability that one side finds the buffer unfit (M/M/1/K, K scaled by the spread), summed over the
+/// queues.
 double blocking(const profile::Profile& profile, const Model& model, const Pace& pace) {
   double sum = 0;
   const double tie = std::clamp(ratio(pace.second_s, pace.step_s), 0.05, 0.999);
@@ -182,7 +197,21 @@ double blocking(const profile::Profile& profile, const Model& model, const Pace&
   return sum;
 }
 
-/// Time per batch that rare slow items cost beyond what the buffers bridge: chance of one x what is not bridged.
+/// Standard deviation / mean per batch of the operator that is slowest after a change.
+double spread_of_slowest(const profile::Profile& profile, const Model& model) {
+  double most = 0;
+  double spread = 0;
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    if (model.demand_s[i] <= std::max(most, 0.8 * model.compute_s)) continue;
+    most = model.demand_s[i];
+    spread =
+        shape_of(profile.operators[i]).cv / std::sqrt(std::max(1.0, profile.operators[i].items_per_batch));
+  }
+  return spread;
+}
+
+/// Time per batch that rare slow items cost beyond what the buffers bridge: chance of one x what is not
+/// bridged.
 double head_of_line(const profile::Profile& profile, const Model& model) {
   double worst = 0;
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
@@ -190,18 +219,20 @@ double head_of_line(const profile::Profile& profile, const Model& model) {
     const ServiceShape shape = shape_of(op);
     if (!shape.heavy_tailed()) continue;
     double buffered = 0;
-    for (int q : queues_after(profile, static_cast<int>(i))) buffered += model.capacity[static_cast<std::size_t>(q)];
+    for (int q : queues_after(profile, static_cast<int>(i)))
+      buffered += model.capacity[static_cast<std::size_t>(q)];
     buffered = (buffered + model.workers[i]) / std::max(1.0, op.items_per_batch);
     const double bridged = buffered * model.compute_s;
     const double chance = shape.tail_item_share * std::max(1.0, op.items_per_batch);
-    worst = std::max(worst, chance * std::max(0.0, shape.tail_mean_s - bridged));
+    worst = std::max(worst, chance * std::max(0.0, shape.tail_mean_s * model.service[i] - bridged));
   }
   return worst;
 }
 
 }  // namespace
 
-Prediction OperationalLaws::predict(const profile::Profile& profile, const std::vector<Change>& changes) const {
+Prediction OperationalLaws::predict(const profile::Profile& profile,
+                                    const std::vector<Change>& changes) const {
   Prediction prediction;
   const double now_s = profile.sink.step_s;
   if (now_s <= 0 || profile.host.foreign_contention_share.value_or(0) > kForeignTooHigh) return prediction;
@@ -209,10 +240,13 @@ Prediction OperationalLaws::predict(const profile::Profile& profile, const std::
   const Model before = model_of(profile);
   Model after = before;
   double interval = 0.1;
+  const bool rare_items = head_of_line(profile, before) > 0.02 * now_s;
   for (const Change& change : changes) {
     apply(profile, lock, change, after);
-    const bool known_op = change.index >= 0 && static_cast<std::size_t>(change.index) < profile.operators.size();
-    const bool sleeps = known_op && cpu_bound_share(profile.operators[static_cast<std::size_t>(change.index)]) < 0.3;
+    const bool known_op =
+        change.index >= 0 && static_cast<std::size_t>(change.index) < profile.operators.size();
+    const bool sleeps =
+        known_op && cpu_bound_share(profile.operators[static_cast<std::size_t>(change.index)]) < 0.3;
     if (change.kind == Change::Kind::kCapacity || change.kind == Change::Kind::kProcesses) interval = 0.2;
     if (change.kind == Change::Kind::kWorkers && change.to > profile.host.cores && !sleeps) {
       interval = std::max(interval, 0.15);
@@ -224,14 +258,19 @@ Prediction OperationalLaws::predict(const profile::Profile& profile, const std::
   // What the laws leave unexplained today is variance: it shrinks with the buffers and with the slack.
   const double unexplained_s = std::max(0.0, now_s - pace_now.step_s);
   const double rare_now = head_of_line(profile, before);
-  const double scale = rare_now > 0.02 * now_s ? ratio(head_of_line(profile, after), rare_now)
-                                               : ratio(blocking(profile, after, pace), blocking(profile, before, pace_now));
+  const double scale = rare_items
+                           ? ratio(head_of_line(profile, after), rare_now)
+                           : ratio(blocking(profile, after, pace), blocking(profile, before, pace_now));
   const bool nothing_buffered = profile.queues.empty();
   const double tie = ratio(pace.second_s, pace.step_s);
   const double tie_now = ratio(pace_now.second_s, pace_now.step_s);
   const double kept = nothing_buffered ? ratio(tie * tie, tie_now * tie_now) : scale;
   prediction.step_s = pace.step_s + unexplained_s * std::clamp(kept, 0.0, 1.0);
-  prediction.low_s = std::max(prediction.step_s * (1 - interval), std::min(pace.step_s, prediction.step_s) * 0.95);
+  // Where times vary, the same change gains more in one run than in another.
+  interval =
+      std::max(interval, rare_items ? 0.3 : 0.1 + 0.12 * std::min(1.0, spread_of_slowest(profile, after)));
+  prediction.low_s =
+      std::max(prediction.step_s * (1 - interval), std::min(pace.step_s, prediction.step_s) * 0.95);
   prediction.high_s = prediction.step_s * (1 + interval);
   prediction.limit = pace.limit;
   prediction.known = true;

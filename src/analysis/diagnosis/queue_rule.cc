@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "headrace/analysis/diagnosis/advice.h"
+#include "headrace/analysis/words.h"
 #include "numbers.h"
-#include "words.h"
 
 namespace headrace::analysis {
 namespace {
@@ -24,11 +24,13 @@ int index_of_producer(const profile::Profile& profile, const profile::QueueProfi
 /// How full, 0 to 1, relative to what the operator to its right leaves in it.
 double level(const profile::Profile& profile, const profile::QueueProfile& queue) {
   const double capacity = static_cast<double>(queue.capacity);
-  const double fill = capacity > 0 ? std::max(ratio(queue.mean, capacity), queue.full_share) : 1 - queue.empty_share;
+  const double fill =
+      capacity > 0 ? std::max(ratio(queue.mean, capacity), queue.full_share) : 1 - queue.empty_share;
   const int producer = index_of_producer(profile, queue);
   if (producer < 0) return fill;
   const profile::OperatorProfile& from = profile.operators[static_cast<std::size_t>(producer)];
-  // A consumer that takes many items per batch drains the queue by design: then the producer's own state tells.
+  // A consumer that takes many items per batch drains the queue by design: then the producer's own state
+  // tells.
   double taken = 1;
   for (const profile::OperatorProfile& op : profile.operators) {
     if (names(queue.to, op.name)) taken = std::max(taken, ratio(from.items_per_batch, op.items_per_batch));
@@ -84,10 +86,11 @@ QueueOpinion judge_queues(const profile::Profile& profile) {
     right = inputs_of(profile, profile.operators[static_cast<std::size_t>(producer)].name);
   }
   if (opinion.op >= 0) {
-    opinion.evidence.says = "every queue after " + profile.operators[static_cast<std::size_t>(opinion.op)].name +
-                            " is low (" + right_queue->name + " is empty " + percent(right_queue->empty_share) +
-                            " of the time)";
-    opinion.evidence.figures = {{"after_level", right_level}, {"after_empty_share", right_queue->empty_share}};
+    opinion.evidence.says =
+        "every queue after " + profile.operators[static_cast<std::size_t>(opinion.op)].name + " is low (" +
+        right_queue->name + " is empty " + percent(right_queue->empty_share) + " of the time)";
+    opinion.evidence.figures = {{"after_level", right_level},
+                                {"after_empty_share", right_queue->empty_share}};
   }
   return opinion;
 }

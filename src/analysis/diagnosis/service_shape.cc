@@ -10,6 +10,7 @@ namespace headrace::analysis {
 namespace {
 
 constexpr std::size_t kEnoughSamples = 40;
+constexpr std::size_t kFewSamples = 200;
 /// More would sharpen nothing and cost a verdict milliseconds: what-if asks for shapes many times.
 constexpr std::size_t kMostSamples = 2048;
 constexpr double kTailMedians = 5;
@@ -43,6 +44,10 @@ ServiceShape from_sequence(std::vector<double> walls) {
   shape.tail_item_share = ratio(static_cast<double>(tail_items), static_cast<double>(walls.size()));
   shape.tail_busy_share = ratio(tail, sum);
   shape.tail_mean_s = ratio(tail, static_cast<double>(tail_items));
+  const auto between = std::count_if(walls.begin(), walls.end(), [&](double wall) {
+    return wall > 2 * shape.median_s && wall < 0.6 * shape.tail_mean_s;
+  });
+  shape.between_share = ratio(static_cast<double>(between), static_cast<double>(walls.size()));
   return shape;
 }
 
@@ -56,14 +61,20 @@ ServiceShape from_latency(const profile::Latency& service) {
   const struct {
     double share;
     double value;
-  } steps[] = {{0.5, service.p50_s}, {0.4, 0.5 * (service.p50_s + service.p90_s)},
-               {0.09, 0.5 * (service.p90_s + service.p99_s)}, {0.01, top}};
+  } steps[] = {{0.5, service.p50_s},
+               {0.4, 0.5 * (service.p50_s + service.p90_s)},
+               {0.09, 0.5 * (service.p90_s + service.p99_s)},
+               {0.01, top}};
   double squares = 0;
-  for (const auto& step : steps) squares += step.share * (step.value - service.mean_s) * (step.value - service.mean_s);
+  for (const auto& step : steps)
+    squares += step.share * (step.value - service.mean_s) * (step.value - service.mean_s);
   shape.cv = std::sqrt(squares) / service.mean_s;
   if (service.p99_s > kTailMedians * service.p50_s && service.p50_s > 0) {
-    const double body = service.p90_s > kTailMedians * service.p50_s ? service.p50_s
-                                                                     : 0.5 * (service.p50_s + service.p90_s);
+    // The ninth decile tells whether there is a slope between usual and slow, or a gap.
+    const double p90 = ratio(service.p90_s, service.p50_s);
+    shape.between_share = p90 > 2.2 && p90 < kTailMedians ? 0.1 : 0;
+    const double body =
+        service.p90_s > kTailMedians * service.p50_s ? service.p50_s : 0.5 * (service.p50_s + service.p90_s);
     shape.tail_mean_s = service.p99_s;
     const double above = std::max(0.0, service.mean_s - body);
     shape.tail_item_share = std::clamp(ratio(above, shape.tail_mean_s - body), 0.0, 1.0);
@@ -86,7 +97,11 @@ ServiceShape shape_of(const profile::OperatorProfile& op) {
       if (at++ % stride == 0) walls.push_back(sample.wall_s);
     }
   }
-  return walls.size() >= kEnoughSamples ? from_sequence(std::move(walls)) : from_latency(op.service);
+  // A short sequence holds too few of the rare items; the histogram has seen them all.
+  const bool histogram_knows_more =
+      recorded < kFewSamples && op.service.count >= std::max<std::uint64_t>(80, 2 * recorded);
+  const bool sequence_says_enough = walls.size() >= kEnoughSamples && !histogram_knows_more;
+  return sequence_says_enough ? from_sequence(std::move(walls)) : from_latency(op.service);
 }
 
 double compute_cv(const profile::SinkProfile& sink) {

@@ -1,9 +1,9 @@
 #include "headrace/analysis/diagnosis/stall_ledger.h"
+#include "headrace/analysis/words.h"
 
 #include <map>
 
 #include "numbers.h"
-#include "words.h"
 
 namespace headrace::analysis {
 

@@ -11,16 +11,16 @@
 
 namespace headrace::analysis {
 
-/// The step now and the predicted one, as an Advice without parameter. Nothing is filled in where the predictor
-/// abstains.
+/// The step now and the predicted one, as an Advice without parameter. Nothing is filled in where the
+/// predictor abstains.
 Advice with_prediction(Advice advice, double step_s, const Prediction& prediction);
 
-/// Fewest workers of operator `index` after which it is no longer the limit; further rows: one worker more than now.
-/// Empty where no number of workers gains more than the interval of its own prediction.
+/// Fewest workers of operator `index` after which it is no longer the limit; further rows: one worker more
+/// than now. Empty where no number of workers gains more than the interval of its own prediction.
 std::vector<Advice> advise_workers(const profile::Profile& profile, const Predictor& predictor, int index);
 
-/// Capacities of the queues between operator `index` and the sink, raised together; every row carries the prediction
-/// for all of them.
+/// Capacities of the queues between operator `index` and the sink, raised together; every row carries the
+/// prediction for all of them.
 std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predictor& predictor, int index);
 
 /// The knob of `knobs` whose parameter ends with `ending` ("workers"), or null.

@@ -12,8 +12,8 @@ namespace headrace::analysis {
 struct SegmentDemand {
   std::vector<int> operators;  ///< indices into Profile::operators
   int largest = -1;            ///< the one of them with the largest demand
-  double demand_s = 0;         ///< busy time per delivered batch / workers: the step time it could sustain alone
-  double utilisation = 0;      ///< demand / step: close to 1, it never rests; it sets the pace
+  double demand_s = 0;     ///< busy time per delivered batch / workers: the step time it could sustain alone
+  double utilisation = 0;  ///< demand / step: close to 1, it never rests; it sets the pace
   bool in_sink = false;
 };
 
@@ -29,7 +29,8 @@ struct DemandRanking {
   const SegmentDemand* of(int index) const noexcept;
 };
 
-/// Operators of fidelity "inclusive" contain their inputs' time: they count only where nothing finer is known.
+/// Operators of fidelity "inclusive" contain their inputs' time: they count only where nothing finer is
+/// known.
 DemandRanking rank_demand(const profile::Profile& profile, double step_s);
 
 /// CPU time of one operator per delivered batch, all workers together; 0 where it is not known.

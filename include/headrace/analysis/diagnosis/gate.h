@@ -18,11 +18,11 @@ struct Gate {
   enum class State { kUnmeasurable, kHealthy, kBound };
 
   State state = State::kUnmeasurable;
-  std::string missing;        ///< kUnmeasurable: what there was too little of
-  std::uint64_t steps = 0;    ///< steady steps
-  double step_s = 0;          ///< GetNext wait + compute
-  double compute_s = 0;       ///< as measured
-  double own_compute_s = 0;   ///< compute without what an interpreter lock adds
+  std::string missing;       ///< kUnmeasurable: what there was too little of
+  std::uint64_t steps = 0;   ///< steady steps
+  double step_s = 0;         ///< GetNext wait + compute
+  double compute_s = 0;      ///< as measured
+  double own_compute_s = 0;  ///< compute without what an interpreter lock adds
   double wait_share = 0;
   double starved_share = 0;   ///< waiting for a batch that was not there
   double floor_share = 0;     ///< waiting for batches that were

@@ -1,7 +1,7 @@
 // Whether threads of the sink's process wait for one interpreter lock (Python's GIL) rather than for data.
 //
-// Queue levels and wall times mislead under such a lock: a thread that waits for it looks busy, and the sink waits
-// beside full queues. What does not lie is CPU time: the process as a whole gets about one core.
+// Queue levels and wall times mislead under such a lock: a thread that waits for it looks busy, and the sink
+// waits beside full queues. What does not lie is CPU time: the process as a whole gets about one core.
 #pragma once
 
 #include "headrace/profile/profile.h"
@@ -9,18 +9,21 @@
 namespace headrace::analysis {
 
 struct InterpreterLock {
-  bool contended = false;      ///< two or more threads want it and together get about one core
-  int blamed = -1;             ///< index of the operator with the largest CPU time per batch among them
-  double process_cores = 0;    ///< CPU of the sink's process, in cores
-  double busy_threads = 0;     ///< threads that were busy (or wanted to be) on average, the sink included
-  double off_cpu_rest = 0;     ///< of those threads' busy time: neither on a core nor waiting for one
-  double lock_share = -1;      ///< probes that found the lock taken; below 0: not probed
-  double stretch_s = 0;        ///< what the lock adds to the sink's own compute, per step
+  bool contended = false;    ///< two or more threads want it and together get about one core
+  int blamed = -1;           ///< index of the operator with the largest CPU time per batch among them
+  double process_cores = 0;  ///< CPU of the sink's process, in cores
+  double busy_threads = 0;   ///< threads that were busy (or wanted to be) on average, the sink included
+  double off_cpu_rest = 0;   ///< of those threads' busy time: neither on a core nor waiting for one
+  double lock_share = -1;    ///< probes that found the lock taken; below 0: not probed
+  double stretch_s = 0;      ///< what the lock adds to the sink's own compute, per step
 };
 
-/// Signs: executor "thread", process CPU 0.75..1.35 cores, at least 1.3 busy threads, and the lock found taken at
-/// >= 30 % of the probes (where it was not probed: two threads that each use CPU, off the CPU for >= 30 %).
-/// Sources: shared measurements of 1, 2 and 4 spinning threads; docs/architecture.md, diagnosis.
+/// Signs: executor "thread", process CPU 0.75..1.35 cores, at least 1.3 busy threads, and the lock found
+/// taken at
+/// >= 70 % of the probes, or at half of them with threads that use CPU being off it for >= 30 % of their busy
+/// time (where it was not probed: two such threads). One thread that spins in Python is found at nearly every
+/// probe; C code that releases the lock, at next to none. Sources: shared measurements of 1, 2 and 4 spinning
+/// threads; docs/architecture.md, diagnosis.
 InterpreterLock read_interpreter_lock(const profile::Profile& profile);
 
 }  // namespace headrace::analysis

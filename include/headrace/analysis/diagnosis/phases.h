@@ -29,22 +29,27 @@ struct Phase {
 
 std::vector<Phase> phases_of(const profile::Profile& profile);
 
-/// How much more one operator's demand moves between phases than chance explains: variance of the phases' means over
-/// the variance that items drawn at random from the whole run would give. About 1: noise. Well above: it changes.
+/// How much more one operator's demand moves between phases than chance explains: variance of the phases'
+/// means over the variance that items drawn at random from the whole run would give. About 1: noise. Well
+/// above: it changes.
 double drift_ratio(const std::vector<Phase>& phases, int op, const ServiceShape& shape);
 
 /// Two operators that lead the bound phases in turn (indices), if there are such.
 std::optional<std::pair<int, int>> alternating_pair(const std::vector<Phase>& phases,
                                                     const std::vector<ServiceShape>& shapes);
 
-/// The phases that starved, taken together, where the run is bound in some of them only and `op` explains which.
+/// The phases that starved, taken together, where the run is bound in some of them only and `op` explains
+/// which.
 struct Intermittence {
   double bound_time_share = 0;
-  double bound_demand_s = 0;   ///< of `op`, in the bound phases
+  double bound_demand_s = 0;  ///< of `op`, in the bound phases
   double bound_step_s = 0;
   double bound_compute_s = 0;
+  double bound_step_share = 0;  ///< of the steps
+  double calm_step_s = 0;
 };
-std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int op, const ServiceShape& shape);
+std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int op,
+                                           const ServiceShape& shape);
 
 /// A queue in front of the sink that is drained and not yet empty: the wait is still to come.
 struct Drain {
@@ -55,8 +60,9 @@ struct Drain {
 };
 std::optional<Drain> draining_queue(const profile::Profile& profile);
 
-/// The profile as it will be once that queue is empty: operators need more per batch than they did per delivered one,
-/// and the sink waits for the slowest. Empty where no operator is both never at rest and slower than the sink.
+/// The profile as it will be once that queue is empty: operators need more per batch than they did per
+/// delivered one, and the sink waits for the slowest. Empty where no operator is both never at rest and
+/// slower than the sink.
 std::optional<profile::Profile> once_drained(const profile::Profile& profile, const Drain& drain);
 
 }  // namespace headrace::analysis

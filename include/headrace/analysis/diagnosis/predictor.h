@@ -27,7 +27,7 @@ struct Prediction {
   double step_s = 0;
   double low_s = 0;
   double high_s = 0;
-  std::string limit;  ///< what sets the pace then: an operator's name, "sink", or "cpu"
+  std::string limit;   ///< what sets the pace then: an operator's name, "sink", or "cpu"
   bool known = false;  ///< false: abstains (foreign load above 20 % of the cores, or nothing was measured)
 };
 
@@ -43,9 +43,9 @@ class Predictor {
 ///     step' = max(sink compute + hand-off floor, demand of every segment, CPU per step / free cores,
 ///                 interpreter lock held per step) + what variance still adds
 ///
-/// Interval: +-10 % where workers <= cores or the operator sleeps, +-15 % beyond, +-20 % for buffers and processes.
-/// The share that variance adds is the measured one, scaled by the blocking probability of an M/M/1/K queue with the
-/// measured spread (K / cv^2 in place of K).
+/// Interval: +-10 % where workers <= cores or the operator sleeps, +-15 % beyond, +-20 % for buffers and
+/// processes. The share that variance adds is the measured one, scaled by the blocking probability of an
+/// M/M/1/K queue with the measured spread (K / cv^2 in place of K).
 class OperationalLaws final : public Predictor {
  public:
   Prediction predict(const profile::Profile& profile, const std::vector<Change>& changes) const override;

@@ -11,9 +11,10 @@ struct QueueOpinion {
   Evidence evidence;
 };
 
-/// Walks from the sink upstream while queues are low. "Low" is relative to what the operator to its right takes per
-/// call: a batch of 32 drains a queue of 16 by design, so such a queue is judged by whether its producer is blocked.
-/// Assumes that the sink starves: without that, low queues mean nothing (a healthy batch operator shows them too).
+/// Walks from the sink upstream while queues are low. "Low" is relative to what the operator to its right
+/// takes per call: a batch of 32 drains a queue of 16 by design, so such a queue is judged by whether its
+/// producer is blocked. Assumes that the sink starves: without that, low queues mean nothing (a healthy batch
+/// operator shows them too).
 QueueOpinion judge_queues(const profile::Profile& profile);
 
 }  // namespace headrace::analysis

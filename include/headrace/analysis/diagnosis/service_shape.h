@@ -8,18 +8,21 @@
 namespace headrace::analysis {
 
 struct ServiceShape {
-  std::size_t samples = 0;      ///< of the recorded sequence; 0: read from the histogram alone
+  std::size_t samples = 0;  ///< of the recorded sequence; 0: read from the histogram alone
   double mean_s = 0;
   double median_s = 0;
-  double cv = 0;                ///< standard deviation / mean: 0 constant, 1 exponential
-  double tail_item_share = 0;   ///< items that took more than 5 medians
-  double tail_busy_share = 0;   ///< busy time in those items
+  double cv = 0;               ///< standard deviation / mean: 0 constant, 1 exponential
+  double tail_item_share = 0;  ///< items that took more than 5 medians
+  double tail_busy_share = 0;  ///< busy time in those items
   double tail_mean_s = 0;
+  double between_share =
+      0;  ///< items that are neither usual (2 medians) nor slow (6 tenths of the tail's mean)
 
-  /// Rare items of another kind: at most 15 % of the items, each some 7 medians or more, with a quarter of the busy
-  /// time or more. An exponential has 3 % of its items and 14 % of its time there, and 6.4 medians on average.
+  /// Rare items of another kind: at most 15 % of the items, with a quarter of the busy time or more, and next
+  /// to nothing between them and the usual ones. An exponential has 18 % of its items between, 14 % of its
+  /// time beyond.
   bool heavy_tailed() const noexcept {
-    return tail_item_share > 0 && tail_item_share <= 0.15 && tail_busy_share >= 0.25 && tail_mean_s >= 7 * median_s;
+    return tail_item_share > 0 && tail_item_share <= 0.15 && tail_busy_share >= 0.25 && between_share <= 0.08;
   }
 };
 

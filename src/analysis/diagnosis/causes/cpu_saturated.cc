@@ -20,28 +20,35 @@ std::optional<Finding> judge(const Case& facts) {
   const double used = std::min(1.0, *host.cpu_share + host.foreign_cpu_share.value_or(0));
   const bool throttled = host.throttled_share.value_or(0) >= kThrottled;
   const bool all_cores = op.workers >= host.cores && facts.utilisation >= 0.85;
-  if (cpu_bound < kCpuBound && !(throttled && cpu_bound >= 0.2)) return std::nullopt;
+  // Without run-queue wait, a worker that shares its core looks as if it slept; that it spends the cores does
+  // not lie.
+  const double own_cores = ratio(cpu_per_batch_s(op), facts.gate.step_s);
+  const bool spends_them = !op.run_queue_wait_s && cpu_bound >= 0.2 && own_cores >= 0.4 * host.cores;
+  if (cpu_bound < kCpuBound && !spends_them && !(throttled && cpu_bound >= 0.2)) return std::nullopt;
   if (used < (all_cores ? kSpentByWorkers : kSpent) && !throttled) return std::nullopt;
 
   double all_cpu_s = facts.profile.sink.compute_cpu_s.value_or(0);
   for (const profile::OperatorProfile& each : facts.profile.operators) all_cpu_s += cpu_per_batch_s(each);
   const double share = ratio(cpu_per_batch_s(op), all_cpu_s);
   Finding finding;
-  finding.headline = "the CPU is spent: " + op.name + " and the rest use all of " + counted(host.cores, "core");
-  finding.evidence = cause_evidence(
-      "this run uses " + percent(*host.cpu_share) + " of " + counted(host.cores, "core") + ", others " +
-          percent(host.foreign_cpu_share.value_or(0)) + "; " + op.name + " costs " + percent(share) +
-          " of the run's CPU time" + (throttled ? "; the quota stopped it for " + percent(*host.throttled_share) : ""),
-      {{"cpu_share", *host.cpu_share},
-       {"foreign_cpu_share", host.foreign_cpu_share.value_or(0)},
-       {"cores", static_cast<double>(host.cores)},
-       {"cpu_bound_share", cpu_bound},
-       {"operator_cpu_share", share}});
-  finding.advice.push_back(in_words("adding workers will not help: reduce the work of " + op.name +
-                                    " (smaller inputs, a faster decoder, a cache) or move it off this machine"));
+  finding.headline =
+      "the CPU is spent: " + op.name + " and the rest use all of " + counted(host.cores, "core");
+  finding.evidence =
+      cause_evidence("this run uses " + percent(*host.cpu_share) + " of " + counted(host.cores, "core") +
+                         ", others " + percent(host.foreign_cpu_share.value_or(0)) + "; " + op.name +
+                         " costs " + percent(share) + " of the run's CPU time" +
+                         (throttled ? "; the quota stopped it for " + percent(*host.throttled_share) : ""),
+                     {{"cpu_share", *host.cpu_share},
+                      {"foreign_cpu_share", host.foreign_cpu_share.value_or(0)},
+                      {"cores", static_cast<double>(host.cores)},
+                      {"cpu_bound_share", cpu_bound},
+                      {"operator_cpu_share", share}});
+  finding.advice.push_back(
+      in_words("adding workers will not help: reduce the work of " + op.name +
+               " (smaller inputs, a faster decoder, a cache) or move it off this machine"));
   if (op.workers > host.cores) {
-    finding.advice.push_back(in_words(counted(host.cores, "worker") + " for " + op.name + " would do as much as " +
-                                      as_written(op.workers)));
+    finding.advice.push_back(in_words(counted(host.cores, "worker") + " for " + op.name +
+                                      " would do as much as " + as_written(op.workers)));
   }
   return finding;
 }

@@ -6,15 +6,18 @@
 namespace headrace::analysis {
 namespace {
 
+constexpr double kNeverFree = 0.85;
+
 std::optional<Finding> judge(const Case& facts) {
   const InterpreterLock& lock = facts.lock;
   if (!lock.contended || lock.blamed < 0) return std::nullopt;
   const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(lock.blamed)];
-  // A thread that sleeps beside a busy one: the limit is that sleep, not the lock.
+  // A thread that sleeps beside busy ones may be the limit, unless the lock is never free: then nothing else
+  // can be.
   const SegmentDemand& first = facts.demand.first();
   const profile::OperatorProfile& slowest = facts.profile.operators[static_cast<std::size_t>(first.largest)];
-  const bool sleeper_limits = first.largest != lock.blamed && first.utilisation > 0.9 && slowest.workers == 1 &&
-                              cpu_bound_share(slowest) < 0.3 && lock.off_cpu_rest < 0.3;
+  const bool sleeper_limits = first.largest != lock.blamed && first.utilisation > 0.9 &&
+                              cpu_bound_share(slowest) < 0.12 && lock.lock_share < kNeverFree;
   if (sleeper_limits) return std::nullopt;
   const double cpu_s = cpu_per_batch_s(op);
   Finding finding;
@@ -25,7 +28,8 @@ std::optional<Finding> judge(const Case& facts) {
   finding.evidence = cause_evidence(
       "the process uses " + std::string(cores) + " cores with " + duration(cpu_s) + " of CPU in " + op.name +
           " per step" +
-          (lock.lock_share >= 0 ? "; the lock was taken at " + percent(lock.lock_share) + " of the probes" : ""),
+          (lock.lock_share >= 0 ? "; the lock was taken at " + percent(lock.lock_share) + " of the probes"
+                                : ""),
       {{"process_cpu_cores", lock.process_cores},
        {"busy_threads", lock.busy_threads},
        {"off_cpu_rest", lock.off_cpu_rest},
@@ -44,7 +48,7 @@ std::optional<Finding> judge(const Case& facts) {
     }
   }
   Advice advice = in_words("run " + op.name + " in " +
-                           (processes == 1 ? "a process of its own" : counted(processes, "process") + "es") +
+                           (processes == 1 ? "a process of its own" : as_written(processes) + " processes") +
                            " instead of threads; more threads will not help");
   advice.parameter = op.name + ".executor";
   advice.from = "thread";

@@ -11,7 +11,8 @@ namespace {
 Advice with_workers(const Case& facts, const profile::Knob& knob, double demand_s) {
   const double needed = std::ceil(ratio(demand_s, std::max(facts.gate.own_compute_s, 1e-4)));
   int workers = std::max(1, static_cast<int>(std::min(needed, knob.max.value_or(64))));
-  Prediction prediction = facts.predictor.predict(facts.profile, {{Change::Kind::kWorkers, facts.candidate, workers, 1}});
+  Prediction prediction =
+      facts.predictor.predict(facts.profile, {{Change::Kind::kWorkers, facts.candidate, workers, 1}});
   for (int fewer = workers - 1; fewer >= 1; --fewer) {
     const Prediction then =
         facts.predictor.predict(facts.profile, {{Change::Kind::kWorkers, facts.candidate, fewer, 1}});
@@ -33,16 +34,20 @@ std::optional<Finding> judge(const Case& facts) {
   const profile::OperatorProfile& op = facts.op();
   Finding finding;
   finding.headline = op.name + " runs inside the training loop, which waits for it";
-  finding.evidence = cause_evidence("loading takes " + duration(segment->demand_s) + " of every step in the training loop's "
-                                        "own thread, its compute " + duration(facts.gate.own_compute_s),
-                                    {{"in_sink_s", segment->demand_s}, {"compute_s", facts.gate.own_compute_s}});
+  finding.evidence =
+      cause_evidence("loading takes " + duration(segment->demand_s) +
+                         " of every step in the training loop's "
+                         "own thread, its compute " +
+                         duration(facts.gate.own_compute_s),
+                     {{"in_sink_s", segment->demand_s}, {"compute_s", facts.gate.own_compute_s}});
   const profile::Knob* knob = find_knob(op.knobs, "num_workers");
   if (knob != nullptr) {
     finding.advice.push_back(with_workers(facts, *knob, segment->demand_s));
     return finding;
   }
-  Advice advice = in_words("load in a background thread that keeps 2 batches ready" +
-                           std::string(facts.lock.lock_share >= 0.5 ? " (a process: it is pure Python)" : ""));
+  Advice advice =
+      in_words("load in a background thread that keeps 2 batches ready" +
+               std::string(facts.lock.lock_share >= 0.5 ? " (a process: it is pure Python)" : ""));
   advice.parameter = "prefetch";
   advice.from = "0";
   advice.to = "2";

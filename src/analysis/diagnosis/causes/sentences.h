@@ -4,9 +4,9 @@
 #include <string>
 
 #include "../numbers.h"
-#include "../words.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/causes/cause.h"
+#include "headrace/analysis/words.h"
 
 namespace headrace::analysis {
 

@@ -11,7 +11,8 @@ bool cannot_be_multiplied(const profile::OperatorProfile& op) {
 }
 
 std::optional<Finding> judge(const Case& facts) {
-  if (facts.candidate < 0 || facts.op().fidelity == "inclusive" || !cannot_be_multiplied(facts.op())) return std::nullopt;
+  if (facts.candidate < 0 || facts.op().fidelity == "inclusive" || !cannot_be_multiplied(facts.op()))
+    return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   Finding finding;
   finding.headline = op.name + " runs in one thread only and cannot keep up";
@@ -19,7 +20,8 @@ std::optional<Finding> judge(const Case& facts) {
       cause_evidence(op.name + " is a " + op.kind + " in one thread, busy " + percent(facts.utilisation) +
                          " of the time; it has no worker parameter",
                      {{"utilisation", facts.utilisation}, {"demand_s", op.demand_s}});
-  Advice advice = in_words("split " + op.name + " into parts that are read side by side, cache what it makes, or move work "
+  Advice advice = in_words("split " + op.name +
+                           " into parts that are read side by side, cache what it makes, or move work "
                            "out of it into a map; predicted: split in two");
   finding.advice.push_back(with_prediction(
       std::move(advice), facts.gate.step_s,

@@ -9,15 +9,16 @@ namespace {
 /// Usual items alone keep up with the sink with this much to spare.
 constexpr double kKeepsUp = 0.9;
 /// Operators with so much less tail time per batch than the starved time are not what it waits for.
-constexpr double kExplains = 0.3;
+constexpr double kExplains = 0.5;
 
 std::string listed(const profile::OperatorProfile& op) {
   std::vector<profile::ServiceSample> slowest;
   for (const profile::WorkerProfile& worker : op.per_worker) {
     slowest.insert(slowest.end(), worker.slowest.begin(), worker.slowest.end());
   }
-  std::sort(slowest.begin(), slowest.end(),
-            [](const profile::ServiceSample& a, const profile::ServiceSample& b) { return a.wall_s > b.wall_s; });
+  std::sort(
+      slowest.begin(), slowest.end(),
+      [](const profile::ServiceSample& a, const profile::ServiceSample& b) { return a.wall_s > b.wall_s; });
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, slowest.size()); ++i) {
     text += (i == 0 ? " (slowest: item " : ", item ") + std::to_string(slowest[i].index) + " " +
@@ -33,13 +34,16 @@ int slow_sample_operator(const Case& facts) {
     for (int i : segment.operators) {
       const ServiceShape& shape = facts.shapes[static_cast<std::size_t>(i)];
       // An opaque loader's own waits come in bursts; that says nothing about its items.
-      if (!shape.heavy_tailed() || facts.profile.operators[static_cast<std::size_t>(i)].fidelity == "inclusive") continue;
+      if (!shape.heavy_tailed() ||
+          facts.profile.operators[static_cast<std::size_t>(i)].fidelity == "inclusive")
+        continue;
       const double demand_s = facts.profile.operators[static_cast<std::size_t>(i)].demand_s;
       const double usual_s = segment.demand_s - demand_s * shape.tail_busy_share;
-      const double tail_s = demand_s * shape.tail_busy_share *
-                            facts.profile.operators[static_cast<std::size_t>(i)].workers;
+      const double tail_s =
+          demand_s * shape.tail_busy_share * facts.profile.operators[static_cast<std::size_t>(i)].workers;
       const bool long_enough = shape.tail_mean_s >= facts.gate.own_compute_s;
-      if (usual_s > kKeepsUp * std::max(facts.gate.own_compute_s, 0.5 * facts.gate.step_s) || !long_enough) continue;
+      if (usual_s > kKeepsUp * std::max(facts.gate.own_compute_s, 0.5 * facts.gate.step_s) || !long_enough)
+        continue;
       if (tail_s < kExplains * facts.gate.starved_share * facts.gate.step_s || tail_s <= most) continue;
       most = tail_s;
       found = i;
@@ -59,13 +63,14 @@ std::optional<Finding> judge(const Case& facts) {
   Finding finding;
   finding.op = op.name;
   finding.headline = "delivery waits for rare slow items in " + op.name;
-  finding.evidence = cause_evidence(
-      percent(shape.tail_item_share) + " of the items take " + duration(shape.tail_mean_s) + ", the usual one " +
-          duration(shape.median_s) + "; they are " + percent(shape.tail_busy_share) + " of " + op.name + "'s work",
-      {{"slow_item_share", shape.tail_item_share},
-       {"slow_mean_s", shape.tail_mean_s},
-       {"median_s", shape.median_s},
-       {"slow_busy_share", shape.tail_busy_share}});
+  finding.evidence =
+      cause_evidence(percent(shape.tail_item_share) + " of the items take " + duration(shape.tail_mean_s) +
+                         ", the usual one " + duration(shape.median_s) + "; they are " +
+                         percent(shape.tail_busy_share) + " of " + op.name + "'s work",
+                     {{"slow_item_share", shape.tail_item_share},
+                      {"slow_mean_s", shape.tail_mean_s},
+                      {"median_s", shape.median_s},
+                      {"slow_busy_share", shape.tail_busy_share}});
   for (const profile::OperatorProfile& each : facts.profile.operators) {
     const profile::Knob* knob = find_knob(each.knobs, "in_order");
     if (knob == nullptr || knob->value == 0) continue;
@@ -81,9 +86,9 @@ std::optional<Finding> judge(const Case& facts) {
   }
   const double without = 1 - shape.tail_busy_share * (1 - ratio(shape.median_s, shape.tail_mean_s));
   Advice fix = in_words("make the slow items like the others, or leave them out" + listed(op));
-  finding.advice.push_back(with_prediction(
-      std::move(fix), facts.gate.step_s,
-      facts.predictor.predict(facts.profile, {{Change::Kind::kService, index, 1, without}})));
+  finding.advice.push_back(
+      with_prediction(std::move(fix), facts.gate.step_s,
+                      facts.predictor.predict(facts.profile, {{Change::Kind::kService, index, 1, without}})));
   return finding;
 }
 

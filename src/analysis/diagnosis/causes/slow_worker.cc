@@ -53,7 +53,8 @@ std::optional<Slow> slow_among(const std::vector<profile::WorkerProfile>& worker
   variance += std::pow(own_cv(*judged[slow.worker == judged[0] ? 1 : 0]) * slow.siblings_mean_s, 2) / items;
   // Against the next slowest: where two of four are slow, none of them is the odd one out.
   const double next = *std::max_element(medians.begin(), medians.end());
-  const bool slower = slow.mean_s >= kSlower * slow.siblings_mean_s && slow.worker->service.p50_s >= 1.4 * next;
+  const bool slower =
+      slow.mean_s >= kSlower * slow.siblings_mean_s && slow.worker->service.p50_s >= 1.4 * next;
   const bool beyond = slow.mean_s - slow.siblings_mean_s >= kBeyondChance * std::sqrt(variance);
   return slower && beyond ? std::optional(slow) : std::nullopt;
 }
@@ -72,15 +73,14 @@ std::optional<Finding> judge(const Case& facts) {
     Finding finding;
     finding.op = ops[i].name;
     finding.headline = "one worker of " + ops[i].name + " is " + factor + " times slower than the others";
-    finding.evidence = cause_evidence("worker " + slow->worker->name + " takes " + duration(slow->mean_s) +
-                                          " an item, its " + counted(static_cast<double>(slow->siblings), "sibling") +
-                                          " " + duration(slow->siblings_mean_s),
-                                      {{"worker_mean_s", slow->mean_s},
-                                       {"siblings_mean_s", slow->siblings_mean_s},
-                                       {"times", times}});
+    finding.evidence = cause_evidence(
+        "worker " + slow->worker->name + " takes " + duration(slow->mean_s) + " an item, its " +
+            counted(static_cast<double>(slow->siblings), "sibling") + " " + duration(slow->siblings_mean_s),
+        {{"worker_mean_s", slow->mean_s}, {"siblings_mean_s", slow->siblings_mean_s}, {"times", times}});
     Advice advice = in_words("look at worker " + slow->worker->name + " of " + ops[i].name +
                              ": its storage, its core, its share of the data");
-    const double factor_then = ratio(slow->siblings_mean_s, std::max(ops[i].service.mean_s, slow->siblings_mean_s));
+    const double factor_then =
+        ratio(slow->siblings_mean_s, std::max(ops[i].service.mean_s, slow->siblings_mean_s));
     const Prediction then = facts.predictor.predict(
         facts.profile, {{Change::Kind::kService, static_cast<int>(i), 1, factor_then}});
     finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, then));

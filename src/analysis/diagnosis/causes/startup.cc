@@ -7,16 +7,17 @@ namespace {
 std::optional<Finding> judge(const Case& facts) {
   const profile::Profile& profile = facts.profile;
   const double startup_s = profile.startup.first_batch_s + profile.startup.later_epochs_s;
-  if (facts.gate.state != Gate::State::kHealthy || startup_s < 0.5 || startup_s < profile.elapsed_s) return std::nullopt;
+  if (facts.gate.state != Gate::State::kHealthy || startup_s < 0.5 || startup_s < profile.elapsed_s)
+    return std::nullopt;
   Finding finding;
   finding.headline = "start-up took longer than the training loop itself";
   finding.kind = "not_input_bound";
   finding.names_operator = false;
-  finding.evidence = cause_evidence("starting took " + duration(startup_s) + ", all steps together " +
-                                        duration(profile.elapsed_s),
-                                    {{"startup_s", startup_s},
-                                     {"worker_start_s", profile.startup.worker_start_s},
-                                     {"elapsed_s", profile.elapsed_s}});
+  finding.evidence = cause_evidence(
+      "starting took " + duration(startup_s) + ", all steps together " + duration(profile.elapsed_s),
+      {{"startup_s", startup_s},
+       {"worker_start_s", profile.startup.worker_start_s},
+       {"elapsed_s", profile.elapsed_s}});
   const bool every_epoch = profile.epochs > 1 && profile.startup.later_epochs_s >= 0.3 * startup_s;
   for (const profile::OperatorProfile& op : profile.operators) {
     const profile::Knob* knob = find_knob(op.knobs, "persistent_workers");

@@ -17,8 +17,8 @@ extern const Cause kTooFewWorkers;
 
 std::span<const Cause* const> causes_in_order() {
   static constexpr const Cause* kOrder[] = {
-      &kStartup,       &kTransientStall, &kAlternating, &kSlowWorker, &kSlowSamples,    &kGilContention,
-      &kCpuSaturated,  &kHandoff,        &kVariance,    &kNoOverlap,  &kSerialOperator, &kTooFewWorkers,
+      &kStartup,      &kTransientStall, &kAlternating, &kSlowWorker, &kSlowSamples,    &kGilContention,
+      &kCpuSaturated, &kHandoff,        &kVariance,    &kNoOverlap,  &kSerialOperator, &kTooFewWorkers,
   };
   return kOrder;
 }

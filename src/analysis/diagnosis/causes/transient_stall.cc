@@ -16,7 +16,8 @@ std::size_t slow_items(const Case& facts, double stall_s) {
   for (const profile::OperatorProfile& op : facts.profile.operators) {
     std::size_t here = 0;
     for (const profile::WorkerProfile& worker : op.per_worker) {
-      for (const profile::ServiceSample& sample : worker.slowest) here += sample.wall_s >= 0.5 * stall_s ? 1 : 0;
+      for (const profile::ServiceSample& sample : worker.slowest)
+        here += sample.wall_s >= 0.5 * stall_s ? 1 : 0;
     }
     most = std::max(most, here);
   }
@@ -57,8 +58,9 @@ std::optional<Finding> judge(const Case& facts) {
   Finding finding;
   finding.kind = "not_input_bound";
   finding.names_operator = false;
-  finding.headline = (stalls == 1 ? "one stall of " : counted(static_cast<double>(stalls), "stall") + ", together ") +
-                     duration(lost_s) + "; otherwise healthy";
+  finding.headline =
+      (stalls == 1 ? "one stall of " : counted(static_cast<double>(stalls), "stall") + ", together ") +
+      duration(lost_s) + "; otherwise healthy";
   finding.evidence = cause_evidence("the longest wait was " + duration(first.wait_s) + " at step " +
                                         std::to_string(first.step) + ", " + duration(first.at_s) +
                                         " into the loop; without it the training loop does not starve",

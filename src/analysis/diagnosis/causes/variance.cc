@@ -31,9 +31,9 @@ std::optional<Finding> judge(const Case& facts) {
   char spread[32];
   std::snprintf(spread, sizeof spread, "%.2f", cv);
   finding.evidence =
-      cause_evidence("no operator is slower than the training step (" + op.name + " " + duration(segment->demand_s) +
-                         ", step " + duration(facts.gate.own_compute_s) + "), but times vary (spread " + spread +
-                         " of the mean per batch)",
+      cause_evidence("no operator is slower than the training step (" + op.name + " " +
+                         duration(segment->demand_s) + ", step " + duration(facts.gate.own_compute_s) +
+                         "), but times vary (spread " + spread + " of the mean per batch)",
                      {{"demand_s", segment->demand_s}, {"compute_s", facts.gate.own_compute_s}, {"cv", cv}});
   finding.advice = advise_capacity(facts.profile, facts.predictor, facts.candidate);
   finding.certainty = 0.9;

@@ -1,5 +1,5 @@
-// One cause: its sign, its sentence, its cure. Each lives in a file of its own under src/analysis/diagnosis/causes;
-// adding one touches that file and the table (causes/table.cc), nothing else.
+// One cause: its sign, its sentence, its cure. Each lives in a file of its own under
+// src/analysis/diagnosis/causes; adding one touches that file and the table (causes/table.cc), nothing else.
 #pragma once
 
 #include <optional>
@@ -33,11 +33,13 @@ struct Case {
   std::vector<Phase> phases;
   std::optional<Intermittence> intermittent;
   std::optional<Drain> drain;
-  int candidate = -1;          ///< operator that the rules point at; below 0: none
-  double utilisation = 0;      ///< of the candidate's segment: demand / step, in the bound part of the run
-  double pressure = 0;         ///< its demand / the sink's own compute: above 1, it cannot keep up
+  int candidate = -1;      ///< operator that the rules point at; below 0: none
+  double utilisation = 0;  ///< of the candidate's segment: demand / step, in the bound part of the run
+  double pressure = 0;     ///< its demand / the sink's own compute: above 1, it cannot keep up
 
-  const profile::OperatorProfile& op() const { return profile.operators[static_cast<std::size_t>(candidate)]; }
+  const profile::OperatorProfile& op() const {
+    return profile.operators[static_cast<std::size_t>(candidate)];
+  }
   /// The candidate never rests, or is slower than the sink: its rate, not its variance, is the limit.
   bool rate_bound() const noexcept;
 };

@@ -5,10 +5,11 @@
 
 namespace headrace::analysis {
 
-/// Three figures and a unit that suits: "850 us", "36.8 ms", "2.4 s".
+/// Three figures and a unit that suits: "850 us", "36.8 ms", "2.40 s"; "-" where it is negative or not
+/// finite.
 std::string duration(double seconds);
 
-/// "42 %"; below 10 % with one decimal where that says something.
+/// "42 %"; below 10 % with one decimal where that says something; "-" where it is not finite.
 std::string percent(double share);
 
 /// "1 worker", "4 workers".

@@ -1,4 +1,4 @@
-#include "words.h"
+#include "headrace/analysis/words.h"
 
 #include <cmath>
 #include <cstdio>
@@ -16,14 +16,15 @@ std::string three_figures(double value) {
 }  // namespace
 
 std::string duration(double seconds) {
-  if (!std::isfinite(seconds)) return "-";
+  if (!std::isfinite(seconds) || seconds < 0) return "-";
+  if (seconds < 1e-9) return "0 ms";
   if (seconds < 0.9995e-3) return three_figures(seconds * 1e6) + " us";
   if (seconds < 0.9995) return three_figures(seconds * 1e3) + " ms";
-  return three_figures(seconds) + " s";
+  return seconds < 1e7 ? three_figures(seconds) + " s" : "over a month";
 }
 
 std::string percent(double share) {
-  if (!std::isfinite(share)) return "-";
+  if (!std::isfinite(share) || std::abs(share) > 1e4) return "-";
   char text[48];
   const double value = share * 100;
   std::snprintf(text, sizeof text, value > 0.05 && value < 9.95 ? "%.1f %%" : "%.0f %%", value);

@@ -1,0 +1,29 @@
+// From a segment image to a Profile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/profile/profile.h"
+#include "headrace/profile/segment_image.h"
+
+namespace headrace::profile {
+
+/// A loader that a segment holds.
+struct LoaderSummary {
+  std::uint32_t index = 0;
+  std::string name;
+  std::uint64_t steps = 0;
+  double wait_s = 0;
+};
+
+/// The loaders of a segment, the one that waited most first.
+std::vector<LoaderSummary> list_loaders(const SegmentImage& image);
+
+/// The profile of one loader. `since`: an earlier image of the same segment; only what happened after it counts.
+/// Never throws for what the image holds: absurd records are left out or cut to what is possible.
+Profile read_profile(const SegmentImage& image, std::uint32_t loader, const SegmentImage* since = nullptr);
+
+}  // namespace headrace::profile

@@ -1,0 +1,57 @@
+// Small pieces that the hand-written types share. Hand-written because a pybind11 class costs 300 ns a call, a heap
+// type with its own vectorcall 25.
+#pragma once
+
+#include <Python.h>
+
+#include <memory>
+#include <utility>
+
+#include "headrace/profile/probes.h"
+
+namespace headrace::python {
+
+/// A new reference, released at the end of the scope.
+class Owned {
+ public:
+  explicit Owned(PyObject* object = nullptr) noexcept : object_(object) {}
+  ~Owned() { Py_XDECREF(object_); }
+  Owned(Owned&& other) noexcept : object_(other.object_) { other.object_ = nullptr; }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  PyObject* get() const noexcept { return object_; }
+  PyObject* release() noexcept {
+    PyObject* object = object_;
+    object_ = nullptr;
+    return object;
+  }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+
+ private:
+  PyObject* object_;
+};
+
+/// Makes a heap type and adds it to the module; returns false with an exception set.
+bool add_type(PyObject* module, PyType_Spec& spec, const char* name, PyTypeObject** type = nullptr);
+
+// Each adds its type to the module.
+bool add_timed_callable(PyObject* module);
+bool add_timed_iterator(PyObject* module);
+bool add_operator_iterator(PyObject* module);
+bool add_queue(PyObject* module);
+
+/// The handle inside an `Operator` object (defined with pybind11); null with TypeError set for anything else.
+std::shared_ptr<profile::OperatorHandle> operator_handle_of(PyObject* object);
+std::shared_ptr<profile::LoaderHandle> loader_handle_of(PyObject* object);
+
+/// The recording side of a native Queue; null where `object` is none.
+std::shared_ptr<profile::QueueHandle> queue_handle_of(PyObject* object);
+
+/// How long this (foreign) thread waits for the interpreter lock, ns; negative where it cannot be asked.
+std::int64_t wait_for_interpreter_lock();
+
+}  // namespace headrace::python

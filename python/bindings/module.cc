@@ -1,0 +1,242 @@
+// headrace._core: what Python sees of the C++ library. Crossing only, no logic.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "crossing.h"
+#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/diagnosis/diagnosis_json.h"
+#include "headrace/profile/current.h"
+#include "headrace/profile/errors.h"
+#include "headrace/profile/profile_json.h"
+#include "headrace/profile/run_folder.h"
+#include "headrace/profile/sampler.h"
+#include "headrace/profile/snapshot.h"
+#include "headrace/report/json.h"
+#include "headrace/report/text.h"
+
+namespace py = pybind11;
+
+namespace headrace::python {
+
+bool add_type(PyObject* module, PyType_Spec& spec, const char* name, PyTypeObject** type) {
+  PyObject* made = PyType_FromModuleAndSpec(module, &spec, nullptr);
+  if (made == nullptr) return false;
+  if (type != nullptr) *type = reinterpret_cast<PyTypeObject*>(Py_NewRef(made));
+  const bool added = PyModule_AddObjectRef(module, name, made) == 0;
+  Py_DECREF(made);
+  return added;
+}
+
+template <class T>
+std::shared_ptr<T> handle_of(PyObject* object, const char* wanted) {
+  try {
+    return py::cast<std::shared_ptr<T>>(py::handle(object));
+  } catch (const py::cast_error&) {
+    PyErr_Format(PyExc_TypeError, "needs a %s, not %.200s", wanted, Py_TYPE(object)->tp_name);
+    return nullptr;
+  }
+}
+
+std::shared_ptr<profile::OperatorHandle> operator_handle_of(PyObject* object) {
+  return handle_of<profile::OperatorHandle>(object, "headrace._core.OperatorHandle");
+}
+std::shared_ptr<profile::LoaderHandle> loader_handle_of(PyObject* object) {
+  return handle_of<profile::LoaderHandle>(object, "headrace._core.LoaderHandle");
+}
+
+std::int64_t wait_for_interpreter_lock() {
+  if (Py_IsInitialized() == 0) return -1;
+  const std::int64_t asked = metrics::Clock::now_ns();
+  const PyGILState_STATE state = PyGILState_Ensure();
+  const std::int64_t waited = metrics::Clock::now_ns() - asked;
+  PyGILState_Release(state);
+  return waited;
+}
+
+namespace {
+
+/// A session that can be told apart from others and closed; what Python's Session object holds.
+using SharedSession = std::shared_ptr<profile::Session>;
+
+std::vector<std::shared_ptr<profile::QueueHandle>> queue_handles(const py::iterable& queues) {
+  std::vector<std::shared_ptr<profile::QueueHandle>> handles;
+  for (const py::handle queue : queues) {
+    auto handle = queue_handle_of(queue.ptr());
+    if (handle == nullptr) throw UsageError("input= and output= take headrace.Queue objects");
+    handles.push_back(std::move(handle));
+  }
+  return handles;
+}
+
+/// JSON of one loader's profile; `epoch` counts from 1, negative ones from the end; 0: everything.
+std::string profile_of_handle(const profile::LoaderHandle& loader, int epoch) {
+  profile::SegmentImage now;
+  now.read_memory(loader.session()->segment().data(), loader.session()->segment().size());
+  if (loader.id() < 0) throw Error("this loader was not recorded: the run already holds as many loaders as it can");
+  const auto index = static_cast<std::uint32_t>(loader.id());
+  if (epoch == 0) return profile::profile_to_json(profile::read_profile(now, index));
+  const auto starts = loader.epoch_starts();
+  const auto total = static_cast<int>(now.loaders()[index].sink.epochs.load());
+  const int wanted = epoch > 0 ? epoch : total + 1 + epoch;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    if (static_cast<int>(starts[i].epoch) != wanted) continue;
+    const profile::SegmentImage& end = i + 1 < starts.size() ? *starts[i + 1].image : now;
+    return profile::profile_to_json(profile::read_profile(end, index, starts[i].image.get()));
+  }
+  throw UsageError("epoch " + std::to_string(epoch) + " is not kept: " + std::to_string(total) +
+                   " epochs were run, the last " + std::to_string(starts.size()) + " can be reported alone");
+}
+
+py::list loaders_of_image(const profile::SegmentImage& image) {
+  py::list loaders;
+  for (const profile::LoaderSummary& loader : profile::list_loaders(image)) {
+    py::dict entry;
+    entry["index"] = loader.index;
+    entry["name"] = py::reinterpret_steal<py::str>(
+        PyUnicode_DecodeUTF8(loader.name.data(), static_cast<Py_ssize_t>(loader.name.size()), "replace"));
+    entry["steps"] = loader.steps;
+    entry["wait_s"] = loader.wait_s;
+    loaders.append(entry);
+  }
+  return loaders;
+}
+
+void add_recording(py::module_& module) {
+  py::class_<profile::Session, SharedSession>(module, "Session")
+      .def_static(
+          "open", [](const std::string& run, int rank) { return profile::CurrentSession::for_run(run, rank); },
+          py::arg("run"), py::arg("rank"))
+      .def_static("attach",
+                  [](const std::string& path) {
+                    SharedSession session = profile::Session::attach(path);
+                    profile::CurrentSession::set(session);
+                    return session;
+                  })
+      .def("push", [](const SharedSession& session) { profile::CurrentSession::push(session); })
+      .def("pop", [](const SharedSession& session) { profile::CurrentSession::pop(*session); })
+      .def("close", &profile::Session::close, py::call_guard<py::gil_scoped_release>())
+      .def("copy_out", &profile::Session::copy_out, py::call_guard<py::gil_scoped_release>())
+      .def("take_trouble", &profile::Session::take_trouble)
+      .def_property_readonly("run", &profile::Session::run)
+      .def_property_readonly("rank", &profile::Session::rank)
+      .def_property_readonly("owner", &profile::Session::owner)
+      .def_property_readonly("live_path", &profile::Session::live_path);
+
+  module.def("current_session", [] { return profile::CurrentSession::peek(); });
+  module.def("leave_session", [](const SharedSession& session) {
+    if (profile::CurrentSession::peek() == session) profile::CurrentSession::set(nullptr);
+  });
+  module.def("disable", &profile::CurrentSession::disable);
+  module.def("close_all", &profile::CurrentSession::close_all, py::call_guard<py::gil_scoped_release>());
+
+  py::class_<profile::OperatorHandle, std::shared_ptr<profile::OperatorHandle>>(module, "OperatorHandle")
+      .def(py::init<std::string, std::string, std::uint64_t, std::uint32_t, std::string>(), py::arg("name"),
+           py::arg("kind"), py::arg("key") = 0, py::arg("flags") = 0, py::arg("knob") = "")
+      .def("begin", &profile::OperatorHandle::begin)
+      .def("end", &profile::OperatorHandle::end)
+      .def("declare",
+           [](profile::OperatorHandle& self, const py::iterable& inputs, const py::iterable& outputs) {
+             self.declare(queue_handles(inputs), queue_handles(outputs));
+           })
+      .def_property_readonly("name", &profile::OperatorHandle::name)
+      .def_property_readonly("kind", &profile::OperatorHandle::kind)
+      .def_property_readonly("key", &profile::OperatorHandle::key);
+  module.attr("WRAPPED_OBJECT") = static_cast<std::uint32_t>(profile::kIsWrappedObject);
+  module.attr("RUNS_OWN_WORKERS") = static_cast<std::uint32_t>(profile::kRunsOwnWorkers);
+  module.attr("SERIAL") = static_cast<std::uint32_t>(profile::kMarkedSerial);
+
+  py::class_<profile::LoaderHandle, std::shared_ptr<profile::LoaderHandle>>(module, "LoaderHandle")
+      .def(py::init<SharedSession, const std::string&, std::shared_ptr<profile::OperatorHandle>>(), py::arg("session"),
+           py::arg("name"), py::arg("source").none(true))
+      .def_property_readonly("name", &profile::LoaderHandle::name)
+      .def_property_readonly("session", &profile::LoaderHandle::session)
+      .def("profile_json", &profile_of_handle, py::arg("epoch") = 0, py::call_guard<py::gil_scoped_release>());
+}
+
+void add_reading(py::module_& module) {
+  module.def("default_run_folder", &profile::default_run_folder);
+  module.def("default_rank", &profile::default_rank);
+  module.def("find_segments", [](const std::string& run) {
+    py::list found;
+    for (const profile::RunSegment& segment : profile::find_segments(run)) {
+      py::dict entry;
+      entry["path"] = segment.path;
+      entry["rank"] = segment.rank;
+      entry["running"] = segment.running;
+      found.append(entry);
+    }
+    return found;
+  });
+  module.def("segment_loaders", [](const std::string& path) {
+    profile::SegmentImage image;
+    image.read_file(path);
+    return loaders_of_image(image);
+  });
+  module.def(
+      "segment_profile_json",
+      [](const std::string& path, std::uint32_t loader) {
+        profile::SegmentImage image;
+        image.read_file(path);
+        return profile::profile_to_json(profile::read_profile(image, loader));
+      },
+      py::call_guard<py::gil_scoped_release>());
+  module.def(
+      "diagnose_json",
+      [](const std::string& profile_text) {
+        return analysis::diagnosis_to_json(analysis::diagnose(profile::profile_from_json(profile_text)));
+      },
+      py::call_guard<py::gil_scoped_release>());
+  module.def(
+      "report_text",
+      [](const std::string& profile_text, const std::string& diagnosis_text, int width, bool color) {
+        return report::to_text(profile::profile_from_json(profile_text),
+                               analysis::diagnosis_from_json(diagnosis_text), {width, color});
+      },
+      py::call_guard<py::gil_scoped_release>());
+  module.def(
+      "report_json",
+      [](const std::string& profile_text, const std::string& diagnosis_text, int indent) {
+        return report::to_json(profile::profile_from_json(profile_text),
+                               analysis::diagnosis_from_json(diagnosis_text), indent);
+      },
+      py::call_guard<py::gil_scoped_release>());
+}
+
+/// The errors of the C++ tree become those of headrace.errors, with their fields.
+void add_errors() {
+  py::register_exception_translator([](std::exception_ptr pending) {
+    const auto raise = [](const char* name, const py::tuple& args) {
+      const py::object type = py::module_::import("headrace.errors").attr(name);
+      PyErr_SetObject(type.ptr(), type(*args).ptr());
+    };
+    try {
+      if (pending) std::rethrow_exception(pending);
+    } catch (const FormatError& error) {
+      raise("FormatError", py::make_tuple(error.path(), error.offset(), error.expected()));
+    } catch (const SegmentError& error) {
+      raise("SegmentError", py::make_tuple(error.what()));
+    } catch (const UsageError& error) {
+      raise("UsageError", py::make_tuple(error.what()));
+    } catch (const DeviceError& error) {
+      raise("DeviceError", py::make_tuple(error.what()));
+    } catch (const Error& error) {
+      raise("Error", py::make_tuple(error.what()));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace headrace::python
+
+PYBIND11_MODULE(_core, module) {
+  using namespace headrace;
+  module.attr("__version__") = HEADRACE_VERSION;
+  python::add_errors();
+  python::add_recording(module);
+  python::add_reading(module);
+  if (!python::add_timed_callable(module.ptr()) || !python::add_timed_iterator(module.ptr()) ||
+      !python::add_operator_iterator(module.ptr()) || !python::add_queue(module.ptr())) {
+    throw py::error_already_set();
+  }
+  profile::Sampler::instance().set_lock_probe(&python::wait_for_interpreter_lock);
+}

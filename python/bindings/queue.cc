@@ -1,0 +1,468 @@
+// headrace.Queue: the methods of queue.Queue on the native instrumented queue.
+#include <Python.h>
+#include <structmember.h>
+
+#include <cmath>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "crossing.h"
+#include "headrace/queues/blocking_queue.h"
+
+namespace headrace::python {
+namespace {
+
+using queues::EventCount;
+using queues::Instrumented;
+using queues::QueueStatus;
+using queues::Transfer;
+using Native = queues::BlockingQueue<PyObject*, Instrumented>;
+using Deadline = EventCount::Clock::time_point;
+
+struct Members {
+  explicit Members(const std::string& name, std::int64_t capacity)
+      : handle(std::make_shared<profile::QueueHandle>(name, capacity)), native(capacity, Instrumented(handle)) {}
+  std::shared_ptr<profile::QueueHandle> handle;
+  Native native;
+  EventCount all_done;
+  std::atomic<std::int64_t> unfinished{0};
+  std::atomic<PyObject*> end_mark{nullptr};  ///< beside None: the sentinel of iter(q.get, sentinel)
+};
+
+struct Queue {
+  PyObject_HEAD
+  PyObject* weakrefs;
+  PyObject* dict;
+  Members* members;
+};
+
+/// What this thread took last: when it puts that very object back, it is an end mark for its siblings.
+thread_local const PyObject* last_taken = nullptr;
+
+Queue* cast(PyObject* object) { return reinterpret_cast<Queue*>(object); }
+
+Members* members_of(PyObject* self) {
+  Members* members = cast(self)->members;
+  if (members == nullptr) PyErr_SetString(PyExc_RuntimeError, "Queue.__init__() was not called");
+  return members;
+}
+
+PyObject* raise_from_queue_module(const char* name, const char* fallback) {
+  const Owned module(PyImport_ImportModule("queue"));
+  if (!module) return nullptr;
+  Owned type(PyObject_GetAttrString(module.get(), name));
+  if (!type) {
+    PyErr_Clear();
+    const Owned ours(PyImport_ImportModule("headrace.errors"));
+    if (!ours) return nullptr;
+    type = Owned(PyObject_GetAttrString(ours.get(), fallback));
+    if (!type) return nullptr;
+  }
+  PyErr_SetNone(type.get());
+  return nullptr;
+}
+
+PyObject* raise_status(QueueStatus status, bool putting) {
+  if (status == QueueStatus::closed) return raise_from_queue_module("ShutDown", "ShutDown");
+  return raise_from_queue_module(putting ? "Full" : "Empty", putting ? "Full" : "Empty");
+}
+
+bool is_end_mark(const Members& members, const PyObject* item) {
+  return item == Py_None || item == members.end_mark.load(std::memory_order_relaxed);
+}
+
+/// Name of the function that calls put or get, for threads that run no annotated operator. `run` methods and
+/// lambdas say little, so those are named after what they belong to.
+std::string calling_loop() {
+  PyFrameObject* frame = PyEval_GetFrame();
+  if (frame == nullptr) return "thread";
+  const Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  const Owned name(PyObject_GetAttrString(code.get(), "co_name"));
+  const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  std::string result = text == nullptr ? "thread" : text;
+  if (result == "<module>") result = "main";
+  if (result == "run" || result == "__call__" || result.front() == '<') {
+    const Owned qualified(PyObject_GetAttrString(code.get(), "co_qualname"));  // Python 3.11
+    const char* whole = qualified ? PyUnicode_AsUTF8(qualified.get()) : nullptr;
+    if (whole != nullptr) {
+      std::string path = whole;
+      for (std::size_t at = path.find(".<locals>"); at != std::string::npos; at = path.find(".<locals>")) {
+        path.erase(at, 9);
+      }
+      const std::size_t last = path.rfind('.');
+      if (last != std::string::npos) {
+        path.resize(last);
+        const std::size_t before = path.rfind('.');
+        result = before == std::string::npos ? path : path.substr(before + 1);
+      }
+    }
+  }
+  PyErr_Clear();
+  return result;
+}
+
+/// Timeout argument to deadline: None waits for ever. False with ValueError or TypeError set.
+bool parse_timeout(PyObject* timeout, Deadline& deadline) {
+  deadline = Deadline::max();
+  if (timeout == nullptr || timeout == Py_None) return true;
+  const double seconds = PyFloat_AsDouble(timeout);
+  if (seconds == -1.0 && PyErr_Occurred() != nullptr) return false;
+  if (!(seconds >= 0)) {
+    PyErr_SetString(PyExc_ValueError, "'timeout' must be a non-negative number");
+    return false;
+  }
+  if (seconds < 1e9) {
+    deadline = EventCount::Clock::now() +
+               std::chrono::duration_cast<EventCount::Clock::duration>(std::chrono::duration<double>(seconds));
+  }
+  return true;
+}
+
+/// Waits without the interpreter lock. False when a signal handler raised (KeyboardInterrupt).
+bool wait_for_change(Members& members, bool putting, Deadline deadline, QueueStatus& status) {
+  members.handle->waiting(putting ? metrics::WorkerState::blocked_out : metrics::WorkerState::blocked_in);
+  bool go_on = true;
+  do {
+    Py_BEGIN_ALLOW_THREADS
+    status = putting ? members.native.wait_not_full(deadline) : members.native.wait_not_empty(deadline);
+    Py_END_ALLOW_THREADS
+    if (status == QueueStatus::interrupted) go_on = PyErr_CheckSignals() == 0;
+  } while (go_on && status == QueueStatus::interrupted);
+  members.handle->waited();
+  return go_on;
+}
+
+/// Runs `attempt(waited_ns, transfer)` until it succeeds, as `block` and `timeout` allow.
+template <class Attempt>
+bool transfer(Members& members, bool putting, bool block, PyObject* timeout, bool counts, Attempt&& attempt) {
+  std::string loop;
+  if (members.handle->wants_loop_name()) loop = calling_loop();
+  const Transfer about{counts, loop.empty() ? nullptr : loop.c_str()};
+  QueueStatus status = attempt(std::int64_t{0}, about);
+  if (status == QueueStatus::done) return true;
+  Deadline deadline;
+  if (block && !parse_timeout(timeout, deadline)) return false;
+  const std::int64_t began = metrics::Clock::now_ns();
+  while (block && status == QueueStatus::not_now) {
+    QueueStatus waited;
+    if (!wait_for_change(members, putting, deadline, waited)) return false;
+    status = attempt(metrics::Clock::now_ns() - began, about);
+    if (waited == QueueStatus::timed_out) break;
+  }
+  if (status == QueueStatus::done) return true;
+  raise_status(status, putting);
+  return false;
+}
+
+PyObject* put_item(PyObject* self, PyObject* item, bool block, PyObject* timeout) {
+  Members* members = members_of(self);
+  if (members == nullptr) return nullptr;
+  PyObject* owned = Py_NewRef(item);
+  const bool back = item == last_taken && members->handle->taken_by_this_thread();
+  const bool counts = !is_end_mark(*members, item) && !back;
+  const bool put = transfer(*members, true, block, timeout, counts, [&](std::int64_t waited, const Transfer& about) {
+    // Counted before a consumer can take it and call task_done.
+    members->unfinished.fetch_add(1);
+    const QueueStatus status = members->native.try_put(owned, waited, about);
+    if (status != QueueStatus::done) members->unfinished.fetch_sub(1);
+    return status;
+  });
+  if (!put) {
+    Py_DECREF(owned);
+    return nullptr;
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject* get_item(PyObject* self, bool block, PyObject* timeout) {
+  Members* members = members_of(self);
+  if (members == nullptr) return nullptr;
+  std::optional<PyObject*> item;
+  const bool got = transfer(*members, false, block, timeout, true, [&](std::int64_t waited, const Transfer& about) {
+    return members->native.try_get_judged(item, waited, [&](PyObject* taken) {
+      return Transfer{!is_end_mark(*members, taken), about.loop_name};
+    });
+  });
+  if (!got) return nullptr;
+  last_taken = *item;
+  return *item;
+}
+
+bool parse_block(PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Py_ssize_t first, bool& block,
+                 PyObject*& timeout, PyObject** item) {
+  PyObject* values[3] = {nullptr, nullptr, nullptr};  // item, block, timeout
+  const Py_ssize_t most = 3 - first;
+  if (nargs > most) {
+    PyErr_Format(PyExc_TypeError, "takes at most %zd arguments (%zd given)", most, nargs);
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < nargs; ++i) values[first + i] = args[i];
+  const Py_ssize_t named = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(kwnames, i);
+    int index = -1;
+    if (first == 0 && PyUnicode_CompareWithASCIIString(name, "item") == 0) index = 0;
+    if (PyUnicode_CompareWithASCIIString(name, "block") == 0) index = 1;
+    if (PyUnicode_CompareWithASCIIString(name, "timeout") == 0) index = 2;
+    if (index < 0 || values[index] != nullptr) {
+      PyErr_Format(PyExc_TypeError, "unexpected or repeated argument '%U'", name);
+      return false;
+    }
+    values[index] = args[nargs + i];
+  }
+  if (first == 0 && values[0] == nullptr) {
+    PyErr_SetString(PyExc_TypeError, "put() needs an item");
+    return false;
+  }
+  if (item != nullptr) *item = values[0];
+  const int truth = values[1] == nullptr ? 1 : PyObject_IsTrue(values[1]);
+  if (truth < 0) return false;
+  block = truth != 0;
+  timeout = values[2];
+  return true;
+}
+
+PyObject* queue_put(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  bool block = true;
+  PyObject* timeout = nullptr;
+  PyObject* item = nullptr;
+  if (!parse_block(args, nargs, kwnames, 0, block, timeout, &item)) return nullptr;
+  return put_item(self, item, block, timeout);
+}
+
+PyObject* queue_get(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  bool block = true;
+  PyObject* timeout = nullptr;
+  if (!parse_block(args, nargs, kwnames, 1, block, timeout, nullptr)) return nullptr;
+  return get_item(self, block, timeout);
+}
+
+PyObject* queue_put_nowait(PyObject* self, PyObject* item) { return put_item(self, item, false, nullptr); }
+PyObject* queue_get_nowait(PyObject* self, PyObject*) { return get_item(self, false, nullptr); }
+
+PyObject* queue_qsize(PyObject* self, PyObject*) {
+  Members* members = members_of(self);
+  return members == nullptr ? nullptr : PyLong_FromLongLong(members->native.size());
+}
+
+PyObject* queue_empty(PyObject* self, PyObject*) {
+  Members* members = members_of(self);
+  return members == nullptr ? nullptr : PyBool_FromLong(members->native.size() == 0);
+}
+
+PyObject* queue_full(PyObject* self, PyObject*) {
+  Members* members = members_of(self);
+  if (members == nullptr) return nullptr;
+  const std::int64_t capacity = members->native.capacity();
+  return PyBool_FromLong(capacity > 0 && members->native.size() >= capacity);
+}
+
+PyObject* queue_task_done(PyObject* self, PyObject*) {
+  Members* members = members_of(self);
+  if (members == nullptr) return nullptr;
+  std::int64_t before = members->unfinished.load();
+  do {
+    if (before <= 0) {
+      PyErr_SetString(PyExc_ValueError, "task_done() called too many times");
+      return nullptr;
+    }
+  } while (!members->unfinished.compare_exchange_weak(before, before - 1));
+  if (before == 1) members->all_done.notify_all();
+  Py_RETURN_NONE;
+}
+
+PyObject* queue_join(PyObject* self, PyObject*) {
+  Members* members = members_of(self);
+  if (members == nullptr) return nullptr;
+  while (members->unfinished.load() > 0) {
+    queues::Wake wake;
+    Py_BEGIN_ALLOW_THREADS
+    const EventCount::Ticket ticket = members->all_done.prepare();
+    if (members->unfinished.load() == 0) {
+      members->all_done.cancel();
+      wake = queues::Wake::notified;
+    } else {
+      wake = members->all_done.wait(ticket, Deadline::max());
+    }
+    Py_END_ALLOW_THREADS
+    if (wake == queues::Wake::interrupted && PyErr_CheckSignals() != 0) return nullptr;
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject* queue_shutdown(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"immediate", nullptr};
+  int immediate = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p", const_cast<char**>(names), &immediate)) return nullptr;
+  Members* members = members_of(self);
+  if (members == nullptr) return nullptr;
+  const std::deque<PyObject*> dropped = members->native.close(immediate != 0);
+  for (PyObject* item : dropped) Py_DECREF(item);
+  if (!dropped.empty()) {
+    members->unfinished.fetch_sub(static_cast<std::int64_t>(dropped.size()));
+    if (members->unfinished.load() <= 0) members->all_done.notify_all();
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject* queue_mark_end(PyObject* self, PyObject* mark) {
+  Members* members = members_of(self);
+  if (members == nullptr) return nullptr;
+  PyObject* before = members->end_mark.exchange(Py_NewRef(mark));
+  Py_XDECREF(before);
+  Py_RETURN_NONE;
+}
+
+PyObject* queue_reduce(PyObject* self, PyObject*) {
+  PyErr_Format(PyExc_TypeError,
+               "cannot pickle '%.100s' object: a headrace.Queue connects threads of one process; use "
+               "multiprocessing.Queue between processes",
+               Py_TYPE(self)->tp_name);
+  return nullptr;
+}
+
+PyObject* queue_maxsize(PyObject* self, void*) {
+  Members* members = members_of(self);
+  return members == nullptr ? nullptr : PyLong_FromLongLong(members->native.capacity());
+}
+
+PyObject* queue_name(PyObject* self, void*) {
+  Members* members = members_of(self);
+  return members == nullptr ? nullptr : PyUnicode_FromString(members->handle->name().c_str());
+}
+
+PyObject* queue_unfinished(PyObject* self, void*) {
+  Members* members = members_of(self);
+  return members == nullptr ? nullptr : PyLong_FromLongLong(members->unfinished.load());
+}
+
+int queue_init(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"maxsize", "name", nullptr};
+  long long capacity = 0;
+  const char* name = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Lz", const_cast<char**>(names), &capacity, &name)) return -1;
+  if (cast(self)->members != nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "Queue.__init__() called twice");
+    return -1;
+  }
+  const std::string given = name == nullptr || *name == '\0' ? "queue" : name;
+  cast(self)->members = new Members(given, capacity < 0 ? 0 : capacity);
+  return 0;
+}
+
+int queue_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(cast(self)->dict);
+  Members* members = cast(self)->members;
+  if (members == nullptr) return 0;
+  Py_VISIT(members->end_mark.load());
+  int result = 0;
+  members->native.for_each([&](PyObject* item) {
+    if (result == 0) result = visit(item, arg);
+  });
+  return result;
+}
+
+int queue_clear(PyObject* self) {
+  Py_CLEAR(cast(self)->dict);
+  Members* members = cast(self)->members;
+  if (members == nullptr) return 0;
+  Py_XDECREF(members->end_mark.exchange(nullptr));
+  for (PyObject* item : members->native.close(true)) Py_DECREF(item);
+  return 0;
+}
+
+void queue_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  if (cast(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
+  queue_clear(self);
+  delete cast(self)->members;
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* queue_repr(PyObject* self) {
+  Members* members = members_of(self);
+  if (members == nullptr) return nullptr;
+  return PyUnicode_FromFormat("<headrace.Queue '%s': %lld of %lld>", members->handle->name().c_str(),
+                              static_cast<long long>(members->native.size()),
+                              static_cast<long long>(members->native.capacity()));
+}
+
+template <class Function>
+PyCFunction as_method(Function function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef queue_methods[] = {
+    {"put", as_method(queue_put), METH_FASTCALL | METH_KEYWORDS,
+     "put(item, block=True, timeout=None)\n--\n\nPut an item, waiting for room; raises queue.Full."},
+    {"get", as_method(queue_get), METH_FASTCALL | METH_KEYWORDS,
+     "get(block=True, timeout=None)\n--\n\nTake an item, waiting for one; raises queue.Empty."},
+    {"put_nowait", queue_put_nowait, METH_O, "put_nowait(item)\n--\n\nput(item, block=False)."},
+    {"get_nowait", queue_get_nowait, METH_NOARGS, "get_nowait()\n--\n\nget(block=False)."},
+    {"qsize", queue_qsize, METH_NOARGS, "qsize()\n--\n\nItems in the queue now."},
+    {"empty", queue_empty, METH_NOARGS, "empty()\n--\n\nTrue when nothing is in it."},
+    {"full", queue_full, METH_NOARGS, "full()\n--\n\nTrue when there is no room."},
+    {"task_done", queue_task_done, METH_NOARGS, "task_done()\n--\n\nAn item that was taken is dealt with (see join)."},
+    {"join", queue_join, METH_NOARGS, "join()\n--\n\nWait until every item that was put is dealt with."},
+    {"shutdown", as_method(queue_shutdown), METH_VARARGS | METH_KEYWORDS,
+     "shutdown(immediate=False)\n--\n\nNo more puts; gets raise ShutDown once it is empty (at once: immediate)."},
+    {"_mark_end", queue_mark_end, METH_O, nullptr},
+    {"__reduce__", queue_reduce, METH_NOARGS, nullptr},
+    {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef queue_getset[] = {
+    {"maxsize", queue_maxsize, nullptr, "Capacity; 0: unbounded.", nullptr},
+    {"name", queue_name, nullptr, "Its name in reports.", nullptr},
+    {"unfinished_tasks", queue_unfinished, nullptr, "Items put and not yet task_done.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyMemberDef queue_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Queue, weakrefs), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Queue, dict), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot queue_slots[] = {
+    {Py_tp_doc, const_cast<char*>(
+                    "Queue(maxsize=0, name=None)\n--\n\n"
+                    "A bounded queue between threads with the methods of queue.Queue, recorded as a queue of the "
+                    "pipeline.\n\nBlocks without the interpreter lock; timeouts and KeyboardInterrupt work. "
+                    "maxsize <= 0: unbounded.\nAn end mark (None, or the sentinel of iter(q.get, sentinel)) is no item.")},
+    {Py_tp_init, reinterpret_cast<void*>(queue_init)},
+    {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(queue_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(queue_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(queue_clear)},
+    {Py_tp_repr, reinterpret_cast<void*>(queue_repr)},
+    {Py_tp_methods, queue_methods},
+    {Py_tp_getset, queue_getset},
+    {Py_tp_members, queue_members},
+    {0, nullptr},
+};
+
+PyType_Spec queue_spec = {
+    "headrace._core.Queue", sizeof(Queue), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, queue_slots,
+};
+
+PyTypeObject* queue_type = nullptr;
+
+}  // namespace
+
+bool add_queue(PyObject* module) { return add_type(module, queue_spec, "Queue", &queue_type); }
+
+std::shared_ptr<profile::QueueHandle> queue_handle_of(PyObject* object) {
+  if (queue_type == nullptr || !PyObject_TypeCheck(object, queue_type) || cast(object)->members == nullptr) {
+    return nullptr;
+  }
+  return cast(object)->members->handle;
+}
+
+}  // namespace headrace::python

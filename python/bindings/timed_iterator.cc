@@ -1,0 +1,153 @@
+// The iterator that a wrapped loader hands out: yields what the user's iterator yields and times every GetNext.
+#include <Python.h>
+#include <structmember.h>
+
+#include <cstring>
+#include <new>
+
+#include "crossing.h"
+
+namespace headrace::python {
+namespace {
+
+using Recorder = std::unique_ptr<profile::LoopRecorder>;
+
+struct TimedIterator {
+  PyObject_HEAD
+  PyObject* iterator;
+  PyObject* owner;  ///< keeps the wrapped loader's record open
+  PyObject* ready;  ///< called before each GetNext: is the awaited batch ready? null: the recorded queues tell
+  iternextfunc next;
+  PyObject* weakrefs;
+  Recorder recorder;
+};
+
+TimedIterator* cast(PyObject* object) { return reinterpret_cast<TimedIterator*>(object); }
+
+/// 1 or 0; -1 when the adapter's question failed (which must not disturb the loop).
+int ask_ready(PyObject* ready) {
+  const Owned answer(PyObject_CallNoArgs(ready));
+  const int truth = answer ? PyObject_IsTrue(answer.get()) : -1;
+  if (truth < 0) PyErr_Clear();
+  return truth;
+}
+
+PyObject* timed_next(PyObject* self) {
+  TimedIterator* timed = cast(self);
+  const int ready = timed->ready == nullptr ? -1 : ask_ready(timed->ready);
+  timed->recorder->begin_wait();
+  PyObject* item = timed->next(timed->iterator);
+  const bool failed =
+      item == nullptr && PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) == 0;
+  timed->recorder->end_wait(item != nullptr, failed, ready);
+  return item;
+}
+
+PyObject* timed_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"loader", "iterable", "owner", "ready", nullptr};
+  PyObject* loader = nullptr;
+  PyObject* iterable = nullptr;
+  PyObject* owner = nullptr;
+  PyObject* ready = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|O", const_cast<char**>(names), &loader, &iterable, &owner,
+                                   &ready)) {
+    return nullptr;
+  }
+  auto handle = loader_handle_of(loader);
+  if (handle == nullptr) return nullptr;
+  auto* self = cast(type->tp_alloc(type, 0));
+  if (self == nullptr) return nullptr;
+  // The loop begins before iter(): the start of a loader's workers belongs to its first batch.
+  new (&self->recorder) Recorder(new profile::LoopRecorder(std::move(handle)));
+  self->owner = Py_NewRef(owner);
+  self->ready = ready == Py_None ? nullptr : Py_NewRef(ready);
+  self->iterator = PyObject_GetIter(iterable);
+  if (self->iterator == nullptr) {
+    Py_DECREF(self);
+    return nullptr;
+  }
+  self->next = Py_TYPE(self->iterator)->tp_iternext;
+  return reinterpret_cast<PyObject*>(self);
+}
+
+int timed_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(cast(self)->iterator);
+  Py_VISIT(cast(self)->owner);
+  Py_VISIT(cast(self)->ready);
+  return 0;
+}
+
+int timed_clear(PyObject* self) {
+  Py_CLEAR(cast(self)->iterator);
+  Py_CLEAR(cast(self)->owner);
+  Py_CLEAR(cast(self)->ready);
+  return 0;
+}
+
+void timed_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  if (cast(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
+  if (cast(self)->recorder != nullptr) cast(self)->recorder->end_loop();
+  timed_clear(self);
+  cast(self)->recorder.~Recorder();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* timed_iter(PyObject* self) { return Py_NewRef(self); }
+
+/// send, throw, close, gi_frame, _workers ...: whatever the user's iterator has.
+PyObject* timed_getattro(PyObject* self, PyObject* name) {
+  const char* text = PyUnicode_AsUTF8(name);
+  if (text == nullptr) return nullptr;
+  const bool own = std::strcmp(text, "__class__") == 0 || std::strcmp(text, "__next__") == 0 ||
+                   std::strcmp(text, "__iter__") == 0 || std::strcmp(text, "__wrapped__") == 0 ||
+                   std::strcmp(text, "__length_hint__") == 0;
+  if (own) return PyObject_GenericGetAttr(self, name);
+  return PyObject_GetAttr(cast(self)->iterator, name);
+}
+
+PyObject* timed_length_hint(PyObject* self, PyObject*) {
+  const Py_ssize_t length = PyObject_LengthHint(cast(self)->iterator, 0);
+  return length < 0 ? nullptr : PyLong_FromSsize_t(length);
+}
+
+PyMethodDef timed_methods[] = {
+    {"__length_hint__", timed_length_hint, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyMemberDef timed_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TimedIterator, weakrefs), READONLY, nullptr},
+    {"__wrapped__", T_OBJECT_EX, offsetof(TimedIterator, iterator), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot timed_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(timed_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(timed_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(timed_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(timed_clear)},
+    {Py_tp_iter, reinterpret_cast<void*>(timed_iter)},
+    {Py_tp_iternext, reinterpret_cast<void*>(timed_next)},
+    {Py_tp_getattro, reinterpret_cast<void*>(timed_getattro)},
+    {Py_tp_methods, timed_methods},
+    {Py_tp_members, timed_members},
+    {0, nullptr},
+};
+
+PyType_Spec timed_spec = {
+    "headrace._core.TimedIterator",
+    sizeof(TimedIterator),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    timed_slots,
+};
+
+}  // namespace
+
+bool add_timed_iterator(PyObject* module) { return add_type(module, timed_spec, "TimedIterator"); }
+
+}  // namespace headrace::python

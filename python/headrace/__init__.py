@@ -1,0 +1,40 @@
+"""Headrace: names the operator of an input pipeline that keeps an accelerator waiting, and what to change.
+
+    import headrace as hr
+
+    loader = hr.wrap(loader)          # any iterable, iterator or DataLoader
+    for batch in loader:
+        train_step(batch)
+    print(loader.report())
+
+Times are seconds. Messages go through ``logging.getLogger("headrace")``.
+"""
+
+from __future__ import annotations
+
+import sys as _sys
+
+if not _sys.platform.startswith("linux"):
+    raise ImportError("headrace runs on Linux only: it needs /proc, /dev/shm and futexes")
+
+from headrace._core import Queue, __version__
+from headrace._operator import operator
+from headrace._session import Session, session
+from headrace.errors import DeviceError, Error, FormatError, SegmentError, UsageError
+from headrace.report import Report
+from headrace.wrap import wrap
+
+__all__ = [
+    "DeviceError",
+    "Error",
+    "FormatError",
+    "Queue",
+    "Report",
+    "SegmentError",
+    "Session",
+    "UsageError",
+    "__version__",
+    "operator",
+    "session",
+    "wrap",
+]

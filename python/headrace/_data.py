@@ -1,0 +1,313 @@
+"""The fields of a report as plain typed objects; names and meanings are those of the JSON document."""
+
+from __future__ import annotations
+
+import types
+import typing
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeVar
+
+D = TypeVar("D")
+
+
+@dataclass
+class Latency:
+    count: int = 0
+    mean_s: float = 0.0
+    p50_s: float = 0.0
+    p90_s: float = 0.0
+    p99_s: float = 0.0
+    max_s: float = 0.0
+
+
+@dataclass
+class States:
+    """Shares of the time of an operator's workers; sum 1."""
+
+    busy: float = 0.0
+    blocked_in: float = 0.0
+    blocked_out: float = 0.0
+    idle: float = 0.0
+
+
+@dataclass
+class ServiceSample:
+    index: int = 0
+    wall_s: float = 0.0
+    cpu_s: float | None = None
+
+
+@dataclass
+class WorkerProfile:
+    name: str = ""
+    pid: int = 0
+    tid: int = 0
+    alive: bool = False
+    items: int = 0
+    failures: int = 0
+    busy_s: float = 0.0
+    cpu_s: float | None = None
+    run_queue_wait_s: float | None = None
+    states: States = field(default_factory=States)
+    service: Latency = field(default_factory=Latency)
+    sequence: list[ServiceSample] = field(default_factory=list)
+    slowest: list[ServiceSample] = field(default_factory=list)
+
+
+@dataclass
+class Knob:
+    parameter: str = ""
+    value: float = 0.0
+    min: float | None = None
+    max: float | None = None
+    live: bool = False
+
+
+@dataclass
+class Operator:
+    name: str = ""
+    kind: str = ""
+    workers: int = 1
+    items: int = 0
+    items_per_batch: float = 0.0
+    busy_s: float = 0.0
+    cpu_s: float | None = None
+    demand_s: float = 0.0
+    service: Latency = field(default_factory=Latency)
+    states: States = field(default_factory=States)
+    failures: int = 0
+    run_queue_wait_s: float | None = None
+    segment: int | None = None
+    in_sink: bool = False
+    executor: str = ""
+    fidelity: str = ""
+    knobs: list[Knob] = field(default_factory=list)
+    per_worker: list[WorkerProfile] = field(default_factory=list)
+
+
+@dataclass
+class Queue:
+    name: str = ""
+    from_: str = ""
+    to: str = ""
+    capacity: int = 0
+    unit: str = "items"
+    occupancy: list[float] = field(default_factory=list)
+    levels_per_bin: int = 1
+    mean: float = 0.0
+    empty_share: float = 0.0
+    full_share: float = 0.0
+    puts: int = 0
+    gets: int = 0
+    put_wait_s: float = 0.0
+    get_wait_s: float = 0.0
+    fidelity: str = ""
+    knobs: list[Knob] = field(default_factory=list)
+
+
+@dataclass
+class LedgerRow:
+    what: str = ""
+    operator: str | None = None
+    seconds: float = 0.0
+    share: float = 0.0
+
+
+@dataclass
+class Stall:
+    at_s: float = 0.0
+    wait_s: float = 0.0
+    step: int = 0
+
+
+@dataclass
+class StepSample:
+    wait_s: float = 0.0
+    compute_s: float = 0.0
+
+
+@dataclass
+class Startup:
+    first_batch_s: float = 0.0
+    worker_start_s: float = 0.0
+    later_epochs_s: float = 0.0
+
+
+@dataclass
+class Sink:
+    steps: int = 0
+    step_s: float = 0.0
+    compute_s: float = 0.0
+    compute_cpu_s: float | None = None
+    quiet_compute_s: float | None = None
+    quiet_steps: int = 0
+    getnext_wait: Latency = field(default_factory=Latency)
+    wait_share: float = 0.0
+    starved_share: float = 0.0
+    handoff_floor_s: float = 0.0
+    ready_share: float = 0.0
+    longest_waits: list[Stall] = field(default_factory=list)
+    sequence: list[StepSample] = field(default_factory=list)
+
+
+@dataclass
+class WindowOperator:
+    busy_share: float = 0.0
+    demand_s: float = 0.0
+    items: int = 0
+
+
+@dataclass
+class WindowQueue:
+    mean: float = 0.0
+    empty_share: float = 0.0
+    full_share: float = 0.0
+
+
+@dataclass
+class WindowHost:
+    cpu_share: float | None = None
+    foreign_cpu_share: float | None = None
+    throttled_share: float | None = None
+
+
+@dataclass
+class Window:
+    start_s: float = 0.0
+    end_s: float = 0.0
+    steps: int = 0
+    wait_s: float = 0.0
+    starved_s: float = 0.0
+    compute_s: float = 0.0
+    operators: list[WindowOperator] = field(default_factory=list)
+    queues: list[WindowQueue] = field(default_factory=list)
+    host: WindowHost = field(default_factory=WindowHost)
+
+
+@dataclass
+class Host:
+    cores: int = 0
+    cpu_share: float | None = None
+    process_cpu_cores: float | None = None
+    foreign_cpu_share: float | None = None
+    foreign_contention_share: float | None = None
+    throttled_share: float | None = None
+    run_queue_wait_share: float | None = None
+    io_pressure_share: float | None = None
+    gil_share: float | None = None
+    memory: int | None = None
+
+
+@dataclass
+class Profile:
+    loader: str = ""
+    rank: int = 0
+    elapsed_s: float = 0.0
+    epochs: int = 0
+    startup: Startup = field(default_factory=Startup)
+    sink: Sink = field(default_factory=Sink)
+    operators: list[Operator] = field(default_factory=list)
+    queues: list[Queue] = field(default_factory=list)
+    stall_ledger: list[LedgerRow] = field(default_factory=list)
+    windows: list[Window] = field(default_factory=list)
+    host: Host = field(default_factory=Host)
+    finished: bool = False
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Evidence:
+    rule: str = ""
+    says: str = ""
+    figures: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Advice:
+    parameter: str | None = None
+    from_: str | None = None
+    to: str | None = None
+    text: str = ""
+    predicted_step_s: float | None = None
+    low: float | None = None
+    high: float | None = None
+    speedup: float | None = None
+
+
+@dataclass
+class VerdictWindow:
+    start_s: float = 0.0
+    end_s: float = 0.0
+    kind: str = ""
+    operator: str | None = None
+
+
+@dataclass
+class Diagnosis:
+    kind: str = "undetermined"
+    operator: str | None = None
+    cause: str | None = None
+    confidence: float = 0.0
+    share_of_step: float = 0.0
+    reason: str = ""
+    summary: str = ""
+    headroom_step_s: float | None = None
+    evidence: list[Evidence] = field(default_factory=list)
+    advice: list[Advice] = field(default_factory=list)
+    next_bottleneck: str | None = None
+    windows: list[VerdictWindow] = field(default_factory=list)
+
+
+@dataclass
+class StepTime:
+    iteration_gap_s: float | None = None
+    forward_backward_s: float | None = None
+    tail_s: float | None = None
+    total_s: float | None = None
+
+
+@dataclass
+class Steps:
+    source: str = ""
+    average: StepTime = field(default_factory=StepTime)
+    per_step: list[StepTime] = field(default_factory=list)
+
+
+def build(cls: type[D], data: Any) -> D:
+    """An object of ``cls`` from plain data; what is missing or null keeps its default, what is unknown is ignored."""
+    hints = _hints(cls)
+    values: dict[str, Any] = {}
+    for one in fields(cls):  # type: ignore[arg-type]
+        key = one.name.rstrip("_")
+        if not isinstance(data, dict) or key not in data:
+            continue
+        value = data[key]
+        has_default = one.default is not MISSING
+        if value is None and has_default and one.default is not None:
+            continue
+        values[one.name] = _convert(hints[one.name], value)
+    return cls(**values)
+
+
+_hint_cache: dict[type, dict[str, Any]] = {}
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    if cls not in _hint_cache:
+        _hint_cache[cls] = typing.get_type_hints(cls)
+    return _hint_cache[cls]
+
+
+def _convert(hint: Any, value: Any) -> Any:
+    origin = typing.get_origin(hint)
+    if value is None:
+        return None
+    if origin is list:
+        (item,) = typing.get_args(hint)
+        return [_convert(item, one) for one in value]
+    if origin in (types.UnionType, typing.Union):
+        inner = [arg for arg in typing.get_args(hint) if arg is not type(None)]
+        return _convert(inner[0], value)
+    if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
+        return build(hint, value)
+    return value

@@ -1,0 +1,180 @@
+"""`operator`: a function's calls, or a block, as an operator of the pipeline."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any, TypeVar, cast
+
+from headrace import _core
+from headrace.errors import SegmentError, UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+KINDS = ("source", "map", "batch", "generator", "shuffle", "filter", "prefetch", "transfer")
+
+
+def code_key(function: object) -> int:
+    """Equal for the same source code in every process: two functions of one name are told apart by it."""
+    target = function
+    while isinstance(target, functools.partial):
+        target = target.func
+    target = inspect.unwrap(target) if callable(target) else target
+    code = getattr(target, "__code__", None)
+    if code is None:
+        code = getattr(getattr(type(target), "__call__", None), "__code__", None)
+    if code is None:
+        return 0
+    text = f"{code.co_filename}:{code.co_firstlineno}:{code.co_name}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def name_of(function: object) -> str:
+    """What the user would call it: a function's name, an object's class."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", None)
+    return name if isinstance(name, str) else type(function).__name__
+
+
+def _queues(queues: object) -> list[_core.Queue]:
+    if queues is None:
+        return []
+    if isinstance(queues, _core.Queue):
+        return [queues]
+    if not isinstance(queues, Iterable):
+        raise UsageError("input= and output= take a headrace.Queue or several")
+    return list(queues)
+
+
+class operator:  # noqa: N801 - reads as the decorator it is
+    """Time calls or a block as one operator: decorator and context manager.
+
+        @hr.operator("decode", kind="map")
+        def decode(item): ...
+
+        with hr.operator("read", kind="source"):
+            data = file.read()
+
+    name: as it shall appear in reports (default: the function's name). kind: source, map, batch, generator, shuffle,
+    filter, prefetch or transfer. input, output: `Queue` objects, only where the thread that calls the body does not
+    take from and put to them itself. A generator function is timed per item, a coroutine function is left alone
+    (its time is the event loop's). Thread-safe; the body's result and exceptions pass through untouched.
+    """
+
+    def __init__(
+        self,
+        name: str | Callable[..., Any] | None = None,
+        *,
+        kind: str = "map",
+        input: _core.Queue | Iterable[_core.Queue] | None = None,  # noqa: A002 - the field's word
+        output: _core.Queue | Iterable[_core.Queue] | None = None,
+    ) -> None:
+        if name is not None and not isinstance(name, str):
+            raise UsageError(f"an operator's name is a str, not {type(name).__name__}: use @operator() or @operator('name')")
+        if kind not in KINDS:
+            raise UsageError(f"unknown kind {kind!r}; one of {', '.join(KINDS)}")
+        self._name = name
+        self._kind = kind
+        self._input = _queues(input)
+        self._output = _queues(output)
+        self._block: _core.OperatorHandle | None = None
+        self._entered: list[bool] = []
+
+    def __new__(cls, name: Any = None, **options: Any) -> Any:
+        # @hr.operator without parentheses.
+        if cls is operator and callable(name) and not isinstance(name, str):
+            return operator(**options)(name)
+        return super().__new__(cls)
+
+    def _handle(self, name: str, key: int) -> _core.OperatorHandle:
+        handle = _core.OperatorHandle(name, self._kind, key)
+        if self._input or self._output:
+            handle.declare(self._input, self._output)
+        return handle
+
+    def __call__(self, function: F) -> F:
+        if not callable(function):
+            raise UsageError(f"an operator needs something callable, not {type(function).__name__}")
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+            return function
+        handle = self._handle(self._name or name_of(function), code_key(function))
+        if inspect.isgeneratorfunction(function):
+            return cast(F, _time_generator(function, handle))
+        return cast(F, _core.TimedCallable(function, handle))
+
+    def __enter__(self) -> operator:
+        if self._block is None:
+            self._block = self._handle(self._name or "block", 0)
+        self._entered.append(self._block.begin())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._entered.pop() and self._block is not None:
+            self._block.end(kind is not None)
+
+
+def _time_generator(function: Callable[..., Iterator[Any]], handle: _core.OperatorHandle) -> Callable[..., Any]:
+    """Each item that the generator makes is one call of the operator."""
+
+    @functools.wraps(function)
+    def timed(*args: Any, **kwargs: Any) -> Any:
+        return _core.OperatorIterator(function(*args, **kwargs), handle)
+
+    return timed
+
+
+# --- pickling into spawned workers ---------------------------------------------------------------------------------
+
+
+def _live_path() -> str:
+    session = _core.current_session()
+    return session.live_path if session is not None else ""
+
+
+def reduce_callable(timed: Any, function: Any, handle: _core.OperatorHandle) -> tuple[Any, ...]:
+    """How a timed callable travels: by segment path and operator, the body as it would travel itself."""
+    where = (handle.name, handle.kind, handle.key, _live_path())
+    module = getattr(function, "__module__", None)
+    path = getattr(function, "__qualname__", None)
+    if isinstance(module, str) and isinstance(path, str) and _find(module, path) is timed:
+        # The decorated name itself: its body cannot be found by name, the timed one can.
+        return _rebuild_by_name, (module, path, where)
+    return _rebuild, (function, where)
+
+
+def _find(module: str, path: str) -> Any:
+    try:
+        found: Any = importlib.import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError):
+        return None
+    return found
+
+
+def _attach(path: str) -> None:
+    """Record into the run of the process that pickled; where that is gone, into none of its."""
+    current = _core.current_session()
+    if not path or (current is not None and current.live_path == path):
+        return
+    try:
+        _core.Session.attach(path)
+    except SegmentError:
+        pass  # the run is over; the body still has to work
+
+
+def _rebuild(function: Any, where: tuple[str, str, int, str]) -> Any:
+    name, kind, key, path = where
+    _attach(path)
+    return _core.TimedCallable(function, _core.OperatorHandle(name, kind, key))
+
+
+def _rebuild_by_name(module: str, path: str, where: tuple[str, str, int, str]) -> Any:
+    _attach(where[3])
+    return _find(module, path)

@@ -1,0 +1,22 @@
+"""The loaders that Headrace knows. To add one: a file here, and its adapter in the list below."""
+
+from __future__ import annotations
+
+from headrace.adapters.base import Adapter, Attachment, Knob, Node
+from headrace.adapters.iterable import IterableAdapter, PoolResultsAdapter
+from headrace.adapters.queue_consumer import QueueConsumerAdapter
+from headrace.adapters.torch_dataloader import DataLoaderAdapter
+from headrace.errors import UsageError
+
+ADAPTERS: list[Adapter] = [DataLoaderAdapter(), QueueConsumerAdapter(), PoolResultsAdapter(), IterableAdapter()]
+
+
+def adapter_for(obj: object) -> Adapter:
+    """The adapter that fits best. Raises UsageError where ``obj`` cannot be iterated."""
+    best = max(ADAPTERS, key=lambda adapter: adapter.detect(obj))
+    if best.detect(obj) == 0:
+        raise UsageError(f"wrap needs an iterable, iterator or DataLoader, not {type(obj).__name__}")
+    return best
+
+
+__all__ = ["ADAPTERS", "Adapter", "Attachment", "Knob", "Node", "adapter_for"]

@@ -1,0 +1,51 @@
+"""Any iterable or iterator: generators, map objects, lists, a library's own iterators."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from headrace import _core
+from headrace._operator import code_key
+from headrace.adapters.base import Adapter, Attachment
+
+
+def object_name(obj: object) -> str:
+    """What the user would call it: a generator's function, else the class."""
+    if inspect.isgenerator(obj):
+        return obj.__name__
+    return type(obj).__name__
+
+
+class IterableAdapter(Adapter):
+    """The fallback: the object's own time inside GetNext is its operator."""
+
+    def detect(self, obj: object) -> int:
+        return 1 if hasattr(type(obj), "__iter__") or hasattr(type(obj), "__getitem__") else 0
+
+    def name(self, obj: object) -> str:
+        return object_name(obj)
+
+    def attach(self, obj: Any) -> Attachment:
+        kind = "generator" if inspect.isgenerator(obj) else "source"
+        key = code_key(obj) if not inspect.isgenerator(obj) else hash(obj.gi_code.co_filename) & (2**63 - 1)
+        return Attachment(obj, source=_core.OperatorHandle(object_name(obj), kind, key, _core.WRAPPED_OBJECT))
+
+
+class PoolResultsAdapter(Adapter):
+    """Results of an executor or a multiprocessing pool: GetNext waits for their workers, it does no work itself."""
+
+    library = "concurrent.futures"
+
+    def detect(self, obj: object) -> int:
+        if inspect.isgenerator(obj):
+            path = obj.gi_code.co_filename.replace("\\", "/")
+            return 10 if "/concurrent/futures/" in path else 0
+        return 10 if type(obj).__module__ == "multiprocessing.pool" and hasattr(type(obj), "__next__") else 0
+
+    def name(self, obj: object) -> str:
+        return "executor" if inspect.isgenerator(obj) else "pool"
+
+    def attach(self, obj: Any) -> Attachment:
+        flags = _core.WRAPPED_OBJECT | _core.RUNS_OWN_WORKERS
+        return Attachment(obj, source=_core.OperatorHandle(self.name(obj), "map", 0, flags))

@@ -1,0 +1,37 @@
+"""``headrace report RUN``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from headrace.report import Report
+
+
+@click.command()
+@click.argument("run", type=click.Path())
+@click.option("--loader", metavar="NAME", help="Which loader (default: the one that waited most).")
+@click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Which rank (default: the lowest).")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
+def report(run: str, loader: str | None, rank: int | None, format_: str, output: str | None) -> None:
+    """Print the report of RUN: a run folder (running, finished or dead), a .hrseg segment or a saved report."""
+    loaded = Report.load(run, loader=loader, rank=rank)
+    on_terminal = output is None and sys.stdout.isatty()
+    if format_ == "json":
+        text = loaded.to_json() + "\n"
+    else:
+        width = shutil.get_terminal_size((100, 24)).columns if on_terminal else 100
+        text = loaded.to_text(width=min(width, 120), color=on_terminal and "NO_COLOR" not in os.environ)
+        text = text if text.endswith("\n") else text + "\n"
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        Path(output).write_text(text, encoding="utf-8")
+    others = [name for name in loaded.loaders if name != loaded.loader]
+    if others and loader is None and format_ == "text":
+        click.echo(f"other loaders in this run: {', '.join(others)} (--loader NAME)", err=True)

@@ -1,0 +1,106 @@
+"""Runs the demo's pipeline twice, before and after the advice, and tells the story."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+import headrace as hr
+from headrace._data import Advice
+from headrace.demo.images import make_images
+from headrace.demo.pipeline import BATCH, ImagePipeline
+
+#: What the simulated accelerator takes for a batch, seconds.
+STEP_S = 0.06
+
+
+def run_demo(images: int, seconds: float) -> None:
+    """The whole demonstration; writes to the terminal and below ``headrace-runs/``."""
+    console = Console(stderr=False, highlight=False, soft_wrap=True)
+    folder = Path("headrace-runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}"
+    console.print("[bold]Headrace demo[/]: JPEG files are read, decoded, resized and batched in threads, and feed a")
+    console.print(f"simulated accelerator that takes {STEP_S * 1e3:.0f} ms for a batch of {BATCH}.\n")
+    with _progress(console) as progress:
+        making = progress.add_task(f"make {images} JPEG files (once)", total=images)
+        paths = make_images(images, lambda: progress.advance(making))
+    before = _measure(console, "run 1: 1 decode worker", folder / "before", paths, 1, seconds)
+    _print_report(console, before)
+    advice = _decode_advice(before)
+    if advice is None:
+        console.print("\nNothing to change: on this machine one decode worker is enough, or its cores are busy already.")
+        _say_where(console, folder, before, None)
+        return
+    workers = int(advice.to or "1")
+    console.print(f"\n[bold]Applying the advice[/]: {advice.parameter} {advice.from_} -> {advice.to}\n")
+    label = f"run 2: {workers} decode workers"
+    after = _measure(console, label, folder / "after", paths, workers, seconds)
+    _compare(console, before, after, advice)
+    _say_where(console, folder, before, after)
+
+
+def _progress(console: Console) -> Progress:
+    columns = (TextColumn("{task.description:<32}"), BarColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+def _measure(
+    console: Console, label: str, run: Path, paths: list[Path], workers: int, seconds: float
+) -> hr.Report:
+    """One run of the pipeline for ``seconds``; its report."""
+    with _progress(console) as progress:
+        task = progress.add_task(label, total=seconds)
+        loader = hr.wrap(ImagePipeline(paths, workers, seconds).consumer(), name="jpegs", run=run)
+        began = time.monotonic()
+        for _batch in loader:
+            time.sleep(STEP_S)
+            progress.update(task, completed=min(seconds, time.monotonic() - began))
+        report: hr.Report = loader.report()  # type: ignore[attr-defined]
+    if not console.is_terminal:
+        console.print(label)
+    return report
+
+
+def _print_report(console: Console, report: hr.Report) -> None:
+    width = min(console.width if console.is_terminal else 100, 110)
+    sys.stdout.write("\n" + report.to_text(width=width, color=console.is_terminal).rstrip() + "\n")
+    sys.stdout.flush()
+
+
+def _decode_advice(report: hr.Report) -> Advice | None:
+    for advice in report.diagnosis.advice:
+        if advice.parameter == "decode.workers" and advice.to is not None:
+            return advice
+    return None
+
+
+def _compare(console: Console, before: hr.Report, after: hr.Report, advice: Advice) -> None:
+    """Predicted beside measured."""
+    was, now = before.profile.sink, after.profile.sink
+    console.print("\n[bold]PREDICTED AND MEASURED[/]")
+    console.print(f"  step before       {was.step_s * 1e3:7.1f} ms   (waited {was.wait_share:.0%} of the time)")
+    if advice.predicted_step_s is not None and advice.low is not None and advice.high is not None:
+        interval = f"[{advice.low * 1e3:.0f}, {advice.high * 1e3:.0f}]"
+        console.print(f"  step predicted    {advice.predicted_step_s * 1e3:7.1f} ms   {interval}", markup=False)
+    console.print(f"  step measured     {now.step_s * 1e3:7.1f} ms   (waited {now.wait_share:.0%} of the time)")
+    console.print(f"  gained            {was.step_s / max(now.step_s, 1e-9):7.2f} x    ({BATCH / now.step_s:.0f} images a second)")
+    verdict = after.diagnosis
+    console.print(f"  now the limit is  {verdict.operator or 'the training step'}: {verdict.summary}")
+
+
+def _say_where(console: Console, folder: Path, before: hr.Report, after: hr.Report | None) -> None:
+    for name, report in (("before", before), ("after", after)):
+        if report is None:
+            continue
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        report.save(folder / name / "report.json")
+        (folder / name / "report.txt").write_text(report.to_text(), encoding="utf-8")
+    files = " and ".join(f"{folder}/{name}/report.txt" for name in (("before", "after") if after else ("before",)))
+    console.print(f"\nThe reports lie in {files}.")
+    command = shutil.which("headrace") and "headrace" or "python -m headrace"
+    console.print(f"Read one again with: {command} report {folder}/before")

@@ -1,0 +1,38 @@
+"""What Headrace raises. Recording raises nothing into a training loop."""
+
+from __future__ import annotations
+
+import queue
+
+
+class Error(Exception):
+    """Root of the tree: whatever Headrace itself reports."""
+
+
+class FormatError(Error):
+    """A file or text that is not what it should be: which, where, and what was expected there."""
+
+    def __init__(self, path: str, offset: int, expected: str) -> None:
+        super().__init__(path, offset, expected)
+        self.path = path
+        self.offset = offset
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"{self.path}: byte {self.offset}: expected {self.expected}"
+
+
+class SegmentError(Error):
+    """A segment that is missing, cut short, of another version, or not ours."""
+
+
+class UsageError(Error):
+    """A call that cannot mean anything."""
+
+
+class DeviceError(Error):
+    """An accelerator or its runtime failed."""
+
+
+class ShutDown(queue.Empty):
+    """`Queue.shutdown` was called (queue.ShutDown, where this Python has it)."""

@@ -1,0 +1,166 @@
+"""`wrap`: the one call that a user makes."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from headrace import _core
+from headrace._session import enabled, open_session
+from headrace.adapters import adapter_for
+from headrace.adapters.base import Attachment
+from headrace.adapters.torch_dataloader import DataLoaderAdapter, as_instance
+from headrace.errors import SegmentError, UsageError
+from headrace.report import Report
+
+T = TypeVar("T")
+
+#: Wrapped objects that are alive, per session that `wrap(run=...)` opened: the last one to go closes it.
+_users: dict[str, int] = {}
+
+
+class _Recording:
+    """One wrapped loader: its attachment and its record in the run."""
+
+    def __init__(self, attachment: Attachment, session: _core.Session, name: str, own_session: bool) -> None:
+        self.attachment = attachment
+        self.handle = _core.LoaderHandle(session, name, attachment.source)
+        self.session = session
+        self.own_session = own_session
+
+    def iterate(self, iterable: Any, owner: Any) -> Any:
+        return _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
+
+    def report(self, epoch: int | None = None) -> Report:
+        if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, int) or epoch == 0):
+            raise UsageError("epoch is a number from 1, or -1 for the last one")
+        return Report.from_profile_json(self.handle.profile_json(epoch or 0))
+
+
+def _keep_open(owner: object, recording: _Recording) -> None:
+    """A session that wrap opened for a run of its own closes when its last wrapped object is gone."""
+    if not recording.own_session:
+        return
+    key = recording.session.live_path or str(id(recording.session))
+    _users[key] = _users.get(key, 0) + 1
+    weakref.finalize(owner, _let_go, key, recording.session).atexit = False
+
+
+def _let_go(key: str, session: _core.Session) -> None:
+    _users[key] -= 1
+    if _users[key] > 0:
+        return
+    del _users[key]
+    session.close()
+    _core.leave_session(session)
+
+
+class Wrapped:
+    """What `wrap` returns: iterates as the wrapped object does, and can report. Everything else is forwarded."""
+
+    def __init__(self, obj: Any, recording: _Recording, name: str | None) -> None:
+        self._headrace = recording
+        self._headrace_name = name
+        self._headrace_object = obj
+        _keep_open(self, recording)
+
+    def __iter__(self) -> Iterator[Any]:
+        iterator: Iterator[Any] = self._headrace.iterate(self._headrace.attachment.iterable, self)
+        return iterator
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_headrace"):
+            raise AttributeError(name)
+        return getattr(self._headrace_object, name)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._headrace_object
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rewrap, (self._headrace_object, self._headrace_name, self._headrace.session.live_path)
+
+    def __repr__(self) -> str:
+        return f"<headrace.wrap '{self._headrace.handle.name}': {self._headrace_object!r}>"
+
+    def report(self, epoch: int | None = None) -> Report:
+        """What was recorded since `wrap`, or in one epoch (1 is the first, -1 the last; the last four are kept).
+
+        Can be taken while the loop runs, from any thread.
+        """
+        return self._headrace.report(epoch)
+
+
+class WrappedSized(Wrapped):
+    """A wrapped object that has a length."""
+
+    def __len__(self) -> int:
+        return len(self._headrace_object)
+
+    def __bool__(self) -> bool:
+        return bool(self._headrace_object)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._headrace_object[index]
+
+
+class WrappedIterator(Wrapped):
+    """A wrapped iterator: ``next()`` works on it as well."""
+
+    _headrace_current: Any = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return super().__iter__()
+
+    def __next__(self) -> Any:
+        if self._headrace_current is None:
+            # Not the owner itself: that would be a cycle, and its run would close only when the collector runs.
+            self._headrace_current = self._headrace.iterate(self._headrace.attachment.iterable, None)
+        return next(self._headrace_current)
+
+
+def wrap(
+    obj: T, *, name: str | None = None, run: str | os.PathLike[str] | None = None, rank: int | None = None
+) -> T:
+    """Record the loop over ``obj``: what it waits for, and what feeds it.
+
+    obj: a DataLoader, ``iter(q.get, sentinel)``, or any iterable or iterator. The result yields, raises and ends as
+    it does, for several epochs, and has ``report()``. name: of the loader in reports. run: the run folder (created,
+    mode 0700); default $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from the launcher's environment.
+
+    Raises UsageError where obj cannot be iterated. With HEADRACE=0 in the environment obj itself is returned.
+    """
+    adapter = adapter_for(obj)
+    if not enabled():
+        return obj
+    if name is not None and not isinstance(name, str):
+        raise UsageError(f"name is a str, not {type(name).__name__}")
+    session = open_session(run, rank)
+    recording = _Recording(adapter.attach(obj), session, name or adapter.name(obj), run is not None)
+    if isinstance(adapter, DataLoaderAdapter):
+        return _wrap_instance(obj, recording)
+    wrapper = Wrapped
+    if hasattr(type(obj), "__next__"):
+        wrapper = WrappedIterator
+    elif hasattr(type(obj), "__len__"):
+        wrapper = WrappedSized
+    return wrapper(obj, recording, name)  # type: ignore[return-value]
+
+
+def _wrap_instance(obj: T, recording: _Recording) -> T:
+    methods = {"report": lambda self, epoch=None: recording.report(epoch)}
+    wrapped: T = as_instance(obj, lambda plain: recording.iterate(plain, plain), methods)
+    _keep_open(wrapped, recording)
+    return wrapped
+
+
+def _rewrap(obj: Any, name: str | None, live_path: str) -> Any:
+    """In a worker process: record into the run that the object was pickled in; without it, be the bare object."""
+    current = _core.current_session()
+    if live_path and (current is None or current.live_path != live_path):
+        try:
+            _core.Session.attach(live_path)
+        except SegmentError:
+            return obj
+    return wrap(obj, name=name)

@@ -1,0 +1,340 @@
+#include "headrace/profile/graph.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace headrace::profile {
+namespace {
+
+using metrics::Place;
+
+/// A thread's own loop is an operator of its own when it does more than this share of the thread's work.
+constexpr double kLoopShare = 0.10;
+/// The wrapped object itself is shown beside recorded operators when it takes more than this share of the wait.
+constexpr double kSourceShare = 0.05;
+
+void add_unique(std::vector<std::uint32_t>& list, std::uint32_t value) {
+  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+}
+
+class GraphBuilder {
+ public:
+  GraphBuilder(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader)
+      : image_(image), figures_(figures), loader_(image.loaders()[loader]) {
+    canonical_.resize(kMaxOperators);
+    for (std::uint32_t i = 0; i < kMaxOperators; ++i) canonical_[i] = same_as(i);
+    graph_.node_of_operator.assign(kMaxOperators, -1);
+  }
+
+  Graph build() {
+    for (std::uint32_t worker = 0; worker < figures_.workers.size(); ++worker) add_worker(worker);
+    add_sink_operators();
+    connect_declared();
+    keep_what_feeds_the_sink();
+    name_kinds();
+    number_segments();
+    sort_by_flow();
+    return std::move(graph_);
+  }
+
+ private:
+  /// Two processes that met an operator at the same moment may both have made its record.
+  std::uint32_t same_as(std::uint32_t op) const {
+    const auto operators = image_.operators();
+    for (std::uint32_t i = 0; i < op; ++i) {
+      if (operators[i].life.load(std::memory_order_relaxed) == operators[op].life.load(std::memory_order_relaxed) &&
+          operators[i].key == operators[op].key && operators[i].name.view() == operators[op].name.view() &&
+          operators[i].kind == operators[op].kind) {
+        return i;
+      }
+    }
+    return op;
+  }
+
+  int node(std::uint32_t op, bool in_sink) {
+    op = canonical_[op];
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (graph_.nodes[i].op == op && graph_.nodes[i].in_sink == in_sink) return static_cast<int>(i);
+    }
+    const OperatorRecord& record = image_.operators()[op];
+    GraphNode made;
+    made.op = op;
+    made.name = record.name.view();
+    made.kind.assign(record.kind.begin(), std::find(record.kind.begin(), record.kind.end(), '\0'));
+    made.flags = record.flags.load();
+    made.in_sink = in_sink;
+    made.is_source_object = (made.flags & kIsWrappedObject) != 0;
+    made.first_done_ns = std::numeric_limits<std::int64_t>::max();
+    graph_.nodes.push_back(std::move(made));
+    if (graph_.node_of_operator[op] < 0) graph_.node_of_operator[op] = static_cast<int>(graph_.nodes.size()) - 1;
+    return static_cast<int>(graph_.nodes.size()) - 1;
+  }
+
+  void add_cell(int index, std::uint32_t cell) {
+    GraphNode& node = graph_.nodes[static_cast<std::size_t>(index)];
+    node.cells.push_back(cell);
+    const std::int64_t first = figures_.cells[cell].first_done_ns;
+    if (first > 0) node.first_done_ns = std::min(node.first_done_ns, first);
+  }
+
+  GraphQueue& queue(std::uint32_t number) {
+    for (GraphQueue& known : graph_.queues) {
+      if (known.queue == number) return known;
+    }
+    graph_.queues.push_back({number, {}, {}, false});
+    return graph_.queues.back();
+  }
+
+  void connect(int index, std::uint32_t number, bool is_put) {
+    GraphNode& node = graph_.nodes[static_cast<std::size_t>(index)];
+    add_unique(is_put ? node.outputs : node.inputs, number);
+    std::vector<int>& ends = is_put ? queue(number).from : queue(number).to;
+    if (std::find(ends.begin(), ends.end(), index) == ends.end()) ends.push_back(index);
+  }
+
+  /// The operators that one thread runs, in the order in which an item passes them.
+  void add_worker(std::uint32_t worker) {
+    std::vector<std::uint32_t> bodies;
+    std::vector<std::uint32_t> loops;
+    double body_ns = 0;
+    double loop_ns = 0;
+    for (std::uint32_t i = 0; i < figures_.cells.size(); ++i) {
+      const CellFigures& cell = figures_.cells[i];
+      if (cell.worker != worker || cell.place != Place::worker) continue;
+      if (cell.items == 0 && cell.busy_ns <= 0) continue;
+      (cell.is_loop ? loops : bodies).push_back(i);
+      (cell.is_loop ? loop_ns : body_ns) += cell.busy_ns;
+    }
+    const bool show_loop = bodies.empty() || (!figures_.workers[worker].is_sink && loop_ns > kLoopShare * (loop_ns + body_ns));
+    std::sort(bodies.begin(), bodies.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return figures_.cells[a].first_done_ns < figures_.cells[b].first_done_ns;
+    });
+    std::vector<std::uint32_t> shown = bodies;
+    if (show_loop) shown.insert(shown.end(), loops.begin(), loops.end());
+    if (shown.empty()) return;
+    std::vector<int> chain;
+    for (const std::uint32_t cell : shown) {
+      chain.push_back(node(figures_.cells[cell].op, false));
+      add_cell(chain.back(), cell);
+    }
+    if (!show_loop) {
+      for (const std::uint32_t cell : loops) graph_.node_of_operator[canonical_[figures_.cells[cell].op]] = chain.front();
+    }
+    chains_.push_back(chain);
+    for (const EdgeFigures& edge : figures_.workers[worker].edges) {
+      // What the sink's thread takes, it takes for its GetNext; what it put before the loop, it put as a source.
+      if (figures_.workers[worker].is_sink && !edge.is_put) continue;
+      if (edge.items > 0) connect(edge.is_put ? chain.back() : chain.front(), edge.queue, edge.is_put);
+    }
+  }
+
+  void add_sink_operators() {
+    const metrics::SinkCell& sink = loader_.sink;
+    const std::uint32_t source = loader_.source_operator.load();
+    const double wait_ns = std::max(1.0, figures_.sink.wait_ns);
+    std::vector<int> chain;
+    std::vector<std::uint32_t> source_cells;
+    for (std::uint32_t i = 0; i < figures_.cells.size(); ++i) {
+      const CellFigures& cell = figures_.cells[i];
+      if (cell.place != Place::get_next || (sink.operators[cell.op / 64].load() >> (cell.op % 64) & 1) == 0) continue;
+      if (source != 0 && cell.op == source - 1) {
+        source_cells.push_back(i);
+      } else if ((image_.operators()[cell.op].flags.load() & kIsWrappedObject) == 0) {
+        const int index = node(cell.op, true);
+        add_cell(index, i);
+        if (std::find(chain.begin(), chain.end(), index) == chain.end()) chain.push_back(index);
+      }
+    }
+    double source_ns = -figures_.sink.redirected_ns;
+    for (const std::uint32_t cell : source_cells) source_ns += figures_.cells[cell].busy_ns;
+    const bool nothing_else = graph_.nodes.empty();
+    if (!source_cells.empty() && (nothing_else || source_ns > kSourceShare * wait_ns)) {
+      const int index = node(source - 1, true);
+      for (const std::uint32_t cell : source_cells) add_cell(index, cell);
+      chain.push_back(index);
+    }
+    sink_chain_ = chain;
+    for (std::uint32_t number = 0; number < kMaxQueues; ++number) {
+      if ((sink.queues.load() >> number & 1) == 0) continue;
+      if (chain.empty()) {
+        queue(number).to_sink = true;
+      } else {
+        connect(chain.front(), number, false);
+      }
+    }
+  }
+
+  void connect_declared() {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const OperatorRecord& record = image_.operators()[graph_.nodes[i].op];
+      for (const std::uint32_t input : record.inputs) {
+        if (input > 0 && input <= kMaxQueues) connect(static_cast<int>(i), input - 1, false);
+      }
+      for (const std::uint32_t output : record.outputs) {
+        if (output > 0 && output <= kMaxQueues) connect(static_cast<int>(i), output - 1, true);
+      }
+    }
+  }
+
+  /// With several loaders in one process: what lies upstream of this loader's queues, and what runs inside its
+  /// GetNext. Operators without any queue may feed every loader that has none either.
+  void keep_what_feeds_the_sink() {
+    std::vector<char> keep(graph_.nodes.size(), 0);
+    std::vector<int> pending = sink_chain_;
+    const auto take_producers = [&](const GraphQueue& of) { pending.insert(pending.end(), of.from.begin(), of.from.end()); };
+    bool sink_has_queue = false;
+    for (const GraphQueue& one : graph_.queues) {
+      if (one.to_sink) take_producers(one);
+      sink_has_queue |= one.to_sink;
+    }
+    while (!pending.empty()) {
+      const auto index = static_cast<std::size_t>(pending.back());
+      pending.pop_back();
+      if (keep[index] != 0) continue;
+      keep[index] = 1;
+      sink_has_queue |= !graph_.nodes[index].inputs.empty();
+      for (const std::uint32_t input : graph_.nodes[index].inputs) take_producers(queue(input));
+      for (const auto& chain : chains_) {
+        if (std::find(chain.begin(), chain.end(), static_cast<int>(index)) != chain.end()) {
+          pending.insert(pending.end(), chain.begin(), chain.end());
+        }
+      }
+    }
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const GraphNode& one = graph_.nodes[i];
+      if (!sink_has_queue && one.inputs.empty() && one.outputs.empty() && !one.in_sink) keep[i] = 1;
+    }
+    drop_nodes(keep);
+  }
+
+  void drop_nodes(const std::vector<char>& keep) {
+    std::vector<int> moved(graph_.nodes.size(), -1);
+    std::vector<GraphNode> kept;
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (keep[i] == 0) continue;
+      moved[i] = static_cast<int>(kept.size());
+      kept.push_back(std::move(graph_.nodes[i]));
+    }
+    graph_.nodes = std::move(kept);
+    renumber(moved);
+    std::erase_if(graph_.queues, [](const GraphQueue& one) { return one.from.empty() && one.to.empty() && !one.to_sink; });
+  }
+
+  void renumber(const std::vector<int>& moved) {
+    const auto move_all = [&](std::vector<int>& list) {
+      for (int& index : list) index = index < 0 ? -1 : moved[static_cast<std::size_t>(index)];
+      std::erase(list, -1);
+    };
+    for (GraphQueue& one : graph_.queues) {
+      move_all(one.from);
+      move_all(one.to);
+    }
+    for (auto& chain : chains_) move_all(chain);
+    move_all(sink_chain_);
+    for (int& index : graph_.node_of_operator) index = index < 0 ? -1 : moved[static_cast<std::size_t>(index)];
+  }
+
+  /// A loop that nobody named shows by its queue calls what it is.
+  void name_kinds() {
+    for (GraphNode& one : graph_.nodes) {
+      if ((one.flags & kIsWorkerLoop) == 0) continue;
+      std::uint64_t gets = 0;
+      std::uint64_t puts = 0;
+      for (const std::uint32_t cell : one.cells) {
+        for (const EdgeFigures& edge : figures_.workers[figures_.cells[cell].worker].edges) {
+          (edge.is_put ? puts : gets) += edge.items;
+        }
+      }
+      if (one.inputs.empty()) {
+        one.kind = "source";
+      } else {
+        one.kind = puts > 0 && static_cast<double>(gets) > 1.5 * static_cast<double>(puts) ? "batch" : "map";
+      }
+    }
+  }
+
+  void number_segments() {
+    int next = 0;
+    std::vector<std::vector<int>> shared = chains_;
+    shared.push_back(sink_chain_);
+    for (const auto& chain : shared) {
+      if (chain.size() < 2) continue;
+      int number = -1;
+      for (const int index : chain) number = std::max(number, graph_.nodes[static_cast<std::size_t>(index)].segment);
+      if (number < 0) number = next++;
+      for (const int index : chain) graph_.nodes[static_cast<std::size_t>(index)].segment = number;
+    }
+  }
+
+  /// Longest way from a source, by repeated relaxation; a cycle (a feedback queue) stops growing at the node count.
+  std::vector<int> depths() const {
+    std::vector<int> depth(graph_.nodes.size(), 0);
+    const int limit = static_cast<int>(graph_.nodes.size());
+    for (int round = 0; round < limit; ++round) {
+      bool changed = false;
+      const auto raise = [&](int from, int to) {
+        const int wanted = std::min(limit, depth[static_cast<std::size_t>(from)] + 1);
+        if (from != to && depth[static_cast<std::size_t>(to)] < wanted) {
+          depth[static_cast<std::size_t>(to)] = wanted;
+          changed = true;
+        }
+      };
+      for (const GraphQueue& one : graph_.queues) {
+        for (const int from : one.from) {
+          for (const int to : one.to) raise(from, to);
+        }
+      }
+      for (const auto& chain : chains_) {
+        for (std::size_t i = 1; i < chain.size(); ++i) raise(chain[i - 1], chain[i]);
+      }
+      if (!changed) break;
+    }
+    return depth;
+  }
+
+  void sort_by_flow() {
+    const std::vector<int> depth = depths();
+    std::vector<int> order(graph_.nodes.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      const GraphNode& left = graph_.nodes[static_cast<std::size_t>(a)];
+      const GraphNode& right = graph_.nodes[static_cast<std::size_t>(b)];
+      if (left.in_sink != right.in_sink) return right.in_sink;
+      if (left.in_sink && left.is_source_object != right.is_source_object) return right.is_source_object;
+      const int left_depth = depth[static_cast<std::size_t>(a)];
+      const int right_depth = depth[static_cast<std::size_t>(b)];
+      if (left_depth != right_depth) return left_depth < right_depth;
+      return left.first_done_ns < right.first_done_ns;
+    });
+    std::vector<int> moved(order.size());
+    std::vector<GraphNode> sorted;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      moved[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+      sorted.push_back(std::move(graph_.nodes[static_cast<std::size_t>(order[i])]));
+    }
+    graph_.nodes = std::move(sorted);
+    renumber(moved);
+    std::stable_sort(graph_.queues.begin(), graph_.queues.end(), [](const GraphQueue& a, const GraphQueue& b) {
+      const auto first = [](const GraphQueue& one) {
+        return one.from.empty() ? -1 : *std::min_element(one.from.begin(), one.from.end());
+      };
+      return first(a) < first(b);
+    });
+  }
+
+  const SegmentImage& image_;
+  const SegmentFigures& figures_;
+  const LoaderRecord& loader_;
+  std::vector<std::uint32_t> canonical_;
+  std::vector<std::vector<int>> chains_;  ///< nodes of each thread, in item order
+  std::vector<int> sink_chain_;
+  Graph graph_;
+};
+
+}  // namespace
+
+Graph Graph::of(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader) {
+  return GraphBuilder(image, figures, loader).build();
+}
+
+}  // namespace headrace::profile

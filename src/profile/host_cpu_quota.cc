@@ -1,0 +1,83 @@
+#include "host_cpu_quota.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "headrace/profile/host/kernel_text.h"
+
+namespace headrace::profile {
+namespace {
+
+constexpr std::size_t kPathBytes = 4096;
+
+std::string_view read_in(const std::string& folder, const char* file, std::span<char> buffer) noexcept {
+  std::array<char, kPathBytes> path;
+  const int length = std::snprintf(path.data(), path.size(), "%s/%s", folder.c_str(), file);
+  if (length < 0 || static_cast<std::size_t>(length) >= path.size()) return {};
+  return KernelFile::read_once(path.data(), buffer);
+}
+
+std::optional<double> quota_of(const std::string& folder, int version) noexcept {
+  std::array<char, 128> text;
+  if (version == 2) return parse_cpu_max(read_in(folder, "cpu.max", text));
+  std::array<char, 128> period;
+  return parse_cfs_quota(read_in(folder, "cpu.cfs_quota_us", text),
+                         read_in(folder, "cpu.cfs_period_us", period));
+}
+
+bool has_throttle(const std::string& folder) noexcept {
+  std::array<char, 2048> text;
+  return parse_throttled_ns(read_in(folder, "cpu.stat", text)).has_value();
+}
+
+}  // namespace
+
+CpuQuota::CpuQuota(const std::string& proc) {
+  const auto found = find_cpu_cgroup(KernelFile::read_whole((proc + "/self/cgroup").c_str()),
+                                     KernelFile::read_whole((proc + "/self/mountinfo").c_str()));
+  if (!found) return;
+  version_ = found->version;
+  std::string path = found->path;
+  // A container may show the path of the machine but mount only its own part.
+  if (access((found->mount + path).c_str(), F_OK) != 0) path.clear();
+  double tightest = std::numeric_limits<double>::infinity();
+  while (true) {
+    const std::string folder = found->mount + path;
+    if (has_throttle(folder)) {
+      const double cores = quota_of(folder, version_).value_or(std::numeric_limits<double>::infinity());
+      if (folder_.empty() || cores < tightest) folder_ = folder;
+      tightest = std::min(tightest, cores);
+    }
+    if (path.empty()) return;
+    path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+  }
+}
+
+double CpuQuota::cores() noexcept {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  return folder_.empty() ? kNone : quota_of(folder_, version_).value_or(kNone);
+}
+
+std::optional<std::int64_t> CpuQuota::throttled_ns() noexcept {
+  if (folder_.empty()) return std::nullopt;
+  std::array<char, 2048> text;
+  if (stat_.is_open()) return parse_throttled_ns(stat_.read(text));
+  std::array<char, kPathBytes> path;
+  const int length = std::snprintf(path.data(), path.size(), "%s/cpu.stat", folder_.c_str());
+  if (length < 0 || static_cast<std::size_t>(length) >= path.size() || !stat_.open(path.data()))
+    return std::nullopt;
+  return parse_throttled_ns(stat_.read(text));
+}
+
+std::uint32_t usable_cores(std::size_t allowed_cpus, double quota_cores) noexcept {
+  if (allowed_cpus == 0) allowed_cpus = static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  const auto cpus = static_cast<double>(std::min(allowed_cpus, kMostCpus));
+  return static_cast<std::uint32_t>(std::clamp(std::ceil(quota_cores), 1.0, cpus));
+}
+
+}  // namespace headrace::profile

@@ -1,0 +1,32 @@
+// The cgroup's CPU quota: how many cores it allows and how long it held the process back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "host_kernel_file.h"
+
+namespace headrace::profile {
+
+/// Of all cgroups from the process's own one up, the one with the tightest quota decides.
+class CpuQuota {
+ public:
+  /// Reads below `proc` ("/proc"). May throw std::bad_alloc.
+  explicit CpuQuota(const std::string& proc);
+
+  /// Cores that the quota allows; infinite where there is none.
+  double cores() noexcept;
+  /// Time throttled since the cgroup was made, all its CPUs added up.
+  std::optional<std::int64_t> throttled_ns() noexcept;
+
+ private:
+  int version_ = 2;
+  std::string folder_;  ///< empty: no cgroup with a CPU controller
+  KernelFile stat_;
+};
+
+/// Cores that `allowed_cpus` and a quota leave together, rounded up; at least 1.
+std::uint32_t usable_cores(std::size_t allowed_cpus, double quota_cores) noexcept;
+
+}  // namespace headrace::profile

@@ -1,0 +1,258 @@
+#include "headrace/profile/host_sampler.h"
+
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "headrace/metrics/clock.h"
+#include "headrace/profile/host/kernel_text.h"
+#include "headrace/profile/process_identity.h"
+#include "host_cpu_quota.h"
+#include "host_figure.h"
+#include "host_kernel_file.h"
+#include "host_pace.h"
+#include "host_process_tree.h"
+#include "host_worker_cpu.h"
+
+namespace headrace::profile {
+namespace {
+
+using metrics::Clock;
+using metrics::HostCell;
+using metrics::HostFigure;
+using metrics::kHostFigures;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+/// While no loop runs, baselines this fresh are good enough.
+constexpr std::int64_t kRestingNs = 900'000'000;
+
+constexpr std::size_t kWordBits = 8 * sizeof(unsigned long);
+using AffinityWords = std::array<unsigned long, kMostCpus / kWordBits>;
+
+AffinityWords read_affinity(int pid) noexcept {
+  AffinityWords words{};
+  // The C library's sched_getaffinity fails on machines with more CPUs than its type has bits; the words do
+  // not.
+  if (sched_getaffinity(pid, sizeof(words), reinterpret_cast<cpu_set_t*>(words.data())) != 0) words.fill(0);
+  return words;
+}
+
+CpuSet cpus_of(const AffinityWords& words) noexcept {
+  CpuSet cpus;
+  for (std::size_t cpu = 0; cpu < kMostCpus; ++cpu) {
+    if ((words[cpu / kWordBits] >> (cpu % kWordBits) & 1UL) != 0) cpus.set(cpu);
+  }
+  return cpus;
+}
+
+std::int64_t own_cpu_ns() noexcept {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<std::int64_t>(time.tv_sec) * kSecond + time.tv_nsec;
+}
+
+/// A file that stays open and is opened again, at most once a second, when it failed.
+struct Source {
+  const char* path;
+  KernelFile file;
+  std::int64_t retry_ns = 0;
+
+  std::string_view read(std::int64_t now, std::span<char> buffer) noexcept {
+    if (!file.is_open()) {
+      if (now < retry_ns) return {};
+      retry_ns = now + kSecond;
+      file.open(path);
+    }
+    return file.read(buffer);
+  }
+};
+
+}  // namespace
+
+struct HostSampler::Impl {
+  explicit Impl(Segment& segment_to_fill)
+      : segment(segment_to_fill),
+        cell(segment.host()),
+        covered(cell, HostFigure::covered),
+        tree_cpu(cell, HostFigure::tree_cpu),
+        process_cpu(cell, HostFigure::process_cpu),
+        other_ranks_cpu(cell, HostFigure::other_ranks_cpu),
+        busy(cell, HostFigure::busy),
+        throttled(cell, HostFigure::throttled),
+        io_pressure(cell, HostFigure::io_pressure),
+        cpu_pressure(cell, HostFigure::cpu_pressure),
+        tree(current_pid()),
+        workers(segment),
+        quota("/proc"),
+        affinity(read_affinity(current_pid())),
+        cpus(cpus_of(affinity)),
+        // About 100 bytes a CPU; the interrupts behind them are cut off.
+        stat_text(4096 + 256 * static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)))) {
+    cell.begun.store(0);
+    cell.cores.store(usable_cores(cpus.count(), quota.cores()));
+  }
+
+  void sample(std::int64_t now);
+  void begin() noexcept;
+  void close_windows(std::int64_t loop_ns) noexcept;
+  void read_process(std::int64_t now, std::int64_t loop_ns) noexcept;
+  void read_pressures(std::int64_t now, std::int64_t loop_ns) noexcept;
+  void read_busy(std::int64_t now, std::int64_t loop_ns) noexcept;
+  void read_tree(std::int64_t now, std::int64_t loop_ns);
+  void refresh_limits() noexcept;
+
+  static void add(FigureTracker& figure, std::optional<std::int64_t> raw, std::int64_t now,
+                  std::int64_t loop_ns) noexcept {
+    if (raw) {
+      figure.add(*raw, now, loop_ns);
+    } else {
+      figure.fail();
+    }
+  }
+
+  std::array<FigureTracker*, kHostFigures> figures() noexcept {
+    return {&covered, &tree_cpu,  &process_cpu, &other_ranks_cpu,
+            &busy,    &throttled, &io_pressure, &cpu_pressure};
+  }
+
+  Segment& segment;
+  HostCell& cell;
+  FigureTracker covered;
+  FigureTracker tree_cpu;
+  FigureTracker process_cpu;
+  FigureTracker other_ranks_cpu;  ///< the segment does not name the run's other ranks: stays unknown
+  FigureTracker busy;
+  FigureTracker throttled;
+  FigureTracker io_pressure;
+  FigureTracker cpu_pressure;
+
+  ProcessTree tree;
+  WorkerCpuReader workers;
+  CpuQuota quota;
+  AffinityWords affinity;
+  CpuSet cpus;
+  std::vector<char> stat_text;
+  Source stat{"/proc/stat", {}};
+  Source io{"/proc/pressure/io", {}};
+  Source cpu{"/proc/pressure/cpu", {}};
+
+  Pace pressure_pace{0};
+  Pace busy_pace{0};
+  Pace tree_pace{0};
+  Pace scan_pace{kSecond};
+  Pace refresh_pace{kSecond};
+  Pace limits_pace{kSecond};
+
+  std::int64_t last_ns = 0;
+  std::int64_t last_loop_ns = -1;  ///< once the loop has begun
+  bool was_running = false;
+  bool looked_around = false;
+  std::int64_t last_process_cpu_ns = -1;
+  double process_cores = 0;
+};
+
+void HostSampler::Impl::begin() noexcept {
+  cell.grid.reset();
+  for (FigureTracker* figure : figures()) figure->begin();
+  workers.begin();
+  cell.begun.store(1);
+}
+
+void HostSampler::Impl::close_windows(std::int64_t loop_ns) noexcept {
+  cell.grid.advance(
+      loop_ns,
+      [&](std::uint32_t index, std::int64_t) {
+        for (int figure = 0; figure < kHostFigures; ++figure) {
+          cell.windows.at(static_cast<int>(index), figure)
+              .store(cell.totals[static_cast<std::size_t>(figure)].load());
+        }
+      },
+      [&] { cell.windows.halve(); });
+}
+
+void HostSampler::Impl::sample(std::int64_t now) {
+  const metrics::LoopClock::Reading reading = segment.header().loop_clock.read(now);
+  const bool running = reading.begun && !reading.paused;
+  const bool rests = !running && !was_running && (!reading.begun || reading.loop_ns == last_loop_ns);
+  if (rests && last_ns != 0 && now - last_ns < kRestingNs) return;
+  if (reading.begun && cell.begun.load() == 0) begin();
+  if (reading.begun) close_windows(reading.loop_ns);
+
+  covered.add(now, now, reading.loop_ns);
+  read_process(now, reading.loop_ns);
+  pressure_pace.run_if_due(now, [&] { read_pressures(now, reading.loop_ns); });
+  if (running) limits_pace.run_if_due(now, [&] { refresh_limits(); });
+  busy_pace.run_if_due(now, [&] { read_busy(now, reading.loop_ns); });
+
+  // 0.02 % of a core, so that 64 workers come round in a few ticks; on the first sample all of them.
+  const std::int64_t budget =
+      last_ns == 0 ? 2'000'000 : std::clamp<std::int64_t>((now - last_ns) / 5000, 10'000, 1'000'000);
+  last_ns = now;
+  last_loop_ns = reading.begun ? reading.loop_ns : -1;
+  was_running = running;
+  workers.sample(now, reading, budget, [&](int pid, std::uint64_t start) { tree.adopt(pid, start); });
+  read_tree(now, reading.loop_ns);
+}
+
+void HostSampler::Impl::read_process(std::int64_t now, std::int64_t loop_ns) noexcept {
+  const std::int64_t cpu_ns = own_cpu_ns();
+  if (last_process_cpu_ns >= 0 && now > last_ns) {
+    process_cores = static_cast<double>(cpu_ns - last_process_cpu_ns) / static_cast<double>(now - last_ns);
+  }
+  last_process_cpu_ns = cpu_ns;
+  process_cpu.add(cpu_ns, now, loop_ns);
+}
+
+void HostSampler::Impl::read_pressures(std::int64_t now, std::int64_t loop_ns) noexcept {
+  add(throttled, quota.throttled_ns(), now, loop_ns);
+  std::array<char, 512> text;
+  add(io_pressure, parse_pressure_ns(io.read(now, text)), now, loop_ns);
+  add(cpu_pressure, parse_pressure_ns(cpu.read(now, text)), now, loop_ns);
+}
+
+void HostSampler::Impl::read_busy(std::int64_t now, std::int64_t loop_ns) noexcept {
+  add(busy, parse_busy_ns(stat.read(now, stat_text), cpus, tick_ns()), now, loop_ns);
+}
+
+void HostSampler::Impl::read_tree(std::int64_t now, std::int64_t loop_ns) {
+  // The first look reads every process of the machine; it must not set the pace of those that read new ones
+  // only.
+  if (!looked_around) tree.find_members();
+  looked_around = true;
+  scan_pace.run_if_due(now, [&] { tree.find_members(); });
+  const bool refreshed = refresh_pace.run_if_due(now, [&] { tree.refresh(); });
+  if (refreshed) cell.memory_bytes.store(tree.memory_bytes());
+  tree_pace.run_if_due(now, [&] {
+    const std::int64_t cpu_ns = tree.cpu_ns(last_process_cpu_ns);
+    cell.live_tree_cpu_ns.store(cpu_ns);
+    tree_cpu.add(cpu_ns, now, loop_ns);
+  });
+}
+
+void HostSampler::Impl::refresh_limits() noexcept {
+  const AffinityWords allowed = read_affinity(current_pid());
+  if (allowed != affinity) {
+    // Other CPUs have other counters: go on from where these stand.
+    affinity = allowed;
+    cpus = cpus_of(affinity);
+    const auto busy_ns = parse_busy_ns(stat.file.read(stat_text), cpus, tick_ns());
+    if (busy_ns && busy.has_baseline()) busy.rebase(*busy_ns);
+  }
+  cell.cores.store(usable_cores(cpus.count(), quota.cores()));
+}
+
+HostSampler::HostSampler(Segment& segment) : impl_(std::make_unique<Impl>(segment)) {}
+HostSampler::~HostSampler() = default;
+
+void HostSampler::sample(std::int64_t now) noexcept try { impl_->sample(now); } catch (...) {
+  // Out of memory: this sample is lost, the next one covers its time.
+}
+
+double HostSampler::process_cores() const noexcept { return impl_->process_cores; }
+
+}  // namespace headrace::profile

@@ -1,0 +1,486 @@
+#include "headrace/profile/snapshot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "headrace/profile/figures.h"
+#include "headrace/profile/graph.h"
+#include "profile/snapshot_host.h"
+#include "profile/snapshot_windows.h"
+
+namespace headrace::profile {
+namespace {
+
+using metrics::WorkerState;
+
+constexpr double kSecond = 1e-9;
+
+double state(const WorkerFigures& worker, WorkerState which) {
+  return worker.state_ns[static_cast<std::size_t>(which)];
+}
+
+double share(double part, double whole) { return whole > 0 ? std::clamp(part / whole, 0.0, 1.0) : 0; }
+
+/// Scales shares that overlap (rounding, a torn read) so that they sum to 1.
+States normalised(States states) {
+  const double sum = states.busy + states.blocked_in + states.blocked_out + states.idle;
+  if (sum <= 0) return {};
+  for (double* one : {&states.busy, &states.blocked_in, &states.blocked_out, &states.idle}) *one /= sum;
+  return states;
+}
+
+class ProfileBuilder {
+ public:
+  ProfileBuilder(const SegmentImage& image, std::uint32_t loader, const SegmentImage* since)
+      : image_(image), loader_(loader), figures_(SegmentFigures::of(image, loader)) {
+    if (since != nullptr) {
+      const SegmentFigures base = SegmentFigures::of(*since, loader);
+      if (base.begun) base_loop_ns_ = base.loop_ns;
+      figures_.subtract(base);
+    }
+    graph_ = Graph::of(image, figures_, loader);
+    batches_ = std::max(0.0, figures_.sink.waits);
+  }
+
+  Profile build() {
+    add_identity();
+    add_sink();
+    for (std::size_t i = 0; i < graph_.queues.size(); ++i) add_queue(graph_.queues[i]);
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) add_operator(static_cast<int>(i));
+    add_ledger();
+    add_windows(image_, loader_, figures_, graph_, base_loop_ns_, profile_);
+    add_host(image_, figures_, profile_);
+    add_notes();
+    return std::move(profile_);
+  }
+
+ private:
+  void add_identity() {
+    const LoaderRecord& record = image_.loaders()[loader_];
+    profile_.loader = record.name.view();
+    profile_.rank = image_.header().rank;
+    profile_.finished = !figures_.running || record.sink.active.load() == 0;
+    profile_.epochs = figures_.sink.epochs;
+    profile_.elapsed_s = (figures_.sink.wait_ns + figures_.sink.compute_ns) * kSecond;
+    profile_.startup.first_batch_s = figures_.sink.first_batch_ns * kSecond;
+    profile_.startup.later_epochs_s = figures_.sink.later_epochs_ns * kSecond;
+    const std::int64_t iter_ns = record.sink.first_iter_ns.load();
+    std::int64_t first_item = std::numeric_limits<std::int64_t>::max();
+    for (const WorkerFigures& worker : figures_.workers) {
+      if (!worker.is_sink && !worker.retired) first_item = std::min(first_item, worker.started_ns);
+    }
+    if (base_loop_ns_ == 0 && iter_ns > 0 && first_item != std::numeric_limits<std::int64_t>::max() &&
+        first_item > iter_ns) {
+      profile_.startup.worker_start_s = std::min(static_cast<double>(first_item - iter_ns) * kSecond,
+                                                 profile_.startup.first_batch_s);
+    }
+  }
+
+  void add_sink() {
+    const SinkFigures& sink = figures_.sink;
+    SinkProfile& out = profile_.sink;
+    const double elapsed = sink.wait_ns + sink.compute_ns;
+    out.steps = sink.steps;
+    out.compute_s = sink.computes > 0 ? sink.compute_ns / sink.computes * kSecond : 0;
+    const double wait_s = sink.waits > 0 ? sink.wait_ns / sink.waits * kSecond : sink.wait_ns * kSecond;
+    out.step_s = wait_s + out.compute_s;
+    if (sink.sampled_compute_ns > 0) {
+      out.compute_cpu_s = out.compute_s * share(sink.sampled_compute_cpu_ns, sink.sampled_compute_ns);
+    }
+    if (sink.quiet_steps > 0) out.quiet_compute_s = sink.quiet_compute_ns / sink.quiet_steps * kSecond;
+    out.quiet_steps = static_cast<std::uint64_t>(sink.quiet_steps);
+    out.getnext_wait = sink.wait.latency();
+    out.wait_share = share(sink.wait_ns, elapsed);
+    out.starved_share = share(sink.starved_ns, elapsed);
+    out.handoff_floor_s = sink.ready_calls > 0 ? sink.ready_wait_ns / sink.ready_calls * kSecond : 0;
+    out.ready_share = share(sink.ready_calls, sink.waits);
+    add_longest_waits(out);
+    add_step_sequence(out);
+  }
+
+  void add_longest_waits(SinkProfile& out) const {
+    for (const metrics::LongestWait& wait : image_.loaders()[loader_].sink.longest) {
+      const std::int64_t at = wait.at_ns.load() - base_loop_ns_;
+      if (wait.wait_ns.load() <= 0 || at < 0) continue;
+      out.longest_waits.push_back({static_cast<double>(at) * kSecond,
+                                   static_cast<double>(wait.wait_ns.load()) * kSecond, wait.step.load()});
+    }
+    std::sort(out.longest_waits.begin(), out.longest_waits.end(),
+              [](const Stall& a, const Stall& b) { return a.wait_s > b.wait_s; });
+  }
+
+  void add_step_sequence(SinkProfile& out) const {
+    const metrics::SinkCell& sink = image_.loaders()[loader_].sink;
+    const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(0, sink.computes.load()));
+    const auto wanted = std::min<std::uint64_t>(static_cast<std::uint64_t>(figures_.sink.computes), count);
+    const std::uint64_t first = count - std::min<std::uint64_t>(wanted, metrics::SinkCell::kSequence);
+    for (std::uint64_t i = first; i < count; ++i) {
+      const auto& step = sink.sequence[i % metrics::SinkCell::kSequence];
+      const double wait = step.wait_ns.load();
+      const double compute = step.compute_ns.load();
+      if (std::isfinite(wait) && std::isfinite(compute) && wait >= 0 && compute >= 0) {
+        out.sequence.push_back({wait * kSecond, compute * kSecond});
+      }
+    }
+  }
+
+  // --- queues ----------------------------------------------------------------------------------------------------
+
+  const QueueFigures* figures_of(std::uint32_t queue) const {
+    for (const QueueFigures& figures : figures_.queues) {
+      if (figures.index == queue) return &figures;
+    }
+    return nullptr;
+  }
+
+  std::string names_of(const std::vector<int>& nodes) const {
+    std::string names;
+    for (const int index : nodes) {
+      names += (names.empty() ? "" : ", ") + graph_.nodes[static_cast<std::size_t>(index)].name;
+    }
+    return names;
+  }
+
+  void add_queue(const GraphQueue& of) {
+    const QueueFigures* figures = figures_of(of.queue);
+    if (figures == nullptr) return;
+    QueueProfile out;
+    out.name = figures->name;
+    out.from = names_of(of.from);
+    out.to = of.to_sink ? "sink" : names_of(of.to);
+    out.capacity = figures->capacity;
+    out.levels_per_bin = static_cast<int>(std::min<std::int64_t>(figures->levels_per_bin, 1 << 30));
+    double total = 0;
+    for (const double time : figures->time_at_ns) total += time;
+    std::size_t used = figures->time_at_ns.size();
+    // The bins of an unbounded queue are cut behind the highest level that it reached.
+    if (figures->capacity == 0) {
+      while (used > 1 && figures->time_at_ns[used - 1] <= 0) --used;
+    }
+    if (total > 0) {
+      for (std::size_t i = 0; i < used; ++i) out.occupancy.push_back(figures->time_at_ns[i] / total);
+      out.mean = figures->level_ns / total;
+      out.empty_share = share(figures->empty_ns, total);
+      out.full_share = share(figures->full_ns, total);
+    }
+    out.puts = figures->puts;
+    out.gets = figures->gets;
+    out.put_wait_s = figures->put_wait.sum_ns * kSecond;
+    out.get_wait_s = figures->get_wait.sum_ns * kSecond;
+    out.fidelity = "exact";
+    if (out.capacity > 0) {
+      out.knobs.push_back({out.name + ".capacity", static_cast<double>(out.capacity), 1.0, std::nullopt, false});
+    }
+    profile_.queues.push_back(std::move(out));
+  }
+
+  // --- operators -------------------------------------------------------------------------------------------------
+
+  double total_items(const GraphNode& node) const {
+    double items = 0;
+    for (const std::uint32_t cell : node.cells) items += static_cast<double>(figures_.cells[cell].items);
+    return items;
+  }
+
+  /// Items that pass a queue per delivered batch, from the totals behind it: independent of what was prefetched.
+  /// Remembered per queue: branches that meet again are counted once, and a cycle (items that go round) ends.
+  double items_per_batch(const GraphQueue& queue) {
+    const auto [known, is_new] = items_per_batch_.try_emplace(queue.queue, 0.0);
+    if (!is_new) return known->second;
+    const double items = count_items_per_batch(queue);
+    return items_per_batch_[queue.queue] = items;
+  }
+
+  double count_items_per_batch(const GraphQueue& queue) {
+    const QueueFigures* figures = figures_of(queue.queue);
+    if (figures == nullptr) return 0;
+    const double gets = static_cast<double>(figures->gets);
+    if (queue.to_sink) {
+      const double steps = static_cast<double>(figures_.sink.steps);
+      return steps > 0 ? gets / steps : 0;
+    }
+    double taken_puts = 0;
+    double wanted = 0;
+    for (const int index : queue.to) {
+      const GraphNode& node = graph_.nodes[static_cast<std::size_t>(index)];
+      if (node.in_sink) {
+        const double steps = static_cast<double>(figures_.sink.steps);
+        return steps > 0 ? gets / steps : 0;
+      }
+      for (const std::uint32_t output : node.outputs) {
+        const auto next = std::find_if(graph_.queues.begin(), graph_.queues.end(),
+                                       [&](const GraphQueue& one) { return one.queue == output; });
+        const QueueFigures* behind = figures_of(output);
+        if (next == graph_.queues.end() || behind == nullptr) continue;
+        taken_puts += static_cast<double>(behind->puts);
+        wanted += items_per_batch(*next);
+      }
+    }
+    return taken_puts > 0 ? wanted * gets / taken_puts : 0;
+  }
+
+  double items_per_batch(const GraphNode& node) {
+    const double items = total_items(node);
+    double puts = 0;
+    double out = 0;
+    for (const std::uint32_t output : node.outputs) {
+      const auto queue = std::find_if(graph_.queues.begin(), graph_.queues.end(),
+                                      [&](const GraphQueue& one) { return one.queue == output; });
+      const QueueFigures* figures = figures_of(output);
+      if (queue == graph_.queues.end() || figures == nullptr || queue->from.empty()) continue;
+      // A queue that several operators feed: each by its share of the puts.
+      puts += static_cast<double>(figures->puts) / static_cast<double>(queue->from.size());
+      out += items_per_batch(*queue) / static_cast<double>(queue->from.size());
+    }
+    if (puts > 0 && out > 0) return out * items / puts;
+    const double steps = static_cast<double>(figures_.sink.steps);
+    return steps > 0 ? items / steps : 0;
+  }
+
+  /// The largest number of workers that were there at the same time.
+  int concurrency(const GraphNode& node) const {
+    std::vector<std::pair<std::int64_t, int>> changes;
+    std::set<std::uint32_t> seen;
+    for (const std::uint32_t cell : node.cells) {
+      const WorkerFigures& worker = figures_.workers[figures_.cells[cell].worker];
+      if (worker.retired || !seen.insert(worker.index).second) continue;
+      changes.emplace_back(worker.started_ns, 1);
+      changes.emplace_back(std::max(worker.started_ns + 1, worker.ended_ns), -1);
+    }
+    std::sort(changes.begin(), changes.end());
+    int now = 0;
+    int most = 1;
+    for (const auto& [at, change] : changes) {
+      now += change;
+      most = std::max(most, now);
+    }
+    return most;
+  }
+
+  /// Time that other operators of the same thread were busy, before and after this one in item order.
+  void sibling_busy(const CellFigures& cell, double& before, double& after) const {
+    for (const CellFigures& other : figures_.cells) {
+      if (other.worker != cell.worker || other.cell == cell.cell || other.place != cell.place) continue;
+      (other.first_done_ns < cell.first_done_ns ? before : after) += other.busy_ns;
+    }
+  }
+
+  States cell_states_ns(const GraphNode& node, const CellFigures& cell) const {
+    const WorkerFigures& worker = figures_.workers[cell.worker];
+    States states;
+    states.busy = cell.busy_ns;
+    if (node.in_sink) {
+      states.idle = std::max(0.0, static_cast<double>(figures_.loop_ns) - cell.busy_ns);
+      return states;
+    }
+    double before = 0;
+    double after = 0;
+    sibling_busy(cell, before, after);
+    states.blocked_in = state(worker, WorkerState::blocked_in) + before;
+    states.blocked_out = state(worker, WorkerState::blocked_out) + after;
+    states.idle = state(worker, WorkerState::idle) + state(worker, WorkerState::computing);
+    if (worker.edges.empty() && !worker.is_sink && states.idle > 0) {
+      // An executor's thread between two calls waits for its next task; before its first and after its end it is idle.
+      const double present = std::max(0.0, std::min(static_cast<double>(figures_.loop_ns),
+                                                    static_cast<double>(worker.ended_ns - worker.started_ns)));
+      const double waiting = std::clamp(present - cell.busy_ns - before - after, 0.0, states.idle);
+      states.blocked_in += waiting;
+      states.idle -= waiting;
+    }
+    return states;
+  }
+
+  WorkerProfile worker_profile(const GraphNode& node, const CellFigures& cell) const {
+    const WorkerFigures& worker = figures_.workers[cell.worker];
+    WorkerProfile out;
+    out.name = worker.retired ? "earlier workers" : std::to_string(worker.pid) + "/" + std::to_string(worker.tid);
+    out.pid = worker.pid;
+    out.tid = worker.tid;
+    out.alive = worker.alive;
+    out.items = cell.items;
+    out.failures = cell.failures;
+    out.busy_s = cell.busy_ns * kSecond;
+    if (cell.sampled_wall_ns > 0) out.cpu_s = out.busy_s * share(cell.sampled_cpu_ns, cell.sampled_wall_ns);
+    if (worker.run_queue_ns >= 0) out.run_queue_wait_s = worker.run_queue_ns * kSecond;
+    out.states = normalised(cell_states_ns(node, cell));
+    out.service = cell.service.latency();
+    out.sequence = cell.sequence;
+    out.slowest = cell.slowest;
+    return out;
+  }
+
+  void add_operator(int index) {
+    const GraphNode& node = graph_.nodes[static_cast<std::size_t>(index)];
+    OperatorProfile out;
+    out.name = node.name;
+    out.kind = node.kind;
+    out.in_sink = node.in_sink && (node.flags & kRunsOwnWorkers) == 0;
+    out.segment = node.segment;
+    out.workers = node.in_sink ? 1 : concurrency(node);
+    HistogramFigures service;
+    double loop_items = 0;
+    double sampled_wall = 0;
+    double sampled_cpu = 0;
+    bool threads = true;
+    States states;
+    for (const std::uint32_t number : node.cells) {
+      const CellFigures& cell = figures_.cells[number];
+      const WorkerFigures& worker = figures_.workers[cell.worker];
+      out.items += cell.items;
+      out.failures += cell.failures;
+      out.busy_s += cell.busy_ns * kSecond;
+      loop_items += cell.loop_items;
+      sampled_wall += cell.sampled_wall_ns;
+      sampled_cpu += cell.sampled_cpu_ns;
+      service.add(cell.service);
+      if (worker.run_queue_ns >= 0) {
+        out.run_queue_wait_s = out.run_queue_wait_s.value_or(0) + worker.run_queue_ns * kSecond * busy_part(cell);
+      }
+      threads &= worker.retired || worker.pid == image_.header().owner_pid;
+      const States of_cell = cell_states_ns(node, cell);
+      states.busy += of_cell.busy;
+      states.blocked_in += of_cell.blocked_in;
+      states.blocked_out += of_cell.blocked_out;
+      out.per_worker.push_back(worker_profile(node, cell));
+    }
+    if (node.is_source_object) {
+      out.busy_s = std::max(0.0, out.busy_s - figures_.sink.redirected_ns * kSecond);
+      states.busy = std::max(0.0, states.busy - figures_.sink.redirected_ns);
+    }
+    if (sampled_wall > 0) out.cpu_s = out.busy_s * share(sampled_cpu, sampled_wall);
+    // Idle is what is left of the time of the workers it has at once: earlier epochs' threads are no idle workers.
+    const double whole = static_cast<double>(figures_.loop_ns) * out.workers;
+    states.idle = std::max(0.0, whole - states.busy - states.blocked_in - states.blocked_out);
+    out.states = normalised(states);
+    out.service = service.latency();
+    out.items_per_batch = items_per_batch(node);
+    out.demand_s = demand(out, loop_items);
+    out.executor = threads ? "thread" : "process";
+    out.fidelity = node.is_source_object && graph_.nodes.size() == 1 ? "inclusive" : "exact";
+    add_knobs(node, out);
+    profile_.operators.push_back(std::move(out));
+  }
+
+  /// This cell's part of what its thread was busy with: what the thread waited for a core is shared out by it.
+  double busy_part(const CellFigures& cell) const {
+    double all = 0;
+    for (const CellFigures& other : figures_.cells) {
+      if (other.worker == cell.worker) all += other.busy_ns;
+    }
+    return share(cell.busy_ns, all);
+  }
+
+  /// Busy time per delivered batch over the workers. Mean service x items per batch where items were finished, so
+  /// that prefetched items count as work too; what is in service now where none was.
+  double demand(const OperatorProfile& op, double loop_items) const {
+    if (loop_items > 0) return op.busy_s / loop_items * op.items_per_batch / op.workers;
+    return batches_ > 0 ? op.busy_s / batches_ / op.workers : 0;
+  }
+
+  void add_knobs(const GraphNode& node, OperatorProfile& out) const {
+    const auto& named = image_.operators()[node.op].knob;
+    const std::string knob(named.begin(), std::find(named.begin(), named.end(), '\0'));
+    const bool is_start = out.kind == "source" || out.kind == "generator";
+    const bool marked_serial = (node.flags & kMarkedSerial) != 0;
+    if (node.in_sink) {
+      if (out.in_sink) out.knobs.push_back({knob.empty() ? "prefetch" : knob, 0, 0.0, std::nullopt, false});
+      return;
+    }
+    if (marked_serial || (is_start && node.inputs.empty() && out.workers == 1)) return;
+    out.knobs.push_back({knob.empty() ? out.name + ".workers" : knob, static_cast<double>(out.workers), 1.0, std::nullopt, false});
+  }
+
+  // --- ledger ----------------------------------------------------------------------------------------------------
+
+  void add_ledger() {
+    const SinkFigures& sink = figures_.sink;
+    std::vector<double> in_service(graph_.nodes.size(), 0);
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const GraphNode& node = graph_.nodes[i];
+      if (!node.in_sink) continue;
+      for (const std::uint32_t cell : node.cells) in_service[i] += figures_.cells[cell].busy_ns;
+      if (node.is_source_object) in_service[i] = std::max(0.0, in_service[i] - sink.redirected_ns);
+    }
+    double unknown = sink.ledger_unknown_ns;
+    for (std::size_t op = 0; op < sink.ledger_ns.size(); ++op) {
+      const int node = graph_.node_of_operator[op];
+      (node >= 0 ? in_service[static_cast<std::size_t>(node)] : unknown) += sink.ledger_ns[op];
+    }
+    double sum = sink.ready_wait_ns + unknown;
+    for (const double one : in_service) sum += one;
+    // GetNext calls that brought no batch are in the operators' time but not in the wait: scale them out.
+    const double scale = sum > sink.wait_ns && sum > 0 ? sink.wait_ns / sum : 1;
+    if (scale == 1) unknown += sink.wait_ns - sum;
+    const auto row = [&](const char* what, const std::string& op, double ns) {
+      if (ns <= 0) return;
+      profile_.stall_ledger.push_back({what, op, ns * scale * kSecond, share(ns * scale, sink.wait_ns)});
+    };
+    for (std::size_t i = 0; i < in_service.size(); ++i) row("in_service", graph_.nodes[i].name, in_service[i]);
+    row("handoff", "", sink.ready_wait_ns);
+    row("unknown", "", unknown);
+    std::stable_sort(profile_.stall_ledger.begin(), profile_.stall_ledger.end(),
+                     [](const LedgerRow& a, const LedgerRow& b) { return a.seconds > b.seconds; });
+  }
+
+  void add_notes() {
+    const Dropped& dropped = image_.header().dropped;
+    const auto note = [&](std::uint64_t count, const char* what, std::uint32_t limit) {
+      if (count == 0) return;
+      profile_.notes.push_back(std::to_string(count) + " " + what + " not recorded (a run holds " +
+                               std::to_string(limit) + ")");
+    };
+    note(dropped.operators.load(), "operators were", kMaxOperators);
+    note(dropped.queues.load(), "queues were", kMaxQueues);
+    note(dropped.workers.load(), "workers were", kMaxWorkers);
+    note(dropped.cells.load(), "pairs of worker and operator were", kMaxCells);
+    note(dropped.loaders.load(), "loaders were", kMaxLoaders);
+    std::size_t lost = 0;
+    for (const WorkerFigures& worker : figures_.workers) {
+      const auto& record = image_.workers()[worker.index];
+      const bool live = record.life.load(std::memory_order_relaxed) ==
+                        static_cast<std::uint32_t>(metrics::WorkerLife::live);
+      lost += figures_.running && live && !worker.alive && !worker.is_sink ? 1 : 0;
+    }
+    if (lost > 0) {
+      profile_.notes.push_back(std::to_string(lost) + (lost == 1 ? " worker" : " workers") +
+                               " died without finishing; what it counted until then is in this report");
+    }
+  }
+
+  const SegmentImage& image_;
+  std::uint32_t loader_;
+  SegmentFigures figures_;
+  Graph graph_;
+  std::int64_t base_loop_ns_ = 0;
+  double batches_ = 0;
+  std::map<std::uint32_t, double> items_per_batch_;
+  Profile profile_;
+};
+
+}  // namespace
+
+std::vector<LoaderSummary> list_loaders(const SegmentImage& image) {
+  std::vector<LoaderSummary> loaders;
+  const auto records = image.loaders();
+  for (std::uint32_t i = 0; i < records.size(); ++i) {
+    const std::uint32_t life = records[i].life.load(std::memory_order_relaxed);
+    if (life != static_cast<std::uint32_t>(RecordLife::live) && life != static_cast<std::uint32_t>(RecordLife::closed)) {
+      continue;
+    }
+    const double wait_ns = static_cast<double>(std::max<std::int64_t>(0, records[i].sink.wait_ns.load()));
+    loaders.push_back({i, std::string(records[i].name.view()), records[i].sink.steps.load(), wait_ns * kSecond});
+  }
+  std::stable_sort(loaders.begin(), loaders.end(),
+                   [](const LoaderSummary& a, const LoaderSummary& b) { return a.wait_s > b.wait_s; });
+  return loaders;
+}
+
+Profile read_profile(const SegmentImage& image, std::uint32_t loader, const SegmentImage* since) {
+  if (loader >= image.loaders().size()) return {};
+  return ProfileBuilder(image, loader, since).build();
+}
+
+}  // namespace headrace::profile

@@ -1,0 +1,141 @@
+#include "profile/snapshot_host.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headrace::profile {
+namespace {
+
+using metrics::HostCell;
+using metrics::HostFigure;
+
+/// The machine counts as full from here on: then what others use is taken from this run.
+constexpr double kFull = 0.95;
+/// Probes of the interpreter lock that are needed to say anything.
+constexpr std::uint64_t kLeastProbes = 3;
+
+/// Increase of a figure over some stretch of loop time; empty where it is unknown.
+using Increase = std::optional<double>;
+
+struct Stretch {
+  double covered = 0;
+  Increase tree_cpu, process_cpu, other_ranks, busy, throttled, io_pressure;
+  double cores = 0;
+
+  Increase foreign() const {
+    if (!busy || !tree_cpu) return std::nullopt;
+    return std::max(0.0, *busy - *tree_cpu - other_ranks.value_or(0));
+  }
+  std::optional<double> share_of_cores(const Increase& ns) const {
+    if (!ns || covered <= 0 || cores <= 0) return std::nullopt;
+    return std::clamp(*ns / (covered * cores), 0.0, 1.0);
+  }
+  std::optional<double> share_of_time(const Increase& ns) const {
+    if (!ns || covered <= 0) return std::nullopt;
+    return std::clamp(*ns / covered, 0.0, 1.0);
+  }
+};
+
+template <class At>
+Stretch stretch(const HostCell& cell, At&& at) {
+  Stretch out;
+  const std::uint32_t available = cell.available.load();
+  const auto figure = [&](HostFigure which) -> Increase {
+    if ((available >> static_cast<int>(which) & 1) == 0) return std::nullopt;
+    const double value = at(static_cast<int>(which));
+    return std::isfinite(value) && value >= 0 ? Increase(value) : std::nullopt;
+  };
+  out.covered = figure(HostFigure::covered).value_or(0);
+  out.cores = std::min<std::uint32_t>(cell.cores.load(), 65536);
+  out.tree_cpu = figure(HostFigure::tree_cpu);
+  out.process_cpu = figure(HostFigure::process_cpu);
+  out.other_ranks = figure(HostFigure::other_ranks_cpu);
+  out.busy = figure(HostFigure::busy);
+  out.throttled = figure(HostFigure::throttled);
+  out.io_pressure = figure(HostFigure::io_pressure);
+  return out;
+}
+
+std::int64_t grid_width(const HostCell& cell) {
+  return metrics::kFirstWindowNs << std::min(cell.grid.doublings.load(), metrics::kMaxDoublings);
+}
+
+/// Running total of a figure at a window boundary; the newest total behind the last closed window.
+double total_at(const HostCell& cell, int figure, std::int64_t boundary_ns) {
+  const std::int64_t index = boundary_ns / grid_width(cell) - 1;
+  if (index < 0) return 0;
+  const bool closed = index < static_cast<std::int64_t>(std::min<std::uint32_t>(cell.grid.closed.load(), metrics::kWindows));
+  return static_cast<double>(closed ? cell.windows.get(static_cast<int>(index), figure)
+                                    : cell.totals[static_cast<std::size_t>(figure)].load());
+}
+
+Stretch between(const HostCell& cell, std::int64_t from_ns, std::int64_t to_ns) {
+  return stretch(cell, [&](int figure) {
+    return std::max(0.0, total_at(cell, figure, to_ns) - total_at(cell, figure, from_ns));
+  });
+}
+
+/// Foreign CPU counts as far as it and the run together fill the cores: taken window by window.
+std::optional<double> contention(const HostCell& cell, std::int64_t from_ns, std::int64_t to_ns) {
+  const std::int64_t width = grid_width(cell);
+  double contended = 0;
+  double covered = 0;
+  bool known = false;
+  const std::int64_t last = std::min(to_ns / width, from_ns / width + metrics::kWindows);
+  for (std::int64_t k = from_ns / width; k < last; ++k) {
+    const Stretch window = between(cell, k * width, (k + 1) * width);
+    const Increase foreign = window.foreign();
+    if (!foreign || window.covered <= 0) continue;
+    known = true;
+    covered += window.covered * window.cores;
+    if (*window.busy >= kFull * window.covered * window.cores) contended += *foreign;
+  }
+  if (!known || covered <= 0) return std::nullopt;
+  return std::clamp(contended / covered, 0.0, 1.0);
+}
+
+}  // namespace
+
+void add_host(const SegmentImage& image, const SegmentFigures& figures, Profile& profile) {
+  const HostCell& cell = image.host();
+  Host& host = profile.host;
+  host.cores = static_cast<int>(std::min<std::uint32_t>(cell.cores.load(), 65536));
+  double present = 0;
+  double run_queue = 0;
+  bool run_queue_known = false;
+  for (const WorkerFigures& worker : figures.workers) {
+    if (worker.is_sink || worker.retired || worker.run_queue_ns < 0) continue;
+    run_queue_known = true;
+    run_queue += worker.run_queue_ns;
+    for (std::size_t state = 1; state < worker.state_ns.size(); ++state) present += worker.state_ns[state];
+    for (const CellFigures& owned : figures.cells) {
+      if (figures.workers[owned.worker].index == worker.index) present += owned.busy_ns;
+    }
+  }
+  if (run_queue_known && present > 0) host.run_queue_wait_share = std::clamp(run_queue / present, 0.0, 1.0);
+  if (cell.memory_bytes.load() > 0) host.memory = cell.memory_bytes.load();
+  if (cell.gil_probes.load() >= kLeastProbes) {
+    host.gil_share = std::clamp(
+        static_cast<double>(cell.gil_contended.load()) / static_cast<double>(cell.gil_probes.load()), 0.0, 1.0);
+  }
+  if (cell.begun.load() == 0) return;
+  const std::int64_t to_ns = metrics::LoopClock::decode(image.header().loop_clock.word(), figures.now_ns).loop_ns;
+  const std::int64_t from_ns = std::max<std::int64_t>(0, to_ns - figures.loop_ns);
+  const Stretch whole = between(cell, from_ns / grid_width(cell) * grid_width(cell), to_ns + grid_width(cell));
+  host.cpu_share = whole.share_of_cores(whole.tree_cpu);
+  if (whole.process_cpu && whole.covered > 0) host.process_cpu_cores = *whole.process_cpu / whole.covered;
+  host.foreign_cpu_share = whole.share_of_cores(whole.foreign());
+  host.foreign_contention_share = contention(cell, from_ns, to_ns + grid_width(cell));
+  host.throttled_share = whole.share_of_time(whole.throttled);
+  host.io_pressure_share = whole.share_of_time(whole.io_pressure);
+}
+
+WindowHost host_window(const SegmentImage& image, std::int64_t k, std::int64_t width) {
+  const HostCell& cell = image.host();
+  if (cell.begun.load() == 0) return {};
+  const Stretch window = between(cell, k * width, (k + 1) * width);
+  return {window.share_of_cores(window.tree_cpu), window.share_of_cores(window.foreign()),
+          window.share_of_time(window.throttled)};
+}
+
+}  // namespace headrace::profile

@@ -1,0 +1,290 @@
+// Profiles that are short, empty, absurd or opaque, and rules that a simulated line does not reach.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/diagnosis/diagnosis_json.h"
+#include "headrace/analysis/step_trace.h"
+#include "headrace/profile/errors.h"
+#include "headrace/profile/profile_json.h"
+#include "labelled_lines.h"
+
+namespace headrace::analysis {
+namespace {
+
+using profile::OperatorProfile;
+using profile::Profile;
+
+/// 100 steps of `wait_s` + `compute_s`, nothing known about the loader.
+Profile sink_only(double wait_s, double compute_s) {
+  Profile profile;
+  profile.loader = "loader";
+  profile.sink.steps = 101;
+  profile.sink.step_s = wait_s + compute_s;
+  profile.sink.compute_s = compute_s;
+  profile.sink.wait_share = profile.sink.starved_share = wait_s / (wait_s + compute_s);
+  profile.sink.getnext_wait = {100, wait_s, wait_s, wait_s, wait_s, wait_s};
+  profile.sink.longest_waits = {{0, wait_s, 1}, {0, wait_s, 2}, {0, wait_s, 3}, {0, wait_s, 4}};
+  profile.elapsed_s = 100 * (wait_s + compute_s);
+  profile.host.cores = 2;
+  profile.host.cpu_share = 0.1;
+  return profile;
+}
+
+OperatorProfile inclusive(double demand_s, bool in_sink) {
+  OperatorProfile op;
+  op.name = "Stream";
+  op.kind = "generator";
+  op.fidelity = "inclusive";
+  op.in_sink = in_sink;
+  op.demand_s = demand_s;
+  op.busy_s = 100 * demand_s;
+  op.items = 100;
+  op.items_per_batch = 1;
+  op.service = {100, demand_s, demand_s, demand_s, demand_s, demand_s};
+  return op;
+}
+
+TEST(EdgeCases, EmptyProfileIsUndeterminedWithAReason) {
+  const Diagnosis diagnosis = diagnose(Profile{});
+  EXPECT_EQ(diagnosis.kind, "undetermined");
+  EXPECT_FALSE(diagnosis.reason.empty());
+  EXPECT_TRUE(diagnosis.advice.empty());
+}
+
+TEST(EdgeCases, TooFewStepsAreUndetermined) {
+  Profile profile = sink_only(0.01, 0.01);
+  profile.sink.getnext_wait.count = 5;
+  EXPECT_EQ(diagnose(profile).kind, "undetermined");
+  profile = sink_only(1e-5, 1e-4);  // an epoch of 10 ms
+  EXPECT_EQ(diagnose(profile).kind, "undetermined");
+}
+
+TEST(EdgeCases, WithoutOperatorsTheVerdictNamesNone) {
+  const Diagnosis diagnosis = diagnose(sink_only(0.02, 0.02));
+  EXPECT_EQ(diagnosis.kind, "input_bound");
+  EXPECT_FALSE(diagnosis.op);
+  EXPECT_FALSE(diagnosis.cause);
+  EXPECT_FALSE(diagnosis.reason.empty());
+}
+
+TEST(EdgeCases, OpaqueLoaderThatHandsOverSlowlyIsHealthy) {
+  Profile profile = sink_only(1.1e-3, 0.0145);  // 7 % of the step: a torch loader's own hand-off
+  profile.operators.push_back(inclusive(1.1e-3, false));
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.kind, "not_input_bound");
+  EXPECT_LT(diagnosis.confidence, 0.8);
+}
+
+TEST(EdgeCases, OpaqueLoaderThatStarvesIsNamedWithoutACause) {
+  Profile profile = sink_only(0.03, 0.01);
+  profile.operators.push_back(inclusive(0.03, false));
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.kind, "input_bound");
+  EXPECT_EQ(diagnosis.op, "Stream");
+  EXPECT_FALSE(diagnosis.cause);
+  EXPECT_TRUE(diagnosis.advice.empty());
+}
+
+TEST(EdgeCases, PlainGeneratorHasNoOverlap) {
+  Profile profile = sink_only(0.03, 0.02);
+  profile.operators.push_back(inclusive(0.03, true));
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.op, "Stream");
+  EXPECT_EQ(diagnosis.cause, "no_overlap");
+  ASSERT_FALSE(diagnosis.advice.empty());
+  EXPECT_EQ(diagnosis.advice.front().parameter, "prefetch");
+  EXPECT_EQ(diagnosis.advice.front().from, "0");
+  EXPECT_NEAR(*diagnosis.advice.front().predicted_step_s, 0.03, 0.003);
+  EXPECT_EQ(diagnosis.next_bottleneck, "sink");
+}
+
+TEST(EdgeCases, WorkerlessLoaderNeedsAsManyWorkersAsKeepUp) {
+  Profile profile = sink_only(0.512, 0.031);  // G16
+  profile.operators.push_back(inclusive(0.512, true));
+  profile.operators.front().knobs.push_back({"num_workers", 0, 0.0, {}, false});
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.cause, "no_overlap");
+  ASSERT_FALSE(diagnosis.advice.empty());
+  EXPECT_EQ(diagnosis.advice.front().parameter, "num_workers");
+  EXPECT_NEAR(std::stod(diagnosis.advice.front().to), 17, 1);
+}
+
+TEST(EdgeCases, AnnotatedPartOfAGeneratorIsNotBlamedForTheRest) {
+  Profile profile = sink_only(0.03, 0.02);
+  OperatorProfile part = inclusive(0.002, true);
+  part.name = "tokenize";
+  part.fidelity = "exact";
+  profile.operators = {part, inclusive(0.03, true)};
+  EXPECT_EQ(diagnose(profile).op, "Stream");
+  profile.operators.front().demand_s = 0.028;
+  EXPECT_EQ(diagnose(profile).op, "tokenize");
+}
+
+TEST(EdgeCases, OperatorsOfOneThreadAddUp) {
+  Profile profile = sink_only(0.02, 0.01);
+  for (const char* name : {"read", "decode", "other"}) {
+    OperatorProfile op = inclusive(0.015, false);
+    op.name = name;
+    op.fidelity = "exact";
+    op.kind = "map";
+    op.executor = "thread";
+    op.segment = op.name == "other" ? 2 : 1;
+    profile.operators.push_back(op);
+  }
+  profile.operators[1].demand_s = 0.0149;
+  profile.operators[2].demand_s =
+      0.02;  // the largest alone, but two thirds of what the other two take together
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.op, "read");
+  EXPECT_EQ(diagnosis.cause, "too_few_workers");
+}
+
+TEST(EdgeCases, StartUpLongerThanTheLoopIsSaid) {
+  Profile profile = sink_only(1e-4, 0.01);
+  profile.epochs = 4;
+  profile.startup = {1, 0.9, 3};
+  profile.operators.push_back(inclusive(1e-4, false));
+  Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.kind, "not_input_bound");
+  EXPECT_EQ(diagnosis.cause, "startup");
+  EXPECT_TRUE(diagnosis.advice.empty());
+  profile.operators.front().knobs.push_back({"persistent_workers", 0, {}, {}, false});
+  diagnosis = diagnose(profile);
+  ASSERT_EQ(diagnosis.advice.size(), 1u);
+  EXPECT_EQ(diagnosis.advice.front().parameter, "persistent_workers");
+}
+
+TEST(EdgeCases, ReadyBatchesThatAreSlowToFetchAreAHandoff) {
+  Profile profile = sink_only(0.004, 0.01);
+  profile.sink.starved_share = 0.01;
+  profile.sink.ready_share = 0.98;
+  profile.sink.handoff_floor_s = 0.004;
+  profile.queues.push_back({.name = "q",
+                            .from = "read",
+                            .to = "sink",
+                            .capacity = 2,
+                            .occupancy = {0, 0, 1},
+                            .mean = 2,
+                            .full_share = 1,
+                            .fidelity = {},
+                            .knobs = {}});
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.cause, "handoff");
+  EXPECT_EQ(diagnosis.op, "handoff");
+}
+
+TEST(EdgeCases, PredictionsAbstainOnABusyMachine) {
+  simulation::Random random(3);
+  simulation::Line line{.stages = {{.name = "read", .sleep_s = 1e-3}, {.name = "decode", .sleep_s = 0.04}},
+                        .compute_s = 0.01};
+  Profile profile = simulation::simulate(line, 1);
+  profile.host.foreign_cpu_share = profile.host.foreign_contention_share = 0.4;
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.op, "decode");
+  ASSERT_FALSE(diagnosis.advice.empty());
+  EXPECT_FALSE(diagnosis.advice.front().predicted_step_s);
+  EXPECT_LT(diagnosis.confidence, 0.8);
+}
+
+TEST(EdgeCases, AdviceStopsWhereTheCoresDo) {
+  simulation::Line line{.stages = {{.name = "read", .sleep_s = 1e-3}, {.name = "decode", .cpu_s = 0.04}},
+                        .compute_s = 0.005,
+                        .cores = 3};
+  const Diagnosis diagnosis = diagnose(simulation::simulate(line, 1));
+  ASSERT_FALSE(diagnosis.advice.empty());
+  EXPECT_EQ(diagnosis.advice.front().parameter, "decode.workers");
+  EXPECT_EQ(diagnosis.advice.front().to, "3");
+}
+
+TEST(EdgeCases, HealthyRunsHaveHeadroom) {
+  simulation::Line line{.stages = {{.name = "read", .sleep_s = 0.01}}, .compute_s = 0.03};
+  const Diagnosis diagnosis = diagnose(simulation::simulate(line, 1));
+  EXPECT_EQ(diagnosis.kind, "not_input_bound");
+  ASSERT_TRUE(diagnosis.headroom_step_s);
+  EXPECT_NEAR(*diagnosis.headroom_step_s, 0.01, 0.001);
+}
+
+/// Every number of a profile, one at a time, set to something absurd.
+TEST(EdgeCases, AbsurdNumbersNeverBreakAVerdict) {
+  simulation::Line line{
+      .stages = {{.name = "read", .sleep_s = 1e-3}, {.name = "decode", .workers = 2, .sleep_s = 0.04}},
+      .compute_s = 0.01,
+      .steps = 40};
+  const std::string text = profile::profile_to_json(simulation::simulate(line, 1));
+  for (const char* absurd : {"-1", "1e300", "0", "null", "-1e-300"}) {
+    for (std::size_t at = text.find(':'); at != std::string::npos; at = text.find(':', at + 1)) {
+      const std::size_t end = text.find_first_of(",}]", at);
+      if (std::string("{[\"tf").find(text[at + 1]) != std::string::npos || at % 7 != 0) continue;
+      const std::string changed = text.substr(0, at + 1) + absurd + text.substr(end);
+      const Diagnosis diagnosis = diagnose(profile::profile_from_json(changed));
+      ASSERT_TRUE(diagnosis.confidence >= 0 && diagnosis.confidence <= 1) << absurd << " at " << at;
+      ASSERT_TRUE(diagnosis.share_of_step >= 0 && diagnosis.share_of_step <= 1) << absurd << " at " << at;
+    }
+  }
+}
+
+TEST(EdgeCases, NotANumberEverywhere) {
+  Profile profile = sink_only(0.02, 0.02);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  profile.operators.push_back(inclusive(nan, true));
+  profile.operators.back().cpu_s = nan;
+  profile.host.gil_share = profile.host.cpu_share = nan;
+  profile.windows.resize(5);
+  profile.windows[1].wait_s = nan;
+  EXPECT_EQ(diagnose(profile).kind, "input_bound");
+  profile.sink.step_s = profile.sink.wait_share = nan;
+  EXPECT_EQ(diagnose(profile).kind, "undetermined");
+}
+
+TEST(EdgeCases, FiveHundredOperators) {
+  Profile profile = sink_only(0.02, 0.02);
+  for (int i = 0; i < 500; ++i) {
+    OperatorProfile op = inclusive(i == 250 ? 0.04 : 0.001, false);
+    op.name = "op" + std::to_string(i);
+    op.fidelity = "exact";
+    op.kind = "map";
+    profile.operators.push_back(op);
+  }
+  EXPECT_EQ(diagnose(profile).op, "op250");
+}
+
+/// A verdict is a pure function of the recorded figures: what was saved gives what was said.
+TEST(DiagnosisJson, SavedProfileGivesTheSameVerdict) {
+  for (const simulation::LineClass& each : simulation::line_classes()) {
+    simulation::Random random(11);
+    const Profile profile = simulation::simulate(each.draw(random).line, 11);
+    const Profile read = profile::profile_from_json(profile::profile_to_json(profile));
+    EXPECT_EQ(diagnosis_to_json(diagnose(profile)), diagnosis_to_json(diagnose(read))) << each.name;
+  }
+}
+
+TEST(DiagnosisJson, ReadsWhatItWrote) {
+  simulation::Line line{.stages = {{.name = "read", .sleep_s = 1e-3}, {.name = "decode", .sleep_s = 0.04}},
+                        .compute_s = 0.01};
+  const Diagnosis diagnosis = diagnose(simulation::simulate(line, 1));
+  const std::string text = diagnosis_to_json(diagnosis);
+  EXPECT_EQ(diagnosis_to_json(diagnosis_from_json(text)), text);
+  for (const char* key : {"\"kind\"", "\"operator\"", "\"cause\"", "\"share_of_step\"", "\"from\":\"1\"",
+                          "\"next_bottleneck\""}) {
+    EXPECT_NE(text.find(key), std::string::npos) << key;
+  }
+  EXPECT_THROW(diagnosis_from_json(R"({"evidence":[{"figures":{"a":"b"}}]})"), FormatError);
+}
+
+TEST(StepTrace, GapAndComputeFollowFromTheSink) {
+  Profile profile = sink_only(0.03, 0.02);
+  profile.sink.sequence = {{0.01, 0.02}, {0.05, 0.02}};
+  const StepTrace trace = step_trace(profile);
+  EXPECT_EQ(trace.source, "loader");
+  EXPECT_NEAR(trace.average.iteration_gap_s, 0.03, 1e-12);
+  EXPECT_NEAR(trace.average.forward_backward_s, 0.02, 1e-12);
+  EXPECT_FALSE(trace.average.tail_s);
+  ASSERT_EQ(trace.per_step.size(), 2u);
+  EXPECT_NEAR(trace.per_step[1].total_s, 0.07, 1e-12);
+}
+
+}  // namespace
+}  // namespace headrace::analysis

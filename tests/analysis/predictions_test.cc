@@ -1,0 +1,75 @@
+// What the advice promises, against the same pipeline simulated with the advice applied.
+#include <gtest/gtest.h>
+
+#include "headrace/analysis/diagnosis/diagnose.h"
+#include "labelled_lines.h"
+
+namespace headrace::analysis {
+namespace {
+
+using simulation::Labelled;
+using simulation::Line;
+using simulation::Random;
+
+/// The line with its first advice (all rows of one prediction for capacities) applied; false where there is
+/// none.
+bool apply(const Diagnosis& diagnosis, Line& line) {
+  bool applied = false;
+  if (diagnosis.advice.empty() || !diagnosis.advice.front().predicted_step_s) return false;
+  const std::string& first = diagnosis.advice.front().parameter;
+  for (simulation::Stage& stage : line.stages) {
+    if (first == stage.name + ".workers") {
+      stage.workers = std::stoi(diagnosis.advice.front().to);
+      applied = true;
+    }
+    for (const Advice& advice : diagnosis.advice) {
+      if (!first.ends_with(".capacity") || advice.parameter != stage.name + "_out.capacity") continue;
+      stage.capacity = std::stoi(advice.to);
+      applied = true;
+    }
+  }
+  return applied;
+}
+
+class Predictions : public testing::TestWithParam<simulation::LineClass> {};
+
+TEST_P(Predictions, HoldWhereTheyCanBeTried) {
+  int tried = 0;
+  int inside = 0;
+  double error = 0;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    Random random(seed + 300);
+    Labelled labelled = GetParam().draw(random);
+    const Diagnosis diagnosis = diagnose(simulation::simulate(labelled.line, seed));
+    Line changed = labelled.line;
+    if (!apply(diagnosis, changed)) continue;
+    const Advice& advice = diagnosis.advice.front();
+    const double measured_s = simulation::simulate(changed, seed + 40).sink.step_s;
+    EXPECT_LE(*advice.low, *advice.predicted_step_s);
+    EXPECT_GE(*advice.high, *advice.predicted_step_s);
+    ++tried;
+    inside += measured_s >= *advice.low && measured_s <= *advice.high ? 1 : 0;
+    error += *advice.predicted_step_s / measured_s - 1;
+  }
+  ASSERT_GT(tried, 0);
+  EXPECT_GE(inside, tried * 3 / 4);
+  EXPECT_NEAR(error / tried, 0, 0.15);
+}
+
+/// Those whose cure is a number of workers or a capacity.
+std::vector<simulation::LineClass> classes_with_a_number() {
+  const std::set<std::string> names{
+      "slow_stage", "slow_stage_of_several", "slow_cpu_stage",    "slow_before_batch",
+      "prefilled",  "python_processes",      "sleeping_beside_c", "varying",
+      "rare_slow",  "equally_slow",          "at_times",          "free_sink",
+      "half_cpu",   "rare_slow_alone"};
+  std::vector<simulation::LineClass> classes = simulation::line_classes();
+  std::erase_if(classes, [&](const simulation::LineClass& each) { return !names.contains(each.name); });
+  return classes;
+}
+
+INSTANTIATE_TEST_SUITE_P(Classes, Predictions, testing::ValuesIn(classes_with_a_number()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace headrace::analysis

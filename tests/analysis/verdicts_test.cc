@@ -1,0 +1,77 @@
+// Every class of pipeline, drawn many times: kind, operator and cause of the verdict, recorded well and
+// badly.
+#include <gtest/gtest.h>
+
+#include "headrace/analysis/diagnosis/diagnose.h"
+#include "labelled_lines.h"
+
+namespace headrace::analysis {
+namespace {
+
+using simulation::Labelled;
+using simulation::LineClass;
+using simulation::Random;
+
+constexpr int kDraws = 12;
+
+struct Recording {
+  const LineClass* line_class;
+  bool blurred;
+};
+
+void PrintTo(const Recording& recording, std::ostream* out) {
+  *out << recording.line_class->name << (recording.blurred ? " blurred" : "");
+}
+
+profile::Profile record(Labelled& labelled, bool blurred, std::uint64_t seed) {
+  if (!blurred) return simulation::simulate(labelled.line, seed);
+  labelled.line.hiccups = 0.01;
+  labelled.line.compute_factor = simulation::jitter(0.1);
+  return simulation::blurred(simulation::simulate(labelled.line, seed), seed);
+}
+
+class Verdicts : public testing::TestWithParam<Recording> {};
+
+TEST_P(Verdicts, NameKindOperatorAndCause) {
+  int right = 0;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const auto seed = static_cast<std::uint64_t>(draw) + (GetParam().blurred ? 500 : 0);
+    Random random(seed);
+    Labelled labelled = GetParam().line_class->draw(random);
+    const Diagnosis diagnosis = diagnose(record(labelled, GetParam().blurred, seed));
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + diagnosis.kind + ", " + diagnosis.op.value_or("-") +
+                 ", " + diagnosis.cause.value_or("-") + ", expected " + labelled.op + ", " + labelled.cause);
+    const bool kind = labelled.kinds.contains(diagnosis.kind);
+    const bool op = labelled.op == "*" ? diagnosis.op.has_value() : diagnosis.op.value_or("") == labelled.op;
+    const bool cause = diagnosis.cause.value_or("") == labelled.cause;
+    // The promises that have no exceptions: no alarm on a healthy run, and the operator.
+    if (labelled.kinds.contains("not_input_bound")) {
+      EXPECT_TRUE(kind);
+      EXPECT_TRUE(diagnosis.advice.empty());
+    }
+    EXPECT_TRUE(op);
+    EXPECT_GE(diagnosis.confidence, 0.0);
+    EXPECT_LE(diagnosis.confidence, 1.0);
+    EXPECT_LE(diagnosis.share_of_step, 1.0);
+    right += kind && op && cause ? 1 : 0;
+  }
+  EXPECT_GE(right, kDraws - 1);
+}
+
+std::vector<Recording> all_recordings() {
+  std::vector<Recording> recordings;
+  for (const LineClass& each : simulation::line_classes()) {
+    recordings.push_back({&each, false});
+    recordings.push_back({&each, true});
+  }
+  return recordings;
+}
+
+std::string name_of(const testing::TestParamInfo<Recording>& info) {
+  return std::string(info.param.line_class->name) + (info.param.blurred ? "_blurred" : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Classes, Verdicts, testing::ValuesIn(all_recordings()), name_of);
+
+}  // namespace
+}  // namespace headrace::analysis

@@ -1,0 +1,369 @@
+#include "headrace/metrics/sink_probe.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "metrics/zeroed.h"
+
+namespace headrace::metrics {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+/// The run around a sink, as the test says it is.
+struct FakeSurroundings final : SinkSurroundings {
+  explicit FakeSurroundings(LoopClock& clock) : clock(clock) {}
+  void loop_began(std::int64_t now) noexcept override {
+    ++began;
+    clock.resume(now);
+  }
+  void loop_ended(std::int64_t now) noexcept override {
+    ++ended;
+    clock.pause(now);
+  }
+  int busy_workers() const noexcept override { return busy; }
+  int in_service() const noexcept override { return service; }
+
+  LoopClock& clock;
+  int began = 0, ended = 0, busy = 0, service = kNobody;
+};
+
+/// One loop on a clock that only the test moves.
+struct Bench {
+  /// `with_source`: the wrapped object does the work itself, inside GetNext.
+  explicit Bench(bool with_source = false) {
+    clock->open(now);
+    worker.bind(worker_cell.get(), cells.get(), clock.get(), now);
+    sink.bind(cell.get(), &worker, with_source ? &cells[0] : nullptr, clock.get(), &surroundings);
+  }
+  /// A GetNext of which `blocked` was spent waiting at a recorded queue, then the step's compute.
+  void step(std::int64_t wait, std::int64_t blocked, std::int64_t compute) {
+    sink.begin_wait(now);
+    if (blocked > 0) {
+      worker.block(WorkerState::blocked_in, now);
+      worker.unblock(now += blocked);
+    }
+    sink.end_wait(now += wait - blocked, true, false);
+    now += compute;
+  }
+  void exhaust(std::int64_t wait = 0) {
+    sink.begin_wait(now);
+    sink.end_wait(now += wait, false, false);
+  }
+
+  std::int64_t now = 1'000 * kMs;
+  Zeroed<LoopClock> clock;
+  Zeroed<WorkerCell> worker_cell;
+  Zeroed<OperatorCell> cells{2};
+  Zeroed<SinkCell> cell;
+  WorkerProbe worker;
+  FakeSurroundings surroundings{*clock};
+  SinkProbe sink;
+};
+
+TEST(SinkProbe, KeepsTheFirstBatchApart) {
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.now += 3 * kMs;                // between iter() and the first next()
+  bench.step(900 * kMs, 0, 10 * kMs);  // the first batch
+  bench.step(2 * kMs, 2 * kMs, 10 * kMs);
+  bench.exhaust();
+  EXPECT_EQ(bench.cell->first_batch_ns.load(), 903 * kMs);
+  EXPECT_EQ(bench.cell->steps.load(), 2U);
+  EXPECT_EQ(bench.cell->waits.load(), 1);
+  EXPECT_EQ(bench.cell->wait_ns.load(), 2 * kMs);
+  EXPECT_EQ(bench.cell->computes.load(), 2);
+  EXPECT_EQ(bench.cell->compute_ns.load(), 20 * kMs);
+  EXPECT_EQ(bench.cell->epochs.load(), 1U);
+  EXPECT_EQ(bench.cell->active.load(), 0U);
+  EXPECT_EQ(bench.surroundings.began, 1);
+  EXPECT_EQ(bench.surroundings.ended, 1);
+  EXPECT_EQ(bench.clock->read(bench.now).loop_ns, 22 * kMs) << "from the first delivery to the end";
+}
+
+TEST(SinkProbe, TellsReadyFromStarvedByTheQueues) {
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.step(0, 0, kMs);
+  bench.surroundings.service = 5;
+  bench.step(7 * kMs, 6 * kMs, kMs);  // waited at a queue: starved, and operator 5 was in service
+  bench.surroundings.service = SinkSurroundings::kNobody;
+  bench.step(4 * kMs, 4 * kMs, kMs);  // starved, nobody knows why
+  bench.step(kMs / 2, 0, kMs);        // ready: what it took was the hand-over
+  EXPECT_EQ(bench.cell->waits.load(), 3);
+  EXPECT_EQ(bench.cell->ready_calls.load(), 1);
+  EXPECT_EQ(bench.cell->ready_wait_ns.load(), kMs / 2);
+  EXPECT_EQ(bench.cell->starved_ns.load(), 11 * kMs);
+  EXPECT_EQ(bench.cell->ledger[5].load(), 6 * kMs);
+  EXPECT_EQ(bench.cell->ledger_unknown_ns.load(), 4 * kMs);
+  EXPECT_EQ(bench.cell->wait_ns.load(), bench.cell->starved_ns.load() + bench.cell->ready_wait_ns.load());
+}
+
+TEST(SinkProbe, BelievesAnAdapterThatKnows) {
+  Bench bench(true);
+  bench.sink.begin_epoch(bench.now);
+  bench.step(kMs, 0, kMs);
+  for (const int ready : {1, 0, 1}) {
+    bench.sink.begin_wait(bench.now);
+    bench.sink.end_wait(bench.now += 3 * kMs, true, false, ready);
+    bench.now += kMs;
+  }
+  EXPECT_EQ(bench.cell->ready_calls.load(), 2);
+  EXPECT_EQ(bench.cell->starved_ns.load(), 3 * kMs);
+}
+
+TEST(SinkProbe, ChargesTheWrappedObjectWithItsOwnTime) {
+  Bench bench(true);
+  bench.sink.begin_epoch(bench.now);
+  bench.step(10 * kMs, 0, kMs);
+  bench.step(10 * kMs, 4 * kMs, kMs);
+  EXPECT_EQ(bench.cells[0].items.load(), 2U);
+  EXPECT_EQ(bench.cells[0].loop_items.load(), 1);
+  EXPECT_EQ(bench.cells[0].busy_ns.load(), 6 * kMs) << "not the time at a recorded queue, not start-up";
+  EXPECT_EQ(bench.cell->ready_calls.load(), 0) << "nobody knows whether its batch was ready";
+}
+
+TEST(SinkProbe, RedirectsTheWrappedObjectsTimeToWhoWasInService) {
+  Bench bench(true);
+  bench.sink.begin_epoch(bench.now);
+  bench.step(0, 0, kMs);
+  bench.surroundings.service = 3;
+  bench.step(8 * kMs, 0, kMs);
+  EXPECT_EQ(bench.cell->redirected_ns.load(), 8 * kMs);
+  EXPECT_EQ(bench.cell->ledger[3].load(), 8 * kMs);
+}
+
+TEST(SinkProbe, PartitionsTheThreadsTime) {
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.step(20 * kMs, 20 * kMs, 5 * kMs);
+  for (int i = 0; i < 10; ++i) bench.step(3 * kMs, 2 * kMs, 5 * kMs);
+  bench.exhaust();
+  const auto& states = bench.worker_cell->state_ns;
+  std::int64_t sum = 0;
+  for (const auto& state : states) sum += state.load();
+  EXPECT_EQ(sum, bench.clock->read(bench.now).loop_ns);
+  EXPECT_EQ(states[static_cast<std::size_t>(WorkerState::blocked_in)].load(), 20 * kMs);
+}
+
+TEST(SinkProbe, DropsTheStepThatWasCutShort) {
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.step(0, 0, kMs);
+  bench.step(kMs, 0, 100 * kMs);
+  bench.sink.end_loop(bench.now);  // break, or the iterator was dropped
+  EXPECT_EQ(bench.cell->computes.load(), 1);
+  EXPECT_EQ(bench.cell->compute_ns.load(), kMs);
+  EXPECT_EQ(bench.cell->active.load(), 0U);
+  bench.sink.end_loop(bench.now += kMs);
+  EXPECT_EQ(bench.surroundings.ended, 1) << "ending twice is harmless";
+  bench.step(kMs, kMs, kMs);
+  EXPECT_EQ(bench.cell->steps.load(), 2U) << "after the end nothing is recorded";
+}
+
+TEST(SinkProbe, CountsAWaitThatWasInterrupted) {
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.step(0, 0, kMs);
+  bench.sink.begin_wait(bench.now);
+  EXPECT_EQ(bench.cell->waiting.load(), 1U);
+  bench.sink.end_loop(bench.now += kMs);
+  EXPECT_EQ(bench.cell->waiting.load(), 0U);
+  EXPECT_EQ(bench.cell->waits.load(), 0);
+}
+
+TEST(SinkProbe, CountsAFailure) {
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.sink.begin_wait(bench.now);
+  bench.sink.end_wait(bench.now += kMs, false, true);  // raised at item 0
+  EXPECT_EQ(bench.cell->failed.load(), 1U);
+  EXPECT_EQ(bench.cell->steps.load(), 0U);
+  EXPECT_EQ(bench.surroundings.began, 0);
+  EXPECT_EQ(bench.surroundings.ended, 0);
+  EXPECT_FALSE(bench.sink.in_loop());
+  EXPECT_FALSE(bench.clock->read(bench.now).begun);
+}
+
+TEST(SinkProbe, CountsLaterEpochsOnTheirOwn) {
+  Bench bench;
+  for (const std::int64_t start_up : {500 * kMs, 40 * kMs, 60 * kMs}) {
+    bench.sink.begin_epoch(bench.now);
+    bench.step(start_up, 0, 2 * kMs);
+    bench.step(kMs, 0, 2 * kMs);
+    bench.exhaust();
+    bench.now += 10'000 * kMs;  // validation
+  }
+  EXPECT_EQ(bench.cell->epochs.load(), 3U);
+  EXPECT_EQ(bench.cell->steps.load(), 6U);
+  EXPECT_EQ(bench.cell->first_batch_ns.load(), 500 * kMs);
+  EXPECT_EQ(bench.cell->later_epochs_ns.load(), 100 * kMs);
+  EXPECT_EQ(bench.cell->waits.load(), 3);
+  EXPECT_EQ(bench.cell->compute_ns.load(), 12 * kMs);
+  EXPECT_EQ(bench.clock->read(bench.now).loop_ns, 15 * kMs);
+}
+
+TEST(SinkProbe, LeavesOutWhatOtherLoopsTook) {
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.step(0, 0, kMs);
+  bench.step(kMs, 0, 50 * kMs);
+  bench.sink.exclude(30 * kMs);
+  bench.step(kMs, 0, 50 * kMs);
+  bench.exhaust();
+  EXPECT_EQ(bench.cell->compute_ns.load(), (1 + 20 + 50) * kMs);
+}
+
+TEST(SinkProbe, KnowsQuietSteps) {
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.step(0, 0, kMs);
+  bench.surroundings.busy = 2;
+  bench.step(kMs, 0, 4 * kMs);
+  bench.surroundings.busy = 0;
+  bench.step(kMs, 0, 3 * kMs);  // a worker was busy when the step before began: not quiet
+  bench.exhaust();
+  EXPECT_EQ(bench.cell->quiet_steps.load(), 1);
+  EXPECT_EQ(bench.cell->quiet_compute_ns.load(), 3 * kMs);
+}
+
+TEST(SinkProbe, RemembersTheLongestWaits) {
+  std::mt19937_64 random(11);
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.step(0, 0, kMs);
+  std::vector<std::int64_t> waits;
+  for (int i = 0; i < 300; ++i) {
+    waits.push_back(static_cast<std::int64_t>(random() % 1'000'000) * 512 + i);
+    bench.step(waits.back(), waits.back(), kMs);
+  }
+  std::sort(waits.rbegin(), waits.rend());
+  std::vector<std::int64_t> held;
+  for (const LongestWait& entry : bench.cell->longest) held.push_back(entry.wait_ns.load());
+  std::sort(held.rbegin(), held.rend());
+  waits.resize(held.size());
+  EXPECT_EQ(held, waits);
+}
+
+TEST(SinkProbe, KeepsTheNewestSteps) {
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.step(0, 0, 1);
+  constexpr int kSteps = 700;
+  for (int i = 1; i <= kSteps; ++i) bench.step(i, i, 2 * i);
+  bench.exhaust();
+  ASSERT_EQ(bench.cell->computes.load(), kSteps + 1);
+  for (int i = kSteps - static_cast<int>(SinkCell::kSequence) + 1; i <= kSteps; ++i) {
+    const auto& step = bench.cell->sequence[static_cast<std::size_t>(i) % SinkCell::kSequence];
+    EXPECT_EQ(step.wait_ns.load(), static_cast<float>(i));
+    EXPECT_EQ(step.compute_ns.load(), static_cast<float>(2 * i));
+  }
+}
+
+/// Steps of every length against a list of what happened: each window holds what passed until its end, whether a
+/// wait or a compute was open at that moment.
+TEST(SinkProbe, WindowsEqualABruteForce) {
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+    std::mt19937_64 random(seed);
+    Bench bench;
+    struct Interval {
+      std::int64_t from, to;
+      bool wait, starved;
+    };
+    std::vector<Interval> intervals;
+    std::vector<std::int64_t> deliveries;
+    const auto loop_ns = [&] { return bench.clock->read(bench.now).loop_ns; };
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      bench.sink.begin_epoch(bench.now);
+      bench.step(70 * kMs, 0, 0);
+      const std::int64_t longest = seed % 2 == 0 ? 30 * kMs : 700 * kMs;
+      for (int i = 0; i < 80; ++i) {
+        const auto compute = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(longest));
+        const auto wait = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(longest));
+        const bool starved = random() % 2 == 0;
+        std::int64_t from = loop_ns();
+        bench.now += compute;
+        intervals.push_back({from, loop_ns(), false, false});
+        from = loop_ns();
+        bench.step(wait, starved ? std::max<std::int64_t>(1, wait) : 0, 0);
+        intervals.push_back({from, loop_ns(), true, starved});
+        deliveries.push_back(loop_ns());
+      }
+      // The last wait brings no batch: its time is nobody's.
+      const std::int64_t from = loop_ns();
+      bench.now += kMs;
+      intervals.push_back({from, loop_ns(), false, false});
+      bench.exhaust(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(longest)));
+      bench.now += 5000 * kMs;
+    }
+    const WindowGrid& grid = bench.cell->grid;
+    ASSERT_GT(grid.closed.load(), 10U);
+    for (std::uint32_t i = 0; i < grid.closed.load(); ++i) {
+      const std::int64_t boundary = (i + 1) * grid.width_ns();
+      std::int64_t wait = 0, starved = 0, compute = 0;
+      for (const Interval& one : intervals) {
+        const std::int64_t lasted = std::max<std::int64_t>(0, std::min(one.to, boundary) - one.from);
+        (one.wait ? wait : compute) += lasted;
+        starved += one.starved ? lasted : 0;
+      }
+      const auto delivered = std::count_if(deliveries.begin(), deliveries.end(), [&](auto at) { return at < boundary; });
+      const int window = static_cast<int>(i);
+      ASSERT_EQ(bench.cell->windows.get(window, 0), delivered) << "seed " << seed << " window " << i;
+      ASSERT_EQ(bench.cell->windows.get(window, 1), wait) << "seed " << seed << " window " << i;
+      ASSERT_EQ(bench.cell->windows.get(window, 2), starved) << "seed " << seed << " window " << i;
+      ASSERT_EQ(bench.cell->windows.get(window, 3), compute) << "seed " << seed << " window " << i;
+    }
+  }
+}
+
+TEST(SinkProbe, SurvivesAClockThatJumpsBack) {
+  std::mt19937_64 random(12);
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.step(kMs, 0, kMs);
+  for (int i = 0; i < 1000; ++i) {
+    bench.step(static_cast<std::int64_t>(random() % 1'000'000), 0, static_cast<std::int64_t>(random() % 1'000'000));
+    if (random() % 5 == 0) bench.now -= static_cast<std::int64_t>(random() % 10'000'000);
+  }
+  bench.exhaust();
+  EXPECT_GE(bench.cell->wait_ns.load(), 0);
+  EXPECT_GE(bench.cell->compute_ns.load(), 0);
+  EXPECT_GE(bench.cell->starved_ns.load(), 0);
+  for (const auto& step : bench.cell->sequence) {
+    EXPECT_GE(step.wait_ns.load(), 0);
+    EXPECT_GE(step.compute_ns.load(), 0);
+  }
+}
+
+TEST(SinkProbe, OutlivesItsThread) {
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.step(0, 0, kMs);
+  bench.sink.forget_worker();
+  bench.sink.begin_wait(bench.now);
+  bench.sink.end_wait(bench.now += kMs, true, false);
+  bench.sink.end_loop(bench.now);
+  EXPECT_EQ(bench.cell->active.load(), 0U);
+  EXPECT_EQ(bench.surroundings.ended, 1);
+}
+
+TEST(SinkProbe, NotesWhatAGetNextTouched) {
+  Bench bench;
+  bench.sink.took_from(0);
+  bench.sink.took_from(63);
+  bench.sink.took_from(64);
+  bench.sink.took_from(-1);
+  bench.sink.ran(0);
+  bench.sink.ran(127);
+  bench.sink.ran(kLedgerOperators);
+  bench.sink.ran(-1);
+  EXPECT_EQ(bench.cell->queues.load(), (std::uint64_t{1} << 63) | 1);
+  EXPECT_EQ(bench.cell->operators[0].load(), 1U);
+  EXPECT_EQ(bench.cell->operators[1].load(), std::uint64_t{1} << 63);
+}
+
+}  // namespace
+}  // namespace headrace::metrics

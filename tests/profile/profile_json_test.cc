@@ -1,0 +1,128 @@
+#include "headrace/profile/profile_json.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "headrace/profile/errors.h"
+
+namespace headrace::profile {
+namespace {
+
+Profile full_profile() {
+  Profile profile;
+  profile.loader = "train \"α\"\n";
+  profile.rank = 3;
+  profile.elapsed_s = 0.1 + 0.2;  // no short decimal
+  profile.epochs = 2;
+  profile.startup = {1.5, 0.25, 0.125};
+  profile.sink.steps = std::numeric_limits<std::uint64_t>::max();
+  profile.sink.quiet_compute_s = 1e-308;
+  profile.sink.longest_waits = {{1, 2, 3}};
+  profile.sink.sequence = {{0.1, 0.2}};
+  OperatorProfile op;
+  op.name = "decode";
+  op.cpu_s = 0.7;
+  op.knobs = {{"decode.workers", 2, 1.0, std::nullopt, true}};
+  WorkerProfile worker;
+  worker.pid = -5;
+  worker.sequence = {{7, 0.1, -1}};
+  op.per_worker = {worker};
+  profile.operators = {op};
+  QueueProfile queue;
+  queue.from = "decode";
+  queue.to = "sink";
+  queue.occupancy = {0.25, 0.75};
+  profile.queues = {queue};
+  profile.stall_ledger = {{"in_service", "decode", 1, 0.5}, {"unknown", "", 1, 0.5}};
+  Window window;
+  window.operators = {{0.5, 0.1, 3}};
+  window.queues = {{1, 0.5, 0.5}};
+  profile.windows = {window};
+  profile.host.memory = 1LL << 40;
+  profile.notes = {"something was not recorded"};
+  return profile;
+}
+
+TEST(ProfileJson, ReadsBackBitForBit) {
+  const std::string text = profile_to_json(full_profile());
+  const Profile read = profile_from_json(text);
+  EXPECT_EQ(profile_to_json(read), text);
+  EXPECT_EQ(read.elapsed_s, 0.1 + 0.2);
+  EXPECT_EQ(read.sink.steps, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(read.operators[0].per_worker[0].pid, -5);
+  EXPECT_EQ(read.stall_ledger[0].op, "decode");
+  EXPECT_EQ(read.stall_ledger[1].op, "");
+}
+
+TEST(ProfileJson, NamesAreThoseOfTheApi) {
+  const nlohmann::json tree = to_json(full_profile());
+  EXPECT_EQ(tree["stall_ledger"][0]["operator"], "decode");
+  EXPECT_TRUE(tree["stall_ledger"][1]["operator"].is_null());
+  EXPECT_EQ(tree["queues"][0]["from"], "decode");
+  EXPECT_TRUE(tree["host"]["gil_share"].is_null());
+  EXPECT_TRUE(tree["sink"]["getnext_wait"]["p99_s"].is_number());
+}
+
+TEST(ProfileJson, WhatIsNotFiniteIsNull) {
+  Profile profile = full_profile();
+  profile.elapsed_s = std::numeric_limits<double>::infinity();
+  profile.host.cpu_share = std::numeric_limits<double>::quiet_NaN();
+  const nlohmann::json tree = to_json(profile);
+  EXPECT_TRUE(tree["elapsed_s"].is_null());
+  EXPECT_TRUE(tree["host"]["cpu_share"].is_null());
+  EXPECT_EQ(profile_from_tree(tree).elapsed_s, 0);
+}
+
+TEST(ProfileJson, MissingFieldsKeepTheirDefaults) {
+  const Profile profile = profile_from_json(std::string_view(R"({"loader":"a","unknown_field":[1]})"));
+  EXPECT_EQ(profile.loader, "a");
+  EXPECT_TRUE(profile.operators.empty());
+}
+
+TEST(ProfileJson, WrongTypesAreNamed) {
+  const char* const wrong[] = {"[]",
+                               "3",
+                               R"({"rank":"a"})",
+                               R"({"operators":{}})",
+                               R"({"operators":[3]})",
+                               R"({"operators":[{"name":1}]})",
+                               R"({"finished":0})",
+                               R"({"sink":[]})"};
+  for (const char* text : wrong) EXPECT_THROW(profile_from_json(std::string_view(text)), FormatError) << text;
+  try {
+    profile_from_json(std::string_view(R"({"operators":[{},{"busy_s":"x"}]})"));
+    FAIL();
+  } catch (const FormatError& error) {
+    EXPECT_NE(std::string(error.what()).find("operators[1].busy_s"), std::string::npos) << error.what();
+  }
+}
+
+TEST(ProfileJson, BrokenTextSaysWhere) {
+  const std::string text = profile_to_json(full_profile());
+  for (std::size_t length = 0; length < text.size(); length += 13) {
+    EXPECT_THROW(profile_from_json(std::string_view(text).substr(0, length)), FormatError) << length;
+  }
+  try {
+    profile_from_json(std::string_view("{\"rank\": }"));
+    FAIL();
+  } catch (const FormatError& error) {
+    EXPECT_EQ(error.offset(), 10u);
+  }
+}
+
+TEST(ProfileJson, HostileText) {
+  EXPECT_THROW(profile_from_json(std::string(100000, '[')), FormatError);
+  EXPECT_THROW(profile_from_json(std::string_view(R"({"elapsed_s":1e999})")), FormatError);
+  EXPECT_EQ(profile_from_json(std::string_view(R"({"rank":1e30,"epochs":-4})")).rank,
+            std::numeric_limits<int>::max());
+  EXPECT_EQ(profile_from_json(std::string_view(R"({"rank":1e30,"epochs":-4})")).epochs, 0u);
+  Profile profile;
+  profile.loader = "\xff\xfe";
+  EXPECT_NO_THROW(profile_from_json(profile_to_json(profile)));
+}
+
+}  // namespace
+}  // namespace headrace::profile

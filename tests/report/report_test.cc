@@ -1,0 +1,206 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "../../src/report/printable.h"
+#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/diagnosis/diagnosis_json.h"
+#include "headrace/profile/profile_json.h"
+#include "headrace/report/json.h"
+#include "headrace/report/text.h"
+
+namespace headrace::report {
+namespace {
+
+using profile::Profile;
+
+/// decode is the limit: 40 ms a step against a training step of 10.
+Profile decode_limits() {
+  Profile profile;
+  profile.loader = "train_loader";
+  profile.epochs = 2;
+  profile.elapsed_s = 40;
+  profile.startup.first_batch_s = 1.5;
+  profile.sink.steps = 1001;
+  profile.sink.step_s = 0.04;
+  profile.sink.compute_s = 0.01;
+  profile.sink.wait_share = profile.sink.starved_share = 0.75;
+  profile.sink.getnext_wait = {1000, 0.03, 0.03, 0.031, 0.032, 0.033};
+  profile.sink.longest_waits = {{1, 0.033, 2}, {2, 0.033, 3}, {3, 0.032, 4}, {3, 0.032, 4}};
+  for (const char* name : {"read", "decode", "batch"}) {
+    profile::OperatorProfile op;
+    op.name = name;
+    const bool slow = op.name == "decode";
+    op.kind = op.name == "read" ? "source" : op.name == "batch" ? "batch" : "map";
+    op.items = 1000;
+    op.items_per_batch = 1;
+    op.demand_s = slow ? 0.04 : 0.002;
+    op.busy_s = 1000 * op.demand_s;
+    op.states = slow ? profile::States{1, 0, 0, 0} : profile::States{0.05, 0.4, 0.55, 0};
+    op.service = {1000, op.demand_s, op.demand_s, op.demand_s, op.demand_s, op.demand_s};
+    op.fidelity = "exact";
+    op.executor = "thread";
+    if (slow) op.knobs = {{"decode.workers", 1, 1.0, {}, false}};
+    profile.operators.push_back(op);
+  }
+  const auto queue = [&](const char* name, const char* from, const char* to, std::vector<double> occupancy) {
+    profile::QueueProfile q;
+    q.name = name;
+    q.from = from;
+    q.to = to;
+    q.capacity = 2;
+    q.mean = occupancy[1] + 2 * occupancy[2];
+    q.empty_share = occupancy[0];
+    q.full_share = occupancy[2];
+    q.occupancy = std::move(occupancy);
+    profile.queues.push_back(q);
+  };
+  queue("raw", "read", "decode", {0, 0.05, 0.95});
+  queue("decoded", "decode", "batch", {0.9, 0.1, 0});
+  queue("ready", "batch", "sink", {0.95, 0.05, 0});
+  profile.stall_ledger = {{"in_service", "decode", 28, 0.93}, {"unknown", "", 2, 0.07}};
+  profile.host.cores = 4;
+  profile.host.cpu_share = 0.1;
+  return profile;
+}
+
+Profile healthy() {
+  Profile profile = decode_limits();
+  profile.sink.compute_s = 0.0396;
+  profile.sink.wait_share = profile.sink.starved_share = 0.01;
+  profile.operators[1].demand_s = 0.02;
+  return profile;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string text_of(const Profile& profile, TextOptions options = {}) {
+  return to_text(profile, analysis::diagnose(profile), options);
+}
+
+TEST(Text, SaysVerdictThenCureThenTimesThenEvidence) {
+  const std::string text = text_of(decode_limits());
+  std::size_t before = 0;
+  for (const char* part :
+       {"train_loader · 2 epochs · 1001 steps · 40.0 s · rank 0", "INPUT-BOUND   decode has too few workers",
+        "confidence 0.", "waited 30.0 ms of 40.0 ms", "DO THIS", "decode.workers 1 -> 4", "the training step",
+        "WHERE A BATCH GOES", "<- here", "QUEUES", "THE WAIT, LEDGER", "in decode", "EVIDENCE", "gate",
+        "queues", "demand", "machine"}) {
+    const std::size_t at = text.find(part, before);
+    ASSERT_NE(at, std::string::npos) << part << "\n" << text;
+    before = at;
+  }
+}
+
+TEST(Text, HealthyRunIsShorterAndAsksForNothing) {
+  const std::string text = text_of(healthy());
+  EXPECT_NE(text.find("NOT INPUT-BOUND   the training step is the limit"), std::string::npos) << text;
+  EXPECT_NE(text.find("The input could feed steps down to 20.0 ms"), std::string::npos) << text;
+  EXPECT_EQ(text.find("DO THIS"), std::string::npos);
+  EXPECT_EQ(text.find("<- here"), std::string::npos);
+  EXPECT_LT(text.size(), text_of(decode_limits()).size());
+}
+
+TEST(Text, UndeterminedSaysWhatIsMissing) {
+  const std::string text = text_of(Profile{});
+  EXPECT_NE(text.find("UNDETERMINED   too short to judge"), std::string::npos) << text;
+  EXPECT_EQ(text.find("confidence"), std::string::npos);
+}
+
+TEST(Text, NoLineIsWiderThanAsked) {
+  for (const Profile& profile : {decode_limits(), healthy(), Profile{}}) {
+    for (int width : {40, 60, 80, 100, 140}) {
+      for (const std::string& line : lines_of(text_of(profile, {.width = width}))) {
+        EXPECT_LE(columns(line), static_cast<std::size_t>(width)) << line;
+      }
+    }
+  }
+}
+
+TEST(Text, NarrowTerminalsLoseColumnsNotVerdicts) {
+  const std::string text = text_of(decode_limits(), {.width = 60});
+  EXPECT_NE(text.find("decode.workers 1 -> 4"), std::string::npos) << text;
+  EXPECT_EQ(text.find("waits for input"), std::string::npos) << text;
+}
+
+TEST(Text, ColourOnlyWhereAsked) {
+  EXPECT_EQ(text_of(decode_limits()).find('\x1b'), std::string::npos);
+  const std::string coloured = text_of(decode_limits(), {.color = true});
+  EXPECT_NE(coloured.find("\x1b[1;31mINPUT-BOUND\x1b[0m"), std::string::npos);
+}
+
+TEST(Text, WhatIsNotKnownIsADash) {
+  const std::string text = text_of(decode_limits());
+  for (const std::string& line : lines_of(text)) {
+    if (line.rfind("  decode  ", 0) == 0 && line.find("map") != std::string::npos) {
+      EXPECT_NE(line.find(" -  <- here"), std::string::npos) << line;  // its CPU time was not recorded
+    }
+  }
+}
+
+TEST(Text, HostileNamesAreSafe) {
+  const std::string names[] = {"a\nb\r\tc",
+                               "\x1b[31mred\x1b[0m",
+                               std::string(10000, 'x'),
+                               "[bold]x[/bold] <script>",
+                               "\xff\xfe",
+                               "解码解码解码解码解码解码解码解码解码解码解码解码解码解码解码解码",
+                               "\u202Eevil",
+                               std::string(10000, '\n'),
+                               "e" + std::string(3000, '\xcc')};
+  for (const std::string& name : names) {
+    Profile profile = decode_limits();
+    profile.loader = name;
+    profile.operators[1].name = name;
+    profile.operators[1].knobs[0].parameter = name + ".workers";
+    profile.queues[1].name = name;
+    profile.queues[1].from = profile.queues[0].to = name;
+    profile.stall_ledger[0].op = name;
+    profile.notes = {name};
+    for (int width : {60, 100}) {
+      const std::string text = text_of(profile, {.width = width});
+      EXPECT_LT(text.size(), 12000u);
+      EXPECT_EQ(text.find('\x1b'), std::string::npos);
+      EXPECT_EQ(text.find('\r'), std::string::npos);
+      EXPECT_EQ(text.find("\u202E"), std::string::npos);
+      for (const std::string& line : lines_of(text)) {
+        EXPECT_LE(columns(line), static_cast<std::size_t>(width)) << line;
+      }
+    }
+  }
+}
+
+TEST(Text, FiveHundredOperatorsAreCounted) {
+  Profile profile = decode_limits();
+  for (int i = 0; i < 500; ++i) {
+    profile.operators.push_back(profile.operators[0]);
+    profile.operators.back().name = "extra" + std::to_string(i);
+  }
+  const std::string text = text_of(profile);
+  EXPECT_NE(text.find("more operators"), std::string::npos);
+  EXPECT_LT(lines_of(text).size(), 80u);
+}
+
+TEST(Json, DocumentHasTheNamesOfTheApi) {
+  const Profile profile = decode_limits();
+  const auto document = nlohmann::json::parse(to_json(profile, analysis::diagnose(profile)));
+  EXPECT_EQ(document["version"], 1);
+  EXPECT_EQ(document["loader"], "train_loader");
+  EXPECT_EQ(document["rank"], 0);
+  EXPECT_EQ(document["diagnosis"]["operator"], "decode");
+  EXPECT_EQ(document["diagnosis"]["advice"][0]["from"], "1");
+  EXPECT_EQ(document["steps"]["source"], "loader");
+  EXPECT_NEAR(document["steps"]["average"]["iteration_gap_s"].get<double>(), 0.03, 1e-9);
+  EXPECT_TRUE(document["steps"]["average"]["tail_s"].is_null());
+  EXPECT_EQ(profile::profile_to_json(profile::profile_from_tree(document["profile"])),
+            profile::profile_to_json(profile));
+}
+
+}  // namespace
+}  // namespace headrace::report
