@@ -280,7 +280,7 @@ PyObject* queue_join(PyObject* self, PyObject*) {
     Py_BEGIN_ALLOW_THREADS
     const EventCount::Ticket ticket = members->all_done.prepare();
     if (members->unfinished.load() == 0) {
-      members->all_done.cancel();
+      members->all_done.cancel(ticket);
       wake = queues::Wake::notified;
     } else {
       wake = members->all_done.wait(ticket, Deadline::max());

@@ -274,7 +274,7 @@ class Steps:
 
 
 def build(cls: type[D], data: Any) -> D:
-    """An object of ``cls`` from plain data; what is missing or null keeps its default, what is unknown is ignored."""
+    """An object of ``cls`` from plain data: missing or null keeps the default, what is unknown is ignored."""
     hints = _hints(cls)
     values: dict[str, Any] = {}
     for one in fields(cls):  # type: ignore[arg-type]

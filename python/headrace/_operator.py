@@ -25,7 +25,8 @@ def code_key(function: object) -> int:
     target = inspect.unwrap(target) if callable(target) else target
     code = getattr(target, "__code__", None)
     if code is None:
-        code = getattr(getattr(type(target), "__call__", None), "__code__", None)
+        method: Any = getattr(type(target), "__call__", None)  # noqa: B004 - its code is wanted
+        code = getattr(method, "__code__", None)
     if code is None:
         return 0
     text = f"{code.co_filename}:{code.co_firstlineno}:{code.co_name}"
@@ -40,7 +41,7 @@ def name_of(function: object) -> str:
     return name if isinstance(name, str) else type(function).__name__
 
 
-def _queues(queues: object) -> list[_core.Queue]:
+def _queues(queues: object) -> list[_core.Queue[Any]]:
     if queues is None:
         return []
     if isinstance(queues, _core.Queue):
@@ -59,10 +60,10 @@ class operator:  # noqa: N801 - reads as the decorator it is
         with hr.operator("read", kind="source"):
             data = file.read()
 
-    name: as it shall appear in reports (default: the function's name). kind: source, map, batch, generator, shuffle,
-    filter, prefetch or transfer. input, output: `Queue` objects, only where the thread that calls the body does not
-    take from and put to them itself. A generator function is timed per item, a coroutine function is left alone
-    (its time is the event loop's). Thread-safe; the body's result and exceptions pass through untouched.
+    name: as it shall appear in reports (default: the function's name). kind: source, map, batch, generator,
+    shuffle, filter, prefetch or transfer. input, output: `Queue` objects, only where the thread that calls the
+    body does not take from and put to them itself. A generator function is timed per item, a coroutine function
+    is left alone (its time is the event loop's). Thread-safe; the body's result and exceptions pass through untouched.
     """
 
     def __init__(
@@ -70,11 +71,14 @@ class operator:  # noqa: N801 - reads as the decorator it is
         name: str | Callable[..., Any] | None = None,
         *,
         kind: str = "map",
-        input: _core.Queue | Iterable[_core.Queue] | None = None,  # noqa: A002 - the field's word
-        output: _core.Queue | Iterable[_core.Queue] | None = None,
+        input: _core.Queue[Any] | Iterable[_core.Queue[Any]] | None = None,  # noqa: A002 - the field's word
+        output: _core.Queue[Any] | Iterable[_core.Queue[Any]] | None = None,
     ) -> None:
         if name is not None and not isinstance(name, str):
-            raise UsageError(f"an operator's name is a str, not {type(name).__name__}: use @operator() or @operator('name')")
+            raise UsageError(
+                f"an operator's name is a str, not {type(name).__name__}: "
+                "use @operator() or @operator('name')"
+            )
         if kind not in KINDS:
             raise UsageError(f"unknown kind {kind!r}; one of {', '.join(KINDS)}")
         self._name = name
@@ -119,7 +123,9 @@ class operator:  # noqa: N801 - reads as the decorator it is
             self._block.end(kind is not None)
 
 
-def _time_generator(function: Callable[..., Iterator[Any]], handle: _core.OperatorHandle) -> Callable[..., Any]:
+def _time_generator(
+    function: Callable[..., Iterator[Any]], handle: _core.OperatorHandle
+) -> Callable[..., Any]:
     """Each item that the generator makes is one call of the operator."""
 
     @functools.wraps(function)
@@ -129,7 +135,7 @@ def _time_generator(function: Callable[..., Iterator[Any]], handle: _core.Operat
     return timed
 
 
-# --- pickling into spawned workers ---------------------------------------------------------------------------------
+# --- pickling into spawned workers ----------------------------------------------------------------------------
 
 
 def _live_path() -> str:

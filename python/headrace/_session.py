@@ -35,7 +35,7 @@ def check_rank(rank: object) -> int:
 
 def open_session(run: str | os.PathLike[str] | None, rank: int | None) -> _core.Session:
     """The session for ``run`` (None: the current one, or a new one in the default folder)."""
-    path = "" if run is None else os.path.abspath(os.fspath(run))
+    path = "" if run is None else os.path.abspath(os.fspath(run))  # noqa: PTH100 - resolve() follows links
     native = _core.Session.open(path, _core.default_rank() if rank is None else check_rank(rank))
     _warn_about(native)
     return native
@@ -50,7 +50,8 @@ def _warn_about(native: _core.Session) -> None:
 class Session:
     """A run that is recorded: ``with hr.session(run="runs/a"): ...``.
 
-    What is wrapped, put, taken or called inside the block is recorded into this run. Leaving the block closes it.
+    What is wrapped, put, taken or called inside the block is recorded into this run. Leaving the block closes
+    it.
     """
 
     def __init__(self, run: str | os.PathLike[str] | None = None, rank: int | None = None) -> None:
@@ -61,7 +62,9 @@ class Session:
     @property
     def run(self) -> str:
         """The run folder."""
-        return self._native.run if self._native is not None else os.path.abspath(os.fspath(self._run))
+        if self._native is not None:
+            return self._native.run
+        return os.path.abspath(os.fspath(self._run))  # noqa: PTH100 - resolve() follows links
 
     def __enter__(self) -> Session:
         if self._native is not None:

@@ -25,7 +25,9 @@ class Report:
     loaders: list[str]
     ranks: list[int]
 
-    def __init__(self, profile_json: str, *, loaders: list[str] | None = None, ranks: list[int] | None = None) -> None:
+    def __init__(
+        self, profile_json: str, *, loaders: list[str] | None = None, ranks: list[int] | None = None
+    ) -> None:
         self._profile_json = profile_json
         self._diagnosis_json = _core.diagnose_json(profile_json)
         document = json.loads(_core.report_json(profile_json, self._diagnosis_json, -1))
@@ -78,7 +80,7 @@ class Report:
         return document
 
     def to_json(self, indent: int | None = 2) -> str:
-        """``{"version", "loader", "rank", "profile", "diagnosis", "steps"}``; seconds; no paths, arguments or hosts."""
+        """``{"version", "loader", "rank", "profile", "diagnosis", "steps"}``; no paths, no host."""
         return _core.report_json(self._profile_json, self._diagnosis_json, -1 if indent is None else indent)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -94,7 +96,9 @@ class Report:
         said = self.diagnosis
         about = f" {said.operator}" if said.operator else ""
         cause = f" ({said.cause})" if said.cause else ""
-        return f"<headrace.Report {self.loader!r}: {said.kind}{about}{cause}, confidence {said.confidence:.2f}>"
+        return (
+            f"<headrace.Report {self.loader!r}: {said.kind}{about}{cause}, confidence {said.confidence:.2f}>"
+        )
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.to_text())}</pre>"
@@ -124,7 +128,9 @@ def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
     segments = _core.find_segments(str(folder))
     ranks = sorted({segment["rank"] for segment in segments})
     if not segments:
-        raise Error(f"{folder}: no recorded run (expected rank*.hrseg); give the folder that hr.wrap(run=...) names")
+        raise Error(
+            f"{folder}: no recorded run (expected rank*.hrseg); give the folder that hr.wrap(run=...) names"
+        )
     wanted = ranks[0] if rank is None else rank
     if wanted not in ranks:
         raise UsageError(f"{folder}: no rank {wanted}; there are {', '.join(map(str, ranks))}")

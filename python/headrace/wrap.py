@@ -58,7 +58,7 @@ def _let_go(key: str, session: _core.Session) -> None:
 
 
 class Wrapped:
-    """What `wrap` returns: iterates as the wrapped object does, and can report. Everything else is forwarded."""
+    """What `wrap` returns: iterates as the wrapped object does, and can report. All else is forwarded."""
 
     def __init__(self, obj: Any, recording: _Recording, name: str | None) -> None:
         self._headrace = recording
@@ -85,7 +85,7 @@ class Wrapped:
         return f"<headrace.wrap '{self._headrace.handle.name}': {self._headrace_object!r}>"
 
     def report(self, epoch: int | None = None) -> Report:
-        """What was recorded since `wrap`, or in one epoch (1 is the first, -1 the last; the last four are kept).
+        """What was recorded since `wrap`, or in one epoch (1 the first, -1 the last; the last four are kept).
 
         Can be taken while the loop runs, from any thread.
         """
@@ -115,7 +115,7 @@ class WrappedIterator(Wrapped):
 
     def __next__(self) -> Any:
         if self._headrace_current is None:
-            # Not the owner itself: that would be a cycle, and its run would close only when the collector runs.
+            # Not the owner itself: a cycle, whose run would close only when the collector comes.
             self._headrace_current = self._headrace.iterate(self._headrace.attachment.iterable, None)
         return next(self._headrace_current)
 
@@ -125,9 +125,10 @@ def wrap(
 ) -> T:
     """Record the loop over ``obj``: what it waits for, and what feeds it.
 
-    obj: a DataLoader, ``iter(q.get, sentinel)``, or any iterable or iterator. The result yields, raises and ends as
-    it does, for several epochs, and has ``report()``. name: of the loader in reports. run: the run folder (created,
-    mode 0700); default $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from the launcher's environment.
+    obj: a DataLoader, ``iter(q.get, sentinel)``, or any iterable or iterator. The result yields, raises and ends
+    as it does, for several epochs, and has ``report()``. name: of the loader in reports. run: the run folder
+    (created, mode 0700); default $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from the
+    launcher's environment.
 
     Raises UsageError where obj cannot be iterated. With HEADRACE=0 in the environment obj itself is returned.
     """
@@ -156,7 +157,7 @@ def _wrap_instance(obj: T, recording: _Recording) -> T:
 
 
 def _rewrap(obj: Any, name: str | None, live_path: str) -> Any:
-    """In a worker process: record into the run that the object was pickled in; without it, be the bare object."""
+    """In a worker process: record into the run that obj was pickled in; where that is gone: obj itself."""
     current = _core.current_session()
     if live_path and (current is None or current.live_path != live_path):
         try:

@@ -4,15 +4,6 @@
 
 namespace headrace::metrics {
 
-namespace {
-
-// Sampling of what costs a system call or a walk over the workers: every step of >= 100 us, else 8 in 512.
-bool sample_step(std::uint64_t step, std::int64_t last_step_ns) {
-  return last_step_ns >= 100'000 || step % 512 < 8;
-}
-
-}  // namespace
-
 void SinkProbe::bind(SinkCell* cell, WorkerProbe* worker, OperatorCell* source, const LoopClock* clock,
                      SinkSurroundings* surroundings) noexcept {
   cell_ = cell;
@@ -190,7 +181,7 @@ void SinkProbe::start_step(std::int64_t now) noexcept {
   delivered_ns_ = now;
   excluded_ns_ = 0;
   computing_ = true;
-  if (sample_step(static_cast<std::uint64_t>(cell_->computes.load()), last_step)) {
+  if (sampling_.take(now, last_step)) {
     busy_at_delivery_ = surroundings_->busy_workers();
     cpu_at_delivery_ns_ = Clock::thread_cpu_ns();
   } else {

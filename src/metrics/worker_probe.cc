@@ -127,7 +127,7 @@ void WorkerProbe::enter(OperatorCell& cell, std::int64_t now) noexcept {
       newest == 0 ? 0
                   : static_cast<std::int64_t>(
                         cell.sequence.samples[(newest - 1) % ServiceSequence::kLength].wall_ns.load());
-  const bool sample = nested_in_sampled || ServiceSequence::should_sample(cell.items.load(), last_wall);
+  const bool sample = cell.sampling.take(now, last_wall) || nested_in_sampled;
   frame.cpu_start_ns = sample ? Clock::thread_cpu_ns() : -1;
   switch_to(account_of(cell), now);
 }
@@ -197,6 +197,8 @@ void WorkerProbe::unblock(std::int64_t now) noexcept {
 void WorkerProbe::rest_in(OperatorCell* loop_cell, WorkerState state, std::int64_t now) noexcept {
   // A loop may end on a thread whose recording was switched off, or moved to another run, meanwhile.
   if (cell_ == nullptr) return;
+  // A sink asks for the state that it is in already once per step.
+  if (loop_ == loop_cell && rest_state_ == state && depth_ == 0 && !blocked_) return;
   charge_frame(now);
   loop_ = loop_cell;
   rest_state_ = state;
@@ -211,7 +213,7 @@ void WorkerProbe::loop_item(std::int64_t now, bool counts) noexcept {
   std::int64_t cpu_ns = -1;
   if (loop_cpu_start_ns_ >= 0 && !loop_had_body_) cpu_ns = Clock::thread_cpu_ns() - loop_cpu_start_ns_;
   if (counts && loop_open_) record_item(*loop_, loop_own_ns_, cpu_ns, now, false);
-  const bool sample = ServiceSequence::should_sample(loop_->items.load(), loop_own_ns_);
+  const bool sample = loop_->sampling.take(now, loop_own_ns_);
   loop_cpu_start_ns_ = sample ? Clock::thread_cpu_ns() : -1;
   loop_own_ns_ = 0;
   loop_had_body_ = false;

@@ -53,8 +53,7 @@ void OperatorHandle::end(bool failed) noexcept {
 }
 
 void OperatorHandle::abandon() noexcept {
-  ThreadContext& context = ThreadContext::local();
-  if (context.probe.bound()) context.probe.abandon(Clock::now_ns());
+  if (metrics::WorkerProbe* probe = ThreadContext::local().open_probe()) probe->abandon(Clock::now_ns());
 }
 
 // --- queue -------------------------------------------------------------------------------------------------------
@@ -67,16 +66,24 @@ QueueHandle::~QueueHandle() {
 }
 
 int QueueHandle::id_in(Session& session) noexcept try {
+  const std::scoped_lock lock(mutex_);
   if (session_uid_ == session.uid() && pid_ == current_pid()) return id_.load();
   if (const auto old = session_.lock(); old != nullptr && pid_ == current_pid()) old->close_queue(id_.load());
   session_ = session.weak_from_this();
   session_uid_ = session.uid();
   pid_ = current_pid();
   id_.store(session.queue_id(name_, capacity_));
-  probe_ = session.queue_probe(id_.load());
   return id_.load();
 } catch (...) {
   return -1;
+}
+
+void QueueHandle::follow_session(Session& session) noexcept {
+  if (probe_session_ == session.uid() && probe_pid_ == current_pid()) return;
+  probe_id_ = id_in(session);
+  probe_ = session.queue_probe(probe_id_);
+  probe_session_ = session.uid();
+  probe_pid_ = current_pid();
 }
 
 bool QueueHandle::taken_by_this_thread() const noexcept {
@@ -111,7 +118,8 @@ void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t wait
                               const char* loop_name) noexcept {
   ThreadContext* context = ThreadContext::recording();
   if (context == nullptr) return;
-  const int id = id_in(*context->session());
+  follow_session(*context->session());
+  const int id = probe_id_;
   const std::int64_t now = Clock::now_ns();
   probe_.changed(level, now);
   if (is_put) {
@@ -211,6 +219,7 @@ ThreadContext* LoopRecorder::follow_thread() noexcept {
   }
   Session& owner = *loader_->session();
   running_->probe.bind(owner.sink(loader_->id()), &context->probe, source, owner.clock(), &owner);
+  if (source != nullptr) running_->probe.ran(loader_->source()->id_in(*context->session()));
   return context;
 }
 

@@ -18,7 +18,7 @@ namespace headrace::profile {
 namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(100);
-constexpr auto kIdleTick = std::chrono::milliseconds(1000);
+constexpr auto kIdleTick = std::chrono::milliseconds(250);
 constexpr std::int64_t kKeepAliveNs = 1'000'000'000;
 constexpr std::int64_t kCopyNs = 5'000'000'000;
 constexpr std::int64_t kContendedNs = 1'000'000;

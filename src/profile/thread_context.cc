@@ -11,7 +11,16 @@ std::atomic<std::uint64_t> next_uid{1};
 
 ThreadContext::ThreadContext() : uid_(next_uid.fetch_add(1)) {}
 
-ThreadContext::~ThreadContext() { release(); }
+ThreadContext::~ThreadContext() {
+  release();
+  local_ = nullptr;
+}
+
+ThreadContext& ThreadContext::make_local() noexcept {
+  // On the heap: a loaded library gets only a few hundred bytes of the thread's static block.
+  thread_local std::unique_ptr<ThreadContext> context(new ThreadContext);
+  return *context;
+}
 
 void ThreadContext::release() noexcept {
   // After a fork the cells belong to the parent's thread, which goes on writing them.

@@ -33,6 +33,7 @@ struct alignas(64) OperatorCell {
   Relaxed<std::int64_t> first_done_ns;   ///< Clock of the first finished item; orders operators of one thread
   LatencyHistogram service;
   SlowestItems slowest;
+  BurstSampling sampling;
   ServiceSequence sequence;
   WindowLog<2> windows;  ///< running totals of busy_ns, loop_items
 
@@ -44,6 +45,7 @@ struct alignas(64) OperatorCell {
     sampled_cpu_ns.store(0);
     service.reset();
     slowest.reset();
+    sampling.reset();
     sequence.reset();
   }
 };

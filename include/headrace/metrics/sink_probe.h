@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "headrace/metrics/loop_clock.h"
+#include "headrace/metrics/service_sequence.h"
 #include "headrace/metrics/sink_cell.h"
 #include "headrace/metrics/worker_probe.h"
 
@@ -93,6 +94,7 @@ class SinkProbe {
   std::int64_t blocked_at_begin_ns_ = 0;
   std::int64_t bodies_at_begin_ns_ = 0;
   std::int64_t last_wait_ns_ = 0;
+  BurstSampling sampling_{};
   std::int64_t cpu_at_delivery_ns_ = -1;
   int busy_at_delivery_ = 0;
 };

@@ -76,15 +76,24 @@ class QueueHandle {
   std::int64_t capacity() const noexcept { return capacity_; }
 
  private:
+  void follow_session(Session& session) noexcept;
   void transferred(bool is_put, std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
 
   std::string name_;
   std::int64_t capacity_;
+
+  // The record in the current session: asked for by any thread (an operator may declare this queue before it is used).
+  std::mutex mutex_;
   std::weak_ptr<Session> session_;
   std::uint64_t session_uid_ = 0;
   int pid_ = 0;
   std::atomic<int> id_{-1};
+
+  // What puts and gets write to: guarded by the queue's own lock, under which they are called.
   metrics::QueueProbe probe_;
+  int probe_id_ = -1;
+  std::uint64_t probe_session_ = 0;
+  int probe_pid_ = 0;
 };
 
 /// Records the loops over one wrapped loader: one at a time, or several interleaved on one thread.

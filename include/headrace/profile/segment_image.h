@@ -44,6 +44,7 @@ class SegmentImage {
  private:
   class Source;
   void read(const Source& source);
+  void read_records(const Source& source, const SegmentHeader& header);
   void settle_groups(const Source& source);
   template <class ReadAgain>
   void settle(const Source& source, const metrics::Seqlock& lock, ReadAgain&& read_again);

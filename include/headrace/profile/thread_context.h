@@ -33,8 +33,8 @@ class ThreadContext {
     return context.probe.bound() ? &context : nullptr;
   }
   static ThreadContext& local() noexcept {
-    thread_local ThreadContext context;
-    return context;
+    if (local_ == nullptr) local_ = &make_local();
+    return *local_;
   }
   ~ThreadContext();
 
@@ -61,8 +61,12 @@ class ThreadContext {
 
  private:
   ThreadContext();
+  static ThreadContext& make_local() noexcept;
   void rebind() noexcept;
   void release() noexcept;
+
+  // A pointer in the thread's static block: one load, where a whole object in a loaded library costs a call.
+  [[gnu::tls_model("initial-exec")]] static inline thread_local ThreadContext* local_ = nullptr;
 
   std::uint64_t generation_ = 0;
   std::uint64_t uid_;

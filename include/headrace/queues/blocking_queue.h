@@ -114,7 +114,7 @@ class BlockingQueue {
   QueueStatus wait(EventCount& event, Clock::time_point deadline, Ready&& ready) {
     const EventCount::Ticket ticket = event.prepare();
     if (ready()) {
-      event.cancel();
+      event.cancel(ticket);
       return QueueStatus::done;
     }
     switch (event.wait(ticket, deadline)) {

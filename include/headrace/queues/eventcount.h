@@ -14,9 +14,12 @@ enum class Wake { notified, timed_out, interrupted };
 ///
 ///     for (;;) {
 ///       const auto ticket = event.prepare();
-///       if (ready()) { event.cancel(); break; }
+///       if (ready()) { event.cancel(ticket); break; }
 ///       event.wait(ticket, deadline);
 ///     }
+///
+/// The notifier takes the waiter that it wakes off the count, so a waiter that is slow to run is woken by one system
+/// call, not by one per item. The count may therefore be too high for a moment (a needless wake), never too low.
 ///
 /// Thread-safe. `interrupted`: a signal handler ran in this thread (Python then looks for KeyboardInterrupt).
 class EventCount {
@@ -25,30 +28,60 @@ class EventCount {
   using Ticket = std::uint32_t;
 
   Ticket prepare() noexcept {
-    // Sequentially consistent: the waiter's count is seen by every notifier that the condition's re-check misses.
-    waiters_.fetch_add(1, std::memory_order_seq_cst);
-    return epoch_.load(std::memory_order_seq_cst);
+    // Sequentially consistent, as is the notifier's fence: either the notifier sees this waiter, or this waiter's
+    // second look at the condition sees the notifier's change.
+    return epoch_of(state_.fetch_add(kOneWaiter, std::memory_order_seq_cst));
   }
-  void cancel() noexcept { waiters_.fetch_sub(1, std::memory_order_relaxed); }
 
-  /// Sleeps until a notification after `ticket`, the deadline, or a signal. Ends the `prepare`.
+  /// Gives the ticket back unused.
+  void cancel(Ticket ticket) noexcept { leave(ticket); }
+
+  /// Sleeps until a notification after `ticket`, the deadline, or a signal. Uses the ticket up. May return
+  /// `notified` without cause: look at the condition again.
   Wake wait(Ticket ticket, Clock::time_point deadline) noexcept;
 
-  void notify_one() noexcept { notify(1); }
-  void notify_all() noexcept { notify(1 << 30); }
+  void notify_one() noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::uint64_t state = state_.load(std::memory_order_seq_cst);
+    do {
+      if (waiters_of(state) == 0) return;
+    } while (!state_.compare_exchange_weak(state, next_epoch(state) - kOneWaiter, std::memory_order_seq_cst));
+    wake(1);
+  }
+
+  void notify_all() noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::uint64_t state = state_.load(std::memory_order_seq_cst);
+    do {
+      if (waiters_of(state) == 0) return;
+    } while (!state_.compare_exchange_weak(state, std::uint64_t{epoch_of(next_epoch(state))},
+                                           std::memory_order_seq_cst));
+    wake(1 << 30);
+  }
 
  private:
-  void notify(int count) noexcept {
-    // The fence orders the caller's change of the condition before the look at the waiters (see prepare).
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (waiters_.load(std::memory_order_seq_cst) == 0) return;
-    epoch_.fetch_add(1, std::memory_order_seq_cst);
-    wake(count);
+  // One word, so that epoch and count change together: low half the epoch (the futex), high half the waiters.
+  static constexpr std::uint64_t kOneWaiter = std::uint64_t{1} << 32;
+  static constexpr Ticket epoch_of(std::uint64_t state) noexcept { return static_cast<Ticket>(state); }
+  static constexpr std::uint32_t waiters_of(std::uint64_t state) noexcept {
+    return static_cast<std::uint32_t>(state >> 32);
   }
+  static constexpr std::uint64_t next_epoch(std::uint64_t state) noexcept {
+    return (state & ~std::uint64_t{0xFFFFFFFF}) | static_cast<std::uint32_t>(epoch_of(state) + 1);
+  }
+
+  /// Takes this waiter off the count unless somebody was notified since its ticket: it may have been this one.
+  void leave(Ticket ticket) noexcept {
+    std::uint64_t state = state_.load(std::memory_order_seq_cst);
+    do {
+      if (epoch_of(state) != ticket || waiters_of(state) == 0) return;
+    } while (!state_.compare_exchange_weak(state, state - kOneWaiter, std::memory_order_seq_cst));
+  }
+
+  std::uint32_t* futex_word() noexcept;
   void wake(int count) noexcept;
 
-  std::atomic<std::uint32_t> epoch_{0};
-  std::atomic<std::uint32_t> waiters_{0};
+  std::atomic<std::uint64_t> state_{0};
 };
 
 }  // namespace headrace::queues

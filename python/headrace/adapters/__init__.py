@@ -8,7 +8,12 @@ from headrace.adapters.queue_consumer import QueueConsumerAdapter
 from headrace.adapters.torch_dataloader import DataLoaderAdapter
 from headrace.errors import UsageError
 
-ADAPTERS: list[Adapter] = [DataLoaderAdapter(), QueueConsumerAdapter(), PoolResultsAdapter(), IterableAdapter()]
+ADAPTERS: list[Adapter] = [
+    DataLoaderAdapter(),
+    QueueConsumerAdapter(),
+    PoolResultsAdapter(),
+    IterableAdapter(),
+]
 
 
 def adapter_for(obj: object) -> Adapter:

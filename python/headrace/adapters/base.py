@@ -1,7 +1,7 @@
 """What an adapter is: it knows one kind of loader, and nothing else in Headrace does.
 
-An adapter never imports the loader's library (it looks in ``sys.modules``), guards every private name, and falls
-back to the wrapped object's own time with a visible line when something is missing.
+An adapter never imports the loader's library (it looks in ``sys.modules``), guards every private name, and
+falls back to the wrapped object's own time with a visible line when something is missing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headrace import _core
 
 @dataclass
 class Knob:
-    """A parameter of the loader: as the user writes it, its value now, its limits, and whether it can be set live."""
+    """A parameter of the loader: as the user writes it, its value, its limits, whether it can be set live."""
 
     parameter: str
     value: float
@@ -46,8 +46,8 @@ class Attachment:
         source: _core.OperatorHandle | None = None,
         ready: Callable[[], bool] | None = None,
     ) -> None:
-        """iterable: what to iterate. source: the operator of the object itself, where its time inside GetNext is
-        work or unknown. ready: asked before each GetNext, whether the awaited batch is there already."""
+        """iterable: what to iterate. source: the operator of the object itself, where its time inside GetNext
+        is work or unknown. ready: asked before each GetNext, whether the awaited batch is there already."""
         self.iterable = iterable
         self.source = source
         self.ready = ready

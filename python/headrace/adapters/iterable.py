@@ -33,7 +33,7 @@ class IterableAdapter(Adapter):
 
 
 class PoolResultsAdapter(Adapter):
-    """Results of an executor or a multiprocessing pool: GetNext waits for their workers, it does no work itself."""
+    """Results of an executor or a multiprocessing pool: GetNext waits for their workers and does no work."""
 
     library = "concurrent.futures"
 

@@ -37,7 +37,7 @@ def _queue_of(obj: object) -> tuple[Any, Any] | None:
 
 
 class QueueConsumerAdapter(Adapter):
-    """Readiness of the awaited batch is exact: a `headrace.Queue` records it, a queue.Queue is asked at each call."""
+    """Readiness of the awaited batch is exact: `headrace.Queue` records it, queue.Queue is asked each time."""
 
     library = "queue"
 

@@ -19,7 +19,7 @@ from headrace.report import Report
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
 def report(run: str, loader: str | None, rank: int | None, format_: str, output: str | None) -> None:
-    """Print the report of RUN: a run folder (running, finished or dead), a .hrseg segment or a saved report."""
+    """Print the report of RUN: a run folder (running, finished or dead), a .hrseg segment, a saved report."""
     loaded = Report.load(run, loader=loader, rank=rank)
     on_terminal = output is None and sys.stdout.isatty()
     if format_ == "json":

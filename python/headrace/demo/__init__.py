@@ -1,4 +1,4 @@
-"""The built-in demonstration: a pipeline with too few decode workers, its verdict, the advice applied and measured."""
+"""The built-in demonstration: a pipeline with too few decode workers, its verdict and the advice, applied."""
 
 from headrace.demo.run import run_demo
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -41,16 +42,16 @@ def make_batch(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 class ImagePipeline:
-    """Batches of decoded images until the time is up. ``decode_workers`` is the number that the demo changes."""
+    """Batches of decoded images until the time is up. ``decode_workers`` is what the demo changes."""
 
     def __init__(self, paths: list[Path], decode_workers: int, seconds: float) -> None:
         self.paths = paths
         self.decode_workers = decode_workers
         self.deadline = time.monotonic() + seconds
-        self.encoded: hr.Queue = hr.Queue(8, name="encoded")
-        self.images: hr.Queue = hr.Queue(4, name="decoded")
-        self.arrays: hr.Queue = hr.Queue(2 * BATCH, name="resized")
-        self.batches: hr.Queue = hr.Queue(4, name="batches")
+        self.encoded: hr.Queue[Any] = hr.Queue(8, name="encoded")
+        self.images: hr.Queue[Any] = hr.Queue(4, name="decoded")
+        self.arrays: hr.Queue[Any] = hr.Queue(2 * BATCH, name="resized")
+        self.batches: hr.Queue[Any] = hr.Queue(4, name="batches")
 
     def consumer(self) -> Iterator[np.ndarray]:
         """Starts the threads; what the training loop iterates."""
@@ -60,7 +61,7 @@ class ImagePipeline:
         self._start(self._make_batches, 1, self.batches)
         return iter(self.batches.get, None)
 
-    def _start(self, body: object, workers: int, output: hr.Queue) -> None:
+    def _start(self, body: object, workers: int, output: hr.Queue[Any]) -> None:
         """``workers`` threads of one stage; the last one to finish passes the end on."""
         left = itertools.count(workers - 1, -1)
 

@@ -24,7 +24,9 @@ def run_demo(images: int, seconds: float) -> None:
     """The whole demonstration; writes to the terminal and below ``headrace-runs/``."""
     console = Console(stderr=False, highlight=False, soft_wrap=True)
     folder = Path("headrace-runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}"
-    console.print("[bold]Headrace demo[/]: JPEG files are read, decoded, resized and batched in threads, and feed a")
+    console.print(
+        "[bold]Headrace demo[/]: JPEG files are read, decoded, resized and batched in threads, and feed a"
+    )
     console.print(f"simulated accelerator that takes {STEP_S * 1e3:.0f} ms for a batch of {BATCH}.\n")
     with _progress(console) as progress:
         making = progress.add_task(f"make {images} JPEG files (once)", total=images)
@@ -33,7 +35,9 @@ def run_demo(images: int, seconds: float) -> None:
     _print_report(console, before)
     advice = _decode_advice(before)
     if advice is None:
-        console.print("\nNothing to change: on this machine one decode worker is enough, or its cores are busy already.")
+        console.print(
+            "\nNothing to change: on this machine one decode worker is enough, or its cores are busy already."
+        )
         _say_where(console, folder, before, None)
         return
     workers = int(advice.to or "1")
@@ -83,12 +87,21 @@ def _compare(console: Console, before: hr.Report, after: hr.Report, advice: Advi
     """Predicted beside measured."""
     was, now = before.profile.sink, after.profile.sink
     console.print("\n[bold]PREDICTED AND MEASURED[/]")
-    console.print(f"  step before       {was.step_s * 1e3:7.1f} ms   (waited {was.wait_share:.0%} of the time)")
+    console.print(
+        f"  step before       {was.step_s * 1e3:7.1f} ms   (waited {was.wait_share:.0%} of the time)"
+    )
     if advice.predicted_step_s is not None and advice.low is not None and advice.high is not None:
         interval = f"[{advice.low * 1e3:.0f}, {advice.high * 1e3:.0f}]"
-        console.print(f"  step predicted    {advice.predicted_step_s * 1e3:7.1f} ms   {interval}", markup=False)
-    console.print(f"  step measured     {now.step_s * 1e3:7.1f} ms   (waited {now.wait_share:.0%} of the time)")
-    console.print(f"  gained            {was.step_s / max(now.step_s, 1e-9):7.2f} x    ({BATCH / now.step_s:.0f} images a second)")
+        console.print(
+            f"  step predicted    {advice.predicted_step_s * 1e3:7.1f} ms   {interval}", markup=False
+        )
+    console.print(
+        f"  step measured     {now.step_s * 1e3:7.1f} ms   (waited {now.wait_share:.0%} of the time)"
+    )
+    console.print(
+        f"  gained            {was.step_s / max(now.step_s, 1e-9):7.2f} x    "
+        f"({BATCH / now.step_s:.0f} images a second)"
+    )
     verdict = after.diagnosis
     console.print(f"  now the limit is  {verdict.operator or 'the training step'}: {verdict.summary}")
 
@@ -100,7 +113,9 @@ def _say_where(console: Console, folder: Path, before: hr.Report, after: hr.Repo
         (folder / name).mkdir(parents=True, exist_ok=True)
         report.save(folder / name / "report.json")
         (folder / name / "report.txt").write_text(report.to_text(), encoding="utf-8")
-    files = " and ".join(f"{folder}/{name}/report.txt" for name in (("before", "after") if after else ("before",)))
+    files = " and ".join(
+        f"{folder}/{name}/report.txt" for name in (("before", "after") if after else ("before",))
+    )
     console.print(f"\nThe reports lie in {files}.")
-    command = shutil.which("headrace") and "headrace" or "python -m headrace"
+    command = "headrace" if shutil.which("headrace") else "python -m headrace"
     console.print(f"Read one again with: {command} report {folder}/before")

@@ -1,0 +1,38 @@
+// The cells of one worker, one operator and one queue in shared memory, as a run has them.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "headrace/metrics/loop_clock.h"
+#include "headrace/metrics/operator_cell.h"
+#include "headrace/metrics/queue_probe.h"
+#include "headrace/metrics/worker_probe.h"
+
+namespace headrace::bench {
+
+struct Cells {
+  metrics::LoopClock clock;
+  metrics::WorkerCell worker;
+  metrics::OperatorCell op;
+  metrics::QueueCell queue;
+  metrics::Relaxed<std::int64_t> bins[65];
+
+  /// A loop that has begun; a queue of capacity 64.
+  static Cells& make() {
+    void* memory = mmap(nullptr, sizeof(Cells), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (memory == MAP_FAILED) std::abort();
+    auto& cells = *static_cast<Cells*>(memory);
+    metrics::Clock::calibrate();
+    cells.clock.open(metrics::Clock::now_ns());
+    cells.clock.resume(metrics::Clock::now_ns());
+    cells.queue.capacity.store(64);
+    cells.queue.levels_per_bin.store(1);
+    cells.queue.bins.store(65);
+    return cells;
+  }
+};
+
+}  // namespace headrace::bench
