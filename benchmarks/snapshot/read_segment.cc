@@ -50,6 +50,17 @@ void read_file(benchmark::State& state, bool busy) {
   if (!complete(image)) state.SkipWithError("the image is not complete");
 }
 
+/// What a command that reads once pays: the image's memory is new.
+void read_file_once(benchmark::State& state) {
+  const headrace::bench::LiveRun run(false);
+  if (run.path().empty()) return state.SkipWithError("no shared memory");
+  measure(state, [&] {
+    SegmentImage image;
+    image.read_file(run.path());
+    benchmark::DoNotOptimize(image);
+  });
+}
+
 void figures(benchmark::State& state) {
   const headrace::bench::LiveRun run(false);
   SegmentImage image;
@@ -66,6 +77,7 @@ void profile(benchmark::State& state) {
 
 BENCHMARK_CAPTURE(read_file, quiet, false)->Name("snapshot/read_file/quiet")->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(read_file, writing, true)->Name("snapshot/read_file/writing")->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(read_file_once)->Name("snapshot/read_file/once")->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(figures)->Name("snapshot/figures")->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(profile)->Name("snapshot/profile")->UseManualTime()->Unit(benchmark::kMillisecond);
 

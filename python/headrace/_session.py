@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 from types import TracebackType
 
 from headrace import _core
 from headrace.errors import UsageError
 
-logger = logging.getLogger("headrace")
 _warned: set[str] = set()
 
 
@@ -24,7 +22,9 @@ def warn_once(reason: str) -> None:
     if reason in _warned or _core.default_rank() != 0:
         return
     _warned.add(reason)
-    logger.warning("%s", reason)
+    import logging  # 10 ms that `import headrace` does not pay
+
+    logging.getLogger("headrace").warning("%s", reason)
 
 
 def check_rank(rank: object) -> int:

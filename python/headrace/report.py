@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import html
-import json
 import os
-import shutil
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import _core
-from headrace._data import Diagnosis, Profile, Steps, build
-from headrace.errors import Error, FormatError, UsageError
+
+if TYPE_CHECKING:  # dataclasses and json cost more to import than the rest of the package
+    from headrace._data import Diagnosis, Profile, Steps
 
 
 class Report:
@@ -28,6 +25,10 @@ class Report:
     def __init__(
         self, profile_json: str, *, loaders: list[str] | None = None, ranks: list[int] | None = None
     ) -> None:
+        import json
+
+        from headrace._data import Diagnosis, Profile, Steps, build
+
         self._profile_json = profile_json
         self._diagnosis_json = _core.diagnose_json(profile_json)
         document = json.loads(_core.report_json(profile_json, self._diagnosis_json, -1))
@@ -50,17 +51,9 @@ class Report:
         loader: its name; default the one that waited most. rank: default the lowest that recorded.
         Raises SegmentError, FormatError or Error with one line that says what is wrong.
         """
-        where = Path(path)
-        if where.is_dir():
-            return _load_run(where, loader, rank)
-        if not where.exists():
-            raise Error(f"{where}: no such file or folder")
-        if where.suffix == ".json":
-            return _load_saved(where)
-        if where.suffix == ".hrseg":
-            found = [(str(where), entry) for entry in _core.segment_loaders(str(where))]
-            return _choose(where, found, loader, None)
-        raise FormatError(str(where), 0, "a run folder, a .hrseg segment or a saved report (.json)")
+        from headrace._load import load_report
+
+        return load_report(path, loader, rank)
 
     @property
     def loader(self) -> str:
@@ -76,6 +69,8 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document as plain data."""
+        import json
+
         document: dict[str, Any] = json.loads(self.to_json())
         return document
 
@@ -85,9 +80,12 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON document; `load` reads it back."""
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
+            file.write(self.to_json() + "\n")
 
     def __str__(self) -> str:
+        import shutil
+
         on_terminal = sys.stdout is not None and sys.stdout.isatty()
         width = shutil.get_terminal_size((100, 24)).columns if on_terminal else 100
         return self.to_text(width=min(width, 120), color=on_terminal and "NO_COLOR" not in os.environ)
@@ -101,65 +99,6 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
+        import html
+
         return f"<pre>{html.escape(self.to_text())}</pre>"
-
-
-def _load_saved(path: Path) -> Report:
-    try:
-        document = json.loads(path.read_bytes())
-    except UnicodeDecodeError as error:
-        raise FormatError(str(path), error.start, "UTF-8 text") from None
-    except json.JSONDecodeError as error:
-        raise FormatError(str(path), error.pos, f"JSON ({error.msg})") from None
-    except RecursionError:
-        raise FormatError(str(path), 0, "a saved report (this is nested too deeply)") from None
-    if not isinstance(document, dict) or not isinstance(document.get("profile"), dict):
-        raise FormatError(str(path), 0, 'a saved report with a "profile"')
-    version = document.get("version", 1)
-    if not isinstance(version, int) or version > 1:
-        raise FormatError(str(path), 0, f"a report of version 1, not {version!r} (a newer Headrace wrote it)")
-    try:
-        return Report(json.dumps(document["profile"]))
-    except FormatError as error:
-        raise FormatError(str(path), error.offset, error.expected) from None
-
-
-def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
-    segments = _core.find_segments(str(folder))
-    ranks = sorted({segment["rank"] for segment in segments})
-    if not segments:
-        raise Error(
-            f"{folder}: no recorded run (expected rank*.hrseg); give the folder that hr.wrap(run=...) names"
-        )
-    wanted = ranks[0] if rank is None else rank
-    if wanted not in ranks:
-        raise UsageError(f"{folder}: no rank {wanted}; there are {', '.join(map(str, ranks))}")
-    found: list[tuple[str, dict[str, Any]]] = []
-    trouble: list[Error] = []
-    for segment in segments:
-        if segment["rank"] != wanted:
-            continue
-        try:
-            found += [(segment["path"], entry) for entry in _core.segment_loaders(segment["path"])]
-        except Error as error:
-            trouble.append(error)
-    if not found and trouble:
-        raise trouble[0]
-    return _choose(folder, found, loader, ranks)
-
-
-def _choose(
-    where: Path, found: list[tuple[str, dict[str, Any]]], loader: str | None, ranks: list[int] | None
-) -> Report:
-    found = sorted(found, key=lambda item: -item[1]["wait_s"])
-    names = [entry["name"] for _, entry in found]
-    if not found:
-        raise Error(f"{where}: a recorded run without a loader: nothing was wrapped (hr.wrap) in it")
-    matching = [item for item in found if loader is None or item[1]["name"] == loader]
-    if not matching:
-        raise UsageError(f"{where}: no loader {loader!r}; there are {', '.join(map(repr, names))}")
-    path, entry = matching[0]
-    report = Report(_core.segment_profile_json(path, entry["index"]), loaders=names, ranks=ranks)
-    if ranks is None:
-        report.ranks = [report.profile.rank]
-    return report

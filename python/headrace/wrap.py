@@ -125,8 +125,8 @@ def wrap(
 ) -> T:
     """Record the loop over ``obj``: what it waits for, and what feeds it.
 
-    obj: a DataLoader, ``iter(q.get, sentinel)``, or any iterable or iterator. The result yields, raises and ends
-    as it does, for several epochs, and has ``report()``. name: of the loader in reports. run: the run folder
+    obj: a DataLoader, ``iter(q.get, sentinel)``, or any iterable or iterator. The result yields, raises and
+    ends as it does, for several epochs, and has ``report()``. name: of the loader in reports. run: the run folder
     (created, mode 0700); default $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from the
     launcher's environment.
 

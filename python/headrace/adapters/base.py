@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace import _core
 
 
-@dataclass
-class Knob:
+class Knob(NamedTuple):
     """A parameter of the loader: as the user writes it, its value, its limits, whether it can be set live."""
 
     parameter: str
@@ -25,15 +23,14 @@ class Knob:
     live: bool = False
 
 
-@dataclass
-class Node:
+class Node(NamedTuple):
     """One operator of the loader's own graph."""
 
     name: str
     kind: str
     workers: int = 1
-    inputs: list[str] = field(default_factory=list)
-    knobs: list[Knob] = field(default_factory=list)
+    inputs: tuple[str, ...] = ()
+    knobs: tuple[Knob, ...] = ()
 
 
 class Attachment:

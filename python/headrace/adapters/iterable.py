@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+from types import GeneratorType
 from typing import Any
 
 from headrace import _core
@@ -12,7 +12,7 @@ from headrace.adapters.base import Adapter, Attachment
 
 def object_name(obj: object) -> str:
     """What the user would call it: a generator's function, else the class."""
-    if inspect.isgenerator(obj):
+    if isinstance(obj, GeneratorType):
         return obj.__name__
     return type(obj).__name__
 
@@ -27,8 +27,12 @@ class IterableAdapter(Adapter):
         return object_name(obj)
 
     def attach(self, obj: Any) -> Attachment:
-        kind = "generator" if inspect.isgenerator(obj) else "source"
-        key = code_key(obj) if not inspect.isgenerator(obj) else hash(obj.gi_code.co_filename) & (2**63 - 1)
+        kind = "generator" if isinstance(obj, GeneratorType) else "source"
+        key = (
+            code_key(obj)
+            if not isinstance(obj, GeneratorType)
+            else hash(obj.gi_code.co_filename) & (2**63 - 1)
+        )
         return Attachment(obj, source=_core.OperatorHandle(object_name(obj), kind, key, _core.WRAPPED_OBJECT))
 
 
@@ -38,13 +42,13 @@ class PoolResultsAdapter(Adapter):
     library = "concurrent.futures"
 
     def detect(self, obj: object) -> int:
-        if inspect.isgenerator(obj):
+        if isinstance(obj, GeneratorType):
             path = obj.gi_code.co_filename.replace("\\", "/")
             return 10 if "/concurrent/futures/" in path else 0
         return 10 if type(obj).__module__ == "multiprocessing.pool" and hasattr(type(obj), "__next__") else 0
 
     def name(self, obj: object) -> str:
-        return "executor" if inspect.isgenerator(obj) else "pool"
+        return "executor" if isinstance(obj, GeneratorType) else "pool"
 
     def attach(self, obj: Any) -> Attachment:
         flags = _core.WRAPPED_OBJECT | _core.RUNS_OWN_WORKERS

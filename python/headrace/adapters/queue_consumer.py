@@ -37,7 +37,7 @@ def _queue_of(obj: object) -> tuple[Any, Any] | None:
 
 
 class QueueConsumerAdapter(Adapter):
-    """Readiness of the awaited batch is exact: `headrace.Queue` records it, queue.Queue is asked each time."""
+    """Readiness of the awaited batch is exact: headrace.Queue records it, queue.Queue is asked."""
 
     library = "queue"
 

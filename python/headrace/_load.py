@@ -1,0 +1,88 @@
+"""Finds and reads what a report is made of: a run folder, a segment, a saved report."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from headrace import _core
+from headrace.errors import Error, FormatError, UsageError
+from headrace.report import Report
+
+
+def load_report(path: str | os.PathLike[str], loader: str | None, rank: int | None) -> Report:
+    """See `Report.load`."""
+    where = Path(path)
+    if where.is_dir():
+        return _load_run(where, loader, rank)
+    if not where.exists():
+        raise Error(f"{where}: no such file or folder")
+    if where.suffix == ".json":
+        return _load_saved(where)
+    if where.suffix == ".hrseg":
+        found = [(str(where), entry) for entry in _core.segment_loaders(str(where))]
+        return _choose(where, found, loader, None)
+    raise FormatError(str(where), 0, "a run folder, a .hrseg segment or a saved report (.json)")
+
+
+def _load_saved(path: Path) -> Report:
+    try:
+        document = json.loads(path.read_bytes())
+    except UnicodeDecodeError as error:
+        raise FormatError(str(path), error.start, "UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise FormatError(str(path), error.pos, f"JSON ({error.msg})") from None
+    except RecursionError:
+        raise FormatError(str(path), 0, "a saved report (this is nested too deeply)") from None
+    if not isinstance(document, dict) or not isinstance(document.get("profile"), dict):
+        raise FormatError(str(path), 0, 'a saved report with a "profile"')
+    version = document.get("version", 1)
+    if not isinstance(version, int) or version > 1:
+        raise FormatError(str(path), 0, f"a report of version 1, not {version!r} (a newer Headrace wrote it)")
+    try:
+        return Report(json.dumps(document["profile"]))
+    except FormatError as error:
+        raise FormatError(str(path), error.offset, error.expected) from None
+
+
+def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
+    segments = _core.find_segments(str(folder))
+    ranks = sorted({segment["rank"] for segment in segments})
+    if not segments:
+        raise Error(
+            f"{folder}: no recorded run (expected rank*.hrseg); give the folder that hr.wrap(run=...) names"
+        )
+    wanted = ranks[0] if rank is None else rank
+    if wanted not in ranks:
+        raise UsageError(f"{folder}: no rank {wanted}; there are {', '.join(map(str, ranks))}")
+    found: list[tuple[str, dict[str, Any]]] = []
+    trouble: list[Error] = []
+    for segment in segments:
+        if segment["rank"] != wanted:
+            continue
+        try:
+            found += [(segment["path"], entry) for entry in _core.segment_loaders(segment["path"])]
+        except Error as error:
+            trouble.append(error)
+    if not found and trouble:
+        raise trouble[0]
+    return _choose(folder, found, loader, ranks)
+
+
+def _choose(
+    where: Path, found: list[tuple[str, dict[str, Any]]], loader: str | None, ranks: list[int] | None
+) -> Report:
+    found = sorted(found, key=lambda item: -item[1]["wait_s"])
+    names = [entry["name"] for _, entry in found]
+    if not found:
+        raise Error(f"{where}: a recorded run without a loader: nothing was wrapped (hr.wrap) in it")
+    matching = [item for item in found if loader is None or item[1]["name"] == loader]
+    if not matching:
+        raise UsageError(f"{where}: no loader {loader!r}; there are {', '.join(map(repr, names))}")
+    path, entry = matching[0]
+    report = Report(_core.segment_profile_json(path, entry["index"]), loaders=names, ranks=ranks)
+    if ranks is None:
+        report.ranks = [report.profile.rank]
+    return report
