@@ -56,6 +56,11 @@ def named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return copy
 
 
+def loop_name(stage: Stage) -> str:
+    """Of the function around the body: it names the operator where nothing is annotated."""
+    return f"run_{stage.name}" if stage.annotated else stage.name
+
+
 def operator_of(stage: Stage, seed: int) -> Callable[[Any, int], Any]:
     """The stage's body as a function of one item (or a list of them)."""
     service = Service(stage, seed)
@@ -98,7 +103,7 @@ class Threads:
             lock = threading.Lock()
             for worker in range(group[0].workers):
                 loop = self._source(index) if index == 0 else self._stage(index, alive, lock)
-                threading.Thread(target=named(loop, group[-1].name), args=(worker,), daemon=True).start()
+                threading.Thread(target=named(loop, loop_name(group[-1])), args=(worker,), daemon=True).start()
         return self.queues[-1]
 
     def _source(self, index: int) -> Callable[[int], None]:
@@ -188,7 +193,7 @@ def generators(line: Line) -> Iterator[Any]:
             while group := list(itertools.islice(items, take)):
                 yield do(group, 0)
 
-        items = named(generate, stage.name)(items)
+        items = named(generate, loop_name(stage))(items)
     return items
 
 

@@ -33,7 +33,7 @@ class _Recording:
     def iterate(self, iterable: Any, owner: Any) -> Any:
         return _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
 
-    def report(self, epoch: int | None = None) -> Report:
+    def report(self, epoch: Any = None) -> Report:
         if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, int) or epoch == 0):
             raise UsageError("epoch is a number from 1, or -1 for the last one")
         return Report.from_profile_json(self.handle.profile_json(epoch or 0))
@@ -75,6 +75,15 @@ class Wrapped:
             raise AttributeError(name)
         return getattr(self._headrace_object, name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_headrace"):
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._headrace_object, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._headrace_object, name)
+
     def __contains__(self, item: object) -> bool:
         return item in self._headrace_object
 
@@ -104,6 +113,10 @@ class WrappedSized(Wrapped):
     def __getitem__(self, index: Any) -> Any:
         return self._headrace_object[index]
 
+    def __reversed__(self) -> Iterator[Any]:
+        items: Iterator[Any] = reversed(self._headrace_object)
+        return items
+
 
 class WrappedIterator(Wrapped):
     """A wrapped iterator: ``next()`` works on it as well."""
@@ -126,9 +139,9 @@ def wrap(
     """Record the loop over ``obj``: what it waits for, and what feeds it.
 
     obj: a DataLoader, ``iter(q.get, sentinel)``, or any iterable or iterator. The result yields, raises and
-    ends as it does, for several epochs, and has ``report()``. name: of the loader in reports. run: the run folder
-    (created, mode 0700); default $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from the
-    launcher's environment.
+    ends as it does, for several epochs, and has ``report()``. name: of the loader in reports. run: the run
+    folder (created, mode 0700); default $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from
+    the launcher's environment.
 
     Raises UsageError where obj cannot be iterated. With HEADRACE=0 in the environment obj itself is returned.
     """

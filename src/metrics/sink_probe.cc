@@ -4,6 +4,13 @@
 
 namespace headrace::metrics {
 
+namespace {
+
+/// What a generator may spend around a queue's get and still only hand the batch on.
+constexpr std::int64_t kTakingNs = 50'000;
+
+}  // namespace
+
 void SinkProbe::bind(SinkCell* cell, WorkerProbe* worker, OperatorCell* source, const LoopClock* clock,
                      SinkSurroundings* surroundings) noexcept {
   cell_ = cell;
@@ -76,6 +83,8 @@ void SinkProbe::begin_wait(std::int64_t now) noexcept {
   if (cell_ == nullptr || worker_ == nullptr || !in_loop_) return;
   close_compute(now);
   waiting_ = true;
+  took_ = false;
+  source_own_ns_ = 0;
   wait_began_ns_ = now;
   blocked_at_begin_ns_ = worker_->blocked_wall_ns();
   bodies_at_begin_ns_ = worker_->body_wall_ns();
@@ -98,6 +107,7 @@ void SinkProbe::end_wait(std::int64_t now, bool delivered, bool failed, int read
   if (source_ != nullptr) {
     if (!delivered && !failed) worker_->abandon(now);
     const std::int64_t own = delivered || failed ? worker_->leave(now, failed) : 0;
+    source_own_ns_ = own;
     if (steady_ && delivered && candidate_ != SinkSurroundings::kNobody && own > 0) {
       cell_->ledger[static_cast<std::size_t>(candidate_) % kLedgerOperators].bump(own);
       cell_->redirected_ns.bump(own);
@@ -136,8 +146,10 @@ void SinkProbe::deliver_first(std::int64_t now) noexcept {
 void SinkProbe::deliver(std::int64_t now, int ready) noexcept {
   const std::int64_t wait = std::max<std::int64_t>(0, now - wait_began_ns_);
   const std::int64_t blocked = std::min(wait, worker_->blocked_wall_ns() - blocked_at_begin_ns_);
-  const bool worked = worker_->body_wall_ns() != bodies_at_begin_ns_;
-  const bool was_ready = ready >= 0 ? ready != 0 : source_ == nullptr && blocked == 0 && !worked;
+  // Ready: the batch was only taken out of a queue. A generator around the queue may do that as well.
+  const std::int64_t others_worked = worker_->body_wall_ns() - bodies_at_begin_ns_ - source_own_ns_;
+  const bool only_took = source_ == nullptr || (took_ && source_own_ns_ <= kTakingNs);
+  const bool was_ready = ready >= 0 ? ready != 0 : blocked == 0 && others_worked <= 0 && only_took;
   const std::int64_t loop_ns = clock_->read(now).loop_ns;
 
   const SeqlockWrite write(cell_->lock);

@@ -10,6 +10,8 @@ using metrics::Place;
 
 /// A thread's own loop is an operator of its own when it does more than this share of the thread's work.
 constexpr double kLoopShare = 0.10;
+/// ... and is busy for more than this share of the time.
+constexpr double kLoopTimeShare = 0.02;
 /// The wrapped object itself is shown beside recorded operators when it takes more than this share of the wait.
 constexpr double kSourceShare = 0.05;
 
@@ -105,7 +107,10 @@ class GraphBuilder {
       (cell.is_loop ? loops : bodies).push_back(i);
       (cell.is_loop ? loop_ns : body_ns) += cell.busy_ns;
     }
-    const bool show_loop = bodies.empty() || (!figures_.workers[worker].is_sink && loop_ns > kLoopShare * (loop_ns + body_ns));
+    const double least_ns = kLoopTimeShare * static_cast<double>(figures_.loop_ns);
+    const bool works_itself = !figures_.workers[worker].is_sink && loop_ns > least_ns &&
+                              loop_ns > kLoopShare * (loop_ns + body_ns);
+    const bool show_loop = bodies.empty() || works_itself;
     std::sort(bodies.begin(), bodies.end(), [&](std::uint32_t a, std::uint32_t b) {
       return figures_.cells[a].first_done_ns < figures_.cells[b].first_done_ns;
     });
@@ -234,9 +239,18 @@ class GraphBuilder {
     for (int& index : graph_.node_of_operator) index = index < 0 ? -1 : moved[static_cast<std::size_t>(index)];
   }
 
+  /// The rest of a thread whose annotated operators come first gets its items from them.
+  bool follows_another(int index) const {
+    return std::any_of(chains_.begin(), chains_.end(), [&](const std::vector<int>& chain) {
+      return std::find(chain.begin(), chain.end(), index) > chain.begin() &&
+             std::find(chain.begin(), chain.end(), index) != chain.end();
+    });
+  }
+
   /// A loop that nobody named shows by its queue calls what it is.
   void name_kinds() {
-    for (GraphNode& one : graph_.nodes) {
+    for (std::size_t index = 0; index < graph_.nodes.size(); ++index) {
+      GraphNode& one = graph_.nodes[index];
       if ((one.flags & kIsWorkerLoop) == 0) continue;
       std::uint64_t gets = 0;
       std::uint64_t puts = 0;
@@ -245,7 +259,7 @@ class GraphBuilder {
           (edge.is_put ? puts : gets) += edge.items;
         }
       }
-      if (one.inputs.empty()) {
+      if (one.inputs.empty() && !follows_another(static_cast<int>(index))) {
         one.kind = "source";
       } else {
         one.kind = puts > 0 && static_cast<double>(gets) > 1.5 * static_cast<double>(puts) ? "batch" : "map";

@@ -132,7 +132,9 @@ void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t wait
   const bool back = is_put && worker.gets_from(static_cast<std::uint32_t>(id));
   worker.edge(static_cast<std::uint32_t>(id), is_put, counts && !back);
   const metrics::Place place = context->place();
-  if (place == metrics::Place::get_next && !is_put) context->running_loops().back()->probe.took_from(id);
+  if (place == metrics::Place::get_next && !is_put && !context->running_loops().empty()) {
+    context->running_loops().back()->probe.took_from(id);
+  }
   if (place != metrics::Place::worker || back) return;
   // Between queue calls a thread is busy in a loop of its own, an operator named after the loop's function.
   if (worker.loop_cell() == nullptr && loop_name != nullptr) {
@@ -149,12 +151,15 @@ void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t wait
 
 LoaderHandle::LoaderHandle(std::shared_ptr<Session> session, const std::string& name,
                            std::shared_ptr<OperatorHandle> source)
-    : session_(std::move(session)), source_(std::move(source)) {
+    : session_(std::move(session)), source_(std::move(source)), pid_(current_pid()) {
   const int source_id = source_ == nullptr ? -1 : source_->id_in(*session_);
   id_ = session_->loader_id(name, source_id);
 }
 
-LoaderHandle::~LoaderHandle() { session_->close_loader(id_); }
+LoaderHandle::~LoaderHandle() {
+  // A forked child drops its copy of the handle; the parent's loader goes on.
+  if (pid_ == current_pid()) session_->close_loader(id_);
+}
 
 std::string LoaderHandle::name() const {
   return id_ < 0 ? "" : std::string(session_->segment().loaders()[id_].name.view());

@@ -22,6 +22,8 @@ std::string as_file_name(std::string name) {
   std::replace_if(
       name.begin(), name.end(),
       [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '-' && c != '_'; }, '-');
+  // "..", from wherever it came, would be another folder, and ".x" a hidden one.
+  if (!name.empty() && name.front() == '.') name.insert(0, "run-");
   if (name.size() > 100) name.resize(100);
   return name;
 }

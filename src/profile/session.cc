@@ -1,8 +1,6 @@
 #include "headrace/profile/session.h"
 
-#include <algorithm>
-#include <array>
-#include <vector>
+#include <bit>
 
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/run_folder.h"
@@ -202,7 +200,8 @@ int Session::busy_threads_here() const noexcept {
   return busy;
 }
 
-// Walks up from the queue that the sink takes from: the nearest busy worker is the one that the sink waits for.
+// Walks up from the queues that the sink takes from. A busy worker whose own input is empty works on what it has
+// while the rest of the awaited batch is still further up, so the walk goes on; the last busy one is the answer.
 // Workers without queues (an executor's threads) feed the sink through a channel that nobody records: any busy one.
 int Session::in_service() const noexcept {
   Segment& segment = *segment_;
@@ -210,47 +209,68 @@ int Session::in_service() const noexcept {
       segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
   if (count <= 1) return kNobody;
   const metrics::WorkerCell* workers = segment.workers();
-  const auto operator_of = [&](const metrics::WorkerCell& worker) {
-    const std::uint32_t account = worker.account.load();
-    return account < metrics::kOperatorAccount
-               ? kNobody
-               : static_cast<int>(segment.cells()[(account - metrics::kOperatorAccount) % kMaxCells].operator_id.load());
-  };
-  static_assert(kMaxQueues <= 64, "the queues to visit are bits of one word");
-  std::uint64_t visited = 0;
-  std::array<std::uint32_t, kMaxQueues> to_visit{};
-  int pending = 0;
-  const auto visit_inputs = [&](const metrics::WorkerCell& worker) {
+  static_assert(kMaxQueues <= 64, "a set of queues is the bits of one word");
+  const auto inputs_of = [](const metrics::WorkerCell& worker) {
+    std::uint64_t inputs = 0;
     for (const metrics::WorkerEdge& edge : worker.edges) {
       const std::uint32_t queue = edge.queue.load();
-      if (queue == 0) return;
-      if (queue > kMaxQueues || edge.is_put.load() != 0 || (visited >> (queue - 1) & 1) != 0) continue;
-      visited |= std::uint64_t{1} << (queue - 1);
-      to_visit[static_cast<std::size_t>(pending++)] = queue;
+      if (queue == 0 || queue > kMaxQueues) break;
+      if (edge.is_put.load() == 0) inputs |= std::uint64_t{1} << (queue - 1);
     }
+    return inputs;
   };
+  const auto puts_to_any = [](const metrics::WorkerCell& worker, std::uint64_t queues) {
+    for (const metrics::WorkerEdge& edge : worker.edges) {
+      const std::uint32_t queue = edge.queue.load();
+      if (queue == 0 || queue > kMaxQueues) return false;
+      if (edge.is_put.load() != 0 && (queues >> (queue - 1) & 1) != 0) return true;
+    }
+    return false;
+  };
+  const auto all_empty = [&](std::uint64_t queues) {
+    for (; queues != 0; queues &= queues - 1) {
+      if (segment.queues()[std::countr_zero(queues)].cell.occupancy.level.load() > 0) return false;
+    }
+    return true;
+  };
+  const auto operator_of = [&](const metrics::WorkerCell& worker) {
+    const std::uint32_t account = worker.account.load();
+    if (account < metrics::kOperatorAccount) return kNobody;
+    return static_cast<int>(segment.cells()[(account - metrics::kOperatorAccount) % kMaxCells].operator_id.load());
+  };
+
+  std::uint64_t queues = 0;
   int unconnected = kNobody;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (!is_live(workers[i])) continue;
     if (workers[i].is_sink.load() != 0) {
-      visit_inputs(workers[i]);
+      queues |= inputs_of(workers[i]);
     } else if (workers[i].edges[0].queue.load() == 0 && is_busy(workers[i])) {
       unconnected = operator_of(workers[i]);
     }
   }
-  for (int next = 0; next < pending; ++next) {
-    const std::uint32_t queue = to_visit[static_cast<std::size_t>(next)];
+  if (queues == 0) return unconnected;
+  int candidate = kNobody;
+  std::uint64_t visited = 0;
+  while ((queues & ~visited) != 0) {
+    visited |= queues;
+    bool busy = false;
+    std::uint64_t behind_busy = 0;
+    std::uint64_t behind_waiting = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
-      if (!is_live(workers[i]) || workers[i].is_sink.load() != 0) continue;
-      for (const metrics::WorkerEdge& edge : workers[i].edges) {
-        if (edge.queue.load() == 0) break;
-        if (edge.queue.load() != queue || edge.is_put.load() == 0) continue;
-        if (is_busy(workers[i])) return operator_of(workers[i]);
-        visit_inputs(workers[i]);
+      if (!is_live(workers[i]) || workers[i].is_sink.load() != 0 || !puts_to_any(workers[i], queues)) continue;
+      if (is_busy(workers[i])) {
+        candidate = operator_of(workers[i]);
+        behind_busy |= inputs_of(workers[i]);
+        busy = true;
+      } else {
+        behind_waiting |= inputs_of(workers[i]);
       }
     }
+    if (busy && (behind_busy == 0 || !all_empty(behind_busy))) return candidate;
+    queues = busy ? behind_busy : behind_waiting;
   }
-  return unconnected;
+  return candidate != kNobody ? candidate : unconnected;
 }
 
 void Session::keep_alive() noexcept {

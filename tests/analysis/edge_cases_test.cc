@@ -9,7 +9,7 @@
 #include "headrace/analysis/step_trace.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
-#include "labelled_lines.h"
+#include "support/simulation/labelled_lines.h"
 
 namespace headrace::analysis {
 namespace {

@@ -23,18 +23,33 @@ TEST(ServiceSequence, KeepsTheNewestInOrder) {
   }
 }
 
-TEST(ServiceSequence, TakesEverySlowItemAndBurstsOfFastOnes) {
-  int fast = 0, slow = 0, longest_run = 0, run = 0;
-  for (std::uint64_t item = 0; item < 5120; ++item) {
-    slow += ServiceSequence::should_sample(item, 200'000) ? 1 : 0;
-    const bool sampled = ServiceSequence::should_sample(item, 500);
-    fast += sampled ? 1 : 0;
+TEST(BurstSampling, TakesEverySlowItem) {
+  Zeroed<BurstSampling> sampling;
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(sampling->take(i, BurstSampling::kAlwaysNs));
+}
+
+TEST(BurstSampling, TakesFastItemsInBursts) {
+  Zeroed<BurstSampling> sampling;
+  int taken = 0, run = 0;
+  constexpr std::int64_t kItemNs = 500;
+  constexpr std::int64_t kBursts = 20;
+  for (std::int64_t now = 0; now < kBursts * BurstSampling::kPauseNs; now += kItemNs) {
+    const bool sampled = sampling->take(now, kItemNs);
+    taken += sampled ? 1 : 0;
+    if (!sampled && run > 0) {
+      EXPECT_EQ(run, static_cast<int>(BurstSampling::kBurst)) << "consecutive, so that their order is seen";
+    }
     run = sampled ? run + 1 : 0;
-    longest_run = std::max(longest_run, run);
   }
-  EXPECT_EQ(slow, 5120);
-  EXPECT_EQ(fast, 80);
-  EXPECT_EQ(longest_run, 8) << "consecutive, so that their order is seen";
+  EXPECT_EQ(taken, kBursts * BurstSampling::kBurst);
+}
+
+TEST(BurstSampling, BeginsAtOnceWhenReset) {
+  Zeroed<BurstSampling> sampling;
+  for (std::uint32_t i = 0; i < BurstSampling::kBurst; ++i) EXPECT_TRUE(sampling->take(1, 0));
+  EXPECT_FALSE(sampling->take(1, 0));
+  sampling->reset();
+  EXPECT_TRUE(sampling->take(1, 0));
 }
 
 TEST(SlowestItems, HoldTheSlowestWhateverTheOrder) {

@@ -309,10 +309,6 @@ class RandomWalk {
   void touch() {
     if (reference_.blocked) {
       bench_.probe.block(static_cast<WorkerState>(reference_.blocked_in), bench_.now);
-    } else if (reference_.stack.empty()) {
-      const bool loop = reference_.rest >= kOperatorAccount;
-      bench_.probe.rest_in(loop ? &bench_.cell(static_cast<int>(reference_.rest - kOperatorAccount)) : nullptr,
-                           loop ? WorkerState::idle : static_cast<WorkerState>(reference_.rest), bench_.now);
     } else {
       bench_.probe.block(WorkerState::blocked_in, bench_.now);
       bench_.probe.unblock(bench_.now);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -211,33 +213,29 @@ TEST(SegmentImage, IsOfOneMomentWhileWritersGoOn) {
     while (!stop.load(std::memory_order_relaxed)) {
       probe.enter(*cell, now += 7'000'000);  // a window closes every few events
       probe.leave(now += 3'000'000, false);
-      std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
   });
   SegmentImage image;
-  int settled = 0;
-  for (int i = 0; i < 3000 && settled < 300; ++i) {
+  constexpr int kReads = 300;
+  int of_one_moment = 0;
+  for (int i = 0; i < kReads; ++i) {
     image.read_memory(segment->data(), segment->size());
     const metrics::WorkerCell& copy = image.workers()[0];
     const metrics::OperatorCell& of = image.cells()[0];
-    if ((copy.lock.read_begin() & 1U) != 0) continue;  // four tries were not enough
     std::int64_t sum = of.busy_ns.load();
     for (const auto& state : copy.state_ns) sum += state.load();
-    if (sum != copy.since_ns.load()) continue;
-    ++settled;
     const std::uint32_t closed = copy.grid.closed.load();
-    if (closed == 0) continue;
-    const int last = static_cast<int>(closed) - 1;
-    std::int64_t at_boundary = of.windows.get(last, 0);
-    for (int state = 0; state < static_cast<int>(metrics::kWorkerStates); ++state) {
-      at_boundary += copy.windows.get(last, state);
+    std::int64_t at_boundary = closed == 0 ? 0 : of.windows.get(static_cast<int>(closed) - 1, 0);
+    for (int state = 0; closed > 0 && state < static_cast<int>(metrics::kWorkerStates); ++state) {
+      at_boundary += copy.windows.get(static_cast<int>(closed) - 1, state);
     }
-    // Settled by luck after the last try is possible: windows are then one round behind.
-    if (at_boundary != static_cast<std::int64_t>(closed) * copy.grid.width_ns()) --settled;
+    of_one_moment += sum == copy.since_ns.load() && at_boundary == closed * copy.grid.width_ns() ? 1 : 0;
   }
   stop.store(true);
   writer.join();
-  EXPECT_GT(settled, 0);
+  // A writer that loses its core in the middle of an update leaves the reader without a settled copy: rare.
+  EXPECT_GE(of_one_moment, kReads * 9 / 10);
 }
 
 }  // namespace

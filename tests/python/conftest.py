@@ -1,4 +1,4 @@
-"""What every test gets: an environment without a launcher's variables, a run of its own, programs to run beside it."""
+"""What tests share: an environment without a launcher's variables, a run to record, programs to run."""
 
 import json
 import os
@@ -15,10 +15,11 @@ import pytest
 
 import headrace as hr
 
+#: What a launcher, a terminal or a user may have set.
 LAUNCHERS = (
-    "HEADRACE HEADRACE_DIR RANK SLURM_PROCID OMPI_COMM_WORLD_RANK TORCHELASTIC_RUN_ID SLURM_JOB_ID MASTER_ADDR "
-    "MASTER_PORT NO_COLOR COLUMNS"
-).split()
+    *("HEADRACE", "HEADRACE_DIR", "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "TORCHELASTIC_RUN_ID"),
+    *("SLURM_JOB_ID", "MASTER_ADDR", "MASTER_PORT", "NO_COLOR", "COLUMNS"),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +53,9 @@ class Result:
 class Program:
     """A Python program that runs beside the test, in a folder of its own."""
 
-    def __init__(self, source: str, folder: Path, environment: dict[str, str], arguments: tuple[str, ...]) -> None:
+    def __init__(
+        self, source: str, folder: Path, environment: dict[str, str], arguments: tuple[str, ...]
+    ) -> None:
         file = folder / f"program_{len(list(folder.glob('program_*.py')))}.py"
         file.write_text(textwrap.dedent(source))
         clean = {key: value for key, value in os.environ.items() if key not in LAUNCHERS}

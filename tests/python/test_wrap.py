@@ -65,7 +65,7 @@ def filled(kind: type, end: object = None) -> Any:
 MAKERS: dict[str, Callable[[], Any]] = {
     "list": lambda: [3, 1, 2],
     "tuple": lambda: (1, "two", None),
-    "empty list": lambda: [],
+    "empty list": list,
     "one item": lambda: [None],
     "dict": lambda: {"a": 1, "b": 2},
     "str": lambda: "text",
@@ -117,7 +117,7 @@ def test_generator_takes_send_throw_and_close() -> None:
     def talker() -> Iterator[Any]:
         try:
             while True:
-                try:
+                try:  # noqa: PERF203 - this generator survives what is thrown at it
                     log.append((yield len(log)))
                 except KeyError as error:
                     log.append(error)
@@ -178,7 +178,7 @@ def test_results_of_an_executor() -> None:
         done: Any = hr.wrap(concurrent.futures.as_completed(futures))
         assert {future.result() for future in done} == {1, 2, 4, 8, 16}
         report = done.report()
-    assert report.loader == "executor"
+    assert report.loader.startswith("executor")
 
 
 def test_results_of_a_pool() -> None:
@@ -336,17 +336,17 @@ def test_switched_off_it_returns_the_object_itself(execute: Callable[..., Any], 
 
         items, numbers = [1, 2], (n for n in range(3))
         assert hr.wrap(items) is items
-        assert hr.wrap(numbers, run="run", name="x") is numbers
+        assert hr.wrap(numbers, run="off", name="x") is numbers
 
         @hr.operator("f")
         def f(x):
             return x + 1
 
         q = hr.Queue(2)
-        with hr.session(run="run"), hr.operator("block"):
+        with hr.session(run="off"), hr.operator("block"):
             q.put(f(1))
         assert q.get() == 2
-        assert not pathlib.Path("run").exists()
+        assert not pathlib.Path("off").exists()
         assert not pathlib.Path("headrace-runs").exists()
         """,
         HEADRACE="0",

@@ -44,6 +44,7 @@ class SinkProbe {
 
   /// A GetNext took an item from this recorded queue / ran this recorded operator: it belongs to this loader.
   void took_from(int queue) noexcept {
+    took_ = true;
     if (cell_ != nullptr && queue >= 0 && queue < 64) {
       cell_->queues.store(cell_->queues.load() | std::uint64_t{1} << queue);
     }
@@ -86,6 +87,8 @@ class SinkProbe {
   bool steady_ = false;
   bool waiting_ = false;
   bool computing_ = false;
+  bool took_ = false;               ///< this GetNext took from a recorded queue
+  std::int64_t source_own_ns_ = 0;  ///< time of the wrapped object itself in this GetNext
   int candidate_ = SinkSurroundings::kNobody;
   std::int64_t epoch_ns_ = 0;
   std::int64_t wait_began_ns_ = 0;

@@ -119,6 +119,7 @@ class LoaderHandle {
   std::shared_ptr<Session> session_;
   std::shared_ptr<OperatorHandle> source_;
   int id_ = -1;
+  int pid_;
   mutable std::mutex mutex_;
   std::deque<EpochStart> epochs_;
 };

@@ -56,7 +56,7 @@ def as_instance(obj: Any, handle_iter: Any, methods: dict[str, Any]) -> Any:
         return handle_iter(Plain(self))
 
     def __reduce_ex__(self: Any, protocol: Any) -> Any:  # noqa: N807
-        plain = base.__new__(base)
+        plain: Any = object.__new__(base)
         plain.__dict__.update(self.__dict__)
         return plain.__reduce_ex__(protocol)
 

@@ -48,4 +48,5 @@ def _texture(random: np.random.Generator, width: int, height: int) -> np.ndarray
     coarse = random.integers(0, 256, (height // 64 + 2, width // 64 + 2, 3), dtype=np.uint8)
     smooth = Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC)
     grain = random.normal(0, 9, (height, width, 1))
-    return np.clip(np.asarray(smooth, dtype=np.float32) + grain, 0, 255).astype(np.uint8)
+    pixels: np.ndarray = np.clip(np.asarray(smooth, dtype=np.float32) + grain, 0, 255).astype(np.uint8)
+    return pixels

@@ -33,12 +33,14 @@ def decode(data: bytes) -> Image.Image:
 
 @hr.operator("resize")
 def resize(image: Image.Image) -> np.ndarray:
-    return np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BILINEAR))
+    array: np.ndarray = np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BILINEAR, reducing_gap=2.0))
+    return array
 
 
 @hr.operator("batch", kind="batch")
 def make_batch(arrays: list[np.ndarray]) -> np.ndarray:
-    return np.stack(arrays)
+    batch: np.ndarray = np.stack(arrays)
+    return batch
 
 
 class ImagePipeline:
@@ -59,7 +61,8 @@ class ImagePipeline:
         self._start(self._decode_images, self.decode_workers, self.images)
         self._start(self._resize_images, 1, self.arrays)
         self._start(self._make_batches, 1, self.batches)
-        return iter(self.batches.get, None)
+        while (batch := self.batches.get()) is not None:
+            yield batch
 
     def _start(self, body: object, workers: int, output: hr.Queue[Any]) -> None:
         """``workers`` threads of one stage; the last one to finish passes the end on."""

@@ -1,4 +1,4 @@
-#include "labelled_lines.h"
+#include "support/simulation/labelled_lines.h"
 
 #include <cmath>
 

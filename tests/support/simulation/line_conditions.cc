@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "line_simulation.h"
+#include "support/simulation/line.h"
 
 namespace headrace::simulation {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "line_simulation.h"
+#include "support/simulation/line.h"
 
 namespace headrace::simulation {
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "headrace/analysis/diagnosis/diagnose.h"
-#include "labelled_lines.h"
+#include "support/simulation/labelled_lines.h"
 
 namespace headrace::analysis {
 namespace {
@@ -31,9 +31,9 @@ bool apply(const Diagnosis& diagnosis, Line& line) {
   return applied;
 }
 
-class Predictions : public testing::TestWithParam<simulation::LineClass> {};
+class SimulatedAdvice : public testing::TestWithParam<simulation::LineClass> {};
 
-TEST_P(Predictions, HoldWhereTheyCanBeTried) {
+TEST_P(SimulatedAdvice, HoldWhereTheyCanBeTried) {
   int tried = 0;
   int inside = 0;
   double error = 0;
@@ -68,7 +68,7 @@ std::vector<simulation::LineClass> classes_with_a_number() {
   return classes;
 }
 
-INSTANTIATE_TEST_SUITE_P(Classes, Predictions, testing::ValuesIn(classes_with_a_number()),
+INSTANTIATE_TEST_SUITE_P(Classes, SimulatedAdvice, testing::ValuesIn(classes_with_a_number()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -1,0 +1,55 @@
+// Profiles that benchmarks/verdicts/run.py recorded live, with the verdict that each must get.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/profile/profile_json.h"
+
+namespace headrace::analysis {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> corpus() {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(HEADRACE_TESTS_DIR "/verdicts/corpus")) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+class Recorded : public testing::TestWithParam<fs::path> {};
+
+TEST_P(Recorded, IsJudgedAsLabelled) {
+  std::ifstream file(GetParam());
+  const nlohmann::json document = nlohmann::json::parse(file);
+  const Diagnosis diagnosis = diagnose(profile::profile_from_tree(document.at("profile")));
+  const auto kinds = document.at("kinds").get<std::set<std::string>>();
+  const auto op = document.at("operator").get<std::string>();
+  EXPECT_TRUE(kinds.contains(diagnosis.kind)) << diagnosis.kind << ": " << diagnosis.summary;
+  if (op == "*") {
+    EXPECT_TRUE(diagnosis.op.has_value());
+  } else {
+    EXPECT_EQ(diagnosis.op.value_or(""), op) << diagnosis.summary;
+  }
+  EXPECT_EQ(diagnosis.cause.value_or(""), document.at("cause").get<std::string>()) << diagnosis.summary;
+  EXPECT_GT(diagnosis.confidence, 0.0);
+  if (kinds == std::set<std::string>{"not_input_bound"}) EXPECT_TRUE(diagnosis.advice.empty());
+}
+
+TEST(Corpus, IsThere) { EXPECT_GE(corpus().size(), 40U); }
+
+INSTANTIATE_TEST_SUITE_P(Corpus, Recorded, testing::ValuesIn(corpus()),
+                         [](const auto& info) { return info.param.stem().string(); });
+
+}  // namespace
+}  // namespace headrace::analysis
