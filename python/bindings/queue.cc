@@ -139,10 +139,12 @@ bool transfer(Members& members, bool putting, bool block, PyObject* timeout, boo
   std::string loop;
   if (members.handle->wants_loop_name()) loop = calling_loop();
   const Transfer about{counts, loop.empty() ? nullptr : loop.c_str()};
+  // A bad timeout is refused even where there is nothing to wait for, as queue.Queue does.
+  Deadline deadline = Deadline::max();
+  const bool may_wait = block && !(putting && members.native.capacity() == 0);
+  if (may_wait && !parse_timeout(timeout, deadline)) return false;
   QueueStatus status = attempt(std::int64_t{0}, about);
   if (status == QueueStatus::done) return true;
-  Deadline deadline;
-  if (block && !parse_timeout(timeout, deadline)) return false;
   const std::int64_t began = metrics::Clock::now_ns();
   while (block && status == QueueStatus::not_now) {
     QueueStatus waited;

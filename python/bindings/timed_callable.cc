@@ -95,9 +95,17 @@ int timed_setattro(PyObject* self, PyObject* name, PyObject* value) {
   return PyObject_SetAttr(cast(self)->callable, name, value);
 }
 
+/// Functions become methods; builtins, classes, partials and methods that are bound already stay what they are.
+bool becomes_method(PyObject* callable);
+
 PyObject* timed_descr_get(PyObject* self, PyObject* object, PyObject*) {
-  if (object == nullptr || object == Py_None) return Py_NewRef(self);
+  if (object == nullptr || object == Py_None || !becomes_method(cast(self)->callable)) return Py_NewRef(self);
   return PyMethod_New(self, object);
+}
+
+bool becomes_method(PyObject* callable) {
+  if (Py_TYPE(callable)->tp_descr_get == timed_descr_get) return becomes_method(cast(callable)->callable);
+  return Py_TYPE(callable)->tp_descr_get != nullptr && !PyMethod_Check(callable);
 }
 
 PyObject* timed_repr(PyObject* self) {

@@ -30,14 +30,11 @@ _GENERATOR = 0x20
 _COROUTINE = 0x80 | 0x100 | 0x200  # coroutine, iterable coroutine, asynchronous generator
 
 
-def _code(function: object) -> Any:
-    """The code object of the body under partials and functools.wraps; None for what is not written in Python."""
+def _code(function: Any) -> Any:
+    """The code object under partials and functools.wraps; None for what is not written in Python."""
     for _ in range(100):
-        inner = (
-            function.func
-            if isinstance(function, functools.partial)
-            else getattr(function, "__wrapped__", None)
-        )
+        is_partial = isinstance(function, functools.partial)
+        inner = function.func if is_partial else getattr(function, "__wrapped__", None)
         if inner is None:
             break
         function = inner
@@ -49,7 +46,7 @@ def _code(function: object) -> Any:
 
 
 def _own_flags(function: object) -> int:
-    """Flags of the function that is called itself: a wrapper around a generator function is no generator function."""
+    """Flags of the function itself: a wrapper around a generator function is none."""
     while isinstance(function, functools.partial):
         function = function.func
     code = getattr(getattr(function, "__func__", function), "__code__", None)
@@ -62,6 +59,11 @@ def name_of(function: object) -> str:
         function = function.func
     name = getattr(function, "__name__", None)
     return name if isinstance(name, str) else type(function).__name__
+
+
+def readable(name: str) -> str:
+    """Names are UTF-8 in a run; what a file name that is no text brings is written out."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _queues(queues: object) -> list[_core.Queue[Any]]:
@@ -105,7 +107,7 @@ class operator:  # noqa: N801 - reads as the decorator it is
             )
         if kind not in KINDS:
             raise UsageError(f"unknown kind {kind!r}; one of {', '.join(KINDS)}")
-        self._name = name
+        self._name = None if name is None else readable(name)
         self._kind = kind
         self._input = _queues(input)
         self._output = _queues(output)
@@ -125,9 +127,12 @@ class operator:  # noqa: N801 - reads as the decorator it is
         return handle
 
     def __call__(self, function: F) -> F:
+        if isinstance(function, (staticmethod, classmethod)):
+            # @operator above @staticmethod: the function inside is the body.
+            return cast(F, type(function)(self(function.__func__)))
         if not callable(function):
             raise UsageError(f"an operator needs something callable, not {type(function).__name__}")
-        if _own_flags(function) & _COROUTINE:
+        if _own_flags(function) & _COROUTINE or _own_flags(type(function).__call__) & _COROUTINE:
             return function
         handle = self._handle(self._name or name_of(function), code_key(function))
         if _own_flags(function) & _GENERATOR:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import sys
 
 
 class Error(Exception):
@@ -34,5 +35,9 @@ class DeviceError(Error):
     """An accelerator or its runtime failed."""
 
 
-class ShutDown(queue.Empty):
-    """`Queue.shutdown` was called (queue.ShutDown, where this Python has it)."""
+if sys.version_info >= (3, 13):
+    ShutDown = queue.ShutDown
+else:
+
+    class ShutDown(Exception):  # noqa: N818 - queue.ShutDown, as Python 3.13 has it
+        """`Queue.shutdown` was called."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from headrace import _core
+from headrace._operator import readable
 from headrace._session import enabled, open_session
 from headrace.adapters import adapter_for
 from headrace.adapters.base import Attachment
@@ -151,7 +152,7 @@ def wrap(
     if name is not None and not isinstance(name, str):
         raise UsageError(f"name is a str, not {type(name).__name__}")
     session = open_session(run, rank)
-    recording = _Recording(adapter.attach(obj), session, name or adapter.name(obj), run is not None)
+    recording = _Recording(adapter.attach(obj), session, readable(name or adapter.name(obj)), run is not None)
     if isinstance(adapter, DataLoaderAdapter):
         return _wrap_instance(obj, recording)
     wrapper = Wrapped

@@ -209,6 +209,10 @@ void WorkerProbe::rest_in(OperatorCell* loop_cell, WorkerState state, std::int64
 void WorkerProbe::loop_item(std::int64_t now, bool counts) noexcept {
   if (loop_ == nullptr || depth_ > 0) return;
   charge_frame(now);
+  // A loop that never waits changes its account nowhere else: it would miss that the loop has begun, and its windows.
+  const LoopClock::Reading reading = clock_->read(now);
+  const bool unbegun = reading.begun && cell_->begun.load() == 0;
+  if (unbegun || reading.loop_ns >= cell_->grid.next_boundary_ns()) switch_to(cell_->account.load(), now);
   // CPU time of the loop itself is known only for items in which no annotated body ran.
   std::int64_t cpu_ns = -1;
   if (loop_cpu_start_ns_ >= 0 && !loop_had_body_) cpu_ns = Clock::thread_cpu_ns() - loop_cpu_start_ns_;

@@ -3,7 +3,9 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <mutex>
+#include <system_error>
 #include <vector>
 
 #include "headrace/profile/sampler.h"
@@ -128,7 +130,12 @@ std::shared_ptr<Session> CurrentSession::for_run(const std::string& run, int ran
       session = state().current = open_in(state(), {"", rank});
       generation_.fetch_add(1, std::memory_order_release);
     }
-    if (!session->has_run()) session->bind_run(default_run_folder());
+    if (!session->has_run()) {
+      // Absolute: a program that changes its folder later still has one run.
+      std::error_code error;
+      const std::filesystem::path folder = std::filesystem::absolute(default_run_folder(), error);
+      session->bind_run(error ? default_run_folder() : folder.string());
+    }
     return session;
   }
   const auto fits = [&](const std::shared_ptr<Session>& s) { return s->owner() && s->run() == run && s->rank() == rank; };

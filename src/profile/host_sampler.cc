@@ -125,7 +125,8 @@ struct HostSampler::Impl {
   FigureTracker covered;
   FigureTracker tree_cpu;
   FigureTracker process_cpu;
-  FigureTracker other_ranks_cpu;  ///< the segment does not name the run's other ranks: stays unknown
+  FigureTracker other_ranks_cpu;
+  std::optional<std::int64_t> other_ranks_cpu_ns;  ///< as told; unknown while there are no other ranks
   FigureTracker busy;
   FigureTracker throttled;
   FigureTracker io_pressure;
@@ -185,6 +186,7 @@ void HostSampler::Impl::sample(std::int64_t now) {
 
   covered.add(now, now, reading.loop_ns);
   read_process(now, reading.loop_ns);
+  if (other_ranks_cpu_ns) other_ranks_cpu.add(*other_ranks_cpu_ns, now, reading.loop_ns);
   pressure_pace.run_if_due(now, [&] { read_pressures(now, reading.loop_ns); });
   if (running) limits_pace.run_if_due(now, [&] { refresh_limits(); });
   busy_pace.run_if_due(now, [&] { read_busy(now, reading.loop_ns); });
@@ -251,6 +253,10 @@ HostSampler::~HostSampler() = default;
 
 void HostSampler::sample(std::int64_t now) noexcept try { impl_->sample(now); } catch (...) {
   // Out of memory: this sample is lost, the next one covers its time.
+}
+
+void HostSampler::set_other_ranks_cpu(std::int64_t total_ns) noexcept {
+  impl_->other_ranks_cpu_ns = total_ns;
 }
 
 double HostSampler::process_cores() const noexcept { return impl_->process_cores; }

@@ -13,6 +13,7 @@
 
 #include "headrace/profile/host_sampler.h"
 #include "headrace/profile/process_identity.h"
+#include "headrace/profile/rank_neighbours.h"
 
 namespace headrace::profile {
 namespace {
@@ -28,6 +29,7 @@ struct Served {
       : weak(session), host(std::make_unique<HostSampler>(session->segment())) {}
   std::weak_ptr<Session> weak;
   std::unique_ptr<HostSampler> host;
+  RankNeighbours neighbours;
   std::int64_t kept_alive_ns = 0;
   std::int64_t copied_ns = metrics::Clock::now_ns();
 };
@@ -125,6 +127,9 @@ void Sampler::State::tick(Served& one, Session& session) {
   if (now - one.kept_alive_ns >= kKeepAliveNs) {
     one.kept_alive_ns = now;
     session.keep_alive();
+    if (const auto others = one.neighbours.cpu_ns(session.run(), session.live_path(), now)) {
+      one.host->set_other_ranks_cpu(*others);
+    }
   }
   if (now - one.copied_ns >= kCopyNs) {
     one.copied_ns = now;

@@ -437,6 +437,12 @@ class ProfileBuilder {
     note(dropped.workers.load(), "workers were", kMaxWorkers);
     note(dropped.cells.load(), "pairs of worker and operator were", kMaxCells);
     note(dropped.loaders.load(), "loaders were", kMaxLoaders);
+    for (const GraphNode& node : graph_.nodes) {
+      if (node.is_source_object && (node.flags & kRunsOwnWorkers) != 0 && graph_.nodes.size() == 1) {
+        profile_.notes.push_back("what happens inside " + node.name +
+                                 "'s own workers was not recorded: only the wait for it is known");
+      }
+    }
     std::size_t lost = 0;
     for (const WorkerFigures& worker : figures_.workers) {
       const auto& record = image_.workers()[worker.index];

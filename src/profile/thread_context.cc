@@ -6,6 +6,7 @@ namespace headrace::profile {
 namespace {
 
 std::atomic<std::uint64_t> next_uid{1};
+thread_local bool thread_ended = false;
 
 }  // namespace
 
@@ -14,11 +15,15 @@ ThreadContext::ThreadContext() : uid_(next_uid.fetch_add(1)) {}
 ThreadContext::~ThreadContext() {
   release();
   local_ = nullptr;
+  thread_ended = true;
 }
 
 ThreadContext& ThreadContext::make_local() noexcept {
   // On the heap: a loaded library gets only a few hundred bytes of the thread's static block.
-  thread_local std::unique_ptr<ThreadContext> context(new ThreadContext);
+  thread_local std::unique_ptr<ThreadContext> context;
+  // Something may still record when the thread's objects are being destroyed: it gets a context that stays behind.
+  if (thread_ended) return *new ThreadContext;
+  context.reset(new ThreadContext);
   return *context;
 }
 

@@ -47,10 +47,18 @@ const analysis::Evidence* find_rule(const analysis::Diagnosis& diagnosis, const 
 /// Two or three sentences below the headline: what it costs, and why this operator.
 std::string explanation(const profile::Profile& profile, const analysis::Diagnosis& diagnosis) {
   std::string text;
-  const auto say = [&text](std::string sentence) {
+  const auto begins_with_a_name = [&profile](const std::string& sentence) {
+    const auto begins = [&](const auto& named) {
+      return !named.name.empty() && sentence.rfind(named.name, 0) == 0;
+    };
+    return std::any_of(profile.operators.begin(), profile.operators.end(), begins) ||
+           std::any_of(profile.queues.begin(), profile.queues.end(), begins);
+  };
+  const auto say = [&](std::string sentence) {
     if (sentence.empty()) return;
-    // Sentences may begin with an operator's name, which stays as the user wrote it.
-    if (sentence.rfind("the ", 0) == 0) sentence[0] = 'T';
+    // An operator's name stays as the user wrote it.
+    const bool lower = sentence[0] >= 'a' && sentence[0] <= 'z';
+    if (lower && !begins_with_a_name(sentence)) sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');
     text += (text.empty() ? "" : " ") + sentence + ".";
   };
   if (diagnosis.kind == "not_input_bound") {

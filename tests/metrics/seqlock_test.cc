@@ -23,8 +23,13 @@ TEST(Seqlock, ShowsOneUpdateAtATime) {
   std::atomic<bool> stop{false};
   std::thread writer([&] {
     for (std::uint64_t i = 1; !stop.load(std::memory_order_relaxed); ++i) {
-      const SeqlockWrite write(group->lock);
-      for (auto& cell : group->cells) cell.store(i);
+      {
+        const SeqlockWrite write(group->lock);
+        for (auto& cell : group->cells) cell.store(i);
+      }
+      // A pause between updates, as every writer has one: a writer that never rests lets no reader through.
+      for (volatile int pause = 0; pause < 200; pause = pause + 1) {
+      }
     }
   });
   int accepted = 0;

@@ -116,6 +116,22 @@ TEST(WorkerProbe, NamesTheLoopBetweenQueueCalls) {
   EXPECT_EQ(bench.cell(2).busy_ns.load(), 40 + 60 + 2 + 9);
 }
 
+TEST(WorkerProbe, CountsTheItemsOfALoopThatNeverWaits) {
+  Bench bench;
+  bench.probe.rest_in(&bench.cell(2), WorkerState::idle, bench.now);
+  bench.probe.loop_item(bench.now, true);
+  bench.probe.loop_item(bench.now += 50, true);  // before the training loop begins
+  bench.clock->resume(bench.now += 30);
+  for (int item = 0; item < 8; ++item) bench.probe.loop_item(bench.now += kFirstWindowNs / 2, true);
+  EXPECT_EQ(bench.worker->begun.load(), 1U);
+  EXPECT_EQ(bench.cell(2).loop_items.load(), 8);
+  EXPECT_EQ(bench.cell(2).service.sum_ns.load(), 8 * kFirstWindowNs / 2 + 30);
+  EXPECT_GE(bench.worker->grid.closed.load(), 3U);
+  EXPECT_EQ(bench.cell(2).windows.get(0, 1), 1) << "the second item ends with the first window, and is of the next";
+  bench.probe.finish(bench.now);
+  EXPECT_EQ(bench.sum(), bench.loop_ns());
+}
+
 TEST(WorkerProbe, CountsDeepCallsAndLeavesTheirTimeToTheCaller) {
   Bench bench;
   bench.clock->resume(bench.now);
@@ -302,6 +318,7 @@ class RandomWalk {
           bench_.probe.rest_in(nullptr, WorkerState::computing, now);
           reference_.rest = account_of(WorkerState::computing);
         }
+        touch();  // asked for the state that it is in, the probe has nothing to do
     }
   }
 

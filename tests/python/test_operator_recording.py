@@ -42,7 +42,7 @@ def test_calls_and_their_time() -> None:
     assert operator.items_per_batch == pytest.approx(1, abs=0.2)
 
 
-def test_failures_are_counted_and_are_no_items() -> None:
+def test_failures_are_calls_and_counted_apart() -> None:
     @hr.operator("checked")
     def checked(item: int) -> int:
         if item % 3 == 0:
@@ -57,7 +57,7 @@ def test_failures_are_counted_and_are_no_items() -> None:
                 pass
 
     operator = named(profile_of(items()), "checked")
-    assert (operator.items, operator.failures) == (6, 3)
+    assert (operator.items, operator.failures) == (9, 3)
 
 
 def test_nested_operators_do_not_count_each_others_time() -> None:
@@ -129,7 +129,7 @@ def test_a_generator_that_fails() -> None:
     with pytest.raises(RuntimeError, match="torn"):
         list(loader)
     operator = named(loader.report(), "records")
-    assert (operator.items, operator.failures) == (2, 1)
+    assert (operator.items, operator.failures) == (3, 1)
 
 
 def test_blocks_nested_and_in_threads() -> None:
@@ -153,7 +153,7 @@ def test_blocks_nested_and_in_threads() -> None:
     report = profile_of(items())
     counted = [(operator.name, operator.items, operator.failures) for operator in report.profile.operators]
     blocks = [one for one in counted if one[0].startswith("block")]
-    assert sum(items for _, items, _ in blocks) == 201
+    assert sum(items for _, items, _ in blocks) == 202
     assert sum(failures for _, _, failures in blocks) == 1
     assert sum(items for name, items, _ in counted if name.startswith("inside")) == 200
 

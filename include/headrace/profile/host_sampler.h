@@ -22,6 +22,9 @@ class HostSampler {
   /// One sample. `now` is Clock::now_ns(). Called about every 100 ms while a loop runs.
   void sample(std::int64_t now) noexcept;
 
+  /// CPU time of the run's other ranks on this machine so far, ns; taken in with the next sample.
+  void set_other_ranks_cpu(std::int64_t total_ns) noexcept;
+
   /// Cores that the sink's own process used in the last interval; 0 before the second sample.
   double process_cores() const noexcept;
 

@@ -1,6 +1,7 @@
 #include "headrace/analysis/diagnosis/diagnose.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "confidence.h"
@@ -228,7 +229,15 @@ std::optional<Diagnosis> foresee(const profile::Profile& profile, const Predicto
 
 }  // namespace
 
-bool Case::rate_bound() const noexcept { return utilisation >= 0.9 ? pressure >= 0.97 : pressure >= 1.12; }
+bool Case::rate_bound() const noexcept {
+  if (pressure >= 1.12) return true;
+  if (utilisation < 0.9 || pressure < 0.97) return false;
+  // Nearly as fast as the sink. Where its times vary, the rate must explain at least half of the wait:
+  // (demand - compute) / (step - compute), with both in units of compute.
+  const ServiceShape& shape = shapes[static_cast<std::size_t>(candidate)];
+  if (shape.cv / std::sqrt(std::max(1.0, op().items_per_batch)) < kVaries) return true;
+  return pressure - 1 >= 0.5 * (pressure / utilisation - 1);
+}
 
 Diagnosis diagnose(const profile::Profile& recorded, const Predictor& predictor) {
   const profile::Profile profile = plausible(recorded);

@@ -187,6 +187,17 @@ Labelled varying(Random& random) {  // H2, G17
   return {line, kBound, "*", "variance"};
 }
 
+Labelled varying_producer(Random& random) {  // G17: as fast as the sink on average
+  const double compute_s = between(random, 0.015, 0.03);
+  Line line = fast_line(random, compute_s);
+  Stage& last = line.stages.back();
+  last.sleep_s = compute_s * between(random, 0.93, 1.01);
+  last.capacity = 1;
+  last.factor = normal(between(random, 0.55, 0.75));
+  line.steps = 300;
+  return {line, kBound, last.name, "variance"};
+}
+
 Labelled rare_slow(Random& random) {  // G13, slow5
   const double usual = between(random, 0.002, 0.004);
   Line line{.stages = {{.name = "list", .sleep_s = 2e-4, .capacity = 16},
@@ -373,6 +384,7 @@ const std::vector<LineClass>& line_classes() {
                                               {"python_processes", python_processes},
                                               {"sleeping_beside_c", sleeping_beside_c},
                                               {"varying", varying},
+                                              {"varying_producer", varying_producer},
                                               {"rare_slow", rare_slow},
                                               {"taking_turns", taking_turns},
                                               {"equally_slow", equally_slow},

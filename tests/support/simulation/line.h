@@ -25,6 +25,8 @@ using Factor = std::function<double(std::uint64_t item, Random& random)>;
 /// Around 1 by +- `spread`, evenly.
 Factor jitter(double spread);
 Factor exponential();
+/// Around 1 with that standard deviation, never below 0.05.
+Factor normal(double deviation);
 /// `share` of the items take `times` as long, drawn at random.
 Factor rare(double share, double times);
 /// Item `at` takes `times` as long, once.

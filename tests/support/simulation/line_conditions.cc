@@ -16,6 +16,12 @@ Factor exponential() {
   return [](std::uint64_t, Random& random) { return std::exponential_distribution<>(1)(random); };
 }
 
+Factor normal(double deviation) {
+  return [deviation](std::uint64_t, Random& random) {
+    return std::max(0.05, std::normal_distribution<>(1, deviation)(random));
+  };
+}
+
 Factor rare(double share, double times) {
   return [share, times](std::uint64_t, Random& random) {
     return std::uniform_real_distribution<>(0, 1)(random) < share ? times : 1.0;

@@ -7,6 +7,9 @@
 
 namespace headrace::analysis {
 
+/// Standard deviation / mean of a batch's service from which on buffers, not rates, may be what is short.
+inline constexpr double kVaries = 0.25;
+
 struct ServiceShape {
   std::size_t samples = 0;  ///< of the recorded sequence; 0: read from the histogram alone
   double mean_s = 0;

@@ -6,8 +6,6 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr double kVaries = 0.25;
-
 /// The largest spread per batch: of the operators that matter, or of the training step itself.
 double spread_per_batch(const Case& facts) {
   double most = compute_cv(facts.profile.sink);
