@@ -30,8 +30,8 @@ inline double median(std::vector<double>& values) {
   return *middle;
 }
 
-/// Runs `body(i)` in turns with a clock read. Reported: ns (median of the contender), clock_ns (median of the clock
-/// read), ratio (of the two: the bar).
+/// Runs `body(i)` in turns with a clock read. Reported: ns (median of the contender), clock_ns (median of the
+/// clock read), ratio (of the two: the bar).
 template <class Body>
 void beside_clock(benchmark::State& state, Body&& body) {
   metrics::Clock::calibrate();
@@ -58,4 +58,8 @@ void beside_clock(benchmark::State& state, Body&& body) {
 
 /// `function(benchmark::State&)` under a name that says what it is.
 #define HEADRACE_BESIDE_CLOCK(function, name) \
-  BENCHMARK(function)->Name("record_event/" name)->UseManualTime()->Unit(benchmark::kMicrosecond)->MinTime(0.5)
+  BENCHMARK(function)                         \
+      ->Name("record_event/" name)            \
+      ->UseManualTime()                       \
+      ->Unit(benchmark::kMicrosecond)         \
+      ->MinTime(0.5)

@@ -22,7 +22,8 @@ struct Cells {
 
   /// A loop that has begun; a queue of capacity 64.
   static Cells& make() {
-    void* memory = mmap(nullptr, sizeof(Cells), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    void* memory = mmap(nullptr, sizeof(Cells), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED) std::abort();
     auto& cells = *static_cast<Cells*>(memory);
     metrics::Clock::calibrate();

@@ -1,4 +1,5 @@
-// One recorded event: counter, latency histogram and time-weighted occupancy, one clock read (bar: ratio <= 1.6).
+// One recorded event: counter, latency histogram and time-weighted occupancy, one clock read (bar: ratio
+// <= 1.6).
 #include "beside_clock.h"
 #include "cells.h"
 

@@ -36,7 +36,8 @@ void LiveRun::work(bool busy) {
   std::array<metrics::OperatorProbe, kOperators> probes;
   for (int i = 0; i < kOperators; ++i) {
     const int id = operators_[static_cast<std::size_t>(i)];
-    probes[static_cast<std::size_t>(i)] = {&worker, session_->claim_cell(*cell, id, metrics::Place::worker, false)};
+    probes[static_cast<std::size_t>(i)] = {&worker,
+                                           session_->claim_cell(*cell, id, metrics::Place::worker, false)};
   }
   const auto call_all = [&] {
     for (auto& probe : probes) const metrics::OperatorProbe::Call call(probe);

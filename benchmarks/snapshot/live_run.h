@@ -1,4 +1,5 @@
-// A run of 8 operators on 64 workers with a queue between each two operators, in shared memory as in a real job.
+// A run of 8 operators on 64 workers with a queue between each two operators, in shared memory as in a real
+// job.
 #pragma once
 
 #include <atomic>

@@ -32,9 +32,12 @@ void measure(benchmark::State& state, Body&& body) {
 
 bool complete(const SegmentImage& image) {
   constexpr auto kLive = static_cast<std::uint32_t>(headrace::metrics::WorkerLife::live);
-  const auto live = std::ranges::count_if(image.workers(), [](const auto& worker) { return worker.life.load() == kLive; });
-  const auto owned = std::ranges::count_if(image.cells(), [](const auto& cell) { return cell.owner.load() != 0; });
-  return live == headrace::bench::kWorkers && owned == headrace::bench::kWorkers * headrace::bench::kOperators;
+  const auto live =
+      std::ranges::count_if(image.workers(), [](const auto& worker) { return worker.life.load() == kLive; });
+  const auto owned =
+      std::ranges::count_if(image.cells(), [](const auto& cell) { return cell.owner.load() != 0; });
+  return live == headrace::bench::kWorkers &&
+         owned == headrace::bench::kWorkers * headrace::bench::kOperators;
 }
 
 void read_file(benchmark::State& state, bool busy) {
@@ -75,8 +78,14 @@ void profile(benchmark::State& state) {
   measure(state, [&] { benchmark::DoNotOptimize(headrace::profile::read_profile(image, 0)); });
 }
 
-BENCHMARK_CAPTURE(read_file, quiet, false)->Name("snapshot/read_file/quiet")->UseManualTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(read_file, writing, true)->Name("snapshot/read_file/writing")->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(read_file, quiet, false)
+    ->Name("snapshot/read_file/quiet")
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(read_file, writing, true)
+    ->Name("snapshot/read_file/writing")
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(read_file_once)->Name("snapshot/read_file/once")->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(figures)->Name("snapshot/figures")->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(profile)->Name("snapshot/profile")->UseManualTime()->Unit(benchmark::kMillisecond);

@@ -1,12 +1,13 @@
 """Builds one line live, runs its loop, and prints what was reported. Started by run.py, one process per line.
 
-    python build.py RUN_FOLDER < line.json > result.json
+python build.py RUN_FOLDER < line.json > result.json
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import queue
 import random
 import sys
 import threading
@@ -90,21 +91,27 @@ class Threads:
                 groups.append([])
         self.groups = groups[:-1]
         self.bodies = [
-            [operator_of(stage, line.seed + 31 * index) for stage in group] for index, group in enumerate(self.groups)
+            [operator_of(stage, line.seed + 31 * index) for stage in group]
+            for index, group in enumerate(self.groups)
         ]
-        self.queues: list[hr.Queue] = []
+        self.queues: list[Any] = []
 
-    def start(self) -> hr.Queue:
-        self.queues = [
-            hr.Queue(group[-1].capacity, name=group[-1].queue or f"{group[-1].name}_out") for group in self.groups
-        ]
+    def start(self) -> Any:
+        self.queues = [self._queue(group[-1]) for group in self.groups]
         for index, group in enumerate(self.groups):
             alive = [group[0].workers]
             lock = threading.Lock()
             for worker in range(group[0].workers):
                 loop = self._source(index) if index == 0 else self._stage(index, alive, lock)
-                threading.Thread(target=named(loop, loop_name(group[-1])), args=(worker,), daemon=True).start()
+                threading.Thread(
+                    target=named(loop, loop_name(group[-1])), args=(worker,), daemon=True
+                ).start()
         return self.queues[-1]
+
+    def _queue(self, stage: Stage) -> Any:
+        if self.line.how == "stdlib_queues":
+            return queue.Queue(stage.capacity)
+        return hr.Queue(stage.capacity, name=stage.queue or f"{stage.name}_out")
 
     def _source(self, index: int) -> Callable[[int], None]:
         bodies, total, out = self.bodies[index], self.total, self.queues[index]
@@ -237,7 +244,7 @@ def futures(line: Line) -> Iterator[Any]:
 def wrapped(line: Line, run: str) -> Any:
     session = hr.session(run=run)
     session.__enter__()
-    if line.how == "queues":
+    if line.how in ("queues", "stdlib_queues"):
         threads = Threads(line)
         last = threads.start()
         if line.prefilled:
@@ -245,7 +252,12 @@ def wrapped(line: Line, run: str) -> Any:
         return hr.wrap(iter(last.get, None))
     if line.how == "queues_in_iterable":
         return hr.wrap(Loader(line))
-    makers = {"generators": generators, "background": background, "executor_map": executor_map, "futures": futures}
+    makers = {
+        "generators": generators,
+        "background": background,
+        "executor_map": executor_map,
+        "futures": futures,
+    }
     return hr.wrap(makers[line.how](line))
 
 

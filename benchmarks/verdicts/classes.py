@@ -1,4 +1,4 @@
-"""Classes of pipelines with the verdict that each must get. Times, names, depths and capacities are drawn."""
+"""Classes of pipelines with the verdict that each must get; times, names, depths, capacities are drawn."""
 
 from __future__ import annotations
 
@@ -11,11 +11,25 @@ from line import Expected, Line, Stage
 Drawn = tuple[Line, Expected]
 Draw = Callable[[random.Random], Drawn]
 
-NAMES = (
-    "read decode augment tokenize crop Normalize pack load_frames parse resize filter_short to_array mixup "
-    "fetch unzip clean"
-).split()
-QUEUES = "raw ready decoded inbox staged buffer samples chunks".split()
+NAMES = [
+    "read",
+    "decode",
+    "augment",
+    "tokenize",
+    "crop",
+    "Normalize",
+    "pack",
+    "load_frames",
+    "parse",
+    "resize",
+    "filter_short",
+    "to_array",
+    "mixup",
+    "fetch",
+    "unzip",
+    "clean",
+]
+QUEUES = ["raw", "ready", "decoded", "inbox", "staged", "buffer", "samples", "chunks"]
 
 HEALTHY = ["not_input_bound"]
 BOUND = ["input_bound"]
@@ -56,7 +70,7 @@ def depth(rng: random.Random, least: int = 2) -> int:
     return rng.randint(least, 5)
 
 
-# --- healthy ---------------------------------------------------------------------------------------------------
+# --- healthy ------------------------------------------------------------------------------------------------
 
 
 @line_class
@@ -128,6 +142,15 @@ def healthy_epochs(rng: random.Random) -> Drawn:
 
 
 @line_class
+def healthy_stdlib_queues(rng: random.Random) -> Drawn:
+    line = fast(rng, rng.uniform(0.01, 0.05), depth(rng))
+    for stage in line.stages:
+        stage.annotated = True
+    line.how = "stdlib_queues"
+    return line, Expected(HEALTHY)
+
+
+@line_class
 def short_run(rng: random.Random) -> Drawn:  # start-up dominates
     line = fast(rng, rng.uniform(0.01, 0.03), depth(rng))
     line.stages[0].first_s = rng.uniform(1.2, 2)
@@ -135,7 +158,7 @@ def short_run(rng: random.Random) -> Drawn:  # start-up dominates
     return line, Expected(HEALTHY, "", "startup")
 
 
-# --- one operator too slow ---------------------------------------------------------------------------------------
+# --- one operator too slow ----------------------------------------------------------------------------------
 
 
 @line_class
@@ -253,7 +276,25 @@ def shared_thread(rng: random.Random) -> Drawn:  # two operators in one thread: 
     return line, Expected(BOUND, slower.name, "too_few_workers")
 
 
-# --- CPU and interpreter lock ---------------------------------------------------------------------------------------
+@line_class
+def slow_sources(rng: random.Random) -> Drawn:  # several readers: their number is a parameter
+    line = fast(rng, rng.uniform(0.008, 0.025), depth(rng))
+    source = line.stages[0]
+    source.workers = rng.randint(2, 3)
+    source.seconds = line.step_s * source.workers * rng.uniform(1.3, 2.5)
+    return line, Expected(BOUND, source.name, "too_few_workers")
+
+
+@line_class
+def stdlib_queues(rng: random.Random) -> Drawn:  # queue.Queue: only the operators are seen
+    line, expected = rng.choice([slow_stage, slow_stage_of_several])(rng)
+    for stage in line.stages:
+        stage.annotated = True
+    line.how = "stdlib_queues"
+    return line, expected
+
+
+# --- CPU and interpreter lock -------------------------------------------------------------------------------
 
 
 @line_class
@@ -284,7 +325,7 @@ def sleeping_beside_native(rng: random.Random) -> Drawn:  # one core busy, many 
     return line, Expected(BOUND, sleeping.name, "too_few_workers")
 
 
-# --- variance, slow samples, changes over time ----------------------------------------------------------------------
+# --- variance, slow samples, changes over time --------------------------------------------------------------
 
 
 @line_class
@@ -351,7 +392,7 @@ def slow_worker(rng: random.Random) -> Drawn:
     return line, Expected(BOUND, stage.name, "slow_worker")
 
 
-# --- no overlap -----------------------------------------------------------------------------------------------------
+# --- no overlap ---------------------------------------------------------------------------------------------
 
 
 @line_class
@@ -369,30 +410,42 @@ def no_overlap(rng: random.Random) -> Drawn:  # sleep_w0: one generator, or a ch
 
 
 @line_class
+def no_overlap_batches(rng: random.Random) -> Drawn:  # G16
+    line = fast(rng, rng.uniform(0.02, 0.05), 2)
+    read, batch = line.stages
+    read.annotated = batch.annotated = True
+    read.seconds, batch.take = rng.uniform(0.001, 0.003), rng.randint(8, 32)
+    batch.seconds, batch.kind, line.how = 5e-4, "batch", "generators"
+    return line, Expected(BOUND, read.name, "no_overlap")
+
+
+@line_class
 def no_overlap_native(rng: random.Random) -> Drawn:
     line, expected = no_overlap(rng)
     max(line.stages, key=lambda stage: stage.seconds).work = rng.choice(["native", "python"])
     return line, expected
 
 
-# --- how long -------------------------------------------------------------------------------------------------------
+# --- how long -----------------------------------------------------------------------------------------------
 
 CORES = 2
 
 
 def pace(line: Line) -> float:
     """Roughly the step that the line will reach."""
-    ahead = [
-        math.prod(each.take for each in line.stages[index + 1 :]) for index in range(len(line.stages))
-    ]
+    ahead = [math.prod(each.take for each in line.stages[index + 1 :]) for index in range(len(line.stages))]
     loads = [
         stage.seconds * items / stage.workers * (line.stages and _mean_factor(stage))
         for stage, items in zip(line.stages, ahead, strict=True)
     ]
     if line.how == "generators":
         return line.step_s + sum(loads)
-    cpu = sum(load * stage.workers for load, stage in zip(loads, line.stages, strict=True) if stage.work == "native")
-    python = sum(load * stage.workers for load, stage in zip(loads, line.stages, strict=True) if stage.work == "python")
+    cpu = sum(
+        load * stage.workers for load, stage in zip(loads, line.stages, strict=True) if stage.work == "native"
+    )
+    python = sum(
+        load * stage.workers for load, stage in zip(loads, line.stages, strict=True) if stage.work == "python"
+    )
     return max(line.step_s, *loads, cpu / CORES, python)
 
 

@@ -61,11 +61,14 @@ class Line:
             work = "" if stage.work == "sleep" else {"native": "c", "python": "py"}[stage.work]
             workers = f"x{stage.workers}" if stage.workers > 1 else ""
             take = f"/{stage.take}" if stage.take > 1 else ""
-            end = "+" if stage.with_next else ">" if self.how.startswith("queues") else ""
+            end = "+" if stage.with_next else ">" if "queues" in self.how else ""
             capacity = f"{end}{stage.capacity}" if end == ">" else end
-            shapes.append(f"{stage.name}{'' if stage.annotated else '~'} {1e3 * stage.seconds:.3g}{work}{workers}{take}{capacity}")
+            name = stage.name if stage.annotated else f"{stage.name}~"
+            shapes.append(f"{name} {1e3 * stage.seconds:.3g}{work}{workers}{take}{capacity}")
         how = "" if self.how == "queues" else f"[{self.how}] "
-        return f"{how}{' '.join(shapes)} | {1e3 * self.step_s:.3g}{'py' if self.step_work == 'python' else ''}"
+        return (
+            f"{how}{' '.join(shapes)} | {1e3 * self.step_s:.3g}{'py' if self.step_work == 'python' else ''}"
+        )
 
 
 @dataclass
@@ -82,4 +85,6 @@ class Expected:
 
     def in_words(self) -> str:
         short = {"input_bound": "bound", "not_input_bound": "healthy", "intermittent": "intermittent"}
-        return " ".join(filter(None, ["|".join(short[kind] for kind in self.kinds), self.operator, self.cause]))
+        return " ".join(
+            filter(None, ["|".join(short[kind] for kind in self.kinds), self.operator, self.cause])
+        )

@@ -2,10 +2,11 @@
 
     python benchmarks/verdicts/run.py --draws 3 --seed 7 --classes slow_stage,saturated --record /tmp/profiles
 
-Every line runs in a process of its own. Lines that only sleep run side by side (--jobs); those that need the CPU run
-alone, when the machine is quiet; where foreign processes took more than a tenth of it all the same, they are shown but
-not scored. Advice that is a number of workers, a capacity or a prefetch is applied and measured. Bars: operator >= 95 %, cause >= 90 %, no alarm on healthy,
-slow-start and one-stall lines. Exit status 1 when one is missed.
+Every line runs in a process of its own. Lines that only sleep run side by side (--jobs); those that need the
+CPU run alone, when the machine is quiet; where foreign processes took more than a tenth of it all the same, they
+are shown but not scored. Advice that is a number of workers, a capacity or a prefetch is applied and measured.
+Bars: operator >= 95 %, cause >= 90 %, no alarm on healthy, slow-start and one-stall lines. Exit status 1 when
+one is missed.
 """
 
 from __future__ import annotations
@@ -26,16 +27,17 @@ from pathlib import Path
 from typing import Any
 
 from classes import CLASSES, draw
+from corpus import compact
 from line import Expected, Line
 from scoring import quantile, share_in_words
 
 HERE = Path(__file__).resolve().parent
 FOREIGN = 0.1
-TRIES = 3
-QUIET_WITHIN_S = 40.0
+TRIES = 2
+QUIET_WITHIN_S = 15.0
 ALARM_FREE = {
     "consumer_bound", "healthy_overprovisioned", "healthy_batch", "healthy_slow_start", "one_stall",
-    "rare_slow_hidden", "healthy_executor", "healthy_epochs", "short_run",
+    "rare_slow_hidden", "healthy_executor", "healthy_epochs", "healthy_stdlib_queues", "short_run",
 }  # fmt: skip
 
 
@@ -94,14 +96,18 @@ def execute(line: Line) -> dict[str, Any]:
             input=line.to_json(), capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
     if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr else f"status {done.returncode}")
+        raise RuntimeError(
+            done.stderr.strip().splitlines()[-1] if done.stderr else f"status {done.returncode}"
+        )
     report: dict[str, Any] = json.loads(done.stdout)
     return report
 
 
 def machine_busy_s() -> float:
     """CPU time that all processes have used so far."""
-    user, nice, system, _idle, _iowait, irq, soft, steal = map(int, Path("/proc/stat").read_text().split()[1:9])
+    user, nice, system, _idle, _iowait, irq, soft, steal = map(
+        int, Path("/proc/stat").read_text().split()[1:9]
+    )
     return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
 
 
@@ -118,7 +124,7 @@ def wait_for_quiet() -> None:
 def undisturbed(line: Line) -> dict[str, Any]:
     """A report of a run that had the machine to itself, or of the quietest of several."""
     best: dict[str, Any] = {}
-    for attempt in range(TRIES if line.uses_cpu else 1):
+    for _attempt in range(TRIES if line.uses_cpu else 1):
         if line.uses_cpu:
             wait_for_quiet()
         report = execute(line)
@@ -142,7 +148,9 @@ def applied(line: Line, advice: list[dict[str, Any]]) -> tuple[Line, str] | None
         rows = [row for row in named if row["parameter"].endswith(".capacity")]
     for row in rows:
         for index, stage in enumerate(changed.stages):
-            shared = {stage.name} | ({line.stages[index - 1].name} if index and line.stages[index - 1].with_next else set())
+            shared = {stage.name} | (
+                {line.stages[index - 1].name} if index and line.stages[index - 1].with_next else set()
+            )
             if row["parameter"] in {f"{name}.workers" for name in shared}:
                 for each in changed.stages:
                     if each.name in shared:
@@ -171,7 +179,6 @@ def judge(name: str, seed: int, seconds: float, verify: bool) -> Outcome:
             outcome.measured_s = float(undisturbed(after[0])["profile"]["sink"]["step_s"])
     except (RuntimeError, subprocess.TimeoutExpired, ValueError, KeyError) as error:
         outcome.error = f"{type(error).__name__}: {error}"
-    print("." if outcome.kind_right and outcome.operator_right and outcome.cause_right else "x", end="", file=sys.stderr, flush=True)
     return outcome
 
 
@@ -179,33 +186,48 @@ def milliseconds(seconds: float | None) -> str:
     return "-" if seconds is None else f"{1e3 * seconds:.1f}"
 
 
-def print_rows(outcomes: list[Outcome]) -> None:
-    print(f"{'class':<24}{'seed':>6}  {'expected':<38}{'said':<50}{'conf':>5}{'step':>7}{'pred':>7}{'after':>7}  parameters")
-    for one in outcomes:
-        if one.error:
-            print(f"{one.name:<24}{one.seed:>6}  {one.expected.in_words():<38}FAILED {one.error}")
-            continue
-        said = one.diagnosis
-        words = " ".join(filter(None, [said["kind"].replace("not_input_bound", "healthy").replace("input_bound", "bound"), said["operator"], said["cause"]]))
-        right = one.kind_right and one.operator_right and one.cause_right
-        predicted = said["advice"][0]["predicted_step_s"] if said["advice"] else None
-        foreign = f" [foreign CPU {100 * one.foreign:.0f} %{'' if one.scored else ', not scored'}]" if one.foreign > FOREIGN else ""
-        print(
-            f"{one.name:<24}{one.seed:>6}  {one.expected.in_words():<38}{('' if right else 'X ') + words:<50}"
-            f"{said['confidence']:>5.2f}{milliseconds(one.step_s):>7}{milliseconds(predicted):>7}{milliseconds(one.measured_s):>7}"
-            f"  {one.line.in_words()}{foreign}{'  ' + one.applied if one.applied else ''}"
-        )
+def print_head() -> None:
+    figures = "".join(f"{name:>7}" for name in ("step", "pred", "after"))
+    print(f"{'class':<24}{'seed':>6}  {'expected':<38}{'said':<50}{'conf':>5}{figures}  parameters")
+
+
+def print_row(one: Outcome) -> None:
+    start = f"{one.name:<24}{one.seed:>6}  {one.expected.in_words():<38}"
+    if one.error:
+        print(f"{start}FAILED {one.error}", flush=True)
+        return
+    said = one.diagnosis
+    kind = {"not_input_bound": "healthy", "input_bound": "bound"}.get(said["kind"], said["kind"])
+    words = " ".join(filter(None, [kind, said["operator"], said["cause"]]))
+    right = one.kind_right and one.operator_right and one.cause_right
+    predicted = said["advice"][0]["predicted_step_s"] if said["advice"] else None
+    foreign = (
+        f" [foreign CPU {100 * one.foreign:.0f} %{'' if one.scored else ', not scored'}]"
+        if one.foreign > FOREIGN
+        else ""
+    )
+    print(
+        f"{start}{('' if right else 'X ') + words:<50}{said['confidence']:>5.2f}{milliseconds(one.step_s):>7}"
+        f"{milliseconds(predicted):>7}{milliseconds(one.measured_s):>7}"
+        f"  {one.line.in_words()}{foreign}{'  ' + one.applied if one.applied else ''}",
+        flush=True,
+    )
 
 
 def print_scores(everything: list[Outcome]) -> bool:
     """Prints them; true when the bars hold."""
     outcomes = [one for one in everything if one.scored]
     if len(outcomes) < len(everything):
-        print(f"\nnot scored, other processes took the CPU: {len(everything) - len(outcomes)} of {len(everything)}")
+        disturbed = len(everything) - len(outcomes)
+        print(f"\nnot scored, other processes took the CPU: {disturbed} of {len(everything)}")
     print(f"\n{'class':<24}{'kind':>20}{'operator':>20}{'cause':>20}   (share, Wilson 95 %)")
 
     def score(label: str, of: list[Outcome]) -> tuple[int, int, int]:
-        right = (sum(o.kind_right for o in of), sum(o.operator_right for o in of), sum(o.cause_right for o in of))
+        right = (
+            sum(o.kind_right for o in of),
+            sum(o.operator_right for o in of),
+            sum(o.cause_right for o in of),
+        )
         print(f"{label:<24}" + "".join(f"{share_in_words(number, len(of)):>20}" for number in right))
         return right
 
@@ -225,26 +247,28 @@ def print_scores(everything: list[Outcome]) -> bool:
     if tried:
         sizes = [abs(error) for error in errors]
         print(
-            f"advice tried live: {len(tried)}; predicted / measured - 1: median {100 * quantile(errors, 0.5):+.1f} %, "
-            f"size median {100 * quantile(sizes, 0.5):.1f} %, p90 {100 * quantile(sizes, 0.9):.1f} %, largest {100 * max(sizes):.0f} %\n"
-            f"inside the interval: {share_in_words(inside, len(tried))}; harmful (> 5 % slower): {share_in_words(harmful, len(tried))}"
+            f"advice tried live: {len(tried)}; predicted / measured - 1: "
+            f"median {100 * quantile(errors, 0.5):+.1f} %, size median {100 * quantile(sizes, 0.5):.1f} %, "
+            f"p90 {100 * quantile(sizes, 0.9):.1f} %, largest {100 * max(sizes):.0f} %\n"
+            f"inside the interval: {share_in_words(inside, len(tried))}; "
+            f"harmful (> 5 % slower): {share_in_words(harmful, len(tried))}"
         )
     holds = operator >= 0.95 * len(outcomes) and cause >= 0.9 * len(outcomes) and alarms == 0
     print("bars (operator >= 95 %, cause >= 90 %, no false alarm): " + ("ok" if holds else "MISSED"))
     return holds
 
 
-def record(outcomes: list[Outcome], folder: Path) -> None:
-    """Profiles with what they must be judged as, for the corpus of tests/verdicts."""
+def record(one: Outcome, folder: Path) -> None:
+    """A profile with what it must be judged as, for the corpus of tests/verdicts."""
+    if one.error or not one.scored:
+        return
     folder.mkdir(parents=True, exist_ok=True)
-    for one in outcomes:
-        if one.error:
-            continue
-        document = {
-            "class": one.name, "kinds": one.expected.kinds, "operator": one.expected.operator,
-            "cause": one.expected.cause, "line": json.loads(one.line.to_json()), "profile": one.report["profile"],
-        }  # fmt: skip
-        (folder / f"{one.name}_{one.seed}.json").write_text(json.dumps(document))
+    document = {
+        "class": one.name, "kinds": one.expected.kinds, "operator": one.expected.operator,
+        "cause": one.expected.cause, "line": one.line.in_words(), "profile": compact(one.report["profile"]),
+    }  # fmt: skip
+    text = json.dumps(document, separators=(",", ":"))
+    (folder / f"{one.name}_{one.seed}.json").write_text(text + "\n")
 
 
 def main() -> int:
@@ -253,7 +277,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="of the first draw; default random, printed")
     parser.add_argument("--classes", default="", help="comma-separated; default all")
     parser.add_argument("--seconds", type=float, default=5.0, help="length of a run (%(default)s)")
-    parser.add_argument("--jobs", type=int, default=3, help="lines that only sleep, side by side (%(default)s)")
+    parser.add_argument(
+        "--jobs", type=int, default=3, help="lines that only sleep, side by side (%(default)s)"
+    )
     parser.add_argument("--record", type=Path, default=None, help="folder for the recorded profiles")
     parser.add_argument("--no-verify", action="store_true", help="do not apply and measure the advice")
     options = parser.parse_args()
@@ -261,19 +287,27 @@ def main() -> int:
     names = options.classes.split(",") if options.classes else list(CLASSES)
     if unknown := [name for name in names if name not in CLASSES]:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(CLASSES)}")
-    print(f"seed {seed}, {options.draws} draws of {len(names)} classes; {os.cpu_count()} cores, Python {platform.python_version()}, {platform.machine()}")
+    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.machine()}"
+    print(f"seed {seed}, {options.draws} draws of {len(names)} classes; {machine}")
     wanted = [(name, seed + number) for name in names for number in range(options.draws)]
     sleeping = [one for one in wanted if not draw(*one, options.seconds)[0].uses_cpu]
     busy = [one for one in wanted if one not in sleeping]
     verify = not options.no_verify
+    done: list[Outcome] = []
+
+    def keep(one: Outcome) -> None:
+        done.append(one)
+        print_row(one)
+        if options.record:
+            record(one, options.record)
+
+    print_head()
     with ThreadPoolExecutor(options.jobs) as pool:
-        done = list(pool.map(lambda one: judge(*one, options.seconds, verify), sleeping))
-    done += [judge(*one, options.seconds, verify) for one in busy]
-    print(file=sys.stderr)
+        for one in pool.map(lambda each: judge(*each, options.seconds, verify), sleeping):
+            keep(one)
+    for each in busy:
+        keep(judge(*each, options.seconds, verify))
     done.sort(key=lambda one: (names.index(one.name), one.seed))
-    print_rows(done)
-    if options.record:
-        record(done, options.record)
     return 0 if print_scores(done) else 1
 
 

@@ -1,4 +1,4 @@
-"""What the stages do: sleep, C work that releases the interpreter lock, or pure Python; and how their times vary."""
+"""What stages do: sleep, C work without the interpreter lock, or pure Python; how their times vary."""
 
 from __future__ import annotations
 

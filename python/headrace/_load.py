@@ -20,11 +20,22 @@ def load_report(path: str | os.PathLike[str], loader: str | None, rank: int | No
     if not where.exists():
         raise Error(f"{where}: no such file or folder")
     if where.suffix == ".json":
-        return _load_saved(where)
+        report = _load_saved(where)
+        if loader not in (None, report.loader):
+            raise UsageError(f"{where}: no loader {loader!r}; it is a report on {report.loader!r}")
+        _check_rank(where, rank, [report.rank])
+        return report
     if where.suffix == ".hrseg":
         found = [(str(where), entry) for entry in _core.segment_loaders(str(where))]
-        return _choose(where, found, loader, None)
+        report = _choose(where, found, loader, None)
+        _check_rank(where, rank, report.ranks)
+        return report
     raise FormatError(str(where), 0, "a run folder, a .hrseg segment or a saved report (.json)")
+
+
+def _check_rank(where: Path, rank: int | None, ranks: list[int]) -> None:
+    if rank is not None and rank not in ranks:
+        raise UsageError(f"{where}: no rank {rank}; there are {', '.join(map(str, ranks))}")
 
 
 def _load_saved(path: Path) -> Report:
@@ -34,6 +45,8 @@ def _load_saved(path: Path) -> Report:
         raise FormatError(str(path), error.start, "UTF-8 text") from None
     except json.JSONDecodeError as error:
         raise FormatError(str(path), error.pos, f"JSON ({error.msg})") from None
+    except ValueError as error:  # a whole number of thousands of digits
+        raise FormatError(str(path), 0, f"a saved report ({' '.join(str(error).split())[:60]})") from None
     except RecursionError:
         raise FormatError(str(path), 0, "a saved report (this is nested too deeply)") from None
     if not isinstance(document, dict) or not isinstance(document.get("profile"), dict):
@@ -54,9 +67,8 @@ def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
         raise Error(
             f"{folder}: no recorded run (expected rank*.hrseg); give the folder that hr.wrap(run=...) names"
         )
+    _check_rank(folder, rank, ranks)
     wanted = ranks[0] if rank is None else rank
-    if wanted not in ranks:
-        raise UsageError(f"{folder}: no rank {wanted}; there are {', '.join(map(str, ranks))}")
     found: list[tuple[str, dict[str, Any]]] = []
     trouble: list[Error] = []
     for segment in segments:

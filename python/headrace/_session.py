@@ -22,7 +22,10 @@ def warn_once(reason: str) -> None:
     if reason in _warned or _core.default_rank() != 0:
         return
     _warned.add(reason)
-    import logging  # 10 ms that `import headrace` does not pay
+    try:
+        import logging  # 10 ms that `import headrace` does not pay
+    except OSError:
+        return  # no file descriptor is left: the loop goes on all the same
 
     logging.getLogger("headrace").warning("%s", reason)
 
@@ -45,6 +48,10 @@ def _warn_about(native: _core.Session) -> None:
     trouble = native.take_trouble()
     if trouble:
         warn_once(f"nothing will be left on disk, recording goes on in memory ({trouble})")
+
+
+#: Sessions that end with a `with` block or with the process, not with what was wrapped in them last.
+kept_open: set[_core.Session] = set()
 
 
 class Session:
@@ -71,6 +78,7 @@ class Session:
             raise UsageError("this session is open already")
         if enabled():
             self._native = open_session(self._run, self._rank)
+            kept_open.add(self._native)
             self._native.push()
         return self
 
@@ -80,6 +88,7 @@ class Session:
         if self._native is not None:
             self._native.pop()
             self._native.close()
+            kept_open.discard(self._native)
             _warn_about(self._native)
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from headrace import _core
 from headrace._operator import readable
-from headrace._session import enabled, open_session
+from headrace._session import enabled, kept_open, open_session
 from headrace.adapters import adapter_for
 from headrace.adapters.base import Attachment
 from headrace.adapters.torch_dataloader import DataLoaderAdapter, as_instance
@@ -19,17 +19,16 @@ from headrace.report import Report
 T = TypeVar("T")
 
 #: Wrapped objects that are alive, per session that `wrap(run=...)` opened: the last one to go closes it.
-_users: dict[str, int] = {}
+_users: dict[_core.Session, int] = {}
 
 
 class _Recording:
     """One wrapped loader: its attachment and its record in the run."""
 
-    def __init__(self, attachment: Attachment, session: _core.Session, name: str, own_session: bool) -> None:
+    def __init__(self, attachment: Attachment, session: _core.Session, name: str) -> None:
         self.attachment = attachment
         self.handle = _core.LoaderHandle(session, name, attachment.source)
         self.session = session
-        self.own_session = own_session
 
     def iterate(self, iterable: Any, owner: Any) -> Any:
         return _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
@@ -40,20 +39,21 @@ class _Recording:
         return Report.from_profile_json(self.handle.profile_json(epoch or 0))
 
 
-def _keep_open(owner: object, recording: _Recording) -> None:
+def _keep_open(owner: object, session: _core.Session) -> None:
     """A session that wrap opened for a run of its own closes when its last wrapped object is gone."""
-    if not recording.own_session:
+    if session in kept_open:
         return
-    key = recording.session.live_path or str(id(recording.session))
-    _users[key] = _users.get(key, 0) + 1
-    weakref.finalize(owner, _let_go, key, recording.session).atexit = False
+    _users[session] = _users.get(session, 0) + 1
+    weakref.finalize(owner, _let_go, session).atexit = False
 
 
-def _let_go(key: str, session: _core.Session) -> None:
-    _users[key] -= 1
-    if _users[key] > 0:
+def _let_go(session: _core.Session) -> None:
+    _users[session] -= 1
+    if _users[session] > 0:
         return
-    del _users[key]
+    del _users[session]
+    if session in kept_open or not session.owner:
+        return
     session.close()
     _core.leave_session(session)
 
@@ -65,7 +65,7 @@ class Wrapped:
         self._headrace = recording
         self._headrace_name = name
         self._headrace_object = obj
-        _keep_open(self, recording)
+        _keep_open(self, recording.session)
 
     def __iter__(self) -> Iterator[Any]:
         iterator: Iterator[Any] = self._headrace.iterate(self._headrace.attachment.iterable, self)
@@ -152,7 +152,9 @@ def wrap(
     if name is not None and not isinstance(name, str):
         raise UsageError(f"name is a str, not {type(name).__name__}")
     session = open_session(run, rank)
-    recording = _Recording(adapter.attach(obj), session, readable(name or adapter.name(obj)), run is not None)
+    if run is None and session not in _users:
+        kept_open.add(session)
+    recording = _Recording(adapter.attach(obj), session, readable(name or adapter.name(obj)))
     if isinstance(adapter, DataLoaderAdapter):
         return _wrap_instance(obj, recording)
     wrapper = Wrapped
@@ -166,7 +168,7 @@ def wrap(
 def _wrap_instance(obj: T, recording: _Recording) -> T:
     methods = {"report": lambda self, epoch=None: recording.report(epoch)}
     wrapped: T = as_instance(obj, lambda plain: recording.iterate(plain, plain), methods)
-    _keep_open(wrapped, recording)
+    _keep_open(wrapped, recording.session)
     return wrapped
 
 

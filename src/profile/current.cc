@@ -138,7 +138,10 @@ std::shared_ptr<Session> CurrentSession::for_run(const std::string& run, int ran
     }
     return session;
   }
-  const auto fits = [&](const std::shared_ptr<Session>& s) { return s->owner() && s->run() == run && s->rank() == rank; };
+  // One that is closed may still be held by a thread that has not looked since: a new one begins beside it.
+  const auto fits = [&](const std::shared_ptr<Session>& s) {
+    return s->owner() && !s->closed() && s->run() == run && s->rank() == rank;
+  };
   if (session != nullptr && fits(session)) return session;
   for (const auto& weak : state().all) {
     if (const auto other = weak.lock(); other != nullptr && fits(other)) {
@@ -147,8 +150,8 @@ std::shared_ptr<Session> CurrentSession::for_run(const std::string& run, int ran
     }
   }
   if (session == nullptr || !fits(session)) {
-    const bool implicit = session != nullptr && state().pushed.empty() && session->owner() && !session->has_run() &&
-                          !session->has_loaders() && session->rank() == rank;
+    const bool implicit = session != nullptr && state().pushed.empty() && session->owner() && !session->closed() &&
+                          !session->has_run() && !session->has_loaders() && session->rank() == rank;
     if (implicit) {
       session->bind_run(run);
       return session;

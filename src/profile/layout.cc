@@ -6,14 +6,24 @@
 
 namespace headrace::profile {
 
+void store_words(void* to, const void* from, std::size_t bytes) noexcept {
+  auto* target = static_cast<std::uint64_t*>(to);
+  for (std::size_t i = 0; i < bytes / sizeof(std::uint64_t); ++i) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, static_cast<const char*>(from) + i * sizeof(word), sizeof(word));
+    __atomic_store_n(target + i, word, __ATOMIC_RELAXED);
+  }
+}
+
 void Name::assign(std::string_view text) noexcept {
   std::size_t length = std::min(text.size(), bytes.size() - 1);
   // Never cut inside a UTF-8 character: continuation bytes are 10xxxxxx.
   if (length < text.size()) {
     while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0U) == 0x80U) --length;
   }
-  bytes.fill('\0');
-  if (length > 0) std::memcpy(bytes.data(), text.data(), length);
+  alignas(8) std::array<char, kNameBytes> whole{};
+  if (length > 0) std::memcpy(whole.data(), text.data(), length);
+  store_words(bytes.data(), whole.data(), whole.size());
 }
 
 std::string_view Name::view() const noexcept {

@@ -1,6 +1,8 @@
 #include "headrace/profile/profile_json.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "headrace/profile/json_fields.h"
@@ -36,7 +38,12 @@ template <class F>
 void fields_of(F& field, Fields<ServiceSample> auto& sample) {
   field("index", sample.index);
   field("wall_s", sample.wall_s);
-  field("cpu_s", sample.cpu_s);
+  // Null where it was not taken, as everywhere; the struct says so by a negative number.
+  constexpr bool kReads = !std::is_const_v<std::remove_reference_t<decltype(sample)>>;
+  std::optional<double> cpu_s;
+  if (!kReads && sample.cpu_s >= 0) cpu_s = sample.cpu_s;
+  field("cpu_s", cpu_s);
+  if constexpr (kReads) sample.cpu_s = cpu_s.value_or(-1);
 }
 
 template <class F>
@@ -79,7 +86,11 @@ void fields_of(F& field, Fields<OperatorProfile> auto& op) {
   field("states", op.states);
   field("failures", op.failures);
   field("run_queue_wait_s", op.run_queue_wait_s);
-  field("segment", op.segment);
+  constexpr bool kReads = !std::is_const_v<std::remove_reference_t<decltype(op)>>;
+  std::optional<int> segment;
+  if (!kReads && op.segment >= 0) segment = op.segment;
+  field("segment", segment);
+  if constexpr (kReads) op.segment = segment.value_or(-1);
   field("in_sink", op.in_sink);
   field("executor", op.executor);
   field("fidelity", op.fidelity);

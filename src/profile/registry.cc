@@ -1,6 +1,7 @@
 #include "headrace/profile/registry.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <ctime>
 #include <string>
 
@@ -74,22 +75,21 @@ int Registry::operator_id(const OperatorSpec& spec) {
   const Found found = find_or_claim(std::span(records, kMaxOperators), Section::operators, spec.name, is_same);
   if (found.id < 0) segment_.header().dropped.operators.bump(1);
   if (!found.is_new) return found.id;
+  OperatorRecord made{};
+  made.name.assign(found.name);
+  made.key = spec.key;
+  std::copy(kind.begin(), kind.end(), made.kind.begin());
+  std::copy_n(spec.knob.begin(), std::min(spec.knob.size(), made.knob.size() - 1), made.knob.begin());
+  for (std::size_t i = 0; i < std::min(spec.inputs.size(), made.inputs.size()); ++i) {
+    made.inputs[i] = static_cast<std::uint32_t>(spec.inputs[i] + 1);
+  }
+  for (std::size_t i = 0; i < std::min(spec.outputs.size(), made.outputs.size()); ++i) {
+    made.outputs[i] = static_cast<std::uint32_t>(spec.outputs[i] + 1);
+  }
   OperatorRecord& record = records[found.id];
-  record.name.assign(found.name);
-  record.key = spec.key;
   record.flags.store(spec.flags);
-  record.kind.fill('\0');
-  std::copy(kind.begin(), kind.end(), record.kind.begin());
-  record.knob.fill('\0');
-  std::copy_n(spec.knob.begin(), std::min(spec.knob.size(), record.knob.size() - 1), record.knob.begin());
-  record.inputs.fill(0);
-  record.outputs.fill(0);
-  for (std::size_t i = 0; i < std::min(spec.inputs.size(), record.inputs.size()); ++i) {
-    record.inputs[i] = static_cast<std::uint32_t>(spec.inputs[i] + 1);
-  }
-  for (std::size_t i = 0; i < std::min(spec.outputs.size(), record.outputs.size()); ++i) {
-    record.outputs[i] = static_cast<std::uint32_t>(spec.outputs[i] + 1);
-  }
+  constexpr std::size_t kKey = offsetof(OperatorRecord, key);
+  store_words(&record.key, &made.key, sizeof(OperatorRecord) - kKey);
   // Release: whoever sees it live sees its name.
   record.life.store(life_of(RecordLife::live), std::memory_order_release);
   return found.id;

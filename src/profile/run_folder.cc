@@ -24,6 +24,14 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".hrseg";
 constexpr std::string_view kLiveSuffix = ".live";
+/// Beside a live segment: the path of its copy.
+constexpr std::string_view kHomeSuffix = ".home";
+
+std::string shared_memory_folder() { return "/dev/shm/headrace-" + std::to_string(geteuid()); }
+
+std::string pointer_of(const std::string& copy_path) {
+  return copy_path.substr(0, copy_path.size() - kSuffix.size()) + std::string(kLiveSuffix);
+}
 
 /// rank<r>[.n].hrseg -> r; -1 for any other name.
 int rank_of(const std::string& name) {
@@ -69,6 +77,21 @@ std::optional<Owner> owner_of(const std::string& path) {
   }
 }
 
+/// Its owner left a sign of life in the last half minute: a process that cannot be seen from here (of another
+/// container that shares this memory) is not dead for that.
+bool was_alive_lately(const std::string& path) {
+  constexpr std::int64_t kLately = 30'000'000'000;
+  try {
+    SegmentImage image;
+    image.read_file(path);
+    std::int64_t last = image.header().opened_ns;
+    for (const auto& anchor : image.header().anchors.anchors) last = std::max(last, anchor.monotonic_ns.load());
+    return image.header().closed.load() == 0 && metrics::Clock::now_ns() - last < kLately;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 /// Lays a dead owner's live segment into the run folder.
 void harvest(const std::string& live_path, const std::string& copy_path) {
   std::error_code error;
@@ -77,8 +100,9 @@ void harvest(const std::string& live_path, const std::string& copy_path) {
   if (error) return;
   fs::rename(beside, copy_path, error);
   if (error) return;
-  fs::remove(live_path, error);
   remove_live_pointer(copy_path);
+  fs::remove(live_path, error);
+  fs::remove(live_path + std::string(kHomeSuffix), error);
 }
 
 }  // namespace
@@ -97,7 +121,7 @@ std::string make_run_folder(const std::string& run) {
 
 std::string shared_memory_path() {
   static std::atomic<unsigned> next{0};
-  const std::string folder = "/dev/shm/headrace-" + std::to_string(geteuid());
+  const std::string folder = shared_memory_folder();
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return "";
   struct stat info{};
   // A folder somebody else made, or a link, is not used: it would be theirs to read and cut.
@@ -121,12 +145,42 @@ std::string free_copy_path(const std::string& run, int rank) {
 }
 
 void write_live_pointer(const std::string& copy_path, const std::string& live_path) {
-  std::ofstream file(copy_path.substr(0, copy_path.size() - kSuffix.size()) + std::string(kLiveSuffix));
-  file << live_path << "\n";
+  std::ofstream(pointer_of(copy_path)) << live_path << "\n";
+  // The other way round as well: whoever finds the segment of a dead process knows where it belongs.
+  if (!live_path.empty()) std::ofstream(live_path + std::string(kHomeSuffix)) << copy_path << "\n";
 }
 
 void remove_live_pointer(const std::string& copy_path) {
-  unlink((copy_path.substr(0, copy_path.size() - kSuffix.size()) + std::string(kLiveSuffix)).c_str());
+  const std::string pointer = pointer_of(copy_path);
+  const std::string live_path = read_line(pointer);
+  if (!live_path.empty()) unlink((live_path + std::string(kHomeSuffix)).c_str());
+  unlink(pointer.c_str());
+}
+
+void harvest_leftovers() try {
+  constexpr int kAtOnce = 16;
+  std::error_code error;
+  int looked = 0;
+  for (const auto& entry : fs::directory_iterator(shared_memory_folder(), error)) {
+    const std::string path = entry.path().string();
+    if (!ends_with(path, kSuffix)) continue;
+    if (++looked > kAtOnce) return;
+    // <pid>-<start>-<n>.hrseg
+    char* end = nullptr;
+    const std::string name = entry.path().filename().string();
+    const long pid = std::strtol(name.c_str(), &end, 10);
+    const std::uint64_t start = *end == '-' ? std::strtoull(end + 1, nullptr, 10) : 0;
+    if (start == 0 || process_alive(static_cast<int>(pid), start)) continue;
+    if (was_alive_lately(path)) continue;
+    const std::string copy_path = read_line(path + std::string(kHomeSuffix));
+    if (copy_path.empty()) {
+      unlink(path.c_str());
+    } else if (fs::is_directory(fs::path(copy_path).parent_path(), error)) {
+      harvest(path, copy_path);
+    }
+  }
+} catch (...) {
+  // Somebody else's turn.
 }
 
 std::vector<RunSegment> find_segments(const std::string& run) {

@@ -25,6 +25,7 @@ Session::Session(std::unique_ptr<Segment> segment)
 
 std::shared_ptr<Session> Session::open(const SessionOptions& options) {
   metrics::Clock::calibrate();
+  harvest_leftovers();
   std::string trouble;
   std::string copy_path;
   if (!options.run.empty()) {

@@ -75,8 +75,10 @@ Stretch between(const HostCell& cell, std::int64_t from_ns, std::int64_t to_ns) 
   });
 }
 
-/// Foreign CPU counts as far as it and the run together fill the cores: taken window by window.
-std::optional<double> contention(const HostCell& cell, std::int64_t from_ns, std::int64_t to_ns) {
+/// Foreign CPU counts as far as it and the run together exceed the cores: what others use in windows in which the
+/// machine is full, and no more than this run's threads waited for a core (a run that needs none loses none).
+std::optional<double> contention(const HostCell& cell, std::int64_t from_ns, std::int64_t to_ns,
+                                 const Increase& run_queue_ns) {
   const std::int64_t width = grid_width(cell);
   double contended = 0;
   double covered = 0;
@@ -91,6 +93,7 @@ std::optional<double> contention(const HostCell& cell, std::int64_t from_ns, std
     if (*window.busy >= kFull * window.covered * window.cores) contended += *foreign;
   }
   if (!known || covered <= 0) return std::nullopt;
+  if (run_queue_ns) contended = std::min(contended, *run_queue_ns);
   return std::clamp(contended / covered, 0.0, 1.0);
 }
 
@@ -125,7 +128,11 @@ void add_host(const SegmentImage& image, const SegmentFigures& figures, Profile&
   host.cpu_share = whole.share_of_cores(whole.tree_cpu);
   if (whole.process_cpu && whole.covered > 0) host.process_cpu_cores = *whole.process_cpu / whole.covered;
   host.foreign_cpu_share = whole.share_of_cores(whole.foreign());
-  host.foreign_contention_share = contention(cell, from_ns, to_ns + grid_width(cell));
+  Increase waited_for_cores;
+  for (const WorkerFigures& worker : figures.workers) {
+    if (worker.run_queue_ns >= 0) waited_for_cores = waited_for_cores.value_or(0) + worker.run_queue_ns;
+  }
+  host.foreign_contention_share = contention(cell, from_ns, to_ns + grid_width(cell), waited_for_cores);
   host.throttled_share = whole.share_of_time(whole.throttled);
   host.io_pressure_share = whole.share_of_time(whole.io_pressure);
 }

@@ -19,7 +19,8 @@ Wake EventCount::wait(Ticket ticket, Clock::time_point deadline) noexcept {
   while (epoch_of(state_.load(std::memory_order_seq_cst)) == ticket) {
     timespec until{};
     if (timed) {
-      const auto since_epoch = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch());
+      const auto since_epoch =
+          std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch());
       until.tv_sec = since_epoch.count() / 1'000'000'000;
       until.tv_nsec = since_epoch.count() % 1'000'000'000;
     }

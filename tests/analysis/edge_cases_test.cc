@@ -177,9 +177,9 @@ TEST(EdgeCases, ReadyBatchesThatAreSlowToFetchAreAHandoff) {
 }
 
 TEST(EdgeCases, PredictionsAbstainOnABusyMachine) {
-  simulation::Random random(3);
-  simulation::Line line{.stages = {{.name = "read", .sleep_s = 1e-3}, {.name = "decode", .sleep_s = 0.04}},
-                        .compute_s = 0.01};
+  simulation::Line line{
+      .stages = {{.name = "read", .sleep_s = 1e-3}, {.name = "decode", .sleep_s = 0.03, .cpu_s = 0.01}},
+      .compute_s = 0.01};
   Profile profile = simulation::simulate(line, 1);
   profile.host.foreign_cpu_share = profile.host.foreign_contention_share = 0.4;
   const Diagnosis diagnosis = diagnose(profile);
@@ -187,6 +187,17 @@ TEST(EdgeCases, PredictionsAbstainOnABusyMachine) {
   ASSERT_FALSE(diagnosis.advice.empty());
   EXPECT_FALSE(diagnosis.advice.front().predicted_step_s);
   EXPECT_LT(diagnosis.confidence, 0.8);
+}
+
+TEST(EdgeCases, ABusyMachineDoesNotDisturbARunThatSleeps) {
+  simulation::Line line{.stages = {{.name = "read", .sleep_s = 1e-3}, {.name = "decode", .sleep_s = 0.04}},
+                        .compute_s = 0.01};
+  Profile profile = simulation::simulate(line, 1);
+  profile.host.foreign_cpu_share = profile.host.foreign_contention_share = 0.95;
+  const Diagnosis diagnosis = diagnose(profile);
+  ASSERT_FALSE(diagnosis.advice.empty());
+  EXPECT_TRUE(diagnosis.advice.front().predicted_step_s);
+  EXPECT_GT(diagnosis.confidence, 0.9);
 }
 
 TEST(EdgeCases, AdviceStopsWhereTheCoresDo) {
@@ -217,7 +228,7 @@ TEST(EdgeCases, AbsurdNumbersNeverBreakAVerdict) {
   for (const char* absurd : {"-1", "1e300", "0", "null", "-1e-300"}) {
     for (std::size_t at = text.find(':'); at != std::string::npos; at = text.find(':', at + 1)) {
       const std::size_t end = text.find_first_of(",}]", at);
-      if (std::string("{[\"tf").find(text[at + 1]) != std::string::npos || at % 7 != 0) continue;
+      if (std::string("{[\"tfn").find(text[at + 1]) != std::string::npos || at % 7 != 0) continue;
       const std::string changed = text.substr(0, at + 1) + absurd + text.substr(end);
       const Diagnosis diagnosis = diagnose(profile::profile_from_json(changed));
       ASSERT_TRUE(diagnosis.confidence >= 0 && diagnosis.confidence <= 1) << absurd << " at " << at;

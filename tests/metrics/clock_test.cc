@@ -12,7 +12,8 @@
 namespace headrace::metrics {
 namespace {
 
-/// Distance of the clock from CLOCK_MONOTONIC: the closest of many tries, as a thread may lose its core in between.
+/// Distance of the clock from CLOCK_MONOTONIC: the closest of many tries, as a thread may lose its core in
+/// between.
 std::int64_t distance_ns() {
   std::int64_t best = INT64_MAX;
   for (int i = 0; i < 1000; ++i) {

@@ -78,7 +78,8 @@ TEST(LoopClock, CountsExactlyTheTimeBetweenResumeAndPause) {
         clock.resume(now);
         running = true;
         break;
-      default: break;
+      default:
+        break;
     }
     ASSERT_EQ(clock.read(now).loop_ns, expected);
     ASSERT_EQ(clock.read(now).paused, !running);

@@ -26,7 +26,8 @@ TEST(OccupancyBins, HaveOneBinPerLevelWhereTheyFit) {
 TEST(OccupancyBins, KeepEmptyAndFullApartAtEveryCapacity) {
   std::mt19937_64 random(3);
   std::vector<std::int64_t> capacities = {128, 129, 130, 255, 1000, 4096, 100'000, INT64_MAX - 1, INT64_MAX};
-  for (int i = 0; i < 200; ++i) capacities.push_back(static_cast<std::int64_t>(random() >> (1 + random() % 55)) + 128);
+  for (int i = 0; i < 200; ++i)
+    capacities.push_back(static_cast<std::int64_t>(random() >> (1 + random() % 55)) + 128);
   for (const std::int64_t capacity : capacities) {
     for (const std::uint32_t limit : {17U, 128U}) {
       const OccupancyBins bins = OccupancyBins::make(capacity, limit);
@@ -36,7 +37,8 @@ TEST(OccupancyBins, KeepEmptyAndFullApartAtEveryCapacity) {
       ASSERT_EQ(bins.index(capacity), bins.bins - 1) << capacity;
       ASSERT_EQ(bins.index(capacity - 1), bins.bins - 2) << capacity;
       // Every inner bin holds the same number of levels (the last one perhaps fewer).
-      const std::int64_t level = 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(capacity - 1));
+      const std::int64_t level =
+          1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(capacity - 1));
       ASSERT_EQ(bins.index(level), 1 + (level - 1) / bins.levels_per_bin) << capacity << " " << level;
     }
   }

@@ -28,8 +28,7 @@ TEST(Seqlock, ShowsOneUpdateAtATime) {
         for (auto& cell : group->cells) cell.store(i);
       }
       // A pause between updates, as every writer has one: a writer that never rests lets no reader through.
-      for (volatile int pause = 0; pause < 200; pause = pause + 1) {
-      }
+      for (int pause = 0; pause < 200; ++pause) std::atomic_signal_fence(std::memory_order_seq_cst);
     }
   });
   int accepted = 0;

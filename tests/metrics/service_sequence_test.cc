@@ -13,7 +13,8 @@ namespace {
 
 TEST(ServiceSequence, KeepsTheNewestInOrder) {
   Zeroed<ServiceSequence> sequence;
-  for (std::uint64_t i = 0; i < 1000; ++i) sequence->add(i, static_cast<std::int64_t>(10 * i), static_cast<std::int64_t>(i));
+  for (std::uint64_t i = 0; i < 1000; ++i)
+    sequence->add(i, static_cast<std::int64_t>(10 * i), static_cast<std::int64_t>(i));
   EXPECT_EQ(sequence->count.load(), 1000U);
   for (std::uint64_t i = 1000 - ServiceSequence::kLength; i < 1000; ++i) {
     const auto& sample = sequence->samples[i % ServiceSequence::kLength];
@@ -80,7 +81,9 @@ TEST(SlowestItems, ForgetWhenReset) {
   for (std::uint64_t i = 0; i < 20; ++i) slowest->add(i, 1000 + static_cast<std::int64_t>(i));
   slowest->reset();
   slowest->add(7, 5);
-  EXPECT_EQ(std::count_if(slowest->items.begin(), slowest->items.end(), [](auto& item) { return item.ns.load() > 0; }), 1);
+  EXPECT_EQ(std::count_if(slowest->items.begin(), slowest->items.end(),
+                          [](auto& item) { return item.ns.load() > 0; }),
+            1);
 }
 
 }  // namespace

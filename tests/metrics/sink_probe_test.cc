@@ -263,8 +263,8 @@ TEST(SinkProbe, KeepsTheNewestSteps) {
   }
 }
 
-/// Steps of every length against a list of what happened: each window holds what passed until its end, whether a
-/// wait or a compute was open at that moment.
+/// Steps of every length against a list of what happened: each window holds what passed until its end,
+/// whether a wait or a compute was open at that moment.
 TEST(SinkProbe, WindowsEqualABruteForce) {
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
     std::mt19937_64 random(seed);
@@ -309,7 +309,8 @@ TEST(SinkProbe, WindowsEqualABruteForce) {
         (one.wait ? wait : compute) += lasted;
         starved += one.starved ? lasted : 0;
       }
-      const auto delivered = std::count_if(deliveries.begin(), deliveries.end(), [&](auto at) { return at < boundary; });
+      const auto delivered =
+          std::count_if(deliveries.begin(), deliveries.end(), [&](auto at) { return at < boundary; });
       const int window = static_cast<int>(i);
       ASSERT_EQ(bench.cell->windows.get(window, 0), delivered) << "seed " << seed << " window " << i;
       ASSERT_EQ(bench.cell->windows.get(window, 1), wait) << "seed " << seed << " window " << i;
@@ -325,7 +326,8 @@ TEST(SinkProbe, SurvivesAClockThatJumpsBack) {
   bench.sink.begin_epoch(bench.now);
   bench.step(kMs, 0, kMs);
   for (int i = 0; i < 1000; ++i) {
-    bench.step(static_cast<std::int64_t>(random() % 1'000'000), 0, static_cast<std::int64_t>(random() % 1'000'000));
+    bench.step(static_cast<std::int64_t>(random() % 1'000'000), 0,
+               static_cast<std::int64_t>(random() % 1'000'000));
     if (random() % 5 == 0) bench.now -= static_cast<std::int64_t>(random() % 10'000'000);
   }
   bench.exhaust();

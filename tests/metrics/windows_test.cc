@@ -25,7 +25,8 @@ struct Writer {
   void advance(std::int64_t now, std::int64_t total) {
     const Event last = events.back();
     grid->advance(
-        now, [&](std::uint32_t index, std::int64_t boundary) {
+        now,
+        [&](std::uint32_t index, std::int64_t boundary) {
           log->at(static_cast<int>(index), 0).store(at(last, {now, total}, boundary));
         },
         [&] { log->halve(); });
@@ -44,7 +45,8 @@ struct Writer {
   void check() const {
     const std::int64_t width = grid->width_ns();
     for (std::uint32_t i = 0; i < grid->closed.load(); ++i) {
-      ASSERT_EQ(log->get(static_cast<int>(i), 0), brute_force((i + 1) * width)) << "window " << i << " of " << width;
+      ASSERT_EQ(log->get(static_cast<int>(i), 0), brute_force((i + 1) * width))
+          << "window " << i << " of " << width;
     }
   }
 };
@@ -76,7 +78,9 @@ TEST(WindowGrid, EqualsABruteForceForRandomEvents) {
     for (int i = 0; i < 400; ++i) {
       // Mostly shorter than a window, sometimes many windows, now and then longer than all of them.
       const int kind = static_cast<int>(random() % 100);
-      const std::int64_t longest = kind < 80 ? kFirstWindowNs : kind < 98 ? 40 * kFirstWindowNs : 4000 * kFirstWindowNs;
+      const std::int64_t longest = kind < 80   ? kFirstWindowNs
+                                   : kind < 98 ? 40 * kFirstWindowNs
+                                               : 4000 * kFirstWindowNs;
       const auto lasted = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(longest));
       now += lasted;
       if (random() % 2 == 0) total += lasted;
@@ -99,13 +103,15 @@ TEST(WindowGrid, EndsWithAnyGap) {
   EXPECT_EQ(writer.log->get(0, 0), writer.grid->width_ns());
 }
 
-/// Grids of different writers differ by doublings only, so boundaries of the coarser one are boundaries of both.
+/// Grids of different writers differ by doublings only, so boundaries of the coarser one are boundaries of
+/// both.
 TEST(WindowGrid, NestsInAWiderOne) {
   Writer often, rarely;
   for (std::int64_t now = 0; now < 1000 * kFirstWindowNs; now += kFirstWindowNs / 3) often.advance(now, now);
   rarely.advance(1000 * kFirstWindowNs, 1000 * kFirstWindowNs);
   EXPECT_EQ(often.grid->doublings.load(), rarely.grid->doublings.load());
-  for (int i = 0; i < static_cast<int>(std::min(often.grid->closed.load(), rarely.grid->closed.load())); ++i) {
+  for (int i = 0; i < static_cast<int>(std::min(often.grid->closed.load(), rarely.grid->closed.load()));
+       ++i) {
     EXPECT_EQ(often.log->get(i, 0), rarely.log->get(i, 0));
   }
 }

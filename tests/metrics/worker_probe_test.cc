@@ -25,7 +25,8 @@ struct Bench {
   }
 
   std::int64_t total_of(std::uint32_t account) const {
-    return account < kOperatorAccount ? worker->state_ns[account].load() : cells[account - kOperatorAccount].busy_ns.load();
+    return account < kOperatorAccount ? worker->state_ns[account].load()
+                                      : cells[account - kOperatorAccount].busy_ns.load();
   }
   std::int64_t sum() const {
     std::int64_t total = 0;
@@ -50,7 +51,8 @@ TEST(WorkerProbe, ChargesNestedTimeOnce) {
   bench.probe.enter(bench.cell(1), bench.now += 100);
   bench.probe.block(WorkerState::blocked_in, bench.now += 30);
   bench.probe.unblock(bench.now += 1000);
-  EXPECT_EQ(bench.probe.leave(bench.now += 7, false), 37) << "its own time: 30 before the wait and 7 after it";
+  EXPECT_EQ(bench.probe.leave(bench.now += 7, false), 37)
+      << "its own time: 30 before the wait and 7 after it";
   EXPECT_EQ(bench.probe.leave(bench.now += 5, true), 105);
   EXPECT_EQ(bench.cell(0).busy_ns.load(), 105);
   EXPECT_EQ(bench.cell(1).busy_ns.load(), 37);
@@ -127,7 +129,8 @@ TEST(WorkerProbe, CountsTheItemsOfALoopThatNeverWaits) {
   EXPECT_EQ(bench.cell(2).loop_items.load(), 8);
   EXPECT_EQ(bench.cell(2).service.sum_ns.load(), 8 * kFirstWindowNs / 2 + 30);
   EXPECT_GE(bench.worker->grid.closed.load(), 3U);
-  EXPECT_EQ(bench.cell(2).windows.get(0, 1), 1) << "the second item ends with the first window, and is of the next";
+  EXPECT_EQ(bench.cell(2).windows.get(0, 1), 1)
+      << "the second item ends with the first window, and is of the next";
   bench.probe.finish(bench.now);
   EXPECT_EQ(bench.sum(), bench.loop_ns());
 }
@@ -180,7 +183,8 @@ TEST(WorkerProbe, DoesNothingOnceFinished) {
   bench.probe.enter(bench.cell(0), bench.now);
   bench.probe.finish(bench.now += 50);
   EXPECT_FALSE(bench.probe.bound());
-  EXPECT_EQ(bench.cell(0).busy_ns.load(), 50) << "the time until the end was spent, the item was not finished";
+  EXPECT_EQ(bench.cell(0).busy_ns.load(), 50)
+      << "the time until the end was spent, the item was not finished";
   EXPECT_EQ(bench.cell(0).items.load(), 0U);
   EXPECT_EQ(bench.worker->life.load(), static_cast<std::uint32_t>(WorkerLife::finished));
   EXPECT_EQ(bench.worker->ended_ns.load(), bench.now);
@@ -209,7 +213,8 @@ TEST(OperatorProbe, CostsNothingWhereNothingIsRecorded) {
   EXPECT_EQ(bench.cell(3).failures.load(), 1U);
 }
 
-// --- any sequence of events --------------------------------------------------------------------------------------
+// --- any sequence of events
+// --------------------------------------------------------------------------------------
 
 /// What a worker does, written down as intervals of loop time and nothing else.
 struct Reference {
@@ -369,7 +374,9 @@ TEST(WorkerProbe, AccountsForEveryNanosecondWhateverHappens) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     // Short events, events as long as a window, events that make the windows double.
-    RandomWalk(seed).run(250, seed % 3 == 0 ? 1000 : seed % 3 == 1 ? kFirstWindowNs / 2 : 20 * kFirstWindowNs);
+    RandomWalk(seed).run(250, seed % 3 == 0   ? 1000
+                              : seed % 3 == 1 ? kFirstWindowNs / 2
+                                              : 20 * kFirstWindowNs);
     if (HasFatalFailure()) return;
   }
 }
@@ -386,10 +393,17 @@ TEST(WorkerProbe, NeverCountsNegativeOrDoubleTimeWhenTheClockJumps) {
       if (random() % 10 == 0) bench.now -= static_cast<std::int64_t>(random() % 5'000'000'000);
       latest = std::max(latest, bench.now);
       switch (random() % 4) {
-        case 0: bench.probe.enter(bench.cell(static_cast<int>(random() % 3)), bench.now); break;
-        case 1: bench.probe.leave(bench.now, false); break;
-        case 2: bench.probe.block(WorkerState::blocked_in, bench.now); break;
-        default: bench.probe.unblock(bench.now);
+        case 0:
+          bench.probe.enter(bench.cell(static_cast<int>(random() % 3)), bench.now);
+          break;
+        case 1:
+          bench.probe.leave(bench.now, false);
+          break;
+        case 2:
+          bench.probe.block(WorkerState::blocked_in, bench.now);
+          break;
+        default:
+          bench.probe.unblock(bench.now);
       }
       ASSERT_LE(bench.sum(), latest - began);
       for (const auto& state : bench.worker->state_ns) ASSERT_GE(state.load(), 0);

@@ -1,5 +1,5 @@
-// Cells as the segment hands them out: zeroed memory. (Their members have no initialisers, so that a claim in shared
-// memory writes nothing.)
+// Cells as the segment hands them out: zeroed memory. (Their members have no initialisers, so that a claim in
+// shared memory writes nothing.)
 #pragma once
 
 #include <memory>
@@ -17,7 +17,8 @@ class Zeroed {
   T* get() const { return cells_.get(); }
 
  private:
-  // Not inlined: GCC 12 warns of stores behind the cells when it sees loops over them and their allocation together.
+  // Not inlined: GCC 12 warns of stores behind the cells when it sees loops over them and their allocation
+  // together.
   [[gnu::noinline]] static T* allocate(std::size_t count) {
     // Value-initialisation of a class without a user-provided constructor zeroes it first.
     return new T[count]();

@@ -114,7 +114,8 @@ TEST_F(Probes, SaysSoWhenThereAreTooManyOperators) {
     for (auto& op : operators) call(*op);
   }
   EXPECT_EQ(items_of("operator 0"), 3U);
-  EXPECT_EQ(session_->segment().header().dropped.operators.load(), 500U - kMaxOperators) << "each is said once";
+  EXPECT_EQ(session_->segment().header().dropped.operators.load(), 500U - kMaxOperators)
+      << "each is said once";
 }
 
 TEST_F(Probes, SaysSoWhenThereAreTooManyCells) {
@@ -196,12 +197,14 @@ TEST_F(Probes, SwitchSessionsUnderLoad) {
   EXPECT_GT(items_of("decode"), 0U);
 }
 
-// --- queues ------------------------------------------------------------------------------------------------------
+// --- queues
+// ------------------------------------------------------------------------------------------------------
 
 /// The least queue that carries the instrumentation.
 class PlainQueue {
  public:
-  PlainQueue(std::string name, std::int64_t capacity) : handle(std::make_shared<QueueHandle>(std::move(name), capacity)) {}
+  PlainQueue(std::string name, std::int64_t capacity)
+      : handle(std::make_shared<QueueHandle>(std::move(name), capacity)) {}
   void put(const char* loop = nullptr) {
     const std::scoped_lock lock(mutex_);
     handle->put(++level_, 0, true, loop);
@@ -264,7 +267,8 @@ TEST_F(Probes, GivesAQueueOfTheNextEpochTheOldRecord) {
   EXPECT_EQ(queue.handle->id_in(*session_), first);
 }
 
-// --- loops -------------------------------------------------------------------------------------------------------
+// --- loops
+// -------------------------------------------------------------------------------------------------------
 
 /// Runs one epoch over a loader; `body` runs in each step.
 template <class Body>
@@ -379,7 +383,8 @@ TEST_F(Loops, OperatorsInsideKnowWhereTheyRun) {
                         {outside, static_cast<std::uint32_t>(metrics::Place::step)}}));
 }
 
-// --- forks -------------------------------------------------------------------------------------------------------
+// --- forks
+// -------------------------------------------------------------------------------------------------------
 
 TEST_F(Loops, AForkedWorkerIsAWorkerOfItsOwn) {
   const auto train = loader("train");
@@ -402,7 +407,8 @@ TEST_F(Loops, AForkedWorkerIsAWorkerOfItsOwn) {
     const metrics::WorkerCell& worker = session_->segment().workers()[cell.owner.load() - 1];
     (worker.pid.load() == getpid() ? mine : childs) += static_cast<int>(cell.items.load());
     if (worker.pid.load() == child) {
-      EXPECT_EQ(cell.place.load(), static_cast<std::uint32_t>(metrics::Place::worker)) << "not the parent's step";
+      EXPECT_EQ(cell.place.load(), static_cast<std::uint32_t>(metrics::Place::worker))
+          << "not the parent's step";
     }
   }
   EXPECT_EQ(mine, 1);

@@ -62,7 +62,8 @@ TEST(Registry, KeepsOddNames) {
   Bench bench;
   std::string accents;
   while (accents.size() < 10'000) accents += "\xC3\xA9";
-  for (const std::string& name : {std::string("two\nlines"), std::string(10'000, 'x'), accents, std::string("[bold]<b>")}) {
+  for (const std::string& name :
+       {std::string("two\nlines"), std::string(10'000, 'x'), accents, std::string("[bold]<b>")}) {
     const int id = bench.registry.operator_id({.name = name, .kind = "a kind that is longer than its field"});
     ASSERT_GE(id, 0);
     EXPECT_EQ(bench.registry.operator_id({.name = name, .kind = "a kind that is longer than its field"}), id);
@@ -71,7 +72,8 @@ TEST(Registry, KeepsOddNames) {
     const std::string kept = bench.operator_name(other);
     EXPECT_LT(kept.size(), kNameBytes);
     EXPECT_EQ(kept.substr(kept.size() - 2), "#2") << "a long name leaves room for its number";
-    EXPECT_NE(static_cast<unsigned char>(kept[kept.size() - 3]) & 0xC0U, 0xC0U) << "no half character before it";
+    EXPECT_NE(static_cast<unsigned char>(kept[kept.size() - 3]) & 0xC0U, 0xC0U)
+        << "no half character before it";
   }
   EXPECT_GE(bench.registry.operator_id({.name = ""}), 0);
 }
@@ -149,7 +151,8 @@ TEST(Registry, FoldsEarlierLoaders) {
 TEST(Registry, RefusesLoadersWhenAllAreInUse) {
   Bench bench;
   std::set<std::string> names;
-  for (std::uint32_t i = 0; i < kMaxLoaders; ++i) names.insert(bench.loader_name(bench.registry.loader_id("train", -1)));
+  for (std::uint32_t i = 0; i < kMaxLoaders; ++i)
+    names.insert(bench.loader_name(bench.registry.loader_id("train", -1)));
   EXPECT_EQ(names.size(), kMaxLoaders);
   EXPECT_EQ(bench.registry.loader_id("train", -1), -1);
   EXPECT_EQ(bench.segment->header().dropped.loaders.load(), 1U);
@@ -171,7 +174,8 @@ TEST(Registry, CountsWorkersAndCellsThatDoNotFit) {
   EXPECT_EQ(bench.segment->header().dropped.cells.load(), 1U);
 }
 
-// --- several processes -------------------------------------------------------------------------------------------
+// --- several processes
+// -------------------------------------------------------------------------------------------
 
 TEST(Registry, NeverGivesOneRecordToTwoProcesses) {
   const ScratchFolder folder;
@@ -212,7 +216,8 @@ TEST(Registry, NeverGivesOneRecordToTwoProcesses) {
     if (segment->queues()[i].life.load() != 0) queues.insert(std::string(segment->queues()[i].name.view()));
   }
   EXPECT_EQ(queues.size(), static_cast<std::size_t>(kProcesses * ((kClaims + 3) / 4)));
-  for (std::uint32_t i = 0; i < kMaxWorkers; ++i) workers += segment->workers()[i].edges[0].items.load() == 1 ? 1 : 0;
+  for (std::uint32_t i = 0; i < kMaxWorkers; ++i)
+    workers += segment->workers()[i].edges[0].items.load() == 1 ? 1 : 0;
   for (std::uint32_t i = 0; i < kMaxCells; ++i) cells += segment->cells()[i].items.load() == 1 ? 1 : 0;
   EXPECT_EQ(workers, kProcesses * kClaims);
   EXPECT_EQ(cells, kProcesses * kClaims);
@@ -226,7 +231,8 @@ TEST(Registry, PassesOverARecordWhoseMakerDied) {
   EXPECT_EQ(bench.registry.operator_id({.name = "a"}), 0);
 }
 
-// --- folding -----------------------------------------------------------------------------------------------------
+// --- folding
+// -----------------------------------------------------------------------------------------------------
 
 /// Totals of a run as reports see them.
 struct Totals {
@@ -242,8 +248,10 @@ struct Totals {
     const std::int64_t width = common_window_ns(image, 0);
     Totals totals;
     for (const WorkerFigures& worker : figures.workers) {
-      for (std::size_t state = 1; state < worker.state_ns.size(); ++state) totals.states_ns += worker.state_ns[state];
-      for (const EdgeFigures& edge : worker.edges) totals.edges[edge.queue] += static_cast<double>(edge.items);
+      for (std::size_t state = 1; state < worker.state_ns.size(); ++state)
+        totals.states_ns += worker.state_ns[state];
+      for (const EdgeFigures& edge : worker.edges)
+        totals.edges[edge.queue] += static_cast<double>(edge.items);
     }
     for (const CellFigures& cell : figures.cells) {
       totals.busy_ns[cell.op] += cell.busy_ns;
@@ -263,7 +271,8 @@ class ManyWorkers {
  public:
   explicit ManyWorkers(Bench& bench, std::uint64_t seed) : bench_(bench), random_(seed) {
     now_ = bench.segment->header().opened_ns;
-    for (const char* name : {"read", "decode", "resize"}) operators_.push_back(bench.registry.operator_id({.name = name}));
+    for (const char* name : {"read", "decode", "resize"})
+      operators_.push_back(bench.registry.operator_id({.name = name}));
     for (const char* name : {"paths", "images"}) bench.registry.queue_id(name, 8);
   }
 
@@ -291,7 +300,8 @@ class ManyWorkers {
       probe.edge(1, true, true);
     }
     probe.finish(now_);
-    // So that the figures' own "now" (the last anchor or event of a run whose owner is alive) is this clock's.
+    // So that the figures' own "now" (the last anchor or event of a run whose owner is alive) is this
+    // clock's.
     bench_.segment->header().anchors.add(now_, now_);
   }
 
@@ -366,7 +376,8 @@ TEST(Registry, FoldsStartUpAwayOnceTheLoopHasBegun) {
   }
 }
 
-/// A process that was killed never said what it did last: that is counted to its last sign of life, folded or not.
+/// A process that was killed never said what it did last: that is counted to its last sign of life, folded or
+/// not.
 TEST(Registry, FoldsAWorkerThatWasKilled) {
   const ScratchFolder folder;
   Bench bench;

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 TEST(RunFolder, IsMadePrivateWithItsParents) {
   const ScratchFolder folder;
   EXPECT_EQ(make_run_folder(folder / "a/b/run"), "");
-  struct stat info{};
+  struct stat info {};
   ASSERT_EQ(stat((folder / "a/b/run").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0700U);
   EXPECT_EQ(make_run_folder(folder / "a/b/run"), "") << "several ranks make the same folder";
@@ -50,7 +50,7 @@ TEST(RunFolder, SharedMemoryIsPrivate) {
   const std::string second = shared_memory_path();
   ASSERT_NE(first, "");
   EXPECT_NE(first, second);
-  struct stat info{};
+  struct stat info {};
   ASSERT_EQ(stat(fs::path(first).parent_path().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0700U);
   EXPECT_EQ(info.st_uid, geteuid());
@@ -101,7 +101,8 @@ TEST(RunFolder, ReadsARunningOwnersLiveSegment) {
   EXPECT_TRUE(fs::exists(session->live_path())) << "looking changes nothing";
 }
 
-/// kill -9 of the trainer: the live segment in shared memory is all there is, and it is laid into the run folder.
+/// kill -9 of the trainer: the live segment in shared memory is all there is, and it is laid into the run
+/// folder.
 TEST(RunFolder, HarvestsWhatADeadOwnerLeft) {
   const ScratchFolder folder;
   write_bytes(folder / "path", "");

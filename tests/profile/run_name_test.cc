@@ -25,8 +25,9 @@ class RunName : public testing::Test {
       before_[i] == "\x01" ? unsetenv(kNames[i]) : setenv(kNames[i], before_[i].c_str(), 1);
     }
   }
-  static constexpr const char* kNames[] = {"HEADRACE_DIR", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MASTER_ADDR",
-                                           "MASTER_PORT",  "RANK",                "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"};
+  static constexpr const char* kNames[] = {"HEADRACE_DIR", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID",
+                                           "MASTER_ADDR",  "MASTER_PORT",         "RANK",
+                                           "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"};
   std::vector<std::string> before_;
 };
 

@@ -34,7 +34,9 @@ std::unique_ptr<Segment> small_segment() {
   return segment;
 }
 
-std::string bytes_of(const Segment& segment) { return {static_cast<const char*>(segment.data()), segment.size()}; }
+std::string bytes_of(const Segment& segment) {
+  return {static_cast<const char*>(segment.data()), segment.size()};
+}
 
 /// Reads a file as everything that reports does; false where it is refused with a SegmentError.
 bool reads(const std::string& path) {
@@ -81,7 +83,8 @@ TEST(SegmentImage, RefusesEveryFlippedBitOfTheFixedHeader) {
   EXPECT_TRUE(reads(path));
 }
 
-/// The part of the header that changes while running is under no checksum: any byte of it must read as something.
+/// The part of the header that changes while running is under no checksum: any byte of it must read as
+/// something.
 TEST(SegmentImage, ReadsWhateverTheRunningHeaderHolds) {
   const ScratchFolder folder;
   const std::string path = folder / "flipped.hrseg";
@@ -156,14 +159,16 @@ TEST(SegmentImage, SaysWhatIsWrong) {
   const std::string version = message_of([](SegmentHeader& header) { header.layout_version = 7; });
   EXPECT_NE(version.find(path), std::string::npos);
   EXPECT_NE(version.find("version 7"), std::string::npos) << version;
-  EXPECT_NE(message_of([](SegmentHeader& header) { header.magic[0] = 'X'; }).find("magic"), std::string::npos);
+  EXPECT_NE(message_of([](SegmentHeader& header) { header.magic[0] = 'X'; }).find("magic"),
+            std::string::npos);
   EXPECT_NE(message_of([](SegmentHeader& header) { header.byte_order = 0x04030201; }).find("byte order"),
             std::string::npos);
   EXPECT_NE(message_of([](SegmentHeader& header) { header.sections[3].offset += 64; }).find("sections"),
             std::string::npos);
   EXPECT_NE(message_of([](SegmentHeader& header) { header.sections[4].count = ~0U; }).find("sections"),
             std::string::npos);
-  EXPECT_NE(message_of([](SegmentHeader& header) { header.total_bytes = ~0ULL; }).find("sections"), std::string::npos);
+  EXPECT_NE(message_of([](SegmentHeader& header) { header.total_bytes = ~0ULL; }).find("sections"),
+            std::string::npos);
 }
 
 TEST(SegmentImage, UsedAgainHoldsNothingOfTheOldOne) {
@@ -196,8 +201,8 @@ TEST(SegmentImage, ClonesAndMoves) {
   EXPECT_EQ(moved.cells()[0].items.load(), 5U);
 }
 
-/// While a writer goes on, a copy of it is of one moment: what its accounts hold sums to the loop time of its last
-/// event, and its windows are those that its grid says are closed.
+/// While a writer goes on, a copy of it is of one moment: what its accounts hold sums to the loop time of its
+/// last event, and its windows are those that its grid says are closed.
 TEST(SegmentImage, IsOfOneMomentWhileWritersGoOn) {
   const auto segment = Segment::create({"", ""}, 0);
   Registry registry(*segment);

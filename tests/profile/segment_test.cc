@@ -22,7 +22,7 @@ TEST(Segment, IsAPrivateFileWithEveryPageAllocated) {
   EXPECT_EQ(segment->trouble(), "");
   EXPECT_EQ(segment->header().rank, 3);
   EXPECT_EQ(segment->header().owner_pid, getpid());
-  struct stat info{};
+  struct stat info {};
   ASSERT_EQ(stat(segment->path().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0600U);
   EXPECT_EQ(static_cast<std::size_t>(info.st_size), segment->size());
@@ -103,12 +103,13 @@ TEST(Segment, CopyReadsBackEqualAndIsSparse) {
     EXPECT_EQ(image->bins()[16].load(), 1234);
     EXPECT_EQ(image->host().cores.load(), 2U);
   }
-  struct stat info{};
+  struct stat info {};
   ASSERT_EQ(stat((folder / "copy.hrseg").c_str(), &info), 0);
   EXPECT_EQ(static_cast<std::size_t>(info.st_size), segment->size());
   EXPECT_LT(info.st_blocks * 512, 1 << 20) << "what was never used takes no room";
   EXPECT_EQ(info.st_mode & 07777, 0600U);
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1) << "no file is left beside it";
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1)
+      << "no file is left beside it";
 }
 
 TEST(Segment, CopySaysWhyItFailed) {

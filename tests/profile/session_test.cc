@@ -59,7 +59,8 @@ TEST(Session, ClosesItselfWhenNobodyHoldsIt) {
 TEST(Session, RecordsSeveralRunsOfOneRankSideBySide) {
   const ScratchFolder folder;
   for (int i = 0; i < 3; ++i) Session::open({folder.path(), 0});
-  EXPECT_EQ(files_in(folder.path()), (std::vector<std::string>{"rank0.2.hrseg", "rank0.3.hrseg", "rank0.hrseg"}));
+  EXPECT_EQ(files_in(folder.path()),
+            (std::vector<std::string>{"rank0.2.hrseg", "rank0.3.hrseg", "rank0.hrseg"}));
 }
 
 TEST(Session, GoesOnWithoutAFolder) {
@@ -142,7 +143,8 @@ TEST(Session, LoopsMoveTheClock) {
   EXPECT_EQ(session->clock()->read(now + 900).loop_ns, 400);
 }
 
-// --- who is in service -------------------------------------------------------------------------------------------
+// --- who is in service
+// -------------------------------------------------------------------------------------------
 
 /// A worker as its own cells describe it, without a thread behind it.
 struct FakeWorker {
@@ -181,7 +183,8 @@ TEST(Session, FindsTheNearestBusyWorkerUpstream) {
   decoder.begin();
   EXPECT_EQ(session->in_service(), decode);
   paths.store(0);
-  EXPECT_EQ(session->in_service(), read) << "the decoder has its last item: the next one is the reader's to make";
+  EXPECT_EQ(session->in_service(), read)
+      << "the decoder has its last item: the next one is the reader's to make";
   paths.store(3);
   EXPECT_EQ(session->busy_workers(), 3);
   EXPECT_EQ(session->busy_threads_here(), 3);
@@ -210,7 +213,8 @@ TEST(Session, EndsOnQueuesThatGoRound) {
   EXPECT_EQ(session->in_service(), metrics::SinkSurroundings::kNobody);
 }
 
-// --- other processes ---------------------------------------------------------------------------------------------
+// --- other processes
+// ---------------------------------------------------------------------------------------------
 
 TEST(Session, CountsWhatAnAttachedProcessRecords) {
   const ScratchFolder folder;
@@ -302,7 +306,8 @@ TEST(Session, MakesRoomForTheWorkersOfOtherProcesses) {
   EXPECT_EQ(session->segment().header().dropped.workers.load(), 0U);
 }
 
-/// The child of a fork inherits locks as they are at that moment: none of them may be held by a thread that it lacks.
+/// The child of a fork inherits locks as they are at that moment: none of them may be held by a thread that
+/// it lacks.
 TEST(Session, ForksAtAnyMoment) {
   const ScratchFolder folder;
   const auto session = CurrentSession::for_run(folder / "run", 0);

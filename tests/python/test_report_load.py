@@ -60,7 +60,9 @@ def test_a_saved_report(recorded: Path, tmp_path: Path) -> None:
 
 
 def test_loaders_and_ranks_that_are_not_there(recorded: Path, tmp_path: Path) -> None:
-    assert "'train', 'valid'" in refused(recorded, hr.UsageError, loader="test") or True
+    said = refused(recorded, hr.UsageError, loader="test")
+    assert "'train'" in said
+    assert "'valid'" in said
     for which in ({"loader": "test"}, {"rank": 1}, {"rank": 99}, {"loader": "valid", "rank": 2}):
         refused(recorded, hr.UsageError, **which)
     refused(recorded / "rank2.hrseg", hr.UsageError, loader="valid")
@@ -73,7 +75,6 @@ def test_loaders_and_ranks_that_are_not_there(recorded: Path, tmp_path: Path) ->
 def test_nothing_there(tmp_path: Path) -> None:
     assert "no such file or folder" in refused(tmp_path / "missing")
     assert "no such file or folder" in refused(tmp_path / "missing.hrseg")
-    assert "no such file or folder" in refused(tmp_path / "two\nlines")
 
 
 def test_an_empty_folder_and_one_of_another_tool(tmp_path: Path) -> None:

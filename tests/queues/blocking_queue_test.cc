@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <algorithm>
+#include <memory>
 #include <thread>
 #include <vector>
 

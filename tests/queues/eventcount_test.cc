@@ -92,8 +92,9 @@ TEST(EventCount, SignalInterruptsTheWait) {
   EXPECT_TRUE(interrupted.load());
 }
 
-// A model of what queues do with it: tokens are given out under random schedules of waiters that give up, time out or
-// take, and of notifiers. A lost wake-up would leave a token while everybody sleeps, and the test would never end.
+// A model of what queues do with it: tokens are given out under random schedules of waiters that give up,
+// time out or take, and of notifiers. A lost wake-up would leave a token while everybody sleeps, and the test
+// would never end.
 TEST(EventCount, RandomSchedulesNeverLoseAToken) {
   constexpr int kTokens = 4000;
   constexpr int kWaiters = 6;  // more than the cores of the machine this runs on
@@ -125,7 +126,8 @@ TEST(EventCount, RandomSchedulesNeverLoseAToken) {
           continue;
         }
         const bool hurried = random() % 4 == 0;
-        event.wait(ticket, hurried ? EventCount::Clock::now() + std::chrono::microseconds(random() % 50) : kNever);
+        event.wait(ticket,
+                   hurried ? EventCount::Clock::now() + std::chrono::microseconds(random() % 50) : kNever);
       }
       event.notify_all();
     });

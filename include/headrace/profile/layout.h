@@ -49,8 +49,12 @@ inline constexpr std::size_t kNameBytes = 240;
 /// Life of a table record.
 enum class RecordLife : std::uint32_t { free = 0, claimed = 1, live = 2, closed = 3 };
 
+/// Plain bytes into shared memory, as atomic words: a reader that copies the record meanwhile sees words old or new.
+/// `to` is aligned to 8; `bytes` is a multiple of 8.
+void store_words(void* to, const void* from, std::size_t bytes) noexcept;
+
 /// UTF-8, zero-terminated, cut at a character boundary when it is too long.
-struct Name {
+struct alignas(8) Name {
   std::array<char, kNameBytes> bytes;
   void assign(std::string_view text) noexcept;
   std::string_view view() const noexcept;

@@ -8,13 +8,15 @@
 
 namespace headrace::profile {
 
-/// Reads the CPU counters of the other ranks' live segments, found through the pointers in the run folder. The
-/// folder is looked through every five seconds; a counter is one small pread. One thread only; never throws.
+/// Reads the CPU counters of the other ranks' live segments, found through the pointers in the run folder.
+/// The folder is looked through every five seconds; a counter is one small pread. One thread only; never
+/// throws.
 class RankNeighbours {
  public:
-  /// CPU time, ns, that the other ranks have used since each was first seen; grows only. Empty while there are none.
-  /// `own_live_path`: this rank's own segment, left out.
-  std::optional<std::int64_t> cpu_ns(const std::string& run, const std::string& own_live_path, std::int64_t now);
+  /// CPU time, ns, that the other ranks have used since each was first seen; grows only. Empty while there
+  /// are none. `own_live_path`: this rank's own segment, left out.
+  std::optional<std::int64_t> cpu_ns(const std::string& run, const std::string& own_live_path,
+                                     std::int64_t now);
 
  private:
   void look(const std::string& run, const std::string& own_live_path);

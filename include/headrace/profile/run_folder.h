@@ -29,6 +29,10 @@ std::string free_copy_path(const std::string& run, int rank);
 void write_live_pointer(const std::string& copy_path, const std::string& live_path);
 void remove_live_pointer(const std::string& copy_path);
 
+/// Looks after live segments in shared memory whose processes died: lays them into their run folders; removes those
+/// that never had one (nothing was wrapped in them). A few at a time; called whenever a session opens.
+void harvest_leftovers();
+
 /// The segments of a run, by rank, newest last. Throws Error where `run` is no run folder.
 /// A live segment whose owner is dead is laid into the run folder first (nothing that was recorded is lost).
 std::vector<RunSegment> find_segments(const std::string& run);

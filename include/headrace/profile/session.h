@@ -68,6 +68,12 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   int busy_workers() const noexcept override;
   int in_service() const noexcept override;
 
+  /// Its segment lies in the run folder; what is recorded from now on is lost.
+  bool closed() const noexcept {
+    const std::scoped_lock lock(mutex_);
+    return closed_;
+  }
+
   /// Busy workers that are threads of this process: only they can contend for its interpreter lock.
   int busy_threads_here() const noexcept;
 

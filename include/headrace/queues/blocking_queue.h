@@ -15,8 +15,8 @@ namespace headrace::queues {
 
 enum class QueueStatus { done, not_now, timed_out, interrupted, closed };
 
-/// First in, first out, any number of producers and consumers. Items move; nothing is copied or allocated per item
-/// beyond the deque's blocks. Thread-safe.
+/// First in, first out, any number of producers and consumers. Items move; nothing is copied or allocated per
+/// item beyond the deque's blocks. Thread-safe.
 ///
 /// `Recorder` is told of every change under the lock and of every wait outside it (see instrumented.h); with
 /// NotRecorded it is a plain queue.

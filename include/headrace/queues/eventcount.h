@@ -9,8 +9,9 @@ namespace headrace::queues {
 
 enum class Wake { notified, timed_out, interrupted };
 
-/// A futex with a ticket. The waiter takes a ticket, looks at its condition once more, and sleeps only if nobody
-/// notified since the ticket; the notifier changes the condition first and pays one load while nobody waits.
+/// A futex with a ticket. The waiter takes a ticket, looks at its condition once more, and sleeps only if
+/// nobody notified since the ticket; the notifier changes the condition first and pays one load while nobody
+/// waits.
 ///
 ///     for (;;) {
 ///       const auto ticket = event.prepare();
@@ -18,8 +19,9 @@ enum class Wake { notified, timed_out, interrupted };
 ///       event.wait(ticket, deadline);
 ///     }
 ///
-/// The notifier takes the waiter that it wakes off the count, so a waiter that is slow to run is woken by one system
-/// call, not by one per item. The count may therefore be too high for a moment (a needless wake), never too low.
+/// The notifier takes the waiter that it wakes off the count, so a waiter that is slow to run is woken by one
+/// system call, not by one per item. The count may therefore be too high for a moment (a needless wake),
+/// never too low.
 ///
 /// Thread-safe. `interrupted`: a signal handler ran in this thread (Python then looks for KeyboardInterrupt).
 class EventCount {
@@ -28,8 +30,8 @@ class EventCount {
   using Ticket = std::uint32_t;
 
   Ticket prepare() noexcept {
-    // Sequentially consistent, as is the notifier's fence: either the notifier sees this waiter, or this waiter's
-    // second look at the condition sees the notifier's change.
+    // Sequentially consistent, as is the notifier's fence: either the notifier sees this waiter, or this
+    // waiter's second look at the condition sees the notifier's change.
     return epoch_of(state_.fetch_add(kOneWaiter, std::memory_order_seq_cst));
   }
 
@@ -70,7 +72,8 @@ class EventCount {
     return (state & ~std::uint64_t{0xFFFFFFFF}) | static_cast<std::uint32_t>(epoch_of(state) + 1);
   }
 
-  /// Takes this waiter off the count unless somebody was notified since its ticket: it may have been this one.
+  /// Takes this waiter off the count unless somebody was notified since its ticket: it may have been this
+  /// one.
   void leave(Ticket ticket) noexcept {
     std::uint64_t state = state_.load(std::memory_order_seq_cst);
     do {

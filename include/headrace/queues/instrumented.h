@@ -24,10 +24,11 @@ struct NotRecorded {
   void emptied() noexcept {}
 };
 
-/// Records occupancy, puts, gets and waits into the current run. `put`, `get` and `emptied` are called with the
-/// queue's lock held; `level` is the number of items after the change.
+/// Records occupancy, puts, gets and waits into the current run. `put`, `get` and `emptied` are called with
+/// the queue's lock held; `level` is the number of items after the change.
 ///
-/// How to read the result: mostly empty, the operator to its right waits; mostly full, the one to its left does.
+/// How to read the result: mostly empty, the operator to its right waits; mostly full, the one to its left
+/// does.
 class Instrumented {
  public:
   explicit Instrumented(std::shared_ptr<profile::QueueHandle> handle) : handle_(std::move(handle)) {}

@@ -36,6 +36,11 @@ class DataLoaderAdapter(Adapter):
         return Attachment(obj, source=_core.OperatorHandle(name, "source", 0, flags, "num_workers"))
 
 
+def _itself(loader: Any) -> Any:
+    """A wrapped loader arrives in another process as the bare one: what is recorded is this process's loop."""
+    return loader
+
+
 def as_instance(obj: Any, handle_iter: Any, methods: dict[str, Any]) -> Any:
     """A shallow copy of the loader that is still an instance of its class, with ``__iter__`` replaced.
 
@@ -58,7 +63,7 @@ def as_instance(obj: Any, handle_iter: Any, methods: dict[str, Any]) -> Any:
     def __reduce_ex__(self: Any, protocol: Any) -> Any:  # noqa: N807
         plain: Any = object.__new__(base)
         plain.__dict__.update(self.__dict__)
-        return plain.__reduce_ex__(protocol)
+        return _itself, (plain,)
 
     namespace = {
         "__iter__": __iter__,

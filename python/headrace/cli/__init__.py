@@ -5,6 +5,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 a check did not hold.
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -20,9 +21,30 @@ from headrace.errors import Error, UsageError
 class _Group(click.Group):
     """Errors are one line on stderr; ``--debug`` shows the traceback."""
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            result = super().main(*args, **{**kwargs, "standalone_mode": False})
+        except click.ClickException as error:
+            if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # click 8.2
+                error.show()
+            else:
+                said = " ".join(error.format_message().split())
+                context = getattr(error, "ctx", None)
+                about = context.command_path if context is not None else "headrace"
+                click.echo(f"headrace: {said} (see {about} --help)", err=True)
+            sys.exit(error.exit_code)
+        except click.Abort:
+            click.echo("headrace: interrupted", err=True)
+            sys.exit(1)
+        sys.exit(result if isinstance(result, int) else 0)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:
+            # Whoever reads has seen enough (`| head`). Nothing more is written, not even at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
         except (Error, OSError) as error:
             if ctx.params.get("debug"):
                 raise

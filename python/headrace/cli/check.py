@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 import click
 
-from headrace.errors import Error
+from headrace.errors import Error, UsageError
 from headrace.report import Report
 
 
@@ -23,6 +24,8 @@ from headrace.report import Report
 @click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Which rank (default: the lowest).")
 def check(run: str, max_wait_share: float, loader: str | None, rank: int | None) -> None:
     """Fail (exit status 3) when the loop of RUN waited too much for data."""
+    if math.isnan(max_wait_share):
+        raise UsageError("--max-wait-share is a number from 0 to 1, not nan")
     loaded = Report.load(run, loader=loader, rank=rank)
     sink = loaded.profile.sink
     if loaded.profile.elapsed_s <= 0:

@@ -191,9 +191,9 @@ Labelled varying_producer(Random& random) {  // G17: as fast as the sink on aver
   const double compute_s = between(random, 0.015, 0.03);
   Line line = fast_line(random, compute_s);
   Stage& last = line.stages.back();
-  last.sleep_s = compute_s * between(random, 0.93, 1.01);
+  last.sleep_s = compute_s * between(random, 0.93, 0.97);
   last.capacity = 1;
-  last.factor = normal(between(random, 0.55, 0.75));
+  last.factor = normal(between(random, 0.7, 0.8));
   line.steps = 300;
   return {line, kBound, last.name, "variance"};
 }

@@ -56,6 +56,14 @@ class Recording {
     profile.host.foreign_cpu_share = line_.foreign_cores / line_.cores;
     const double over = *profile.host.cpu_share + *profile.host.foreign_cpu_share - 0.97;
     profile.host.foreign_contention_share = over > 0 ? *profile.host.foreign_cpu_share : 0.0;
+    double waited = 0;
+    double present = 0;
+    for (const Thread& thread : happened_.threads) {
+      if (thread.stage < 0) continue;
+      waited += thread.run_queue;
+      present += thread.busy + thread.in + thread.out;
+    }
+    profile.host.run_queue_wait_share = present > 0 ? waited / present : 0;
     profile.host.throttled_share = 0.0;
     if (line_.probe_lock)
       profile.host.gil_share =

@@ -1,0 +1,94 @@
+"""``import headrace`` is light, leaves nothing behind, and says what the package is."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import headrace as hr
+
+
+def test_imports_neither_torch_nor_numpy(execute: Callable[..., Any]) -> None:
+    result = execute(
+        """
+        import json, sys
+        import headrace
+        import headrace.cli
+        heavy = ("torch", "numpy", "PIL", "pandas", "multiprocessing", "asyncio")
+        print(json.dumps([name for name in sys.modules if name.split(".")[0] in heavy]))
+        """
+    )
+    assert result.json == []
+    assert result.err == ""
+
+
+def test_wrapping_imports_neither(execute: Callable[..., Any]) -> None:
+    result = execute(
+        """
+        import json, sys
+        import headrace as hr
+        loader = hr.wrap([1, 2])
+        list(loader)
+        str(loader.report())
+        print(json.dumps([name for name in ("torch", "numpy") if name in sys.modules]))
+        """
+    )
+    assert result.json == []
+
+
+def test_import_alone_starts_and_writes_nothing(execute: Callable[..., Any], tmp_path: Path) -> None:
+    result = execute(
+        """
+        import json, os, threading
+        import headrace
+        tasks = len(os.listdir("/proc/self/task"))
+        files = [file for file in os.listdir("/dev/shm/headrace-%d" % os.geteuid())
+                 if file.startswith("%d-" % os.getpid())] if os.path.isdir("/dev/shm/headrace-%d" % os.geteuid()) else []
+        print(json.dumps([tasks, files, threading.active_count()]))
+        """
+    )
+    assert result.json == [1, [], 1]
+    assert [path.name for path in tmp_path.iterdir()] == ["program_0.py"]
+
+
+def test_everything_public_is_there() -> None:
+    for name in hr.__all__:
+        assert getattr(hr, name) is not None
+    assert hr.__all__ == sorted(hr.__all__)
+    assert hr.__doc__
+
+
+def test_the_stub_names_what_the_native_module_has() -> None:
+    import ast
+
+    import headrace._core as core
+
+    folder = Path(str(hr.__file__)).parent
+    assert (folder / "py.typed").exists()
+    tree = ast.parse((folder / "_core.pyi").read_text(encoding="utf-8"))
+    stub: dict[str, set[str]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            stub[node.name] = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+        elif isinstance(node, ast.FunctionDef):
+            stub[node.name] = set()
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            stub[node.target.id] = set()
+    ours = {name for name in vars(core) if not name.startswith("__")} | {"__version__"}
+    assert ours == stub.keys()
+    for name, methods in stub.items():
+        assert [method for method in methods if not hasattr(getattr(core, name), method)] in (
+            [],
+            ["__getattr__"],
+        )
+        public = (
+            {
+                method
+                for method in vars(
+                    getattr(core, name),
+                )
+                if not method.startswith("_")
+            }
+            if methods
+            else set()
+        )
+        assert public <= methods
