@@ -151,6 +151,13 @@ def healthy_stdlib_queues(rng: random.Random) -> Drawn:
 
 
 @line_class
+def healthy_busy_loop(rng: random.Random) -> Drawn:  # the training step itself needs the CPU
+    line = fast(rng, rng.uniform(0.01, 0.03), depth(rng))
+    line.step_work = rng.choice(["native", "python"])
+    return line, Expected(HEALTHY)
+
+
+@line_class
 def short_run(rng: random.Random) -> Drawn:  # start-up dominates
     line = fast(rng, rng.uniform(0.01, 0.03), depth(rng))
     line.stages[0].first_s = rng.uniform(1.2, 2)
@@ -312,6 +319,15 @@ def pure_python(rng: random.Random) -> Drawn:  # G11, H4
     stage = one_of(rng, line)
     stage.work, stage.workers = "python", rng.choice([1, 2, 4])
     stage.seconds = rng.uniform(0.012, 0.03)
+    return line, Expected(BOUND, stage.name, "gil_contention")
+
+
+@line_class
+def python_beside_python_loop(rng: random.Random) -> Drawn:  # hardly a wait: the lock stretches the step
+    line = fast(rng, rng.uniform(0.008, 0.015), depth(rng))
+    stage = one_of(rng, line)
+    stage.work, line.step_work = "python", "python"
+    stage.seconds = line.step_s * rng.uniform(0.65, 0.9)
     return line, Expected(BOUND, stage.name, "gil_contention")
 
 

@@ -37,7 +37,7 @@ TRIES = 2
 QUIET_WITHIN_S = 15.0
 ALARM_FREE = {
     "consumer_bound", "healthy_overprovisioned", "healthy_batch", "healthy_slow_start", "one_stall",
-    "rare_slow_hidden", "healthy_executor", "healthy_epochs", "healthy_stdlib_queues", "short_run",
+    "rare_slow_hidden", "healthy_executor", "healthy_epochs", "healthy_stdlib_queues", "short_run", "healthy_busy_loop",
 }  # fmt: skip
 
 

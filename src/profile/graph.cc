@@ -210,6 +210,23 @@ class GraphBuilder {
       if (!sink_has_queue && one.inputs.empty() && one.outputs.empty() && !one.in_sink) keep[i] = 1;
     }
     drop_nodes(keep);
+    shorten_names();
+  }
+
+  /// "decode#2" is "decode" where what was first called so (a loop of that name, not worth showing) is not in the graph.
+  void shorten_names() {
+    for (GraphNode& one : graph_.nodes) {
+      const std::size_t mark = one.name.rfind('#');
+      if (mark == std::string::npos || one.name.find_first_not_of("0123456789", mark + 1) != std::string::npos) continue;
+      const std::string base = one.name.substr(0, mark);
+      const auto operators = image_.operators();
+      const bool numbered = std::any_of(operators.begin(), operators.end(), [&](const OperatorRecord& other) {
+        return other.life.load(std::memory_order_relaxed) != 0 && other.name.view() == base;
+      });
+      const bool shown = std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
+                                     [&](const GraphNode& other) { return other.name == base; });
+      if (numbered && !shown) one.name = base;
+    }
   }
 
   void drop_nodes(const std::vector<char>& keep) {

@@ -169,12 +169,13 @@ metrics::OperatorCell* Session::claim_cell(const metrics::WorkerCell& worker, in
 void Session::loop_began(std::int64_t now) noexcept {
   const std::scoped_lock lock(mutex_);
   active_loops_.fetch_add(1);
-  segment_->header().loop_clock.resume(now);
+  // The clock follows the process that trains: a loop inside one of its workers is no step of the training loop.
+  if (owner()) segment_->header().loop_clock.resume(now);
 }
 
 void Session::loop_ended(std::int64_t now) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (active_loops_.fetch_sub(1) == 1) segment_->header().loop_clock.pause(now);
+  if (active_loops_.fetch_sub(1) == 1 && owner()) segment_->header().loop_clock.pause(now);
 }
 
 int Session::busy_workers() const noexcept {

@@ -52,8 +52,7 @@ def edges(report: hr.Report) -> dict[str, tuple[str, str]]:
 
 
 def made(report: hr.Report, name: str) -> int:
-    """Items of a source that is a bare loop. When it began its first one is not known, so that one has no time and
-    may be left out."""
+    """Items of a source that is a bare loop: when its first one began is not known, it may be left out."""
     return int(operator(report, name).items)
 
 

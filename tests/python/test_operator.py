@@ -27,7 +27,7 @@ def test_calls_pass_through() -> None:
     assert decode(1) == 2.5
     assert decode(1, 3) == 3.5
     assert decode(1, scale=4, shift=0) == 4
-    assert decode(*(1,), **{"shift": 1}) == 3
+    assert decode(*(1,), **dict.fromkeys(["shift"], 1)) == 3
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'item'"):
         decode()  # type: ignore[call-arg]
 
@@ -207,17 +207,17 @@ def test_weak_references_and_cycles() -> None:
     class Owner:
         pass
 
-    owner: Any = Owner()
+    def cycle() -> tuple[Any, Any]:
+        owner: Any = Owner()
 
-    @hr.operator("kept")
-    def kept() -> Any:
-        return owner
+        @hr.operator("kept")
+        def kept() -> Any:
+            return owner
 
-    kept.owner = owner  # type: ignore[attr-defined]
-    owner.kept = kept
-    gone = weakref.ref(owner)
-    timed = weakref.ref(kept)
-    del owner, kept
+        owner.kept = kept
+        return weakref.ref(owner), weakref.ref(kept)
+
+    gone, timed = cycle()
     gc.collect()
     assert gone() is None
     assert timed() is None

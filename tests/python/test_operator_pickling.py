@@ -1,4 +1,4 @@
-"""Decorated functions travel to worker processes by name and by value, and count into the run that they came from."""
+"""Decorated functions travel to worker processes by name and by value, and count into their run."""
 
 import concurrent.futures
 import functools

@@ -1,4 +1,4 @@
-"""What `operator` records: calls, failures and times per operator; any name; more of them than a run can hold."""
+"""What `operator` records: calls, failures, times; under any name; of more operators than a run can hold."""
 
 import threading
 import time
@@ -51,9 +51,9 @@ def test_failures_are_calls_and_counted_apart() -> None:
 
     def items() -> Iterator[int]:
         for number in range(9):
-            try:  # noqa: PERF203 - a bad item is passed over
+            try:
                 yield checked(number)
-            except ValueError:
+            except ValueError:  # noqa: PERF203 - a bad item is passed over
                 pass
 
     operator = named(profile_of(items()), "checked")

@@ -37,9 +37,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> hr.Report:
 
         def work() -> None:
             while (item := raw.get()) is not None:
-                try:  # noqa: PERF203 - a bad item is passed over
+                try:
                     decoded.put(decode(item))
-                except ValueError:  # noqa: PERF203
+                except ValueError:  # noqa: PERF203 - a bad item is passed over
                     pass
             raw.put(None)
 
@@ -105,10 +105,11 @@ PROMISED = {
     "per_worker segment knobs fidelity",
     "operators.0.states": "busy blocked_in blocked_out idle",
     "operators.1.knobs.0": "parameter value min max live",
-    "queues.0": "name from to capacity unit occupancy mean empty_share full_share puts gets put_wait_s get_wait_s",
+    "queues.0": "name from to capacity unit occupancy mean empty_share full_share puts gets "
+    "put_wait_s get_wait_s",
     "stall_ledger.0": "what operator seconds share",
-    "host": "cores cpu_share foreign_cpu_share throttled_share run_queue_wait_share io_pressure_share gil_share "
-    "memory",
+    "host": "cores cpu_share foreign_cpu_share throttled_share run_queue_wait_share io_pressure_share "
+    "gil_share memory",
 }
 
 

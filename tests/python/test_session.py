@@ -64,9 +64,13 @@ def test_one_session_cannot_be_entered_twice(tmp_path: Path) -> None:
 
 
 def test_an_exception_closes_it(tmp_path: Path) -> None:
-    with pytest.raises(KeyError), hr.session(run=tmp_path / "a"):
-        list(hr.wrap([1, 2]))
-        raise KeyError
+    def fails() -> None:
+        with hr.session(run=tmp_path / "a"):
+            list(hr.wrap([1, 2]))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fails()
     assert hr.Report.load(tmp_path / "a").profile.finished
 
 
@@ -203,12 +207,12 @@ class TestWrapWithARunOfItsOwn:
         assert not (tmp_path / "headrace-runs").exists()
 
     def test_hundreds_after_each_other_leave_nothing_in_memory(self, tmp_path: Path) -> None:
-        before = len(os.listdir("/proc/self/fd"))
+        before = len(list(Path("/proc/self/fd").iterdir()))
         threads = threading.active_count()
         for number in range(150):
             list(hr.wrap([1, 2], run=tmp_path / f"run {number}"))
         assert steps(tmp_path / "run 149") == 2
-        assert len(os.listdir("/proc/self/fd")) <= before + 20
+        assert len(list(Path("/proc/self/fd").iterdir())) <= before + 20
         assert threading.active_count() == threads
         mine = Path(f"/dev/shm/headrace-{os.geteuid()}")
         if mine.exists():

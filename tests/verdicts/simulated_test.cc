@@ -1,5 +1,5 @@
-// Every class of pipeline in virtual time, drawn many times: kind, operator and cause of the verdict, recorded
-// well and badly. Other draws: HEADRACE_SEED=7 (the seed is printed).
+// Every class of pipeline in virtual time, drawn many times: kind, operator and cause of the verdict,
+// recorded well and badly. Other draws: HEADRACE_SEED=7 (the seed is printed).
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -37,7 +37,7 @@ class DataLoaderAdapter(Adapter):
 
 
 def _itself(loader: Any) -> Any:
-    """A wrapped loader arrives in another process as the bare one: what is recorded is this process's loop."""
+    """A wrapped loader arrives elsewhere as the bare one: what is recorded is this process's loop."""
     return loader
 
 

@@ -9,8 +9,8 @@ constexpr double kWaitsLittle = 0.05;
 }  // namespace
 
 double disturbing_foreign_share(const profile::Host& host) noexcept {
-  const bool sleeps = host.cpu_share && *host.cpu_share < kNeedsLittle && host.run_queue_wait_share &&
-                      *host.run_queue_wait_share < kWaitsLittle;
+  const bool sleeps = host.cpu_share && *host.cpu_share < kNeedsLittle &&
+                      host.run_queue_wait_share.value_or(0) < kWaitsLittle;
   return sleeps ? 0 : host.foreign_contention_share.value_or(0);
 }
 
