@@ -1,6 +1,6 @@
 """A pipeline of threads and queues, wrapped: prints which operator is too narrow, and what to change.
 
-    python samples/threads_and_queues.py [RUN_FOLDER]
+python samples/threads_and_queues.py [RUN_FOLDER]
 """
 
 from __future__ import annotations

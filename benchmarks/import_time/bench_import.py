@@ -23,7 +23,9 @@ def run(code: str) -> float:
 def main() -> int:
     check = "import headrace, sys; assert 'torch' not in sys.modules and 'numpy' not in sys.modules"
     times = interleaved({"nothing": lambda: run("pass"), "headrace": lambda: run(check)}, ROUNDS)
-    print(f"  interpreter {median(times['nothing']):.0f} ms, with headrace {median(times['headrace']):.0f} ms")
+    print(
+        f"  interpreter {median(times['nothing']):.0f} ms, with headrace {median(times['headrace']):.0f} ms"
+    )
     over = paired(times["nothing"], times["headrace"], lambda a, b: b - a)
     return 0 if bar("import headrace", over, "ms", 60) else 1
 

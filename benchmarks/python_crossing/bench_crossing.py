@@ -72,13 +72,25 @@ def main() -> int:
         )
         steps = loader.report().profile.sink.steps
     assert steps == CALLS * (ROUNDS + 1), "an item was not recorded"
-    print(f"  a call: bare {median(calls['bare']):.1f} ns, recorded {median(calls['recorded']):.1f} ns, "
-          f"timed by a Python wrapper {median(calls['python']):.1f} ns")
+    print(
+        f"  a call: bare {median(calls['bare']):.1f} ns, recorded {median(calls['recorded']):.1f} ns, "
+        f"timed by a Python wrapper {median(calls['python']):.1f} ns"
+    )
     print(f"  an item: bare {median(items['bare']):.1f} ns, recorded {median(items['recorded']):.1f} ns")
     over = lambda bare, more: more - bare  # noqa: E731
     holds = [
-        bar("one instrumented Python call, over the bare one", paired(calls["bare"], calls["recorded"], over), "ns", 80),
-        bar("one item of a wrapped iterator, over the bare one", paired(items["bare"], items["recorded"], over), "ns", 80),
+        bar(
+            "one instrumented Python call, over the bare one",
+            paired(calls["bare"], calls["recorded"], over),
+            "ns",
+            80,
+        ),
+        bar(
+            "one item of a wrapped iterator, over the bare one",
+            paired(items["bare"], items["recorded"], over),
+            "ns",
+            80,
+        ),
     ]
     return 0 if all(holds) else 1
 

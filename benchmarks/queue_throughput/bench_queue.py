@@ -50,10 +50,14 @@ def main() -> int:
             )
             ours, theirs = rates["hr.Queue"], rates["queue.Queue"]
             ratio = paired(ours, theirs, lambda a, b: a / b)
-            print(f"  capacity {capacity}: hr.Queue {median(ours) / 1e3:.0f} k items/s, "
-                  f"queue.Queue {median(theirs) / 1e3:.0f} k items/s, ratio {ratio:.2f}")
+            print(
+                f"  capacity {capacity}: hr.Queue {median(ours) / 1e3:.0f} k items/s, "
+                f"queue.Queue {median(theirs) / 1e3:.0f} k items/s, ratio {ratio:.2f}"
+            )
             if limit is not None:
-                holds.append(bar(f"throughput over queue.Queue, capacity {capacity}", ratio, "x", limit, at_most=False))
+                holds.append(
+                    bar(f"throughput over queue.Queue, capacity {capacity}", ratio, "x", limit, at_most=False)
+                )
     return 0 if all(holds) else 1
 
 

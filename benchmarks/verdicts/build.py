@@ -99,13 +99,9 @@ class Threads:
     def start(self) -> Any:
         self.queues = [self._queue(group[-1]) for group in self.groups]
         for index, group in enumerate(self.groups):
-            alive = [group[0].workers]
-            lock = threading.Lock()
+            loop = named(self._stage(index) if index else self._source(index), loop_name(group[-1]))
             for worker in range(group[0].workers):
-                loop = self._source(index) if index == 0 else self._stage(index, alive, lock)
-                threading.Thread(
-                    target=named(loop, loop_name(group[-1])), args=(worker,), daemon=True
-                ).start()
+                threading.Thread(target=loop, args=(worker,), daemon=True).start()
         return self.queues[-1]
 
     def _queue(self, stage: Stage) -> Any:
@@ -137,8 +133,9 @@ class Threads:
 
         return source
 
-    def _stage(self, index: int, alive: list[int], lock: threading.Lock) -> Callable[[int], None]:
+    def _stage(self, index: int) -> Callable[[int], None]:
         bodies, take = self.bodies[index], self.groups[index][0].take
+        lock, alive = threading.Lock(), [self.groups[index][0].workers]
         before, out = self.queues[index - 1], self.queues[index]
 
         def one(worker: int) -> None:

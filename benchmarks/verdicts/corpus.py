@@ -7,7 +7,7 @@ from typing import Any
 #: A window list as a longer run has it: the recorder halves its number the same way.
 MOST_WINDOWS = 20
 #: Recorded items per operator, and steps. Below, the rules turn to the histograms.
-SAMPLES = 48
+SAMPLES = 40
 STEPS = 40
 SLOWEST = 5
 

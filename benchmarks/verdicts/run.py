@@ -3,10 +3,10 @@
     python benchmarks/verdicts/run.py --draws 3 --seed 7 --classes slow_stage,saturated --record /tmp/profiles
 
 Every line runs in a process of its own. Lines that only sleep run side by side (--jobs); those that need the
-CPU run alone, when the machine is quiet; where foreign processes took more than a tenth of it all the same, they
-are shown but not scored. Advice that is a number of workers, a capacity or a prefetch is applied and measured.
-Bars: operator >= 95 %, cause >= 90 %, no alarm on healthy, slow-start and one-stall lines. Exit status 1 when
-one is missed.
+CPU run alone, when the machine is quiet; where foreign processes took more than a tenth of it all the same,
+they are shown but not scored. Advice that is a number of workers, a capacity or a prefetch is applied and
+measured. Bars: operator >= 95 %, cause >= 90 %, no alarm on healthy, slow-start and one-stall lines. Exit
+status 1 when one is missed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ TRIES = 2
 QUIET_WITHIN_S = 15.0
 ALARM_FREE = {
     "consumer_bound", "healthy_overprovisioned", "healthy_batch", "healthy_slow_start", "one_stall",
-    "rare_slow_hidden", "healthy_executor", "healthy_epochs", "healthy_stdlib_queues", "short_run", "healthy_busy_loop",
+    "short_run",
+    "rare_slow_hidden", "healthy_executor", "healthy_epochs", "healthy_busy_loop",
+    "healthy_stdlib_queues",
 }  # fmt: skip
 
 

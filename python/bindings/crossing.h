@@ -1,5 +1,5 @@
-// Small pieces that the hand-written types share. Hand-written because a pybind11 class costs 300 ns a call, a heap
-// type with its own vectorcall 25.
+// Small pieces that the hand-written types share. Hand-written because a pybind11 class costs 300 ns a call,
+// a heap type with its own vectorcall 25.
 #pragma once
 
 #include <Python.h>

@@ -72,7 +72,8 @@ std::vector<std::shared_ptr<profile::QueueHandle>> queue_handles(const py::itera
 std::string profile_of_handle(const profile::LoaderHandle& loader, int epoch) {
   profile::SegmentImage now;
   now.read_memory(loader.session()->segment().data(), loader.session()->segment().size());
-  if (loader.id() < 0) throw Error("this loader was not recorded: the run already holds as many loaders as it can");
+  if (loader.id() < 0)
+    throw Error("this loader was not recorded: the run already holds as many loaders as it can");
   const auto index = static_cast<std::uint32_t>(loader.id());
   if (epoch == 0) return profile::profile_to_json(profile::read_profile(now, index));
   const auto starts = loader.epoch_starts();
@@ -104,7 +105,8 @@ py::list loaders_of_image(const profile::SegmentImage& image) {
 void add_recording(py::module_& module) {
   py::class_<profile::Session, SharedSession>(module, "Session")
       .def_static(
-          "open", [](const std::string& run, int rank) { return profile::CurrentSession::for_run(run, rank); },
+          "open",
+          [](const std::string& run, int rank) { return profile::CurrentSession::for_run(run, rank); },
           py::arg("run"), py::arg("rank"))
       .def_static("attach",
                   [](const std::string& path) {
@@ -146,11 +148,12 @@ void add_recording(py::module_& module) {
   module.attr("SERIAL") = static_cast<std::uint32_t>(profile::kMarkedSerial);
 
   py::class_<profile::LoaderHandle, std::shared_ptr<profile::LoaderHandle>>(module, "LoaderHandle")
-      .def(py::init<SharedSession, const std::string&, std::shared_ptr<profile::OperatorHandle>>(), py::arg("session"),
-           py::arg("name"), py::arg("source").none(true))
+      .def(py::init<SharedSession, const std::string&, std::shared_ptr<profile::OperatorHandle>>(),
+           py::arg("session"), py::arg("name"), py::arg("source").none(true))
       .def_property_readonly("name", &profile::LoaderHandle::name)
       .def_property_readonly("session", &profile::LoaderHandle::session)
-      .def("profile_json", &profile_of_handle, py::arg("epoch") = 0, py::call_guard<py::gil_scoped_release>());
+      .def("profile_json", &profile_of_handle, py::arg("epoch") = 0,
+           py::call_guard<py::gil_scoped_release>());
 }
 
 void add_reading(py::module_& module) {

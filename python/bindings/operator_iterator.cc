@@ -12,8 +12,7 @@ namespace {
 using Handle = std::shared_ptr<profile::OperatorHandle>;
 
 struct OperatorIterator {
-  PyObject_HEAD
-  PyObject* iterator;
+  PyObject_HEAD PyObject* iterator;
   PyObject* op;
   PyObject* weakrefs;
   iternextfunc next;
@@ -109,8 +108,8 @@ PyType_Slot operator_slots[] = {
 };
 
 PyType_Spec operator_spec = {
-    "headrace._core.OperatorIterator", sizeof(OperatorIterator), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    operator_slots,
+    "headrace._core.OperatorIterator",       sizeof(OperatorIterator), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, operator_slots,
 };
 
 }  // namespace

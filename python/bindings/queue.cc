@@ -22,7 +22,8 @@ using Deadline = EventCount::Clock::time_point;
 
 struct Members {
   explicit Members(const std::string& name, std::int64_t capacity)
-      : handle(std::make_shared<profile::QueueHandle>(name, capacity)), native(capacity, Instrumented(handle)) {}
+      : handle(std::make_shared<profile::QueueHandle>(name, capacity)),
+        native(capacity, Instrumented(handle)) {}
   std::shared_ptr<profile::QueueHandle> handle;
   Native native;
   EventCount all_done;
@@ -31,8 +32,7 @@ struct Members {
 };
 
 struct Queue {
-  PyObject_HEAD
-  PyObject* weakrefs;
+  PyObject_HEAD PyObject* weakrefs;
   PyObject* dict;
   Members* members;
 };
@@ -113,8 +113,8 @@ bool parse_timeout(PyObject* timeout, Deadline& deadline) {
     return false;
   }
   if (seconds < 1e9) {
-    deadline = EventCount::Clock::now() +
-               std::chrono::duration_cast<EventCount::Clock::duration>(std::chrono::duration<double>(seconds));
+    deadline = EventCount::Clock::now() + std::chrono::duration_cast<EventCount::Clock::duration>(
+                                              std::chrono::duration<double>(seconds));
   }
   return true;
 }
@@ -124,10 +124,9 @@ bool wait_for_change(Members& members, bool putting, Deadline deadline, QueueSta
   members.handle->waiting(putting ? metrics::WorkerState::blocked_out : metrics::WorkerState::blocked_in);
   bool go_on = true;
   do {
-    Py_BEGIN_ALLOW_THREADS
-    status = putting ? members.native.wait_not_full(deadline) : members.native.wait_not_empty(deadline);
-    Py_END_ALLOW_THREADS
-    if (status == QueueStatus::interrupted) go_on = PyErr_CheckSignals() == 0;
+    Py_BEGIN_ALLOW_THREADS status =
+        putting ? members.native.wait_not_full(deadline) : members.native.wait_not_empty(deadline);
+    Py_END_ALLOW_THREADS if (status == QueueStatus::interrupted) go_on = PyErr_CheckSignals() == 0;
   } while (go_on && status == QueueStatus::interrupted);
   members.handle->waited();
   return go_on;
@@ -163,13 +162,14 @@ PyObject* put_item(PyObject* self, PyObject* item, bool block, PyObject* timeout
   PyObject* owned = Py_NewRef(item);
   const bool back = item == last_taken && members->handle->taken_by_this_thread();
   const bool counts = !is_end_mark(*members, item) && !back;
-  const bool put = transfer(*members, true, block, timeout, counts, [&](std::int64_t waited, const Transfer& about) {
-    // Counted before a consumer can take it and call task_done.
-    members->unfinished.fetch_add(1);
-    const QueueStatus status = members->native.try_put(owned, waited, about);
-    if (status != QueueStatus::done) members->unfinished.fetch_sub(1);
-    return status;
-  });
+  const bool put =
+      transfer(*members, true, block, timeout, counts, [&](std::int64_t waited, const Transfer& about) {
+        // Counted before a consumer can take it and call task_done.
+        members->unfinished.fetch_add(1);
+        const QueueStatus status = members->native.try_put(owned, waited, about);
+        if (status != QueueStatus::done) members->unfinished.fetch_sub(1);
+        return status;
+      });
   if (!put) {
     Py_DECREF(owned);
     return nullptr;
@@ -181,11 +181,12 @@ PyObject* get_item(PyObject* self, bool block, PyObject* timeout) {
   Members* members = members_of(self);
   if (members == nullptr) return nullptr;
   std::optional<PyObject*> item;
-  const bool got = transfer(*members, false, block, timeout, true, [&](std::int64_t waited, const Transfer& about) {
-    return members->native.try_get_judged(item, waited, [&](PyObject* taken) {
-      return Transfer{!is_end_mark(*members, taken), about.loop_name};
-    });
-  });
+  const bool got =
+      transfer(*members, false, block, timeout, true, [&](std::int64_t waited, const Transfer& about) {
+        return members->native.try_get_judged(item, waited, [&](PyObject* taken) {
+          return Transfer{!is_end_mark(*members, taken), about.loop_name};
+        });
+      });
   if (!got) return nullptr;
   last_taken = *item;
   return *item;
@@ -279,16 +280,14 @@ PyObject* queue_join(PyObject* self, PyObject*) {
   if (members == nullptr) return nullptr;
   while (members->unfinished.load() > 0) {
     queues::Wake wake;
-    Py_BEGIN_ALLOW_THREADS
-    const EventCount::Ticket ticket = members->all_done.prepare();
+    Py_BEGIN_ALLOW_THREADS const EventCount::Ticket ticket = members->all_done.prepare();
     if (members->unfinished.load() == 0) {
       members->all_done.cancel(ticket);
       wake = queues::Wake::notified;
     } else {
       wake = members->all_done.wait(ticket, Deadline::max());
     }
-    Py_END_ALLOW_THREADS
-    if (wake == queues::Wake::interrupted && PyErr_CheckSignals() != 0) return nullptr;
+    Py_END_ALLOW_THREADS if (wake == queues::Wake::interrupted && PyErr_CheckSignals() != 0) return nullptr;
   }
   Py_RETURN_NONE;
 }
@@ -343,7 +342,8 @@ int queue_init(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"maxsize", "name", nullptr};
   long long capacity = 0;
   const char* name = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Lz", const_cast<char**>(names), &capacity, &name)) return -1;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Lz", const_cast<char**>(names), &capacity, &name))
+    return -1;
   if (cast(self)->members != nullptr) {
     PyErr_SetString(PyExc_RuntimeError, "Queue.__init__() called twice");
     return -1;
@@ -408,10 +408,12 @@ PyMethodDef queue_methods[] = {
     {"qsize", queue_qsize, METH_NOARGS, "qsize()\n--\n\nItems in the queue now."},
     {"empty", queue_empty, METH_NOARGS, "empty()\n--\n\nTrue when nothing is in it."},
     {"full", queue_full, METH_NOARGS, "full()\n--\n\nTrue when there is no room."},
-    {"task_done", queue_task_done, METH_NOARGS, "task_done()\n--\n\nAn item that was taken is dealt with (see join)."},
+    {"task_done", queue_task_done, METH_NOARGS,
+     "task_done()\n--\n\nAn item that was taken is dealt with (see join)."},
     {"join", queue_join, METH_NOARGS, "join()\n--\n\nWait until every item that was put is dealt with."},
     {"shutdown", as_method(queue_shutdown), METH_VARARGS | METH_KEYWORDS,
-     "shutdown(immediate=False)\n--\n\nNo more puts; gets raise ShutDown once it is empty (at once: immediate)."},
+     "shutdown(immediate=False)\n--\n\nNo more puts; gets raise ShutDown once it is empty (at once: "
+     "immediate)."},
     {"_mark_end", queue_mark_end, METH_O, nullptr},
     {"__reduce__", queue_reduce, METH_NOARGS, nullptr},
     {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, nullptr},
@@ -433,11 +435,13 @@ PyMemberDef queue_members[] = {
 };
 
 PyType_Slot queue_slots[] = {
-    {Py_tp_doc, const_cast<char*>(
-                    "Queue(maxsize=0, name=None)\n--\n\n"
-                    "A bounded queue between threads with the methods of queue.Queue, recorded as a queue of the "
-                    "pipeline.\n\nBlocks without the interpreter lock; timeouts and KeyboardInterrupt work. "
-                    "maxsize <= 0: unbounded.\nAn end mark (None, or the sentinel of iter(q.get, sentinel)) is no item.")},
+    {Py_tp_doc,
+     const_cast<char*>(
+         "Queue(maxsize=0, name=None)\n--\n\n"
+         "A bounded queue between threads with the methods of queue.Queue, recorded as a queue of the "
+         "pipeline.\n\nBlocks without the interpreter lock; timeouts and KeyboardInterrupt work. "
+         "maxsize <= 0: unbounded.\nAn end mark (None, or the sentinel of iter(q.get, sentinel)) is no "
+         "item.")},
     {Py_tp_init, reinterpret_cast<void*>(queue_init)},
     {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
     {Py_tp_dealloc, reinterpret_cast<void*>(queue_dealloc)},
@@ -451,7 +455,11 @@ PyType_Slot queue_slots[] = {
 };
 
 PyType_Spec queue_spec = {
-    "headrace._core.Queue", sizeof(Queue), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, queue_slots,
+    "headrace._core.Queue",
+    sizeof(Queue),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
+    queue_slots,
 };
 
 PyTypeObject* queue_type = nullptr;

@@ -13,8 +13,7 @@ namespace {
 using Handle = std::shared_ptr<profile::OperatorHandle>;
 
 struct TimedCallable {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* callable;
   PyObject* op;  ///< the Operator object, for pickling and for people
   PyObject* weakrefs;
@@ -36,9 +35,11 @@ PyObject* timed_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"callable", "operator", nullptr};
   PyObject* callable = nullptr;
   PyObject* op = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO", const_cast<char**>(names), &callable, &op)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO", const_cast<char**>(names), &callable, &op))
+    return nullptr;
   if (!PyCallable_Check(callable)) {
-    PyErr_Format(PyExc_TypeError, "an operator needs something callable, not %.200s", Py_TYPE(callable)->tp_name);
+    PyErr_Format(PyExc_TypeError, "an operator needs something callable, not %.200s",
+                 Py_TYPE(callable)->tp_name);
     return nullptr;
   }
   Handle handle = operator_handle_of(op);
@@ -75,7 +76,8 @@ void timed_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-/// The body's own attributes show through, __name__ and __doc__ too; only what pickling and unwrapping need is ours.
+/// The body's own attributes show through, __name__ and __doc__ too; only what pickling and unwrapping need
+/// is ours.
 bool is_own(const char* name) {
   for (const char* own : {"__wrapped__", "__reduce__", "__reduce_ex__", "__class__", "__call__", "__get__",
                           "headrace_operator"}) {
@@ -95,7 +97,8 @@ int timed_setattro(PyObject* self, PyObject* name, PyObject* value) {
   return PyObject_SetAttr(cast(self)->callable, name, value);
 }
 
-/// Functions become methods; builtins, classes, partials and methods that are bound already stay what they are.
+/// Functions become methods; builtins, classes, partials and methods that are bound already stay what they
+/// are.
 bool becomes_method(PyObject* callable);
 
 PyObject* timed_descr_get(PyObject* self, PyObject* object, PyObject*) {
@@ -109,13 +112,15 @@ bool becomes_method(PyObject* callable) {
 }
 
 PyObject* timed_repr(PyObject* self) {
-  return PyUnicode_FromFormat("<headrace operator '%s': %R>", cast(self)->handle->name().c_str(), cast(self)->callable);
+  return PyUnicode_FromFormat("<headrace operator '%s': %R>", cast(self)->handle->name().c_str(),
+                              cast(self)->callable);
 }
 
 PyObject* timed_reduce(PyObject* self, PyObject*) {
   const Owned module(PyImport_ImportModule("headrace._operator"));
   if (!module) return nullptr;
-  return PyObject_CallMethod(module.get(), "reduce_callable", "OOO", self, cast(self)->callable, cast(self)->op);
+  return PyObject_CallMethod(module.get(), "reduce_callable", "OOO", self, cast(self)->callable,
+                             cast(self)->op);
 }
 
 PyMethodDef timed_methods[] = {

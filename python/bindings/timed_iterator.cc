@@ -1,4 +1,5 @@
-// The iterator that a wrapped loader hands out: yields what the user's iterator yields and times every GetNext.
+// The iterator that a wrapped loader hands out: yields what the user's iterator yields and times every
+// GetNext.
 #include <Python.h>
 #include <structmember.h>
 
@@ -13,10 +14,10 @@ namespace {
 using Recorder = std::unique_ptr<profile::LoopRecorder>;
 
 struct TimedIterator {
-  PyObject_HEAD
-  PyObject* iterator;
+  PyObject_HEAD PyObject* iterator;
   PyObject* owner;  ///< keeps the wrapped loader's record open
-  PyObject* ready;  ///< called before each GetNext: is the awaited batch ready? null: the recorded queues tell
+  PyObject*
+      ready;  ///< called before each GetNext: is the awaited batch ready? null: the recorded queues tell
   iternextfunc next;
   PyObject* weakrefs;
   Recorder recorder;
@@ -49,8 +50,8 @@ PyObject* timed_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   PyObject* iterable = nullptr;
   PyObject* owner = nullptr;
   PyObject* ready = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|O", const_cast<char**>(names), &loader, &iterable, &owner,
-                                   &ready)) {
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|O", const_cast<char**>(names), &loader, &iterable,
+                                   &owner, &ready)) {
     return nullptr;
   }
   auto handle = loader_handle_of(loader);
@@ -139,11 +140,8 @@ PyType_Slot timed_slots[] = {
 };
 
 PyType_Spec timed_spec = {
-    "headrace._core.TimedIterator",
-    sizeof(TimedIterator),
-    0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    timed_slots,
+    "headrace._core.TimedIterator",          sizeof(TimedIterator), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, timed_slots,
 };
 
 }  // namespace

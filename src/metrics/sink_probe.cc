@@ -32,7 +32,8 @@ void SinkProbe::begin_epoch(std::int64_t now) noexcept {
   cell_->last_event_ns.store(now);
 }
 
-// Called when a wait or a compute that may span boundaries ends: what was open at a boundary is known by then.
+// Called when a wait or a compute that may span boundaries ends: what was open at a boundary is known by
+// then.
 void SinkProbe::close_windows(std::int64_t loop_ns, Span open) noexcept {
   const std::int64_t since = cell_->since_ns.load();
   cell_->grid.advance(

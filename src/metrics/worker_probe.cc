@@ -18,8 +18,8 @@ void WorkerProbe::bind(WorkerCell* cell, OperatorCell* operator_cells, const Loo
   cell->begun.store(clock->read(now).begun ? 1 : 0);
 }
 
-void WorkerProbe::take_over(WorkerCell& cell, OperatorCell* operator_cells, std::span<OperatorCell* const> owned,
-                            const LoopClock& clock) noexcept {
+void WorkerProbe::take_over(WorkerCell& cell, OperatorCell* operator_cells,
+                            std::span<OperatorCell* const> owned, const LoopClock& clock) noexcept {
   *this = WorkerProbe();
   cell_ = &cell;
   operator_cells_ = operator_cells;
@@ -116,7 +116,8 @@ void WorkerProbe::enter(OperatorCell& cell, std::int64_t now) noexcept {
   }
   charge_frame(now);
   own(cell);
-  const bool nested_in_sampled = depth_ > 0 && frames_[static_cast<std::size_t>(depth_ - 1)].cpu_start_ns >= 0;
+  const bool nested_in_sampled =
+      depth_ > 0 && frames_[static_cast<std::size_t>(depth_ - 1)].cpu_start_ns >= 0;
   Frame& frame = frames_[static_cast<std::size_t>(depth_++)];
   frame.cell = &cell;
   frame.own_ns = 0;
@@ -165,7 +166,8 @@ std::int64_t WorkerProbe::leave(std::int64_t now, bool failed) noexcept {
     if (depth_ > 0) frames_[static_cast<std::size_t>(depth_ - 1)].nested_cpu_ns += inclusive;
   }
   body_wall_ns_ += frame.own_ns;
-  switch_to(depth_ > 0 ? account_of(*frames_[static_cast<std::size_t>(depth_ - 1)].cell) : resting_account(), now);
+  switch_to(depth_ > 0 ? account_of(*frames_[static_cast<std::size_t>(depth_ - 1)].cell) : resting_account(),
+            now);
   record_item(*frame.cell, frame.own_ns, cpu_ns, now, failed);
   return frame.own_ns;
 }
@@ -178,7 +180,8 @@ void WorkerProbe::abandon(std::int64_t now) noexcept {
   if (depth_ == 0) return;
   charge_frame(now);
   body_wall_ns_ += frames_[static_cast<std::size_t>(--depth_)].own_ns;
-  switch_to(depth_ > 0 ? account_of(*frames_[static_cast<std::size_t>(depth_ - 1)].cell) : resting_account(), now);
+  switch_to(depth_ > 0 ? account_of(*frames_[static_cast<std::size_t>(depth_ - 1)].cell) : resting_account(),
+            now);
 }
 
 void WorkerProbe::block(WorkerState state, std::int64_t now) noexcept {
@@ -191,7 +194,8 @@ void WorkerProbe::unblock(std::int64_t now) noexcept {
   if (!blocked_) return;
   charge_frame(now);
   blocked_ = false;
-  switch_to(depth_ > 0 ? account_of(*frames_[static_cast<std::size_t>(depth_ - 1)].cell) : resting_account(), now);
+  switch_to(depth_ > 0 ? account_of(*frames_[static_cast<std::size_t>(depth_ - 1)].cell) : resting_account(),
+            now);
 }
 
 void WorkerProbe::rest_in(OperatorCell* loop_cell, WorkerState state, std::int64_t now) noexcept {
@@ -209,7 +213,8 @@ void WorkerProbe::rest_in(OperatorCell* loop_cell, WorkerState state, std::int64
 void WorkerProbe::loop_item(std::int64_t now, bool counts) noexcept {
   if (loop_ == nullptr || depth_ > 0) return;
   charge_frame(now);
-  // A loop that never waits changes its account nowhere else: it would miss that the loop has begun, and its windows.
+  // A loop that never waits changes its account nowhere else: it would miss that the loop has begun, and its
+  // windows.
   const LoopClock::Reading reading = clock_->read(now);
   const bool unbegun = reading.begun && cell_->begun.load() == 0;
   if (unbegun || reading.loop_ns >= cell_->grid.next_boundary_ns()) switch_to(cell_->account.load(), now);
@@ -245,8 +250,9 @@ bool WorkerProbe::gets_from(std::uint32_t queue) const noexcept {
 }
 
 bool WorkerProbe::puts_somewhere() const noexcept {
-  return std::any_of(cell_->edges.begin(), cell_->edges.end(),
-                     [](const WorkerEdge& edge) { return edge.queue.load() != 0 && edge.is_put.load() != 0; });
+  return std::any_of(cell_->edges.begin(), cell_->edges.end(), [](const WorkerEdge& edge) {
+    return edge.queue.load() != 0 && edge.is_put.load() != 0;
+  });
 }
 
 void WorkerProbe::finish(std::int64_t now) noexcept {

@@ -46,7 +46,8 @@ void before_fork() {
   state().mutex.lock();
   const auto hold = [](const std::shared_ptr<Session>& session) {
     auto& held = state().held_for_fork;
-    if (session != nullptr && std::find(held.begin(), held.end(), session) == held.end()) held.push_back(session);
+    if (session != nullptr && std::find(held.begin(), held.end(), session) == held.end())
+      held.push_back(session);
   };
   for (const auto& weak : state().all) hold(weak.lock());
   // Sessions that were attached are not in the list.
@@ -115,7 +116,8 @@ void CurrentSession::push(std::shared_ptr<Session> session) {
 void CurrentSession::pop(const Session& session) noexcept {
   const std::scoped_lock lock(state().mutex);
   auto& pushed = state().pushed;
-  const auto found = std::find_if(pushed.rbegin(), pushed.rend(), [&](const auto& s) { return s.get() == &session; });
+  const auto found =
+      std::find_if(pushed.rbegin(), pushed.rend(), [&](const auto& s) { return s.get() == &session; });
   if (found == pushed.rend()) return;
   pushed.erase(std::next(found).base());
   generation_.fetch_add(1, std::memory_order_release);
@@ -150,8 +152,9 @@ std::shared_ptr<Session> CurrentSession::for_run(const std::string& run, int ran
     }
   }
   if (session == nullptr || !fits(session)) {
-    const bool implicit = session != nullptr && state().pushed.empty() && session->owner() && !session->closed() &&
-                          !session->has_run() && !session->has_loaders() && session->rank() == rank;
+    const bool implicit = session != nullptr && state().pushed.empty() && session->owner() &&
+                          !session->closed() && !session->has_run() && !session->has_loaders() &&
+                          session->rank() == rank;
     if (implicit) {
       session->bind_run(run);
       return session;

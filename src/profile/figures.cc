@@ -36,11 +36,13 @@ Open open_of(const metrics::WorkerCell& worker, bool begun) {
 
 }  // namespace
 
-// --- histogram ---------------------------------------------------------------------------------------------------
+// --- histogram
+// ---------------------------------------------------------------------------------------------------
 
 HistogramFigures HistogramFigures::of(const metrics::LatencyHistogram& histogram) {
   HistogramFigures figures;
-  for (std::size_t i = 0; i < figures.buckets.size(); ++i) figures.buckets[i] = sane(histogram.buckets[i].load());
+  for (std::size_t i = 0; i < figures.buckets.size(); ++i)
+    figures.buckets[i] = sane(histogram.buckets[i].load());
   figures.sum_ns = sane(histogram.sum_ns.load());
   figures.max_ns = sane(histogram.max_ns.load());
   return figures;
@@ -98,7 +100,8 @@ Latency HistogramFigures::latency() const {
   return latency;
 }
 
-// --- extraction --------------------------------------------------------------------------------------------------
+// --- extraction
+// --------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -127,7 +130,8 @@ Moment moment_of(const SegmentImage& image, bool& running) {
   return moment;
 }
 
-WorkerFigures worker_figures(const metrics::WorkerCell& worker, std::uint32_t index, const Moment& moment, bool begun) {
+WorkerFigures worker_figures(const metrics::WorkerCell& worker, std::uint32_t index, const Moment& moment,
+                             bool begun) {
   WorkerFigures figures;
   figures.index = index;
   figures.pid = worker.pid.load();
@@ -137,7 +141,8 @@ WorkerFigures worker_figures(const metrics::WorkerCell& worker, std::uint32_t in
   figures.started_ns = worker.started_ns.load();
   const bool live = worker_is(worker, metrics::WorkerLife::live);
   figures.alive = live && moment.here && process_alive(figures.pid, worker.process_start.load());
-  const std::int64_t last_ns = figures.alive ? moment.now_ns : std::min(moment.now_ns, worker.last_alive_ns.load());
+  const std::int64_t last_ns =
+      figures.alive ? moment.now_ns : std::min(moment.now_ns, worker.last_alive_ns.load());
   figures.ended_ns = last_ns;
   figures.now_loop_ns = moment.loop_at(live ? last_ns : moment.now_ns);
   const Open open = open_of(worker, begun);
@@ -177,8 +182,8 @@ std::vector<ServiceSample> sequence_of(const metrics::ServiceSequence& sequence,
   return samples;
 }
 
-CellFigures cell_figures(const metrics::OperatorCell& cell, std::uint32_t index, const metrics::WorkerCell& worker,
-                         const WorkerFigures& owner, bool begun) {
+CellFigures cell_figures(const metrics::OperatorCell& cell, std::uint32_t index,
+                         const metrics::WorkerCell& worker, const WorkerFigures& owner, bool begun) {
   CellFigures figures;
   figures.cell = index;
   figures.op = cell.operator_id.load();
@@ -262,10 +267,12 @@ SinkFigures sink_figures(const metrics::SinkCell& cell, std::int64_t loop_ns, bo
   figures.ledger_unknown_ns = sane(cell.ledger_unknown_ns.load());
   figures.first_batch_ns = sane(cell.first_batch_ns.load());
   figures.later_epochs_ns = sane(cell.later_epochs_ns.load());
-  for (std::size_t i = 0; i < figures.ledger_ns.size(); ++i) figures.ledger_ns[i] = sane(cell.ledger[i].load());
+  for (std::size_t i = 0; i < figures.ledger_ns.size(); ++i)
+    figures.ledger_ns[i] = sane(cell.ledger[i].load());
   figures.wait = HistogramFigures::of(cell.wait);
   if (cell.waiting.load() != 0 && running) {
-    // A total stall shows as it happens: the wait that lasts now counts, and nobody waits that long for a ready batch.
+    // A total stall shows as it happens: the wait that lasts now counts, and nobody waits that long for a
+    // ready batch.
     const double open = std::max(0.0, static_cast<double>(loop_ns) - sane(cell.since_ns.load()));
     figures.wait_ns += open;
     figures.starved_ns += open;
@@ -309,7 +316,8 @@ SegmentFigures SegmentFigures::of(const SegmentImage& image, std::uint32_t loade
   const auto queues = image.queues();
   for (std::uint32_t i = 0; i < queues.size(); ++i) {
     const std::uint32_t life = queues[i].life.load(std::memory_order_relaxed);
-    if (life != static_cast<std::uint32_t>(RecordLife::live) && life != static_cast<std::uint32_t>(RecordLife::closed)) {
+    if (life != static_cast<std::uint32_t>(RecordLife::live) &&
+        life != static_cast<std::uint32_t>(RecordLife::closed)) {
       continue;
     }
     figures.queues.push_back(queue_figures(image, i, clock.loop_ns, clock.begun));
@@ -340,7 +348,7 @@ void subtract_sink(SinkFigures& sink, const SinkFigures& base) {
   const double later = sink.later_epochs_ns - base.later_epochs_ns;
   take_away(sink.epochs, base.epochs);
   take_away(sink.steps, base.steps);
-  for (double SinkFigures::* field :
+  for (double SinkFigures::*field :
        {&SinkFigures::waits, &SinkFigures::computes, &SinkFigures::wait_ns, &SinkFigures::starved_ns,
         &SinkFigures::compute_ns, &SinkFigures::ready_calls, &SinkFigures::ready_wait_ns,
         &SinkFigures::sampled_compute_ns, &SinkFigures::sampled_compute_cpu_ns, &SinkFigures::quiet_steps,
@@ -401,7 +409,8 @@ void SegmentFigures::subtract(const SegmentFigures& base) {
   loop_ns -= std::min(loop_ns, base.loop_ns);
 }
 
-// --- windows -----------------------------------------------------------------------------------------------------
+// --- windows
+// -----------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -456,7 +465,9 @@ double queue_at(const SegmentImage& image, std::uint32_t queue, int field, std::
   const std::int64_t level = std::max<std::int64_t>(0, cell.occupancy.level.load());
   const double since = counted ? sane(cell.occupancy.since_ns.load()) : 0;
   const double lasted = std::max(0.0, static_cast<double>(std::min(boundary, loop_now)) - since);
-  const auto with_open = [&](std::int64_t total, double weight) { return (counted ? sane(total) : 0) + lasted * weight; };
+  const auto with_open = [&](std::int64_t total, double weight) {
+    return (counted ? sane(total) : 0) + lasted * weight;
+  };
   const bool full = cell.capacity.load() > 0 && level >= cell.capacity.load();
   if (field == 2) return with_open(cell.occupancy.level_ns.load(), static_cast<double>(level));
   if (field == 3) return with_open(cell.occupancy.empty_ns.load(), level == 0 ? 1 : 0);
@@ -468,7 +479,8 @@ double sink_at(const SegmentImage& image, std::uint32_t loader, int field, std::
   const std::int64_t index = boundary_index(sink.grid, boundary);
   if (index < 0) return 0;
   if (is_closed(sink.grid, index)) return sane(sink.windows.get(static_cast<int>(index), field));
-  const metrics::Relaxed<std::int64_t>* totals[] = {&sink.waits, &sink.wait_ns, &sink.starved_ns, &sink.compute_ns};
+  const metrics::Relaxed<std::int64_t>* totals[] = {&sink.waits, &sink.wait_ns, &sink.starved_ns,
+                                                    &sink.compute_ns};
   return sane(totals[field]->load());
 }
 

@@ -12,7 +12,8 @@ using metrics::Place;
 constexpr double kLoopShare = 0.10;
 /// ... and is busy for more than this share of the time.
 constexpr double kLoopTimeShare = 0.02;
-/// The wrapped object itself is shown beside recorded operators when it takes more than this share of the wait.
+/// The wrapped object itself is shown beside recorded operators when it takes more than this share of the
+/// wait.
 constexpr double kSourceShare = 0.05;
 
 void add_unique(std::vector<std::uint32_t>& list, std::uint32_t value) {
@@ -44,7 +45,8 @@ class GraphBuilder {
   std::uint32_t same_as(std::uint32_t op) const {
     const auto operators = image_.operators();
     for (std::uint32_t i = 0; i < op; ++i) {
-      if (operators[i].life.load(std::memory_order_relaxed) == operators[op].life.load(std::memory_order_relaxed) &&
+      if (operators[i].life.load(std::memory_order_relaxed) ==
+              operators[op].life.load(std::memory_order_relaxed) &&
           operators[i].key == operators[op].key && operators[i].name.view() == operators[op].name.view() &&
           operators[i].kind == operators[op].kind) {
         return i;
@@ -68,7 +70,8 @@ class GraphBuilder {
     made.is_source_object = (made.flags & kIsWrappedObject) != 0;
     made.first_done_ns = std::numeric_limits<std::int64_t>::max();
     graph_.nodes.push_back(std::move(made));
-    if (graph_.node_of_operator[op] < 0) graph_.node_of_operator[op] = static_cast<int>(graph_.nodes.size()) - 1;
+    if (graph_.node_of_operator[op] < 0)
+      graph_.node_of_operator[op] = static_cast<int>(graph_.nodes.size()) - 1;
     return static_cast<int>(graph_.nodes.size()) - 1;
   }
 
@@ -108,8 +111,8 @@ class GraphBuilder {
       (cell.is_loop ? loop_ns : body_ns) += cell.busy_ns;
     }
     const double least_ns = kLoopTimeShare * static_cast<double>(figures_.loop_ns);
-    const bool works_itself = !figures_.workers[worker].is_sink && loop_ns > least_ns &&
-                              loop_ns > kLoopShare * (loop_ns + body_ns);
+    const bool works_itself =
+        !figures_.workers[worker].is_sink && loop_ns > least_ns && loop_ns > kLoopShare * (loop_ns + body_ns);
     const bool show_loop = bodies.empty() || works_itself;
     std::sort(bodies.begin(), bodies.end(), [&](std::uint32_t a, std::uint32_t b) {
       return figures_.cells[a].first_done_ns < figures_.cells[b].first_done_ns;
@@ -123,11 +126,13 @@ class GraphBuilder {
       add_cell(chain.back(), cell);
     }
     if (!show_loop) {
-      for (const std::uint32_t cell : loops) graph_.node_of_operator[canonical_[figures_.cells[cell].op]] = chain.front();
+      for (const std::uint32_t cell : loops)
+        graph_.node_of_operator[canonical_[figures_.cells[cell].op]] = chain.front();
     }
     chains_.push_back(chain);
     for (const EdgeFigures& edge : figures_.workers[worker].edges) {
-      // What the sink's thread takes, it takes for its GetNext; what it put before the loop, it put as a source.
+      // What the sink's thread takes, it takes for its GetNext; what it put before the loop, it put as a
+      // source.
       if (figures_.workers[worker].is_sink && !edge.is_put) continue;
       if (edge.items > 0) connect(edge.is_put ? chain.back() : chain.front(), edge.queue, edge.is_put);
     }
@@ -141,7 +146,8 @@ class GraphBuilder {
     std::vector<std::uint32_t> source_cells;
     for (std::uint32_t i = 0; i < figures_.cells.size(); ++i) {
       const CellFigures& cell = figures_.cells[i];
-      if (cell.place != Place::get_next || (sink.operators[cell.op / 64].load() >> (cell.op % 64) & 1) == 0) continue;
+      if (cell.place != Place::get_next || (sink.operators[cell.op / 64].load() >> (cell.op % 64) & 1) == 0)
+        continue;
       if (source != 0 && cell.op == source - 1) {
         source_cells.push_back(i);
       } else if ((image_.operators()[cell.op].flags.load() & kIsWrappedObject) == 0) {
@@ -181,12 +187,14 @@ class GraphBuilder {
     }
   }
 
-  /// With several loaders in one process: what lies upstream of this loader's queues, and what runs inside its
-  /// GetNext. Operators without any queue may feed every loader that has none either.
+  /// With several loaders in one process: what lies upstream of this loader's queues, and what runs inside
+  /// its GetNext. Operators without any queue may feed every loader that has none either.
   void keep_what_feeds_the_sink() {
     std::vector<char> keep(graph_.nodes.size(), 0);
     std::vector<int> pending = sink_chain_;
-    const auto take_producers = [&](const GraphQueue& of) { pending.insert(pending.end(), of.from.begin(), of.from.end()); };
+    const auto take_producers = [&](const GraphQueue& of) {
+      pending.insert(pending.end(), of.from.begin(), of.from.end());
+    };
     bool sink_has_queue = false;
     for (const GraphQueue& one : graph_.queues) {
       if (one.to_sink) take_producers(one);
@@ -213,11 +221,14 @@ class GraphBuilder {
     shorten_names();
   }
 
-  /// "decode#2" is "decode" where what was first called so (a loop of that name, not worth showing) is not in the graph.
+  /// "decode#2" is "decode" where what was first called so (a loop of that name, not worth showing) is not in
+  /// the graph.
   void shorten_names() {
     for (GraphNode& one : graph_.nodes) {
       const std::size_t mark = one.name.rfind('#');
-      if (mark == std::string::npos || one.name.find_first_not_of("0123456789", mark + 1) != std::string::npos) continue;
+      if (mark == std::string::npos ||
+          one.name.find_first_not_of("0123456789", mark + 1) != std::string::npos)
+        continue;
       const std::string base = one.name.substr(0, mark);
       const auto operators = image_.operators();
       const bool numbered = std::any_of(operators.begin(), operators.end(), [&](const OperatorRecord& other) {
@@ -239,7 +250,8 @@ class GraphBuilder {
     }
     graph_.nodes = std::move(kept);
     renumber(moved);
-    std::erase_if(graph_.queues, [](const GraphQueue& one) { return one.from.empty() && one.to.empty() && !one.to_sink; });
+    std::erase_if(graph_.queues,
+                  [](const GraphQueue& one) { return one.from.empty() && one.to.empty() && !one.to_sink; });
   }
 
   void renumber(const std::vector<int>& moved) {
@@ -253,7 +265,8 @@ class GraphBuilder {
     }
     for (auto& chain : chains_) move_all(chain);
     move_all(sink_chain_);
-    for (int& index : graph_.node_of_operator) index = index < 0 ? -1 : moved[static_cast<std::size_t>(index)];
+    for (int& index : graph_.node_of_operator)
+      index = index < 0 ? -1 : moved[static_cast<std::size_t>(index)];
   }
 
   /// The rest of a thread whose annotated operators come first gets its items from them.
@@ -291,13 +304,15 @@ class GraphBuilder {
     for (const auto& chain : shared) {
       if (chain.size() < 2) continue;
       int number = -1;
-      for (const int index : chain) number = std::max(number, graph_.nodes[static_cast<std::size_t>(index)].segment);
+      for (const int index : chain)
+        number = std::max(number, graph_.nodes[static_cast<std::size_t>(index)].segment);
       if (number < 0) number = next++;
       for (const int index : chain) graph_.nodes[static_cast<std::size_t>(index)].segment = number;
     }
   }
 
-  /// Longest way from a source, by repeated relaxation; a cycle (a feedback queue) stops growing at the node count.
+  /// Longest way from a source, by repeated relaxation; a cycle (a feedback queue) stops growing at the node
+  /// count.
   std::vector<int> depths() const {
     std::vector<int> depth(graph_.nodes.size(), 0);
     const int limit = static_cast<int>(graph_.nodes.size());
@@ -345,12 +360,13 @@ class GraphBuilder {
     }
     graph_.nodes = std::move(sorted);
     renumber(moved);
-    std::stable_sort(graph_.queues.begin(), graph_.queues.end(), [](const GraphQueue& a, const GraphQueue& b) {
-      const auto first = [](const GraphQueue& one) {
-        return one.from.empty() ? -1 : *std::min_element(one.from.begin(), one.from.end());
-      };
-      return first(a) < first(b);
-    });
+    std::stable_sort(graph_.queues.begin(), graph_.queues.end(),
+                     [](const GraphQueue& a, const GraphQueue& b) {
+                       const auto first = [](const GraphQueue& one) {
+                         return one.from.empty() ? -1 : *std::min_element(one.from.begin(), one.from.end());
+                       };
+                       return first(a) < first(b);
+                     });
   }
 
   const SegmentImage& image_;

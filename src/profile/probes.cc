@@ -11,7 +11,8 @@ namespace headrace::profile {
 using metrics::Clock;
 using metrics::WorkerState;
 
-// --- operator ----------------------------------------------------------------------------------------------------
+// --- operator
+// ----------------------------------------------------------------------------------------------------
 
 OperatorHandle::OperatorHandle(std::string name, std::string kind, std::uint64_t key, std::uint32_t flags,
                                std::string knob)
@@ -48,17 +49,21 @@ bool OperatorHandle::begin() noexcept {
 }
 
 void OperatorHandle::end(bool failed) noexcept {
-  // The same thread and, should the session have changed meanwhile, a probe that has nothing open: both are fine.
-  if (metrics::WorkerProbe* probe = ThreadContext::local().open_probe()) probe->leave(Clock::now_ns(), failed);
+  // The same thread and, should the session have changed meanwhile, a probe that has nothing open: both are
+  // fine.
+  if (metrics::WorkerProbe* probe = ThreadContext::local().open_probe())
+    probe->leave(Clock::now_ns(), failed);
 }
 
 void OperatorHandle::abandon() noexcept {
   if (metrics::WorkerProbe* probe = ThreadContext::local().open_probe()) probe->abandon(Clock::now_ns());
 }
 
-// --- queue -------------------------------------------------------------------------------------------------------
+// --- queue
+// -------------------------------------------------------------------------------------------------------
 
-QueueHandle::QueueHandle(std::string name, std::int64_t capacity) : name_(std::move(name)), capacity_(capacity) {}
+QueueHandle::QueueHandle(std::string name, std::int64_t capacity)
+    : name_(std::move(name)), capacity_(capacity) {}
 
 QueueHandle::~QueueHandle() {
   if (pid_ != current_pid()) return;
@@ -94,7 +99,8 @@ bool QueueHandle::taken_by_this_thread() const noexcept {
 
 bool QueueHandle::wants_loop_name() const noexcept {
   ThreadContext* context = ThreadContext::recording();
-  return context != nullptr && context->probe.loop_cell() == nullptr && context->place() == metrics::Place::worker;
+  return context != nullptr && context->probe.loop_cell() == nullptr &&
+         context->place() == metrics::Place::worker;
 }
 
 void QueueHandle::waiting(WorkerState state) noexcept {
@@ -106,11 +112,13 @@ void QueueHandle::waited() noexcept {
   if (metrics::WorkerProbe* probe = ThreadContext::local().open_probe()) probe->unblock(Clock::now_ns());
 }
 
-void QueueHandle::put(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept {
+void QueueHandle::put(std::int64_t level, std::int64_t waited_ns, bool counts,
+                      const char* loop_name) noexcept {
   transferred(true, level, waited_ns, counts, loop_name);
 }
 
-void QueueHandle::get(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept {
+void QueueHandle::get(std::int64_t level, std::int64_t waited_ns, bool counts,
+                      const char* loop_name) noexcept {
   transferred(false, level, waited_ns, counts, loop_name);
 }
 
@@ -147,7 +155,8 @@ void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t wait
   if (is_put || !producer) worker.loop_item(now, counts);
 }
 
-// --- loader ------------------------------------------------------------------------------------------------------
+// --- loader
+// ------------------------------------------------------------------------------------------------------
 
 LoaderHandle::LoaderHandle(std::shared_ptr<Session> session, const std::string& name,
                            std::shared_ptr<OperatorHandle> source)
@@ -183,7 +192,8 @@ void LoaderHandle::mark_epoch() noexcept try {
   // No memory for a copy: the report of this epoch alone is then not available, the whole one is.
 }
 
-// --- loop --------------------------------------------------------------------------------------------------------
+// --- loop
+// --------------------------------------------------------------------------------------------------------
 
 LoopRecorder::LoopRecorder(std::shared_ptr<LoaderHandle> loader)
     : loader_(std::move(loader)), running_(std::make_shared<RunningLoop>()), pid_(current_pid()) {
@@ -202,8 +212,8 @@ bool LoopRecorder::on_its_thread() const noexcept {
   return context_ == &local && context_uid_ == local.uid();
 }
 
-// The iterator may move to another thread between calls, or the current session may have changed: the sink's own
-// cell stays, the worker's probe is the calling thread's.
+// The iterator may move to another thread between calls, or the current session may have changed: the sink's
+// own cell stays, the worker's probe is the calling thread's.
 ThreadContext* LoopRecorder::follow_thread() noexcept {
   if (pid_ != current_pid()) return nullptr;  // forked: the parent goes on writing this loop's cell
   ThreadContext* context = ThreadContext::recording();
@@ -274,7 +284,8 @@ void LoopRecorder::end_loop() noexcept {
     running_->probe.end_loop(now);
     return;
   }
-  // A loop that ran within one step of another (validation inside training) was not that step's compute either.
+  // A loop that ran within one step of another (validation inside training) was not that step's compute
+  // either.
   const std::int64_t began = running_->probe.loop_started_ns();
   for (const auto& other : context_->running_loops()) {
     const std::int64_t delivered = other->probe.last_delivery_ns();

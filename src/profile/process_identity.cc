@@ -74,7 +74,7 @@ bool process_alive(int pid, std::uint64_t start) noexcept {
 bool thread_alive(int pid, int tid) noexcept {
   std::array<char, 64> path{};
   std::snprintf(path.data(), path.size(), "/proc/%d/task/%d", pid, tid);
-  struct stat info{};
+  struct stat info {};
   return stat(path.data(), &info) == 0;
 }
 

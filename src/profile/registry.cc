@@ -15,7 +15,9 @@ namespace {
 constexpr auto life_of(RecordLife life) { return static_cast<std::uint32_t>(life); }
 constexpr auto life_of(metrics::WorkerLife life) { return static_cast<std::uint32_t>(life); }
 
-bool is_live(std::uint32_t life) { return life == life_of(RecordLife::live) || life == life_of(RecordLife::closed); }
+bool is_live(std::uint32_t life) {
+  return life == life_of(RecordLife::live) || life == life_of(RecordLife::closed);
+}
 
 /// "decode", then "decode#2", "decode#3", ...
 std::string numbered(std::string_view base, int number) {
@@ -30,8 +32,8 @@ std::string numbered(std::string_view base, int number) {
   return name;
 }
 
-/// The life of a record, when whoever claimed it has written it (a microsecond). A process killed in between leaves
-/// it claimed for ever: after 10 ms it is passed over.
+/// The life of a record, when whoever claimed it has written it (a microsecond). A process killed in between
+/// leaves it claimed for ever: after 10 ms it is passed over.
 std::uint32_t settled(const std::atomic<std::uint32_t>& life) {
   for (int attempt = 0;; ++attempt) {
     // Acquire pairs with the release that publishes a record: its name is complete.
@@ -50,8 +52,8 @@ void raise_high_water(std::atomic<std::uint32_t>& mark, std::uint32_t to) {
 
 }  // namespace
 
-int Registry::claim(std::atomic<std::uint32_t>* first, std::size_t stride, Section section, std::uint32_t free_value,
-                    std::uint32_t claimed_value) {
+int Registry::claim(std::atomic<std::uint32_t>* first, std::size_t stride, Section section,
+                    std::uint32_t free_value, std::uint32_t claimed_value) {
   const std::uint32_t count = segment_.header().sections[static_cast<std::size_t>(section)].count;
   for (std::uint32_t i = 0; i < count; ++i) {
     auto* life = reinterpret_cast<std::atomic<std::uint32_t>*>(reinterpret_cast<char*>(first) + stride * i);
@@ -72,7 +74,8 @@ int Registry::operator_id(const OperatorSpec& spec) {
   const auto is_same = [&](OperatorRecord& record) {
     return record.key == spec.key && std::string_view(record.kind.data()) == kind;
   };
-  const Found found = find_or_claim(std::span(records, kMaxOperators), Section::operators, spec.name, is_same);
+  const Found found =
+      find_or_claim(std::span(records, kMaxOperators), Section::operators, spec.name, is_same);
   if (found.id < 0) segment_.header().dropped.operators.bump(1);
   if (!found.is_new) return found.id;
   OperatorRecord made{};
@@ -95,8 +98,9 @@ int Registry::operator_id(const OperatorSpec& spec) {
   return found.id;
 }
 
-// Two processes that meet an operator at the same moment must get one record. Both look through the whole table, wait
-// where another one is still writing a name, and claim the first free record: one of them wins, the other looks again.
+// Two processes that meet an operator at the same moment must get one record. Both look through the whole
+// table, wait where another one is still writing a name, and claim the first free record: one of them wins,
+// the other looks again.
 template <class Record, class IsSame>
 Registry::Found Registry::find_or_claim(std::span<Record> records, Section section, std::string_view base,
                                         IsSame&& is_same) {
@@ -120,7 +124,8 @@ Registry::Found Registry::find_or_claim(std::span<Record> records, Section secti
     if (first_free < 0) return found;
     std::uint32_t expected = life_of(RecordLife::free);
     auto& life = records[static_cast<std::size_t>(first_free)].life;
-    if (!life.compare_exchange_strong(expected, life_of(RecordLife::claimed), std::memory_order_acquire)) continue;
+    if (!life.compare_exchange_strong(expected, life_of(RecordLife::claimed), std::memory_order_acquire))
+      continue;
     raise_high_water(segment_.header().high_water[static_cast<std::size_t>(section)],
                      static_cast<std::uint32_t>(first_free) + 1);
     found.id = first_free;
@@ -132,7 +137,8 @@ Registry::Found Registry::find_or_claim(std::span<Record> records, Section secti
 bool Registry::allot_bins(metrics::QueueCell& cell, std::int64_t capacity) {
   constexpr std::uint32_t kUnboundedBins = 257;
   std::atomic<std::uint32_t>& used = segment_.header().bins_used;
-  for (std::uint32_t limit : {capacity > 0 ? kMaxBinsPerQueue : kUnboundedBins, std::uint32_t{129}, std::uint32_t{17}}) {
+  for (std::uint32_t limit :
+       {capacity > 0 ? kMaxBinsPerQueue : kUnboundedBins, std::uint32_t{129}, std::uint32_t{17}}) {
     const metrics::OccupancyBins bins = metrics::OccupancyBins::make(capacity, limit);
     std::uint32_t first = used.load(std::memory_order_relaxed);
     while (first + bins.bins <= kMaxBins) {
@@ -149,7 +155,8 @@ bool Registry::allot_bins(metrics::QueueCell& cell, std::int64_t capacity) {
 
 int Registry::queue_id(std::string_view base, std::int64_t capacity) {
   QueueRecord* records = segment_.queues();
-  // A queue of the same name and size whose object is gone: the next epoch's. It goes on where that one ended.
+  // A queue of the same name and size whose object is gone: the next epoch's. It goes on where that one
+  // ended.
   const auto goes_on = [capacity](QueueRecord& record) {
     std::uint32_t closed = life_of(RecordLife::closed);
     return record.cell.capacity.load() == capacity &&
@@ -171,7 +178,8 @@ int Registry::loader_id(std::string_view base, int source_operator) {
   LoaderRecord* records = segment_.loaders();
   const auto name_taken = [&](const std::string& name) {
     for (std::uint32_t i = 0; i < kMaxLoaders; ++i) {
-      if (is_live(records[i].life.load(std::memory_order_acquire)) && records[i].name.view() == name) return true;
+      if (is_live(records[i].life.load(std::memory_order_acquire)) && records[i].name.view() == name)
+        return true;
     }
     return false;
   };
@@ -202,8 +210,7 @@ void Registry::fold_loader() {
     if (record.life.load(std::memory_order_acquire) != life_of(RecordLife::closed)) continue;
     if (record.folded.load() > 0) {
       target = &record;
-    } else if (oldest == nullptr ||
-               record.sink.last_event_ns.load() < oldest->sink.last_event_ns.load()) {
+    } else if (oldest == nullptr || record.sink.last_event_ns.load() < oldest->sink.last_event_ns.load()) {
       oldest = &record;
     }
   }
@@ -241,13 +248,13 @@ metrics::WorkerCell* Registry::claim_worker(std::int64_t now) {
   return &worker;
 }
 
-metrics::OperatorCell* Registry::claim_cell(const metrics::WorkerCell& worker, int operator_id, metrics::Place place,
-                                            bool is_loop) {
+metrics::OperatorCell* Registry::claim_cell(const metrics::WorkerCell& worker, int operator_id,
+                                            metrics::Place place, bool is_loop) {
   metrics::OperatorCell* cells = segment_.cells();
   const auto owner = static_cast<std::uint32_t>(&worker - segment_.workers()) + 1;
   static_assert(sizeof(metrics::Relaxed<std::uint32_t>) == sizeof(std::atomic<std::uint32_t>));
-  const int index = claim(reinterpret_cast<std::atomic<std::uint32_t>*>(&cells[0].owner), sizeof(metrics::OperatorCell),
-                          Section::cells, 0, owner);
+  const int index = claim(reinterpret_cast<std::atomic<std::uint32_t>*>(&cells[0].owner),
+                          sizeof(metrics::OperatorCell), Section::cells, 0, owner);
   if (index < 0) {
     segment_.header().dropped.cells.bump(1);
     return nullptr;
@@ -282,7 +289,8 @@ metrics::WorkerCell* Registry::retired_worker(const metrics::WorkerCell& leaving
     return true;
   };
   for (std::uint32_t i = 0; i < kMaxWorkers; ++i) {
-    const bool is_retired = workers[i].life.load(std::memory_order_acquire) == life_of(metrics::WorkerLife::retired);
+    const bool is_retired =
+        workers[i].life.load(std::memory_order_acquire) == life_of(metrics::WorkerLife::retired);
     if (is_retired && same_place(workers[i])) return &workers[i];
   }
   metrics::WorkerCell* worker = claim_worker(metrics::Clock::now_ns());
@@ -349,7 +357,8 @@ void Registry::fold_worker(std::uint32_t index) {
       continue;
     }
     add_cell(**same, cell);
-    // Emptied before it is free: between a claim and its first item a reader must not see the old owner's figures.
+    // Emptied before it is free: between a claim and its first item a reader must not see the old owner's
+    // figures.
     clear_cell(cell);
     // Release pairs with the acquire of the next claim: the sums above are done with this cell.
     std::atomic_thread_fence(std::memory_order_release);

@@ -13,14 +13,16 @@ using metrics::WorkerCell;
 
 /// Running total of a field at the end of window `index`, extended by the final total behind the last one.
 template <int kFields>
-std::int64_t total_at(const WindowLog<kFields>& log, std::uint32_t closed, int index, int field, std::int64_t last) {
+std::int64_t total_at(const WindowLog<kFields>& log, std::uint32_t closed, int index, int field,
+                      std::int64_t last) {
   return static_cast<std::uint32_t>(index) < closed ? log.get(index, field) : last;
 }
 
 /// Word by word and atomic: other processes may be reading this record at the moment.
 void zero_from(void* object, std::size_t offset, std::size_t size) noexcept {
   for (; offset < size; offset += sizeof(std::uint32_t)) {
-    __atomic_store_n(reinterpret_cast<std::uint32_t*>(static_cast<char*>(object) + offset), 0U, __ATOMIC_RELAXED);
+    __atomic_store_n(reinterpret_cast<std::uint32_t*>(static_cast<char*>(object) + offset), 0U,
+                     __ATOMIC_RELAXED);
   }
 }
 
@@ -52,7 +54,8 @@ void clear_sink(metrics::SinkCell& sink) noexcept { zero_from(&sink, 0, sizeof(m
 void restart_worker(WorkerCell& worker) noexcept {
   for (auto& total : worker.state_ns) total.store(0);
   for (int i = 0; i < kWindows; ++i) {
-    for (int field = 0; field < static_cast<int>(metrics::kWorkerStates); ++field) worker.windows.at(i, field).store(0);
+    for (int field = 0; field < static_cast<int>(metrics::kWorkerStates); ++field)
+      worker.windows.at(i, field).store(0);
   }
   worker.begun.store(1);
 }
@@ -64,8 +67,10 @@ void restart_cell(OperatorCell& cell) noexcept {
   }
 }
 
-// The retired worker has no open state: its windows hold the final totals in every window after the last event.
-void widen_retired(WorkerCell& retired, std::span<OperatorCell* const> cells, std::uint32_t doublings) noexcept {
+// The retired worker has no open state: its windows hold the final totals in every window after the last
+// event.
+void widen_retired(WorkerCell& retired, std::span<OperatorCell* const> cells,
+                   std::uint32_t doublings) noexcept {
   while (retired.grid.doublings.load() < doublings) {
     halve_filled(retired.windows,
                  [&](int field) { return retired.state_ns[static_cast<std::size_t>(field)].load(); });
@@ -113,7 +118,8 @@ void add_worker(WorkerCell& retired, WorkerCell& worker) noexcept {
   for (int i = 0; i < kWindows; ++i) {
     for (std::uint32_t state = 0; state < metrics::kWorkerStates; ++state) {
       const int field = static_cast<int>(state);
-      retired.windows.at(i, field).bump(total_at(worker.windows, closed, i, field, worker.state_ns[state].load()));
+      retired.windows.at(i, field).bump(
+          total_at(worker.windows, closed, i, field, worker.state_ns[state].load()));
     }
   }
   for (std::uint32_t state = 0; state < metrics::kWorkerStates; ++state) {

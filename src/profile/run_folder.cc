@@ -85,7 +85,8 @@ bool was_alive_lately(const std::string& path) {
     SegmentImage image;
     image.read_file(path);
     std::int64_t last = image.header().opened_ns;
-    for (const auto& anchor : image.header().anchors.anchors) last = std::max(last, anchor.monotonic_ns.load());
+    for (const auto& anchor : image.header().anchors.anchors)
+      last = std::max(last, anchor.monotonic_ns.load());
     return image.header().closed.load() == 0 && metrics::Clock::now_ns() - last < kLately;
   } catch (const Error&) {
     return false;
@@ -123,12 +124,12 @@ std::string shared_memory_path() {
   static std::atomic<unsigned> next{0};
   const std::string folder = shared_memory_folder();
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return "";
-  struct stat info{};
+  struct stat info {};
   // A folder somebody else made, or a link, is not used: it would be theirs to read and cut.
   if (lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid()) return "";
   if ((info.st_mode & 077) != 0 && chmod(folder.c_str(), 0700) != 0) return "";
-  return folder + "/" + std::to_string(current_pid()) + "-" + std::to_string(process_start(current_pid())) + "-" +
-         std::to_string(next.fetch_add(1)) + std::string(kSuffix);
+  return folder + "/" + std::to_string(current_pid()) + "-" + std::to_string(process_start(current_pid())) +
+         "-" + std::to_string(next.fetch_add(1)) + std::string(kSuffix);
 }
 
 std::string free_copy_path(const std::string& run, int rank) {

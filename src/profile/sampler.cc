@@ -61,7 +61,8 @@ void Sampler::set_lock_probe(LockProbe probe) noexcept { state_->lock_probe.stor
 
 void Sampler::add(const std::shared_ptr<Session>& session) {
   if (state_->pid != 0 && state_->pid != current_pid()) {
-    // A forked child that opens a run of its own: the parent's thread does not exist here, its state is left behind.
+    // A forked child that opens a run of its own: the parent's thread does not exist here, its state is left
+    // behind.
     LockProbe probe = state_->lock_probe.load();
     state_ = new State;
     state_->lock_probe.store(probe);

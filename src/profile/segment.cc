@@ -19,7 +19,8 @@
 namespace headrace::profile {
 namespace {
 
-/// True where a file may grow to `bytes`: writing past the limit (`ulimit -f`) would be a SIGXFSZ, which kills.
+/// True where a file may grow to `bytes`: writing past the limit (`ulimit -f`) would be a SIGXFSZ, which
+/// kills.
 bool file_size_allowed(std::size_t bytes) {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes;
@@ -101,7 +102,7 @@ std::unique_ptr<Segment> Segment::attach(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) throw SegmentError(path + ": " + std::strerror(errno));
   const std::size_t bytes = check.header().total_bytes;
-  struct stat info{};
+  struct stat info {};
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size != static_cast<off_t>(bytes)) {
     close(fd);
     throw SegmentError(path + ": replaced while it was opened");
@@ -152,10 +153,12 @@ std::string Segment::copy_to(const std::string& path) noexcept try {
   write_live(image.queues(), named);
   write_live(image.workers(), named);
   write_live(image.cells(), [](const metrics::OperatorCell& cell) { return cell.owner.load() != 0; });
-  write_part(image.bins().data(), std::min<std::size_t>(image.header().bins_used.load(), kMaxBins) * sizeof(std::int64_t));
+  write_part(image.bins().data(),
+             std::min<std::size_t>(image.header().bins_used.load(), kMaxBins) * sizeof(std::int64_t));
   write_part(&image.host(), sizeof(metrics::HostCell));
   if (close(fd) != 0 && reason.empty()) reason = path + ": " + std::strerror(errno);
-  if (reason.empty() && rename(beside.c_str(), path.c_str()) != 0) reason = path + ": " + std::strerror(errno);
+  if (reason.empty() && rename(beside.c_str(), path.c_str()) != 0)
+    reason = path + ": " + std::strerror(errno);
   if (!reason.empty()) ::unlink(beside.c_str());
   return reason;
 } catch (const std::exception& error) {

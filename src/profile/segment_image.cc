@@ -36,10 +36,11 @@ struct SegmentImage::Buffer {
     return static_cast<std::uint64_t>(static_cast<const char*>(copy) - static_cast<const char*>(base));
   }
 
-  /// Before the first touch. 3.5 MB through page faults of 4 KiB take 2.2 ms, through huge pages 0.3 ms; a small run
-  /// is better off with small pages.
+  /// Before the first touch. 3.5 MB through page faults of 4 KiB take 2.2 ms, through huge pages 0.3 ms; a
+  /// small run is better off with small pages.
   void expect(std::uint64_t bytes_read) const {
-    if (bytes_read > kHugePage / 2) madvise(base, (size + kHugePage - 1) / kHugePage * kHugePage, MADV_HUGEPAGE);
+    if (bytes_read > kHugePage / 2)
+      madvise(base, (size + kHugePage - 1) / kHugePage * kHugePage, MADV_HUGEPAGE);
   }
 
   void* mapped = nullptr;
@@ -57,7 +58,7 @@ class SegmentImage::Source {
 
   std::uint64_t size() const {
     if (data_ != nullptr) return size_;
-    struct stat info{};
+    struct stat info {};
     if (fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) fail("not a regular file");
     return static_cast<std::uint64_t>(info.st_size);
   }
@@ -69,7 +70,8 @@ class SegmentImage::Source {
     }
     std::uint64_t done = 0;
     while (done < bytes) {
-      const ssize_t got = pread(fd_, static_cast<char*>(to) + done, bytes - done, static_cast<off_t>(offset + done));
+      const ssize_t got =
+          pread(fd_, static_cast<char*>(to) + done, bytes - done, static_cast<off_t>(offset + done));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail(std::strerror(errno));
       if (got == 0) fail("cut off at byte " + std::to_string(offset + done));
@@ -120,7 +122,8 @@ void SegmentImage::read_memory(const void* data, std::size_t size) { read(Source
 void SegmentImage::read(const Source& source) {
   const std::uint64_t size = source.size();
   const Layout expected = Layout::current();
-  if (size < sizeof(SegmentHeader)) source.fail("too short for a segment (" + std::to_string(size) + " bytes)");
+  if (size < sizeof(SegmentHeader))
+    source.fail("too short for a segment (" + std::to_string(size) + " bytes)");
   SegmentHeader header;
   source.read(0, sizeof(header), static_cast<void*>(&header));
   if (header.magic != kMagic) source.fail("no Headrace segment (wrong magic number at byte 0)");
@@ -151,7 +154,8 @@ void SegmentImage::read_records(const Source& source, const SegmentHeader& heade
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < kSections; ++i) {
     std::uint32_t wanted = header.high_water[i].load(std::memory_order_relaxed);
-    if (i == static_cast<std::size_t>(Section::bins)) wanted = header.bins_used.load(std::memory_order_relaxed);
+    if (i == static_cast<std::size_t>(Section::bins))
+      wanted = header.bins_used.load(std::memory_order_relaxed);
     if (i == static_cast<std::size_t>(Section::host)) wanted = 1;
     counts[i] = std::min(wanted, layout.sections[i].count);
     bytes += std::uint64_t{layout.sections[i].stride} * counts[i];
@@ -174,9 +178,10 @@ void SegmentImage::read_records(const Source& source, const SegmentHeader& heade
   settle_groups(source);
 }
 
-// A group's lock was read before the rest of the group; if it still holds the same even number now, the copy is of one
-// moment. Else the group's heads (a few hundred bytes) are read again, and its windows where they moved on meanwhile;
-// histograms may run one item ahead, which readers allow. A group whose writer died inside it never settles.
+// A group's lock was read before the rest of the group; if it still holds the same even number now, the copy
+// is of one moment. Else the group's heads (a few hundred bytes) are read again, and its windows where they
+// moved on meanwhile; histograms may run one item ahead, which readers allow. A group whose writer died
+// inside it never settles.
 template <class ReadAgain>
 void SegmentImage::settle(const Source& source, const metrics::Seqlock& lock, ReadAgain&& read_again) {
   constexpr int kTries = 4;
@@ -197,7 +202,8 @@ void SegmentImage::settle_groups(const Source& source) {
     const std::uint64_t offset = buffer_->offset_of(copy);
     source.read(offset, bytes, buffer_->at(offset));
   };
-  const auto same_windows = [](const metrics::WindowGrid& grid, std::uint32_t closed, std::uint32_t doublings) {
+  const auto same_windows = [](const metrics::WindowGrid& grid, std::uint32_t closed,
+                               std::uint32_t doublings) {
     return grid.closed.load() == closed && grid.doublings.load() == doublings;
   };
   std::array<std::vector<const metrics::OperatorCell*>, kMaxWorkers> owned;
@@ -205,7 +211,8 @@ void SegmentImage::settle_groups(const Source& source) {
     if (cell.owner.load() - 1 < kMaxWorkers) owned[cell.owner.load() - 1].push_back(&cell);
   }
   for (const metrics::WorkerCell& worker : workers()) {
-    if (worker.life.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(metrics::WorkerLife::live)) continue;
+    if (worker.life.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(metrics::WorkerLife::live))
+      continue;
     settle(source, worker.lock, [&] {
       const std::uint32_t closed = worker.grid.closed.load();
       const std::uint32_t doublings = worker.grid.doublings.load();
@@ -227,7 +234,8 @@ void SegmentImage::settle_groups(const Source& source) {
       again(&cell, offsetof(metrics::QueueCell, put_wait));
       if (!same_windows(cell.grid, closed, doublings)) again(&cell.windows, sizeof(cell.windows));
       const std::uint64_t first = std::min<std::uint64_t>(cell.first_bin.load(), bins().size());
-      again(bins().data() + first, std::min<std::uint64_t>(cell.bins.load(), bins().size() - first) * sizeof(std::int64_t));
+      again(bins().data() + first,
+            std::min<std::uint64_t>(cell.bins.load(), bins().size() - first) * sizeof(std::int64_t));
     });
   }
   for (const LoaderRecord& loader : loaders()) {
@@ -259,7 +267,9 @@ std::span<const LoaderRecord> SegmentImage::loaders() const noexcept {
 std::span<const OperatorRecord> SegmentImage::operators() const noexcept {
   return section<OperatorRecord>(Section::operators);
 }
-std::span<const QueueRecord> SegmentImage::queues() const noexcept { return section<QueueRecord>(Section::queues); }
+std::span<const QueueRecord> SegmentImage::queues() const noexcept {
+  return section<QueueRecord>(Section::queues);
+}
 std::span<const metrics::WorkerCell> SegmentImage::workers() const noexcept {
   return section<metrics::WorkerCell>(Section::workers);
 }

@@ -129,7 +129,8 @@ int Session::queue_id(std::string_view name, std::int64_t capacity) {
 
 void Session::close_queue(int queue) noexcept {
   if (queue < 0) return;
-  segment_->queues()[queue].life.store(static_cast<std::uint32_t>(RecordLife::closed), std::memory_order_release);
+  segment_->queues()[queue].life.store(static_cast<std::uint32_t>(RecordLife::closed),
+                                       std::memory_order_release);
 }
 
 int Session::loader_id(std::string_view name, int source_operator) {
@@ -141,7 +142,8 @@ int Session::loader_id(std::string_view name, int source_operator) {
 
 void Session::close_loader(int loader) noexcept {
   if (loader < 0) return;
-  segment_->loaders()[loader].life.store(static_cast<std::uint32_t>(RecordLife::closed), std::memory_order_release);
+  segment_->loaders()[loader].life.store(static_cast<std::uint32_t>(RecordLife::closed),
+                                         std::memory_order_release);
 }
 
 metrics::QueueProbe Session::queue_probe(int queue) noexcept {
@@ -160,8 +162,8 @@ metrics::WorkerCell* Session::claim_worker(std::int64_t now) {
   return registry_.claim_worker(now);
 }
 
-metrics::OperatorCell* Session::claim_cell(const metrics::WorkerCell& worker, int operator_id, metrics::Place place,
-                                           bool is_loop) {
+metrics::OperatorCell* Session::claim_cell(const metrics::WorkerCell& worker, int operator_id,
+                                           metrics::Place place, bool is_loop) {
   const std::scoped_lock lock(mutex_);
   return registry_.claim_cell(worker, operator_id, place, is_loop);
 }
@@ -169,7 +171,8 @@ metrics::OperatorCell* Session::claim_cell(const metrics::WorkerCell& worker, in
 void Session::loop_began(std::int64_t now) noexcept {
   const std::scoped_lock lock(mutex_);
   active_loops_.fetch_add(1);
-  // The clock follows the process that trains: a loop inside one of its workers is no step of the training loop.
+  // The clock follows the process that trains: a loop inside one of its workers is no step of the training
+  // loop.
   if (owner()) segment_->header().loop_clock.resume(now);
 }
 
@@ -202,9 +205,10 @@ int Session::busy_threads_here() const noexcept {
   return busy;
 }
 
-// Walks up from the queues that the sink takes from. A busy worker whose own input is empty works on what it has
-// while the rest of the awaited batch is still further up, so the walk goes on; the last busy one is the answer.
-// Workers without queues (an executor's threads) feed the sink through a channel that nobody records: any busy one.
+// Walks up from the queues that the sink takes from. A busy worker whose own input is empty works on what it
+// has while the rest of the awaited batch is still further up, so the walk goes on; the last busy one is the
+// answer. Workers without queues (an executor's threads) feed the sink through a channel that nobody records:
+// any busy one.
 int Session::in_service() const noexcept {
   Segment& segment = *segment_;
   const std::uint32_t count =
@@ -238,7 +242,8 @@ int Session::in_service() const noexcept {
   const auto operator_of = [&](const metrics::WorkerCell& worker) {
     const std::uint32_t account = worker.account.load();
     if (account < metrics::kOperatorAccount) return kNobody;
-    return static_cast<int>(segment.cells()[(account - metrics::kOperatorAccount) % kMaxCells].operator_id.load());
+    return static_cast<int>(
+        segment.cells()[(account - metrics::kOperatorAccount) % kMaxCells].operator_id.load());
   };
 
   std::uint64_t queues = 0;
@@ -260,7 +265,8 @@ int Session::in_service() const noexcept {
     std::uint64_t behind_busy = 0;
     std::uint64_t behind_waiting = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
-      if (!is_live(workers[i]) || workers[i].is_sink.load() != 0 || !puts_to_any(workers[i], queues)) continue;
+      if (!is_live(workers[i]) || workers[i].is_sink.load() != 0 || !puts_to_any(workers[i], queues))
+        continue;
       if (is_busy(workers[i])) {
         candidate = operator_of(workers[i]);
         behind_busy |= inputs_of(workers[i]);

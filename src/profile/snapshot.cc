@@ -74,8 +74,8 @@ class ProfileBuilder {
     }
     if (base_loop_ns_ == 0 && iter_ns > 0 && first_item != std::numeric_limits<std::int64_t>::max() &&
         first_item > iter_ns) {
-      profile_.startup.worker_start_s = std::min(static_cast<double>(first_item - iter_ns) * kSecond,
-                                                 profile_.startup.first_batch_s);
+      profile_.startup.worker_start_s =
+          std::min(static_cast<double>(first_item - iter_ns) * kSecond, profile_.startup.first_batch_s);
     }
   }
 
@@ -127,7 +127,8 @@ class ProfileBuilder {
     }
   }
 
-  // --- queues ----------------------------------------------------------------------------------------------------
+  // --- queues
+  // ----------------------------------------------------------------------------------------------------
 
   const QueueFigures* figures_of(std::uint32_t queue) const {
     for (const QueueFigures& figures : figures_.queues) {
@@ -172,12 +173,14 @@ class ProfileBuilder {
     out.get_wait_s = figures->get_wait.sum_ns * kSecond;
     out.fidelity = "exact";
     if (out.capacity > 0) {
-      out.knobs.push_back({out.name + ".capacity", static_cast<double>(out.capacity), 1.0, std::nullopt, false});
+      out.knobs.push_back(
+          {out.name + ".capacity", static_cast<double>(out.capacity), 1.0, std::nullopt, false});
     }
     profile_.queues.push_back(std::move(out));
   }
 
-  // --- operators -------------------------------------------------------------------------------------------------
+  // --- operators
+  // -------------------------------------------------------------------------------------------------
 
   double total_items(const GraphNode& node) const {
     double items = 0;
@@ -185,8 +188,9 @@ class ProfileBuilder {
     return items;
   }
 
-  /// Items that pass a queue per delivered batch, from the totals behind it: independent of what was prefetched.
-  /// Remembered per queue: branches that meet again are counted once, and a cycle (items that go round) ends.
+  /// Items that pass a queue per delivered batch, from the totals behind it: independent of what was
+  /// prefetched. Remembered per queue: branches that meet again are counted once, and a cycle (items that go
+  /// round) ends.
   double items_per_batch(const GraphQueue& queue) {
     const auto [known, is_new] = items_per_batch_.try_emplace(queue.queue, 0.0);
     if (!is_new) return known->second;
@@ -283,9 +287,11 @@ class ProfileBuilder {
     states.blocked_out = state(worker, WorkerState::blocked_out) + after;
     states.idle = state(worker, WorkerState::idle) + state(worker, WorkerState::computing);
     if (worker.edges.empty() && !worker.is_sink && states.idle > 0) {
-      // An executor's thread between two calls waits for its next task; before its first and after its end it is idle.
-      const double present = std::max(0.0, std::min(static_cast<double>(figures_.loop_ns),
-                                                    static_cast<double>(worker.ended_ns - worker.started_ns)));
+      // An executor's thread between two calls waits for its next task; before its first and after its end it
+      // is idle.
+      const double present =
+          std::max(0.0, std::min(static_cast<double>(figures_.loop_ns),
+                                 static_cast<double>(worker.ended_ns - worker.started_ns)));
       const double waiting = std::clamp(present - cell.busy_ns - before - after, 0.0, states.idle);
       states.blocked_in += waiting;
       states.idle -= waiting;
@@ -296,7 +302,8 @@ class ProfileBuilder {
   WorkerProfile worker_profile(const GraphNode& node, const CellFigures& cell) const {
     const WorkerFigures& worker = figures_.workers[cell.worker];
     WorkerProfile out;
-    out.name = worker.retired ? "earlier workers" : std::to_string(worker.pid) + "/" + std::to_string(worker.tid);
+    out.name =
+        worker.retired ? "earlier workers" : std::to_string(worker.pid) + "/" + std::to_string(worker.tid);
     out.pid = worker.pid;
     out.tid = worker.tid;
     out.alive = worker.alive;
@@ -337,7 +344,8 @@ class ProfileBuilder {
       sampled_cpu += cell.sampled_cpu_ns;
       service.add(cell.service);
       if (worker.run_queue_ns >= 0) {
-        out.run_queue_wait_s = out.run_queue_wait_s.value_or(0) + worker.run_queue_ns * kSecond * busy_part(cell);
+        out.run_queue_wait_s =
+            out.run_queue_wait_s.value_or(0) + worker.run_queue_ns * kSecond * busy_part(cell);
       }
       threads &= worker.retired || worker.pid == image_.header().owner_pid;
       const States of_cell = cell_states_ns(node, cell);
@@ -351,7 +359,8 @@ class ProfileBuilder {
       states.busy = std::max(0.0, states.busy - figures_.sink.redirected_ns);
     }
     if (sampled_wall > 0) out.cpu_s = out.busy_s * share(sampled_cpu, sampled_wall);
-    // Idle is what is left of the time of the workers it has at once: earlier epochs' threads are no idle workers.
+    // Idle is what is left of the time of the workers it has at once: earlier epochs' threads are no idle
+    // workers.
     const double whole = static_cast<double>(figures_.loop_ns) * out.workers;
     states.idle = std::max(0.0, whole - states.busy - states.blocked_in - states.blocked_out);
     out.states = normalised(states);
@@ -364,7 +373,8 @@ class ProfileBuilder {
     profile_.operators.push_back(std::move(out));
   }
 
-  /// This cell's part of what its thread was busy with: what the thread waited for a core is shared out by it.
+  /// This cell's part of what its thread was busy with: what the thread waited for a core is shared out by
+  /// it.
   double busy_part(const CellFigures& cell) const {
     double all = 0;
     for (const CellFigures& other : figures_.cells) {
@@ -373,8 +383,8 @@ class ProfileBuilder {
     return share(cell.busy_ns, all);
   }
 
-  /// Busy time per delivered batch over the workers. Mean service x items per batch where items were finished, so
-  /// that prefetched items count as work too; what is in service now where none was.
+  /// Busy time per delivered batch over the workers. Mean service x items per batch where items were
+  /// finished, so that prefetched items count as work too; what is in service now where none was.
   double demand(const OperatorProfile& op, double loop_items) const {
     if (loop_items > 0) return op.busy_s / loop_items * op.items_per_batch / op.workers;
     return batches_ > 0 ? op.busy_s / batches_ / op.workers : 0;
@@ -390,10 +400,12 @@ class ProfileBuilder {
       return;
     }
     if (marked_serial || (is_start && node.inputs.empty() && out.workers == 1)) return;
-    out.knobs.push_back({knob.empty() ? out.name + ".workers" : knob, static_cast<double>(out.workers), 1.0, std::nullopt, false});
+    out.knobs.push_back({knob.empty() ? out.name + ".workers" : knob, static_cast<double>(out.workers), 1.0,
+                         std::nullopt, false});
   }
 
-  // --- ledger ----------------------------------------------------------------------------------------------------
+  // --- ledger
+  // ----------------------------------------------------------------------------------------------------
 
   void add_ledger() {
     const SinkFigures& sink = figures_.sink;
@@ -418,7 +430,8 @@ class ProfileBuilder {
       if (ns <= 0) return;
       profile_.stall_ledger.push_back({what, op, ns * scale * kSecond, share(ns * scale, sink.wait_ns)});
     };
-    for (std::size_t i = 0; i < in_service.size(); ++i) row("in_service", graph_.nodes[i].name, in_service[i]);
+    for (std::size_t i = 0; i < in_service.size(); ++i)
+      row("in_service", graph_.nodes[i].name, in_service[i]);
     row("handoff", "", sink.ready_wait_ns);
     row("unknown", "", unknown);
     std::stable_sort(profile_.stall_ledger.begin(), profile_.stall_ledger.end(),
@@ -473,11 +486,13 @@ std::vector<LoaderSummary> list_loaders(const SegmentImage& image) {
   const auto records = image.loaders();
   for (std::uint32_t i = 0; i < records.size(); ++i) {
     const std::uint32_t life = records[i].life.load(std::memory_order_relaxed);
-    if (life != static_cast<std::uint32_t>(RecordLife::live) && life != static_cast<std::uint32_t>(RecordLife::closed)) {
+    if (life != static_cast<std::uint32_t>(RecordLife::live) &&
+        life != static_cast<std::uint32_t>(RecordLife::closed)) {
       continue;
     }
     const double wait_ns = static_cast<double>(std::max<std::int64_t>(0, records[i].sink.wait_ns.load()));
-    loaders.push_back({i, std::string(records[i].name.view()), records[i].sink.steps.load(), wait_ns * kSecond});
+    loaders.push_back(
+        {i, std::string(records[i].name.view()), records[i].sink.steps.load(), wait_ns * kSecond});
   }
   std::stable_sort(loaders.begin(), loaders.end(),
                    [](const LoaderSummary& a, const LoaderSummary& b) { return a.wait_s > b.wait_s; });

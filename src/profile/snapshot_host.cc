@@ -64,7 +64,8 @@ std::int64_t grid_width(const HostCell& cell) {
 double total_at(const HostCell& cell, int figure, std::int64_t boundary_ns) {
   const std::int64_t index = boundary_ns / grid_width(cell) - 1;
   if (index < 0) return 0;
-  const bool closed = index < static_cast<std::int64_t>(std::min<std::uint32_t>(cell.grid.closed.load(), metrics::kWindows));
+  const bool closed =
+      index < static_cast<std::int64_t>(std::min<std::uint32_t>(cell.grid.closed.load(), metrics::kWindows));
   return static_cast<double>(closed ? cell.windows.get(static_cast<int>(index), figure)
                                     : cell.totals[static_cast<std::size_t>(figure)].load());
 }
@@ -75,8 +76,9 @@ Stretch between(const HostCell& cell, std::int64_t from_ns, std::int64_t to_ns) 
   });
 }
 
-/// Foreign CPU counts as far as it and the run together exceed the cores: what others use in windows in which the
-/// machine is full, and no more than this run's threads waited for a core (a run that needs none loses none).
+/// Foreign CPU counts as far as it and the run together exceed the cores: what others use in windows in which
+/// the machine is full, and no more than this run's threads waited for a core (a run that needs none loses
+/// none).
 std::optional<double> contention(const HostCell& cell, std::int64_t from_ns, std::int64_t to_ns,
                                  const Increase& run_queue_ns) {
   const std::int64_t width = grid_width(cell);
@@ -119,12 +121,15 @@ void add_host(const SegmentImage& image, const SegmentFigures& figures, Profile&
   if (cell.memory_bytes.load() > 0) host.memory = cell.memory_bytes.load();
   if (cell.gil_probes.load() >= kLeastProbes) {
     host.gil_share = std::clamp(
-        static_cast<double>(cell.gil_contended.load()) / static_cast<double>(cell.gil_probes.load()), 0.0, 1.0);
+        static_cast<double>(cell.gil_contended.load()) / static_cast<double>(cell.gil_probes.load()), 0.0,
+        1.0);
   }
   if (cell.begun.load() == 0) return;
-  const std::int64_t to_ns = metrics::LoopClock::decode(image.header().loop_clock.word(), figures.now_ns).loop_ns;
+  const std::int64_t to_ns =
+      metrics::LoopClock::decode(image.header().loop_clock.word(), figures.now_ns).loop_ns;
   const std::int64_t from_ns = std::max<std::int64_t>(0, to_ns - figures.loop_ns);
-  const Stretch whole = between(cell, from_ns / grid_width(cell) * grid_width(cell), to_ns + grid_width(cell));
+  const Stretch whole =
+      between(cell, from_ns / grid_width(cell) * grid_width(cell), to_ns + grid_width(cell));
   host.cpu_share = whole.share_of_cores(whole.tree_cpu);
   if (whole.process_cpu && whole.covered > 0) host.process_cpu_cores = *whole.process_cpu / whole.covered;
   host.foreign_cpu_share = whole.share_of_cores(whole.foreign());

@@ -13,8 +13,8 @@ double share(double part, double whole) { return whole > 0 ? std::clamp(part / w
 
 }  // namespace
 
-void add_windows(const SegmentImage& image, std::uint32_t loader, const SegmentFigures& figures, const Graph& graph,
-                 std::int64_t from_ns, Profile& profile) {
+void add_windows(const SegmentImage& image, std::uint32_t loader, const SegmentFigures& figures,
+                 const Graph& graph, std::int64_t from_ns, Profile& profile) {
   const std::int64_t width = common_window_ns(image, loader);
   const std::int64_t end = from_ns + figures.loop_ns;
   const std::int64_t first = (from_ns + width - 1) / width;
@@ -29,7 +29,8 @@ void add_windows(const SegmentImage& image, std::uint32_t loader, const SegmentF
     window.start_s = static_cast<double>(start_ns - from_ns) * kSecond;
     window.end_s = static_cast<double>(end_ns - from_ns) * kSecond;
     const auto of_sink = [&](int field) {
-      return std::max(0.0, sink_at(image, loader, field, (k + 1) * width) - sink_at(image, loader, field, start_ns));
+      return std::max(
+          0.0, sink_at(image, loader, field, (k + 1) * width) - sink_at(image, loader, field, start_ns));
     };
     window.steps = static_cast<std::uint64_t>(of_sink(0));
     window.wait_s = of_sink(1) * kSecond;
@@ -41,8 +42,10 @@ void add_windows(const SegmentImage& image, std::uint32_t loader, const SegmentF
       for (const std::uint32_t number : graph.nodes[i].cells) {
         const CellFigures& cell = figures.cells[number];
         const WorkerFigures& worker = figures.workers[cell.worker];
-        busy += std::max(0.0, busy_at(image, cell, worker, (k + 1) * width) - busy_at(image, cell, worker, start_ns));
-        items += std::max(0.0, items_at(image, cell, worker, (k + 1) * width) - items_at(image, cell, worker, start_ns));
+        busy += std::max(
+            0.0, busy_at(image, cell, worker, (k + 1) * width) - busy_at(image, cell, worker, start_ns));
+        items += std::max(
+            0.0, items_at(image, cell, worker, (k + 1) * width) - items_at(image, cell, worker, start_ns));
       }
       const int workers = std::max(1, profile.operators[i].workers);
       WindowOperator out;

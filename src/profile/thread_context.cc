@@ -21,7 +21,8 @@ ThreadContext::~ThreadContext() {
 ThreadContext& ThreadContext::make_local() noexcept {
   // On the heap: a loaded library gets only a few hundred bytes of the thread's static block.
   thread_local std::unique_ptr<ThreadContext> context;
-  // Something may still record when the thread's objects are being destroyed: it gets a context that stays behind.
+  // Something may still record when the thread's objects are being destroyed: it gets a context that stays
+  // behind.
   if (thread_ended) return *new ThreadContext;
   context.reset(new ThreadContext);
   return *context;
@@ -66,8 +67,10 @@ metrics::OperatorCell* ThreadContext::cell(int operator_id, bool is_loop) noexce
     known.refused = known.cell == nullptr;
     if (known.refused) return nullptr;
   }
-  // Which loader an operator inside GetNext belongs to may change from call to call; the mask is a plain store.
-  if (where == metrics::Place::get_next && !running_loops().empty()) running_loops().back()->probe.ran(operator_id);
+  // Which loader an operator inside GetNext belongs to may change from call to call; the mask is a plain
+  // store.
+  if (where == metrics::Place::get_next && !running_loops().empty())
+    running_loops().back()->probe.ran(operator_id);
   return known.cell;
 }
 

@@ -67,4 +67,4 @@ def test_a_handler_that_raises_nothing_goes_on_waiting(start: Callable[..., Any]
     program.process.stdin.write("\n")
     program.process.stdin.flush()
     result = program.result(timeout=20)
-    assert (result.status, result.out.strip()) == (0, "item")
+    assert (result.status, result.out.strip(), result.err) == (0, "item", "")

@@ -11,7 +11,8 @@ namespace headrace::metrics {
 
 struct Anchor {
   Relaxed<std::int64_t> monotonic_ns;  ///< Clock::now_ns()
-  Relaxed<std::int64_t> realtime_ns;   ///< CLOCK_REALTIME at the same moment; jumps when the system's clock is set
+  Relaxed<std::int64_t>
+      realtime_ns;  ///< CLOCK_REALTIME at the same moment; jumps when the system's clock is set
 };
 
 /// The first anchor is kept for ever; the others are the newest ones. Single writer.

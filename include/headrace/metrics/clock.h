@@ -12,8 +12,8 @@ namespace headrace::metrics {
 
 __extension__ using uint128 = unsigned __int128;
 
-/// How ticks of the time stamp counter become nanoseconds of CLOCK_MONOTONIC. Stored in the segment, so that every
-/// process of a run stamps on the same line.
+/// How ticks of the time stamp counter become nanoseconds of CLOCK_MONOTONIC. Stored in the segment, so that
+/// every process of a run stamps on the same line.
 struct ClockCalibration {
   std::uint64_t base_ticks = 0;
   std::int64_t base_ns = 0;

@@ -9,8 +9,9 @@
 
 namespace headrace::metrics {
 
-/// Where a value falls. Values below 8 ns have a bucket each; above, each power of two is cut into 8 buckets, so a
-/// bucket's middle is within 1/16 of every value in it. The last bucket holds everything above 2.4 hours.
+/// Where a value falls. Values below 8 ns have a bucket each; above, each power of two is cut into 8 buckets,
+/// so a bucket's middle is within 1/16 of every value in it. The last bucket holds everything above 2.4
+/// hours.
 struct LatencyBuckets {
   static constexpr int kSubBits = 3;
   static constexpr int kSub = 1 << kSubBits;
@@ -36,7 +37,8 @@ struct LatencyBuckets {
   }
 };
 
-/// Single writer. The count is the sum of the buckets, so a writer killed between two stores leaves no contradiction.
+/// Single writer. The count is the sum of the buckets, so a writer killed between two stores leaves no
+/// contradiction.
 struct LatencyHistogram {
   std::array<Relaxed<std::uint64_t>, LatencyBuckets::kCount> buckets;
   Relaxed<std::int64_t> sum_ns;

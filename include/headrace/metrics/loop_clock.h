@@ -6,15 +6,18 @@
 
 namespace headrace::metrics {
 
-/// One word in the segment. Queue levels, worker states and windows count this time instead of wall time, so that
-/// start-up, validation pauses and an idle notebook are kept out of every share without any bookkeeping later.
+/// One word in the segment. Queue levels, worker states and windows count this time instead of wall time, so
+/// that start-up, validation pauses and an idle notebook are kept out of every share without any bookkeeping
+/// later.
 ///
-/// - Before the first batch of the first loop is delivered it runs from the opening of the session ("not begun").
-/// - `resume` at the first delivered batch begins it, at 0. Cells drop what they counted before (see `Reading::begun`).
+/// - Before the first batch of the first loop is delivered it runs from the opening of the session ("not
+/// begun").
+/// - `resume` at the first delivered batch begins it, at 0. Cells drop what they counted before (see
+/// `Reading::begun`).
 /// - `pause` at the end of the last active loop, `resume` at the first batch of the next one.
 ///
-/// Writers of the clock are serialised by the session; readers are lock-free. Bits: 63 paused, 62 begun, the rest is
-/// the frozen loop time while paused, else the offset to subtract from Clock::now_ns().
+/// Writers of the clock are serialised by the session; readers are lock-free. Bits: 63 paused, 62 begun, the
+/// rest is the frozen loop time while paused, else the offset to subtract from Clock::now_ns().
 class LoopClock {
  public:
   struct Reading {
@@ -23,15 +26,18 @@ class LoopClock {
     bool paused;
   };
 
-  Reading read(std::int64_t now_ns) const noexcept { return decode(word_.load(std::memory_order_relaxed), now_ns); }
+  Reading read(std::int64_t now_ns) const noexcept {
+    return decode(word_.load(std::memory_order_relaxed), now_ns);
+  }
 
   /// What a stored word means at `now_ns`.
   static Reading decode(std::uint64_t word, std::int64_t now_ns) noexcept {
     const auto value = static_cast<std::int64_t>(word & kValueMask);
     const bool paused = (word & kPaused) != 0;
     // Unsigned: a word read from a damaged file may hold anything, and must not overflow.
-    std::int64_t loop_ns =
-        paused ? value : static_cast<std::int64_t>(static_cast<std::uint64_t>(now_ns) - static_cast<std::uint64_t>(value));
+    std::int64_t loop_ns = paused ? value
+                                  : static_cast<std::int64_t>(static_cast<std::uint64_t>(now_ns) -
+                                                              static_cast<std::uint64_t>(value));
     if (loop_ns < 0) loop_ns = 0;
     return {loop_ns, (word & kBegun) != 0, paused};
   }

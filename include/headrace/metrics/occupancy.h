@@ -40,8 +40,8 @@ struct OccupancyBins {
 /// capacity, the operator to the left cannot get rid of its items.
 struct Occupancy {
   Relaxed<std::int64_t> level;
-  Relaxed<std::int64_t> since_ns;     ///< loop time at which `level` was reached
-  Relaxed<std::int64_t> level_ns;     ///< integral of level over time
+  Relaxed<std::int64_t> since_ns;  ///< loop time at which `level` was reached
+  Relaxed<std::int64_t> level_ns;  ///< integral of level over time
   Relaxed<std::int64_t> empty_ns;
   Relaxed<std::int64_t> full_ns;
 

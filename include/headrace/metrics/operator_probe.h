@@ -11,12 +11,13 @@ namespace headrace::metrics {
 
 /// Where an operator's body begins and ends, for C++ code that runs it.
 ///
-///     OperatorProbe decode(&context->probe, context->cell(id));   // once per thread, see profile/thread_context.h
-///     { const OperatorProbe::Call call(decode); decode_jpeg(item); }
+///     OperatorProbe decode(&context->probe, context->cell(id));   // once per thread, see
+///     profile/thread_context.h { const OperatorProbe::Call call(decode); decode_jpeg(item); }
 ///
 /// profile::OperatorHandle (profile/probes.h) does this for every thread by itself.
 ///
-/// An unbound probe (recording is off, or the segment is full) costs one branch. Not thread-safe: one per thread.
+/// An unbound probe (recording is off, or the segment is full) costs one branch. Not thread-safe: one per
+/// thread.
 class OperatorProbe {
  public:
   OperatorProbe() = default;

@@ -14,21 +14,21 @@ namespace headrace::metrics {
 
 /// Written under the queue's own lock, so by one thread at a time.
 struct alignas(64) QueueCell {
-  Relaxed<std::int64_t> capacity;        ///< 0: unbounded
+  Relaxed<std::int64_t> capacity;  ///< 0: unbounded
   Relaxed<std::int64_t> levels_per_bin;
   Relaxed<std::uint32_t> bins;
-  Relaxed<std::uint32_t> first_bin;      ///< index of its first bin in the segment's bins
+  Relaxed<std::uint32_t> first_bin;  ///< index of its first bin in the segment's bins
   Seqlock lock;
   Relaxed<std::uint32_t> begun;
   Occupancy occupancy;
-  Relaxed<std::uint64_t> puts;           ///< start-up included, end marks not
+  Relaxed<std::uint64_t> puts;  ///< start-up included, end marks not
   Relaxed<std::uint64_t> gets;
   Relaxed<std::int64_t> loop_puts;
   Relaxed<std::int64_t> loop_gets;
   WindowGrid grid;
-  LatencyHistogram put_wait;             ///< every put, 0 where there was room
+  LatencyHistogram put_wait;  ///< every put, 0 where there was room
   LatencyHistogram get_wait;
-  WindowLog<5> windows;                  ///< loop_puts, loop_gets, level_ns, empty_ns, full_ns
+  WindowLog<5> windows;  ///< loop_puts, loop_gets, level_ns, empty_ns, full_ns
 };
 
 }  // namespace headrace::metrics

@@ -9,8 +9,8 @@
 
 namespace headrace::metrics {
 
-/// Call `changed` after every put or get *while the queue's own lock is held* (or from its single sampler); the rest
-/// follows. Not bound: does nothing in about 1 ns. Never throws, allocates or blocks.
+/// Call `changed` after every put or get *while the queue's own lock is held* (or from its single sampler);
+/// the rest follows. Not bound: does nothing in about 1 ns. Never throws, allocates or blocks.
 ///
 ///     probe.changed(items.size(), Clock::now_ns());
 ///     probe.put(waited_ns, now);

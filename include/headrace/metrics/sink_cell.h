@@ -23,33 +23,36 @@ struct LongestWait {
 /// The sink's figures. Steady means: after the first batch of an epoch; start-up has fields of its own.
 struct alignas(64) SinkCell {
   Relaxed<std::uint64_t> epochs;
-  Relaxed<std::uint64_t> steps;              ///< batches yielded, first ones included
-  Relaxed<std::int64_t> first_batch_ns;      ///< from iter() to the first batch of the first epoch
+  Relaxed<std::uint64_t> steps;          ///< batches yielded, first ones included
+  Relaxed<std::int64_t> first_batch_ns;  ///< from iter() to the first batch of the first epoch
   Relaxed<std::int64_t> later_epochs_ns;
-  Relaxed<std::int64_t> first_iter_ns;       ///< Clock at the first iter()
-  Relaxed<std::uint32_t> active;             ///< loops that run now
-  Relaxed<std::uint32_t> failed;             ///< loops that ended with an exception of the iterator
-  Relaxed<std::int64_t> last_event_ns;       ///< Clock
-  Relaxed<std::uint64_t> queues;             ///< bit per recorded queue that a GetNext took from
-  std::array<Relaxed<std::uint64_t>, kLedgerOperators / 64> operators;  ///< bit per operator run inside a GetNext
+  Relaxed<std::int64_t> first_iter_ns;  ///< Clock at the first iter()
+  Relaxed<std::uint32_t> active;        ///< loops that run now
+  Relaxed<std::uint32_t> failed;        ///< loops that ended with an exception of the iterator
+  Relaxed<std::int64_t> last_event_ns;  ///< Clock
+  Relaxed<std::uint64_t> queues;        ///< bit per recorded queue that a GetNext took from
+  std::array<Relaxed<std::uint64_t>, kLedgerOperators / 64>
+      operators;  ///< bit per operator run inside a GetNext
 
   alignas(64) Seqlock lock;
-  Relaxed<std::uint32_t> waiting;            ///< 1 during a steady GetNext
-  Relaxed<std::int64_t> since_ns;            ///< loop time at which it began
-  Relaxed<std::int64_t> waits;               ///< steady GetNext calls that delivered
+  Relaxed<std::uint32_t> waiting;  ///< 1 during a steady GetNext
+  Relaxed<std::int64_t> since_ns;  ///< loop time at which it began
+  Relaxed<std::int64_t> waits;     ///< steady GetNext calls that delivered
   Relaxed<std::int64_t> computes;
   Relaxed<std::int64_t> wait_ns;
   Relaxed<std::int64_t> starved_ns;
   Relaxed<std::int64_t> compute_ns;
-  Relaxed<std::int64_t> ready_calls;         ///< found their batch ready
-  Relaxed<std::int64_t> ready_wait_ns;       ///< ... and still waited so long, in sum
+  Relaxed<std::int64_t> ready_calls;    ///< found their batch ready
+  Relaxed<std::int64_t> ready_wait_ns;  ///< ... and still waited so long, in sum
   Relaxed<std::int64_t> sampled_compute_ns;
   Relaxed<std::int64_t> sampled_compute_cpu_ns;
-  Relaxed<std::int64_t> quiet_steps;         ///< sampled steps with no busy worker at both ends
+  Relaxed<std::int64_t> quiet_steps;  ///< sampled steps with no busy worker at both ends
   Relaxed<std::int64_t> quiet_compute_ns;
-  Relaxed<std::int64_t> redirected_ns;       ///< of the wrapped object's own time: it waited for a worker elsewhere
+  Relaxed<std::int64_t>
+      redirected_ns;  ///< of the wrapped object's own time: it waited for a worker elsewhere
   WindowGrid grid;
-  std::array<Relaxed<std::int64_t>, kLedgerOperators> ledger;  ///< blocked time charged to an operator elsewhere
+  std::array<Relaxed<std::int64_t>, kLedgerOperators>
+      ledger;  ///< blocked time charged to an operator elsewhere
   Relaxed<std::int64_t> ledger_unknown_ns;
   std::array<LongestWait, 8> longest;
   Relaxed<std::int64_t> longest_threshold_ns;
@@ -59,10 +62,10 @@ struct alignas(64) SinkCell {
     Relaxed<float> wait_ns;
     Relaxed<float> compute_ns;
   };
-  std::array<Step, kSequence> sequence;      ///< newest at (computes - 1) % kSequence
+  std::array<Step, kSequence> sequence;  ///< newest at (computes - 1) % kSequence
 
   LatencyHistogram wait;
-  WindowLog<4> windows;                      ///< running totals of waits, wait_ns, starved_ns, compute_ns
+  WindowLog<4> windows;  ///< running totals of waits, wait_ns, starved_ns, compute_ns
 };
 
 }  // namespace headrace::metrics

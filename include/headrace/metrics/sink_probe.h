@@ -29,8 +29,8 @@ class SinkSurroundings {
 class SinkProbe {
  public:
   SinkProbe() = default;
-  /// `source`: the cell of the wrapped object itself where its time inside GetNext is work or unknown; null where
-  /// the object only takes from a recorded queue (then readiness of the awaited batch is exact).
+  /// `source`: the cell of the wrapped object itself where its time inside GetNext is work or unknown; null
+  /// where the object only takes from a recorded queue (then readiness of the awaited batch is exact).
   void bind(SinkCell* cell, WorkerProbe* worker, OperatorCell* source, const LoopClock* clock,
             SinkSurroundings* surroundings) noexcept;
   bool bound() const noexcept { return cell_ != nullptr; }

@@ -14,9 +14,9 @@ inline constexpr std::uint32_t kMaxDoublings = 32;
 
 /// Windows of loop time: [0, w), [w, 2w), ... When all 128 are used up, neighbours are merged and w doubles.
 ///
-/// What is stored per window are *running totals at its end*: closing a window is a copy, merging two windows is
-/// dropping one, and a writer that slept over ten windows fills them in afterwards. Grids of different writers
-/// differ only by doublings, so a reader lays them over each other exactly.
+/// What is stored per window are *running totals at its end*: closing a window is a copy, merging two windows
+/// is dropping one, and a writer that slept over ten windows fills them in afterwards. Grids of different
+/// writers differ only by doublings, so a reader lays them over each other exactly.
 struct WindowGrid {
   Relaxed<std::uint32_t> closed;
   Relaxed<std::uint32_t> doublings;
@@ -24,8 +24,8 @@ struct WindowGrid {
   std::int64_t width_ns() const noexcept { return kFirstWindowNs << doublings.load(); }
   std::int64_t next_boundary_ns() const noexcept { return (closed.load() + 1) * width_ns(); }
 
-  /// Closes every window that ended at or before `loop_ns`: `fill(index, boundary_ns)` writes the totals that held
-  /// at the boundary, `halve()` keeps every second entry of the arrays.
+  /// Closes every window that ended at or before `loop_ns`: `fill(index, boundary_ns)` writes the totals that
+  /// held at the boundary, `halve()` keeps every second entry of the arrays.
   template <class Fill, class Halve>
   void advance(std::int64_t loop_ns, Fill&& fill, Halve&& halve) noexcept {
     for (std::int64_t boundary = next_boundary_ns(); loop_ns >= boundary; boundary = next_boundary_ns()) {

@@ -38,11 +38,13 @@ struct alignas(64) WorkerCell {
   Relaxed<std::int32_t> pid;
   Relaxed<std::int32_t> tid;
   Relaxed<std::uint32_t> is_sink;
-  Relaxed<std::uint64_t> process_start;  ///< field 22 of /proc/pid/stat: tells a recycled pid from the old process
-  Relaxed<std::int64_t> started_ns;      ///< Clock at registration
-  Relaxed<std::int64_t> ended_ns;        ///< Clock at the end; 0 while it lives
+  Relaxed<std::uint64_t>
+      process_start;  ///< field 22 of /proc/pid/stat: tells a recycled pid from the old process
+  Relaxed<std::int64_t> started_ns;  ///< Clock at registration
+  Relaxed<std::int64_t> ended_ns;    ///< Clock at the end; 0 while it lives
 
-  // One group under the seqlock: account, since, state_ns and busy_ns of the cells it owns always sum to loop time.
+  // One group under the seqlock: account, since, state_ns and busy_ns of the cells it owns always sum to loop
+  // time.
   alignas(64) Seqlock lock;
   Relaxed<std::uint32_t> account;
   Relaxed<std::int64_t> since_ns;  ///< loop time

@@ -14,8 +14,9 @@ namespace headrace::metrics {
 
 /// Records the calls and waits of one thread into its cells in the segment.
 ///
-/// One probe per thread; not thread-safe. Never throws, allocates or blocks. `now` is Clock::now_ns() (tests and
-/// simulations pass their own). Calls nest up to 32 deep; deeper ones are counted, their time stays with the caller.
+/// One probe per thread; not thread-safe. Never throws, allocates or blocks. `now` is Clock::now_ns() (tests
+/// and simulations pass their own). Calls nest up to 32 deep; deeper ones are counted, their time stays with
+/// the caller.
 class WorkerProbe {
  public:
   static constexpr int kMaxDepth = 32;
@@ -23,8 +24,10 @@ class WorkerProbe {
 
   WorkerProbe() = default;
   /// `operator_cells` is the array in the segment that account numbers index.
-  void bind(WorkerCell* cell, OperatorCell* operator_cells, const LoopClock* clock, std::int64_t now) noexcept;
-  /// Continues what a writer that is gone left open, so that `finish` can close it. `owned`: its operator cells.
+  void bind(WorkerCell* cell, OperatorCell* operator_cells, const LoopClock* clock,
+            std::int64_t now) noexcept;
+  /// Continues what a writer that is gone left open, so that `finish` can close it. `owned`: its operator
+  /// cells.
   void take_over(WorkerCell& cell, OperatorCell* operator_cells, std::span<OperatorCell* const> owned,
                  const LoopClock& clock) noexcept;
   bool bound() const noexcept { return cell_ != nullptr; }
@@ -56,7 +59,8 @@ class WorkerProbe {
   void finish(std::int64_t now) noexcept;
 
   int depth() const noexcept { return depth_; }
-  /// Time spent blocked at queues so far, by wall clock; differences over a GetNext tell starved from handed over.
+  /// Time spent blocked at queues so far, by wall clock; differences over a GetNext tell starved from handed
+  /// over.
   std::int64_t blocked_wall_ns() const noexcept { return blocked_wall_ns_; }
   std::int64_t body_wall_ns() const noexcept { return body_wall_ns_; }
 
@@ -78,7 +82,8 @@ class WorkerProbe {
   }
   std::uint32_t resting_account() const noexcept;
   Relaxed<std::int64_t>& total_of(std::uint32_t account) noexcept;
-  void record_item(OperatorCell& cell, std::int64_t own_ns, std::int64_t cpu_ns, std::int64_t now, bool failed) noexcept;
+  void record_item(OperatorCell& cell, std::int64_t own_ns, std::int64_t cpu_ns, std::int64_t now,
+                   bool failed) noexcept;
 
   WorkerCell* cell_ = nullptr;
   OperatorCell* operator_cells_ = nullptr;
@@ -89,7 +94,7 @@ class WorkerProbe {
   std::int64_t last_ns_ = 0;  ///< Clock of the last switch
   OperatorCell* loop_ = nullptr;
   WorkerState rest_state_ = WorkerState::idle;
-  std::int64_t loop_own_ns_ = 0;   ///< of the loop's current item
+  std::int64_t loop_own_ns_ = 0;  ///< of the loop's current item
   std::int64_t loop_cpu_start_ns_ = -1;
   bool loop_had_body_ = false;
   bool loop_open_ = false;

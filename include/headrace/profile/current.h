@@ -9,8 +9,9 @@
 
 namespace headrace::profile {
 
-/// The process's current session: the innermost `with session`, else the one whose wrapped loop began last, else one
-/// opened at first use. Everything recorded goes to the current one; threads follow at their next event.
+/// The process's current session: the innermost `with session`, else the one whose wrapped loop began last,
+/// else one opened at first use. Everything recorded goes to the current one; threads follow at their next
+/// event.
 class CurrentSession {
  public:
   /// Changes whenever the current session does, or the process forks: what threads have cached is stale then.

@@ -98,21 +98,22 @@ struct SegmentFigures {
   std::int64_t now_ns = 0;   ///< Clock
   std::int64_t loop_ns = 0;  ///< loop time at that moment
   bool begun = false;
-  bool running = false;      ///< its owner runs
+  bool running = false;  ///< its owner runs
   std::vector<WorkerFigures> workers;
   std::vector<CellFigures> cells;
   std::vector<QueueFigures> queues;
   SinkFigures sink;
 
-  /// `loader`: index of the loader whose sink is wanted. Trusts nothing in the image: indexes out of range are
-  /// skipped, absurd totals are cut to what fits into the elapsed time.
+  /// `loader`: index of the loader whose sink is wanted. Trusts nothing in the image: indexes out of range
+  /// are skipped, absurd totals are cut to what fits into the elapsed time.
   static SegmentFigures of(const SegmentImage& image, std::uint32_t loader);
   /// What happened since `base` (an earlier moment of the same segment).
   void subtract(const SegmentFigures& base);
 };
 
 /// Totals at a window boundary (loop time, a multiple of the cell's window width).
-double busy_at(const SegmentImage& image, const CellFigures& cell, const WorkerFigures& worker, std::int64_t boundary);
+double busy_at(const SegmentImage& image, const CellFigures& cell, const WorkerFigures& worker,
+               std::int64_t boundary);
 double items_at(const SegmentImage& image, const CellFigures& cell, const WorkerFigures& worker,
                 std::int64_t boundary);
 /// field: 2 level_ns, 3 empty_ns, 4 full_ns.

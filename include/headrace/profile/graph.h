@@ -11,12 +11,12 @@ namespace headrace::profile {
 
 /// One operator as the report shows it, with the cells that count for it.
 struct GraphNode {
-  std::uint32_t op = 0;               ///< record in the segment
+  std::uint32_t op = 0;  ///< record in the segment
   std::string name;
   std::string kind;
   std::uint32_t flags = 0;
-  bool in_sink = false;               ///< runs in the sink's thread, inside GetNext
-  bool is_source_object = false;      ///< the wrapped object itself
+  bool in_sink = false;           ///< runs in the sink's thread, inside GetNext
+  bool is_source_object = false;  ///< the wrapped object itself
   int segment = -1;
   std::int64_t first_done_ns = 0;
   std::vector<std::uint32_t> cells;   ///< indexes into SegmentFigures::cells
@@ -25,21 +25,21 @@ struct GraphNode {
 };
 
 struct GraphQueue {
-  std::uint32_t queue = 0;             ///< number in the segment
-  std::vector<int> from;               ///< indexes of nodes
+  std::uint32_t queue = 0;  ///< number in the segment
+  std::vector<int> from;    ///< indexes of nodes
   std::vector<int> to;
   bool to_sink = false;
 };
 
 struct Graph {
-  std::vector<GraphNode> nodes;        ///< in the order of the data flow, source first
-  std::vector<GraphQueue> queues;      ///< the same
-  /// Node that shows the time of an operator record: itself, or the annotated operator of the thread whose loop it
-  /// is; -1 where it is not shown.
+  std::vector<GraphNode> nodes;    ///< in the order of the data flow, source first
+  std::vector<GraphQueue> queues;  ///< the same
+  /// Node that shows the time of an operator record: itself, or the annotated operator of the thread whose
+  /// loop it is; -1 where it is not shown.
   std::vector<int> node_of_operator;
 
-  /// The part of the run that feeds `loader`. A thread's own loop is shown where it has no annotated operator or
-  /// does a good part of the work itself.
+  /// The part of the run that feeds `loader`. A thread's own loop is shown where it has no annotated operator
+  /// or does a good part of the work itself.
   static Graph of(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader);
 };
 

@@ -8,8 +8,9 @@
 
 namespace headrace::profile {
 
-/// Reads the kernel's counters through descriptors that stay open (a read costs 1 to 4 us, an open 6 to 9) and adds
-/// what passed to the segment's HostCell and to the worker cells' cpu_ns and run_queue_ns. One thread only.
+/// Reads the kernel's counters through descriptors that stay open (a read costs 1 to 4 us, an open 6 to 9)
+/// and adds what passed to the segment's HostCell and to the worker cells' cpu_ns and run_queue_ns. One
+/// thread only.
 ///
 /// What this machine does not have (no PSI, no cgroup, no schedstat) stays unknown, never 0.
 class HostSampler {

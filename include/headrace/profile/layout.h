@@ -8,13 +8,12 @@
 //     | operators          |  kMaxOperators x OperatorRecord (name, kind)
 //     | queues             |  kMaxQueues    x QueueRecord (name + QueueCell)
 //     | workers            |  kMaxWorkers   x WorkerCell
-//     | operator cells     |  kMaxCells     x OperatorCell, given out by need: not every worker runs every operator
-//     | occupancy bins     |  kMaxBins      x int64
-//     | host               |  1             x HostCell
+//     | operator cells     |  kMaxCells     x OperatorCell, given out by need: not every worker runs every
+//     operator | occupancy bins     |  kMaxBins      x int64 | host               |  1             x HostCell
 //     +--------------------+ total_bytes (<= 8 MiB)
 //
-// Every record is claimed by one compare-and-swap on its first word and published by a release store, so processes
-// share the tables without a lock. All offsets are in the header; a reader checks each of them.
+// Every record is claimed by one compare-and-swap on its first word and published by a release store, so
+// processes share the tables without a lock. All offsets are in the header; a reader checks each of them.
 #pragma once
 
 #include <array>
@@ -49,8 +48,8 @@ inline constexpr std::size_t kNameBytes = 240;
 /// Life of a table record.
 enum class RecordLife : std::uint32_t { free = 0, claimed = 1, live = 2, closed = 3 };
 
-/// Plain bytes into shared memory, as atomic words: a reader that copies the record meanwhile sees words old or new.
-/// `to` is aligned to 8; `bytes` is a multiple of 8.
+/// Plain bytes into shared memory, as atomic words: a reader that copies the record meanwhile sees words old
+/// or new. `to` is aligned to 8; `bytes` is a multiple of 8.
 void store_words(void* to, const void* from, std::size_t bytes) noexcept;
 
 /// UTF-8, zero-terminated, cut at a character boundary when it is too long.
@@ -62,19 +61,20 @@ struct alignas(8) Name {
 
 /// Flags of an operator.
 enum OperatorFlag : std::uint32_t {
-  kIsWrappedObject = 1,   ///< the object given to wrap: its time inside GetNext
-  kRunsOwnWorkers = 2,    ///< ... which is known to wait for workers of its own (a DataLoader, a pool's results)
-  kIsWorkerLoop = 4,      ///< a worker's loop between queue calls, named after its function
-  kMarkedSerial = 8,      ///< the framework cannot run it more than once
+  kIsWrappedObject = 1,  ///< the object given to wrap: its time inside GetNext
+  kRunsOwnWorkers =
+      2,              ///< ... which is known to wait for workers of its own (a DataLoader, a pool's results)
+  kIsWorkerLoop = 4,  ///< a worker's loop between queue calls, named after its function
+  kMarkedSerial = 8,  ///< the framework cannot run it more than once
 };
 
 struct alignas(64) OperatorRecord {
   std::atomic<std::uint32_t> life;
   metrics::Relaxed<std::uint32_t> flags;
-  std::uint64_t key;            ///< tells two operators of one name apart (code object), 0: by name only
+  std::uint64_t key;  ///< tells two operators of one name apart (code object), 0: by name only
   std::array<char, 16> kind;
-  std::array<char, 32> knob;    ///< parameter that widens it, where that is not "<name>.workers"
-  std::array<std::uint32_t, 4> inputs;   ///< declared queues, 1 + index; 0: none
+  std::array<char, 32> knob;            ///< parameter that widens it, where that is not "<name>.workers"
+  std::array<std::uint32_t, 4> inputs;  ///< declared queues, 1 + index; 0: none
   std::array<std::uint32_t, 4> outputs;
   Name name;
 };
@@ -119,18 +119,19 @@ struct alignas(64) SegmentHeader {
   std::uint64_t total_bytes;
   std::array<SectionInfo, kSections> sections;
   metrics::ClockCalibration clock;
-  std::int64_t opened_ns;           ///< Clock
+  std::int64_t opened_ns;  ///< Clock
   std::int64_t opened_realtime_ns;
-  std::uint64_t owner_start;        ///< field 22 of /proc/pid/stat
-  std::uint64_t boot;               ///< hash of the machine's boot id: same machine, same boot
+  std::uint64_t owner_start;  ///< field 22 of /proc/pid/stat
+  std::uint64_t boot;         ///< hash of the machine's boot id: same machine, same boot
   std::int32_t owner_pid;
   std::int32_t rank;
-  std::uint64_t checksum;           ///< of every byte before it
+  std::uint64_t checksum;  ///< of every byte before it
 
   alignas(64) metrics::LoopClock loop_clock;
-  metrics::Relaxed<std::uint32_t> closed;      ///< 1: the session was closed in order
+  metrics::Relaxed<std::uint32_t> closed;  ///< 1: the session was closed in order
   std::atomic<std::uint32_t> bins_used;
-  std::array<std::atomic<std::uint32_t>, kSections> high_water;  ///< records ever given out: readers stop there
+  std::array<std::atomic<std::uint32_t>, kSections>
+      high_water;  ///< records ever given out: readers stop there
   metrics::Relaxed<std::uint64_t> retired_workers;
   Dropped dropped;
   metrics::AnchorRing anchors;

@@ -1,4 +1,5 @@
-// What code that records calls: an operator, a queue, a loop. Thread-safe handles; the fast path takes no lock.
+// What code that records calls: an operator, a queue, a loop. Thread-safe handles; the fast path takes no
+// lock.
 #pragma once
 
 #include <atomic>
@@ -51,7 +52,8 @@ class OperatorHandle {
   std::atomic<std::uint64_t> cached_{0};  ///< session uid << 16 | id + 1
 };
 
-/// The recording side of one bounded queue. The queue calls it with its own lock held, except `waiting`/`waited`.
+/// The recording side of one bounded queue. The queue calls it with its own lock held, except
+/// `waiting`/`waited`.
 class QueueHandle {
  public:
   QueueHandle(std::string name, std::int64_t capacity);
@@ -61,8 +63,9 @@ class QueueHandle {
   void waiting(metrics::WorkerState state) noexcept;
   void waited() noexcept;
 
-  /// A put or get, under the queue's lock. `level`: items in the queue after it. `counts`: false for an end mark or
-  /// an item that its consumer puts back. Never opens a session by itself while recording is disabled.
+  /// A put or get, under the queue's lock. `level`: items in the queue after it. `counts`: false for an end
+  /// mark or an item that its consumer puts back. Never opens a session by itself while recording is
+  /// disabled.
   void put(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
   void get(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
   /// True when the calling thread has taken items from this queue: what it puts here, it puts back.
@@ -77,12 +80,14 @@ class QueueHandle {
 
  private:
   void follow_session(Session& session) noexcept;
-  void transferred(bool is_put, std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
+  void transferred(bool is_put, std::int64_t level, std::int64_t waited_ns, bool counts,
+                   const char* loop_name) noexcept;
 
   std::string name_;
   std::int64_t capacity_;
 
-  // The record in the current session: asked for by any thread (an operator may declare this queue before it is used).
+  // The record in the current session: asked for by any thread (an operator may declare this queue before it
+  // is used).
   std::mutex mutex_;
   std::weak_ptr<Session> session_;
   std::uint64_t session_uid_ = 0;
@@ -99,7 +104,8 @@ class QueueHandle {
 /// Records the loops over one wrapped loader: one at a time, or several interleaved on one thread.
 class LoaderHandle {
  public:
-  LoaderHandle(std::shared_ptr<Session> session, const std::string& name, std::shared_ptr<OperatorHandle> source);
+  LoaderHandle(std::shared_ptr<Session> session, const std::string& name,
+               std::shared_ptr<OperatorHandle> source);
   ~LoaderHandle();
 
   const std::shared_ptr<Session>& session() const noexcept { return session_; }
@@ -107,7 +113,8 @@ class LoaderHandle {
   std::string name() const;
   OperatorHandle* source() const noexcept { return source_.get(); }
 
-  /// State of the segment when an epoch began, newest last; the last few are kept, so that reports can be cut.
+  /// State of the segment when an epoch began, newest last; the last few are kept, so that reports can be
+  /// cut.
   struct EpochStart {
     std::uint64_t epoch = 0;  ///< 1 for the first
     std::shared_ptr<const SegmentImage> image;
@@ -152,7 +159,8 @@ class LoopRecorder {
   bool started_ = false;
   bool ended_ = false;
   std::int64_t wait_began_ns_ = 0;
-  std::int64_t waits_told_ns_ = 0;  ///< waits of this loop that the enclosing loops already left out of their steps
+  std::int64_t waits_told_ns_ =
+      0;  ///< waits of this loop that the enclosing loops already left out of their steps
 };
 
 }  // namespace headrace::profile

@@ -1,8 +1,8 @@
 // What was recorded of one wrapped loader in one rank, as plain data.
 //
-// A Profile is everything a verdict may rest on: it is read from a live or dead segment (snapshot.h), or from a
-// saved report (profile_json.h), and means the same either way. Times are seconds here, because this is the form
-// that users, JSON and Python see; the recording side (metrics/) counts nanoseconds.
+// A Profile is everything a verdict may rest on: it is read from a live or dead segment (snapshot.h), or from
+// a saved report (profile_json.h), and means the same either way. Times are seconds here, because this is the
+// form that users, JSON and Python see; the recording side (metrics/) counts nanoseconds.
 //
 // A figure that the machine or the loader cannot give is empty (null in JSON), never zero.
 #pragma once
@@ -26,8 +26,8 @@ struct Latency {
 
 /// Shares of the time an operator's workers were present; they sum to 1 (all 0 where nothing was recorded).
 ///
-/// How to read it: busy near 1 is a worker that never rests; blocked_in near 1 waits for its input, look upstream;
-/// blocked_out near 1 has nowhere to put its items, look downstream.
+/// How to read it: busy near 1 is a worker that never rests; blocked_in near 1 waits for its input, look
+/// upstream; blocked_out near 1 has nowhere to put its items, look downstream.
 struct States {
   double busy = 0;
   double blocked_in = 0;
@@ -70,8 +70,9 @@ struct Knob {
 
 struct OperatorProfile {
   std::string name;
-  std::string kind;  ///< source, map, batch, generator, shuffle, filter, prefetch, transfer, handoff, pin_memory
-  int workers = 1;   ///< the largest number that ran it at the same time
+  std::string
+      kind;  ///< source, map, batch, generator, shuffle, filter, prefetch, transfer, handoff, pin_memory
+  int workers = 1;  ///< the largest number that ran it at the same time
   std::uint64_t items = 0;
   double items_per_batch = 0;  ///< items of this operator for one batch at the sink
   double busy_s = 0;           ///< summed over workers, start-up excluded
@@ -81,22 +82,24 @@ struct OperatorProfile {
   States states;
   std::uint64_t failures = 0;
   std::optional<double> run_queue_wait_s;
-  int segment = -1;       ///< operators of one number share a thread; their demands add up. -1: none
-  bool in_sink = false;   ///< runs in the training loop's own thread, inside GetNext (no overlap with the step)
-  std::string executor;   ///< "thread" (of the sink's process), "process", or "" where unknown
-  std::string fidelity;   ///< exact, counter, sampled, inclusive
+  int segment = -1;  ///< operators of one number share a thread; their demands add up. -1: none
+  bool in_sink =
+      false;  ///< runs in the training loop's own thread, inside GetNext (no overlap with the step)
+  std::string executor;  ///< "thread" (of the sink's process), "process", or "" where unknown
+  std::string fidelity;  ///< exact, counter, sampled, inclusive
   std::vector<Knob> knobs;
   std::vector<WorkerProfile> per_worker;
 };
 
 struct QueueProfile {
   std::string name;
-  std::string from;  ///< operator that puts ("" where unknown); several are joined by ", "
-  std::string to;    ///< operator that gets, or "sink"
+  std::string from;           ///< operator that puts ("" where unknown); several are joined by ", "
+  std::string to;             ///< operator that gets, or "sink"
   std::int64_t capacity = 0;  ///< 0: unbounded
   std::string unit = "items";
-  std::vector<double> occupancy;  ///< share of time at each level 0..capacity; sums to 1 (empty where no time passed)
-  int levels_per_bin = 1;         ///< above 1 where a large capacity is counted in bins of that many levels
+  std::vector<double>
+      occupancy;  ///< share of time at each level 0..capacity; sums to 1 (empty where no time passed)
+  int levels_per_bin = 1;  ///< above 1 where a large capacity is counted in bins of that many levels
   double mean = 0;
   double empty_share = 0;
   double full_share = 0;
@@ -125,7 +128,7 @@ struct Stall {
 /// The figures of one operator or queue in one window, in the order of Profile::operators / queues.
 struct WindowOperator {
   double busy_share = 0;  ///< of its workers' time
-  double demand_s = 0;    ///< busy per batch delivered in this window / workers; 0 where no batch was delivered
+  double demand_s = 0;  ///< busy per batch delivered in this window / workers; 0 where no batch was delivered
   std::uint64_t items = 0;
 };
 struct WindowQueue {
@@ -153,8 +156,9 @@ struct Window {
 };
 
 struct Startup {
-  double first_batch_s = 0;   ///< from iter() to the first batch of the first epoch
-  double worker_start_s = 0;  ///< of that: until the first worker began its first item (0 where there is none)
+  double first_batch_s = 0;  ///< from iter() to the first batch of the first epoch
+  double worker_start_s =
+      0;  ///< of that: until the first worker began its first item (0 where there is none)
   double later_epochs_s = 0;  ///< the same wait, summed over the later epochs
 };
 
@@ -164,31 +168,31 @@ struct StepSample {
 };
 
 struct SinkProfile {
-  std::uint64_t steps = 0;  ///< all batches yielded, first ones included
-  double step_s = 0;        ///< mean of a steady step: GetNext wait + compute
-  double compute_s = 0;     ///< mean time between two GetNext calls
+  std::uint64_t steps = 0;                ///< all batches yielded, first ones included
+  double step_s = 0;                      ///< mean of a steady step: GetNext wait + compute
+  double compute_s = 0;                   ///< mean time between two GetNext calls
   std::optional<double> compute_cpu_s;    ///< mean CPU time of that in the sink's own thread
   std::optional<double> quiet_compute_s;  ///< mean compute of steps during which no worker was busy
   std::uint64_t quiet_steps = 0;
-  Latency getnext_wait;      ///< steady calls; first batches of epochs are in Startup
-  double wait_share = 0;     ///< GetNext wait / elapsed, 0 to 1
-  double starved_share = 0;  ///< part of wait_share until the awaited batch was handed over
-  double handoff_floor_s = 0;  ///< mean wait on calls whose batch was ready
-  double ready_share = 0;      ///< calls that found their batch ready / calls
+  Latency getnext_wait;              ///< steady calls; first batches of epochs are in Startup
+  double wait_share = 0;             ///< GetNext wait / elapsed, 0 to 1
+  double starved_share = 0;          ///< part of wait_share until the awaited batch was handed over
+  double handoff_floor_s = 0;        ///< mean wait on calls whose batch was ready
+  double ready_share = 0;            ///< calls that found their batch ready / calls
   std::vector<Stall> longest_waits;  ///< longest first, steady part
   std::vector<StepSample> sequence;  ///< newest last, bounded
 };
 
 struct Host {
-  int cores = 0;  ///< that affinity and cgroup quota allow (rounded up)
-  std::optional<double> cpu_share;          ///< this run's process trees, of the cores, 0 to 1
-  std::optional<double> process_cpu_cores;  ///< the sink's own process alone, in cores
-  std::optional<double> foreign_cpu_share;  ///< others plus steal, of the cores
+  int cores = 0;                                   ///< that affinity and cgroup quota allow (rounded up)
+  std::optional<double> cpu_share;                 ///< this run's process trees, of the cores, 0 to 1
+  std::optional<double> process_cpu_cores;         ///< the sink's own process alone, in cores
+  std::optional<double> foreign_cpu_share;         ///< others plus steal, of the cores
   std::optional<double> foreign_contention_share;  ///< of foreign_cpu_share: what exceeds the free cores
   std::optional<double> throttled_share;
   std::optional<double> run_queue_wait_share;  ///< of the workers' time: runnable, without a core
   std::optional<double> io_pressure_share;
-  std::optional<double> gil_share;  ///< share of probes that found the interpreter lock taken for > 1 ms
+  std::optional<double> gil_share;     ///< share of probes that found the interpreter lock taken for > 1 ms
   std::optional<std::int64_t> memory;  ///< bytes, resident, of the run's process tree
 };
 
@@ -204,7 +208,7 @@ struct Profile {
   std::vector<LedgerRow> stall_ledger;
   std::vector<Window> windows;
   Host host;
-  bool finished = false;            ///< the loop has ended or its process is gone
+  bool finished = false;           ///< the loop has ended or its process is gone
   std::vector<std::string> notes;  ///< what could not be recorded, in plain words; shown in the report
 };
 

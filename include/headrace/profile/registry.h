@@ -16,13 +16,13 @@ struct OperatorSpec {
   std::string_view kind = "map";
   std::uint64_t key = 0;  ///< equal for the same code in every process; tells two operators of one name apart
   std::uint32_t flags = 0;
-  std::string_view knob = {};  ///< parameter that widens it; "": "<name>.workers"
+  std::string_view knob = {};    ///< parameter that widens it; "": "<name>.workers"
   std::vector<int> inputs = {};  ///< declared queues, by id
   std::vector<int> outputs = {};
 };
 
-/// Lock-free across processes (one compare-and-swap claims a record); within a process the session serialises it.
-/// Every call returns -1 or null when the table is full and counts that in the header.
+/// Lock-free across processes (one compare-and-swap claims a record); within a process the session serialises
+/// it. Every call returns -1 or null when the table is full and counts that in the header.
 class Registry {
  public:
   explicit Registry(Segment& segment) : segment_(segment) {}

@@ -8,8 +8,9 @@
 
 namespace headrace::profile {
 
-/// Serves every session that this process owns. Ticks every 100 ms while a loop runs, four times a second otherwise; costs
-/// less than 0.1 % of a core. Started at the first session, in the owning process only: a forked child has none.
+/// Serves every session that this process owns. Ticks every 100 ms while a loop runs, four times a second
+/// otherwise; costs less than 0.1 % of a core. Started at the first session, in the owning process only: a
+/// forked child has none.
 class Sampler {
  public:
   static Sampler& instance();
@@ -18,9 +19,9 @@ class Sampler {
   /// Ends the thread (at exit, before the interpreter is gone).
   void stop() noexcept;
 
-  /// How long a foreign thread waits for the interpreter lock, ns; negative where it could not be asked. Set by the
-  /// Python front. Called at most 10 times a second, and only while threads of this process that may hold the lock
-  /// are busy with about a core.
+  /// How long a foreign thread waits for the interpreter lock, ns; negative where it could not be asked. Set
+  /// by the Python front. Called at most 10 times a second, and only while threads of this process that may
+  /// hold the lock are busy with about a core.
   using LockProbe = std::int64_t (*)();
   void set_lock_probe(LockProbe probe) noexcept;
 

@@ -1,4 +1,5 @@
-// The memory that a run records into: created once, attached by its other processes, copied out while it runs.
+// The memory that a run records into: created once, attached by its other processes, copied out while it
+// runs.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +10,11 @@
 
 namespace headrace::profile {
 
-/// A mapped, writable segment. Readers of files use SegmentReader instead: they never map (a file that somebody
-/// truncates would kill them with SIGBUS).
+/// A mapped, writable segment. Readers of files use SegmentReader instead: they never map (a file that
+/// somebody truncates would kill them with SIGBUS).
 ///
-/// Remaining risk, stated: the segment is a file of mode 0600 in a folder of mode 0700; whoever runs as the same user
-/// (or root) can still truncate it under the writer.
+/// Remaining risk, stated: the segment is a file of mode 0600 in a folder of mode 0700; whoever runs as the
+/// same user (or root) can still truncate it under the writer.
 class Segment {
  public:
   /// Where a new segment may live, tried in this order; memory of the process itself when none works.
@@ -22,11 +23,12 @@ class Segment {
     std::string second;  ///< file path in the run folder
   };
 
-  /// Creates a segment of the current layout, every page allocated (a full disk is an error here, not a SIGBUS
-  /// later). Never truncates or reuses an existing file. Never fails: see `path()`.
+  /// Creates a segment of the current layout, every page allocated (a full disk is an error here, not a
+  /// SIGBUS later). Never truncates or reuses an existing file. Never fails: see `path()`.
   static std::unique_ptr<Segment> create(const Places& places, int rank);
 
-  /// Maps the segment of a running job in another process. Throws SegmentError where it is none of this version.
+  /// Maps the segment of a running job in another process. Throws SegmentError where it is none of this
+  /// version.
   static std::unique_ptr<Segment> attach(const std::string& path);
 
   ~Segment();
@@ -44,21 +46,24 @@ class Segment {
   QueueRecord* queues() noexcept { return section<QueueRecord>(Section::queues); }
   metrics::WorkerCell* workers() noexcept { return section<metrics::WorkerCell>(Section::workers); }
   metrics::OperatorCell* cells() noexcept { return section<metrics::OperatorCell>(Section::cells); }
-  metrics::Relaxed<std::int64_t>* bins() noexcept { return section<metrics::Relaxed<std::int64_t>>(Section::bins); }
+  metrics::Relaxed<std::int64_t>* bins() noexcept {
+    return section<metrics::Relaxed<std::int64_t>>(Section::bins);
+  }
   metrics::HostCell& host() noexcept { return *section<metrics::HostCell>(Section::host); }
 
   const void* data() const noexcept { return base_; }
   std::size_t size() const noexcept { return size_; }
 
-  /// Lays a copy at `path` (written beside it, then renamed). Returns "" or the reason why not. Live parts only are
-  /// written, so the copy is sparse.
+  /// Lays a copy at `path` (written beside it, then renamed). Returns "" or the reason why not. Live parts
+  /// only are written, so the copy is sparse.
   std::string copy_to(const std::string& path) noexcept;
 
   /// Removes the file; the mapping goes on.
   void unlink() noexcept;
 
  private:
-  Segment(void* base, std::size_t size, std::string path) : base_(base), size_(size), path_(std::move(path)) {}
+  Segment(void* base, std::size_t size, std::string path)
+      : base_(base), size_(size), path_(std::move(path)) {}
 
   template <class T>
   T* section(Section which) noexcept {

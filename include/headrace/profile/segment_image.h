@@ -10,11 +10,11 @@
 
 namespace headrace::profile {
 
-/// Bytes of one segment at one moment. Nothing in it is trusted: `read` checks magic, version, checksum, sizes and
-/// every section; indexes inside records are checked where they are used.
+/// Bytes of one segment at one moment. Nothing in it is trusted: `read` checks magic, version, checksum,
+/// sizes and every section; indexes inside records are checked where they are used.
 ///
-/// Reading 8 operators x 64 workers takes well under 1 ms; the writers never wait. A group that its writer changed
-/// meanwhile is read again. The buffer is kept between reads. Not thread-safe.
+/// Reading 8 operators x 64 workers takes well under 1 ms; the writers never wait. A group that its writer
+/// changed meanwhile is read again. The buffer is kept between reads. Not thread-safe.
 class SegmentImage {
  public:
   SegmentImage();

@@ -15,12 +15,13 @@
 namespace headrace::profile {
 
 struct SessionOptions {
-  std::string run;  ///< run folder; empty: decided later (bind_run), the segment lives in shared memory until then
+  std::string
+      run;  ///< run folder; empty: decided later (bind_run), the segment lives in shared memory until then
   int rank = 0;
 };
 
-/// Opened by the process that trains; its workers attach. All methods are thread-safe and, after opening, never
-/// throw. The session lives as long as somebody records into it, closed or not.
+/// Opened by the process that trains; its workers attach. All methods are thread-safe and, after opening,
+/// never throw. The session lives as long as somebody records into it, closed or not.
 class Session final : public metrics::SinkSurroundings, public std::enable_shared_from_this<Session> {
  public:
   /// Never fails: where no file can be had recording goes to the process's own memory (see `trouble`).
@@ -80,8 +81,8 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   /// Called by the sampler about once a second: liveness of the other processes' workers, an anchor.
   void keep_alive() noexcept;
 
-  /// Around a fork: no other thread is in the middle of a change of the tables, whose lock the child would inherit
-  /// locked for ever.
+  /// Around a fork: no other thread is in the middle of a change of the tables, whose lock the child would
+  /// inherit locked for ever.
   void before_fork() noexcept { mutex_.lock(); }
   void after_fork_in_parent() noexcept { mutex_.unlock(); }
   /// The child neither closes, copies nor samples what the parent owns.
@@ -99,7 +100,8 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   bool lay_copy(const std::string& path) noexcept;
 
   mutable std::mutex mutex_;
-  /// Held while a copy is written, by the owner only: a slow disk must not keep recording threads (mutex_) waiting.
+  /// Held while a copy is written, by the owner only: a slow disk must not keep recording threads (mutex_)
+  /// waiting.
   std::mutex copy_mutex_;
   std::string run_;
   std::string copy_path_;
@@ -113,8 +115,8 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   std::atomic<int> loaders_{0};
 };
 
-/// Where a run goes when nobody says: $HEADRACE_DIR, else headrace-runs/<name>, the name being what all ranks of a
-/// job share (TORCHELASTIC_RUN_ID, SLURM_JOB_ID, MASTER_ADDR:MASTER_PORT), else date, time and pid.
+/// Where a run goes when nobody says: $HEADRACE_DIR, else headrace-runs/<name>, the name being what all ranks
+/// of a job share (TORCHELASTIC_RUN_ID, SLURM_JOB_ID, MASTER_ADDR:MASTER_PORT), else date, time and pid.
 std::string default_run_folder();
 /// RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK, else 0.
 int default_rank();

@@ -22,8 +22,8 @@ struct LoaderSummary {
 /// The loaders of a segment, the one that waited most first.
 std::vector<LoaderSummary> list_loaders(const SegmentImage& image);
 
-/// The profile of one loader. `since`: an earlier image of the same segment; only what happened after it counts.
-/// Never throws for what the image holds: absurd records are left out or cut to what is possible.
+/// The profile of one loader. `since`: an earlier image of the same segment; only what happened after it
+/// counts. Never throws for what the image holds: absurd records are left out or cut to what is possible.
 Profile read_profile(const SegmentImage& image, std::uint32_t loader, const SegmentImage* since = nullptr);
 
 }  // namespace headrace::profile

@@ -18,12 +18,13 @@ namespace headrace::profile {
 /// The part of a running loop that other loops of its thread may ask for.
 struct RunningLoop {
   metrics::SinkProbe probe;
-  std::atomic<bool> gone{false};  ///< ended, possibly by another thread; its thread drops it when it looks next
+  std::atomic<bool> gone{
+      false};  ///< ended, possibly by another thread; its thread drops it when it looks next
 };
 
-/// The thread's worker cell in the current session, its operator cells, and the wrapped loops it runs. One per
-/// thread, thread-local, no locks. Rebinds by itself when the current session changes or the process forks; at the
-/// thread's end its worker is marked finished.
+/// The thread's worker cell in the current session, its operator cells, and the wrapped loops it runs. One
+/// per thread, thread-local, no locks. Rebinds by itself when the current session changes or the process
+/// forks; at the thread's end its worker is marked finished.
 class ThreadContext {
  public:
   /// The calling thread's context, bound to the current session; null where nothing is recorded.
@@ -38,9 +39,11 @@ class ThreadContext {
   }
   ~ThreadContext();
 
-  /// The probe as it is bound now, without following a changed session: what was begun ends where it began. Null
-  /// where nothing is recorded and in a forked child, whose cells are still the parent's.
-  metrics::WorkerProbe* open_probe() noexcept { return probe.bound() && pid_ == current_pid() ? &probe : nullptr; }
+  /// The probe as it is bound now, without following a changed session: what was begun ends where it began.
+  /// Null where nothing is recorded and in a forked child, whose cells are still the parent's.
+  metrics::WorkerProbe* open_probe() noexcept {
+    return probe.bound() && pid_ == current_pid() ? &probe : nullptr;
+  }
 
   Session* session() const noexcept { return session_.get(); }
   std::uint64_t uid() const noexcept { return uid_; }
@@ -73,7 +76,8 @@ class ThreadContext {
   int pid_ = 0;
   std::shared_ptr<Session> session_;
   std::vector<std::shared_ptr<RunningLoop>> loops_;
-  /// What is known of an operator at one place: `refused` is remembered, as asking takes a lock and a long look.
+  /// What is known of an operator at one place: `refused` is remembered, as asking takes a lock and a long
+  /// look.
   struct KnownCell {
     metrics::OperatorCell* cell = nullptr;
     bool refused = false;

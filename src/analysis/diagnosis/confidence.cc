@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "headrace/analysis/diagnosis/foreign_load.h"
 #include "numbers.h"
 
 namespace headrace::analysis {
@@ -15,7 +14,7 @@ double enough_steps(const Case& facts) {
 }
 
 double undisturbed(const Case& facts) {
-  return 1 - 0.4 * ramp(disturbing_foreign_share(facts.profile.host), 0.05, 0.4);
+  return 1 - 0.4 * ramp(facts.profile.host.foreign_contention_share.value_or(0), 0.05, 0.4);
 }
 
 /// Queues, demand and ledger name the same operator (or one of its thread).

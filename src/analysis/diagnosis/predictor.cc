@@ -5,7 +5,6 @@
 
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/demand.h"
-#include "headrace/analysis/diagnosis/foreign_load.h"
 #include "headrace/analysis/diagnosis/interpreter_lock.h"
 #include "headrace/analysis/diagnosis/service_shape.h"
 #include "numbers.h"
@@ -157,7 +156,7 @@ Pace pace_of(const profile::Profile& profile, const InterpreterLock& lock, const
     cpu_s += model.cpu_s[i];
     if (!model.in_process[i]) cpu_in_threads += model.cpu_s[i];
   }
-  const double cores = profile.host.cores * (1 - disturbing_foreign_share(profile.host));
+  const double cores = profile.host.cores * (1 - profile.host.foreign_contention_share.value_or(0));
   if (cores > 0) pace.offer(cpu_s / cores, "cpu");
   // The lock is held for that share of the time at most; what moved to processes no longer wants it.
   if (lock.lock_share > 0.1) {
@@ -236,7 +235,7 @@ Prediction OperationalLaws::predict(const profile::Profile& profile,
                                     const std::vector<Change>& changes) const {
   Prediction prediction;
   const double now_s = profile.sink.step_s;
-  if (now_s <= 0 || disturbing_foreign_share(profile.host) > kForeignTooHigh) return prediction;
+  if (now_s <= 0 || profile.host.foreign_contention_share.value_or(0) > kForeignTooHigh) return prediction;
   const InterpreterLock lock = read_interpreter_lock(profile);
   const Model before = model_of(profile);
   Model after = before;

@@ -17,7 +17,10 @@ std::optional<Finding> judge(const Case& facts) {
   if (facts.candidate < 0 || host.cores <= 0 || !host.cpu_share || !facts.rate_bound()) return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   const double cpu_bound = cpu_bound_share(op);
-  const double used = std::min(1.0, *host.cpu_share + host.foreign_cpu_share.value_or(0));
+  // Others count as far as they take cores that this run waits for: one worker beside a busy neighbour on two
+  // cores still gains from a second one.
+  const double foreign = host.foreign_contention_share.value_or(host.foreign_cpu_share.value_or(0));
+  const double used = std::min(1.0, *host.cpu_share + foreign);
   const bool throttled = host.throttled_share.value_or(0) >= kThrottled;
   const bool all_cores = op.workers >= host.cores && facts.utilisation >= 0.85;
   // Without run-queue wait, a worker that shares its core looks as if it slept; that it spends the cores does
