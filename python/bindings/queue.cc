@@ -2,12 +2,14 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <new>
 #include <string>
 
 #include "crossing.h"
+#include "headrace/profile/process_identity.h"
 #include "headrace/queues/blocking_queue.h"
 
 namespace headrace::python {
@@ -119,14 +121,27 @@ bool parse_timeout(PyObject* timeout, Deadline& deadline) {
   return true;
 }
 
+/// Where a wait of this thread has to look for signals. One that arrives after Python looked last and before
+/// the thread sleeps interrupts nothing; the main thread, which alone runs the handlers, therefore looks
+/// twice a second.
+Deadline next_look(Deadline deadline) {
+  if (profile::current_tid() != profile::current_pid()) return deadline;
+  return std::min(deadline, EventCount::Clock::now() + std::chrono::milliseconds(500));
+}
+
 /// Waits without the interpreter lock. False when a signal handler raised (KeyboardInterrupt).
 bool wait_for_change(Members& members, bool putting, Deadline deadline, QueueStatus& status) {
   members.handle->waiting(putting ? metrics::WorkerState::blocked_out : metrics::WorkerState::blocked_in);
   bool go_on = true;
   do {
-    Py_BEGIN_ALLOW_THREADS status =
-        putting ? members.native.wait_not_full(deadline) : members.native.wait_not_empty(deadline);
-    Py_END_ALLOW_THREADS if (status == QueueStatus::interrupted) go_on = PyErr_CheckSignals() == 0;
+    const Deadline look = next_look(deadline);
+    // No guard object: at the interpreter's end RestoreThread leaves by unwinding, which a destructor must
+    // not.
+    PyThreadState* thread = PyEval_SaveThread();
+    status = putting ? members.native.wait_not_full(look) : members.native.wait_not_empty(look);
+    PyEval_RestoreThread(thread);
+    if (status == QueueStatus::timed_out && look != deadline) status = QueueStatus::interrupted;
+    if (status == QueueStatus::interrupted) go_on = PyErr_CheckSignals() == 0;
   } while (go_on && status == QueueStatus::interrupted);
   members.handle->waited();
   return go_on;
@@ -279,15 +294,16 @@ PyObject* queue_join(PyObject* self, PyObject*) {
   Members* members = members_of(self);
   if (members == nullptr) return nullptr;
   while (members->unfinished.load() > 0) {
-    queues::Wake wake;
-    Py_BEGIN_ALLOW_THREADS const EventCount::Ticket ticket = members->all_done.prepare();
+    queues::Wake wake = queues::Wake::notified;
+    PyThreadState* thread = PyEval_SaveThread();
+    const EventCount::Ticket ticket = members->all_done.prepare();
     if (members->unfinished.load() == 0) {
       members->all_done.cancel(ticket);
-      wake = queues::Wake::notified;
     } else {
-      wake = members->all_done.wait(ticket, Deadline::max());
+      wake = members->all_done.wait(ticket, next_look(Deadline::max()));
     }
-    Py_END_ALLOW_THREADS if (wake == queues::Wake::interrupted && PyErr_CheckSignals() != 0) return nullptr;
+    PyEval_RestoreThread(thread);
+    if (wake != queues::Wake::notified && PyErr_CheckSignals() != 0) return nullptr;
   }
   Py_RETURN_NONE;
 }

@@ -36,8 +36,7 @@ Open open_of(const metrics::WorkerCell& worker, bool begun) {
 
 }  // namespace
 
-// --- histogram
-// ---------------------------------------------------------------------------------------------------
+// --- histogram ---
 
 HistogramFigures HistogramFigures::of(const metrics::LatencyHistogram& histogram) {
   HistogramFigures figures;
@@ -100,8 +99,7 @@ Latency HistogramFigures::latency() const {
   return latency;
 }
 
-// --- extraction
-// --------------------------------------------------------------------------------------------------
+// --- extraction ---
 
 namespace {
 
@@ -409,8 +407,7 @@ void SegmentFigures::subtract(const SegmentFigures& base) {
   loop_ns -= std::min(loop_ns, base.loop_ns);
 }
 
-// --- windows
-// -----------------------------------------------------------------------------------------------------
+// --- windows ---
 
 namespace {
 

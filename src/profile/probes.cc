@@ -11,8 +11,7 @@ namespace headrace::profile {
 using metrics::Clock;
 using metrics::WorkerState;
 
-// --- operator
-// ----------------------------------------------------------------------------------------------------
+// --- operator ---
 
 OperatorHandle::OperatorHandle(std::string name, std::string kind, std::uint64_t key, std::uint32_t flags,
                                std::string knob)
@@ -59,8 +58,7 @@ void OperatorHandle::abandon() noexcept {
   if (metrics::WorkerProbe* probe = ThreadContext::local().open_probe()) probe->abandon(Clock::now_ns());
 }
 
-// --- queue
-// -------------------------------------------------------------------------------------------------------
+// --- queue ---
 
 QueueHandle::QueueHandle(std::string name, std::int64_t capacity)
     : name_(std::move(name)), capacity_(capacity) {}
@@ -155,8 +153,7 @@ void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t wait
   if (is_put || !producer) worker.loop_item(now, counts);
 }
 
-// --- loader
-// ------------------------------------------------------------------------------------------------------
+// --- loader ---
 
 LoaderHandle::LoaderHandle(std::shared_ptr<Session> session, const std::string& name,
                            std::shared_ptr<OperatorHandle> source)
@@ -192,8 +189,7 @@ void LoaderHandle::mark_epoch() noexcept try {
   // No memory for a copy: the report of this epoch alone is then not available, the whole one is.
 }
 
-// --- loop
-// --------------------------------------------------------------------------------------------------------
+// --- loop ---
 
 LoopRecorder::LoopRecorder(std::shared_ptr<LoaderHandle> loader)
     : loader_(std::move(loader)), running_(std::make_shared<RunningLoop>()), pid_(current_pid()) {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <set>
 
 #include "headrace/profile/figures.h"
 #include "headrace/profile/graph.h"
+#include "profile/item_flow.h"
 #include "profile/snapshot_host.h"
 #include "profile/snapshot_windows.h"
 
@@ -127,15 +127,7 @@ class ProfileBuilder {
     }
   }
 
-  // --- queues
-  // ----------------------------------------------------------------------------------------------------
-
-  const QueueFigures* figures_of(std::uint32_t queue) const {
-    for (const QueueFigures& figures : figures_.queues) {
-      if (figures.index == queue) return &figures;
-    }
-    return nullptr;
-  }
+  // --- queues ---
 
   std::string names_of(const std::vector<int>& nodes) const {
     std::string names;
@@ -146,7 +138,7 @@ class ProfileBuilder {
   }
 
   void add_queue(const GraphQueue& of) {
-    const QueueFigures* figures = figures_of(of.queue);
+    const QueueFigures* figures = flow_.figures_of(of.queue);
     if (figures == nullptr) return;
     QueueProfile out;
     out.name = figures->name;
@@ -179,70 +171,7 @@ class ProfileBuilder {
     profile_.queues.push_back(std::move(out));
   }
 
-  // --- operators
-  // -------------------------------------------------------------------------------------------------
-
-  double total_items(const GraphNode& node) const {
-    double items = 0;
-    for (const std::uint32_t cell : node.cells) items += static_cast<double>(figures_.cells[cell].items);
-    return items;
-  }
-
-  /// Items that pass a queue per delivered batch, from the totals behind it: independent of what was
-  /// prefetched. Remembered per queue: branches that meet again are counted once, and a cycle (items that go
-  /// round) ends.
-  double items_per_batch(const GraphQueue& queue) {
-    const auto [known, is_new] = items_per_batch_.try_emplace(queue.queue, 0.0);
-    if (!is_new) return known->second;
-    const double items = count_items_per_batch(queue);
-    return items_per_batch_[queue.queue] = items;
-  }
-
-  double count_items_per_batch(const GraphQueue& queue) {
-    const QueueFigures* figures = figures_of(queue.queue);
-    if (figures == nullptr) return 0;
-    const double gets = static_cast<double>(figures->gets);
-    if (queue.to_sink) {
-      const double steps = static_cast<double>(figures_.sink.steps);
-      return steps > 0 ? gets / steps : 0;
-    }
-    double taken_puts = 0;
-    double wanted = 0;
-    for (const int index : queue.to) {
-      const GraphNode& node = graph_.nodes[static_cast<std::size_t>(index)];
-      if (node.in_sink) {
-        const double steps = static_cast<double>(figures_.sink.steps);
-        return steps > 0 ? gets / steps : 0;
-      }
-      for (const std::uint32_t output : node.outputs) {
-        const auto next = std::find_if(graph_.queues.begin(), graph_.queues.end(),
-                                       [&](const GraphQueue& one) { return one.queue == output; });
-        const QueueFigures* behind = figures_of(output);
-        if (next == graph_.queues.end() || behind == nullptr) continue;
-        taken_puts += static_cast<double>(behind->puts);
-        wanted += items_per_batch(*next);
-      }
-    }
-    return taken_puts > 0 ? wanted * gets / taken_puts : 0;
-  }
-
-  double items_per_batch(const GraphNode& node) {
-    const double items = total_items(node);
-    double puts = 0;
-    double out = 0;
-    for (const std::uint32_t output : node.outputs) {
-      const auto queue = std::find_if(graph_.queues.begin(), graph_.queues.end(),
-                                      [&](const GraphQueue& one) { return one.queue == output; });
-      const QueueFigures* figures = figures_of(output);
-      if (queue == graph_.queues.end() || figures == nullptr || queue->from.empty()) continue;
-      // A queue that several operators feed: each by its share of the puts.
-      puts += static_cast<double>(figures->puts) / static_cast<double>(queue->from.size());
-      out += items_per_batch(*queue) / static_cast<double>(queue->from.size());
-    }
-    if (puts > 0 && out > 0) return out * items / puts;
-    const double steps = static_cast<double>(figures_.sink.steps);
-    return steps > 0 ? items / steps : 0;
-  }
+  // --- operators ---
 
   /// The largest number of workers that were there at the same time.
   int concurrency(const GraphNode& node) const {
@@ -365,7 +294,7 @@ class ProfileBuilder {
     states.idle = std::max(0.0, whole - states.busy - states.blocked_in - states.blocked_out);
     out.states = normalised(states);
     out.service = service.latency();
-    out.items_per_batch = items_per_batch(node);
+    out.items_per_batch = flow_.items_per_batch(node);
     out.demand_s = demand(out, loop_items);
     out.executor = threads ? "thread" : "process";
     out.fidelity = node.is_source_object && graph_.nodes.size() == 1 ? "inclusive" : "exact";
@@ -404,8 +333,7 @@ class ProfileBuilder {
                          std::nullopt, false});
   }
 
-  // --- ledger
-  // ----------------------------------------------------------------------------------------------------
+  // --- ledger ---
 
   void add_ledger() {
     const SinkFigures& sink = figures_.sink;
@@ -473,9 +401,9 @@ class ProfileBuilder {
   std::uint32_t loader_;
   SegmentFigures figures_;
   Graph graph_;
+  ItemFlow flow_{figures_, graph_};
   std::int64_t base_loop_ns_ = 0;
   double batches_ = 0;
-  std::map<std::uint32_t, double> items_per_batch_;
   Profile profile_;
 };
 

@@ -213,8 +213,7 @@ TEST(OperatorProbe, CostsNothingWhereNothingIsRecorded) {
   EXPECT_EQ(bench.cell(3).failures.load(), 1U);
 }
 
-// --- any sequence of events
-// --------------------------------------------------------------------------------------
+// --- any sequence of events ---
 
 /// What a worker does, written down as intervals of loop time and nothing else.
 struct Reference {

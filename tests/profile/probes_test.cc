@@ -197,8 +197,7 @@ TEST_F(Probes, SwitchSessionsUnderLoad) {
   EXPECT_GT(items_of("decode"), 0U);
 }
 
-// --- queues
-// ------------------------------------------------------------------------------------------------------
+// --- queues ---
 
 /// The least queue that carries the instrumentation.
 class PlainQueue {
@@ -267,8 +266,7 @@ TEST_F(Probes, GivesAQueueOfTheNextEpochTheOldRecord) {
   EXPECT_EQ(queue.handle->id_in(*session_), first);
 }
 
-// --- loops
-// -------------------------------------------------------------------------------------------------------
+// --- loops ---
 
 /// Runs one epoch over a loader; `body` runs in each step.
 template <class Body>
@@ -383,8 +381,7 @@ TEST_F(Loops, OperatorsInsideKnowWhereTheyRun) {
                         {outside, static_cast<std::uint32_t>(metrics::Place::step)}}));
 }
 
-// --- forks
-// -------------------------------------------------------------------------------------------------------
+// --- forks ---
 
 TEST_F(Loops, AForkedWorkerIsAWorkerOfItsOwn) {
   const auto train = loader("train");

@@ -174,8 +174,7 @@ TEST(Registry, CountsWorkersAndCellsThatDoNotFit) {
   EXPECT_EQ(bench.segment->header().dropped.cells.load(), 1U);
 }
 
-// --- several processes
-// -------------------------------------------------------------------------------------------
+// --- several processes ---
 
 TEST(Registry, NeverGivesOneRecordToTwoProcesses) {
   const ScratchFolder folder;
@@ -231,8 +230,7 @@ TEST(Registry, PassesOverARecordWhoseMakerDied) {
   EXPECT_EQ(bench.registry.operator_id({.name = "a"}), 0);
 }
 
-// --- folding
-// -----------------------------------------------------------------------------------------------------
+// --- folding ---
 
 /// Totals of a run as reports see them.
 struct Totals {

@@ -143,8 +143,7 @@ TEST(Session, LoopsMoveTheClock) {
   EXPECT_EQ(session->clock()->read(now + 900).loop_ns, 400);
 }
 
-// --- who is in service
-// -------------------------------------------------------------------------------------------
+// --- who is in service ---
 
 /// A worker as its own cells describe it, without a thread behind it.
 struct FakeWorker {
@@ -213,8 +212,7 @@ TEST(Session, EndsOnQueuesThatGoRound) {
   EXPECT_EQ(session->in_service(), metrics::SinkSurroundings::kNobody);
 }
 
-// --- other processes
-// ---------------------------------------------------------------------------------------------
+// --- other processes ---
 
 TEST(Session, CountsWhatAnAttachedProcessRecords) {
   const ScratchFolder folder;

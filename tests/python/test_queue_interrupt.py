@@ -68,3 +68,31 @@ def test_a_handler_that_raises_nothing_goes_on_waiting(start: Callable[..., Any]
     program.process.stdin.flush()
     result = program.result(timeout=20)
     assert (result.status, result.out.strip(), result.err) == (0, "item", "")
+
+
+@pytest.mark.parametrize("call", ["q.get", "q.get(timeout)", "q.put", "q.join"])
+def test_a_signal_just_before_the_thread_sleeps(start: Callable[..., Any], call: str) -> None:
+    # interrupt_main() marks it as arrived and interrupts nothing, as a signal does that arrives too early.
+    result = start(
+        """
+        import _thread, sys, threading
+        import headrace as hr
+
+        with hr.session(run="interrupted"):
+            q, full = hr.Queue(1), hr.Queue(1)
+            full.put(0)
+            calls = {
+                "q.get": q.get,
+                "q.get(timeout)": lambda: q.get(timeout=100),
+                "q.put": lambda: full.put(1),
+                "q.join": full.join,
+            }
+            threading.Timer(0.05, _thread.interrupt_main).start()
+            try:
+                calls[sys.argv[1]]()
+            except KeyboardInterrupt:
+                print("interrupted", q.qsize(), full.qsize())
+        """,
+        call,
+    ).result(timeout=30)
+    assert (result.status, result.out, result.err) == (0, "interrupted 0 1\n", "")
