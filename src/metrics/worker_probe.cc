@@ -101,7 +101,7 @@ void WorkerProbe::charge_frame(std::int64_t now) noexcept {
   if (blocked_) {
     blocked_wall_ns_ += lasted;
   } else if (depth_ > 0) {
-    frames_[static_cast<std::size_t>(depth_ - 1)].own_ns += lasted;
+    top().own_ns += lasted;
   } else if (loop_ != nullptr) {
     loop_own_ns_ += lasted;
   }
@@ -116,9 +116,8 @@ void WorkerProbe::enter(OperatorCell& cell, std::int64_t now) noexcept {
   }
   charge_frame(now);
   own(cell);
-  const bool nested_in_sampled =
-      depth_ > 0 && frames_[static_cast<std::size_t>(depth_ - 1)].cpu_start_ns >= 0;
-  Frame& frame = frames_[static_cast<std::size_t>(depth_++)];
+  const bool nested_in_sampled = depth_ > 0 && top().cpu_start_ns >= 0;
+  Frame& frame = frames_[depth_++];
   frame.cell = &cell;
   frame.own_ns = 0;
   frame.nested_cpu_ns = 0;
@@ -158,16 +157,15 @@ std::int64_t WorkerProbe::leave(std::int64_t now, bool failed) noexcept {
   }
   if (depth_ == 0) return 0;
   charge_frame(now);
-  const Frame frame = frames_[static_cast<std::size_t>(--depth_)];
+  const Frame frame = frames_[--depth_];
   std::int64_t cpu_ns = -1;
   if (frame.cpu_start_ns >= 0) {
     const std::int64_t inclusive = Clock::thread_cpu_ns() - frame.cpu_start_ns;
     cpu_ns = std::max<std::int64_t>(0, inclusive - frame.nested_cpu_ns);
-    if (depth_ > 0) frames_[static_cast<std::size_t>(depth_ - 1)].nested_cpu_ns += inclusive;
+    if (depth_ > 0) top().nested_cpu_ns += inclusive;
   }
   body_wall_ns_ += frame.own_ns;
-  switch_to(depth_ > 0 ? account_of(*frames_[static_cast<std::size_t>(depth_ - 1)].cell) : resting_account(),
-            now);
+  switch_to(depth_ > 0 ? account_of(*top().cell) : resting_account(), now);
   record_item(*frame.cell, frame.own_ns, cpu_ns, now, failed);
   return frame.own_ns;
 }
@@ -179,9 +177,8 @@ void WorkerProbe::abandon(std::int64_t now) noexcept {
   }
   if (depth_ == 0) return;
   charge_frame(now);
-  body_wall_ns_ += frames_[static_cast<std::size_t>(--depth_)].own_ns;
-  switch_to(depth_ > 0 ? account_of(*frames_[static_cast<std::size_t>(depth_ - 1)].cell) : resting_account(),
-            now);
+  body_wall_ns_ += frames_[--depth_].own_ns;
+  switch_to(depth_ > 0 ? account_of(*top().cell) : resting_account(), now);
 }
 
 void WorkerProbe::block(WorkerState state, std::int64_t now) noexcept {
@@ -194,8 +191,7 @@ void WorkerProbe::unblock(std::int64_t now) noexcept {
   if (!blocked_) return;
   charge_frame(now);
   blocked_ = false;
-  switch_to(depth_ > 0 ? account_of(*frames_[static_cast<std::size_t>(depth_ - 1)].cell) : resting_account(),
-            now);
+  switch_to(depth_ > 0 ? account_of(*top().cell) : resting_account(), now);
 }
 
 void WorkerProbe::rest_in(OperatorCell* loop_cell, WorkerState state, std::int64_t now) noexcept {

@@ -158,6 +158,10 @@ void remove_live_pointer(const std::string& copy_path) {
   unlink(pointer.c_str());
 }
 
+void remove_home(const std::string& live_path) {
+  if (!live_path.empty()) unlink((live_path + std::string(kHomeSuffix)).c_str());
+}
+
 void harvest_leftovers() try {
   constexpr int kAtOnce = 16;
   std::error_code error;

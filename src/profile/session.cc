@@ -115,6 +115,7 @@ void Session::close() noexcept {
   if (!path.empty() && !lay_copy(path)) return;
   if (!path.empty()) remove_live_pointer(path);
   segment_->unlink();
+  remove_home(segment_->path());
 }
 
 int Session::operator_id(const OperatorSpec& spec) {

@@ -164,6 +164,10 @@ class TestKilled:
         for _ in range(3):
             assert hr.Report.load(tmp_path / "run").profile.sink.steps == 500
         assert left_by(program.process.pid)
+        program.process.kill()
+        program.process.wait()
+        assert hr.Report.load(tmp_path / "run").profile.finished
+        assert left_by(program.process.pid) == set()
 
 
 class TestFork:

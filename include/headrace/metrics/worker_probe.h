@@ -19,7 +19,7 @@ namespace headrace::metrics {
 /// the caller.
 class WorkerProbe {
  public:
-  static constexpr int kMaxDepth = 32;
+  static constexpr std::uint32_t kMaxDepth = 32;
   static constexpr int kMaxCells = 128;
 
   WorkerProbe() = default;
@@ -58,7 +58,7 @@ class WorkerProbe {
   /// The thread ends.
   void finish(std::int64_t now) noexcept;
 
-  int depth() const noexcept { return depth_; }
+  int depth() const noexcept { return static_cast<int>(depth_); }
   /// Time spent blocked at queues so far, by wall clock; differences over a GetNext tell starved from handed
   /// over.
   std::int64_t blocked_wall_ns() const noexcept { return blocked_wall_ns_; }
@@ -72,6 +72,7 @@ class WorkerProbe {
     std::int64_t nested_cpu_ns = 0;
   };
 
+  Frame& top() noexcept { return frames_[depth_ - 1]; }
   void switch_to(std::uint32_t account, std::int64_t now) noexcept;
   void charge_frame(std::int64_t now) noexcept;
   void close_windows(std::int64_t loop_ns) noexcept;
@@ -89,7 +90,7 @@ class WorkerProbe {
   OperatorCell* operator_cells_ = nullptr;
   const LoopClock* clock_ = nullptr;
   std::array<Frame, kMaxDepth> frames_{};
-  int depth_ = 0;
+  std::uint32_t depth_ = 0;  ///< open bodies, at most kMaxDepth
   int too_deep_ = 0;
   std::int64_t last_ns_ = 0;  ///< Clock of the last switch
   OperatorCell* loop_ = nullptr;

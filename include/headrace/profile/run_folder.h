@@ -29,6 +29,8 @@ std::string free_copy_path(const std::string& run, int rank);
 /// Leaves a note beside the copy that says where the live segment is; removes it.
 void write_live_pointer(const std::string& copy_path, const std::string& live_path);
 void remove_live_pointer(const std::string& copy_path);
+/// What a live segment keeps beside it to find its run, where the run's own pointer is not there any more.
+void remove_home(const std::string& live_path);
 
 /// Looks after live segments in shared memory whose processes died: lays them into their run folders; removes
 /// those that never had one (nothing was wrapped in them). A few at a time; called whenever a session opens.
