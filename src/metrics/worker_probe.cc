@@ -206,7 +206,7 @@ void WorkerProbe::rest_in(OperatorCell* loop_cell, WorkerState state, std::int64
   if (depth_ == 0 && !blocked_) switch_to(resting_account(), now);
 }
 
-void WorkerProbe::loop_item(std::int64_t now, bool counts) noexcept {
+void WorkerProbe::loop_item(std::int64_t now, bool counts, bool first_counts) noexcept {
   if (loop_ == nullptr || depth_ > 0) return;
   charge_frame(now);
   // A loop that never waits changes its account nowhere else: it would miss that the loop has begun, and its
@@ -217,7 +217,11 @@ void WorkerProbe::loop_item(std::int64_t now, bool counts) noexcept {
   // CPU time of the loop itself is known only for items in which no annotated body ran.
   std::int64_t cpu_ns = -1;
   if (loop_cpu_start_ns_ >= 0 && !loop_had_body_) cpu_ns = Clock::thread_cpu_ns() - loop_cpu_start_ns_;
-  if (counts && loop_open_) record_item(*loop_, loop_own_ns_, cpu_ns, now, false);
+  if (counts && loop_open_) {
+    record_item(*loop_, loop_own_ns_, cpu_ns, now, false);
+  } else if (counts && first_counts) {
+    loop_->items.bump(1);
+  }
   const bool sample = loop_->sampling.take(now, loop_own_ns_);
   loop_cpu_start_ns_ = sample ? Clock::thread_cpu_ns() : -1;
   loop_own_ns_ = 0;

@@ -150,7 +150,7 @@ void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t wait
     worker.rest_in(context->cell(loop.id_in(*context->session()), true), WorkerState::idle, now);
   }
   const bool producer = worker.puts_somewhere();
-  if (is_put || !producer) worker.loop_item(now, counts);
+  if (is_put || !producer) worker.loop_item(now, counts, is_put);
 }
 
 // --- loader ---

@@ -47,8 +47,10 @@ class WorkerProbe {
   /// What the worker does when it is in no body: its own loop (an implicit operator) or a state.
   void rest_in(OperatorCell* loop_cell, WorkerState state, std::int64_t now) noexcept;
   OperatorCell* loop_cell() const noexcept { return loop_; }
-  /// One item of the worker's own loop is done (it put one, or asks for the next one).
-  void loop_item(std::int64_t now, bool counts) noexcept;
+  /// One item of the worker's own loop is done (it put one, or asks for the next one). `first_counts`: the
+  /// very first call, too, ends an item (a source's first put); when that began nobody saw, so it has no
+  /// service time.
+  void loop_item(std::int64_t now, bool counts, bool first_counts = false) noexcept;
 
   /// Counts an item that came from or went to a queue. `queue` is its index.
   void edge(std::uint32_t queue, bool is_put, bool counts) noexcept;
