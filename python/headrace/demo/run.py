@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from datetime import datetime
@@ -117,5 +116,5 @@ def _say_where(console: Console, folder: Path, before: hr.Report, after: hr.Repo
         f"{folder}/{name}/report.txt" for name in (("before", "after") if after else ("before",))
     )
     console.print(f"\nThe reports lie in {files}.")
-    command = "headrace" if shutil.which("headrace") else "python -m headrace"
+    command = sys.argv[0] if Path(sys.argv[0]).name == "headrace" else "python -m headrace"
     console.print(f"Read one again with: {command} report {folder}/before")

@@ -72,6 +72,7 @@ std::vector<int> queues_after(const profile::Profile& profile, int index) {
 Advice with_prediction(Advice advice, double step_s, const Prediction& prediction) {
   if (!prediction.known || prediction.step_s <= 0) return advice;
   advice.predicted_step_s = prediction.step_s;
+  advice.then_limit = prediction.limit;
   advice.low = prediction.low_s;
   advice.high = prediction.high_s;
   advice.speedup = step_s / prediction.step_s;

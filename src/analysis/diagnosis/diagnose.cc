@@ -138,9 +138,19 @@ double share_of_step(const Case& facts, const std::optional<std::string>& op) {
                                                          : facts.gate.starved_share;
 }
 
+/// Where the cores are the limit, the operator that spends most of them is what to look at.
+std::optional<std::string> dearest_operator(const profile::Profile& profile) {
+  const profile::OperatorProfile* dearest = nullptr;
+  for (const profile::OperatorProfile& op : profile.operators) {
+    if (op.cpu_s && (dearest == nullptr || *op.cpu_s > *dearest->cpu_s)) dearest = &op;
+  }
+  return dearest == nullptr ? std::nullopt : std::optional(dearest->name);
+}
+
 std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagnosis) {
-  Prediction then;
   const bool advised = !diagnosis.advice.empty() && diagnosis.advice.front().predicted_step_s.has_value();
+  if (advised && diagnosis.advice.front().then_limit == "cpu") return dearest_operator(facts.profile);
+  Prediction then;
   if (facts.candidate >= 0) {
     // What limits once the candidate no longer does: an infinitely fast one shows it.
     double factor = 1e-3;

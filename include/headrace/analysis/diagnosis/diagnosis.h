@@ -25,6 +25,7 @@ struct Advice {
   std::optional<double> low;  ///< interval of predicted_step_s, seconds
   std::optional<double> high;
   std::optional<double> speedup;  ///< step now / predicted step
+  std::string then_limit;         ///< what limits then: an operator's name, "sink" or "cpu"; not in JSON
 };
 
 struct VerdictWindow {
