@@ -99,16 +99,23 @@ int timed_setattro(PyObject* self, PyObject* name, PyObject* value) {
 
 /// Functions become methods; builtins, classes, partials and methods that are bound already stay what they
 /// are.
-bool becomes_method(PyObject* callable);
+int becomes_method(PyObject* callable, PyObject* object, PyObject* type);
 
-PyObject* timed_descr_get(PyObject* self, PyObject* object, PyObject*) {
-  if (object == nullptr || object == Py_None || !becomes_method(cast(self)->callable)) return Py_NewRef(self);
-  return PyMethod_New(self, object);
+PyObject* timed_descr_get(PyObject* self, PyObject* object, PyObject* type) {
+  if (object == nullptr || object == Py_None) return Py_NewRef(self);
+  const int bound = becomes_method(cast(self)->callable, object, type);
+  if (bound < 0) return nullptr;
+  return bound != 0 ? PyMethod_New(self, object) : Py_NewRef(self);
 }
 
-bool becomes_method(PyObject* callable) {
-  if (Py_TYPE(callable)->tp_descr_get == timed_descr_get) return becomes_method(cast(callable)->callable);
-  return Py_TYPE(callable)->tp_descr_get != nullptr && !PyMethod_Check(callable);
+int becomes_method(PyObject* callable, PyObject* object, PyObject* type) {
+  const descrgetfunc get = Py_TYPE(callable)->tp_descr_get;
+  if (get == timed_descr_get) return becomes_method(cast(callable)->callable, object, type);
+  if (get == nullptr || PyMethod_Check(callable)) return 0;
+  if (PyFunction_Check(callable)) return 1;
+  // functools.partial has a descriptor slot since Python 3.13, and still hands out itself.
+  const Owned got(get(callable, object, type));
+  return !got ? -1 : got.get() != callable ? 1 : 0;
 }
 
 PyObject* timed_repr(PyObject* self) {
