@@ -182,28 +182,26 @@ void Session::loop_ended(std::int64_t now) noexcept {
   if (active_loops_.fetch_sub(1) == 1 && owner()) segment_->header().loop_clock.pause(now);
 }
 
-int Session::busy_workers() const noexcept {
+template <class Counts>
+int Session::count_busy(Counts&& counts) const noexcept {
   Segment& segment = *segment_;
-  const std::uint32_t count =
+  const std::uint32_t workers =
       segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
   int busy = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (std::uint32_t i = 0; i < workers; ++i) {
     const metrics::WorkerCell& worker = segment.workers()[i];
-    busy += is_live(worker) && is_busy(worker) ? 1 : 0;
+    busy += is_live(worker) && is_busy(worker) && counts(worker) ? 1 : 0;
   }
   return busy;
 }
 
+int Session::busy_workers() const noexcept {
+  return count_busy([](const metrics::WorkerCell&) { return true; });
+}
+
 int Session::busy_threads_here() const noexcept {
-  Segment& segment = *segment_;
-  const std::uint32_t count =
-      segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
-  int busy = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const metrics::WorkerCell& worker = segment.workers()[i];
-    busy += is_live(worker) && is_busy(worker) && worker.pid.load() == current_pid() ? 1 : 0;
-  }
-  return busy;
+  return count_busy(
+      [pid = current_pid()](const metrics::WorkerCell& worker) { return worker.pid.load() == pid; });
 }
 
 // Walks up from the queues that the sink takes from. A busy worker whose own input is empty works on what it

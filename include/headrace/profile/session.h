@@ -92,6 +92,9 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   }
 
  private:
+  template <class Counts>
+  int count_busy(Counts&& counts) const noexcept;
+
   explicit Session(std::unique_ptr<Segment> segment);
 
   std::unique_ptr<Segment> segment_;
