@@ -9,6 +9,12 @@
 
 #include "headrace/profile/probes.h"
 
+namespace headrace::profile {
+class BatchTracker;
+class DeliveryWriter;
+class IteratorWatch;
+}  // namespace headrace::profile
+
 namespace headrace::python {
 
 /// A new reference, released at the end of the scope.
@@ -43,10 +49,22 @@ bool add_timed_callable(PyObject* module);
 bool add_timed_iterator(PyObject* module);
 bool add_operator_iterator(PyObject* module);
 bool add_queue(PyObject* module);
+bool add_hooked_call(PyObject* module);
+bool add_timed_dataset(PyObject* module);
+bool add_timed_fetch(PyObject* module);
+bool add_queue_call(PyObject* module);
+bool add_timed_next(PyObject* module);
+/// Classes for adapters of frameworks' loaders.
+void add_loader_bindings(PyObject* module);
 
 /// The handle inside an `Operator` object (defined with pybind11); null with TypeError set for anything else.
 std::shared_ptr<profile::OperatorHandle> operator_handle_of(PyObject* object);
 std::shared_ptr<profile::LoaderHandle> loader_handle_of(PyObject* object);
+
+/// The inside of a DeliveryWriter or IteratorWatch; null with an exception set for anything else.
+std::shared_ptr<profile::DeliveryWriter> delivery_writer_of(PyObject* object);
+std::shared_ptr<profile::BatchTracker> batch_tracker_of(PyObject* watch);
+profile::IteratorWatch* iterator_watch_of(PyObject* object);
 
 /// The recording side of a native Queue; null where `object` is none.
 std::shared_ptr<profile::QueueHandle> queue_handle_of(PyObject* object);

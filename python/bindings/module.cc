@@ -132,9 +132,11 @@ void add_recording(py::module_& module) {
   module.def("close_all", &profile::CurrentSession::close_all, py::call_guard<py::gil_scoped_release>());
 
   py::class_<profile::OperatorHandle, std::shared_ptr<profile::OperatorHandle>>(module, "OperatorHandle")
-      .def(py::init<std::string, std::string, std::uint64_t, std::uint32_t, std::string>(), py::arg("name"),
-           py::arg("kind"), py::arg("key") = 0, py::arg("flags") = 0, py::arg("knob") = "")
-      .def("begin", &profile::OperatorHandle::begin)
+      .def(
+          py::init<std::string, std::string, std::uint64_t, std::uint32_t, std::string, int, std::uint32_t>(),
+          py::arg("name"), py::arg("kind"), py::arg("key") = 0, py::arg("flags") = 0, py::arg("knob") = "",
+          py::arg("loader") = -1, py::arg("stage") = 0)
+      .def("begin", [](profile::OperatorHandle& self) { return self.begin(); })
       .def("end", &profile::OperatorHandle::end)
       .def("declare",
            [](profile::OperatorHandle& self, const py::iterable& inputs, const py::iterable& outputs) {
@@ -152,6 +154,9 @@ void add_recording(py::module_& module) {
            py::arg("session"), py::arg("name"), py::arg("source").none(true))
       .def_property_readonly("name", &profile::LoaderHandle::name)
       .def_property_readonly("session", &profile::LoaderHandle::session)
+      .def_property_readonly("id", &profile::LoaderHandle::id)
+      .def("describe", &profile::LoaderHandle::describe, py::arg("settings"), py::arg("workers"))
+      .def("miss", &profile::LoaderHandle::miss, py::arg("gap"))
       .def("profile_json", &profile_of_handle, py::arg("epoch") = 0,
            py::call_guard<py::gil_scoped_release>());
 }
@@ -237,8 +242,12 @@ PYBIND11_MODULE(_core, module) {
   python::add_errors();
   python::add_recording(module);
   python::add_reading(module);
+  python::add_loader_bindings(module.ptr());
   if (!python::add_timed_callable(module.ptr()) || !python::add_timed_iterator(module.ptr()) ||
-      !python::add_operator_iterator(module.ptr()) || !python::add_queue(module.ptr())) {
+      !python::add_operator_iterator(module.ptr()) || !python::add_queue(module.ptr()) ||
+      !python::add_hooked_call(module.ptr()) || !python::add_timed_dataset(module.ptr()) ||
+      !python::add_timed_fetch(module.ptr()) || !python::add_queue_call(module.ptr()) ||
+      !python::add_timed_next(module.ptr())) {
     throw py::error_already_set();
   }
   profile::Sampler::instance().set_lock_probe(&python::wait_for_interpreter_lock);

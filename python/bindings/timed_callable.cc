@@ -17,6 +17,7 @@ struct TimedCallable {
   PyObject* callable;
   PyObject* op;  ///< the Operator object, for pickling and for people
   PyObject* weakrefs;
+  bool stands_in;  ///< in the place of the user's own object: it says that it is of that class
   Handle handle;
 };
 
@@ -32,10 +33,12 @@ PyObject* timed_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
 }
 
 PyObject* timed_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"callable", "operator", nullptr};
+  static const char* names[] = {"callable", "operator", "stands_in", nullptr};
   PyObject* callable = nullptr;
   PyObject* op = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO", const_cast<char**>(names), &callable, &op))
+  int stands_in = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p", const_cast<char**>(names), &callable, &op,
+                                   &stands_in))
     return nullptr;
   if (!PyCallable_Check(callable)) {
     PyErr_Format(PyExc_TypeError, "an operator needs something callable, not %.200s",
@@ -49,6 +52,7 @@ PyObject* timed_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   self->vectorcall = timed_vectorcall;
   self->callable = Py_NewRef(callable);
   self->op = Py_NewRef(op);
+  self->stands_in = stands_in != 0;
   new (&self->handle) Handle(std::move(handle));
   return reinterpret_cast<PyObject*>(self);
 }
@@ -89,7 +93,8 @@ bool is_own(const char* name) {
 PyObject* timed_getattro(PyObject* self, PyObject* name) {
   const char* text = PyUnicode_AsUTF8(name);
   if (text == nullptr) return nullptr;
-  if (is_own(text)) return PyObject_GenericGetAttr(self, name);
+  const bool says_class = cast(self)->stands_in && std::strcmp(text, "__class__") == 0;
+  if (is_own(text) && !says_class) return PyObject_GenericGetAttr(self, name);
   return PyObject_GetAttr(cast(self)->callable, name);
 }
 
@@ -126,6 +131,10 @@ PyObject* timed_repr(PyObject* self) {
 PyObject* timed_reduce(PyObject* self, PyObject*) {
   const Owned module(PyImport_ImportModule("headrace._operator"));
   if (!module) return nullptr;
+  if (cast(self)->stands_in) {
+    const Owned itself(PyObject_GetAttrString(module.get(), "itself"));
+    return itself ? Py_BuildValue("O(O)", itself.get(), cast(self)->callable) : nullptr;
+  }
   return PyObject_CallMethod(module.get(), "reduce_callable", "OOO", self, cast(self)->callable,
                              cast(self)->op);
 }

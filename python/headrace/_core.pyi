@@ -12,6 +12,15 @@ __version__: str
 WRAPPED_OBJECT: int
 RUNS_OWN_WORKERS: int
 SERIAL: int
+#: What could not be recorded of a framework's loader (`LoaderHandle.miss`).
+NO_ITERATOR_DETAIL: int
+NO_WORKER_DETAIL: int
+NO_HANDOFF_DETAIL: int
+#: Places in the graph of a framework's loader, in the order of the data flow.
+STAGE_SAMPLER: int
+STAGE_DATASET: int
+STAGE_TRANSFORM: int
+STAGE_COLLATE: int
 
 # --- recording ----------------------------------------------------------------------------------------------
 
@@ -59,7 +68,18 @@ def close_all() -> None: ...
 class OperatorHandle:
     """One operator, in whatever session is current when it runs."""
 
-    def __init__(self, name: str, kind: str, key: int = 0, flags: int = 0, knob: str = "") -> None: ...
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        key: int = 0,
+        flags: int = 0,
+        knob: str = "",
+        loader: int = -1,
+        stage: int = 0,
+    ) -> None:
+        """``loader``, ``stage``: the loader whose own graph it belongs to, and its place there."""
+
     def begin(self) -> bool:
         """False where nothing is recorded; ``end`` is then not called."""
 
@@ -81,14 +101,141 @@ class LoaderHandle:
     def name(self) -> str: ...
     @property
     def session(self) -> Session: ...
+    @property
+    def id(self) -> int:
+        """Its number in the run; below 0 where the run holds no more loaders."""
+
+    def describe(self, settings: str, workers: int) -> None:
+        """How the framework's loader is set ("parameter=value" lines); it shows its own graph from now on."""
+
+    def miss(self, gap: int) -> None:
+        """Something of it cannot be recorded: one of the NO_..._DETAIL."""
+
     def profile_json(self, epoch: int = 0) -> str:
         """A `Profile` in JSON; epochs count from 1, negative ones from the end, 0 is everything."""
+
+@final
+class IteratorWatch:
+    """The loop over one iterator of a framework's loader, and where its batches are."""
+
+    def __init__(self, loader: LoaderHandle) -> None: ...
+    def follow(self, workers: int, window: int, in_order: bool, pins: bool, pass_number: int) -> None:
+        """Follow the batches of its worker processes; ``window`` of them are in flight at most."""
+
+    def dispatched(self, worker: int, batch: int) -> None:
+        """The number of a batch was given to a worker."""
+
+    def restart(self) -> None:
+        """The same iterator begins another epoch."""
+
+    def end(self) -> None: ...
+
+@final
+class DeliveryWriter:
+    """What a worker process leaves for the process that trains: when it took, made and sent each batch."""
+
+    @staticmethod
+    def enter(loader: int, pass_number: int, number: int, siblings: int) -> DeliveryWriter | None:
+        """Enter the calling thread as worker ``number``; None where nothing is recorded."""
+
+def next_pass() -> int:
+    """A number that tells the workers of this iterator from those of any other."""
+
+def miss(loader: int, gap: int) -> None:
+    """`LoaderHandle.miss`, from a worker process."""
+
+@final
+class HookedCall:
+    """A callable around which hooks run, without a Python frame; in a class it is a method.
+
+    before(*args) may return a tuple that takes the place of the arguments, after(result, *args) what takes
+    the place of the result; failed(*args) runs where ``original`` raised. A hook that raises changes nothing.
+    """
+
+    def __new__(
+        cls,
+        original: Callable[..., Any] | None,
+        before: Callable[..., Any] | None = None,
+        after: Callable[..., Any] | None = None,
+        failed: Callable[..., Any] | None = None,
+    ) -> HookedCall: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    @property
+    def __wrapped__(self) -> Callable[..., Any]: ...
+
+@final
+class TimedNext:
+    """``__next__`` of an iterator class, timed as GetNext of the watch in ``_headrace_watch``."""
+
+    def __new__(cls, original: Callable[..., Any]) -> TimedNext: ...
+    def __call__(self, iterator: Any) -> Any: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any: ...
+    @property
+    def __wrapped__(self) -> Callable[..., Any]: ...
+
+@final
+class TimedFetch:
+    """``fetch`` of a fetcher; ``swaps`` are in place while it runs: (container or None, key, bare, timed)."""
+
+    def __new__(cls, fetcher: object, swaps: tuple[tuple[Any, Any, Any, Any], ...]) -> TimedFetch: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    @property
+    def __wrapped__(self) -> Callable[..., Any]: ...
+
+@final
+class TimedDataset:
+    """Stands for a dataset while a batch is fetched: reads are timed, all else is the dataset's own."""
+
+    def __new__(cls, dataset: Any, operator: OperatorHandle) -> TimedDataset: ...
+    def __getitem__(self, index: Any) -> Any: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __getattr__(self, name: str) -> Any: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    @property
+    def __wrapped__(self) -> Any: ...
+    @property
+    def headrace_operator(self) -> OperatorHandle: ...
+
+@final
+class QueueCall:
+    """A put or get that tells a watch or writer what passes.
+
+    role: dispatch, receive, pinned_put, pinned_get in the training process (``told``: an IteratorWatch);
+    take, deliver, send in a worker (a DeliveryWriter).
+    """
+
+    def __new__(
+        cls, role: str, function: Callable[..., Any], told: IteratorWatch | DeliveryWriter, worker: int = -1
+    ) -> QueueCall: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    @property
+    def __wrapped__(self) -> Callable[..., Any]: ...
+
+@final
+class QueueMethod:
+    """A method of a queue's class that hands the call to the QueueCall in the object's ``attribute``."""
+
+    def __new__(cls, original: Callable[..., Any], attribute: str) -> QueueMethod: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any: ...
+    @property
+    def __wrapped__(self) -> Callable[..., Any]: ...
 
 @final
 class TimedCallable:
     """A callable whose calls are an operator's service time. Every other attribute is the callable's own."""
 
-    def __new__(cls, callable: Callable[..., Any], operator: OperatorHandle) -> TimedCallable: ...  # noqa: A002
+    def __new__(
+        cls,
+        callable: Callable[..., Any],  # noqa: A002
+        operator: OperatorHandle,
+        stands_in: bool = False,
+    ) -> TimedCallable:
+        """``stands_in``: in the place of the user's own object, whose class it shows as its own."""
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any: ...
     def __getattr__(self, name: str) -> Any: ...

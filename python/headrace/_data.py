@@ -52,6 +52,8 @@ class WorkerProfile:
     service: Latency = field(default_factory=Latency)
     sequence: list[ServiceSample] = field(default_factory=list)
     slowest: list[ServiceSample] = field(default_factory=list)
+    worker_id: int = -1
+    shard: str = ""
 
 
 @dataclass
@@ -199,8 +201,24 @@ class Host:
 
 
 @dataclass
+class Handoff:
+    """What passing batches from worker processes costs: means per batch, except the counts."""
+
+    batches: int = 0
+    message_bytes: float = 0.0
+    tensors: float = 0.0
+    pickle_s: float = 0.0
+    pickle_cpu_s: float = 0.0
+    send_s: float = 0.0
+    receive_s: float = 0.0
+    receive_cpu_s: float = 0.0
+    unused_batches: int = 0
+
+
+@dataclass
 class Profile:
     loader: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
     rank: int = 0
     elapsed_s: float = 0.0
     epochs: int = 0
@@ -209,6 +227,7 @@ class Profile:
     operators: list[Operator] = field(default_factory=list)
     queues: list[Queue] = field(default_factory=list)
     stall_ledger: list[LedgerRow] = field(default_factory=list)
+    handoff: Handoff | None = None
     windows: list[Window] = field(default_factory=list)
     host: Host = field(default_factory=Host)
     finished: bool = False

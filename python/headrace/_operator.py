@@ -172,6 +172,11 @@ def _live_path() -> str:
     return session.live_path if session is not None else ""
 
 
+def itself(obj: Any) -> Any:
+    """What a stand-in for ``obj`` is in another process."""
+    return obj
+
+
 def reduce_callable(timed: Any, function: Any, handle: _core.OperatorHandle) -> tuple[Any, ...]:
     """How a timed callable travels: by segment path and operator, the body as it would travel itself."""
     where = (handle.name, handle.kind, handle.key, _live_path())

@@ -167,7 +167,7 @@ def wrap(
 
 def _wrap_instance(obj: T, recording: _Recording) -> T:
     methods = {"report": lambda self, epoch=None: recording.report(epoch)}
-    wrapped: T = as_instance(obj, lambda plain: recording.iterate(plain, plain), methods)
+    wrapped: T = as_instance(obj, recording.handle, methods)
     _keep_open(wrapped, recording.session)
     return wrapped
 

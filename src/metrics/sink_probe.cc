@@ -103,6 +103,24 @@ void SinkProbe::begin_wait(std::int64_t now) noexcept {
 }
 
 void SinkProbe::end_wait(std::int64_t now, bool delivered, bool failed, int ready) noexcept {
+  finish_wait(now, delivered, failed, ready, nullptr);
+}
+
+void SinkProbe::end_wait(std::int64_t now, bool delivered, bool failed, const WaitCharges& charges) noexcept {
+  finish_wait(now, delivered, failed, charges.ready ? 1 : 0, &charges);
+}
+
+void SinkProbe::resume(std::int64_t now) noexcept {
+  if (cell_ == nullptr || in_loop_) return;
+  epoch_ns_ = now;
+  delivered_ns_ = now;
+  in_loop_ = true;
+  steady_ = false;
+  cell_->active.bump(1);
+}
+
+void SinkProbe::finish_wait(std::int64_t now, bool delivered, bool failed, int ready,
+                            const WaitCharges* charges) noexcept {
   if (cell_ == nullptr || worker_ == nullptr || !waiting_) return;
   waiting_ = false;
   if (source_ != nullptr) {
@@ -120,7 +138,7 @@ void SinkProbe::end_wait(std::int64_t now, bool delivered, bool failed, int read
     const SeqlockWrite write(cell_->lock);
     cell_->waiting.store(0);
   } else if (steady_) {
-    deliver(now, ready);
+    deliver(now, ready, charges);
   } else {
     deliver_first(now);
   }
@@ -144,7 +162,29 @@ void SinkProbe::deliver_first(std::int64_t now) noexcept {
   cell_->since_ns.store(clock_->read(now).loop_ns);
 }
 
-void SinkProbe::deliver(std::int64_t now, int ready) noexcept {
+void SinkProbe::charge(const WaitCharges& charges, std::int64_t wait) noexcept {
+  std::int64_t left = wait;
+  for (std::size_t i = 0; i < charges.count; ++i) {
+    const WaitCharges::Charge& one = charges.charges[i];
+    const std::int64_t ns = std::min(one.ns, left);
+    left -= ns;
+    if (one.what == WaitCharges::What::handoff) {
+      cell_->ledger_handoff_ns.bump(ns);
+      continue;
+    }
+    if (one.op < 0 || one.op >= kLedgerOperators) {
+      left += ns;
+      continue;
+    }
+    auto& ledger = one.what == WaitCharges::What::order                ? cell_->ledger_order
+                   : one.what == WaitCharges::What::waiting_for_worker ? cell_->ledger_waiting
+                                                                       : cell_->ledger;
+    ledger[static_cast<std::size_t>(one.op)].bump(ns);
+  }
+  cell_->ledger_unknown_ns.bump(left);
+}
+
+void SinkProbe::deliver(std::int64_t now, int ready, const WaitCharges* charges) noexcept {
   const std::int64_t wait = std::max<std::int64_t>(0, now - wait_began_ns_);
   const std::int64_t blocked = std::min(wait, worker_->blocked_wall_ns() - blocked_at_begin_ns_);
   // Ready: the batch was only taken out of a queue. A generator around the queue may do that as well.
@@ -166,7 +206,9 @@ void SinkProbe::deliver(std::int64_t now, int ready) noexcept {
     cell_->ready_wait_ns.bump(wait);
   } else {
     cell_->starved_ns.bump(wait);
-    if (blocked > 0 && candidate_ != SinkSurroundings::kNobody) {
+    if (charges != nullptr) {
+      charge(*charges, wait);
+    } else if (blocked > 0 && candidate_ != SinkSurroundings::kNobody) {
       cell_->ledger[static_cast<std::size_t>(candidate_) % kLedgerOperators].bump(blocked);
     } else {
       cell_->ledger_unknown_ns.bump(blocked);

@@ -107,7 +107,7 @@ void WorkerProbe::charge_frame(std::int64_t now) noexcept {
   }
 }
 
-void WorkerProbe::enter(OperatorCell& cell, std::int64_t now) noexcept {
+void WorkerProbe::enter(OperatorCell& cell, std::int64_t now, std::int64_t label) noexcept {
   if (depth_ == kMaxDepth) {
     ++too_deep_;
     cell.items.bump(1);
@@ -117,10 +117,12 @@ void WorkerProbe::enter(OperatorCell& cell, std::int64_t now) noexcept {
   charge_frame(now);
   own(cell);
   const bool nested_in_sampled = depth_ > 0 && top().cpu_start_ns >= 0;
+  if (label < 0 && depth_ > 0) label = top().label;
   Frame& frame = frames_[depth_++];
   frame.cell = &cell;
   frame.own_ns = 0;
   frame.nested_cpu_ns = 0;
+  frame.label = label;
   loop_had_body_ = true;
   const std::uint64_t newest = cell.sequence.count.load();
   const std::int64_t last_wall =
@@ -133,7 +135,7 @@ void WorkerProbe::enter(OperatorCell& cell, std::int64_t now) noexcept {
 }
 
 void WorkerProbe::record_item(OperatorCell& cell, std::int64_t own_ns, std::int64_t cpu_ns, std::int64_t now,
-                              bool failed) noexcept {
+                              bool failed, std::int64_t label) noexcept {
   const std::uint64_t number = cell.items.load();
   cell.items.store(number + 1);
   if (failed) cell.failures.bump(1);
@@ -142,7 +144,8 @@ void WorkerProbe::record_item(OperatorCell& cell, std::int64_t own_ns, std::int6
   if (reading.paused) return;  // an item of start-up: counted, kept out of the figures
   cell.loop_items.bump(1);
   cell.service.add(own_ns);
-  cell.slowest.add(number, own_ns);
+  if (label >= 0) cell.labelled.store(1);
+  cell.slowest.add(label >= 0 ? static_cast<std::uint64_t>(label) : number, own_ns);
   if (cpu_ns < 0) return;
   const std::int64_t cpu = std::min(cpu_ns, own_ns);
   cell.sampled_wall_ns.bump(own_ns);
@@ -166,8 +169,22 @@ std::int64_t WorkerProbe::leave(std::int64_t now, bool failed) noexcept {
   }
   body_wall_ns_ += frame.own_ns;
   switch_to(depth_ > 0 ? account_of(*top().cell) : resting_account(), now);
-  record_item(*frame.cell, frame.own_ns, cpu_ns, now, failed);
+  record_item(*frame.cell, frame.own_ns, cpu_ns, now, failed, frame.label);
   return frame.own_ns;
+}
+
+void WorkerProbe::attribute(OperatorCell& cell, std::int64_t began, std::int64_t now,
+                            std::int64_t cpu_ns) noexcept {
+  unblock(began);
+  charge_frame(began);
+  own(cell);
+  switch_to(account_of(cell), began);
+  // To the operator, not to whatever body is open around it.
+  const std::int64_t lasted = std::max<std::int64_t>(0, now - last_ns_);
+  last_ns_ = std::max(last_ns_, now);
+  body_wall_ns_ += lasted;
+  switch_to(depth_ > 0 ? account_of(*top().cell) : resting_account(), now);
+  record_item(cell, lasted, cpu_ns, now, false);
 }
 
 void WorkerProbe::abandon(std::int64_t now) noexcept {

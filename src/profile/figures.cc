@@ -136,6 +136,10 @@ WorkerFigures worker_figures(const metrics::WorkerCell& worker, std::uint32_t in
   figures.tid = worker.tid.load();
   figures.retired = worker_is(worker, metrics::WorkerLife::retired);
   figures.is_sink = worker.is_sink.load() != 0;
+  if (worker.loader.load() != 0) {
+    figures.number = worker.number.load();
+    figures.siblings = worker.siblings.load();
+  }
   figures.started_ns = worker.started_ns.load();
   const bool live = worker_is(worker, metrics::WorkerLife::live);
   figures.alive = live && moment.here && process_alive(figures.pid, worker.process_start.load());
@@ -187,6 +191,7 @@ CellFigures cell_figures(const metrics::OperatorCell& cell, std::uint32_t index,
   figures.op = cell.operator_id.load();
   figures.place = static_cast<metrics::Place>(cell.place.load());
   figures.is_loop = cell.is_loop.load() != 0;
+  figures.labelled = cell.labelled.load() != 0;
   figures.items = sane(cell.items.load());
   figures.failures = sane(cell.failures.load());
   figures.first_done_ns = cell.first_done_ns.load();
@@ -267,6 +272,11 @@ SinkFigures sink_figures(const metrics::SinkCell& cell, std::int64_t loop_ns, bo
   figures.later_epochs_ns = sane(cell.later_epochs_ns.load());
   for (std::size_t i = 0; i < figures.ledger_ns.size(); ++i)
     figures.ledger_ns[i] = sane(cell.ledger[i].load());
+  for (std::size_t i = 0; i < figures.ledger_ns.size(); ++i) {
+    figures.ledger_order_ns[i] = sane(cell.ledger_order[i].load());
+    figures.ledger_waiting_ns[i] = sane(cell.ledger_waiting[i].load());
+  }
+  figures.ledger_handoff_ns = sane(cell.ledger_handoff_ns.load());
   figures.wait = HistogramFigures::of(cell.wait);
   if (cell.waiting.load() != 0 && running) {
     // A total stall shows as it happens: the wait that lasts now counts, and nobody waits that long for a
@@ -275,6 +285,21 @@ SinkFigures sink_figures(const metrics::SinkCell& cell, std::int64_t loop_ns, bo
     figures.wait_ns += open;
     figures.starved_ns += open;
   }
+  return figures;
+}
+
+HandoffFigures handoff_figures(const metrics::HandoffCell& cell) {
+  HandoffFigures figures;
+  figures.batches = sane(cell.batches.load());
+  figures.message_bytes = sane(cell.message_bytes.load());
+  figures.tensors = sane(cell.tensors.load());
+  figures.counted = sane(cell.counted.load());
+  figures.pickle_ns = sane(cell.pickle_ns.load());
+  figures.pickle_cpu_ns = sane(cell.pickle_cpu_ns.load());
+  figures.send_ns = sane(cell.send_ns.load());
+  figures.receive_ns = sane(cell.receive_ns.load());
+  figures.receive_cpu_ns = sane(cell.receive_cpu_ns.load());
+  figures.unused_batches = sane(cell.unused_batches.load());
   return figures;
 }
 
@@ -322,6 +347,7 @@ SegmentFigures SegmentFigures::of(const SegmentImage& image, std::uint32_t loade
   }
   if (loader < image.loaders().size()) {
     figures.sink = sink_figures(image.loaders()[loader].sink, clock.loop_ns, figures.running);
+    figures.handoff = handoff_figures(image.loaders()[loader].handoff);
   }
   return figures;
 }
@@ -338,7 +364,26 @@ void subtract_cell(CellFigures& cell, const CellFigures& base) {
   cell.service.subtract(base.service);
   const auto before = [&](const ServiceSample& sample) { return sample.index < base.items; };
   std::erase_if(cell.sequence, before);
-  std::erase_if(cell.slowest, before);
+  if (!cell.labelled) {
+    std::erase_if(cell.slowest, before);
+    return;
+  }
+  // Named by the framework's index: those that were there before are known by index and time.
+  std::erase_if(cell.slowest, [&](const ServiceSample& sample) {
+    return std::any_of(base.slowest.begin(), base.slowest.end(), [&](const ServiceSample& old) {
+      return old.index == sample.index && old.wall_s == sample.wall_s;
+    });
+  });
+}
+
+void subtract_handoff(HandoffFigures& handoff, const HandoffFigures& base) {
+  for (double HandoffFigures::*field :
+       {&HandoffFigures::batches, &HandoffFigures::message_bytes, &HandoffFigures::tensors,
+        &HandoffFigures::counted, &HandoffFigures::pickle_ns, &HandoffFigures::pickle_cpu_ns,
+        &HandoffFigures::send_ns, &HandoffFigures::receive_ns, &HandoffFigures::receive_cpu_ns,
+        &HandoffFigures::unused_batches}) {
+    take_away(handoff.*field, base.*field);
+  }
 }
 
 void subtract_sink(SinkFigures& sink, const SinkFigures& base) {
@@ -350,10 +395,15 @@ void subtract_sink(SinkFigures& sink, const SinkFigures& base) {
        {&SinkFigures::waits, &SinkFigures::computes, &SinkFigures::wait_ns, &SinkFigures::starved_ns,
         &SinkFigures::compute_ns, &SinkFigures::ready_calls, &SinkFigures::ready_wait_ns,
         &SinkFigures::sampled_compute_ns, &SinkFigures::sampled_compute_cpu_ns, &SinkFigures::quiet_steps,
-        &SinkFigures::quiet_compute_ns, &SinkFigures::redirected_ns, &SinkFigures::ledger_unknown_ns}) {
+        &SinkFigures::quiet_compute_ns, &SinkFigures::redirected_ns, &SinkFigures::ledger_unknown_ns,
+        &SinkFigures::ledger_handoff_ns}) {
     take_away(sink.*field, base.*field);
   }
-  for (std::size_t i = 0; i < sink.ledger_ns.size(); ++i) take_away(sink.ledger_ns[i], base.ledger_ns[i]);
+  for (std::size_t i = 0; i < sink.ledger_ns.size(); ++i) {
+    take_away(sink.ledger_ns[i], base.ledger_ns[i]);
+    take_away(sink.ledger_order_ns[i], base.ledger_order_ns[i]);
+    take_away(sink.ledger_waiting_ns[i], base.ledger_waiting_ns[i]);
+  }
   sink.wait.subtract(base.wait);
   // In a later epoch its own first batch is the start-up.
   if (had_first) {
@@ -365,6 +415,7 @@ void subtract_sink(SinkFigures& sink, const SinkFigures& base) {
 }  // namespace
 
 void SegmentFigures::subtract(const SegmentFigures& base) {
+  subtract_handoff(handoff, base.handoff);
   if (!base.begun && begun) {
     // Nothing that was counted before the loop began is in the totals any more; the sink's own counts are.
     subtract_sink(sink, base.sink);

@@ -1,5 +1,7 @@
 #include "headrace/profile/graph.h"
 
+#include "profile/loader_graph.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -99,13 +101,16 @@ class GraphBuilder {
 
   /// The operators that one thread runs, in the order in which an item passes them.
   void add_worker(std::uint32_t worker) {
+    // A framework's loader has a graph of its own.
+    if (image_.workers()[figures_.workers[worker].index].loader.load() != 0) return;
     std::vector<std::uint32_t> bodies;
     std::vector<std::uint32_t> loops;
     double body_ns = 0;
     double loop_ns = 0;
     for (std::uint32_t i = 0; i < figures_.cells.size(); ++i) {
       const CellFigures& cell = figures_.cells[i];
-      if (cell.worker != worker || cell.place != Place::worker) continue;
+      if (cell.worker != worker || cell.place != Place::worker || image_.operators()[cell.op].loader != 0)
+        continue;
       if (cell.items == 0 && cell.busy_ns <= 0) continue;
       (cell.is_loop ? loops : bodies).push_back(i);
       (cell.is_loop ? loop_ns : body_ns) += cell.busy_ns;
@@ -144,9 +149,11 @@ class GraphBuilder {
     const double wait_ns = std::max(1.0, figures_.sink.wait_ns);
     std::vector<int> chain;
     std::vector<std::uint32_t> source_cells;
+    const auto of_a_framework = [&](std::uint32_t op) { return image_.operators()[op].loader != 0; };
     for (std::uint32_t i = 0; i < figures_.cells.size(); ++i) {
       const CellFigures& cell = figures_.cells[i];
-      if (cell.place != Place::get_next || (sink.operators[cell.op / 64].load() >> (cell.op % 64) & 1) == 0)
+      if (cell.place != Place::get_next || of_a_framework(cell.op) ||
+          (sink.operators[cell.op / 64].load() >> (cell.op % 64) & 1) == 0)
         continue;
       if (source != 0 && cell.op == source - 1) {
         source_cells.push_back(i);
@@ -381,6 +388,7 @@ class GraphBuilder {
 }  // namespace
 
 Graph Graph::of(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader) {
+  if (image.loaders()[loader].has_own_graph.load() != 0) return loader_graph(image, figures, loader);
   return GraphBuilder(image, figures, loader).build();
 }
 

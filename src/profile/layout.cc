@@ -41,6 +41,7 @@ Layout Layout::current() noexcept {
       {sizeof(OperatorRecord), kMaxOperators},
       {sizeof(QueueRecord), kMaxQueues},
       {sizeof(metrics::WorkerCell), kMaxWorkers},
+      {sizeof(metrics::DeliveryRing), kMaxWorkers},
       {sizeof(metrics::OperatorCell), kMaxCells},
       {sizeof(std::int64_t), kMaxBins},
       {sizeof(metrics::HostCell), 1},

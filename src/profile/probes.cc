@@ -14,8 +14,14 @@ using metrics::WorkerState;
 // --- operator ---
 
 OperatorHandle::OperatorHandle(std::string name, std::string kind, std::uint64_t key, std::uint32_t flags,
-                               std::string knob)
-    : name_(std::move(name)), kind_(std::move(kind)), key_(key), flags_(flags), knob_(std::move(knob)) {}
+                               std::string knob, int loader, std::uint32_t stage)
+    : name_(std::move(name)),
+      kind_(std::move(kind)),
+      key_(key),
+      flags_(flags),
+      knob_(std::move(knob)),
+      loader_(loader),
+      stage_(stage) {}
 
 void OperatorHandle::declare(std::vector<std::shared_ptr<QueueHandle>> inputs,
                              std::vector<std::shared_ptr<QueueHandle>> outputs) {
@@ -26,7 +32,7 @@ void OperatorHandle::declare(std::vector<std::shared_ptr<QueueHandle>> inputs,
 int OperatorHandle::id_in(Session& session) noexcept try {
   const std::uint64_t cached = cached_.load(std::memory_order_relaxed);
   if (cached >> 16 == session.uid()) return static_cast<int>(cached & 0xFFFFU) - 1;
-  OperatorSpec spec{name_, kind_, key_, flags_, knob_, {}, {}};
+  OperatorSpec spec{name_, kind_, key_, flags_, knob_, {}, {}, loader_, stage_};
   for (const auto& queue : inputs_) spec.inputs.push_back(queue->id_in(session));
   for (const auto& queue : outputs_) spec.outputs.push_back(queue->id_in(session));
   std::erase(spec.inputs, -1);
@@ -38,12 +44,12 @@ int OperatorHandle::id_in(Session& session) noexcept try {
   return -1;
 }
 
-bool OperatorHandle::begin() noexcept {
+bool OperatorHandle::begin(std::int64_t label) noexcept {
   ThreadContext* context = ThreadContext::recording();
   if (context == nullptr) return false;
   metrics::OperatorCell* cell = context->cell(id_in(*context->session()));
   if (cell == nullptr) return false;
-  context->probe.enter(*cell, Clock::now_ns());
+  context->probe.enter(*cell, Clock::now_ns(), label);
   return true;
 }
 
@@ -176,6 +182,24 @@ std::vector<LoaderHandle::EpochStart> LoaderHandle::epoch_starts() const {
   return {epochs_.begin(), epochs_.end()};
 }
 
+void LoaderHandle::describe(const std::string& settings, std::uint32_t workers) noexcept {
+  LoaderRecord* record = session_->loader_record(id_);
+  if (record == nullptr || pid_ != current_pid()) return;
+  std::array<char, LoaderRecord::kSettingsBytes> text{};
+  // Whole lines only.
+  const std::size_t fits = std::min(settings.size(), text.size() - 1);
+  const std::size_t end = fits == settings.size() ? fits : settings.rfind('\n', fits) + 1;
+  std::copy_n(settings.begin(), end, text.begin());
+  store_words(record->settings.data(), text.data(), text.size());
+  record->workers.store(workers);
+  record->has_own_graph.store(1);
+}
+
+void LoaderHandle::miss(std::uint32_t gap) noexcept {
+  LoaderRecord* record = session_->loader_record(id_);
+  if (record != nullptr) record->gaps.store(record->gaps.load() | gap);
+}
+
 void LoaderHandle::mark_epoch() noexcept try {
   constexpr std::size_t kKept = 4;
   auto image = std::make_shared<SegmentImage>();
@@ -241,7 +265,21 @@ void LoopRecorder::leave_thread() noexcept {
   context_ = nullptr;
 }
 
+// An exception ended the loop for all that was known; the caller asks for the next batch all the same.
+void LoopRecorder::resume() noexcept {
+  failed_ = false;
+  if (pid_ != current_pid()) return;
+  running_ = std::make_shared<RunningLoop>();
+  ended_ = false;
+  waits_told_ns_ = 0;
+  context_ = nullptr;
+  context_uid_ = 0;
+  if (follow_thread() == nullptr) return;
+  running_->probe.resume(Clock::now_ns());
+}
+
 void LoopRecorder::begin_wait() noexcept {
+  if (started_ && failed_) resume();
   if (!started_ || ended_) return;
   ThreadContext* context = follow_thread();
   if (context == nullptr) return;
@@ -251,12 +289,26 @@ void LoopRecorder::begin_wait() noexcept {
 }
 
 void LoopRecorder::end_wait(bool delivered, bool failed, int ready) noexcept {
+  finish_wait(delivered, failed, ready, nullptr);
+}
+
+void LoopRecorder::end_wait(bool delivered, bool failed, const metrics::WaitCharges& charges) noexcept {
+  finish_wait(delivered, failed, charges.ready ? 1 : 0, &charges);
+}
+
+void LoopRecorder::finish_wait(bool delivered, bool failed, int ready,
+                               const metrics::WaitCharges* charges) noexcept {
   if (!started_ || ended_ || pid_ != current_pid() || !on_its_thread()) return;
   if (context_->get_next_depth > 0) --context_->get_next_depth;
   const std::int64_t now = Clock::now_ns();
   tell_others_waited(*context_, now - wait_began_ns_);
-  running_->probe.end_wait(now, delivered, failed, ready);
+  if (charges != nullptr) {
+    running_->probe.end_wait(now, delivered, failed, *charges);
+  } else {
+    running_->probe.end_wait(now, delivered, failed, ready);
+  }
   if (!delivered) end_loop();
+  failed_ = failed;
 }
 
 // A step of an enclosing or interleaved loop does not compute while this one fetches its batch.

@@ -1,7 +1,9 @@
 #include "headrace/profile/profile_json.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -61,6 +63,8 @@ void fields_of(F& field, Fields<WorkerProfile> auto& worker) {
   field("service", worker.service);
   field("sequence", worker.sequence);
   field("slowest", worker.slowest);
+  field("worker_id", worker.worker_id);
+  field("shard", worker.shard);
 }
 
 template <class F>
@@ -216,8 +220,38 @@ void fields_of(F& field, Fields<Host> auto& host) {
 }
 
 template <class F>
+void fields_of(F& field, Fields<Handoff> auto& handoff) {
+  field("batches", handoff.batches);
+  field("message_bytes", handoff.message_bytes);
+  field("tensors", handoff.tensors);
+  field("pickle_s", handoff.pickle_s);
+  field("pickle_cpu_s", handoff.pickle_cpu_s);
+  field("send_s", handoff.send_s);
+  field("receive_s", handoff.receive_s);
+  field("receive_cpu_s", handoff.receive_cpu_s);
+  field("unused_batches", handoff.unused_batches);
+}
+
+namespace {
+
+/// A list of parameters is one object in JSON: settings["num_workers"] is how they are looked up.
+template <class F, class Settings>
+void settings_as_object(F& field, Settings& settings) {
+  std::map<std::string, std::string> values;
+  for (const Setting& setting : settings) values[setting.parameter] = setting.value;
+  field("settings", values);
+  if constexpr (!std::is_const_v<Settings>) {
+    settings.clear();
+    for (auto& [parameter, value] : values) settings.push_back({parameter, std::move(value)});
+  }
+}
+
+}  // namespace
+
+template <class F>
 void fields_of(F& field, Fields<Profile> auto& profile) {
   field("loader", profile.loader);
+  settings_as_object(field, profile.settings);
   field("rank", profile.rank);
   field("elapsed_s", profile.elapsed_s);
   field("epochs", profile.epochs);
@@ -226,6 +260,7 @@ void fields_of(F& field, Fields<Profile> auto& profile) {
   field("operators", profile.operators);
   field("queues", profile.queues);
   field("stall_ledger", profile.stall_ledger);
+  field("handoff", profile.handoff);
   field("windows", profile.windows);
   field("host", profile.host);
   field("finished", profile.finished);

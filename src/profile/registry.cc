@@ -44,6 +44,9 @@ std::uint32_t settled(const std::atomic<std::uint32_t>& life) {
   }
 }
 
+int loader_of(const OperatorRecord& record) { return static_cast<int>(record.loader) - 1; }
+int loader_of(const QueueRecord& record) { return static_cast<int>(record.loader.load()) - 1; }
+
 void raise_high_water(std::atomic<std::uint32_t>& mark, std::uint32_t to) {
   std::uint32_t seen = mark.load(std::memory_order_relaxed);
   while (seen < to && !mark.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
@@ -75,12 +78,14 @@ int Registry::operator_id(const OperatorSpec& spec) {
     return record.key == spec.key && std::string_view(record.kind.data()) == kind;
   };
   const Found found =
-      find_or_claim(std::span(records, kMaxOperators), Section::operators, spec.name, is_same);
+      find_or_claim(std::span(records, kMaxOperators), Section::operators, spec.name, spec.loader, is_same);
   if (found.id < 0) segment_.header().dropped.operators.bump(1);
   if (!found.is_new) return found.id;
   OperatorRecord made{};
   made.name.assign(found.name);
   made.key = spec.key;
+  made.loader = static_cast<std::uint32_t>(spec.loader + 1);
+  made.stage = spec.stage;
   std::copy(kind.begin(), kind.end(), made.kind.begin());
   std::copy_n(spec.knob.begin(), std::min(spec.knob.size(), made.knob.size() - 1), made.knob.begin());
   for (std::size_t i = 0; i < std::min(spec.inputs.size(), made.inputs.size()); ++i) {
@@ -103,7 +108,7 @@ int Registry::operator_id(const OperatorSpec& spec) {
 // the other looks again.
 template <class Record, class IsSame>
 Registry::Found Registry::find_or_claim(std::span<Record> records, Section section, std::string_view base,
-                                        IsSame&& is_same) {
+                                        int loader, IsSame&& is_same) {
   for (int number = 1;;) {
     Found found{-1, false, numbered(base, number)};
     bool taken = false;
@@ -111,7 +116,7 @@ Registry::Found Registry::find_or_claim(std::span<Record> records, Section secti
     for (std::size_t i = 0; i < records.size(); ++i) {
       const std::uint32_t life = settled(records[i].life);
       if (life == life_of(RecordLife::free) && first_free < 0) first_free = static_cast<int>(i);
-      if (!is_live(life) || records[i].name.view() != found.name) continue;
+      if (!is_live(life) || loader_of(records[i]) != loader || records[i].name.view() != found.name) continue;
       taken = true;
       found.id = static_cast<int>(i);
       if (is_same(records[i])) return found;
@@ -153,23 +158,26 @@ bool Registry::allot_bins(metrics::QueueCell& cell, std::int64_t capacity) {
   return false;
 }
 
-int Registry::queue_id(std::string_view base, std::int64_t capacity) {
+int Registry::queue_id(const QueueSpec& spec) {
   QueueRecord* records = segment_.queues();
   // A queue of the same name and size whose object is gone: the next epoch's. It goes on where that one
   // ended.
-  const auto goes_on = [capacity](QueueRecord& record) {
+  const auto goes_on = [capacity = spec.capacity](QueueRecord& record) {
     std::uint32_t closed = life_of(RecordLife::closed);
     return record.cell.capacity.load() == capacity &&
            record.life.compare_exchange_strong(closed, life_of(RecordLife::live), std::memory_order_acq_rel);
   };
-  const Found found = find_or_claim(std::span(records, kMaxQueues), Section::queues, base, goes_on);
+  const Found found =
+      find_or_claim(std::span(records, kMaxQueues), Section::queues, spec.name, spec.loader, goes_on);
   if (found.id >= 0 && !found.is_new) return found.id;
-  if (found.id < 0 || !allot_bins(records[found.id].cell, capacity)) {
+  if (found.id < 0 || !allot_bins(records[found.id].cell, spec.capacity)) {
     if (found.id >= 0) records[found.id].life.store(life_of(RecordLife::free), std::memory_order_release);
     segment_.header().dropped.queues.bump(1);
     return -1;
   }
   records[found.id].name.assign(found.name);
+  records[found.id].loader.store(static_cast<std::uint32_t>(spec.loader + 1));
+  records[found.id].role.store(static_cast<std::uint32_t>(spec.role));
   records[found.id].life.store(life_of(RecordLife::live), std::memory_order_release);
   return found.id;
 }
@@ -237,6 +245,7 @@ metrics::WorkerCell* Registry::claim_worker(std::int64_t now) {
   }
   metrics::WorkerCell& worker = workers[index];
   clear_worker(worker);
+  segment_.deliveries()[index].taken.store(0, std::memory_order_relaxed);
   worker.pid.store(current_pid());
   worker.tid.store(current_tid());
   worker.process_start.store(process_start(current_pid()));

@@ -123,9 +123,9 @@ int Session::operator_id(const OperatorSpec& spec) {
   return registry_.operator_id(spec);
 }
 
-int Session::queue_id(std::string_view name, std::int64_t capacity) {
+int Session::queue_id(const QueueSpec& spec) {
   const std::scoped_lock lock(mutex_);
-  return registry_.queue_id(name, capacity);
+  return registry_.queue_id(spec);
 }
 
 void Session::close_queue(int queue) noexcept {
@@ -155,6 +155,10 @@ metrics::QueueProbe Session::queue_probe(int queue) noexcept {
 
 metrics::SinkCell* Session::sink(int loader) noexcept {
   return loader < 0 ? nullptr : &segment_->loaders()[loader].sink;
+}
+
+LoaderRecord* Session::loader_record(int loader) noexcept {
+  return loader < 0 ? nullptr : &segment_->loaders()[loader];
 }
 
 metrics::WorkerCell* Session::claim_worker(std::int64_t now) {
@@ -251,7 +255,8 @@ int Session::in_service() const noexcept {
     if (!is_live(workers[i])) continue;
     if (workers[i].is_sink.load() != 0) {
       queues |= inputs_of(workers[i]);
-    } else if (workers[i].edges[0].queue.load() == 0 && is_busy(workers[i])) {
+    } else if (workers[i].edges[0].queue.load() == 0 && workers[i].loader.load() == 0 &&
+               is_busy(workers[i])) {
       unconnected = operator_of(workers[i]);
     }
   }

@@ -9,6 +9,7 @@
 #include "headrace/profile/graph.h"
 #include "profile/item_flow.h"
 #include "profile/snapshot_host.h"
+#include "profile/snapshot_loader.h"
 #include "profile/snapshot_windows.h"
 
 namespace headrace::profile {
@@ -53,6 +54,7 @@ class ProfileBuilder {
     add_ledger();
     add_windows(image_, loader_, figures_, graph_, base_loop_ns_, profile_);
     add_host(image_, figures_, profile_);
+    add_loader_facts(image_.loaders()[loader_], figures_, profile_);
     add_notes();
     return std::move(profile_);
   }
@@ -129,6 +131,8 @@ class ProfileBuilder {
 
   // --- queues ---
 
+  static double profile_capacity(const QueueProfile& queue) { return static_cast<double>(queue.capacity); }
+
   std::string names_of(const std::vector<int>& nodes) const {
     std::string names;
     for (const int index : nodes) {
@@ -164,7 +168,10 @@ class ProfileBuilder {
     out.put_wait_s = figures->put_wait.sum_ns * kSecond;
     out.get_wait_s = figures->get_wait.sum_ns * kSecond;
     out.fidelity = "exact";
-    if (out.capacity > 0) {
+    if (const auto knob = loader_queue_knob(image_.queues()[of.queue], profile_capacity(out))) {
+      out.unit = "batches";
+      if (knob->value > 0) out.knobs.push_back(*knob);
+    } else if (out.capacity > 0) {
       out.knobs.push_back(
           {out.name + ".capacity", static_cast<double>(out.capacity), 1.0, std::nullopt, false});
     }
@@ -172,6 +179,15 @@ class ProfileBuilder {
   }
 
   // --- operators ---
+
+  bool of_framework() const { return image_.loaders()[loader_].has_own_graph.load() != 0; }
+
+  int workers_of(const GraphNode& node) const {
+    if (node.in_sink || node.in_step || node.serves) return 1;
+    if (of_framework())
+      return std::clamp(static_cast<int>(image_.loaders()[loader_].workers.load()), 1, 1 << 20);
+    return concurrency(node);
+  }
 
   /// The largest number of workers that were there at the same time.
   int concurrency(const GraphNode& node) const {
@@ -205,8 +221,10 @@ class ProfileBuilder {
     const WorkerFigures& worker = figures_.workers[cell.worker];
     States states;
     states.busy = cell.busy_ns;
-    if (node.in_sink) {
-      states.idle = std::max(0.0, static_cast<double>(figures_.loop_ns) - cell.busy_ns);
+    if (node.in_sink || node.in_step || node.serves) {
+      // Who serves waits for what it passes on, whatever else its thread does.
+      if (node.serves) states.blocked_in = state(worker, WorkerState::blocked_in);
+      states.idle = std::max(0.0, static_cast<double>(figures_.loop_ns) - cell.busy_ns - states.blocked_in);
       return states;
     }
     double before = 0;
@@ -215,7 +233,7 @@ class ProfileBuilder {
     states.blocked_in = state(worker, WorkerState::blocked_in) + before;
     states.blocked_out = state(worker, WorkerState::blocked_out) + after;
     states.idle = state(worker, WorkerState::idle) + state(worker, WorkerState::computing);
-    if (worker.edges.empty() && !worker.is_sink && states.idle > 0) {
+    if (worker.edges.empty() && !worker.is_sink && worker.number < 0 && states.idle > 0) {
       // An executor's thread between two calls waits for its next task; before its first and after its end it
       // is idle.
       const double present =
@@ -245,6 +263,12 @@ class ProfileBuilder {
     out.service = cell.service.latency();
     out.sequence = cell.sequence;
     out.slowest = cell.slowest;
+    if (worker.number >= 0) {
+      out.worker_id = worker.number;
+      out.name = "worker " + std::to_string(worker.number);
+      if (is_stream(image_.loaders()[loader_]))
+        out.shard = std::to_string(worker.number) + " of " + std::to_string(worker.siblings);
+    }
     return out;
   }
 
@@ -255,7 +279,7 @@ class ProfileBuilder {
     out.kind = node.kind;
     out.in_sink = node.in_sink && (node.flags & kRunsOwnWorkers) == 0;
     out.segment = node.segment;
-    out.workers = node.in_sink ? 1 : concurrency(node);
+    out.workers = workers_of(node);
     HistogramFigures service;
     double loop_items = 0;
     double sampled_wall = 0;
@@ -276,13 +300,14 @@ class ProfileBuilder {
         out.run_queue_wait_s =
             out.run_queue_wait_s.value_or(0) + worker.run_queue_ns * kSecond * busy_part(cell);
       }
-      threads &= worker.retired || worker.pid == image_.header().owner_pid;
+      threads &= (worker.retired && !of_framework()) || worker.pid == image_.header().owner_pid;
       const States of_cell = cell_states_ns(node, cell);
       states.busy += of_cell.busy;
       states.blocked_in += of_cell.blocked_in;
       states.blocked_out += of_cell.blocked_out;
       out.per_worker.push_back(worker_profile(node, cell));
     }
+    if (of_framework() && !node.in_sink) merge_worker_rows(out.per_worker);
     if (node.is_source_object) {
       out.busy_s = std::max(0.0, out.busy_s - figures_.sink.redirected_ns * kSecond);
       states.busy = std::max(0.0, states.busy - figures_.sink.redirected_ns);
@@ -294,9 +319,11 @@ class ProfileBuilder {
     states.idle = std::max(0.0, whole - states.busy - states.blocked_in - states.blocked_out);
     out.states = normalised(states);
     out.service = service.latency();
-    out.items_per_batch = flow_.items_per_batch(node);
+    out.items_per_batch =
+        of_framework() ? loader_items_per_batch(figures_, graph_, node) : flow_.items_per_batch(node);
     out.demand_s = demand(out, loop_items);
-    out.executor = threads ? "thread" : "process";
+    if (out.kind == "handoff") out.demand_s = std::max(out.demand_s, profile_.sink.handoff_floor_s);
+    out.executor = node.serves && out.kind == "handoff" ? "" : threads ? "thread" : "process";
     out.fidelity = node.is_source_object && graph_.nodes.size() == 1 ? "inclusive" : "exact";
     add_knobs(node, out);
     profile_.operators.push_back(std::move(out));
@@ -320,8 +347,14 @@ class ProfileBuilder {
   }
 
   void add_knobs(const GraphNode& node, OperatorProfile& out) const {
+    if (node.in_step || node.serves) return;
     const auto& named = image_.operators()[node.op].knob;
     const std::string knob(named.begin(), std::find(named.begin(), named.end(), '\0'));
+    if (of_framework()) {
+      const double value = node.in_sink ? 0 : out.workers;
+      if (!knob.empty()) out.knobs.push_back({knob, value, 0.0, std::nullopt, false});
+      return;
+    }
     const bool is_start = out.kind == "source" || out.kind == "generator";
     const bool marked_serial = (node.flags & kMarkedSerial) != 0;
     if (node.in_sink) {
@@ -337,10 +370,12 @@ class ProfileBuilder {
 
   void add_ledger() {
     const SinkFigures& sink = figures_.sink;
+    const bool followed = of_framework() && image_.loaders()[loader_].workers.load() > 0;
     std::vector<double> in_service(graph_.nodes.size(), 0);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const GraphNode& node = graph_.nodes[i];
-      if (!node.in_sink) continue;
+      // Where batches are followed, what runs inside GetNext beside them is in their own times already.
+      if (!node.in_sink || followed) continue;
       for (const std::uint32_t cell : node.cells) in_service[i] += figures_.cells[cell].busy_ns;
       if (node.is_source_object) in_service[i] = std::max(0.0, in_service[i] - sink.redirected_ns);
     }
@@ -349,8 +384,21 @@ class ProfileBuilder {
       const int node = graph_.node_of_operator[op];
       (node >= 0 ? in_service[static_cast<std::size_t>(node)] : unknown) += sink.ledger_ns[op];
     }
-    double sum = sink.ready_wait_ns + unknown;
-    for (const double one : in_service) sum += one;
+    std::vector<double> ordered(graph_.nodes.size(), 0);
+    std::vector<double> waiting(graph_.nodes.size(), 0);
+    const auto charge = [&](const auto& ledger, std::vector<double>& to) {
+      for (std::size_t op = 0; op < ledger.size(); ++op) {
+        const int node = graph_.node_of_operator[op];
+        (node >= 0 ? to[static_cast<std::size_t>(node)] : unknown) += ledger[op];
+      }
+    };
+    charge(sink.ledger_order_ns, ordered);
+    charge(sink.ledger_waiting_ns, waiting);
+    const double handed = sink.ready_wait_ns + sink.ledger_handoff_ns;
+    double sum = handed + unknown;
+    for (const auto* part : {&in_service, &ordered, &waiting}) {
+      for (const double one : *part) sum += one;
+    }
     // GetNext calls that brought no batch are in the operators' time but not in the wait: scale them out.
     const double scale = sum > sink.wait_ns && sum > 0 ? sink.wait_ns / sum : 1;
     if (scale == 1) unknown += sink.wait_ns - sum;
@@ -358,9 +406,12 @@ class ProfileBuilder {
       if (ns <= 0) return;
       profile_.stall_ledger.push_back({what, op, ns * scale * kSecond, share(ns * scale, sink.wait_ns)});
     };
-    for (std::size_t i = 0; i < in_service.size(); ++i)
+    for (std::size_t i = 0; i < in_service.size(); ++i) {
       row("in_service", graph_.nodes[i].name, in_service[i]);
-    row("handoff", "", sink.ready_wait_ns);
+      row("order", graph_.nodes[i].name, ordered[i]);
+      row("waiting_for_worker", graph_.nodes[i].name, waiting[i]);
+    }
+    row("handoff", followed ? "handoff" : "", handed);
     row("unknown", "", unknown);
     std::stable_sort(profile_.stall_ledger.begin(), profile_.stall_ledger.end(),
                      [](const LedgerRow& a, const LedgerRow& b) { return a.seconds > b.seconds; });
@@ -384,6 +435,7 @@ class ProfileBuilder {
                                  "'s own workers was not recorded: only the wait for it is known");
       }
     }
+    add_loader_notes(image_.loaders()[loader_], profile_);
     std::size_t lost = 0;
     for (const WorkerFigures& worker : figures_.workers) {
       const auto& record = image_.workers()[worker.index];

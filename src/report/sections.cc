@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "headrace/analysis/words.h"
+#include "loader_sections.h"
 #include "printable.h"
 #include "table.h"
 
@@ -51,7 +52,8 @@ std::string ledger_words(const profile::LedgerRow& row) {
   if (row.what == "in_service") return row.op.empty() ? "in service" : "in " + row.op;
   if (row.what == "waiting_for_worker")
     return "waiting for a worker" + (row.op.empty() ? "" : " of " + row.op);
-  if (row.what == "order") return "waiting for an older batch";
+  if (row.what == "order")
+    return "an older batch" + (row.op.empty() ? "" : " in " + row.op) + ", others ready";
   if (row.what == "handoff") return "hand-off to the training loop";
   if (row.what == "transfer") return "in the copy to the device";
   return row.what;
@@ -187,8 +189,9 @@ Lines queue_section(const profile::Profile& profile, std::size_t width) {
                {"empty", 8, true, false},
                {"full", 7, true, false},
                {"mean", 3, true, false}});
-  for (std::size_t i = 0; i < std::min(kMostRows, profile.queues.size()); ++i) {
-    const profile::QueueProfile& queue = profile.queues[i];
+  const std::vector<profile::QueueProfile> queues = folded(profile.queues);
+  for (std::size_t i = 0; i < std::min(kMostRows, queues.size()); ++i) {
+    const profile::QueueProfile& queue = queues[i];
     table.add({queue.name, queue.capacity > 0 ? std::to_string(queue.capacity) : "-", levels(queue.occupancy),
                percent(queue.empty_share), percent(queue.full_share), number(queue.mean, 1)});
   }
@@ -241,6 +244,8 @@ Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosi
     add_sentence(lines, "  " + padded(shortened(evidence.rule, kRuleWidth), kRuleWidth), evidence.says,
                  width);
   }
+  const std::string handoff = handoff_sentence(profile);
+  if (!handoff.empty()) add_sentence(lines, "  " + padded("hand-off", kRuleWidth), handoff, width);
   for (std::size_t i = 0; i < std::min(kMostRows, profile.notes.size()); ++i) {
     add_sentence(lines, "  " + padded("note", kRuleWidth), profile.notes[i], width);
   }

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "headrace/analysis/words.h"
+#include "loader_sections.h"
 #include "printable.h"
 #include "sections.h"
 
@@ -132,6 +133,8 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
   const analysis::Diagnosis diagnosis = with_short_names(profile, recorded);
   const bool healthy = diagnosis.kind == "not_input_bound";
   std::string text = toned(title_line(profile, width), Tone::kPlain, options.color) + "\n";
+  const std::string settings = settings_line(profile, width);
+  if (!settings.empty()) text += settings + "\n";
   const auto add = [&](const Lines& lines, bool headed) {
     if (lines.empty()) return;
     text += "\n";
@@ -145,6 +148,7 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
     add(operator_section(profile, diagnosis, width), true);
   }
   if (!healthy) {
+    add(worker_section(profile, width), true);
     add(queue_section(profile, width), true);
     add(ledger_section(profile, width), true);
     add(window_section(diagnosis, width), true);

@@ -15,6 +15,7 @@ Profile full_profile() {
   Profile profile;
   profile.loader = "train \"α\"\n";
   profile.rank = 3;
+  profile.settings = {{"framework", "torch"}, {"num_workers", "4"}, {"prefetch_factor", "None"}};
   profile.elapsed_s = 0.1 + 0.2;  // no short decimal
   profile.epochs = 2;
   profile.startup = {1.5, 0.25, 0.125};
@@ -29,6 +30,8 @@ Profile full_profile() {
   WorkerProfile worker;
   worker.pid = -5;
   worker.sequence = {{7, 0.1, -1}};
+  worker.worker_id = 1;
+  worker.shard = "2 of 4";
   op.per_worker = {worker};
   profile.operators = {op};
   QueueProfile queue;
@@ -37,6 +40,10 @@ Profile full_profile() {
   queue.occupancy = {0.25, 0.75};
   profile.queues = {queue};
   profile.stall_ledger = {{"in_service", "decode", 1, 0.5}, {"unknown", "", 1, 0.5}};
+  profile.handoff = Handoff{};
+  profile.handoff->batches = 100;
+  profile.handoff->message_bytes = 6.4e7;
+  profile.handoff->receive_cpu_s = 1e-3;
   Window window;
   window.operators = {{0.5, 0.1, 3}};
   window.queues = {{1, 0.5, 0.5}};
@@ -66,6 +73,29 @@ TEST(ProfileJson, NamesAreThoseOfTheApi) {
   EXPECT_TRUE(tree["sink"]["getnext_wait"]["p99_s"].is_number());
 }
 
+TEST(ProfileJson, SettingsAreAnObject) {
+  const nlohmann::json tree = to_json(full_profile());
+  EXPECT_EQ(tree["settings"]["num_workers"], "4");
+  const Profile read = profile_from_tree(tree);
+  ASSERT_EQ(read.settings.size(), 3u);
+  EXPECT_EQ(read.settings[1].parameter, "num_workers");
+  EXPECT_EQ(read.settings[1].value, "4");
+  EXPECT_EQ(to_json(Profile{})["settings"], nlohmann::json::object());
+}
+
+TEST(ProfileJson, ReportsOfBeforeWorkersHadNumbersStillRead) {
+  nlohmann::json tree = to_json(full_profile());
+  tree.erase("settings");
+  tree.erase("handoff");
+  tree["operators"][0]["per_worker"][0].erase("worker_id");
+  tree["operators"][0]["per_worker"][0].erase("shard");
+  const Profile read = profile_from_tree(tree);
+  EXPECT_TRUE(read.settings.empty());
+  EXPECT_FALSE(read.handoff.has_value());
+  EXPECT_EQ(read.operators[0].per_worker[0].worker_id, -1);
+  EXPECT_EQ(read.operators[0].per_worker[0].shard, "");
+}
+
 TEST(ProfileJson, WhatIsNotFiniteIsNull) {
   Profile profile = full_profile();
   profile.elapsed_s = std::numeric_limits<double>::infinity();
@@ -90,6 +120,9 @@ TEST(ProfileJson, WrongTypesAreNamed) {
                                R"({"operators":[3]})",
                                R"({"operators":[{"name":1}]})",
                                R"({"finished":0})",
+                               R"({"settings":[]})",
+                               R"({"settings":{"num_workers":4}})",
+                               R"({"handoff":3})",
                                R"({"sink":[]})"};
   for (const char* text : wrong) EXPECT_THROW(profile_from_json(std::string_view(text)), FormatError) << text;
   try {

@@ -17,7 +17,15 @@ import headrace as hr
 
 #: What a launcher, a terminal or a user may have set.
 LAUNCHERS = (
-    *("HEADRACE", "HEADRACE_DIR", "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "TORCHELASTIC_RUN_ID"),
+    *(
+        "HEADRACE",
+        "HEADRACE_DIR",
+        "HEADRACE_RECORD",
+        "RANK",
+        "SLURM_PROCID",
+        "OMPI_COMM_WORLD_RANK",
+        "TORCHELASTIC_RUN_ID",
+    ),
     *("SLURM_JOB_ID", "MASTER_ADDR", "MASTER_PORT", "NO_COLOR", "COLUMNS"),
 )
 

@@ -71,7 +71,7 @@ def test_help(arguments: list[str]) -> None:
 
 def test_help_names_every_command() -> None:
     text = headrace("--help").stdout
-    for command in ("demo", "report", "check"):
+    for command in ("demo", "run", "report", "check"):
         assert f"\n  {command} " in text
 
 

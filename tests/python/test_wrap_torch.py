@@ -128,7 +128,7 @@ def test_nested_and_two_loops_over_one() -> None:
 def test_the_loops_attributes_are_the_iterators() -> None:
     wrapped: Any = hr.wrap(loader_of(num_workers=2))
     loop = iter(wrapped)
-    assert loop.__length_hint__() == 8
+    assert len(loop) == 8
     assert len(loop._workers) == 2
     next(loop)
     del loop
@@ -167,14 +167,16 @@ def test_a_subclass_with_state_of_its_own() -> None:
     assert isinstance(wrapped, Mine)
     assert (wrapped.epoch, len(wrapped)) == (3, 2)
     assert flat_first(wrapped) == flat_first(bare)
-    assert wrapped.report().profile.sink.steps == 2
+    # Three batches left torch's iterator; what the subclass does with them is its own affair.
+    assert wrapped.report().profile.sink.steps == 3
 
 
 def test_names() -> None:
     assert hr.wrap(loader_of()).report().loader == "DataLoader"
     without: Any = hr.wrap(loader_of(), name="w0")
     list(without)
-    assert [one.name for one in without.report().profile.operators] == ["Squares"]
+    operators = {one.name: one.kind for one in without.report().profile.operators}
+    assert operators.items() >= {"Squares": "source", "default_collate": "batch"}.items()
     assert without.report().loader == "w0"
 
 

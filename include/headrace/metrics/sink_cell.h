@@ -53,6 +53,11 @@ struct alignas(64) SinkCell {
   WindowGrid grid;
   std::array<Relaxed<std::int64_t>, kLedgerOperators>
       ledger;  ///< blocked time charged to an operator elsewhere
+  // Where batches are followed one by one:
+  std::array<Relaxed<std::int64_t>, kLedgerOperators> ledger_order;  ///< a younger batch was ready meanwhile
+  std::array<Relaxed<std::int64_t>, kLedgerOperators>
+      ledger_waiting;                       ///< its worker was busy with an older one
+  Relaxed<std::int64_t> ledger_handoff_ns;  ///< of calls that found their batch unfinished: after it was made
   Relaxed<std::int64_t> ledger_unknown_ns;
   std::array<LongestWait, 8> longest;
   Relaxed<std::int64_t> longest_threshold_ns;

@@ -1,6 +1,8 @@
 // What the training loop's iterator calls around every GetNext.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "headrace/metrics/loop_clock.h"
@@ -25,6 +27,26 @@ class SinkSurroundings {
   virtual int in_service() const noexcept = 0;
 };
 
+/// What the awaited batch was doing during one GetNext, where the loader's batches are followed one by one.
+struct WaitCharges {
+  enum class What : std::uint8_t { in_service, waiting_for_worker, order, handoff };
+  struct Charge {
+    What what;
+    int op;  ///< operator id; -1 for handoff
+    std::int64_t ns;
+  };
+  static constexpr std::size_t kMost = 12;
+
+  bool ready =
+      false;  ///< complete at the call: all of the wait is hand-off floor, `charges` count for nothing
+  std::array<Charge, kMost> charges;
+  std::size_t count = 0;
+
+  void add(What what, int op, std::int64_t ns) noexcept {
+    if (ns > 0 && count < kMost) charges[count++] = {what, op, ns};
+  }
+};
+
 /// One pass over a wrapped loader (one iterator). Single thread. Never throws, allocates or blocks.
 class SinkProbe {
  public:
@@ -39,6 +61,10 @@ class SinkProbe {
   void begin_wait(std::int64_t now) noexcept;
   /// `ready`: -1 where only the recorded queues know, else 0 or 1 as the adapter saw it.
   void end_wait(std::int64_t now, bool delivered, bool failed, int ready = -1) noexcept;
+  /// The same where the batch was followed: readiness and ledger are what the charges say.
+  void end_wait(std::int64_t now, bool delivered, bool failed, const WaitCharges& charges) noexcept;
+  /// The loop goes on after a GetNext that failed: no new epoch, its next batch is a first one again.
+  void resume(std::int64_t now) noexcept;
   /// The loop is over: exhausted, failed, or the iterator was dropped. Calling it twice is harmless.
   void end_loop(std::int64_t now) noexcept;
 
@@ -66,7 +92,10 @@ class SinkProbe {
 
  private:
   void deliver_first(std::int64_t now) noexcept;
-  void deliver(std::int64_t now, int ready) noexcept;
+  void finish_wait(std::int64_t now, bool delivered, bool failed, int ready,
+                   const WaitCharges* charges) noexcept;
+  void deliver(std::int64_t now, int ready, const WaitCharges* charges) noexcept;
+  void charge(const WaitCharges& charges, std::int64_t wait) noexcept;
   void close_compute(std::int64_t now) noexcept;
   /// What lasted from the cell's since_ns until now, and is not in its totals yet.
   struct Span {

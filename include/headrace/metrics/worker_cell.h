@@ -42,6 +42,11 @@ struct alignas(64) WorkerCell {
       process_start;  ///< field 22 of /proc/pid/stat: tells a recycled pid from the old process
   Relaxed<std::int64_t> started_ns;  ///< Clock at registration
   Relaxed<std::int64_t> ended_ns;    ///< Clock at the end; 0 while it lives
+  // A worker process of a framework's loader: whose, of which pass, and its number there.
+  Relaxed<std::uint32_t> loader;  ///< 1 + loader; 0: no such worker
+  Relaxed<std::uint32_t> pass;
+  Relaxed<std::int32_t> number;
+  Relaxed<std::int32_t> siblings;  ///< workers of that pass, itself included
 
   // One group under the seqlock: account, since, state_ns and busy_ns of the cells it owns always sum to loop
   // time.

@@ -34,11 +34,18 @@ class WorkerProbe {
   WorkerCell* cell() const noexcept { return cell_; }
 
   /// A body begins. `cell` must belong to this worker.
-  void enter(OperatorCell& cell, std::int64_t now) noexcept;
+  /// `label`: what the framework calls this item (an index into a dataset), for it and for what it calls;
+  /// below 0: the caller's label, else the operator's own running number.
+  void enter(OperatorCell& cell, std::int64_t now, std::int64_t label = -1) noexcept;
   /// The innermost body ends. Returns its exclusive time in ns.
   std::int64_t leave(std::int64_t now, bool failed) noexcept;
   /// The innermost body ends and made no item: its time is kept, nothing is counted.
   void abandon(std::int64_t now) noexcept;
+
+  /// One item that this thread worked on from `began` until `now`, known only afterwards (a receive that
+  /// began as a wait): the time since `began` moves from the state it was in to the operator. `cpu_ns` below
+  /// 0: unknown.
+  void attribute(OperatorCell& cell, std::int64_t began, std::int64_t now, std::int64_t cpu_ns) noexcept;
 
   /// The worker waits at a queue, or goes on. Nested inside bodies; the body's time stands still meanwhile.
   void block(WorkerState state, std::int64_t now) noexcept;
@@ -60,6 +67,11 @@ class WorkerProbe {
   /// The thread ends.
   void finish(std::int64_t now) noexcept;
 
+  /// Operator cells of this worker, in the order in which it met them.
+  std::span<OperatorCell* const> owned() const noexcept {
+    return {owned_.data(), static_cast<std::size_t>(owned_count_)};
+  }
+
   int depth() const noexcept { return static_cast<int>(depth_); }
   /// Time spent blocked at queues so far, by wall clock; differences over a GetNext tell starved from handed
   /// over.
@@ -72,6 +84,7 @@ class WorkerProbe {
     std::int64_t own_ns = 0;
     std::int64_t cpu_start_ns = -1;
     std::int64_t nested_cpu_ns = 0;
+    std::int64_t label = -1;
   };
 
   Frame& top() noexcept { return frames_[depth_ - 1]; }
@@ -86,7 +99,7 @@ class WorkerProbe {
   std::uint32_t resting_account() const noexcept;
   Relaxed<std::int64_t>& total_of(std::uint32_t account) noexcept;
   void record_item(OperatorCell& cell, std::int64_t own_ns, std::int64_t cpu_ns, std::int64_t now,
-                   bool failed) noexcept;
+                   bool failed, std::int64_t label = -1) noexcept;
 
   WorkerCell* cell_ = nullptr;
   OperatorCell* operator_cells_ = nullptr;

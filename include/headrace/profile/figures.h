@@ -31,6 +31,7 @@ struct CellFigures {
   std::uint32_t op = 0;
   metrics::Place place = metrics::Place::worker;
   bool is_loop = false;
+  bool labelled = false;  ///< `slowest` holds the framework's names of items
   std::uint64_t items = 0;
   std::uint64_t failures = 0;
   double busy_ns = 0;
@@ -56,6 +57,8 @@ struct WorkerFigures {
   bool alive = false;
   bool retired = false;
   bool is_sink = false;
+  int number = -1;              ///< of a worker process of a framework's loader, there; -1: none
+  int siblings = 0;             ///< workers of its pass
   std::int64_t started_ns = 0;  ///< Clock
   std::int64_t ended_ns = 0;    ///< Clock; the moment itself while it lives
   std::array<double, metrics::kWorkerStates> state_ns{};
@@ -90,7 +93,17 @@ struct SinkFigures {
   double redirected_ns = 0, ledger_unknown_ns = 0;
   double first_batch_ns = 0, later_epochs_ns = 0;
   std::array<double, metrics::kLedgerOperators> ledger_ns{};
+  std::array<double, metrics::kLedgerOperators> ledger_order_ns{};
+  std::array<double, metrics::kLedgerOperators> ledger_waiting_ns{};
+  double ledger_handoff_ns = 0;
   HistogramFigures wait;
+};
+
+/// Totals of a loader's hand-off from its worker processes.
+struct HandoffFigures {
+  double batches = 0, message_bytes = 0, tensors = 0, counted = 0;
+  double pickle_ns = 0, pickle_cpu_ns = 0, send_ns = 0, receive_ns = 0, receive_cpu_ns = 0;
+  double unused_batches = 0;
 };
 
 /// Everything of one image at one moment.
@@ -103,6 +116,7 @@ struct SegmentFigures {
   std::vector<CellFigures> cells;
   std::vector<QueueFigures> queues;
   SinkFigures sink;
+  HandoffFigures handoff;
 
   /// `loader`: index of the loader whose sink is wanted. Trusts nothing in the image: indexes out of range
   /// are skipped, absurd totals are cut to what fits into the elapsed time.

@@ -15,7 +15,9 @@ struct GraphNode {
   std::string name;
   std::string kind;
   std::uint32_t flags = 0;
-  bool in_sink = false;           ///< runs in the sink's thread, inside GetNext
+  bool in_sink = false;  ///< runs in the sink's thread, inside GetNext
+  bool in_step = false;  ///< runs in the training step itself
+  bool serves = false;   ///< passes on what others made (hand-off, pinning): its own time, not a worker's
   bool is_source_object = false;  ///< the wrapped object itself
   int segment = -1;
   std::int64_t first_done_ns = 0;

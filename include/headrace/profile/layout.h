@@ -8,6 +8,7 @@
 //     | operators          |  kMaxOperators x OperatorRecord (name, kind)
 //     | queues             |  kMaxQueues    x QueueRecord (name + QueueCell)
 //     | workers            |  kMaxWorkers   x WorkerCell
+//     | deliveries         |  kMaxWorkers   x DeliveryRing, one per worker
 //     | operator cells     |  kMaxCells     x OperatorCell, given out by need: not every worker runs every
 //     operator | occupancy bins     |  kMaxBins      x int64 | host               |  1             x HostCell
 //     +--------------------+ total_bytes (<= 8 MiB)
@@ -23,6 +24,8 @@
 
 #include "headrace/metrics/anchors.h"
 #include "headrace/metrics/clock.h"
+#include "headrace/metrics/delivery_ring.h"
+#include "headrace/metrics/handoff_cell.h"
 #include "headrace/metrics/host_cell.h"
 #include "headrace/metrics/loop_clock.h"
 #include "headrace/metrics/operator_cell.h"
@@ -33,7 +36,7 @@
 namespace headrace::profile {
 
 inline constexpr std::array<char, 8> kMagic = {'H', 'R', 'S', 'E', 'G', '\r', '\n', '\x1a'};
-inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kLayoutVersion = 2;
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 
 inline constexpr std::uint32_t kMaxLoaders = 32;
@@ -73,28 +76,65 @@ struct alignas(64) OperatorRecord {
   metrics::Relaxed<std::uint32_t> flags;
   std::uint64_t key;  ///< tells two operators of one name apart (code object), 0: by name only
   std::array<char, 16> kind;
-  std::array<char, 32> knob;            ///< parameter that widens it, where that is not "<name>.workers"
+  std::array<char, 32> knob;  ///< parameter that widens it, where that is not "<name>.workers"
+  std::uint32_t loader;       ///< 1 + the loader whose own graph it belongs to; 0: it is shown where it runs
+  std::uint32_t stage;        ///< place in that graph: smaller ones come first
   std::array<std::uint32_t, 4> inputs;  ///< declared queues, 1 + index; 0: none
   std::array<std::uint32_t, 4> outputs;
   Name name;
 };
 
+/// What a queue of a framework's loader holds; the graph follows from it.
+enum class QueueRole : std::uint32_t {
+  user = 0,     ///< a queue of the user's own: who puts and gets tells where it stands
+  index = 1,    ///< batches that a worker is to make
+  results = 2,  ///< batches that are made and not yet received
+  pinned = 3,   ///< batches in page-locked memory
+  reorder = 4,  ///< batches that are received and wait for an older one, or for the sink
+};
+
 struct alignas(64) QueueRecord {
   std::atomic<std::uint32_t> life;
   metrics::Relaxed<std::uint32_t> flags;
+  metrics::Relaxed<std::uint32_t> loader;  ///< 1 + loader; 0: a queue of the user's own
+  metrics::Relaxed<std::uint32_t> role;    ///< QueueRole
   Name name;
   metrics::QueueCell cell;
 };
 
+/// What could not be recorded of a framework's loader, as the adapter found it.
+enum LoaderGap : std::uint32_t {
+  kNoIteratorDetail = 1,  ///< its iterator is not the one that is known
+  kNoWorkerDetail = 2,    ///< nothing inside its workers
+  kNoHandoffDetail = 4,   ///< how batches leave the workers
+};
+
 struct alignas(64) LoaderRecord {
+  static constexpr std::size_t kSettingsBytes = 512;
+
   std::atomic<std::uint32_t> life;
   metrics::Relaxed<std::uint32_t> source_operator;  ///< 1 + id of the wrapped object's operator; 0: none
   metrics::Relaxed<std::uint32_t> folded;           ///< earlier loaders of this name counted in here
+  metrics::Relaxed<std::uint32_t> has_own_graph;    ///< 1: operators and queues say which loader they are of
+  metrics::Relaxed<std::uint32_t> gaps;             ///< LoaderGap
+  metrics::Relaxed<std::uint32_t> workers;  ///< worker processes of the last pass; 0: in the sink's thread
   Name name;
+  alignas(8) std::array<char, kSettingsBytes> settings;  ///< "parameter=value\n" ..., zero-terminated
+  metrics::HandoffCell handoff;
   metrics::SinkCell sink;
 };
 
-enum class Section : std::uint32_t { loaders, operators, queues, workers, cells, bins, host, count };
+enum class Section : std::uint32_t {
+  loaders,
+  operators,
+  queues,
+  workers,
+  deliveries,
+  cells,
+  bins,
+  host,
+  count
+};
 inline constexpr std::size_t kSections = static_cast<std::size_t>(Section::count);
 
 struct SectionInfo {

@@ -21,12 +21,14 @@ namespace headrace::profile {
 /// An operator by name, in whatever session is current. One object per operator, shared by all its threads.
 class OperatorHandle {
  public:
-  /// `knob`: the framework's parameter that widens it, where that is not "<name>.workers".
+  /// `knob`: the framework's parameter that widens it, where that is not "<name>.workers". `loader`, `stage`:
+  /// the loader whose own graph it belongs to, and its place there.
   OperatorHandle(std::string name, std::string kind, std::uint64_t key, std::uint32_t flags = 0,
-                 std::string knob = "");
+                 std::string knob = "", int loader = -1, std::uint32_t stage = 0);
 
-  /// Begins a call on this thread; returns false where nothing is recorded (then do not call `end`).
-  bool begin() noexcept;
+  /// Begins a call on this thread; returns false where nothing is recorded (then do not call `end`). `label`:
+  /// what the framework calls the item, below 0: nothing.
+  bool begin(std::int64_t label = -1) noexcept;
   void end(bool failed) noexcept;
   /// The call that began made no item (a generator's end): its time counts, the item does not.
   void abandon() noexcept;
@@ -47,6 +49,8 @@ class OperatorHandle {
   std::uint64_t key_;
   std::uint32_t flags_;
   std::string knob_;
+  int loader_;
+  std::uint32_t stage_;
   std::vector<std::shared_ptr<class QueueHandle>> inputs_;
   std::vector<std::shared_ptr<class QueueHandle>> outputs_;
   std::atomic<std::uint64_t> cached_{0};  ///< session uid << 16 | id + 1
@@ -120,6 +124,12 @@ class LoaderHandle {
     std::shared_ptr<const SegmentImage> image;
   };
   std::vector<EpochStart> epoch_starts() const;
+
+  /// How the framework's loader is set ("parameter=value" lines, cut to what fits), its worker processes, and
+  /// that it shows its own operators and queues.
+  void describe(const std::string& settings, std::uint32_t workers) noexcept;
+  /// What could not be recorded (LoaderGap).
+  void miss(std::uint32_t gap) noexcept;
   void mark_epoch() noexcept;
 
  private:
@@ -142,9 +152,13 @@ class LoopRecorder {
   void begin_wait() noexcept;
   /// `ready`: 1 or 0 where the adapter knows whether the awaited batch was ready at the call, else -1.
   void end_wait(bool delivered, bool failed, int ready = -1) noexcept;
+  /// The same where the awaited batch was followed: readiness and ledger are what the charges say.
+  void end_wait(bool delivered, bool failed, const metrics::WaitCharges& charges) noexcept;
   void end_loop() noexcept;
 
  private:
+  void finish_wait(bool delivered, bool failed, int ready, const metrics::WaitCharges* charges) noexcept;
+  void resume() noexcept;
   ThreadContext* follow_thread() noexcept;
   bool on_its_thread() const noexcept;
   void leave_thread() noexcept;
@@ -158,6 +172,7 @@ class LoopRecorder {
   int pid_ = 0;
   bool started_ = false;
   bool ended_ = false;
+  bool failed_ = false;  ///< ended by an exception, after which some iterators can go on
   std::int64_t wait_began_ns_ = 0;
   std::int64_t waits_told_ns_ =
       0;  ///< waits of this loop that the enclosing loops already left out of their steps

@@ -57,6 +57,8 @@ struct WorkerProfile {
   Latency service;
   std::vector<ServiceSample> sequence;  ///< newest last; a bounded run, in bursts where items are fast
   std::vector<ServiceSample> slowest;   ///< slowest first; a handful
+  int worker_id = -1;                   ///< the loader's own number of the worker process; -1: it has none
+  std::string shard;  ///< "2 of 4": its part of a stream that is split over the workers; else ""
 };
 
 /// A parameter of the framework that changes this operator or queue.
@@ -70,9 +72,9 @@ struct Knob {
 
 struct OperatorProfile {
   std::string name;
-  std::string
-      kind;  ///< source, map, batch, generator, shuffle, filter, prefetch, transfer, handoff, pin_memory
-  int workers = 1;  ///< the largest number that ran it at the same time
+  std::string kind;  ///< sampler, source, map, batch, generator, shuffle, filter, prefetch, transfer,
+                     ///< handoff, pin_memory
+  int workers = 1;   ///< the largest number that ran it at the same time
   std::uint64_t items = 0;
   double items_per_batch = 0;  ///< items of this operator for one batch at the sink
   double busy_s = 0;           ///< summed over workers, start-up excluded
@@ -112,6 +114,10 @@ struct QueueProfile {
 };
 
 /// What the awaited batch was doing while the sink waited. The rows sum to the GetNext wait.
+///
+/// How to read it: `in_service`, it was being made in `op`; `waiting_for_worker`, its worker was still at an
+/// earlier batch, mostly in `op`; `order`, a younger batch was ready while it was still in service at `op`;
+/// `handoff`, it was finished and on its way to the training loop.
 struct LedgerRow {
   std::string what;  ///< in_service, waiting_for_worker, transfer, order, handoff, unknown
   std::string op;    ///< JSON "operator": its name, or "" (null)
@@ -196,8 +202,32 @@ struct Host {
   std::optional<std::int64_t> memory;  ///< bytes, resident, of the run's process tree
 };
 
+/// How the framework's loader is set, as its user would write it: {"num_workers", "4"}, {"in_order", "True"}.
+struct Setting {
+  std::string parameter;
+  std::string value;
+};
+
+/// What passing batches from worker processes to the training loop costs. Means per batch, except the counts.
+///
+/// How to read it: pickle_s far above pickle_cpu_s is a worker that is too busy to send; large message_bytes
+/// are arrays that travel through a pipe (tensors go through shared memory, only their descriptors travel);
+/// receive_cpu_s is what the training loop itself pays for every batch, however many workers there are.
+struct Handoff {
+  std::uint64_t batches = 0;         ///< received
+  double message_bytes = 0;          ///< of the pickled message
+  double tensors = 0;                ///< passed through shared memory
+  double pickle_s = 0;               ///< in the worker's sending thread
+  double pickle_cpu_s = 0;           ///< CPU time of that
+  double send_s = 0;                 ///< writing the message into the pipe
+  double receive_s = 0;              ///< in the sink's process, from message to batch
+  double receive_cpu_s = 0;          ///< CPU time of that
+  std::uint64_t unused_batches = 0;  ///< prefetched and never used (the loop was left early)
+};
+
 struct Profile {
   std::string loader;
+  std::vector<Setting> settings;  ///< empty where the loader has no parameters of its own; JSON: an object
   int rank = 0;
   double elapsed_s = 0;  ///< steady time covered: GetNext waits + computes
   std::uint64_t epochs = 0;
@@ -206,6 +236,7 @@ struct Profile {
   std::vector<OperatorProfile> operators;  ///< in the order of the data flow, source first
   std::vector<QueueProfile> queues;
   std::vector<LedgerRow> stall_ledger;
+  std::optional<Handoff> handoff;  ///< empty where batches do not pass between processes
   std::vector<Window> windows;
   Host host;
   bool finished = false;           ///< the loop has ended or its process is gone

@@ -19,6 +19,15 @@ struct OperatorSpec {
   std::string_view knob = {};    ///< parameter that widens it; "": "<name>.workers"
   std::vector<int> inputs = {};  ///< declared queues, by id
   std::vector<int> outputs = {};
+  int loader = -1;          ///< whose own graph it belongs to; names are unique within it
+  std::uint32_t stage = 0;  ///< place in that graph
+};
+
+struct QueueSpec {
+  std::string_view name;
+  std::int64_t capacity = 0;
+  int loader = -1;  ///< of a framework's loader: names are unique within it
+  QueueRole role = QueueRole::user;
 };
 
 /// Lock-free across processes (one compare-and-swap claims a record); within a process the session serialises
@@ -29,7 +38,10 @@ class Registry {
 
   /// Finds the operator of this name, kind and key, or makes it. A name used for something else gets "#2".
   int operator_id(const OperatorSpec& spec);
-  int queue_id(std::string_view name, std::int64_t capacity);
+  int queue_id(const QueueSpec& spec);
+  int queue_id(std::string_view name, std::int64_t capacity) {
+    return queue_id({.name = name, .capacity = capacity});
+  }
   int loader_id(std::string_view name, int source_operator);
 
   metrics::WorkerCell* claim_worker(std::int64_t now);
@@ -52,7 +64,8 @@ class Registry {
     std::string name;
   };
   template <class Record, class IsSame>
-  Found find_or_claim(std::span<Record> records, Section section, std::string_view base, IsSame&& is_same);
+  Found find_or_claim(std::span<Record> records, Section section, std::string_view base, int loader,
+                      IsSame&& is_same);
   bool allot_bins(metrics::QueueCell& cell, std::int64_t capacity);
   void fold_loader();
   void fold_worker(std::uint32_t index);

@@ -45,6 +45,7 @@ class Segment {
   OperatorRecord* operators() noexcept { return section<OperatorRecord>(Section::operators); }
   QueueRecord* queues() noexcept { return section<QueueRecord>(Section::queues); }
   metrics::WorkerCell* workers() noexcept { return section<metrics::WorkerCell>(Section::workers); }
+  metrics::DeliveryRing* deliveries() noexcept { return section<metrics::DeliveryRing>(Section::deliveries); }
   metrics::OperatorCell* cells() noexcept { return section<metrics::OperatorCell>(Section::cells); }
   metrics::Relaxed<std::int64_t>* bins() noexcept {
     return section<metrics::Relaxed<std::int64_t>>(Section::bins);

@@ -52,12 +52,17 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   const metrics::LoopClock* clock() noexcept { return &segment_->header().loop_clock; }
 
   int operator_id(const OperatorSpec& spec);
-  int queue_id(std::string_view name, std::int64_t capacity);
+  int queue_id(const QueueSpec& spec);
+  int queue_id(std::string_view name, std::int64_t capacity) {
+    return queue_id({.name = name, .capacity = capacity});
+  }
   void close_queue(int queue) noexcept;
   int loader_id(std::string_view name, int source_operator);
   void close_loader(int loader) noexcept;
   metrics::QueueProbe queue_probe(int queue) noexcept;
   metrics::SinkCell* sink(int loader) noexcept;
+  /// The record of a loader; null below 0.
+  LoaderRecord* loader_record(int loader) noexcept;
   metrics::WorkerCell* claim_worker(std::int64_t now);
   metrics::OperatorCell* claim_cell(const metrics::WorkerCell& worker, int operator_id, metrics::Place place,
                                     bool is_loop);

@@ -15,6 +15,7 @@ from headrace import __version__
 from headrace.cli.check import check
 from headrace.cli.demo import demo
 from headrace.cli.report import report
+from headrace.cli.run import run
 from headrace.errors import Error, UsageError
 
 
@@ -60,5 +61,6 @@ def main(debug: bool) -> None:
 
 
 main.add_command(demo)
+main.add_command(run)
 main.add_command(report)
 main.add_command(check)

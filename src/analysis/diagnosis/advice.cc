@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 
-#include "headrace/analysis/diagnosis/service_shape.h"
+#include "headrace/analysis/diagnosis/loader_advice.h"
 #include "headrace/analysis/words.h"
 #include "numbers.h"
 
@@ -18,14 +19,48 @@ constexpr int kLargestBuffer = 64;
 /// A step more than this much shorter is a gain; less is within what runs differ by.
 constexpr double kWorthIt = 1.05;
 
-/// The prediction gains more than half of its interval: with less, the change may as well do nothing.
+/// Numbers of workers in a row that gain nothing more: the ones after them will not either.
+constexpr int kFlat = 3;
+
+/// What `to` workers are predicted to give, asked once for each number.
+class WorkersPredicted {
+ public:
+  WorkersPredicted(const profile::Profile& profile, const Predictor& predictor, int index)
+      : profile_(profile), predictor_(predictor), index_(index) {}
+
+  const Prediction& operator()(int to) {
+    const auto known = known_.find(to);
+    if (known != known_.end()) return known->second;
+    return known_[to] = predictor_.predict(profile_, {{Change::Kind::kWorkers, index_, to, 1}});
+  }
+
+  /// The fewest workers after `now`, `most` at most, that give what more of them would, but for `as_good`.
+  int enough(int now, int most, double as_good) {
+    double best_s = (*this)(now + 1).step_s;
+    int flat = 0;
+    for (int to = now + 2; to <= most && flat < kFlat; ++to) {
+      flat = (*this)(to).step_s < 0.99 * best_s ? 0 : flat + 1;
+      best_s = std::min(best_s, (*this)(to).step_s);
+    }
+    int to = now + 1;
+    while (to < most && (*this)(to).step_s > as_good * best_s) ++to;
+    return to;
+  }
+
+ private:
+  const profile::Profile& profile_;
+  const Predictor& predictor_;
+  int index_;
+  std::map<int, Prediction> known_;
+};
+
+}  // namespace
+
 bool worth_it(double step_s, const Prediction& prediction) {
   if (!prediction.known) return true;
   const double likely_high = 0.5 * (prediction.step_s + prediction.high_s);
   return prediction.step_s * kWorthIt <= step_s && likely_high < step_s;
 }
-
-}  // namespace
 
 bool names(const std::string& list, const std::string& op) {
   if (op.empty()) return false;
@@ -87,24 +122,22 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
   const int now = knob != nullptr ? static_cast<int>(std::min(knob->value, 1e6)) : op.workers;
   const double limit =
       knob != nullptr && knob->max ? std::min<double>(*knob->max, kMostWorkers) : kMostWorkers;
-  const auto predicted = [&](int to) {
-    return predictor.predict(profile, {{Change::Kind::kWorkers, index, to, 1}});
-  };
+  const std::optional<Loader> loader = loader_of(profile);
+  WorkersPredicted predicted(profile, predictor, index);
 
   const int most = std::min(static_cast<int>(limit), std::max(kWorkersWithoutDoubt, 8 * now));
   if (most <= now) return rows;
-  double best_s = predicted(most).step_s;
-  for (int to = now + 1; to < most; ++to) best_s = std::min(best_s, predicted(to).step_s);
-  int enough = now + 1;
-  while (enough < most && predicted(enough).step_s > 1.02 * best_s) ++enough;
-
+  // A simulated run has a little noise, and a worker process costs memory.
+  const int enough = predicted.enough(now, most, loader ? 1.05 : 1.02);
   const double step_s = profile.sink.step_s;
   const auto row = [&](int to) {
     Advice advice;
     advice.parameter = knob != nullptr ? knob->parameter : op.name + ".workers";
     advice.from = as_written(now);
     advice.to = as_written(to);
-    advice.text = "run " + op.name + " with " + counted(to, "worker") + " instead of " + as_written(now);
+    advice.text =
+        loader ? workers_sentence(*loader, to)
+               : "run " + op.name + " with " + counted(to, "worker") + " instead of " + as_written(now);
     return with_prediction(std::move(advice), step_s, predicted(to));
   };
   if (!predicted(now + 1).known) {
@@ -121,6 +154,13 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
 
 std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predictor& predictor, int index) {
   std::vector<Advice> rows;
+  if (const std::optional<Loader> loader = loader_of(profile)) {
+    // Its buffers grow together, by one parameter.
+    if (std::optional<Advice> advice = advise_prefetch(profile, *loader, predictor)) {
+      rows.push_back(std::move(*advice));
+    }
+    return rows;
+  }
   const std::vector<int> path = queues_after(profile, index);
   if (path.empty()) return rows;
   const double step_s = profile.sink.step_s;

@@ -1,8 +1,10 @@
 #include "headrace/analysis/diagnosis/demand.h"
-#include "headrace/analysis/words.h"
 
 #include <algorithm>
 #include <map>
+
+#include "headrace/analysis/diagnosis/loader.h"
+#include "headrace/analysis/words.h"
 
 #include "numbers.h"
 
@@ -44,6 +46,7 @@ DemandRanking rank_demand(const profile::Profile& profile, double step_s) {
   std::map<int, std::size_t> segment_at;  // segment number -> place in ranking.segments
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const profile::OperatorProfile& op = ops[i];
+    if (runs_in_step(profile, op)) continue;
     double demand_s = op.demand_s;
     if (op.fidelity == "inclusive" && exact_known) {
       demand_s = op.in_sink && !exact_beside ? op.demand_s - exact_in_sink_s : 0;

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <utility>
 
+#include "candidate.h"
 #include "confidence.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/causes/cause.h"
 #include "headrace/analysis/diagnosis/plausible.h"
+#include "headrace/analysis/what_if/loader_simulator.h"
 #include "headrace/analysis/words.h"
 #include "numbers.h"
 #include "verdict_windows.h"
@@ -15,41 +17,11 @@
 namespace headrace::analysis {
 namespace {
 
-/// Two demands this close are a tie that queues and ledger decide.
-constexpr double kTie = 0.93;
-
-int choose_candidate(const Case& facts) {
-  if (facts.demand.empty()) return facts.queues.op >= 0 ? facts.queues.op : facts.ledger.op;
-  const SegmentDemand& first = facts.demand.first();
-  for (int other : {facts.queues.op, facts.ledger.op}) {
-    const SegmentDemand* segment = facts.demand.of(other);
-    if (segment != nullptr && segment != &first && segment->demand_s >= kTie * first.demand_s)
-      return segment->largest;
-  }
-  return first.largest;
-}
-
-void weigh_candidate(Case& facts) {
-  const SegmentDemand* segment = facts.demand.of(facts.candidate);
-  if (segment == nullptr) return;
-  facts.intermittent =
-      intermittence(facts.phases, facts.candidate, facts.shapes[static_cast<std::size_t>(facts.candidate)]);
-  double demand_s = segment->demand_s;
-  double step_s = facts.gate.step_s;
-  double compute_s = facts.gate.own_compute_s;
-  if (facts.intermittent) {
-    demand_s = facts.intermittent->bound_demand_s;
-    step_s = facts.intermittent->bound_step_s;
-    compute_s = facts.intermittent->bound_compute_s;
-  }
-  facts.utilisation = std::min(1.0, ratio(demand_s, step_s));
-  facts.pressure = compute_s > 0 ? demand_s / compute_s : 100;
-}
-
 Case examine(const profile::Profile& profile, const Predictor& predictor) {
   const InterpreterLock lock = read_interpreter_lock(profile);
   Case facts{.profile = profile,
              .predictor = predictor,
+             .loader = loader_of(profile),
              .gate = judge_gate(profile, lock),
              .lock = lock,
              .shapes = {},
@@ -65,8 +37,7 @@ Case examine(const profile::Profile& profile, const Predictor& predictor) {
   facts.queues = judge_queues(profile);
   facts.ledger = judge_ledger(profile);
   facts.phases = phases_of(profile);
-  facts.candidate = choose_candidate(facts);
-  weigh_candidate(facts);
+  point_at_candidate(facts);
   return facts;
 }
 
@@ -121,8 +92,10 @@ void add_machine(const Case& facts, Diagnosis& diagnosis) {
 /// The first cause that holds; both null where none does.
 std::pair<const Cause*, std::optional<Finding>> find_cause(const Case& facts, bool bound) {
   for (const Cause* cause : causes_in_order()) {
+    const bool served = facts.gate.handoff_only || facts.gate.transfer_only;
     if (!bound && !cause->judged_when_healthy) continue;
-    if (bound && !cause->judged_when_healthy && facts.demand.empty() && !facts.gate.handoff_only) continue;
+    if (bound && served && !cause->judged_when_served) continue;
+    if (bound && !cause->judged_when_healthy && facts.demand.empty() && !served) continue;
     if (std::optional<Finding> finding = cause->judge(facts)) return {cause, std::move(finding)};
   }
   return {nullptr, std::nullopt};
@@ -131,6 +104,8 @@ std::pair<const Cause*, std::optional<Finding>> find_cause(const Case& facts, bo
 double share_of_step(const Case& facts, const std::optional<std::string>& op) {
   if (facts.lock.contended) return facts.gate.input_share;
   if (facts.gate.handoff_only) return facts.gate.floor_share;
+  if (facts.gate.transfer_only) return facts.gate.transfer_share;
+  if (facts.gate.floor_by_workers) return facts.gate.wait_share;
   const double charged = op ? charged_share(facts.profile, *op) : -1;
   const double by_ledger = charged * facts.gate.wait_share;
   // A ledger with little to say about it would hide what the gate has seen.
@@ -150,6 +125,10 @@ std::optional<std::string> dearest_operator(const profile::Profile& profile) {
 std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagnosis) {
   const bool advised = !diagnosis.advice.empty() && diagnosis.advice.front().predicted_step_s.has_value();
   if (advised && diagnosis.advice.front().then_limit == "cpu") return dearest_operator(facts.profile);
+  // The simulated run had the change in it; the laws below have to be asked again.
+  if (advised && facts.loader && !diagnosis.advice.front().then_limit.empty()) {
+    return diagnosis.advice.front().then_limit;
+  }
   Prediction then;
   if (facts.candidate >= 0) {
     // What limits once the candidate no longer does: an infinitely fast one shows it.
@@ -271,6 +250,8 @@ Diagnosis diagnose(const profile::Profile& recorded, const Predictor& predictor)
   return diagnosis;
 }
 
-Diagnosis diagnose(const profile::Profile& profile) { return diagnose(profile, OperationalLaws()); }
+Diagnosis diagnose(const profile::Profile& profile) {
+  return can_simulate(profile) ? diagnose(profile, LoaderSimulator()) : diagnose(profile, OperationalLaws());
+}
 
 }  // namespace headrace::analysis

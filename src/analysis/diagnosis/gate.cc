@@ -1,7 +1,9 @@
 #include "headrace/analysis/diagnosis/gate.h"
-#include "headrace/analysis/words.h"
 
 #include <algorithm>
+
+#include "headrace/analysis/diagnosis/loader.h"
+#include "headrace/analysis/words.h"
 
 #include "numbers.h"
 
@@ -21,6 +23,23 @@ bool is_opaque(const profile::Profile& profile) {
       [](const profile::OperatorProfile& op) { return op.fidelity == "inclusive" && !op.in_sink; });
 }
 
+double copied_in_step_s(const profile::Profile& profile) {
+  double sum = 0;
+  for (const profile::OperatorProfile& op : profile.operators) {
+    if (runs_in_step(profile, op)) sum += op.demand_s;
+  }
+  return std::min(sum, profile.sink.compute_s);
+}
+
+/// Of the floor: waiting for a core, which others took, is not the price of handing over.
+double floor_without_a_core(const profile::Profile& profile) {
+  for (const profile::OperatorProfile& op : profile.operators) {
+    if (op.kind != "handoff") continue;
+    return std::clamp(ratio(op.run_queue_wait_s.value_or(0), op.busy_s), 0.0, 0.8);
+  }
+  return 0;
+}
+
 Evidence gate_evidence(const Gate& gate) {
   Evidence evidence;
   evidence.rule = "gate";
@@ -29,6 +48,9 @@ Evidence gate_evidence(const Gate& gate) {
                   percent(gate.starved_share) + " of the time (healthy: under 5 %)";
   if (gate.floor_share > 0.001) {
     evidence.says += "; hand-off of finished batches " + duration(gate.floor_share * gate.step_s);
+  }
+  if (gate.transfer_share > 0.001) {
+    evidence.says += "; copies to the device inside the step " + duration(gate.transfer_share * gate.step_s);
   }
   if (gate.stretch_share > 0) {
     evidence.says += "; its own compute took " + duration(gate.compute_s) + ", alone it takes " +
@@ -41,6 +63,7 @@ Evidence gate_evidence(const Gate& gate) {
                       {"starved_share", gate.starved_share},
                       {"handoff_floor_share", gate.floor_share}};
   if (gate.stretch_share > 0) evidence.figures["stretch_share"] = gate.stretch_share;
+  if (gate.transfer_share > 0) evidence.figures["transfer_share"] = gate.transfer_share;
   return evidence;
 }
 
@@ -64,18 +87,23 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock) {
   gate.starved_share = sink.starved_share;
   gate.floor_share = gate.wait_share - gate.starved_share;
   gate.stretch_share = std::min(1 - gate.wait_share, ratio(lock.stretch_s, gate.step_s));
-  gate.input_share = std::min(1.0, gate.wait_share + gate.stretch_share);
+  gate.transfer_share = ratio(copied_in_step_s(profile), gate.step_s);
+  gate.input_share = std::min(1.0, gate.wait_share + gate.stretch_share + gate.transfer_share);
 
   // Under the lock the sink waits beside ready batches, so all of its wait counts, not the starved part
   // alone.
-  const double counted_share = lock.contended ? gate.input_share : gate.starved_share;
+  const double counted_share = lock.contended ? gate.wait_share + gate.stretch_share : gate.starved_share;
   double threshold = lock.contended ? 2 * kStarvedGate : kStarvedGate;
   if (gate.opaque && sink.getnext_wait.p50_s < kOpaqueHandoff_s) threshold = kHandoffGate;
   const bool starves = counted_share >= threshold;
-  gate.handoff_only = !starves && gate.floor_share >= kHandoffGate;
-  gate.state = starves || gate.handoff_only ? Gate::State::kBound : Gate::State::kHealthy;
-  const double share = gate.handoff_only ? gate.floor_share : counted_share;
-  const double limit = gate.handoff_only ? kHandoffGate : threshold;
+  const double own_floor_share = gate.floor_share * (1 - floor_without_a_core(profile));
+  gate.served_share = std::max(own_floor_share, gate.transfer_share);
+  const bool served_slowly = !starves && gate.served_share >= kHandoffGate;
+  gate.transfer_only = served_slowly && gate.transfer_share > own_floor_share;
+  gate.handoff_only = served_slowly && !gate.transfer_only;
+  gate.state = starves || served_slowly ? Gate::State::kBound : Gate::State::kHealthy;
+  const double share = served_slowly ? gate.served_share : counted_share;
+  const double limit = served_slowly ? kHandoffGate : threshold;
   gate.distance =
       gate.state == Gate::State::kBound ? ramp(share, limit, 2.5 * limit) : 1 - ratio(share, limit);
   gate.evidence = gate_evidence(gate);

@@ -54,6 +54,8 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile) {
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
     const profile::OperatorProfile& op = profile.operators[i];
     if (!in_thread(op, lock.lock_share) || op.fidelity == "inclusive") continue;
+    // Parts of the training loop's own thread; and worker processes have locks of their own.
+    if (op.kind == "handoff" || op.kind == "transfer" || op.kind == "sampler") continue;
     const double busy = op.demand_s * op.workers / step_s;
     const double cpu = cpu_per_batch_s(op) / step_s;
     const double waited = busy * ratio(op.run_queue_wait_s.value_or(0), op.busy_s);

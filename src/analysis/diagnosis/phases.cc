@@ -6,6 +6,7 @@
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/gate.h"
+#include "headrace/analysis/diagnosis/loader.h"
 #include "numbers.h"
 
 namespace headrace::analysis {
@@ -81,7 +82,8 @@ std::vector<Phase> phases_of(const profile::Profile& profile) {
     open.starved_s += window.starved_s;
     open.compute_s += window.compute_s;
     for (std::size_t i = 0; i < count; ++i) {
-      busy[i] += window.operators[i].busy_share * (window.end_s - window.start_s);
+      if (!runs_in_step(profile, profile.operators[i]))
+        busy[i] += window.operators[i].busy_share * (window.end_s - window.start_s);
       open.items[i] += static_cast<double>(window.operators[i].items);
     }
     if (open.steps < enough) continue;
@@ -182,12 +184,24 @@ std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int
   return found;
 }
 
+namespace {
+
+/// The training loop takes from it, itself or by what passes finished batches on.
+bool feeds_sink(const profile::Profile& profile, const profile::QueueProfile& queue) {
+  if (names(queue.to, "sink")) return true;
+  return std::any_of(
+      profile.operators.begin(), profile.operators.end(),
+      [&](const profile::OperatorProfile& op) { return op.kind == "handoff" && names(queue.to, op.name); });
+}
+
+}  // namespace
+
 std::optional<Drain> draining_queue(const profile::Profile& profile) {
   const std::size_t third = profile.windows.size() / 3;
   if (third < 2) return std::nullopt;
   for (std::size_t q = 0; q < profile.queues.size(); ++q) {
     const profile::QueueProfile& queue = profile.queues[q];
-    if (!names(queue.to, "sink")) continue;
+    if (!feeds_sink(profile, queue)) continue;
     Mean thirds[3];
     for (std::size_t w = 0; w < profile.windows.size(); ++w) {
       const profile::Window& window = profile.windows[w];

@@ -94,6 +94,15 @@ void sink(profile::SinkProfile& sink) {
   }
 }
 
+void handoff(profile::Handoff& handoff) {
+  amount(handoff.message_bytes);
+  amount(handoff.tensors);
+  for (double* value : {&handoff.pickle_s, &handoff.pickle_cpu_s, &handoff.send_s, &handoff.receive_s,
+                        &handoff.receive_cpu_s}) {
+    seconds(*value);
+  }
+}
+
 void window(profile::Window& window, std::size_t operators, std::size_t queues) {
   for (double* value :
        {&window.start_s, &window.end_s, &window.wait_s, &window.starved_s, &window.compute_s}) {
@@ -136,6 +145,7 @@ profile::Profile plausible(const profile::Profile& recorded) {
     seconds(row.seconds);
     share(row.share);
   }
+  if (profile.handoff) handoff(*profile.handoff);
   // A window list longer than any recorder makes would cost memory when it is padded.
   constexpr std::size_t kMostWindows = 4096;
   if (profile.windows.size() > kMostWindows) profile.windows.resize(kMostWindows);

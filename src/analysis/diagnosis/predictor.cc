@@ -6,6 +6,7 @@
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/interpreter_lock.h"
+#include "headrace/analysis/diagnosis/loader.h"
 #include "headrace/analysis/diagnosis/service_shape.h"
 #include "numbers.h"
 
@@ -100,12 +101,15 @@ void apply(const profile::Profile& profile, const InterpreterLock& lock, const C
         break;
       }
       case Change::Kind::kService:
+      case Change::Kind::kAlike:
         if (i != at) break;
         model.demand_s[i] *= change.factor;
         model.cpu_s[i] *= change.factor;
         model.service[i] *= change.factor;
         break;
       case Change::Kind::kCapacity:
+      case Change::Kind::kPrefetchFactor:
+      case Change::Kind::kInOrder:
         break;
     }
   }
@@ -135,7 +139,7 @@ Pace pace_of(const profile::Profile& profile, const InterpreterLock& lock, const
     op.name = recorded.name;
     op.fidelity = recorded.fidelity;
     op.segment = recorded.segment;
-    op.demand_s = model.demand_s[i];
+    op.demand_s = runs_in_step(profile, recorded) ? 0 : model.demand_s[i];
     op.in_sink = model.in_sink[i];
     changed.operators.push_back(std::move(op));
   }
@@ -236,6 +240,11 @@ Prediction OperationalLaws::predict(const profile::Profile& profile,
   Prediction prediction;
   const double now_s = profile.sink.step_s;
   if (now_s <= 0 || profile.host.foreign_contention_share.value_or(0) > kForeignTooHigh) return prediction;
+  const bool of_a_loader = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
+    return change.kind == Change::Kind::kPrefetchFactor || change.kind == Change::Kind::kInOrder ||
+           (change.kind == Change::Kind::kWorkers && change.to == 0);
+  });
+  if (of_a_loader) return prediction;
   const InterpreterLock lock = read_interpreter_lock(profile);
   const Model before = model_of(profile);
   Model after = before;

@@ -47,6 +47,39 @@ std::vector<int> inputs_of(const profile::Profile& profile, const std::string& o
   return inputs;
 }
 
+/// Operators that share threads are one place: what comes in at the first goes out at the last.
+std::vector<int> place_of(const profile::Profile& profile, int op) {
+  std::vector<int> members;
+  const int segment = profile.operators[static_cast<std::size_t>(op)].segment;
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    const bool here = static_cast<int>(i) == op || (segment >= 0 && profile.operators[i].segment == segment);
+    if (here) members.push_back(static_cast<int>(i));
+  }
+  return members;
+}
+
+int largest_of(const profile::Profile& profile, const std::vector<int>& members) {
+  return *std::max_element(members.begin(), members.end(), [&](int a, int b) {
+    return profile.operators[static_cast<std::size_t>(a)].demand_s <
+           profile.operators[static_cast<std::size_t>(b)].demand_s;
+  });
+}
+
+/// Queues into a place, those inside it left out.
+std::vector<int> inputs_of(const profile::Profile& profile, const std::vector<int>& members) {
+  std::vector<int> inputs;
+  for (int member : members) {
+    for (int queue : inputs_of(profile, profile.operators[static_cast<std::size_t>(member)].name)) {
+      const std::string& from = profile.queues[static_cast<std::size_t>(queue)].from;
+      const bool inside = std::any_of(members.begin(), members.end(), [&](int other) {
+        return names(from, profile.operators[static_cast<std::size_t>(other)].name);
+      });
+      if (!inside) inputs.push_back(queue);
+    }
+  }
+  return inputs;
+}
+
 }  // namespace
 
 QueueOpinion judge_queues(const profile::Profile& profile) {
@@ -80,10 +113,11 @@ QueueOpinion judge_queues(const profile::Profile& profile) {
     }
     const int producer = index_of_producer(profile, queue);
     if (producer < 0) break;
-    opinion.op = producer;
+    const std::vector<int> place = place_of(profile, producer);
+    opinion.op = largest_of(profile, place);
     right_level = here;
     right_queue = &queue;
-    right = inputs_of(profile, profile.operators[static_cast<std::size_t>(producer)].name);
+    right = inputs_of(profile, place);
   }
   if (opinion.op >= 0) {
     opinion.evidence.says =

@@ -7,12 +7,25 @@
 
 namespace headrace::analysis {
 
+namespace {
+
+/// What is on its way is charged to the operator that passes it on, where the row names nobody.
+const std::string& charged_to(const profile::Profile& profile, const profile::LedgerRow& row) {
+  if (!row.op.empty() || row.what != "handoff") return row.op;
+  for (const profile::OperatorProfile& op : profile.operators) {
+    if (op.kind == "handoff") return op.name;
+  }
+  return row.op;
+}
+
+}  // namespace
+
 double charged_share(const profile::Profile& profile, const std::string& op) {
   double total = 0;
   double charged = 0;
   for (const profile::LedgerRow& row : profile.stall_ledger) {
     total += row.seconds;
-    if (row.op == op) charged += row.seconds;
+    if (charged_to(profile, row) == op) charged += row.seconds;
   }
   return total > 0 ? charged / total : -1;
 }
@@ -25,7 +38,8 @@ LedgerOpinion judge_ledger(const profile::Profile& profile) {
     total += row.seconds;
     if (row.what == "unknown") continue;
     known += row.seconds;
-    if (!row.op.empty()) per_operator[row.op] += row.seconds;
+    const std::string& op = charged_to(profile, row);
+    if (!op.empty()) per_operator[op] += row.seconds;
   }
   LedgerOpinion opinion;
   opinion.known_share = ratio(known, total);

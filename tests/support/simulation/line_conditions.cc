@@ -44,7 +44,7 @@ profile::Profile blurred(profile::Profile profile, std::uint64_t seed) {
     return std::uniform_real_distribution<>(1 - spread, 1 + spread)(random);
   };
   for (profile::OperatorProfile& op : profile.operators) {
-    op.cpu_s = std::min(op.busy_s, *op.cpu_s * about(0.1));
+    if (op.cpu_s) op.cpu_s = std::min(op.busy_s, *op.cpu_s * about(0.1));
     if (seed % 3 == 0) op.run_queue_wait_s.reset();
     op.demand_s *= about(0.015);
     for (double* quantile : {&op.service.p50_s, &op.service.p90_s, &op.service.p99_s})

@@ -15,6 +15,9 @@ namespace headrace::analysis {
 /// predictor abstains.
 Advice with_prediction(Advice advice, double step_s, const Prediction& prediction);
 
+/// Not known, or gains more than half of its interval: with less, the change may as well do nothing.
+bool worth_it(double step_s, const Prediction& prediction);
+
 /// Fewest workers of operator `index` after which it is no longer the limit; further rows: one worker more
 /// than now. Empty where no number of workers gains more than the interval of its own prediction.
 std::vector<Advice> advise_workers(const profile::Profile& profile, const Predictor& predictor, int index);

@@ -29,6 +29,7 @@ struct DemandRanking {
   const SegmentDemand* of(int index) const noexcept;
 };
 
+/// Copies that run in the training step are no part of it: the step's own time holds them.
 /// Operators of fidelity "inclusive" contain their inputs' time: they count only where nothing finer is
 /// known.
 DemandRanking rank_demand(const profile::Profile& profile, double step_s);

@@ -12,7 +12,8 @@
 
 namespace headrace::analysis {
 
-/// Never fails: a profile that is too short, empty or absurd is "undetermined" with a reason. Thread-safe.
+/// Predicts by simulation where a framework's loader was recorded, by operational laws elsewhere. Never
+/// fails: a profile that is too short, empty or absurd is "undetermined" with a reason. Thread-safe.
 Diagnosis diagnose(const profile::Profile& profile);
 
 /// The same with another predictor.

@@ -11,7 +11,8 @@ namespace headrace::analysis {
 
 /// A run whose sink starved for less than this share of the time is healthy.
 inline constexpr double kStarvedGate = 0.05;
-/// Hand-off floor and serialisation below this share of the step are the price of a loader, not a bottleneck.
+/// Hand-off floor, and copies to the device inside the step, below this share of the step are the price of a
+/// loader, not a bottleneck.
 inline constexpr double kHandoffGate = 0.15;
 
 struct Gate {
@@ -24,13 +25,19 @@ struct Gate {
   double compute_s = 0;      ///< as measured
   double own_compute_s = 0;  ///< compute without what an interpreter lock adds
   double wait_share = 0;
-  double starved_share = 0;   ///< waiting for a batch that was not there
-  double floor_share = 0;     ///< waiting for batches that were
-  double stretch_share = 0;   ///< of the step: compute stretched by the interpreter lock
-  double input_share = 0;     ///< what the input costs altogether, 0 to 1
-  double distance = 0;        ///< from the threshold, relative: 0 at it, 1 far from it; for the confidence
-  bool opaque = false;        ///< readiness is unknown: the loader shows neither queues nor operators
-  bool handoff_only = false;  ///< bound by the hand-off floor alone
+  double starved_share = 0;    ///< waiting for a batch that was not there
+  double floor_share = 0;      ///< waiting for batches that were
+  double stretch_share = 0;    ///< of the step: compute stretched by the interpreter lock
+  double transfer_share = 0;   ///< of the step: copies to the device that the step itself waits for
+  double served_share = 0;     ///< the larger of both: fetching (without waiting for a core), copying
+  double input_share = 0;      ///< what the input costs altogether, 0 to 1
+  double distance = 0;         ///< from the threshold, relative: 0 at it, 1 far from it; for the confidence
+  bool opaque = false;         ///< readiness is unknown: the loader shows neither queues nor operators
+  bool handoff_only = false;   ///< bound by the hand-off floor alone
+  bool transfer_only = false;  ///< bound by the copies alone
+  /// The workers are the limit, and finished batches wait because those busy workers are slow to pass them
+  /// on: the floor is not the hand-off's own cost.
+  bool floor_by_workers = false;
   Evidence evidence;
 };
 

@@ -1,6 +1,7 @@
 // The cores, or the quota, are spent on work like the candidate's: more workers would share the same cores.
 #include <algorithm>
 
+#include "headrace/analysis/diagnosis/loader_advice.h"
 #include "sentences.h"
 
 namespace headrace::analysis {
@@ -15,6 +16,7 @@ constexpr double kThrottled = 0.1;
 std::optional<Finding> judge(const Case& facts) {
   const profile::Host& host = facts.profile.host;
   if (facts.candidate < 0 || host.cores <= 0 || !host.cpu_share || !facts.rate_bound()) return std::nullopt;
+  if (facts.candidate_is("handoff")) return std::nullopt;  // less to hand over is the cure, cores or not
   const profile::OperatorProfile& op = facts.op();
   const double cpu_bound = cpu_bound_share(op);
   // Others count as far as they take cores that this run waits for: one worker beside a busy neighbour on two
@@ -49,7 +51,11 @@ std::optional<Finding> judge(const Case& facts) {
   finding.advice.push_back(
       in_words("adding workers will not help: reduce the work of " + op.name +
                " (smaller inputs, a faster decoder, a cache) or move it off this machine"));
-  if (op.workers > host.cores) {
+  if (facts.loader) {
+    if (std::optional<Advice> fewer = advise_fewer_workers(facts.profile, *facts.loader, facts.predictor)) {
+      finding.advice.push_back(std::move(*fewer));
+    }
+  } else if (op.workers > host.cores) {
     finding.advice.push_back(in_words(counted(host.cores, "worker") + " for " + op.name +
                                       " would do as much as " + as_written(op.workers)));
   }

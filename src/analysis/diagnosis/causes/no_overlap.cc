@@ -30,7 +30,8 @@ Advice with_workers(const Case& facts, const profile::Knob& knob, double demand_
 std::optional<Finding> judge(const Case& facts) {
   if (facts.candidate < 0) return std::nullopt;
   const SegmentDemand* segment = facts.demand.of(facts.candidate);
-  if (segment == nullptr || !segment->in_sink) return std::nullopt;
+  // Indices are drawn in the training loop whatever the loader does.
+  if (segment == nullptr || !segment->in_sink || facts.candidate_is("sampler")) return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   Finding finding;
   finding.headline = op.name + " runs inside the training loop, which waits for it";
@@ -40,6 +41,10 @@ std::optional<Finding> judge(const Case& facts) {
                          "own thread, its compute " +
                          duration(facts.gate.own_compute_s),
                      {{"in_sink_s", segment->demand_s}, {"compute_s", facts.gate.own_compute_s}});
+  if (facts.loader) {
+    finding.advice = advise_workers(facts.profile, facts.predictor, facts.candidate);
+    return finding;
+  }
   const profile::Knob* knob = find_knob(op.knobs, "num_workers");
   if (knob != nullptr) {
     finding.advice.push_back(with_workers(facts, *knob, segment->demand_s));

@@ -5,15 +5,34 @@ namespace headrace::analysis {
 namespace {
 
 bool cannot_be_multiplied(const profile::OperatorProfile& op) {
+  if (op.kind == "sampler") return true;
   const profile::Knob* knob = find_knob(op.knobs, "workers");
   if (knob != nullptr) return knob->max && *knob->max <= 1;
   return op.workers == 1 && (op.kind == "source" || op.kind == "generator" || op.kind == "shuffle");
+}
+
+/// A loader's sampler runs in the training loop's own thread, however many workers there are.
+Finding drawing_indices(const Case& facts) {
+  const profile::OperatorProfile& op = facts.op();
+  Finding finding;
+  finding.headline = op.name + " draws indices in the training loop, which waits for it";
+  finding.evidence = cause_evidence("drawing the indices of a batch takes " + duration(op.demand_s) +
+                                        " of every step in the training loop's "
+                                        "own thread; workers do not share that work",
+                                    {{"demand_s", op.demand_s}, {"step_s", facts.gate.step_s}});
+  Advice advice = in_words("draw the order once per epoch and only read it per batch, or make " + op.name +
+                           " cheaper; predicted: for nothing");
+  finding.advice.push_back(with_prediction(
+      std::move(advice), facts.gate.step_s,
+      facts.predictor.predict(facts.profile, {{Change::Kind::kService, facts.candidate, 1, 1e-3}})));
+  return finding;
 }
 
 std::optional<Finding> judge(const Case& facts) {
   if (facts.candidate < 0 || facts.op().fidelity == "inclusive" || !cannot_be_multiplied(facts.op()))
     return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
+  if (op.kind == "sampler") return drawing_indices(facts);
   Finding finding;
   finding.headline = op.name + " runs in one thread only and cannot keep up";
   finding.evidence =
@@ -32,6 +51,6 @@ std::optional<Finding> judge(const Case& facts) {
 }  // namespace
 
 extern const Cause kSerialOperator;
-const Cause kSerialOperator{"serial_operator", false, judge};
+const Cause kSerialOperator{"serial_operator", false, judge, true};
 
 }  // namespace headrace::analysis

@@ -1,6 +1,7 @@
 // Delivery waits for rare items of another kind; the usual items would be fast enough.
 #include <algorithm>
 
+#include "headrace/analysis/diagnosis/loader_advice.h"
 #include "sentences.h"
 
 namespace headrace::analysis {
@@ -71,15 +72,10 @@ std::optional<Finding> judge(const Case& facts) {
                       {"slow_mean_s", shape.tail_mean_s},
                       {"median_s", shape.median_s},
                       {"slow_busy_share", shape.tail_busy_share}});
-  for (const profile::OperatorProfile& each : facts.profile.operators) {
-    const profile::Knob* knob = find_knob(each.knobs, "in_order");
-    if (knob == nullptr || knob->value == 0) continue;
-    Advice advice = in_words("deliver batches as they are ready");
-    advice.parameter = knob->parameter;
-    advice.from = "True";
-    advice.to = "False";
-    finding.advice.push_back(std::move(advice));
-    break;
+  if (facts.loader) {
+    if (std::optional<Advice> advice = advise_any_order(facts.profile, *facts.loader, facts.predictor)) {
+      finding.advice.push_back(std::move(*advice));
+    }
   }
   for (Advice& advice : advise_capacity(facts.profile, facts.predictor, index)) {
     if (!advice.speedup || *advice.speedup > 1.05) finding.advice.push_back(std::move(advice));

@@ -59,6 +59,12 @@ std::optional<Slow> slow_among(const std::vector<profile::WorkerProfile>& worker
   return slower && beyond ? std::optional(slow) : std::nullopt;
 }
 
+/// "worker 2 (part 3 of 4 of the stream)"
+std::string called(const profile::WorkerProfile& worker) {
+  const std::string name = worker.worker_id >= 0 ? std::to_string(worker.worker_id) : worker.name;
+  return "worker " + name + (worker.shard.empty() ? "" : " (part " + worker.shard + " of the stream)");
+}
+
 std::optional<Finding> judge(const Case& facts) {
   const auto& ops = facts.profile.operators;
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -74,15 +80,15 @@ std::optional<Finding> judge(const Case& facts) {
     finding.op = ops[i].name;
     finding.headline = "one worker of " + ops[i].name + " is " + factor + " times slower than the others";
     finding.evidence = cause_evidence(
-        "worker " + slow->worker->name + " takes " + duration(slow->mean_s) + " an item, its " +
+        called(*slow->worker) + " takes " + duration(slow->mean_s) + " an item, its " +
             counted(static_cast<double>(slow->siblings), "sibling") + " " + duration(slow->siblings_mean_s),
         {{"worker_mean_s", slow->mean_s}, {"siblings_mean_s", slow->siblings_mean_s}, {"times", times}});
-    Advice advice = in_words("look at worker " + slow->worker->name + " of " + ops[i].name +
+    Advice advice = in_words("look at " + called(*slow->worker) + " of " + ops[i].name +
                              ": its storage, its core, its share of the data");
     const double factor_then =
         ratio(slow->siblings_mean_s, std::max(ops[i].service.mean_s, slow->siblings_mean_s));
-    const Prediction then = facts.predictor.predict(
-        facts.profile, {{Change::Kind::kService, static_cast<int>(i), 1, factor_then}});
+    const Prediction then =
+        facts.predictor.predict(facts.profile, {{Change::Kind::kAlike, static_cast<int>(i), 1, factor_then}});
     finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, then));
     return finding;
   }

@@ -4,6 +4,16 @@
 namespace headrace::analysis {
 namespace {
 
+/// The loader could keep them, and does not.
+bool workers_end_with_each_epoch(const Case& facts) {
+  if (facts.loader) return facts.loader->num_workers > 0 && !facts.loader->persistent_workers;
+  for (const profile::OperatorProfile& op : facts.profile.operators) {
+    const profile::Knob* knob = find_knob(op.knobs, "persistent_workers");
+    if (knob != nullptr) return knob->value == 0;
+  }
+  return false;
+}
+
 std::optional<Finding> judge(const Case& facts) {
   const profile::Profile& profile = facts.profile;
   const double startup_s = profile.startup.first_batch_s + profile.startup.later_epochs_s;
@@ -19,15 +29,12 @@ std::optional<Finding> judge(const Case& facts) {
        {"worker_start_s", profile.startup.worker_start_s},
        {"elapsed_s", profile.elapsed_s}});
   const bool every_epoch = profile.epochs > 1 && profile.startup.later_epochs_s >= 0.3 * startup_s;
-  for (const profile::OperatorProfile& op : profile.operators) {
-    const profile::Knob* knob = find_knob(op.knobs, "persistent_workers");
-    if (!every_epoch || knob == nullptr || knob->value != 0) continue;
+  if (every_epoch && workers_end_with_each_epoch(facts)) {
     Advice advice = in_words("keep the workers between epochs");
-    advice.parameter = knob->parameter;
+    advice.parameter = "persistent_workers";
     advice.from = "False";
     advice.to = "True";
     finding.advice.push_back(std::move(advice));
-    break;
   }
   return finding;
 }
@@ -35,6 +42,6 @@ std::optional<Finding> judge(const Case& facts) {
 }  // namespace
 
 extern const Cause kStartup;
-const Cause kStartup{"startup", true, judge};
+const Cause kStartup{"startup", true, judge, true};
 
 }  // namespace headrace::analysis

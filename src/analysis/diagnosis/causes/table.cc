@@ -10,6 +10,7 @@ extern const Cause kSlowSamples;
 extern const Cause kGilContention;
 extern const Cause kCpuSaturated;
 extern const Cause kHandoff;
+extern const Cause kTransfer;
 extern const Cause kVariance;
 extern const Cause kNoOverlap;
 extern const Cause kSerialOperator;
@@ -17,8 +18,9 @@ extern const Cause kTooFewWorkers;
 
 std::span<const Cause* const> causes_in_order() {
   static constexpr const Cause* kOrder[] = {
-      &kStartup,      &kTransientStall, &kAlternating, &kSlowWorker, &kSlowSamples,    &kGilContention,
-      &kCpuSaturated, &kHandoff,        &kVariance,    &kNoOverlap,  &kSerialOperator, &kTooFewWorkers,
+      &kStartup,       &kTransientStall, &kAlternating,   &kSlowWorker, &kSlowSamples,
+      &kGilContention, &kCpuSaturated,   &kHandoff,       &kTransfer,   &kVariance,
+      &kNoOverlap,     &kSerialOperator, &kTooFewWorkers,
   };
   return kOrder;
 }

@@ -46,6 +46,8 @@ std::optional<Finding> judge(const Case& facts) {
   const profile::Profile& profile = facts.profile;
   const std::size_t stalls = stalls_that_explain(facts);
   if (stalls == 0 || facts.lock.contended) return std::nullopt;
+  // Slow to fetch or to copy all the time: without the stall it would not be healthy.
+  if (facts.gate.served_share >= kHandoffGate) return std::nullopt;
   double lost_s = 0;
   for (std::size_t i = 0; i < stalls; ++i) lost_s += profile.sink.longest_waits[i].wait_s;
   // In a run that is healthy anyway, a hiccup is worth a word only where it costs something.
@@ -74,6 +76,6 @@ std::optional<Finding> judge(const Case& facts) {
 }  // namespace
 
 extern const Cause kTransientStall;
-const Cause kTransientStall{"transient_stall", true, judge};
+const Cause kTransientStall{"transient_stall", true, judge, true};
 
 }  // namespace headrace::analysis

@@ -5,12 +5,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/diagnosis.h"
 #include "headrace/analysis/diagnosis/gate.h"
 #include "headrace/analysis/diagnosis/interpreter_lock.h"
+#include "headrace/analysis/diagnosis/loader.h"
 #include "headrace/analysis/diagnosis/phases.h"
 #include "headrace/analysis/diagnosis/predictor.h"
 #include "headrace/analysis/diagnosis/queue_rule.h"
@@ -24,6 +26,7 @@ namespace headrace::analysis {
 struct Case {
   const profile::Profile& profile;
   const Predictor& predictor;
+  std::optional<Loader> loader;  ///< where a framework's own loader was recorded
   Gate gate;
   InterpreterLock lock;
   std::vector<ServiceShape> shapes;  ///< per operator
@@ -37,6 +40,8 @@ struct Case {
   double utilisation = 0;  ///< of the candidate's segment: demand / step, in the bound part of the run
   double pressure = 0;     ///< its demand / the sink's own compute: above 1, it cannot keep up
 
+  /// The candidate is of that kind.
+  bool candidate_is(std::string_view kind) const { return candidate >= 0 && op().kind == kind; }
   const profile::OperatorProfile& op() const {
     return profile.operators[static_cast<std::size_t>(candidate)];
   }
@@ -59,6 +64,8 @@ struct Cause {
   const char* name;
   bool judged_when_healthy;
   std::optional<Finding> (*judge)(const Case&);
+  /// Also where the sink does not starve, and only fetching or copying finished batches costs too much.
+  bool judged_when_served = false;
 };
 
 /// In the order in which they are tried; the first that holds decides.

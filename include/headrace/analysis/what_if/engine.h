@@ -1,0 +1,51 @@
+// Events in virtual time, and cores that everybody who computes shares evenly. Knows nothing of loaders or
+// queues: those bring the rules.
+//
+//     Engine engine(2);              // cores
+//     engine.compute(0, 0.010);      // actor 0 needs 10 ms of CPU,
+//     engine.compute(1, 0.010);      // so do 1
+//     engine.compute(2, 0.010);      // and 2: together they take 15 ms
+//     int who = engine.next();       // 0, 1 or 2, at engine.now() == 0.015
+#pragma once
+
+#include <functional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+namespace headrace::analysis {
+
+/// Each actor has one thing under way at most. Deterministic: ties go to the smaller actor.
+///
+/// Processor sharing in O(log n) per event: all who compute get the same rate, so the CPU time that each of
+/// them has had since the beginning is one number, and who is done first is who has the smallest target in
+/// it.
+class Engine {
+ public:
+  explicit Engine(double cores) : cores_(cores) {}
+
+  double now() const noexcept { return now_; }
+  /// CPU time spent by all.
+  double computed_s() const noexcept { return computed_s_; }
+
+  /// `actor` goes on after that long, on no core.
+  void sleep(int actor, double seconds) { sleeping_.emplace(now_ + seconds, actor); }
+  /// `actor` goes on once it has had that much CPU time.
+  void compute(int actor, double cpu_s) { computing_.emplace(each_had_s_ + cpu_s, actor); }
+
+  /// Advances to the next actor that is done and returns it; below 0: nothing is under way.
+  int next();
+
+ private:
+  using Due = std::pair<double, int>;
+  using Heap = std::priority_queue<Due, std::vector<Due>, std::greater<>>;
+
+  double cores_;
+  double now_ = 0;
+  double each_had_s_ = 0;
+  double computed_s_ = 0;
+  Heap sleeping_;
+  Heap computing_;
+};
+
+}  // namespace headrace::analysis

@@ -1,0 +1,55 @@
+// A recorded DataLoader as numbers that a simulation runs on: how long each batch took to make, with its CPU
+// and off-CPU parts, in the order in which they were made; what handing one over costs; the training step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headrace/analysis/diagnosis/loader.h"
+#include "headrace/analysis/diagnosis/predictor.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::analysis {
+
+/// Time off the cores and on one.
+struct Work {
+  double off_s = 0;
+  double cpu_s = 0;
+
+  double total_s() const noexcept { return off_s + cpu_s; }
+  Work& operator+=(const Work& other) noexcept {
+    off_s += other.off_s;
+    cpu_s += other.cpu_s;
+    return *this;
+  }
+  Work operator*(double factor) const noexcept { return {off_s * factor, cpu_s * factor}; }
+};
+
+struct LoaderModel {
+  int num_workers = 0;
+  int prefetch_factor = 2;
+  bool in_order = true;
+  double cores = 1;  ///< what others leave of them
+  /// Batches as they were made, one list per recorded worker, newest last: the sequence, not its mean,
+  /// decides how long the training loop waits where items vary. Never empty.
+  std::vector<std::vector<Work>> lanes;
+  std::vector<Work> steps;  ///< the training step, as recorded. Never empty.
+  Work receive;             ///< per batch, in the training loop (or in the thread that pins)
+  double locked_s = 0;  ///< receiving from a worker that is busy takes so much longer: its interpreter lock
+  Work pin;
+  Work draw;  ///< the sampler, per batch, in the training loop
+  bool pins = false;
+  double pickle_cpu_s = 0;  ///< per batch, in the worker's sending thread
+  std::string slowest;      ///< operator that takes most of making a batch
+  std::string handoff;
+  std::string pin_memory;
+  std::string sampler;
+};
+
+/// The run as it was recorded, with `changes` made. False where a change is none that a DataLoader has.
+/// Batches whose items were recorded in part only are composed of items drawn at random by `seed`.
+bool make_loader_model(const profile::Profile& profile, const Loader& loader,
+                       const std::vector<Change>& changes, std::uint64_t seed, LoaderModel& model);
+
+}  // namespace headrace::analysis

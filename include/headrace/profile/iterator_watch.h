@@ -1,0 +1,42 @@
+// One iterator of a framework's loader: the loop over it, and where its batches are.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "headrace/profile/batch_tracker.h"
+#include "headrace/profile/probes.h"
+
+namespace headrace::profile {
+
+/// Made when the loop asks for the iterator, so that starting the workers belongs to the first batch. Used by
+/// one thread at a time, as the iterator itself; never throws after it was made.
+class IteratorWatch {
+ public:
+  explicit IteratorWatch(std::shared_ptr<LoaderHandle> loader);
+  ~IteratorWatch();
+  IteratorWatch(const IteratorWatch&) = delete;
+  IteratorWatch& operator=(const IteratorWatch&) = delete;
+
+  /// It has worker processes: their batches are followed from now on.
+  void follow(const BatchTracker::Shape& shape);
+  /// The same iterator begins another epoch.
+  void restart() noexcept;
+
+  void begin_wait() noexcept;
+  /// `batch`: the number of what was delivered, below 0: unknown.
+  void end_wait(bool delivered, bool failed, std::int64_t batch) noexcept;
+  void end() noexcept;
+
+  /// Null while its batches are not followed.
+  const std::shared_ptr<BatchTracker>& tracker() const noexcept { return tracker_; }
+  const std::shared_ptr<LoaderHandle>& loader() const noexcept { return loader_; }
+
+ private:
+  std::shared_ptr<LoaderHandle> loader_;
+  std::unique_ptr<LoopRecorder> recorder_;
+  std::shared_ptr<BatchTracker> tracker_;
+  std::int64_t asked_ns_ = 0;
+};
+
+}  // namespace headrace::profile

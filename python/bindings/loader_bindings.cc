@@ -1,0 +1,88 @@
+// What an adapter of a framework's loader holds in Python: the watch over an iterator, the writer in a
+// worker.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "crossing.h"
+#include "headrace/profile/delivery_writer.h"
+#include "headrace/profile/iterator_watch.h"
+#include "headrace/profile/stages.h"
+
+namespace py = pybind11;
+
+namespace headrace::python {
+namespace {
+
+template <class T>
+T* pointer_to(PyObject* object, const char* wanted) {
+  if (py::isinstance<T>(py::handle(object))) return py::cast<T*>(py::handle(object));
+  PyErr_Format(PyExc_TypeError, "needs a %s, not %.200s", wanted, Py_TYPE(object)->tp_name);
+  return nullptr;
+}
+
+}  // namespace
+
+profile::IteratorWatch* iterator_watch_of(PyObject* object) {
+  return pointer_to<profile::IteratorWatch>(object, "headrace._core.IteratorWatch");
+}
+
+std::shared_ptr<profile::BatchTracker> batch_tracker_of(PyObject* object) {
+  const profile::IteratorWatch* watch = iterator_watch_of(object);
+  if (watch == nullptr) return nullptr;
+  if (watch->tracker() == nullptr) PyErr_SetString(PyExc_ValueError, "this watch follows no batches");
+  return watch->tracker();
+}
+
+std::shared_ptr<profile::DeliveryWriter> delivery_writer_of(PyObject* object) {
+  if (pointer_to<profile::DeliveryWriter>(object, "headrace._core.DeliveryWriter") == nullptr) return nullptr;
+  return py::cast<std::shared_ptr<profile::DeliveryWriter>>(py::handle(object));
+}
+
+void add_loader_bindings(PyObject* into) {
+  auto module = py::reinterpret_borrow<py::module_>(into);
+  using profile::IteratorWatch;
+  py::class_<IteratorWatch>(module, "IteratorWatch")
+      .def(py::init<std::shared_ptr<profile::LoaderHandle>>(), py::arg("loader"))
+      .def(
+          "follow",
+          [](IteratorWatch& self, int workers, int window, bool in_order, bool pins, std::uint32_t pass) {
+            self.follow({workers, window, in_order, pins, pass});
+          },
+          py::arg("workers"), py::arg("window"), py::arg("in_order"), py::arg("pins"), py::arg("pass_number"))
+      .def("dispatched",
+           [](IteratorWatch& self, int worker, std::int64_t batch) {
+             if (self.tracker() != nullptr)
+               self.tracker()->dispatched(worker, batch, metrics::Clock::now_ns());
+           })
+      .def("restart", &IteratorWatch::restart)
+      .def("end", &IteratorWatch::end);
+  module.def("next_pass", &profile::BatchTracker::next_pass);
+
+  using profile::DeliveryWriter;
+  py::class_<DeliveryWriter, std::shared_ptr<DeliveryWriter>>(module, "DeliveryWriter")
+      .def_static(
+          "enter",
+          [](int loader, std::uint32_t pass, int number, int siblings) {
+            return DeliveryWriter::enter({loader, pass, number, siblings});
+          },
+          py::arg("loader"), py::arg("pass_number"), py::arg("number"), py::arg("siblings"));
+
+  module.def(
+      "miss",
+      [](int loader, std::uint32_t gap) {
+        const auto session = profile::CurrentSession::peek();
+        profile::LoaderRecord* record = session == nullptr ? nullptr : session->loader_record(loader);
+        if (record != nullptr) record->gaps.store(record->gaps.load() | gap);
+      },
+      py::arg("loader"), py::arg("gap"));
+
+  module.attr("NO_ITERATOR_DETAIL") = static_cast<std::uint32_t>(profile::kNoIteratorDetail);
+  module.attr("NO_WORKER_DETAIL") = static_cast<std::uint32_t>(profile::kNoWorkerDetail);
+  module.attr("NO_HANDOFF_DETAIL") = static_cast<std::uint32_t>(profile::kNoHandoffDetail);
+  module.attr("STAGE_SAMPLER") = profile::kStageSampler;
+  module.attr("STAGE_DATASET") = profile::kStageDataset;
+  module.attr("STAGE_TRANSFORM") = profile::kStageTransform;
+  module.attr("STAGE_COLLATE") = profile::kStageCollate;
+}
+
+}  // namespace headrace::python

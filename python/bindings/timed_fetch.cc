@@ -1,0 +1,142 @@
+// A loader's fetch(index): while it runs, the user's dataset, transforms and collate function are timed ones;
+// before and after it everything is the user's own.
+#include <Python.h>
+#include <structmember.h>
+
+#include <vector>
+
+#include "crossing.h"
+#include "heap_type.h"
+
+namespace headrace::python {
+namespace {
+
+/// One place that holds a timed object while a batch is fetched.
+struct Swap {
+  PyObject* container;  ///< a list or dict; null: the fetcher's own attributes
+  PyObject* key;
+  PyObject* bare;
+  PyObject* timed;
+};
+
+struct TimedFetch {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* function;  ///< of the fetcher's class
+  PyObject* fetcher;   ///< weak: it holds us in its attributes
+  PyObject* swaps;     ///< the tuples that `state` points into
+  PyObject* weakrefs;
+  std::vector<Swap> state;
+  static constexpr auto kReferences =
+      std::array{&TimedFetch::function, &TimedFetch::fetcher, &TimedFetch::swaps};
+};
+
+using Type = HeapType<TimedFetch>;
+
+/// Puts `to` where `from` is; leaves alone what somebody else has changed meanwhile.
+void put_instead(PyObject* container, PyObject* key, PyObject* from, PyObject* to) {
+  if (PyList_CheckExact(container) != 0) {
+    const Py_ssize_t index = PyLong_AsSsize_t(key);
+    if (index < 0 || index >= PyList_GET_SIZE(container) || PyList_GET_ITEM(container, index) != from) return;
+    PyList_SetItem(container, index, Py_NewRef(to));
+  } else if (PyDict_GetItemWithError(container, key) == from) {
+    PyDict_SetItem(container, key, to);
+  }
+}
+
+PyObject* fetch_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
+  TimedFetch* timed = Type::cast(self);
+  const Owned fetcher(Py_NewRef(PyWeakref_GetObject(timed->fetcher)));
+  if (fetcher.get() == Py_None) {
+    PyErr_SetString(PyExc_ReferenceError, "the fetcher of this call is gone");
+    return nullptr;
+  }
+  // The plan may be replaced while the fetch runs (an iterator that the dataset itself makes).
+  const Owned keep(Py_XNewRef(timed->swaps));
+  const std::vector<Swap>& swaps = timed->state;
+  const Owned attributes(PyObject_GenericGetDict(fetcher.get(), nullptr));
+  if (!attributes) PyErr_Clear();
+  const auto place = [&](const Swap& swap) {
+    return swap.container != nullptr ? swap.container : attributes.get();
+  };
+  for (const Swap& swap : swaps) {
+    if (place(swap) != nullptr) put_instead(place(swap), swap.key, swap.bare, swap.timed);
+  }
+  PyErr_Clear();
+
+  const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+  const Py_ssize_t named = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
+  std::vector<PyObject*> all{fetcher.get()};
+  all.insert(all.end(), args, args + count + named);
+  PyObject* batch =
+      PyObject_Vectorcall(timed->function, all.data(), static_cast<std::size_t>(count) + 1, kwnames);
+
+  PyObject* type = nullptr;
+  PyObject* value = nullptr;
+  PyObject* trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  for (auto swap = swaps.rbegin(); swap != swaps.rend(); ++swap) {
+    if (place(*swap) != nullptr) put_instead(place(*swap), swap->key, swap->timed, swap->bare);
+  }
+  PyErr_Clear();
+  PyErr_Restore(type, value, trace);
+  return batch;
+}
+
+/// swaps: a tuple of (container or None, key, bare, timed).
+PyObject* fetch_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* fetcher = nullptr;
+  PyObject* swaps = nullptr;
+  if (!PyArg_ParseTuple(args, "OO!", &fetcher, &PyTuple_Type, &swaps)) return nullptr;
+  Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(fetcher)), "fetch"));
+  Owned weak(function ? PyWeakref_NewRef(fetcher, nullptr) : nullptr);
+  if (!weak) return nullptr;
+  TimedFetch* self = Type::make(type);
+  if (self == nullptr) return nullptr;
+  self->vectorcall = fetch_vectorcall;
+  self->function = function.release();
+  self->fetcher = weak.release();
+  self->swaps = Py_NewRef(swaps);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(swaps); ++i) {
+    Swap swap{};
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(swaps, i), "OOOO", &swap.container, &swap.key, &swap.bare,
+                          &swap.timed)) {
+      Py_DECREF(self);
+      return nullptr;
+    }
+    const bool known = swap.container == Py_None || PyList_CheckExact(swap.container) != 0 ||
+                       PyDict_Check(swap.container) != 0;
+    if (!known) continue;
+    if (swap.container == Py_None) swap.container = nullptr;
+    self->state.push_back(swap);
+  }
+  return Type::object(self);
+}
+
+PyMemberDef fetch_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(TimedFetch, vectorcall), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TimedFetch, weakrefs), READONLY, nullptr},
+    {"__wrapped__", T_OBJECT_EX, offsetof(TimedFetch, function), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot fetch_slots[] = {
+    HEAP_TYPE_SLOTS(TimedFetch),
+    {Py_tp_new, slot(fetch_new)},
+    {Py_tp_call, slot(PyVectorcall_Call)},
+    {Py_tp_members, fetch_members},
+    {0, nullptr},
+};
+
+PyType_Spec fetch_spec = {
+    "headrace._core.TimedFetch",
+    sizeof(TimedFetch),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    fetch_slots,
+};
+
+}  // namespace
+
+bool add_timed_fetch(PyObject* module) { return add_type(module, fetch_spec, "TimedFetch"); }
+
+}  // namespace headrace::python

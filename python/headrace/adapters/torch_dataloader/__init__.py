@@ -1,0 +1,14 @@
+"""PyTorch's DataLoader, inside and out.
+
+hook      takes hold of the iterator that a loader makes (``_get_iterator``) and of its queues
+worker    what runs in each worker process before its first batch
+operators finds dataset, transforms and collate function, and their stand-ins while a batch is fetched
+loaders   which loaders are recorded, under which name
+settings  how a loader is set, as its user would write it
+adapter   detects a DataLoader, and what `wrap` gives back
+"""
+
+from headrace.adapters.torch_dataloader.adapter import DataLoaderAdapter, as_instance
+from headrace.adapters.torch_dataloader.hook import record_every_loader
+
+__all__ = ["DataLoaderAdapter", "as_instance", "record_every_loader"]

@@ -1,0 +1,71 @@
+"""Detects a DataLoader, and makes what `wrap` gives back: the loader's own class, and a report."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from typing import Any
+
+from headrace import _core
+from headrace.adapters.base import Adapter, Attachment
+from headrace.adapters.torch_dataloader import hook, loaders
+
+
+def _dataloader_class() -> type | None:
+    module = sys.modules.get("torch.utils.data")
+    found = getattr(module, "DataLoader", None)
+    return found if isinstance(found, type) else None
+
+
+class DataLoaderAdapter(Adapter):
+    """A DataLoader with or without worker processes, also one that a framework makes from it."""
+
+    library = "torch"
+
+    def detect(self, obj: object) -> int:
+        loader = _dataloader_class()
+        return 30 if loader is not None and isinstance(obj, loader) else 0
+
+    def name(self, obj: object) -> str:
+        return type(obj).__name__
+
+    def attach(self, obj: Any) -> Attachment:
+        return Attachment(obj)
+
+
+def _itself(loader: Any) -> Any:
+    """A wrapped loader arrives in another process as the bare one: it is recorded where it was wrapped."""
+    return loader
+
+
+def as_instance(obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
+    """A shallow copy of the loader that is still an instance of its class and is recorded by ``handle``.
+
+    Loaders that are made later over the same dataset are adopted: frameworks re-create them.
+    """
+    base = type(obj)
+
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:  # noqa: N807
+        plain: Any = object.__new__(base)
+        plain.__dict__.update(self.__dict__)
+        return _itself, (plain,)
+
+    record = loaders.Record(handle)
+    namespace = {
+        # In the class, not in the object: what a framework makes of this class is recorded as well.
+        loaders.RECORD: record,
+        "_get_iterator": hook.hooked_get_iterator(base),
+        "__reduce_ex__": __reduce_ex__,
+        "__module__": base.__module__,
+        "__qualname__": base.__qualname__,
+        "__doc__": base.__doc__,
+        **methods,
+    }
+    if namespace["_get_iterator"] is None:
+        # The hook of a loader of another making: it may make a DataLoader inside, which is adopted.
+        del namespace["_get_iterator"]
+    wrapped = copy.copy(obj)
+    object.__setattr__(wrapped, "__class__", type(base.__name__, (base,), namespace))
+    loaders.register(record, wrapped, instead_of=obj)
+    hook.patch_class()
+    return wrapped

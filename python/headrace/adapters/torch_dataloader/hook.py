@@ -1,0 +1,222 @@
+"""The one narrow place through which every loop over a DataLoader passes: ``_get_iterator``.
+
+The iterator that it makes stays torch's own. It gets a subclass of its class with the same name (for
+__next__), so do its queues (for put and get), and its workers start with `WorkerStart`. No Python frame of
+ours stands between the user's code, torch and the dataset: what raises, raises with its own traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+from headrace import _core
+from headrace._session import warn_once
+from headrace.adapters.torch_dataloader import loaders, queues
+from headrace.adapters.torch_dataloader.operators import instrument, object_name
+from headrace.adapters.torch_dataloader.settings import as_lines, settings_of
+from headrace.adapters.torch_dataloader.worker import WorkerStart
+
+_WATCH = "_headrace_watch"
+_FOLLOWED = (
+    "_index_queues",
+    "_worker_result_queue",
+    "_data_queue",
+    "_task_info",
+    "_rcvd_idx",
+    "_prefetch_factor",
+    "_num_workers",
+)
+
+
+class _Pending(threading.local):
+    """What is known between the call of ``_get_iterator`` and its return, innermost last."""
+
+    def __init__(self) -> None:
+        self.stack: list[_Start | None] = []
+
+
+class _Start:
+    """One iterator that is being made."""
+
+    def __init__(self, loader: Any, record: loaders.Record) -> None:
+        self.loader = loader
+        self.handle = record.handle
+        self.workers = int(getattr(loader, "num_workers", 0) or 0)
+        self.pass_number = _core.next_pass()
+        self.handle.describe(as_lines(settings_of(loader)), self.workers)
+        self.watch = _core.IteratorWatch(self.handle)
+        self.view: Any = None
+
+    def make_view(self) -> Any:
+        """A copy of the loader for torch's iterator to read from; only its worker_init_fn is another one."""
+        begin = WorkerStart(
+            self.handle.session.live_path, self.handle.id, self.pass_number, max(1, self.workers)
+        )
+        self.view = object.__new__(type(self.loader))
+        self.view.__dict__.update(self.loader.__dict__)
+        init = self.loader.__dict__.get("worker_init_fn")
+        self.view.__dict__["worker_init_fn"] = _core.HookedCall(init, None, begin)
+        return self.view
+
+    def take_back(self) -> None:
+        """What the call wrote on the view, it meant for the loader."""
+        if self.view is None:
+            return
+        own = self.loader.__dict__
+        for key, value in self.view.__dict__.items():
+            if key != "worker_init_fn" and own.get(key, self) is not value:
+                own[key] = value
+
+
+_pending = _Pending()
+
+
+def _before(loader: Any) -> tuple[Any] | None:
+    _pending.stack.append(None)
+    if len(_pending.stack) > 1 and _pending.stack[-2] is not None:
+        return None  # a subclass's own hook around the one of the class
+    record = loaders.record_of(loader)
+    if record is None or record.handle.id < 0:
+        return None
+    start = _Start(loader, record)
+    _pending.stack[-1] = start
+    return (start.make_view(),) if start.workers > 0 else None
+
+
+def _after(iterator: Any, _: Any) -> None:
+    start = _pending.stack.pop()
+    if start is None:
+        return
+    start.take_back()
+    try:
+        _attach(iterator, start)
+    except Exception as error:
+        start.handle.miss(_core.NO_ITERATOR_DETAIL)
+        warn_once(f"operator detail unavailable: torch's DataLoader iterator is not as expected ({error!r})")
+
+
+def _failed(_: Any) -> None:
+    start = _pending.stack.pop()
+    if start is not None:
+        start.take_back()
+        start.watch.end()
+
+
+# --- the iterator ---
+
+_timed_classes: dict[type, type] = {}
+
+
+def _timed_class(base: type) -> type:
+    """A subclass of the iterator's class, of the same name, whose __next__ is timed."""
+    made = _timed_classes.get(base)
+    if made is None:
+        namespace = {
+            "__module__": base.__module__,
+            "__qualname__": base.__qualname__,
+            "__doc__": base.__doc__,
+            "__next__": _core.TimedNext(base.__next__),  # type: ignore[attr-defined]
+            "_reset": _core.HookedCall(base._reset, _before_reset, _after_reset),  # type: ignore[attr-defined]
+        }
+        made = _timed_classes[base] = type(base.__name__, (base,), namespace)
+    return made
+
+
+def _before_reset(iterator: Any, *_: Any) -> None:
+    iterator.__dict__[_WATCH].restart()
+
+
+def _after_reset(_: Any, iterator: Any, *__: Any) -> None:
+    _time_sampler(iterator, iterator.__dict__["_headrace_loader"])
+
+
+def _attach(iterator: Any, start: _Start) -> None:
+    own = iterator.__dict__
+    timed = _timed_class(type(iterator))
+    if start.workers > 0:
+        missing = [name for name in _FOLLOWED if name not in own]
+        if missing:
+            start.handle.miss(_core.NO_HANDOFF_DETAIL)
+            warn_once(f"operator detail unavailable: torch's DataLoader iterator has no {', '.join(missing)}")
+        else:
+            _follow(iterator, start)
+    else:
+        instrument(iterator._dataset_fetcher, start.handle.id)
+    own["_headrace_loader"] = start.handle.id
+    _time_sampler(iterator, start.handle.id)
+    iterator.__class__ = timed
+    own[_WATCH] = start.watch
+
+
+def _follow(iterator: Any, start: _Start) -> None:
+    """The batches of an iterator with worker processes, one by one."""
+    watch = start.watch
+    workers = iterator._num_workers
+    pins = iterator._data_queue is not iterator._worker_result_queue
+    in_order = bool(getattr(iterator, "_in_order", True))
+    watch.follow(workers, iterator._prefetch_factor * workers, in_order, pins, start.pass_number)
+    for batch, info in list(iterator._task_info.items()):
+        watch.dispatched(info[0], batch)  # given out while the iterator was made
+    for worker, queue in enumerate(iterator._index_queues):
+        queues.follow(queue, "put", "dispatch", watch, worker)
+    queues.follow(iterator._worker_result_queue, "get", "receive", watch)
+    if pins:
+        queues.follow(iterator._data_queue, "put", "pinned_put", watch)
+        queues.follow(iterator._data_queue, "get", "pinned_get", watch)
+
+
+def _time_sampler(iterator: Any, loader: int) -> None:
+    """The sampler runs in the training loop's own thread, inside GetNext."""
+    own = iterator.__dict__
+    drawn = own.get("_sampler_iter")
+    sampler = own.get("_index_sampler")
+    if drawn is None or sampler is None or isinstance(drawn, _core.OperatorIterator):
+        return
+    inner = getattr(sampler, "sampler", None)
+    name = object_name(sampler if inner is None or type(sampler).__name__ != "BatchSampler" else inner)
+    handle = _core.OperatorHandle(name, "sampler", 0, 0, "", loader, _core.STAGE_SAMPLER)
+    own["_sampler_iter"] = _core.OperatorIterator(drawn, handle)
+
+
+# --- the two doors ---
+
+
+def hooked_get_iterator(base: type) -> _core.HookedCall | None:
+    """``_get_iterator`` of a class, with what records its iterators; None where it has none."""
+    original = getattr(base, "_get_iterator", None)
+    return None if original is None else _core.HookedCall(original, _before, _after, _failed)
+
+
+def _patch(owner: type | None) -> None:
+    if owner is None or isinstance(owner.__dict__.get("_get_iterator"), _core.HookedCall):
+        return
+    if "_get_iterator" not in owner.__dict__:
+        warn_once(f"operator detail unavailable: {owner.__name__} has no _get_iterator in this version")
+        return
+    owner._get_iterator = hooked_get_iterator(owner)  # type: ignore[attr-defined]
+
+
+def _classes() -> list[type]:
+    """DataLoader, and those who make their iterators in their own way, as far as they are imported."""
+    found = [
+        getattr(sys.modules.get("torch.utils.data"), "DataLoader", None),
+        getattr(sys.modules.get("torchdata.stateful_dataloader"), "StatefulDataLoader", None),
+    ]
+    return [one for one in found if isinstance(one, type)]
+
+
+def patch_class() -> None:
+    """Loaders that others make from a wrapped one are plain DataLoaders: they are met in their class."""
+    for owner in _classes():
+        _patch(owner)
+
+
+def record_every_loader() -> None:
+    """Every DataLoader of this process is recorded from now on, under the line that made it."""
+    loaders.record_all()
+    patch_class()
+    for owner in _classes():
+        if not isinstance(owner.__dict__.get("__init__"), _core.HookedCall):
+            owner.__init__ = _core.HookedCall(owner.__init__, loaders.note_site)  # type: ignore[misc]

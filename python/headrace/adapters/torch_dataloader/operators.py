@@ -1,0 +1,196 @@
+"""Finds the operators inside a DataLoader: dataset and what it wraps, each transform, the collate function.
+
+Nothing of the user's is changed for longer than a batch takes: `plan` lists the places at which a timed
+object stands while one is fetched, and `TimedFetch` puts it there and takes it away again.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from headrace import _core
+from headrace._operator import readable
+
+#: A place that holds a timed object during a fetch: container (None: the fetcher itself), key, bare, timed.
+Swap = tuple[Any, Any, Any, Any]
+
+_MOST_OPERATORS = 40
+_DEEPEST = 6
+_STAND_INS = (_core.TimedCallable, _core.TimedDataset)
+
+
+def object_name(obj: Any) -> str:
+    """What the user would call it: a function's name, else the class."""
+    if isinstance(obj, functools.partial):
+        return object_name(obj.func)
+    if isinstance(obj, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)):
+        return obj.__name__
+    return type(obj).__name__
+
+
+def _torch_class(name: str, module: str = "torch.utils.data") -> tuple[type, ...]:
+    found = getattr(sys.modules.get(module), name, None)
+    return (found,) if isinstance(found, type) else ()
+
+
+def _attributes(obj: Any) -> dict[str, Any]:
+    own = getattr(obj, "__dict__", None)
+    return own if isinstance(own, dict) else {}
+
+
+class _Plan:
+    """Walks one fetcher; the order of what it finds is the same in every process."""
+
+    def __init__(self, loader: int, knob: str) -> None:
+        self._loader = loader
+        self._knob = knob
+        self._names: dict[str, int] = {}
+        self._handles: dict[tuple[str, str], _core.OperatorHandle] = {}
+        self._places: set[tuple[int, Any]] = set()
+        self._visited: set[int] = set()
+        self._datasets = _torch_class("Dataset")
+        #: Wrappers that only pass an index on: what they wrap is the operator.
+        self._transparent = tuple(
+            kind
+            for name in ("Subset", "ConcatDataset", "ChainDataset", "StackDataset")
+            for kind in _torch_class(name)
+        )
+        self._modules: tuple[Any, ...] = _torch_class("ModuleList", "torch.nn") + _torch_class(
+            "Sequential", "torch.nn"
+        )
+        self.swaps: list[Swap] = []
+
+    # --- operators ---
+
+    def operator(self, name: str, kind: str, stage: int, *, shared: bool = False) -> _core.OperatorHandle:
+        """A new operator; ``shared``: the one of this name and kind where there is one already."""
+        if shared and (name, kind) in self._handles:
+            return self._handles[name, kind]
+        number = self._names[name] = self._names.get(name, 0) + 1
+        shown = readable(name if number == 1 else f"{name}#{number}")
+        handle = _core.OperatorHandle(shown, kind, 0, 0, self._knob, self._loader, stage)
+        self._handles[name, kind] = handle
+        return handle
+
+    def add(self, container: Any, key: Any, bare: Any, timed: Callable[[], Any]) -> None:
+        if len(self.swaps) >= _MOST_OPERATORS or isinstance(bare, _STAND_INS):
+            return
+        place = (id(container), key)
+        if place not in self._places:
+            self._places.add(place)
+            self.swaps.append((container, key, bare, timed()))
+
+    # --- datasets ---
+
+    def timed_dataset(self, dataset: Any, depth: int, has_inner: bool) -> Any:
+        kind = "map" if has_inner else "source"
+        stage = _core.STAGE_DATASET + 50 - depth
+        return _core.TimedDataset(dataset, self.operator(object_name(dataset), kind, stage, shared=True))
+
+    def inner_datasets(self, dataset: Any) -> Iterator[tuple[Any, Any, Any]]:
+        """(container, key, dataset) of the datasets that ``dataset`` reads."""
+        known = isinstance(dataset, self._transparent)
+        for key, value in list(_attributes(dataset).items()):
+            if isinstance(value, self._datasets) or (known and key == "dataset"):
+                yield _attributes(dataset), key, value
+            elif (
+                isinstance(value, list)
+                and (known or value)
+                and all(isinstance(v, self._datasets) for v in value)
+            ):
+                yield from ((value, index, one) for index, one in enumerate(value))
+
+    def visit_dataset(self, dataset: Any, depth: int) -> bool:
+        """Time what ``dataset`` reads and calls; False where it reads no other dataset."""
+        if id(dataset) in self._visited or depth > _DEEPEST:
+            return False
+        self._visited.add(id(dataset))
+        inner = list(self.inner_datasets(dataset))
+        for container, key, one in inner:
+            deeper = self.visit_dataset(one, depth + 1)
+            if not (deeper and isinstance(one, self._transparent)):
+                self.add(container, key, one, functools.partial(self.timed_dataset, one, depth + 1, deeper))
+        self.visit_attributes(dataset)
+        return bool(inner)
+
+    # --- transforms ---
+
+    def visit_attributes(self, owner: Any) -> None:
+        own = _attributes(owner)
+        self.visit_chain(owner)
+        for key, value in list(own.items()):
+            if isinstance(value, (*_STAND_INS, *self._datasets)):
+                continue
+            if self.visit_chain(value):
+                continue
+            if key in ("transform", "target_transform") and callable(value):
+                if isinstance(value, self._modules):
+                    self.visit_entries(value._modules)
+                else:
+                    self.add_transform(own, key, value)
+            elif key == "transforms" and callable(value):
+                self.visit_attributes(value)  # an image transform and a target transform in one object
+
+    def visit_chain(self, owner: Any) -> bool:
+        """Time each entry of ``owner.transforms``; False where that is no chain."""
+        own = _attributes(owner)
+        chain = own.get("transforms", own.get("_modules", {}).get("transforms") if own else None)
+        if isinstance(chain, self._modules):
+            chain = chain._modules
+        if id(chain) in self._visited:
+            return True
+        if isinstance(chain, (list, dict)) and chain:
+            self._visited.add(id(chain))
+            self.visit_entries(chain)
+            return True
+        if isinstance(chain, tuple) and chain and all(callable(one) for one in chain):
+            entries = list(chain)
+            self._visited.add(id(chain))
+            timed = tuple(self.timed_transform(one) for one in entries)
+            self.add(own, "transforms", chain, lambda: timed)
+            return True
+        return False
+
+    def visit_entries(self, chain: list[Any] | dict[Any, Any]) -> None:
+        entries = chain.items() if isinstance(chain, dict) else enumerate(chain)
+        for key, one in list(entries):
+            if callable(one) and not isinstance(one, type):
+                self.visit_chain(one)  # RandomApply and the like hold chains of their own
+                self.add_transform(chain, key, one)
+
+    def add_transform(self, container: Any, key: Any, transform: Any) -> None:
+        self.add(container, key, transform, functools.partial(self.timed_transform, transform))
+
+    def timed_transform(self, transform: Any) -> Any:
+        if isinstance(transform, _STAND_INS):
+            return transform
+        stage = _core.STAGE_TRANSFORM + len(self._handles)
+        return _core.TimedCallable(transform, self.operator(object_name(transform), "map", stage), True)
+
+
+def plan(fetcher: Any, loader: int) -> tuple[Swap, ...]:
+    """The places at which a timed object stands while ``fetcher`` fetches a batch for ``loader``."""
+    walk = _Plan(loader, "num_workers")
+    dataset = fetcher.dataset
+    has_inner = walk.visit_dataset(dataset, 0)
+    iterator = getattr(fetcher, "dataset_iter", None)
+    if iterator is not None:
+        if not (has_inner and isinstance(dataset, walk._transparent)):
+            handle = walk.operator(object_name(dataset), "source", _core.STAGE_DATASET, shared=True)
+            walk.add(None, "dataset_iter", iterator, lambda: _core.OperatorIterator(iterator, handle))
+    elif not (has_inner and isinstance(dataset, walk._transparent)):
+        walk.add(None, "dataset", dataset, lambda: walk.timed_dataset(dataset, 0, has_inner))
+    collate = fetcher.collate_fn
+    if callable(collate):
+        handle = walk.operator(object_name(collate), "batch", _core.STAGE_COLLATE)
+        walk.add(None, "collate_fn", collate, lambda: _core.TimedCallable(collate, handle, True))
+    return tuple(walk.swaps)
+
+
+def instrument(fetcher: Any, loader: int) -> None:
+    """Time what ``fetcher`` runs for each batch. Raises AttributeError for an unknown fetcher."""
+    fetcher.__dict__["fetch"] = _core.TimedFetch(fetcher, plan(fetcher, loader))

@@ -1,0 +1,88 @@
+"""What runs in each worker process of a DataLoader between the user's worker_init_fn and its first batch."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+from headrace import _core
+from headrace.adapters.torch_dataloader import queues
+from headrace.adapters.torch_dataloader.operators import instrument
+from headrace.errors import SegmentError
+
+
+class WorkerStart:
+    """Called with the worker's number: enters it into the run, times its fetcher, follows its queues.
+
+    Travels into the worker by fork or by pickle. Never raises.
+    """
+
+    def __init__(self, live_path: str, loader: int, pass_number: int, siblings: int) -> None:
+        self.live_path = live_path
+        self.loader = loader
+        self.pass_number = pass_number
+        self.siblings = siblings
+
+    def __call__(self, _: Any, worker_id: int) -> None:
+        if not self.join_run():
+            return
+        writer = _core.DeliveryWriter.enter(self.loader, self.pass_number, worker_id, self.siblings)
+        if writer is None:
+            return
+        try:
+            self.time_fetcher()
+        except Exception:
+            _core.miss(self.loader, _core.NO_WORKER_DETAIL)
+        try:
+            _follow_queues(writer)
+        except Exception:
+            _core.miss(self.loader, _core.NO_HANDOFF_DETAIL)
+
+    def join_run(self) -> bool:
+        current = _core.current_session()
+        if current is not None and current.live_path == self.live_path:
+            return True
+        if not self.live_path:
+            return False
+        try:
+            _core.Session.attach(self.live_path)
+        except (SegmentError, OSError):
+            return False
+        return True
+
+    def time_fetcher(self) -> None:
+        """A fetcher is made after this call, and anew for each epoch of a worker that stays."""
+        kind = sys.modules["torch.utils.data"]._DatasetKind
+        loader = self.loader
+        worker_info = sys.modules["torch.utils.data"].get_worker_info
+
+        def made(fetcher: Any, _: Any, dataset: Any, *others: Any) -> None:
+            info = worker_info()
+            if info is None or dataset is not info.dataset:
+                return  # the fetcher of a loader that is used inside this worker
+            try:
+                instrument(fetcher, loader)
+            except Exception:
+                _core.miss(loader, _core.NO_WORKER_DETAIL)
+
+        kind.create_fetcher = _core.HookedCall(kind.create_fetcher, None, made)
+
+
+def _worker_frame() -> FrameType | None:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "_worker_loop":
+        frame = frame.f_back
+    return frame
+
+
+def _follow_queues(writer: _core.DeliveryWriter) -> None:
+    frame = _worker_frame()
+    if frame is None:
+        raise LookupError("no _worker_loop on the stack")
+    index_queue = frame.f_locals["index_queue"]
+    data_queue = frame.f_locals["data_queue"]
+    queues.follow(index_queue, "get", "take", writer)
+    queues.follow(data_queue, "put", "deliver", writer)
+    # The feeder thread, which starts with the first put, takes this from the queue object.
+    data_queue.__dict__["_send_bytes"] = _core.QueueCall("send", data_queue._send_bytes, writer)

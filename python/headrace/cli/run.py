@@ -1,0 +1,26 @@
+"""``headrace run SCRIPT``."""
+
+from __future__ import annotations
+
+import click
+
+from headrace.errors import UsageError
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option("--out", type=click.Path(), metavar="DIR", help="The run folder (default: as for hr.wrap).")
+@click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module, as for python -m.")
+@click.argument("script")
+@click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+def run(out: str | None, is_module: bool, script: str, arguments: tuple[str, ...]) -> None:
+    """Run an unchanged SCRIPT and report on the DataLoader that it waited for most.
+
+    What stands after SCRIPT is the script's own, --help and -- included. The exit status is the script's.
+    """
+    from headrace.run.launch import check_script, launch  # ctypes and subprocess only where they are used
+
+    if out == "":
+        raise UsageError("--out is a folder, not an empty name")
+    if not is_module:
+        check_script(script)
+    launch(["-m", script, *arguments] if is_module else [script, *arguments], out)

@@ -1,0 +1,111 @@
+"""What ``headrace run`` says when the script has ended: how it ended, what was recorded, one report."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import TextIO
+
+from headrace.report import Report
+from headrace.run.folder import RunFolder
+from headrace.run.recorded import Recorded, recorded_loaders
+
+#: Loaders in the list; a search over parameters may make hundreds.
+_LISTED = 8
+
+
+def say(line: str) -> None:
+    """One line of ours on stderr, as far as anybody listens."""
+    write(f"headrace: {' '.join(line.split())}\n")
+
+
+def write(text: str) -> None:
+    try:
+        if sys.stderr is not None:  # closed by the shell: `2>&-`
+            sys.stderr.write(text)
+            sys.stderr.flush()
+    except (OSError, ValueError):
+        pass  # the status is still to be passed on
+
+
+def print_epilogue(folder: RunFolder, ended: str) -> None:
+    """Prints the report of the loader that waited most, on the lowest rank that recorded.
+
+    ended: how the script ended, empty where there is nothing to say about it.
+    """
+    try:
+        segments = folder.new_segments()
+        ranks = sorted({rank for _, rank in segments})
+        loaders = recorded_loaders(path for path, rank in segments if rank == ranks[0])
+        if not loaders:
+            say(_nothing(ended))
+            folder.remove_if_empty()
+            return
+        names = [loader.name for loader in loaders]
+        reports = [loader.report(names, ranks) for loader in loaders[:_LISTED]]
+    except Exception as error:  # the status is still to be passed on, whatever lies in the folder
+        say(f"{ended + '; ' if ended else ''}no report: {error}")
+        return
+    run = _as_typed(folder.path)
+    say(f"{ended}; recorded in {run}" if ended else f"recorded in {run}")
+    if len(loaders) > 1 or len(ranks) > 1:
+        write(_overview(loaders, reports, ranks, run))
+    write("\n" + _text(reports[0]))
+
+
+def _nothing(ended: str) -> str:
+    return (
+        f"{ended + '; ' if ended else ''}nothing was recorded: no DataLoader was iterated "
+        "(or only where Headrace cannot be seen: python -I, -E, -S, an environment without it)"
+    )
+
+
+def _overview(loaders: list[Recorded], reports: list[Report], ranks: list[int], run: str) -> str:
+    """A line for each loader and the command that shows the others."""
+    width = max(len(report.loader) for report in reports)
+    columns = _columns()
+    lines = []
+    for report in reports:
+        sink = report.profile.sink
+        verdict = report.diagnosis.summary or report.diagnosis.kind.replace("_", " ")
+        waited = f"{sink.wait_share * 100:>3.0f} %"
+        line = f"  {report.loader:<{width}}  {sink.steps:>7} batches  waited {waited}  {verdict}"
+        lines.append(line if len(line) <= columns else line[: columns - 1] + "…")
+    if len(loaders) > len(reports):
+        lines.append(f"  and {len(loaders) - len(reports)} more")
+    options = ["--loader NAME"] if len(loaders) > 1 else []
+    if len(ranks) > 1:
+        lines.append(f"  of rank {ranks[0]}; recorded as well: {', '.join(map(str, ranks[1:]))}")
+        options.append("--rank N")
+    lines.append(f"  below, the first one; any other: headrace report {run} {' '.join(options)}")
+    return "\n".join(lines) + "\n"
+
+
+def _as_typed(path: str) -> str:
+    """Relative where it is below the current folder; quoted for a shell."""
+    try:
+        below = os.path.relpath(path)
+    except OSError:  # the current folder is gone
+        return shlex.quote(path)
+    return shlex.quote(path if below.startswith(os.pardir) else below)
+
+
+def _text(report: Report) -> str:
+    color = _terminal_columns(sys.stderr) is not None and "NO_COLOR" not in os.environ
+    text = report.to_text(width=_columns(), color=color)
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _columns() -> int:
+    return min(_terminal_columns(sys.stderr) or 100, 120)
+
+
+def _terminal_columns(stream: TextIO | None) -> int | None:
+    """Width of the terminal that ``stream`` goes to; None where it goes elsewhere."""
+    try:
+        if stream is None or not stream.isatty():
+            return None
+        return max(40, os.get_terminal_size(stream.fileno()).columns or 100)
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,72 @@
+"""Where a run is recorded: decided once, by the parent, for all processes of the script."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from headrace import _core
+
+
+class RunFolder(NamedTuple):
+    """The folder of this run, and what other runs had left in it when this one began."""
+
+    path: str
+    #: Why it is not the folder that was asked for; empty where it is.
+    trouble: str
+    #: Segments of earlier runs, and of those that record beside this one.
+    others: frozenset[str]
+    #: The folders that this run has made, the innermost first.
+    made: tuple[str, ...]
+
+    def new_segments(self) -> list[tuple[str, int]]:
+        """Path and rank of what was recorded by this run. Lays what dead processes left into the folder."""
+        return [
+            (segment["path"], segment["rank"])
+            for segment in _core.find_segments(self.path)
+            if segment["path"] not in self.others
+        ]
+
+    def remove_if_empty(self) -> None:
+        """A run that recorded nothing leaves no empty folder behind."""
+        try:
+            for folder in self.made:
+                Path(folder).rmdir()
+        except OSError:
+            pass  # another rank records here
+
+
+def choose_run_folder(out: str | None) -> RunFolder:
+    """``out``, else the folder that `wrap` would take; where it cannot be made, one for temporary files."""
+    asked = os.path.abspath(out or _core.default_run_folder())  # noqa: PTH100 - resolve() follows links
+    try:
+        return RunFolder(asked, "", _segments_in(asked), _make(asked))
+    except OSError as error:
+        trouble = f"{asked}: {error.strerror or error}"
+    instead = tempfile.mkdtemp(prefix="headrace-")
+    return RunFolder(instead, trouble, frozenset(), (instead,))
+
+
+def _make(folder: str) -> tuple[str, ...]:
+    """Make it and what is missing above it; what was made. Raises OSError where nothing can be written."""
+    path = Path(folder)
+    missing = tuple(str(above) for above in (path, *path.parents) if not above.exists())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return missing
+
+
+def _segments_in(folder: str) -> frozenset[str]:
+    """Every path under which a segment that is in the folder now may be found later: live or as a copy."""
+    found: set[str] = set()
+    for path in Path(folder).glob("rank*.*"):
+        if path.suffix == ".hrseg":
+            found.add(str(path))
+        elif path.suffix == ".live" and path.is_file():
+            found |= {str(path.with_suffix(".hrseg")), path.read_text(errors="replace").strip()}
+    return frozenset(found)

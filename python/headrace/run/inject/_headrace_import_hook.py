@@ -1,0 +1,110 @@
+"""Tells Headrace when a library of loaders has been imported, so that it can record them.
+
+Imports nothing but what every interpreter has loaded at its start: it runs in all of them.
+"""
+
+import sys
+from _thread import get_ident
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing is not loaded yet
+    from typing import Any
+
+#: Modules after whose import the loaders of this process are recorded: the packages, whose public names are
+#: there then, and the modules inside them, which may be reloaded alone.
+LOADER_MODULES = frozenset(
+    {
+        "torch.utils.data",
+        "torch.utils.data.dataloader",
+        "torchdata.stateful_dataloader",
+        "torchdata.stateful_dataloader.stateful_dataloader",
+    }
+)
+
+
+def install() -> None:
+    """Put the hook in front of the interpreter's own finders. Twice is once."""
+    if not any(isinstance(finder, LoaderModuleFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, LoaderModuleFinder())
+
+
+def record_loaders() -> None:
+    """Have the loaders of this process recorded. Whatever happens, the program imports its library."""
+    try:
+        from headrace._session import warn_once
+        from headrace.adapters.torch_dataloader import record_every_loader
+    except Exception:  # an environment without Headrace, or a broken one
+        return
+    try:
+        record_every_loader()
+    except Exception as error:
+        warn_once(f"the loaders of this process are not recorded ({type(error).__name__}: {error})")
+
+
+class LoaderModuleFinder:
+    """Finds a module of `LOADER_MODULES` where the other finders do, with a loader that tells of its end."""
+
+    def __init__(self) -> None:
+        self._asking: set[int] = set()
+
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
+        # Another tool's finder may ask all finders in turn, this one included.
+        thread = get_ident()
+        if name not in LOADER_MODULES or thread in self._asking:
+            return None
+        self._asking.add(thread)
+        try:
+            spec = self._found_by_others(name, path, target)
+        finally:
+            self._asking.discard(thread)
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            spec.loader = TellingLoader(spec.loader)
+        return spec
+
+    def _found_by_others(self, name: str, path: "Any", target: "Any") -> "Any":
+        for finder in list(sys.meta_path):
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None else None
+            if spec is not None:
+                return spec
+        return None
+
+
+class TellingLoader:
+    """Passes for the loader that it holds; once the module is executed, the module has that one."""
+
+    # No __dict__ of its own: loaders compare themselves by it.
+    __slots__ = ("_loader",)
+
+    def __init__(self, loader: "Any") -> None:
+        self._loader = loader
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> "Any":
+        return type(self._loader)
+
+    def __getattr__(self, name: str) -> "Any":
+        return getattr(self._loader, name)
+
+    def __reduce_ex__(self, protocol: "Any") -> "Any":
+        return self._loader.__reduce_ex__(protocol)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._loader == other)
+
+    def __hash__(self) -> int:
+        return hash(self._loader)
+
+    def __repr__(self) -> str:
+        return repr(self._loader)
+
+    def create_module(self, spec: "Any") -> "Any":
+        create = getattr(self._loader, "create_module", None)
+        return None if create is None else create(spec)
+
+    def exec_module(self, module: "Any") -> None:
+        # Before it runs: the module sees its own specification as in a bare run.
+        module.__loader__ = self._loader
+        module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        record_loaders()

@@ -1,0 +1,47 @@
+"""From the command line of ``headrace run`` to the end of the script."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from headrace import _core
+from headrace._session import enabled
+from headrace.errors import UsageError
+from headrace.run.child import end_as, run_child
+from headrace.run.ending import ending
+from headrace.run.environment import recording_environment, records_already
+from headrace.run.epilogue import print_epilogue, say
+from headrace.run.folder import choose_run_folder
+from headrace.run.interpreter import python_command
+
+
+def launch(program: Sequence[str], out: str | None) -> NoReturn:
+    """Run ``program`` (a script or ``-m`` and a module, arguments), print its report, end as it ended."""
+    command = python_command(program)
+    if not enabled():
+        end_as(run_child(command, os.environ))
+    # One report in a job: by rank 0, and by the outer of two runs that record into one folder.
+    speaks = _core.default_rank() == 0 and (out is not None or not records_already(os.environ))
+    folder = choose_run_folder(out)
+    if folder.trouble and speaks:
+        say(f"cannot record in {folder.trouble}; recording in {folder.path} instead")
+    began = time.monotonic()
+    status = run_child(command, recording_environment(os.environ, folder.path))
+    if speaks:
+        print_epilogue(folder, ending(status, time.monotonic() - began))
+    end_as(status)
+
+
+def check_script(script: str) -> None:
+    """Raises UsageError where there is no program to start."""
+    path = Path(script)
+    if script == "-":  # the program comes on stdin
+        return
+    if not path.exists():
+        raise UsageError(f"{script}: no such script")
+    if path.is_dir() and not (path / "__main__.py").exists():
+        raise UsageError(f"{script}: a folder without __main__.py, not a script")

@@ -1,0 +1,46 @@
+"""The loaders that a run has recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from headrace import _core
+from headrace.errors import Error
+from headrace.report import Report
+
+
+class Recorded(NamedTuple):
+    """One loader in one segment."""
+
+    segment: str
+    number: int
+    name: str
+    waited_s: float
+
+    def report(self, loaders: list[str], ranks: list[int]) -> Report:
+        return Report(_core.segment_profile_json(self.segment, self.number), loaders=loaders, ranks=ranks)
+
+
+def recorded_loaders(segments: Iterable[str]) -> list[Recorded]:
+    """The loaders that were iterated, the one that waited most first.
+
+    Raises Error where a segment cannot be read and no other tells of a loader.
+    """
+    found: list[Recorded] = []
+    trouble: list[Error] = []
+    for segment in segments:
+        try:
+            entries = _core.segment_loaders(segment)
+        except Error as error:
+            trouble.append(error)
+            continue
+        found += [
+            Recorded(segment, entry["index"], entry["name"], entry["wait_s"])
+            for entry in entries
+            # One that was killed while it waited for its first batch has no step yet.
+            if entry["steps"] > 0 or entry["wait_s"] > 0
+        ]
+    if trouble and not found:
+        raise trouble[0]
+    return sorted(found, key=lambda loader: -loader.waited_s)

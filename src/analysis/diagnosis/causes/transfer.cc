@@ -1,0 +1,63 @@
+// Getting batches to the device is what costs: copies that the step waits for, or the one thread that pins.
+#include "sentences.h"
+
+namespace headrace::analysis {
+namespace {
+
+bool on_a_device(const Loader& loader) {
+  return !loader.device.empty() && loader.device.rfind("cpu", 0) != 0;
+}
+
+Finding copies(const Case& facts) {
+  const profile::OperatorProfile& op = facts.op();
+  Finding finding;
+  finding.headline =
+      "copying batches to the device takes " + percent(facts.gate.transfer_share) + " of every step";
+  finding.evidence = cause_evidence(op.name + " takes " + duration(op.demand_s) + " of a step of " +
+                                        duration(facts.gate.step_s) + ", and nothing else runs beside it",
+                                    {{"transfer_s", op.demand_s}, {"step_s", facts.gate.step_s}});
+  const bool pageable = facts.loader && !facts.loader->pin_memory;
+  if (pageable && on_a_device(*facts.loader)) {
+    Advice advice = in_words(
+        "pin the batches and copy them without waiting: copies from pageable memory are "
+        "staged, and block");
+    advice.parameter = "pin_memory";
+    advice.from = "False";
+    advice.to = "True";
+    finding.advice.push_back(std::move(advice));
+  }
+  finding.advice.push_back(in_words(
+      "copy the next batch while this one is computed, or copy fewer bytes (convert and normalise on "
+      "the device)"));
+  return finding;
+}
+
+Finding pinning(const Case& facts) {
+  const profile::OperatorProfile& op = facts.op();
+  Finding finding;
+  finding.headline = op.name + "'s one thread cannot keep up";
+  finding.evidence =
+      cause_evidence("pinning a batch takes " + duration(op.demand_s) + ", in one thread that is busy " +
+                         percent(facts.utilisation) + " of the time",
+                     {{"demand_s", op.demand_s}, {"utilisation", facts.utilisation}});
+  Advice advice =
+      in_words("pin fewer bytes (smaller types, conversion on the device); predicted: half of them");
+  const Prediction then =
+      facts.predictor.predict(facts.profile, {{Change::Kind::kService, facts.candidate, 1, 0.5}});
+  finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, then));
+  return finding;
+}
+
+std::optional<Finding> judge(const Case& facts) {
+  if (facts.gate.transfer_only && facts.candidate >= 0) return copies(facts);
+  if (facts.candidate_is("pin_memory") && (facts.gate.handoff_only || facts.rate_bound()))
+    return pinning(facts);
+  return std::nullopt;
+}
+
+}  // namespace
+
+extern const Cause kTransfer;
+const Cause kTransfer{"transfer", false, judge, true};
+
+}  // namespace headrace::analysis

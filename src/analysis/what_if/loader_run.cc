@@ -1,0 +1,316 @@
+// The rules of a DataLoader on the engine's clock.
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "headrace/analysis/what_if/engine.h"
+#include "headrace/analysis/what_if/loader_simulator.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// Off-CPU and CPU work of a batch alternate (item by item in truth): as one block each, they would overlap
+/// with others in another way (measured: 18 % of error with half of both).
+constexpr int kTurns = 4;
+constexpr int kSettle = 16;
+constexpr int kLongestSettle = 400;
+
+/// What one actor has to do: `turns` times, off the cores and then on one.
+class Task {
+ public:
+  void set(const Work& work) {
+    const double cpu_share = work.total_s() > 0 ? work.cpu_s / work.total_s() : 0;
+    const bool mixed = cpu_share > 0.1 && cpu_share < 0.9;
+    turns_ = mixed ? kTurns : 1;
+    part_ = work * (1.0 / turns_);
+    // Everything takes some time, so that one thing is never called from within another.
+    if (part_.total_s() <= 0) part_.off_s = 1e-7;
+    on_cpu_ = true;
+  }
+  /// Starts the next part; false where all is done.
+  bool go_on(Engine& engine, int actor) {
+    for (;;) {
+      on_cpu_ = !on_cpu_;
+      if (!on_cpu_ && turns_-- == 0) return false;
+      if (on_cpu_ && part_.cpu_s > 0) {
+        engine.compute(actor, part_.cpu_s);
+        return true;
+      }
+      if (!on_cpu_ && part_.off_s > 0) {
+        engine.sleep(actor, part_.off_s);
+        return true;
+      }
+    }
+  }
+
+ private:
+  Work part_;
+  int turns_ = 0;
+  bool on_cpu_ = true;
+};
+
+class LoaderRun {
+ public:
+  LoaderRun(const LoaderModel& model, int batches, std::uint64_t first)
+      : model_(model),
+        engine_(model.cores),
+        first_(first),
+        workers_(static_cast<std::size_t>(std::max(1, model.num_workers))),
+        settle_(std::min(kLongestSettle, model.num_workers * model.prefetch_factor + kSettle)),
+        steps_(settle_ + batches) {
+    arrived_.assign(static_cast<std::size_t>(steps_ + model.num_workers * model.prefetch_factor + 2), false);
+  }
+
+  SimulatedRun run() {
+    const int window = model_.num_workers * model_.prefetch_factor;
+    for (int i = 0; i < window; ++i) dispatch();
+    call();
+    while (done_ < steps_) {
+      const int actor = engine_.next();
+      if (actor < 0) break;
+      resume(actor);
+    }
+    return figures();
+  }
+
+ private:
+  enum class Main { kWaits, kReceives, kLoads, kDraws, kSteps };
+
+  struct Worker {
+    std::deque<int> indices;
+    std::deque<int> sending;
+    int batch = -1;
+    int tasks = 0;
+    double since_s = 0;
+    Task task;
+  };
+
+  // Actors: the training loop, the thread that pins, then each worker and its sending thread.
+  static constexpr int kMain = 0;
+  static constexpr int kPin = 1;
+  static int worker_actor(std::size_t w) { return static_cast<int>(2 + 2 * w); }
+
+  const Work& batch_work(int batch) const {
+    const std::size_t at = first_ * model_.lanes.size() + static_cast<std::size_t>(batch);
+    const std::vector<Work>& lane = model_.lanes[at % model_.lanes.size()];
+    return lane[at / model_.lanes.size() % lane.size()];
+  }
+
+  void dispatch() {
+    for (std::size_t tried = 0; tried < workers_.size(); ++tried) {
+      const std::size_t to = turn_++ % workers_.size();
+      if (!model_.in_order && workers_[to].tasks >= model_.prefetch_factor) continue;
+      workers_[to].indices.push_back(next_++);
+      owner_.push_back(to);
+      ++workers_[to].tasks;
+      if (workers_[to].batch < 0) begin_batch(to);
+      return;
+    }
+  }
+
+  void begin_batch(std::size_t w) {
+    Worker& worker = workers_[w];
+    if (worker.indices.empty()) return;
+    worker.batch = worker.indices.front();
+    worker.indices.pop_front();
+    worker.since_s = engine_.now();
+    worker.task.set(batch_work(worker.batch));
+    go_on_with_batch(w);
+  }
+
+  void go_on_with_batch(std::size_t w) {
+    Worker& worker = workers_[w];
+    if (worker.task.go_on(engine_, worker_actor(w))) return;
+    if (settled()) worker_s_ += engine_.now() - std::max(worker.since_s, settled_s_);
+    worker.sending.push_back(worker.batch);
+    worker.batch = -1;
+    if (worker.sending.size() == 1) engine_.compute(worker_actor(w) + 1, model_.pickle_cpu_s);
+    begin_batch(w);
+  }
+
+  void sent(std::size_t w) {
+    Worker& worker = workers_[w];
+    results_.push_back(worker.sending.front());
+    worker.sending.pop_front();
+    if (!worker.sending.empty()) engine_.compute(worker_actor(w) + 1, model_.pickle_cpu_s);
+    if (model_.pins) {
+      pin_next();
+    } else if (main_ == Main::kWaits) {
+      receive();
+    }
+  }
+
+  Work receiving_of(int batch) const {
+    Work work = model_.receive;
+    if (workers_[owner_[static_cast<std::size_t>(batch)]].batch >= 0) work.off_s += model_.locked_s;
+    return work;
+  }
+
+  void pin_next() {
+    if (pinning_ >= 0 || results_.empty()) return;
+    pinning_ = results_.front();
+    results_.pop_front();
+    pin_since_s_ = engine_.now();
+    Work work = receiving_of(pinning_);
+    work += model_.pin;
+    pin_task_.set(work);
+    go_on_pinning();
+  }
+
+  void go_on_pinning() {
+    if (pin_task_.go_on(engine_, kPin)) return;
+    if (settled()) pin_s_ += engine_.now() - std::max(pin_since_s_, settled_s_);
+    arrived(pinning_);
+    pinning_ = -1;
+    pin_next();
+    if (main_ == Main::kWaits) take();
+  }
+
+  void arrived(int batch) {
+    if (model_.in_order) {
+      arrived_[static_cast<std::size_t>(batch)] = true;
+    } else {
+      ready_.push_back(batch);
+    }
+  }
+
+  void call() {
+    called_s_ = engine_.now();
+    main_ = Main::kWaits;
+    if (model_.num_workers == 0) {
+      main_ = Main::kLoads;
+      Work work = batch_work(next_++);
+      work += model_.receive;
+      task_.set(work);
+      go_on_in_main();
+      return;
+    }
+    take();
+  }
+
+  /// The awaited batch, if it is here; else the next message.
+  void take() {
+    int batch = -1;
+    if (model_.in_order && arrived_[static_cast<std::size_t>(awaited_)]) {
+      batch = awaited_++;
+    } else if (!model_.in_order && !ready_.empty()) {
+      batch = ready_.front();
+      ready_.pop_front();
+    }
+    if (batch >= 0) {
+      --workers_[owner_[static_cast<std::size_t>(batch)]].tasks;
+      serve(Main::kDraws, model_.draw);
+    } else if (!model_.pins) {
+      receive();
+    }
+  }
+
+  void receive() {
+    if (results_.empty()) return;
+    receiving_ = results_.front();
+    results_.pop_front();
+    serve(Main::kReceives, receiving_of(receiving_));
+  }
+
+  void serve(Main what, const Work& work) {
+    main_ = what;
+    serve_since_s_ = engine_.now();
+    task_.set(work);
+    go_on_in_main();
+  }
+
+  void go_on_in_main() {
+    if (task_.go_on(engine_, kMain)) return;
+    switch (main_) {
+      case Main::kReceives:
+        served();
+        arrived(receiving_);
+        main_ = Main::kWaits;
+        take();
+        break;
+      case Main::kLoads:
+        serve(Main::kDraws, model_.draw);
+        break;
+      case Main::kDraws:
+        served();
+        yield_batch();
+        break;
+      case Main::kSteps:
+        if (++done_ == settle_) settle();
+        if (done_ < steps_) call();
+        break;
+      case Main::kWaits:
+        break;
+    }
+  }
+
+  void served() {
+    if (settled()) serve_s_ += engine_.now() - std::max(serve_since_s_, settled_s_);
+  }
+
+  void yield_batch() {
+    if (settled()) wait_s_ += engine_.now() - called_s_;
+    if (model_.num_workers > 0) dispatch();
+    main_ = Main::kSteps;
+    task_.set(model_.steps[(first_ + static_cast<std::size_t>(done_)) % model_.steps.size()]);
+    go_on_in_main();
+  }
+
+  void resume(int actor) {
+    if (actor == kMain) {
+      go_on_in_main();
+    } else if (actor == kPin) {
+      go_on_pinning();
+    } else if (actor % 2 == 0) {
+      go_on_with_batch(static_cast<std::size_t>(actor / 2 - 1));
+    } else {
+      sent(static_cast<std::size_t>(actor / 2 - 1));
+    }
+  }
+
+  bool settled() const { return done_ >= settle_; }
+  void settle() {
+    settled_s_ = engine_.now();
+    computed_before_s_ = engine_.computed_s();
+  }
+
+  SimulatedRun figures() const {
+    SimulatedRun run;
+    const double time_s = engine_.now() - settled_s_;
+    if (done_ < steps_ || time_s <= 0) return run;
+    run.step_s = time_s / (steps_ - settle_);
+    run.wait_share = wait_s_ / time_s;
+    run.serve_share = serve_s_ / time_s;
+    double worker_s = worker_s_;
+    for (const Worker& worker : workers_) {
+      if (worker.batch >= 0) worker_s += engine_.now() - std::max(worker.since_s, settled_s_);
+    }
+    run.worker_share = worker_s / time_s / static_cast<double>(workers_.size());
+    run.pin_share = pin_s_ / time_s;
+    run.cpu_share = (engine_.computed_s() - computed_before_s_) / time_s / model_.cores;
+    return run;
+  }
+
+  const LoaderModel& model_;
+  Engine engine_;
+  std::size_t first_;
+  std::vector<Worker> workers_;
+  std::vector<std::size_t> owner_;  // worker of each batch
+  std::vector<bool> arrived_;       // received, per batch
+  std::deque<int> results_, ready_;
+  std::size_t turn_ = 0;
+  int next_ = 0, awaited_ = 0, receiving_ = -1, pinning_ = -1, done_ = 0;
+  int settle_, steps_;
+  Main main_ = Main::kWaits;
+  Task task_, pin_task_;
+  double called_s_ = 0, serve_since_s_ = 0, pin_since_s_ = 0, settled_s_ = 0, computed_before_s_ = 0;
+  double wait_s_ = 0, serve_s_ = 0, worker_s_ = 0, pin_s_ = 0;
+};
+
+}  // namespace
+
+SimulatedRun simulate(const LoaderModel& model, int batches, std::uint64_t first) {
+  return LoaderRun(model, batches, first).run();
+}
+
+}  // namespace headrace::analysis

@@ -1,0 +1,48 @@
+#include "headrace/profile/iterator_watch.h"
+
+#include <utility>
+
+namespace headrace::profile {
+
+using metrics::Clock;
+
+IteratorWatch::IteratorWatch(std::shared_ptr<LoaderHandle> loader)
+    : loader_(std::move(loader)), recorder_(std::make_unique<LoopRecorder>(loader_)) {}
+
+IteratorWatch::~IteratorWatch() { end(); }
+
+void IteratorWatch::follow(const BatchTracker::Shape& shape) {
+  tracker_ = std::make_shared<BatchTracker>(loader_, shape);
+}
+
+void IteratorWatch::restart() noexcept try {
+  recorder_->end_loop();
+  if (tracker_ != nullptr) tracker_->restart(Clock::now_ns());
+  recorder_ = std::make_unique<LoopRecorder>(loader_);
+} catch (...) {
+  // No memory for a recorder: this epoch is not recorded, the loop goes on.
+}
+
+void IteratorWatch::begin_wait() noexcept {
+  asked_ns_ = Clock::now_ns();
+  recorder_->begin_wait();
+}
+
+void IteratorWatch::end_wait(bool delivered, bool failed, std::int64_t batch) noexcept {
+  if (tracker_ == nullptr) {
+    recorder_->end_wait(delivered, failed, 0);
+    return;
+  }
+  const bool consumed = delivered || failed;
+  const metrics::WaitCharges charges =
+      consumed ? tracker_->yielded(batch, asked_ns_, Clock::now_ns()) : metrics::WaitCharges();
+  recorder_->end_wait(delivered, failed, charges);
+  if (!consumed) tracker_->ended(Clock::now_ns());
+}
+
+void IteratorWatch::end() noexcept {
+  recorder_->end_loop();
+  if (tracker_ != nullptr) tracker_->ended(Clock::now_ns());
+}
+
+}  // namespace headrace::profile

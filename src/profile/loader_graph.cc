@@ -1,0 +1,180 @@
+#include "profile/loader_graph.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+
+#include "headrace/profile/stages.h"
+
+namespace headrace::profile {
+namespace {
+
+using metrics::Place;
+
+/// The sampler is shown where it takes more than this share of the wait.
+constexpr double kSamplerShare = 0.05;
+constexpr std::uint32_t kStageAnnotated = kStageTransform - 1;
+constexpr std::uint32_t kStageStep = kStagePin + 1;
+/// Operators of one thread share a number: the workers', the pinning thread's.
+constexpr int kWorkerSegment = 0;
+constexpr int kPinSegment = 1;
+
+class LoaderGraphBuilder {
+ public:
+  LoaderGraphBuilder(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader)
+      : image_(image), figures_(figures), loader_(loader), record_(image.loaders()[loader]) {
+    graph_.node_of_operator.assign(kMaxOperators, -1);
+  }
+
+  Graph build() {
+    for (std::uint32_t i = 0; i < figures_.cells.size(); ++i) add_cell(i);
+    drop_cheap_sampler();
+    std::stable_sort(graph_.nodes.begin(), graph_.nodes.end(), [&](const GraphNode& a, const GraphNode& b) {
+      return std::pair(stage_of(a), a.first_done_ns) < std::pair(stage_of(b), b.first_done_ns);
+    });
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      graph_.node_of_operator[graph_.nodes[i].op] = static_cast<int>(i);
+    }
+    number_segments();
+    add_queues();
+    return std::move(graph_);
+  }
+
+ private:
+  const OperatorRecord& record_of(std::uint32_t op) const { return image_.operators()[op]; }
+  bool is_ours(std::uint32_t op) const { return record_of(op).loader == loader_ + 1; }
+
+  std::uint32_t stage_of(const GraphNode& node) const {
+    if (is_ours(node.op)) return record_of(node.op).stage;
+    return node.in_step ? kStageStep : kStageAnnotated;
+  }
+
+  bool ran_in_sink(std::uint32_t op) const {
+    return (record_.sink.operators[op / 64].load() >> (op % 64) & 1) != 0;
+  }
+
+  /// What runs in our workers, in our GetNext, and the copy to the device in our step.
+  bool belongs(const CellFigures& cell) const {
+    if (is_ours(cell.op)) return true;
+    const OperatorRecord& record = record_of(cell.op);
+    if (record.loader != 0 || (record.flags.load() & (kIsWrappedObject | kIsWorkerLoop)) != 0) return false;
+    const metrics::WorkerCell& worker = image_.workers()[figures_.workers[cell.worker].index];
+    if (cell.place == Place::worker) return worker.loader.load() == loader_ + 1;
+    if (!ran_in_sink(cell.op)) return false;
+    return cell.place == Place::get_next || std::string_view(record.kind.data()) == "transfer";
+  }
+
+  void add_cell(std::uint32_t index) {
+    const CellFigures& cell = figures_.cells[index];
+    if ((cell.items == 0 && cell.busy_ns <= 0) || !belongs(cell)) return;
+    const OperatorRecord& record = record_of(cell.op);
+    const bool serves = is_ours(cell.op) && record.stage >= kStageHandoff;
+    const bool in_sink = cell.place == Place::get_next && !serves;
+    const bool in_step = cell.place == Place::step;
+    GraphNode* node = nullptr;
+    for (GraphNode& known : graph_.nodes) {
+      if (known.op == cell.op && known.in_sink == in_sink && known.in_step == in_step) node = &known;
+    }
+    if (node == nullptr) {
+      GraphNode made;
+      made.op = cell.op;
+      made.name = record.name.view();
+      made.kind.assign(record.kind.begin(), std::find(record.kind.begin(), record.kind.end(), '\0'));
+      made.flags = record.flags.load();
+      made.in_sink = in_sink;
+      made.in_step = in_step;
+      made.serves = serves;
+      made.first_done_ns = std::numeric_limits<std::int64_t>::max();
+      graph_.nodes.push_back(std::move(made));
+      node = &graph_.nodes.back();
+    }
+    node->cells.push_back(index);
+    if (cell.first_done_ns > 0) node->first_done_ns = std::min(node->first_done_ns, cell.first_done_ns);
+  }
+
+  void drop_cheap_sampler() {
+    std::erase_if(graph_.nodes, [&](const GraphNode& node) {
+      if (!is_ours(node.op) || record_of(node.op).stage != kStageSampler) return false;
+      double busy_ns = 0;
+      for (const std::uint32_t cell : node.cells) busy_ns += figures_.cells[cell].busy_ns;
+      return busy_ns < kSamplerShare * std::max(1.0, figures_.sink.wait_ns);
+    });
+  }
+
+  static bool in_workers(const GraphNode& node) { return !node.in_sink && !node.in_step && !node.serves; }
+
+  void number_segments() {
+    bool pins = false;
+    for (const GraphNode& node : graph_.nodes) pins |= node.serves && record_of(node.op).stage == kStagePin;
+    for (GraphNode& node : graph_.nodes) {
+      if (in_workers(node)) node.segment = kWorkerSegment;
+      if (node.serves && pins) node.segment = kPinSegment;
+    }
+  }
+
+  int first_node(bool (*wanted)(const GraphNode&)) const {
+    const auto found = std::find_if(graph_.nodes.begin(), graph_.nodes.end(), wanted);
+    return found == graph_.nodes.end() ? -1 : static_cast<int>(found - graph_.nodes.begin());
+  }
+  int last_node(bool (*wanted)(const GraphNode&)) const {
+    for (int i = static_cast<int>(graph_.nodes.size()) - 1; i >= 0; --i) {
+      if (wanted(graph_.nodes[static_cast<std::size_t>(i)])) return i;
+    }
+    return -1;
+  }
+
+  void connect(std::uint32_t queue, int from, int to, bool to_sink) {
+    GraphQueue made{queue, {}, {}, to_sink};
+    if (from >= 0) {
+      made.from.push_back(from);
+      graph_.nodes[static_cast<std::size_t>(from)].outputs.push_back(queue);
+    }
+    if (to >= 0) {
+      made.to.push_back(to);
+      graph_.nodes[static_cast<std::size_t>(to)].inputs.push_back(queue);
+    }
+    graph_.queues.push_back(std::move(made));
+  }
+
+  void add_queues() {
+    const auto serving = [](const GraphNode& node) { return node.serves; };
+    const int first_worker = first_node(in_workers);
+    const int last_worker = last_node(in_workers);
+    const int receives = first_node(serving);
+    const int hands_on = last_node(serving);
+    const auto records = image_.queues();
+    for (const QueueRole role :
+         {QueueRole::index, QueueRole::results, QueueRole::pinned, QueueRole::reorder}) {
+      for (std::uint32_t i = 0; i < records.size(); ++i) {
+        const std::uint32_t life = records[i].life.load(std::memory_order_relaxed);
+        const bool is_there = life == static_cast<std::uint32_t>(RecordLife::live) ||
+                              life == static_cast<std::uint32_t>(RecordLife::closed);
+        if (!is_there || records[i].loader.load() != loader_ + 1 ||
+            records[i].role.load() != static_cast<std::uint32_t>(role)) {
+          continue;
+        }
+        if (role == QueueRole::index) {
+          connect(i, -1, first_worker, false);
+        } else if (role == QueueRole::results) {
+          connect(i, last_worker, receives, receives < 0);
+        } else {
+          connect(i, hands_on, -1, true);
+        }
+      }
+    }
+  }
+
+  const SegmentImage& image_;
+  const SegmentFigures& figures_;
+  std::uint32_t loader_;
+  const LoaderRecord& record_;
+  Graph graph_;
+};
+
+}  // namespace
+
+Graph loader_graph(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader) {
+  return LoaderGraphBuilder(image, figures, loader).build();
+}
+
+}  // namespace headrace::profile

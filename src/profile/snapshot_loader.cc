@@ -1,0 +1,167 @@
+#include "profile/snapshot_loader.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace headrace::profile {
+namespace {
+
+constexpr double kSecond = 1e-9;
+
+double items_of(const SegmentFigures& figures, const GraphNode& node) {
+  double items = 0;
+  for (const std::uint32_t cell : node.cells) items += static_cast<double>(figures.cells[cell].items);
+  return items;
+}
+
+std::string_view text_of(const LoaderRecord& loader) {
+  const auto end = std::find(loader.settings.begin(), loader.settings.end(), '\0');
+  return {loader.settings.data(), static_cast<std::size_t>(end - loader.settings.begin())};
+}
+
+std::vector<Setting> settings_of(const LoaderRecord& loader) {
+  std::vector<Setting> settings;
+  std::string_view text = text_of(loader);
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const std::size_t equals = line.find('=');
+    if (equals != std::string_view::npos && equals > 0)
+      settings.push_back({std::string(line.substr(0, equals)), std::string(line.substr(equals + 1))});
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return settings;
+}
+
+void add_up(States& to, double seconds, const States& from) {
+  to.busy += from.busy * seconds;
+  to.blocked_in += from.blocked_in * seconds;
+  to.blocked_out += from.blocked_out * seconds;
+  to.idle += from.idle * seconds;
+}
+
+/// Latency of two sets of calls: counts and means exactly, quantiles by weight.
+Latency joined(const Latency& a, const Latency& b) {
+  if (a.count == 0) return b;
+  if (b.count == 0) return a;
+  const double weight = static_cast<double>(a.count) / static_cast<double>(a.count + b.count);
+  const auto mix = [weight](double x, double y) { return weight * x + (1 - weight) * y; };
+  return {a.count + b.count,     mix(a.mean_s, b.mean_s),    mix(a.p50_s, b.p50_s),
+          mix(a.p90_s, b.p90_s), std::max(a.p99_s, b.p99_s), std::max(a.max_s, b.max_s)};
+}
+
+void join(WorkerProfile& to, const WorkerProfile& from) {
+  constexpr std::size_t kSlowest = 8;
+  // Shares are of each epoch's own time: busy seconds tell how long that was.
+  const auto present = [](const WorkerProfile& row) {
+    return row.states.busy > 0 ? row.busy_s / row.states.busy : 0.0;
+  };
+  States states;
+  add_up(states, present(to), to.states);
+  add_up(states, present(from), from.states);
+  const double all = present(to) + present(from);
+  if (all > 0)
+    to.states = {states.busy / all, states.blocked_in / all, states.blocked_out / all, states.idle / all};
+  to.pid = from.pid;
+  to.tid = from.tid;
+  to.alive = from.alive;
+  to.items += from.items;
+  to.failures += from.failures;
+  to.busy_s += from.busy_s;
+  if (from.cpu_s) to.cpu_s = to.cpu_s.value_or(0) + *from.cpu_s;
+  if (from.run_queue_wait_s) to.run_queue_wait_s = to.run_queue_wait_s.value_or(0) + *from.run_queue_wait_s;
+  to.service = joined(to.service, from.service);
+  to.sequence.insert(to.sequence.end(), from.sequence.begin(), from.sequence.end());
+  to.slowest.insert(to.slowest.end(), from.slowest.begin(), from.slowest.end());
+  std::sort(to.slowest.begin(), to.slowest.end(),
+            [](const ServiceSample& a, const ServiceSample& b) { return a.wall_s > b.wall_s; });
+  if (to.slowest.size() > kSlowest) to.slowest.resize(kSlowest);
+}
+
+}  // namespace
+
+double loader_items_per_batch(const SegmentFigures& figures, const Graph& graph, const GraphNode& node) {
+  if (node.serves) return 1;
+  const double steps = static_cast<double>(figures.sink.steps);
+  if (!node.in_step) {
+    // The collate function runs once for every batch that is made.
+    for (const GraphNode& other : graph.nodes) {
+      if (other.kind != "batch" || other.in_sink != node.in_sink || other.serves) continue;
+      const double batches = items_of(figures, other);
+      if (batches > 0) return items_of(figures, node) / batches;
+    }
+  }
+  return steps > 0 ? items_of(figures, node) / steps : 0;
+}
+
+void merge_worker_rows(std::vector<WorkerProfile>& rows) {
+  std::vector<WorkerProfile> merged;
+  for (WorkerProfile& row : rows) {
+    const auto same = std::find_if(merged.begin(), merged.end(), [&](const WorkerProfile& known) {
+      return row.worker_id >= 0 && known.worker_id == row.worker_id;
+    });
+    if (same == merged.end()) {
+      merged.push_back(std::move(row));
+    } else {
+      join(*same, row);
+    }
+  }
+  std::stable_sort(merged.begin(), merged.end(), [](const WorkerProfile& a, const WorkerProfile& b) {
+    return static_cast<unsigned>(a.worker_id) < static_cast<unsigned>(b.worker_id);
+  });
+  rows = std::move(merged);
+}
+
+std::optional<Knob> loader_queue_knob(const QueueRecord& queue, double capacity) {
+  const std::uint32_t role = queue.role.load();
+  if (role == static_cast<std::uint32_t>(QueueRole::user)) return std::nullopt;
+  // The window of batches in flight is prefetch_factor x workers; an index queue holds one worker's part.
+  const bool one_workers_part = role == static_cast<std::uint32_t>(QueueRole::index);
+  return Knob{"prefetch_factor", one_workers_part ? capacity : 0, 1.0, std::nullopt, false};
+}
+
+bool is_stream(const LoaderRecord& loader) {
+  return text_of(loader).find("dataset_kind=iterable\n") != std::string_view::npos;
+}
+
+void add_loader_facts(const LoaderRecord& loader, const SegmentFigures& figures, Profile& profile) {
+  if (loader.has_own_graph.load() == 0) return;
+  profile.settings = settings_of(loader);
+  for (QueueProfile& queue : profile.queues) {
+    if (queue.name != "results") continue;
+    for (const Setting& setting : profile.settings) {
+      const bool is_number = !setting.value.empty() &&
+                             setting.value.find_first_not_of("0123456789") == std::string::npos &&
+                             setting.value.size() < 10;
+      if (setting.parameter == "prefetch_factor" && is_number)
+        queue.knobs = {{"prefetch_factor", std::stod(setting.value), 1.0, std::nullopt, false}};
+    }
+  }
+  const HandoffFigures& from = figures.handoff;
+  if (from.batches <= 0 && from.unused_batches <= 0) return;
+  const auto mean = [&](double total) { return from.batches > 0 ? total / from.batches : 0; };
+  Handoff handoff;
+  handoff.batches = static_cast<std::uint64_t>(from.batches);
+  handoff.message_bytes = mean(from.message_bytes);
+  handoff.tensors = from.counted > 0 ? from.tensors / from.counted : 0;
+  handoff.pickle_s = mean(from.pickle_ns) * kSecond;
+  handoff.pickle_cpu_s = mean(from.pickle_cpu_ns) * kSecond;
+  handoff.send_s = mean(from.send_ns) * kSecond;
+  handoff.receive_s = mean(from.receive_ns) * kSecond;
+  handoff.receive_cpu_s = mean(from.receive_cpu_ns) * kSecond;
+  handoff.unused_batches = static_cast<std::uint64_t>(from.unused_batches);
+  profile.handoff = handoff;
+}
+
+void add_loader_notes(const LoaderRecord& loader, Profile& profile) {
+  const std::uint32_t gaps = loader.gaps.load();
+  const auto note = [&](std::uint32_t gap, const char* what) {
+    if ((gaps & gap) != 0) profile.notes.emplace_back(what);
+  };
+  note(kNoIteratorDetail,
+       "operator detail unavailable: the loader's iterator is not as expected in this version");
+  note(kNoWorkerDetail, "operator detail unavailable: nothing could be recorded inside the loader's workers");
+  note(kNoHandoffDetail,
+       "hand-off detail unavailable: the loader's queues are not as expected in this version");
+}
+
+}  // namespace headrace::profile

@@ -1,0 +1,30 @@
+// What a snapshot says of a framework's loader beyond operators and queues: its settings, its hand-off, what
+// could not be recorded.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "headrace/profile/figures.h"
+#include "headrace/profile/graph.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::profile {
+
+/// Items of an operator for one batch: against the batches that were made, not those that were used, so that
+/// what was made ahead counts for nothing.
+double loader_items_per_batch(const SegmentFigures& figures, const Graph& graph, const GraphNode& node);
+
+/// Rows of the same worker of different epochs become one.
+void merge_worker_rows(std::vector<WorkerProfile>& rows);
+
+/// The parameter behind a queue of a framework's loader (value 0: it has none); empty for any other queue.
+std::optional<Knob> loader_queue_knob(const QueueRecord& queue, double capacity);
+
+/// The dataset is a stream that its workers share out among them.
+bool is_stream(const LoaderRecord& loader);
+
+void add_loader_facts(const LoaderRecord& loader, const SegmentFigures& figures, Profile& profile);
+void add_loader_notes(const LoaderRecord& loader, Profile& profile);
+
+}  // namespace headrace::profile

@@ -1,0 +1,26 @@
+// What the text report says of a framework's loader with worker processes.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "headrace/profile/profile.h"
+#include "sections.h"
+
+namespace headrace::report {
+
+/// "num_workers=4, prefetch_factor=2, in_order=False": how it is set, defaults left out; "" where nothing is
+/// known.
+std::string settings_line(const profile::Profile& profile, std::size_t width);
+
+/// One row per worker process, of many the slowest and the fastest; empty where there are fewer than two.
+Lines worker_section(const profile::Profile& profile, std::size_t width);
+
+/// Queues of one kind that every worker has (index[0], index[1], ...), more than four of them, as one.
+std::vector<profile::QueueProfile> folded(const std::vector<profile::QueueProfile>& queues);
+
+/// What handing a batch over takes; "" where it was not recorded.
+std::string handoff_sentence(const profile::Profile& profile);
+
+}  // namespace headrace::report

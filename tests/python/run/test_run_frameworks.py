@@ -1,0 +1,106 @@
+"""Unchanged scripts of training frameworks: their loaders are found, recorded and reported."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as hr
+
+pytest.importorskip("torch")
+
+DATASET = """
+    import time
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Points(Dataset):
+        def __len__(self):
+            return 48
+        def __getitem__(self, index):
+            time.sleep(0.001)
+            x = torch.tensor([float(index), 1.0])
+            return {"x": x, "labels": x.sum()}
+
+    class Held(Points):
+        pass
+"""
+
+LIGHTNING = """
+    import warnings
+    import lightning as L
+    from dataset import DataLoader, Held, Points, torch
+
+    warnings.filterwarnings("ignore")
+
+    class Line(L.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 1)
+        def loss(self, batch):
+            return (self.layer(batch["x"]).squeeze(1) - batch["labels"]).pow(2).mean()
+        def training_step(self, batch, index):
+            return self.loss(batch)
+        def validation_step(self, batch, index):
+            self.loss(batch)
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=1e-5)
+
+    if __name__ == "__main__":
+        trainer = L.Trainer(max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False,
+                            enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0)
+        trainer.fit(Line(), DataLoader(Points(), batch_size=4, num_workers=2, shuffle=True),
+                    DataLoader(Held(), batch_size=8))
+        print("steps", trainer.global_step)
+"""
+
+TRANSFORMERS = """
+    from dataset import Held, Points, torch
+    from transformers import Trainer, TrainingArguments
+
+    class Line(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 1)
+        def forward(self, x, labels=None):
+            out = self.layer(x).squeeze(1)
+            return {"loss": (out - labels).pow(2).mean(), "logits": out}
+
+    if __name__ == "__main__":
+        arguments = TrainingArguments(
+            "out", num_train_epochs=2, per_device_train_batch_size=4, per_device_eval_batch_size=8,
+            use_cpu=True, report_to=[], save_strategy="no", eval_strategy="epoch", disable_tqdm=True,
+            dataloader_num_workers=2, learning_rate=1e-5)
+        trainer = Trainer(Line(), arguments, train_dataset=Points(), eval_dataset=Held())
+        trainer.train()
+        print("steps", trainer.state.global_step)
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "script"),
+    [("lightning", LIGHTNING), ("transformers", TRANSFORMERS)],
+    ids=["lightning", "transformers"],
+)
+def test_train_and_validation_are_recorded(scripts: Any, tmp_path: Path, library: str, script: str) -> None:
+    if importlib.util.find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
+    scripts.write(DATASET, "dataset.py")
+    name = scripts.write(script)
+    bare = scripts.bare(name)
+    result = scripts.run("--out", "run", name)
+    assert result.status == bare.status == 0, bare.err
+    assert b"steps 24" in bare.out
+    assert b"steps 24" in result.out
+
+    recorded = [
+        hr.Report.load(tmp_path / "run", loader=one) for one in hr.Report.load(tmp_path / "run").loaders
+    ]
+    batches = {"Points": 0, "Held": 0}
+    for report in recorded:
+        dataset = next(name for name in batches if report.loader.startswith(name))
+        batches[dataset] += report.profile.sink.steps
+    assert batches == {"Points": 24, "Held": 12}
+    assert "Points" in result.said.split("\n\n")[0]
+    assert "Held" in result.said.split("\n\n")[0]
