@@ -29,11 +29,44 @@
 #include "headrace/profile/segment.h"
 #include "headrace/profile/segment_image.h"
 #include "headrace/profile/snapshot.h"
+#include "headrace/profile/stages.h"
 
 namespace {
 
 using namespace headrace;
 using profile::Section;
+
+/// A loader with a graph of its own: a worker process, its operators, hand-off and queues.
+void add_framework_loader(profile::Segment& segment, profile::Registry& registry, std::int64_t now) {
+  const int loader = registry.loader_id("framework", -1);
+  profile::LoaderRecord& record = segment.loaders()[loader];
+  record.has_own_graph.store(1);
+  record.workers.store(1);
+  const std::string_view settings = "framework=torch\nprefetch_factor=2\ndataset_kind=iterable\n";
+  std::copy(settings.begin(), settings.end(), record.settings.begin());
+  record.handoff.batches.store(3);
+  record.sink.steps.store(3);
+  record.sink.waits.store(2);
+  record.sink.wait_ns.store(5000);
+  metrics::WorkerCell* worker = registry.claim_worker(now);
+  worker->loader.store(static_cast<std::uint32_t>(loader + 1));
+  worker->siblings.store(1);
+  metrics::WorkerProbe probe;
+  probe.bind(worker, segment.cells(), &segment.header().loop_clock, now);
+  for (const std::uint32_t stage : {profile::kStageDataset, profile::kStageCollate, profile::kStageHandoff}) {
+    const int op = registry.operator_id({.name = "operator " + std::to_string(stage),
+                                         .kind = stage == profile::kStageCollate ? "batch" : "source",
+                                         .loader = loader,
+                                         .stage = stage});
+    record.sink.ledger_order[static_cast<std::size_t>(op)].store(100);
+    metrics::OperatorCell* cell = registry.claim_cell(*worker, op, metrics::Place::worker, false);
+    probe.enter(*cell, now += 1000, 17);
+    probe.leave(now += 1'000'000, false);
+  }
+  using profile::QueueRole;
+  for (const QueueRole role : {QueueRole::index, QueueRole::results, QueueRole::pinned, QueueRole::reorder})
+    registry.queue_id({.name = "queue", .capacity = 2, .loader = loader, .role = role});
+}
 
 /// Two workers, two operators and the sink around two queues, with a loop that has begun.
 std::vector<char> valid_segment() {
@@ -66,6 +99,7 @@ std::vector<char> valid_segment() {
   sink.queues.store(std::uint64_t{1} << images);
   sink.waits.store(1);
   sink.wait_ns.store(1000);
+  add_framework_loader(*segment, registry, now);
   header.anchors.add(now, now);
   const auto* bytes = static_cast<const char*>(segment->data());
   return {bytes, bytes + segment->size()};

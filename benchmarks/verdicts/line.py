@@ -42,6 +42,10 @@ class Line:
     seed: int = 0
 
     @property
+    def program(self) -> str:
+        return "build.py"
+
+    @property
     def uses_cpu(self) -> bool:
         return self.step_work != "sleep" or any(stage.work != "sleep" for stage in self.stages)
 

@@ -1,18 +1,18 @@
-"""Verdicts on live random pipelines of threads and queues, scored.
+"""Verdicts on live random pipelines of threads and queues, and on random DataLoaders, scored.
 
     python benchmarks/verdicts/run.py --draws 3 --seed 7 --classes slow_stage,saturated --record /tmp/profiles
+    python benchmarks/verdicts/run.py --loaders --misses /tmp/misses
 
-Every line runs in a process of its own. Lines that only sleep run side by side (--jobs); those that need the
-CPU run alone, when the machine is quiet; where foreign processes took more than a tenth of it all the same,
-they are shown but not scored. Advice that is a number of workers, a capacity or a prefetch is applied and
-measured. Bars: operator >= 95 %, cause >= 90 %, no alarm on healthy, slow-start and one-stall lines. Exit
-status 1 when one is missed.
+Every line and every loader runs in a process of its own. Those that only sleep run side by side (--jobs);
+those that need the CPU run alone, when the machine is quiet; where foreign processes took more than a tenth
+of it all the same, they are shown but not scored. Advice that is a number of workers, a capacity or a
+prefetch (for loaders: any parameter whose effect is predicted) is applied and measured. Bars: operator
+>= 95 %, cause >= 90 %, no alarm on healthy, slow-start and one-stall runs. Exit status 1 when one is missed.
 """
 
 from __future__ import annotations
 
 import argparse
-import copy
 import json
 import os
 import platform
@@ -22,13 +22,16 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from advice import applied
 from classes import CLASSES, draw
 from corpus import compact
 from line import Expected, Line
+from loader import Loader
+from loader_classes import LOADER_CLASSES, QUIET_LOADERS, draw_loader
 from scoring import quantile, share_in_words
 
 HERE = Path(__file__).resolve().parent
@@ -40,14 +43,19 @@ ALARM_FREE = {
     "short_run",
     "rare_slow_hidden", "healthy_executor", "healthy_epochs", "healthy_busy_loop",
     "healthy_stdlib_queues",
-}  # fmt: skip
+} | QUIET_LOADERS  # fmt: skip
+
+
+def drawn(name: str, seed: int, seconds: float) -> tuple[Line | Loader, Expected]:
+    """A line or a loader, whichever the class is of."""
+    return (draw if name in CLASSES else draw_loader)(name, seed, seconds)
 
 
 @dataclass
 class Outcome:
     name: str
     seed: int
-    line: Line
+    line: Line | Loader
     expected: Expected
     report: dict[str, Any] = field(default_factory=dict)
     error: str = ""
@@ -73,9 +81,16 @@ class Outcome:
         return (self.diagnosis.get("cause") or "") == self.expected.cause
 
     @property
+    def right(self) -> bool:
+        return not self.error and self.kind_right and self.operator_right and self.cause_right
+
+    @property
     def alarm(self) -> bool:
         parameters = [row for row in self.diagnosis.get("advice", []) if row["parameter"]]
-        return self.diagnosis.get("kind") in ("input_bound", "intermittent") or bool(parameters)
+        if self.diagnosis.get("cause") == "startup":  # answered with workers that stay
+            parameters = [row for row in parameters if row["parameter"] != "persistent_workers"]
+        alarming = {"input_bound", "intermittent"} - set(self.expected.kinds)
+        return self.diagnosis.get("kind") in alarming or bool(parameters)
 
     @property
     def scored(self) -> bool:
@@ -91,10 +106,10 @@ class Outcome:
         return float(self.report["profile"]["host"]["foreign_cpu_share"] or 0)
 
 
-def execute(line: Line) -> dict[str, Any]:
+def execute(line: Line | Loader) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="headrace-verdicts-") as folder:
         done = subprocess.run(
-            [sys.executable, str(HERE / "build.py"), f"{folder}/run"],
+            [sys.executable, str(HERE / line.program), f"{folder}/run"],
             input=line.to_json(), capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
     if done.returncode != 0:
@@ -123,7 +138,7 @@ def wait_for_quiet() -> None:
             return
 
 
-def undisturbed(line: Line) -> dict[str, Any]:
+def undisturbed(line: Line | Loader) -> dict[str, Any]:
     """A report of a run that had the machine to itself, or of the quietest of several."""
     best: dict[str, Any] = {}
     for _attempt in range(TRIES if line.uses_cpu else 1):
@@ -138,40 +153,8 @@ def undisturbed(line: Line) -> dict[str, Any]:
     return best
 
 
-def applied(line: Line, advice: list[dict[str, Any]]) -> tuple[Line, str] | None:
-    """The line with its first advice made true; rows that share one prediction (capacities) together."""
-    if not advice or advice[0]["predicted_step_s"] is None:
-        return None
-    changed, words = copy.deepcopy(line), []
-    named = [row for row in advice if row["parameter"]]
-    first = advice[0]
-    rows = [first]
-    if (first["parameter"] or "").endswith(".capacity"):
-        rows = [row for row in named if row["parameter"].endswith(".capacity")]
-    for row in rows:
-        for index, stage in enumerate(changed.stages):
-            shared = {stage.name} | (
-                {line.stages[index - 1].name} if index and line.stages[index - 1].with_next else set()
-            )
-            if row["parameter"] in {f"{name}.workers" for name in shared}:
-                for each in changed.stages:
-                    if each.name in shared:
-                        each.workers, each.worker_times = int(row["to"]), []
-            elif row["parameter"] == f"{stage.queue or stage.name + '_out'}.capacity":
-                stage.capacity = int(row["to"])
-            else:
-                continue
-            words.append(f"{row['parameter']} {row['from']}->{row['to']}")
-    if line.how == "generators" and first["parameter"] == "prefetch":
-        changed.how, changed.window = "background", int(first["to"])
-        words.append("prefetch 0->2")
-    changed.prefilled = False
-    changed.steps = max(60, int(line.steps * 0.8))
-    return (changed, ", ".join(dict.fromkeys(words))) if words else None
-
-
 def judge(name: str, seed: int, seconds: float, verify: bool) -> Outcome:
-    line, expected = draw(name, seed, seconds)
+    line, expected = drawn(name, seed, seconds)
     outcome = Outcome(name, seed, line, expected)
     try:
         outcome.report = undisturbed(line)
@@ -201,15 +184,15 @@ def print_row(one: Outcome) -> None:
     said = one.diagnosis
     kind = {"not_input_bound": "healthy", "input_bound": "bound"}.get(said["kind"], said["kind"])
     words = " ".join(filter(None, [kind, said["operator"], said["cause"]]))
-    right = one.kind_right and one.operator_right and one.cause_right
     predicted = said["advice"][0]["predicted_step_s"] if said["advice"] else None
     foreign = (
         f" [foreign CPU {100 * one.foreign:.0f} %{'' if one.scored else ', not scored'}]"
         if one.foreign > FOREIGN
         else ""
     )
+    words = words if one.right else f"X {words}"
     print(
-        f"{start}{('' if right else 'X ') + words:<50}{said['confidence']:>5.2f}{milliseconds(one.step_s):>7}"
+        f"{start}{words:<50}{said['confidence']:>5.2f}{milliseconds(one.step_s):>7}"
         f"{milliseconds(predicted):>7}{milliseconds(one.measured_s):>7}"
         f"  {one.line.in_words()}{foreign}{'  ' + one.applied if one.applied else ''}",
         flush=True,
@@ -238,7 +221,7 @@ def print_scores(everything: list[Outcome]) -> bool:
     _kind, operator, cause = score("all", outcomes)
     quiet = [one for one in outcomes if one.name in ALARM_FREE]
     alarms = sum(one.alarm for one in quiet)
-    print(f"\nfalse alarms on healthy, slow-start and one-stall lines: {share_in_words(alarms, len(quiet))}")
+    print(f"\nfalse alarms on healthy, slow-start and one-stall runs: {share_in_words(alarms, len(quiet))}")
     tried = [one for one in outcomes if one.measured_s is not None]
     errors, inside, harmful = [], 0, 0
     for one in tried:
@@ -278,6 +261,10 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=2, help="lines per class (%(default)s)")
     parser.add_argument("--seed", type=int, default=None, help="of the first draw; default random, printed")
     parser.add_argument("--classes", default="", help="comma-separated; default all")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--lines", action="store_true", help="threads, queues and generators only")
+    only.add_argument("--loaders", action="store_true", help="PyTorch DataLoaders only")
+    parser.add_argument("--misses", type=Path, default=None, help="folder for the reports of wrong verdicts")
     parser.add_argument("--seconds", type=float, default=5.0, help="length of a run (%(default)s)")
     parser.add_argument(
         "--jobs", type=int, default=3, help="lines that only sleep, side by side (%(default)s)"
@@ -286,13 +273,14 @@ def main() -> int:
     parser.add_argument("--no-verify", action="store_true", help="do not apply and measure the advice")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(100_000)
-    names = options.classes.split(",") if options.classes else list(CLASSES)
-    if unknown := [name for name in names if name not in CLASSES]:
-        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(CLASSES)}")
+    known = [*([] if options.loaders else CLASSES), *([] if options.lines else LOADER_CLASSES)]
+    names = options.classes.split(",") if options.classes else known
+    if unknown := [name for name in names if name not in known]:
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(known)}")
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.machine()}"
     print(f"seed {seed}, {options.draws} draws of {len(names)} classes; {machine}")
     wanted = [(name, seed + number) for name in names for number in range(options.draws)]
-    sleeping = [one for one in wanted if not draw(*one, options.seconds)[0].uses_cpu]
+    sleeping = [one for one in wanted if not drawn(*one, options.seconds)[0].uses_cpu]
     busy = [one for one in wanted if one not in sleeping]
     verify = not options.no_verify
     done: list[Outcome] = []
@@ -302,6 +290,11 @@ def main() -> int:
         print_row(one)
         if options.record:
             record(one, options.record)
+        if options.misses and not one.right:
+            options.misses.mkdir(parents=True, exist_ok=True)
+            wrong = {"expected": asdict(one.expected), "drawn": one.line.in_words(), "error": one.error}
+            text = json.dumps(wrong | one.report)
+            (options.misses / f"{one.name}_{one.seed}.json").write_text(text + "\n")
 
     print_head()
     with ThreadPoolExecutor(options.jobs) as pool:

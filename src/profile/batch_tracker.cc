@@ -63,8 +63,14 @@ BatchTracker::BatchTracker(std::shared_ptr<LoaderHandle> loader, Shape shape)
   batches_.resize(power_of_two_from(static_cast<std::size_t>(shape_.window) * 4));
   workers_.resize(static_cast<std::size_t>(shape_.workers));
   made_.reserve(static_cast<std::size_t>(shape_.workers) * DeliveryRing::kLength);
-  const bool one_each = shape_.workers <= kIndexQueues;
-  index_queues_.resize(one_each ? workers_.size() : 1);
+  index_queues_.resize(shape_.workers <= kIndexQueues ? workers_.size() : 1);
+  open_queues();
+}
+
+BatchTracker::~BatchTracker() { ended(Clock::now_ns()); }
+
+void BatchTracker::open_queues() {
+  const bool one_each = index_queues_.size() > 1 || shape_.workers == 1;
   for (std::size_t i = 0; i < index_queues_.size(); ++i) {
     const std::string name = one_each ? "index[" + std::to_string(i) + "]" : "index";
     open_queue(index_queues_[i], name, one_each ? std::max(1, shape_.window / shape_.workers) : shape_.window,
@@ -75,10 +81,8 @@ BatchTracker::BatchTracker(std::shared_ptr<LoaderHandle> loader, Shape shape)
   open_queue(reorder_, "reorder", shape_.window, QueueRole::reorder);
 }
 
-BatchTracker::~BatchTracker() {
-  ended(Clock::now_ns());
-  if (pid_ != current_pid()) return;
-  for (Level& level : index_queues_) session_.close_queue(level.id);
+void BatchTracker::close_queues() noexcept {
+  for (const Level& level : index_queues_) session_.close_queue(level.id);
   for (const Level* level : {&results_, &pinned_queue_, &reorder_}) session_.close_queue(level->id);
 }
 
@@ -165,8 +169,17 @@ void BatchTracker::catch_up() noexcept {
 
 bool BatchTracker::in_loop(std::int64_t now) const noexcept { return !session_.clock()->read(now).paused; }
 
-void BatchTracker::restart(std::int64_t now) noexcept {
+void BatchTracker::restart(std::int64_t now) noexcept try {
   const std::scoped_lock lock(mutex_);
+  if (pid_ != current_pid()) return;
+  if (!ended_) forget_batches(now);
+  if (ended_) open_queues();
+  ended_ = false;
+} catch (...) {
+  // No memory for the names of queues: they are not recorded.
+}
+
+void BatchTracker::forget_batches(std::int64_t now) noexcept {
   catch_up();
   std::int64_t unused = 0;
   for (Batch& batch : batches_) {
@@ -182,7 +195,6 @@ void BatchTracker::restart(std::int64_t now) noexcept {
     while (level->level > 0) level->get(now);
   }
   last_received_.store(-1, std::memory_order_relaxed);
-  ended_ = false;
 }
 
 void BatchTracker::dispatched(int worker, std::int64_t number, std::int64_t now) noexcept {
@@ -350,8 +362,10 @@ WaitCharges BatchTracker::yielded(std::int64_t number, std::int64_t asked, std::
 }
 
 void BatchTracker::ended(std::int64_t now) noexcept {
+  const std::scoped_lock lock(mutex_);
   if (ended_ || pid_ != current_pid()) return;
-  restart(now);
+  forget_batches(now);
+  close_queues();
   ended_ = true;
 }
 

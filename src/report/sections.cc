@@ -132,15 +132,20 @@ Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis&
     lines.push_back("DO THIS");
   }
   rank = 0;
+  Lines first;  // what is best and no parameter stands before the rows
+  bool rows_began = false;
   for (const analysis::Advice& advice : diagnosis.advice) {
     ++rank;
+    rows_began = rows_began || !advice.parameter.empty();
     if (rows.size() > 3 && !advice.parameter.empty()) continue;  // several rows speak for themselves
     std::string text = advice.text;
     if (advice.parameter.empty() && advice.predicted_step_s) {
       text += ": " + duration(profile.sink.step_s) + " -> " + duration(*advice.predicted_step_s);
     }
-    add_sentence(lines, advice.parameter.empty() ? "  " + std::to_string(rank) + "  " : "     ", text, width);
+    add_sentence(rows_began ? lines : first,
+                 advice.parameter.empty() ? "  " + std::to_string(rank) + "  " : "     ", text, width);
   }
+  lines.insert(lines.begin() + 1, first.begin(), first.end());
   return lines;
 }
 

@@ -187,6 +187,114 @@ TEST(Text, FiveHundredOperatorsAreCounted) {
   EXPECT_LT(lines_of(text).size(), 80u);
 }
 
+/// The same limit in a DataLoader of `workers` processes.
+Profile in_workers(int workers) {
+  Profile profile = decode_limits();
+  profile.settings = {{"batch_size", "8"},          {"framework", "torch"},  {"in_order", "True"},
+                      {"num_workers", "24"},        {"pin_memory", "True"},  {"prefetch_factor", "2"},
+                      {"dataset_kind", "iterable"}, {"start_method", "fork"}};
+  for (profile::OperatorProfile& op : profile.operators) {
+    op.workers = workers;
+    op.segment = 0;
+    for (int w = 0; w < workers; ++w) {
+      profile::WorkerProfile worker;
+      worker.worker_id = w;
+      worker.shard = std::to_string(w + 1) + " of " + std::to_string(workers);
+      worker.items = 40;
+      worker.busy_s = op.name == "decode" ? 1.0 + 0.1 * w : 0.04;
+      worker.cpu_s = 0.5 * worker.busy_s;
+      worker.states.busy = op.name == "decode" ? 0.9 : 0.01;
+      op.per_worker.push_back(worker);
+    }
+  }
+  for (int w = 0; w < workers; ++w) {
+    profile::QueueProfile index = profile.queues.front();
+    index.name = "index[" + std::to_string(w) + "]";
+    index.from = "";
+    index.to = "read";
+    index.mean = w % 2;
+    profile.queues.push_back(index);
+  }
+  profile.stall_ledger = {{"in_service", "decode", 10, 0.33},
+                          {"waiting_for_worker", "decode", 10, 0.33},
+                          {"order", "decode", 10, 0.33}};
+  profile.handoff = profile::Handoff{};
+  profile.handoff->batches = 1000;
+  profile.handoff->message_bytes = 6.4e7;
+  profile.handoff->tensors = 1;
+  profile.handoff->receive_s = 0.002;
+  profile.handoff->receive_cpu_s = 0.001;
+  profile.handoff->unused_batches = 3;
+  return profile;
+}
+
+TEST(Loader, SettingsAreSaidWhereTheyAreNotTheDefault) {
+  const std::string text = text_of(in_workers(4));
+  EXPECT_NE(
+      text.find(
+          "\nnum_workers=24, prefetch_factor=2, batch_size=8, pin_memory=True, dataset_kind=iterable\n"),
+      std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("in_order"), std::string::npos);
+}
+
+TEST(Loader, FewWorkersAreListedInTheirOrder) {
+  const std::string text = text_of(in_workers(4));
+  std::size_t before = text.find("WORKERS");
+  ASSERT_NE(before, std::string::npos) << text;
+  for (const char* row : {"worker 0", "worker 1", "worker 2", "worker 3"}) {
+    const std::size_t at = text.find(row, before);
+    ASSERT_NE(at, std::string::npos) << row << "\n" << text;
+    before = at;
+  }
+  EXPECT_NE(text.find("27.0 ms"), std::string::npos) << text;  // (1.0 + 2 x 0.04) s in 40 batches
+  EXPECT_NE(text.find("3 of 4"), std::string::npos);
+}
+
+TEST(Loader, OfManyWorkersTheSlowestAndTheFastestAreListed) {
+  const std::string text = text_of(in_workers(24));
+  EXPECT_NE(text.find("worker 23"), std::string::npos) << text;
+  EXPECT_NE(text.find("worker 0"), std::string::npos);
+  EXPECT_EQ(text.find("worker 12"), std::string::npos);
+  EXPECT_NE(text.find("18 more, "), std::string::npos);
+  EXPECT_LT(lines_of(text).size(), 60u);
+}
+
+TEST(Loader, QueuesThatEveryWorkerHasAreOneRow) {
+  const std::string text = text_of(in_workers(24));
+  EXPECT_NE(text.find("index (24 queues)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\n  index[0]"), std::string::npos);  // no row of its own
+  EXPECT_NE(text.find("0.5"), std::string::npos);  // their mean
+  EXPECT_NE(text_of(in_workers(3)).find("index[2]"), std::string::npos);
+}
+
+TEST(Loader, LedgerSaysWhatTheAwaitedBatchWaitedFor) {
+  const std::string text = text_of(in_workers(4));
+  for (const char* row :
+       {"in decode", "waiting for a worker of decode", "an older batch in decode, others ready"}) {
+    EXPECT_NE(text.find(row), std::string::npos) << row << "\n" << text;
+  }
+}
+
+TEST(Loader, HandoffIsSaidWithItsSize) {
+  const std::string text = text_of(in_workers(4), {.width = 400});
+  EXPECT_NE(text.find("64 MB through a pipe and 1 tensor through shared memory"), std::string::npos) << text;
+  EXPECT_NE(text.find("3 batches were prefetched and never used"), std::string::npos);
+}
+
+TEST(Loader, NoLineIsWiderThanAsked) {
+  Profile profile = in_workers(24);
+  profile.settings.push_back({"sampler", std::string(5000, 'x') + "\n\x1b[31m"});
+  profile.settings.push_back({std::string(5000, 'y'), "1"});
+  for (int width : {40, 60, 100}) {
+    const std::string text = text_of(profile, {.width = width});
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    for (const std::string& line : lines_of(text)) {
+      EXPECT_LE(columns(line), static_cast<std::size_t>(width)) << line;
+    }
+  }
+}
+
 TEST(Json, DocumentHasTheNamesOfTheApi) {
   const Profile profile = decode_limits();
   const auto document = nlohmann::json::parse(to_json(profile, analysis::diagnose(profile)));

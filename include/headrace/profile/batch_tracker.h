@@ -101,6 +101,9 @@ class BatchTracker {
   std::int64_t younger_made(const Batch& batch) const noexcept;
   void charge_service(const Batch& batch, metrics::WaitCharges::What what, std::int64_t ns,
                       metrics::WaitCharges& charges) noexcept;
+  void forget_batches(std::int64_t now) noexcept;
+  void open_queues();
+  void close_queues() noexcept;
   void open_queue(Level& level, const std::string& name, std::int64_t capacity, QueueRole role);
   bool in_loop(std::int64_t now) const noexcept;
 

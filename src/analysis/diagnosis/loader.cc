@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "headrace/analysis/diagnosis/advice.h"
+#include "headrace/analysis/diagnosis/demand.h"
 
 namespace headrace::analysis {
 namespace {
@@ -70,6 +71,18 @@ double work_per_batch_s(const profile::Profile& profile, const Loader& loader) {
     sum += op.demand_s * op.workers;
   }
   return sum;
+}
+
+bool computes(const profile::Profile& profile, const Loader& loader) {
+  constexpr double kMostly = 0.7;
+  double on_core_s = 0;
+  double busy_s = 0;
+  for (int i : loader.in_workers) {
+    const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(i)];
+    on_core_s += std::max(0.0, cpu_bound_share(op)) * op.busy_s;
+    busy_s += op.busy_s;
+  }
+  return on_core_s > kMostly * busy_s;
 }
 
 }  // namespace headrace::analysis

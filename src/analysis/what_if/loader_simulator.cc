@@ -188,12 +188,16 @@ Prediction LoaderSimulator::predict(const profile::Profile& profile,
 
   const Repeated then = repeat(model);
   if (then.mean.step_s <= 0) return prediction;
-  // Half of what the model misses today is believed to stay.
-  prediction.step_s = then.mean.step_s * std::sqrt(factor);
+  // Half of what the model misses today is believed to stay, unless the hand-off goes, which is what it
+  // misses.
+  const bool handoff_goes = loader.num_workers > 0 && model.num_workers == 0;
+  prediction.step_s = then.mean.step_s * (handoff_goes ? 1 : std::sqrt(factor));
   const bool quiet = foreign < kForeignNoticed && !outgrows_cores(model);
   const double by_model = (quiet ? 0.1 : 0.15) + (held_up_by_lock(profile) ? 0.08 : 0);
   const double interval = std::min(0.6, by_model + 1.5 * then.spread + 0.5 * std::abs(std::log(factor)));
-  prediction.low_s = prediction.step_s * (1 - interval);
+  // A worker that wakes up for every batch takes longer over it than a loop that never rests.
+  const double awake = handoff_goes ? 0.5 * std::min(1.0, then.mean.wait_share) : 0;
+  prediction.low_s = prediction.step_s * std::max(0.1, 1 - interval - awake);
   prediction.high_s = prediction.step_s * (1 + interval);
   prediction.limit = limit_of(model, then.mean);
   prediction.known = true;

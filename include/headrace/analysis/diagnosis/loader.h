@@ -46,4 +46,7 @@ bool runs_in_step(const profile::Profile& profile, const profile::OperatorProfil
 /// Time per batch of all workers together that loading one batch takes: the sum over `in_workers`.
 double work_per_batch_s(const profile::Profile& profile, const Loader& loader);
 
+/// Making a batch needs a core most of the time, not storage or a network.
+bool computes(const profile::Profile& profile, const Loader& loader);
+
 }  // namespace headrace::analysis

@@ -30,7 +30,8 @@ class DataLoaderAdapter(Adapter):
         return type(obj).__name__
 
     def attach(self, obj: Any) -> Attachment:
-        return Attachment(obj)
+        # Not the loader itself: its recording lives in a class, which only the collector frees.
+        return Attachment(())
 
 
 def _itself(loader: Any) -> Any:

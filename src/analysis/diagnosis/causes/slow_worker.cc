@@ -10,6 +10,8 @@ namespace {
 constexpr double kSlower = 1.5;
 constexpr std::uint64_t kFewestItems = 5;
 constexpr double kBeyondChance = 4;  // standard errors
+/// Of what its thread does: a small part that is slow in one worker does not make that worker slow.
+constexpr double kPartOfThread = 0.3;
 
 struct Slow {
   const profile::WorkerProfile* worker = nullptr;
@@ -71,6 +73,7 @@ std::optional<Finding> judge(const Case& facts) {
     const SegmentDemand* segment = facts.demand.of(static_cast<int>(i));
     // The operator has to matter: one that could feed the sink twice over is not what it waits for.
     if (segment == nullptr || segment->demand_s < 0.5 * facts.demand.first().demand_s) continue;
+    if (ops[i].demand_s < kPartOfThread * segment->demand_s) continue;
     const auto slow = slow_among(ops[i].per_worker);
     if (!slow) continue;
     const double times = slow->mean_s / slow->siblings_mean_s;

@@ -1,0 +1,221 @@
+// DataLoaders: what is read from the settings, and the single rules that classes of loaders do not reach.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/diagnosis/diagnosis_json.h"
+#include "headrace/analysis/diagnosis/loader.h"
+#include "headrace/profile/profile_json.h"
+#include "support/simulation/labelled_loaders.h"
+
+namespace headrace::analysis {
+namespace {
+
+using profile::Profile;
+using simulation::DataLoader;
+
+DataLoader images(int workers) {
+  return {
+      .parts = {{.name = "Images", .sleep_s = 0.005}, {.name = "collate", .cpu_s = 1e-4, .per_batch = true}},
+      .num_workers = workers,
+      .compute_s = 0.010,
+      .cores = 8};
+}
+
+void set(Profile& profile, const std::string& parameter, const std::string& value) {
+  for (profile::Setting& each : profile.settings) {
+    if (each.parameter == parameter) each.value = value;
+  }
+}
+
+const Advice* advice_on(const Diagnosis& diagnosis, const std::string& parameter) {
+  const auto found = std::find_if(diagnosis.advice.begin(), diagnosis.advice.end(),
+                                  [&](const Advice& advice) { return advice.parameter == parameter; });
+  return found == diagnosis.advice.end() ? nullptr : &*found;
+}
+
+bool says(const Diagnosis& diagnosis, const std::string& words) {
+  return std::any_of(diagnosis.advice.begin(), diagnosis.advice.end(),
+                     [&](const Advice& advice) { return advice.text.find(words) != std::string::npos; });
+}
+
+TEST(Loader, IsReadFromSettingsAndOperators) {
+  DataLoader simulated = images(3);
+  simulated.pin_s = 1e-3;
+  simulated.in_order = false;
+  simulated.stream = true;
+  const Profile profile = simulation::simulate(simulated, 1);
+  const std::optional<Loader> loader = loader_of(profile);
+  ASSERT_TRUE(loader);
+  EXPECT_EQ(loader->num_workers, 3);
+  EXPECT_EQ(loader->prefetch_factor, 2);
+  EXPECT_EQ(loader->window(), 6);
+  EXPECT_FALSE(loader->in_order);
+  EXPECT_TRUE(loader->stream);
+  EXPECT_TRUE(loader->pin_memory);
+  EXPECT_EQ(loader->in_workers, (std::vector<int>{0, 1}));
+  EXPECT_EQ(profile.operators[static_cast<std::size_t>(loader->handoff)].name, "handoff");
+  EXPECT_EQ(profile.operators[static_cast<std::size_t>(loader->pin)].name, "pin_memory");
+  EXPECT_LT(loader->sampler, 0);
+}
+
+TEST(Loader, AbsurdSettingsAreNone) {
+  Profile profile = simulation::simulate(images(2), 1);
+  set(profile, "num_workers", "-3");
+  set(profile, "prefetch_factor", "lots");
+  EXPECT_EQ(loader_of(profile)->num_workers, 0);
+  EXPECT_EQ(loader_of(profile)->prefetch_factor, 2);
+  set(profile, "num_workers", "99999999999999999999");
+  EXPECT_EQ(loader_of(profile)->num_workers, 0);
+  set(profile, "framework", "grain");
+  EXPECT_FALSE(loader_of(profile));
+}
+
+TEST(LoaderVerdicts, StreamsAreToldToSplitThemselves) {
+  DataLoader stream = images(1);
+  stream.stream = true;
+  const Diagnosis diagnosis = diagnose(simulation::simulate(stream, 1));
+  EXPECT_EQ(diagnosis.cause, "too_few_workers");
+  EXPECT_TRUE(says(diagnosis, "its own part"));
+  EXPECT_FALSE(says(diagnose(simulation::simulate(images(1), 1)), "its own part"));
+}
+
+TEST(LoaderVerdicts, ArraysAreToldToBecomeTensors) {
+  DataLoader arrays = images(2);
+  arrays.parts.front().sleep_s = 1e-4;
+  arrays.message_bytes = 6.4e7;
+  arrays.receive_cpu_s = 0.03;
+  arrays.pickle_cpu_s = 0.01;
+  const Diagnosis diagnosis = diagnose(simulation::simulate(arrays, 1));
+  EXPECT_EQ(diagnosis.cause, "handoff");
+  EXPECT_TRUE(says(diagnosis, "return tensors instead of arrays (64 MB"));
+  const Advice* workers = advice_on(diagnosis, "num_workers");
+  ASSERT_NE(workers, nullptr);  // making a batch takes 1 ms, fetching it 30
+  EXPECT_EQ(workers->to, "0");
+  EXPECT_NEAR(*workers->predicted_step_s, 0.011, 0.001);
+}
+
+TEST(LoaderVerdicts, ManyTensorsByNameOnlyWhereTheyGoByDescriptor) {
+  DataLoader many = images(4);
+  many.parts.front().sleep_s = 1e-3;
+  many.compute_s = 0.005;
+  many.tensors = 10;
+  many.receive_cpu_s = 2e-3;
+  Profile profile = simulation::simulate(many, 1);
+  EXPECT_NE(advice_on(diagnose(profile), "sharing_strategy"), nullptr);
+  set(profile, "sharing_strategy", "file_system");
+  EXPECT_EQ(advice_on(diagnose(profile), "sharing_strategy"), nullptr);
+}
+
+TEST(LoaderVerdicts, PinningIsAdvisedOnlyForADevice) {
+  DataLoader copies = images(4);
+  copies.parts.front().sleep_s = 1e-3;
+  copies.copy_s = 6e-3;
+  Profile profile = simulation::simulate(copies, 1);
+  EXPECT_EQ(diagnose(profile).cause, "transfer");
+  EXPECT_EQ(diagnose(profile).op, "to_device");
+  EXPECT_NEAR(diagnose(profile).share_of_step, 0.55, 0.06);
+  EXPECT_EQ(advice_on(diagnose(profile), "pin_memory"), nullptr);
+  profile.settings.push_back({"device", "cuda:0"});
+  ASSERT_NE(advice_on(diagnose(profile), "pin_memory"), nullptr);
+  set(profile, "pin_memory", "True");
+  EXPECT_EQ(advice_on(diagnose(profile), "pin_memory"), nullptr);
+}
+
+TEST(LoaderVerdicts, FloorOfABusyMachineIsNoAlarm) {
+  // The hand-off waits for a core that others took: 20 % of the step, of which it needed a third.
+  DataLoader healthy = images(4);
+  healthy.parts.front().sleep_s = 1e-3;
+  healthy.receive_latency_s = 1.8e-3;
+  Profile profile = simulation::simulate(healthy, 1);
+  EXPECT_EQ(diagnose(profile).cause, "handoff");
+  for (profile::OperatorProfile& op : profile.operators) {
+    if (op.kind == "handoff") op.run_queue_wait_s = 0.65 * op.busy_s;
+  }
+  EXPECT_EQ(diagnose(profile).kind, "not_input_bound");
+}
+
+TEST(LoaderVerdicts, PersistentWorkersNeedWorkers) {
+  DataLoader short_epochs = images(2);
+  short_epochs.parts.front().sleep_s = 1e-3;
+  short_epochs.epochs = 6;
+  short_epochs.epoch_start_s = 2;
+  Profile profile = simulation::simulate(short_epochs, 1);
+  EXPECT_NE(advice_on(diagnose(profile), "persistent_workers"), nullptr);
+  set(profile, "persistent_workers", "True");
+  EXPECT_EQ(diagnose(profile).cause, "startup");
+  EXPECT_EQ(advice_on(diagnose(profile), "persistent_workers"), nullptr);
+  set(profile, "persistent_workers", "False");
+  set(profile, "num_workers", "0");
+  EXPECT_EQ(advice_on(diagnose(profile), "persistent_workers"), nullptr);
+}
+
+TEST(LoaderVerdicts, SlowWorkerIsCalledByItsNumberAndPart) {
+  DataLoader loader = images(4);
+  loader.stream = true;
+  loader.worker_times = {1, 1, 3, 1};
+  const Diagnosis diagnosis = diagnose(simulation::simulate(loader, 1));
+  EXPECT_EQ(diagnosis.cause, "slow_worker");
+  EXPECT_TRUE(says(diagnosis, "worker 2 (part 3 of 4 of the stream)"));
+  ASSERT_TRUE(diagnosis.advice.front().predicted_step_s);  // 8 x 5 ms in 4 workers, were they all alike
+  EXPECT_NEAR(*diagnosis.advice.front().predicted_step_s, 0.0112, 0.0015);
+}
+
+TEST(LoaderVerdicts, PredictionsAbstainOnABusyMachine) {
+  Profile profile = simulation::simulate(images(1), 1);
+  profile.host.foreign_cpu_share = profile.host.foreign_contention_share = 0.4;
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.cause, "too_few_workers");
+  ASSERT_FALSE(diagnosis.advice.empty());
+  EXPECT_EQ(diagnosis.advice.front().to, "2");
+  EXPECT_FALSE(diagnosis.advice.front().predicted_step_s);
+}
+
+TEST(LoaderVerdicts, WithoutOperatorsNothingIsMadeUp) {
+  Profile profile = simulation::simulate(images(1), 1);
+  profile.operators.clear();
+  profile.queues.clear();
+  profile.stall_ledger.clear();
+  profile.handoff.reset();
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.kind, "input_bound");
+  EXPECT_FALSE(diagnosis.op);
+  EXPECT_FALSE(diagnosis.cause);
+  EXPECT_TRUE(diagnosis.advice.empty());
+}
+
+/// Every number of a loader's profile, some at a time, set to something absurd.
+TEST(LoaderVerdicts, AbsurdNumbersNeverBreakAVerdict) {
+  DataLoader loader = images(2);
+  loader.steps = 30;
+  loader.pin_s = 1e-4;
+  loader.copy_s = 1e-3;
+  loader.sampler_s = 1e-4;
+  const std::string text = profile::profile_to_json(simulation::simulate(loader, 1));
+  for (const char* absurd : {"-1", "1e300", "0", "null", "\"-7\""}) {
+    const bool is_text = absurd[0] == '"';
+    for (std::size_t at = text.find(':'); at != std::string::npos; at = text.find(':', at + 1)) {
+      const bool was_text = text[at + 1] == '"';
+      const std::size_t end = was_text ? text.find('"', at + 2) + 1 : text.find_first_of(",}]", at);
+      if (std::string("{[tfn").find(text[at + 1]) != std::string::npos || at % 11 != 0) continue;
+      if (is_text != was_text && std::string(absurd) != "null") continue;
+      const std::string changed = text.substr(0, at + 1) + absurd + text.substr(end);
+      const Diagnosis diagnosis = diagnose(profile::profile_from_json(changed));
+      ASSERT_TRUE(diagnosis.confidence >= 0 && diagnosis.confidence <= 1) << absurd << " at " << at;
+      ASSERT_TRUE(diagnosis.share_of_step >= 0 && diagnosis.share_of_step <= 1) << absurd << " at " << at;
+    }
+  }
+}
+
+TEST(LoaderVerdicts, SavedProfileGivesTheSameVerdict) {
+  for (const simulation::LoaderClass& each : simulation::loader_classes()) {
+    simulation::Random random(11);
+    const Profile profile = simulation::simulate(each.draw(random).loader, 11);
+    const Profile read = profile::profile_from_json(profile::profile_to_json(profile));
+    EXPECT_EQ(diagnosis_to_json(diagnose(profile)), diagnosis_to_json(diagnose(read))) << each.name;
+  }
+}
+
+}  // namespace
+}  // namespace headrace::analysis

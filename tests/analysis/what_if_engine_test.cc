@@ -1,0 +1,64 @@
+// Virtual time and shared cores, against results that can be worked out by hand.
+#include <gtest/gtest.h>
+
+#include "headrace/analysis/what_if/engine.h"
+
+namespace headrace::analysis {
+namespace {
+
+TEST(Engine, NothingUnderWayIsSaid) {
+  Engine engine(2);
+  EXPECT_LT(engine.next(), 0);
+  EXPECT_EQ(engine.now(), 0);
+}
+
+TEST(Engine, SleepersNeedNoCore) {
+  Engine engine(1);
+  engine.sleep(7, 0.020);
+  engine.sleep(3, 0.010);
+  EXPECT_EQ(engine.next(), 3);
+  EXPECT_DOUBLE_EQ(engine.now(), 0.010);
+  EXPECT_EQ(engine.next(), 7);
+  EXPECT_DOUBLE_EQ(engine.now(), 0.020);
+  EXPECT_EQ(engine.computed_s(), 0);
+}
+
+TEST(Engine, AsManyAsCoresDoNotSlowEachOther) {
+  Engine engine(2);
+  engine.compute(0, 0.010);
+  engine.compute(1, 0.030);
+  EXPECT_EQ(engine.next(), 0);
+  EXPECT_DOUBLE_EQ(engine.now(), 0.010);
+  EXPECT_EQ(engine.next(), 1);
+  EXPECT_DOUBLE_EQ(engine.now(), 0.030);
+}
+
+TEST(Engine, MoreThanCoresShareThemEvenly) {
+  Engine engine(2);
+  for (int actor = 0; actor < 3; ++actor) engine.compute(actor, 0.010);
+  for (int actor = 0; actor < 3; ++actor) EXPECT_EQ(engine.next(), actor);
+  EXPECT_NEAR(engine.now(), 0.015, 1e-12);
+  EXPECT_NEAR(engine.computed_s(), 0.030, 1e-12);
+}
+
+TEST(Engine, WhoComesLaterSharesFromThenOn) {
+  Engine engine(1);
+  engine.compute(0, 0.010);
+  engine.sleep(1, 0.004);
+  EXPECT_EQ(engine.next(), 1);
+  engine.compute(1, 0.002);  // 6 ms are left of 0's: 2 x 2 ms together, then 4 ms alone
+  EXPECT_EQ(engine.next(), 1);
+  EXPECT_NEAR(engine.now(), 0.008, 1e-12);
+  EXPECT_EQ(engine.next(), 0);
+  EXPECT_NEAR(engine.now(), 0.012, 1e-12);
+}
+
+TEST(Engine, PartOfACoreIsEnough) {
+  Engine engine(0.5);
+  engine.compute(0, 0.010);
+  EXPECT_EQ(engine.next(), 0);
+  EXPECT_NEAR(engine.now(), 0.020, 1e-12);
+}
+
+}  // namespace
+}  // namespace headrace::analysis
