@@ -54,9 +54,9 @@ def main() -> None:
     torch.set_num_threads(1)
     if loader.sharing_strategy:
         torch.multiprocessing.set_sharing_strategy(loader.sharing_strategy)
-    with hr.session(run=sys.argv[1]):
-        train: Any = hr.wrap(dataloader(loader), name="train")
-        check = hr.wrap(dataloader(loader.validation), name="valid") if loader.validation else None
+    hr.session(run=sys.argv[1]).__enter__()
+    train: Any = hr.wrap(dataloader(loader), name="train")
+    check = hr.wrap(dataloader(loader.validation), name="valid") if loader.validation else None
     for _ in range(loader.epochs):
         epoch(loader, train, rng)
         if loader.validation:

@@ -9,7 +9,8 @@ MOST_WINDOWS = 20
 #: Recorded items per operator, and steps. Below, the rules turn to the histograms.
 SAMPLES = 40
 STEPS = 40
-SLOWEST = 5
+#: Operators that need less than this share of the most demanding one keep no items, only their histograms.
+CHEAP = 0.05
 
 
 def rounded(value: Any, digits: int = 4) -> Any:
@@ -52,6 +53,10 @@ def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     return window
 
 
+def _newest(sequence: list[Any], count: int) -> list[Any]:
+    return sequence[max(0, len(sequence) - count) :]
+
+
 def compact(profile: dict[str, Any]) -> dict[str, Any]:
     """A copy with shorter sequences, wider windows, fewer digits, and nothing that names a process."""
     profile = dict(profile)
@@ -62,10 +67,14 @@ def compact(profile: dict[str, Any]) -> dict[str, Any]:
     profile["windows"] = rounded(windows, 3)
     profile["sink"] = profile["sink"] | {"sequence": rounded(profile["sink"]["sequence"][-STEPS:], 3)}
     operators = []
+    most_s = max((operator["demand_s"] for operator in profile["operators"]), default=0.0)
     for operator in profile["operators"]:
+        samples = SAMPLES if operator["demand_s"] >= CHEAP * most_s else 0
         workers = [
             worker
-            | {"sequence": worker["sequence"][-SAMPLES:], "name": f"1/{number}", "pid": 1, "tid": number}
+            | {"sequence": rounded(_newest(worker["sequence"], samples), 3)}
+            | {"slowest": worker["slowest"] if samples else []}
+            | {"name": f"1/{number}", "pid": 1, "tid": number}
             for number, worker in enumerate(operator["per_worker"])
         ]
         operators.append(operator | {"per_worker": workers})

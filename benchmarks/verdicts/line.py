@@ -46,6 +46,11 @@ class Line:
         return "build.py"
 
     @property
+    def bears(self) -> float:
+        """Share of the cores that others may use where `uses_cpu` is false: threads that sleep need none."""
+        return 1.0
+
+    @property
     def uses_cpu(self) -> bool:
         return self.step_work != "sleep" or any(stage.work != "sleep" for stage in self.stages)
 

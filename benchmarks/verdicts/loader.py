@@ -56,6 +56,11 @@ class Loader:
         return "build_loader.py"
 
     @property
+    def bears(self) -> float:
+        """Share of the cores that others may use where `uses_cpu` is false: passing batches needs some."""
+        return 0.4
+
+    @property
     def parts(self) -> list[Part]:
         one = [part for part in (self.sampler, self.collate) if part is not None]
         return [self.dataset, *self.wrappers, *self.transforms, *one]

@@ -95,7 +95,7 @@ class Outcome:
     @property
     def scored(self) -> bool:
         """False where the verdict is about the neighbours' load as much as about the line."""
-        return bool(self.error) or not self.line.uses_cpu or self.foreign <= FOREIGN
+        return bool(self.error) or self.foreign <= (FOREIGN if self.line.uses_cpu else self.line.bears)
 
     @property
     def step_s(self) -> float:

@@ -147,6 +147,7 @@ void add_recording(py::module_& module) {
       .def_property_readonly("key", &profile::OperatorHandle::key);
   module.attr("WRAPPED_OBJECT") = static_cast<std::uint32_t>(profile::kIsWrappedObject);
   module.attr("RUNS_OWN_WORKERS") = static_cast<std::uint32_t>(profile::kRunsOwnWorkers);
+  module.attr("OF_THE_LOOP") = static_cast<std::uint32_t>(profile::kOfTheLoop);
   module.attr("SERIAL") = static_cast<std::uint32_t>(profile::kMarkedSerial);
 
   py::class_<profile::LoaderHandle, std::shared_ptr<profile::LoaderHandle>>(module, "LoaderHandle")

@@ -20,6 +20,7 @@ if not _sys.platform.startswith("linux"):
 from headrace._core import Queue, __version__
 from headrace._operator import operator
 from headrace._session import Session, session
+from headrace._to_device import to_device
 from headrace.errors import DeviceError, Error, FormatError, SegmentError, UsageError
 from headrace.report import Report
 from headrace.wrap import wrap
@@ -36,5 +37,6 @@ __all__ = [
     "__version__",
     "operator",
     "session",
+    "to_device",
     "wrap",
 ]

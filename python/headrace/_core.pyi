@@ -12,6 +12,7 @@ __version__: str
 WRAPPED_OBJECT: int
 RUNS_OWN_WORKERS: int
 SERIAL: int
+OF_THE_LOOP: int
 #: What could not be recorded of a framework's loader (`LoaderHandle.miss`).
 NO_ITERATOR_DETAIL: int
 NO_WORKER_DETAIL: int

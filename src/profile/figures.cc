@@ -243,7 +243,9 @@ QueueFigures queue_figures(const SegmentImage& image, std::uint32_t index, std::
     }
   }
   const std::int64_t level = std::max<std::int64_t>(0, cell.occupancy.level.load());
-  const double lasted = std::max(0.0, static_cast<double>(loop_ns) - since);
+  const bool closed =
+      record.life.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(RecordLife::closed);
+  const double lasted = closed ? 0 : std::max(0.0, static_cast<double>(loop_ns) - since);
   if (bins.bins > 0) figures.time_at_ns[bins.index(level)] += lasted;
   figures.level_ns += lasted * static_cast<double>(level);
   if (level == 0) figures.empty_ns += lasted;

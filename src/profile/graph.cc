@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 
 namespace headrace::profile {
 namespace {
@@ -25,7 +26,7 @@ void add_unique(std::vector<std::uint32_t>& list, std::uint32_t value) {
 class GraphBuilder {
  public:
   GraphBuilder(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader)
-      : image_(image), figures_(figures), loader_(image.loaders()[loader]) {
+      : image_(image), figures_(figures), number_(loader), loader_(image.loaders()[loader]) {
     canonical_.resize(kMaxOperators);
     for (std::uint32_t i = 0; i < kMaxOperators; ++i) canonical_[i] = same_as(i);
     graph_.node_of_operator.assign(kMaxOperators, -1);
@@ -49,8 +50,8 @@ class GraphBuilder {
     for (std::uint32_t i = 0; i < op; ++i) {
       if (operators[i].life.load(std::memory_order_relaxed) ==
               operators[op].life.load(std::memory_order_relaxed) &&
-          operators[i].key == operators[op].key && operators[i].name.view() == operators[op].name.view() &&
-          operators[i].kind == operators[op].kind) {
+          operators[i].key == operators[op].key && operators[i].loader == operators[op].loader &&
+          operators[i].name.view() == operators[op].name.view() && operators[i].kind == operators[op].kind) {
         return i;
       }
     }
@@ -143,6 +144,13 @@ class GraphBuilder {
     }
   }
 
+  /// Copies to a device belong to the picture wherever they run.
+  bool is_copy_in_step(const CellFigures& cell, const metrics::SinkCell& sink) const {
+    return cell.place == Place::step && cell.items > 0 && image_.operators()[cell.op].loader == number_ + 1 &&
+           (sink.operators[cell.op / 64].load() >> (cell.op % 64) & 1) != 0 &&
+           std::string_view(image_.operators()[cell.op].kind.data()) == "transfer";
+  }
+
   void add_sink_operators() {
     const metrics::SinkCell& sink = loader_.sink;
     const std::uint32_t source = loader_.source_operator.load();
@@ -152,6 +160,11 @@ class GraphBuilder {
     const auto of_a_framework = [&](std::uint32_t op) { return image_.operators()[op].loader != 0; };
     for (std::uint32_t i = 0; i < figures_.cells.size(); ++i) {
       const CellFigures& cell = figures_.cells[i];
+      if (is_copy_in_step(cell, sink)) {
+        const int index = node(cell.op, false);
+        graph_.nodes[static_cast<std::size_t>(index)].in_step = true;
+        add_cell(index, i);
+      }
       if (cell.place != Place::get_next || of_a_framework(cell.op) ||
           (sink.operators[cell.op / 64].load() >> (cell.op % 64) & 1) == 0)
         continue;
@@ -199,6 +212,7 @@ class GraphBuilder {
   void keep_what_feeds_the_sink() {
     std::vector<char> keep(graph_.nodes.size(), 0);
     std::vector<int> pending = sink_chain_;
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) keep[i] = graph_.nodes[i].in_step ? 1 : 0;
     const auto take_producers = [&](const GraphQueue& of) {
       pending.insert(pending.end(), of.from.begin(), of.from.end());
     };
@@ -352,6 +366,7 @@ class GraphBuilder {
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
       const GraphNode& left = graph_.nodes[static_cast<std::size_t>(a)];
       const GraphNode& right = graph_.nodes[static_cast<std::size_t>(b)];
+      if (left.in_step != right.in_step) return right.in_step;
       if (left.in_sink != right.in_sink) return right.in_sink;
       if (left.in_sink && left.is_source_object != right.is_source_object) return right.is_source_object;
       const int left_depth = depth[static_cast<std::size_t>(a)];
@@ -378,6 +393,7 @@ class GraphBuilder {
 
   const SegmentImage& image_;
   const SegmentFigures& figures_;
+  std::uint32_t number_;
   const LoaderRecord& loader_;
   std::vector<std::uint32_t> canonical_;
   std::vector<std::vector<int>> chains_;  ///< nodes of each thread, in item order

@@ -33,7 +33,9 @@ class LoaderGraphBuilder {
       return std::pair(stage_of(a), a.first_done_ns) < std::pair(stage_of(b), b.first_done_ns);
     });
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      graph_.node_of_operator[graph_.nodes[i].op] = static_cast<int>(i);
+      for (const std::uint32_t cell : graph_.nodes[i].cells) {
+        graph_.node_of_operator[figures_.cells[cell].op] = static_cast<int>(i);
+      }
     }
     number_segments();
     add_queues();
@@ -45,8 +47,8 @@ class LoaderGraphBuilder {
   bool is_ours(std::uint32_t op) const { return record_of(op).loader == loader_ + 1; }
 
   std::uint32_t stage_of(const GraphNode& node) const {
-    if (is_ours(node.op)) return record_of(node.op).stage;
-    return node.in_step ? kStageStep : kStageAnnotated;
+    if (node.in_step) return kStageStep;
+    return is_ours(node.op) ? record_of(node.op).stage : kStageAnnotated;
   }
 
   bool ran_in_sink(std::uint32_t op) const {
@@ -55,13 +57,13 @@ class LoaderGraphBuilder {
 
   /// What runs in our workers, in our GetNext, and the copy to the device in our step.
   bool belongs(const CellFigures& cell) const {
-    if (is_ours(cell.op)) return true;
+    if (is_ours(cell.op))
+      return cell.place != Place::step || std::string_view(record_of(cell.op).kind.data()) == "transfer";
     const OperatorRecord& record = record_of(cell.op);
     if (record.loader != 0 || (record.flags.load() & (kIsWrappedObject | kIsWorkerLoop)) != 0) return false;
     const metrics::WorkerCell& worker = image_.workers()[figures_.workers[cell.worker].index];
     if (cell.place == Place::worker) return worker.loader.load() == loader_ + 1;
-    if (!ran_in_sink(cell.op)) return false;
-    return cell.place == Place::get_next || std::string_view(record.kind.data()) == "transfer";
+    return ran_in_sink(cell.op) && cell.place == Place::get_next;
   }
 
   void add_cell(std::uint32_t index) {
@@ -73,7 +75,11 @@ class LoaderGraphBuilder {
     const bool in_step = cell.place == Place::step;
     GraphNode* node = nullptr;
     for (GraphNode& known : graph_.nodes) {
-      if (known.op == cell.op && known.in_sink == in_sink && known.in_step == in_step) node = &known;
+      // By name: two workers that met an operator at the same moment may both have made its record.
+      const OperatorRecord& its = record_of(known.op);
+      const bool same =
+          its.name.view() == record.name.view() && its.kind == record.kind && its.stage == record.stage;
+      if (same && known.in_sink == in_sink && known.in_step == in_step) node = &known;
     }
     if (node == nullptr) {
       GraphNode made;

@@ -29,16 +29,19 @@ void OperatorHandle::declare(std::vector<std::shared_ptr<QueueHandle>> inputs,
   outputs_ = std::move(outputs);
 }
 
-int OperatorHandle::id_in(Session& session) noexcept try {
+int OperatorHandle::id_in(Session& session) noexcept { return id_in(session, loader_); }
+
+int OperatorHandle::id_in(Session& session, int loader) noexcept try {
   const std::uint64_t cached = cached_.load(std::memory_order_relaxed);
-  if (cached >> 16 == session.uid()) return static_cast<int>(cached & 0xFFFFU) - 1;
-  OperatorSpec spec{name_, kind_, key_, flags_, knob_, {}, {}, loader_, stage_};
+  const std::uint64_t where = session.uid() << 8 | static_cast<std::uint64_t>(loader + 1);
+  if (cached >> 16 == where) return static_cast<int>(cached & 0xFFFFU) - 1;
+  OperatorSpec spec{name_, kind_, key_, flags_, knob_, {}, {}, loader, stage_};
   for (const auto& queue : inputs_) spec.inputs.push_back(queue->id_in(session));
   for (const auto& queue : outputs_) spec.outputs.push_back(queue->id_in(session));
   std::erase(spec.inputs, -1);
   std::erase(spec.outputs, -1);
   const int id = session.operator_id(spec);
-  cached_.store(session.uid() << 16 | static_cast<std::uint64_t>(id + 1), std::memory_order_relaxed);
+  cached_.store(where << 16 | static_cast<std::uint64_t>(id + 1), std::memory_order_relaxed);
   return id;
 } catch (...) {
   return -1;
@@ -47,7 +50,10 @@ int OperatorHandle::id_in(Session& session) noexcept try {
 bool OperatorHandle::begin(std::int64_t label) noexcept {
   ThreadContext* context = ThreadContext::recording();
   if (context == nullptr) return false;
-  metrics::OperatorCell* cell = context->cell(id_in(*context->session()));
+  int loader = loader_;
+  if ((flags_ & kOfTheLoop) != 0 && !context->running_loops().empty())
+    loader = context->running_loops().back()->loader;
+  metrics::OperatorCell* cell = context->cell(id_in(*context->session(), loader));
   if (cell == nullptr) return false;
   context->probe.enter(*cell, Clock::now_ns(), label);
   return true;
@@ -217,6 +223,7 @@ void LoaderHandle::mark_epoch() noexcept try {
 
 LoopRecorder::LoopRecorder(std::shared_ptr<LoaderHandle> loader)
     : loader_(std::move(loader)), running_(std::make_shared<RunningLoop>()), pid_(current_pid()) {
+  running_->loader = loader_->id();
   CurrentSession::set(loader_->session());
   loader_->mark_epoch();
   ThreadContext* context = follow_thread();
@@ -270,6 +277,7 @@ void LoopRecorder::resume() noexcept {
   failed_ = false;
   if (pid_ != current_pid()) return;
   running_ = std::make_shared<RunningLoop>();
+  running_->loader = loader_->id();
   ended_ = false;
   waits_told_ns_ = 0;
   context_ = nullptr;

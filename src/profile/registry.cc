@@ -158,6 +158,15 @@ bool Registry::allot_bins(metrics::QueueCell& cell, std::int64_t capacity) {
   return false;
 }
 
+// A queue is empty from the moment it is there; the time before, of other loops, is not its own.
+void Registry::begin_occupancy(metrics::QueueCell& cell) {
+  const metrics::LoopClock::Reading clock = segment_.header().loop_clock.read(metrics::Clock::now_ns());
+  const metrics::SeqlockWrite write(cell.lock);
+  cell.occupancy.level.store(0);
+  cell.occupancy.since_ns.store(clock.loop_ns);
+  if (clock.begun) cell.begun.store(1);
+}
+
 int Registry::queue_id(const QueueSpec& spec) {
   QueueRecord* records = segment_.queues();
   // A queue of the same name and size whose object is gone: the next epoch's. It goes on where that one
@@ -169,7 +178,10 @@ int Registry::queue_id(const QueueSpec& spec) {
   };
   const Found found =
       find_or_claim(std::span(records, kMaxQueues), Section::queues, spec.name, spec.loader, goes_on);
-  if (found.id >= 0 && !found.is_new) return found.id;
+  if (found.id >= 0 && !found.is_new) {
+    begin_occupancy(records[found.id].cell);
+    return found.id;
+  }
   if (found.id < 0 || !allot_bins(records[found.id].cell, spec.capacity)) {
     if (found.id >= 0) records[found.id].life.store(life_of(RecordLife::free), std::memory_order_release);
     segment_.header().dropped.queues.bump(1);
@@ -178,6 +190,7 @@ int Registry::queue_id(const QueueSpec& spec) {
   records[found.id].name.assign(found.name);
   records[found.id].loader.store(static_cast<std::uint32_t>(spec.loader + 1));
   records[found.id].role.store(static_cast<std::uint32_t>(spec.role));
+  begin_occupancy(records[found.id].cell);
   records[found.id].life.store(life_of(RecordLife::live), std::memory_order_release);
   return found.id;
 }

@@ -130,6 +130,9 @@ int Session::queue_id(const QueueSpec& spec) {
 
 void Session::close_queue(int queue) noexcept {
   if (queue < 0) return;
+  // What its last level lasted until now; closed it stands still.
+  metrics::QueueProbe last = queue_probe(queue);
+  last.changed(0, metrics::Clock::now_ns());
   segment_->queues()[queue].life.store(static_cast<std::uint32_t>(RecordLife::closed),
                                        std::memory_order_release);
 }

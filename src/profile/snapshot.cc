@@ -180,6 +180,13 @@ class ProfileBuilder {
 
   // --- operators ---
 
+  /// How long the operators of this loader could have worked: its own loops where it has its own graph (those
+  /// of other loaders of the run are not its time), else the run's.
+  double present_ns() const {
+    return of_framework() ? figures_.sink.wait_ns + figures_.sink.compute_ns
+                          : static_cast<double>(figures_.loop_ns);
+  }
+
   bool of_framework() const { return image_.loaders()[loader_].has_own_graph.load() != 0; }
 
   int workers_of(const GraphNode& node) const {
@@ -224,7 +231,7 @@ class ProfileBuilder {
     if (node.in_sink || node.in_step || node.serves) {
       // Who serves waits for what it passes on, whatever else its thread does.
       if (node.serves) states.blocked_in = state(worker, WorkerState::blocked_in);
-      states.idle = std::max(0.0, static_cast<double>(figures_.loop_ns) - cell.busy_ns - states.blocked_in);
+      states.idle = std::max(0.0, present_ns() - cell.busy_ns - states.blocked_in);
       return states;
     }
     double before = 0;
@@ -315,7 +322,7 @@ class ProfileBuilder {
     if (sampled_wall > 0) out.cpu_s = out.busy_s * share(sampled_cpu, sampled_wall);
     // Idle is what is left of the time of the workers it has at once: earlier epochs' threads are no idle
     // workers.
-    const double whole = static_cast<double>(figures_.loop_ns) * out.workers;
+    const double whole = present_ns() * out.workers;
     states.idle = std::max(0.0, whole - states.busy - states.blocked_in - states.blocked_out);
     out.states = normalised(states);
     out.service = service.latency();

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "headrace/analysis/what_if/loader_run.h"
 #include "headrace/analysis/what_if/loader_simulator.h"
 #include "support/simulation/loader.h"
 

@@ -69,6 +69,7 @@ enum OperatorFlag : std::uint32_t {
       2,              ///< ... which is known to wait for workers of its own (a DataLoader, a pool's results)
   kIsWorkerLoop = 4,  ///< a worker's loop between queue calls, named after its function
   kMarkedSerial = 8,  ///< the framework cannot run it more than once
+  kOfTheLoop = 16,    ///< called in the steps of several loops, it is an operator of each of them
 };
 
 struct alignas(64) OperatorRecord {

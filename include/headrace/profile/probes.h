@@ -44,6 +44,8 @@ class OperatorHandle {
                std::vector<std::shared_ptr<class QueueHandle>> outputs);
 
  private:
+  int id_in(Session& session, int loader) noexcept;
+
   std::string name_;
   std::string kind_;
   std::uint64_t key_;
@@ -53,7 +55,7 @@ class OperatorHandle {
   std::uint32_t stage_;
   std::vector<std::shared_ptr<class QueueHandle>> inputs_;
   std::vector<std::shared_ptr<class QueueHandle>> outputs_;
-  std::atomic<std::uint64_t> cached_{0};  ///< session uid << 16 | id + 1
+  std::atomic<std::uint64_t> cached_{0};  ///< session uid << 24 | loader + 1 << 16 | id + 1
 };
 
 /// The recording side of one bounded queue. The queue calls it with its own lock held, except

@@ -67,6 +67,7 @@ class Registry {
   Found find_or_claim(std::span<Record> records, Section section, std::string_view base, int loader,
                       IsSame&& is_same);
   bool allot_bins(metrics::QueueCell& cell, std::int64_t capacity);
+  void begin_occupancy(metrics::QueueCell& cell);
   void fold_loader();
   void fold_worker(std::uint32_t index);
   void settle_gone(std::uint32_t index);

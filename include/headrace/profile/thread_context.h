@@ -18,6 +18,7 @@ namespace headrace::profile {
 /// The part of a running loop that other loops of its thread may ask for.
 struct RunningLoop {
   metrics::SinkProbe probe;
+  int loader = -1;  ///< its record
   std::atomic<bool> gone{
       false};  ///< ended, possibly by another thread; its thread drops it when it looks next
 };

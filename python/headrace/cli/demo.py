@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import click
+
+from headrace.errors import Error
+
+_COMES_WITH = {"torch": "headrace[torch]", "numpy": "headrace[demo]", "PIL": "headrace[demo]"}
 
 
 @click.command()
 @click.option(
+    "--torch", "with_torch", is_flag=True, help="The pipeline is a PyTorch DataLoader (needs torch)."
+)
+@click.option(
     "--images", type=click.IntRange(50, 5000), default=300, show_default=True, help="JPEG files to make."
 )
 @click.option(
-    "--seconds", type=click.FloatRange(2, 60), default=12.0, show_default=True, help="Length of each run."
+    "--seconds",
+    type=click.FloatRange(2, 60),
+    default=None,
+    show_default="12; 8 with --torch",
+    help="Length of each run.",
 )
-def demo(images: int, seconds: float) -> None:
+def demo(with_torch: bool, images: int, seconds: float | None) -> None:
     """Find and remove the bottleneck of a built-in pipeline on real JPEG files."""
-    from headrace.demo import run_demo  # numpy and Pillow only where they are used
+    for module in ("numpy", "PIL", *(["torch"] if with_torch else [])):
+        if importlib.util.find_spec(module) is None:
+            command = "headrace demo --torch" if module == "torch" else "headrace demo"
+            raise Error(f"{command} needs {module}: pip install '{_COMES_WITH[module]}'")
+    # Only here, so that the other commands need none of them.
+    from headrace.demo import run_demo
 
-    run_demo(images=images, seconds=seconds)
+    if with_torch:
+        from headrace.demo.dataloader import SUBJECT
+    else:
+        from headrace.demo.pipeline import SUBJECT
+    run_demo(SUBJECT, images, seconds)

@@ -1,4 +1,8 @@
-"""The built-in demonstration: a pipeline with too few decode workers, its verdict and the advice, applied."""
+"""The built-in demonstration: a pipeline with too few workers, its verdict and the advice, applied.
+
+pipeline    threads that queues connect
+dataloader  PyTorch's DataLoader; needs torch
+"""
 
 from headrace.demo.run import run_demo
 

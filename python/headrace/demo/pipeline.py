@@ -8,12 +8,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from PIL import Image
 
 import headrace as hr
+from headrace.demo.subject import Loader, Subject
 
 BATCH = 8
 SIDE = 224
@@ -99,3 +100,19 @@ class ImagePipeline:
             if len(waiting) == BATCH:
                 self.batches.put(make_batch(waiting))
                 waiting = []
+
+
+def _start(paths: list[Path], workers: int, seconds: float, run: Path) -> Loader:
+    pipeline = ImagePipeline(paths, workers, seconds)
+    return cast(Loader, hr.wrap(pipeline.consumer(), name="jpegs", run=run))
+
+
+SUBJECT = Subject(
+    told="JPEG files are read, decoded, resized and batched in threads",
+    workers="decode worker",
+    parameter="decode.workers",
+    batch=BATCH,
+    step_s=0.06,
+    seconds=12.0,
+    start=_start,
+)

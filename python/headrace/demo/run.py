@@ -13,37 +13,39 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 import headrace as hr
 from headrace._data import Advice
 from headrace.demo.images import make_images
-from headrace.demo.pipeline import BATCH, ImagePipeline
-
-#: What the simulated accelerator takes for a batch, seconds.
-STEP_S = 0.06
+from headrace.demo.subject import Subject
 
 
-def run_demo(images: int, seconds: float) -> None:
+def run_demo(subject: Subject, images: int, seconds: float | None) -> None:
     """The whole demonstration; writes to the terminal and below ``headrace-runs/``."""
+    seconds = subject.seconds if seconds is None else seconds
     console = Console(stderr=False, highlight=False, soft_wrap=True)
     folder = Path("headrace-runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}"
+    console.print(f"[bold]Headrace demo[/]: {subject.told}, and feed a")
     console.print(
-        "[bold]Headrace demo[/]: JPEG files are read, decoded, resized and batched in threads, and feed a"
+        f"simulated accelerator that takes {subject.step_s * 1e3:.0f} ms for a batch of {subject.batch}.\n"
     )
-    console.print(f"simulated accelerator that takes {STEP_S * 1e3:.0f} ms for a batch of {BATCH}.\n")
     with _progress(console) as progress:
         making = progress.add_task(f"make {images} JPEG files (once)", total=images)
         paths = make_images(images, lambda: progress.advance(making))
-    before = _measure(console, "run 1: 1 decode worker", folder / "before", paths, 1, seconds)
+    before = _measure(console, subject, f"run 1: 1 {subject.workers}", folder / "before", paths, 1, seconds)
     _print_report(console, before)
-    advice = _decode_advice(before)
+    advice = _workers_advice(subject, before)
     if advice is None:
-        console.print(
-            "\nNothing to change: on this machine one decode worker is enough, or its cores are busy already."
-        )
+        if before.diagnosis.kind == "undetermined":
+            console.print("\nNo verdict, so nothing is changed; a longer run gives one: --seconds 30")
+        else:
+            console.print(
+                f"\nNothing to change: on this machine one {subject.workers} is enough, "
+                "or its cores are busy already."
+            )
         _say_where(console, folder, before, None)
         return
     workers = int(advice.to or "1")
     console.print(f"\n[bold]Applying the advice[/]: {advice.parameter} {advice.from_} -> {advice.to}\n")
-    label = f"run 2: {workers} decode workers"
-    after = _measure(console, label, folder / "after", paths, workers, seconds)
-    _compare(console, before, after, advice)
+    label = f"run 2: {workers} {subject.workers}s"
+    after = _measure(console, subject, label, folder / "after", paths, workers, seconds)
+    _compare(console, subject, before, after, advice)
     _say_where(console, folder, before, after)
 
 
@@ -53,17 +55,23 @@ def _progress(console: Console) -> Progress:
 
 
 def _measure(
-    console: Console, label: str, run: Path, paths: list[Path], workers: int, seconds: float
+    console: Console,
+    subject: Subject,
+    label: str,
+    run: Path,
+    paths: list[Path],
+    workers: int,
+    seconds: float,
 ) -> hr.Report:
     """One run of the pipeline for ``seconds``; its report."""
     with _progress(console) as progress:
         task = progress.add_task(label, total=seconds)
-        loader = hr.wrap(ImagePipeline(paths, workers, seconds).consumer(), name="jpegs", run=run)
+        loader = subject.start(paths, workers, seconds, run)
         began = time.monotonic()
         for _batch in loader:
-            time.sleep(STEP_S)
+            time.sleep(subject.step_s)
             progress.update(task, completed=min(seconds, time.monotonic() - began))
-        report: hr.Report = loader.report()  # type: ignore[attr-defined]
+        report: hr.Report = loader.report()
     if not console.is_terminal:
         console.print(label)
     return report
@@ -75,14 +83,14 @@ def _print_report(console: Console, report: hr.Report) -> None:
     sys.stdout.flush()
 
 
-def _decode_advice(report: hr.Report) -> Advice | None:
+def _workers_advice(subject: Subject, report: hr.Report) -> Advice | None:
     for advice in report.diagnosis.advice:
-        if advice.parameter == "decode.workers" and advice.to is not None:
+        if advice.parameter == subject.parameter and advice.to is not None:
             return advice
     return None
 
 
-def _compare(console: Console, before: hr.Report, after: hr.Report, advice: Advice) -> None:
+def _compare(console: Console, subject: Subject, before: hr.Report, after: hr.Report, advice: Advice) -> None:
     """Predicted beside measured."""
     was, now = before.profile.sink, after.profile.sink
     console.print("\n[bold]PREDICTED AND MEASURED[/]")
@@ -99,7 +107,7 @@ def _compare(console: Console, before: hr.Report, after: hr.Report, advice: Advi
     )
     console.print(
         f"  gained            {was.step_s / max(now.step_s, 1e-9):7.2f} x    "
-        f"({BATCH / now.step_s:.0f} images a second)"
+        f"({subject.batch / now.step_s:.0f} images a second)"
     )
     verdict = after.diagnosis
     console.print(f"  now the limit is  {verdict.operator or 'the training step'}: {verdict.summary}")

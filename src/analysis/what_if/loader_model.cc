@@ -16,6 +16,7 @@ constexpr int kLongestWindow = 4096;
 /// descriptor.
 constexpr Work kUnmeasuredReceive{3e-4, 7e-4};
 constexpr double kUnmeasuredPickle_s = 3e-4;
+/// Beyond its CPU time, receiving waits for the worker's answer; more of that is load, not latency.
 constexpr double kLongestLatency_s = 1.2e-3;
 /// A worker whose interpreter lock is taken answers late, and only while it works: of what was measured under
 /// load, not all is left where workers rest (all of it predicted twice the step that was measured, none of it
@@ -30,14 +31,14 @@ constexpr std::size_t kMostBatches = 4096;
 constexpr double kHardlyMatters = 0.01;
 
 /// What the changes come down to.
-struct Settings {
+struct Effects {
   std::vector<double> service;  ///< per operator
   std::vector<bool> alike;
   double copy_saved_s = 0;
 };
 
 bool apply(const profile::Profile& profile, const Loader& loader, const Change& change, LoaderModel& model,
-           Settings& settings) {
+           Effects& effects) {
   const bool of_workers =
       std::find(loader.in_workers.begin(), loader.in_workers.end(), change.index) != loader.in_workers.end();
   switch (change.kind) {
@@ -59,17 +60,64 @@ bool apply(const profile::Profile& profile, const Loader& loader, const Change& 
         return false;
       const std::size_t at = static_cast<std::size_t>(change.index);
       if (change.kind == Change::Kind::kAlike && of_workers) {
-        settings.alike[at] = true;
+        effects.alike[at] = true;
         return true;
       }
-      settings.service[at] *= change.factor;
+      effects.service[at] *= change.factor;
       if (change.index == loader.to_device) {
-        settings.copy_saved_s = profile.operators[at].demand_s * (1 - change.factor);
+        effects.copy_saved_s = profile.operators[at].demand_s * (1 - change.factor);
       }
       return true;
     }
     default:
       return false;
+  }
+}
+
+/// Waiting for a core, per CPU time, of the workers: the training step waits like that too.
+double queue_wait_per_cpu(const profile::Profile& profile, const Loader& loader) {
+  double cpu_s = 0;
+  double queued_s = 0;
+  for (int i : loader.in_workers) {
+    const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(i)];
+    const TimeSplit split = split_of(op, profile.host);
+    cpu_s += split.cpu_share * op.busy_s;
+    queued_s += split.queue_share * op.busy_s;
+  }
+  return ratio(queued_s, cpu_s);
+}
+
+void add_lanes(const profile::Profile& profile, const Loader& loader, const Effects& effects,
+               RecordedBatches::Random& random, LoaderModel& model) {
+  const double work_s = work_per_batch_s(profile, loader);
+  std::vector<RecordedBatches> operators;
+  std::size_t lanes = 1;
+  std::size_t length = 0;
+  double largest_s = -1;
+  bool composes = false;
+  for (int i : loader.in_workers) {
+    const std::size_t at = static_cast<std::size_t>(i);
+    const profile::OperatorProfile& op = profile.operators[at];
+    RecordedBatches& batches =
+        operators.emplace_back(op, profile.host, effects.service[at], effects.alike[at]);
+    if (op.demand_s * op.workers < kHardlyMatters * work_s) batches.use_mean();
+    lanes = std::max(lanes, batches.lanes());
+    composes = composes || !batches.whole();
+    if (batches.whole()) length = std::max(length, batches.length());
+    const double takes_s = op.demand_s * effects.service[at];
+    if (takes_s <= largest_s) continue;
+    largest_s = takes_s;
+    model.slowest = op.name;
+  }
+  if (composes) length = std::max(length, std::max<std::size_t>(8, kComposedBatches / lanes));
+  length = std::clamp<std::size_t>(length, 1, std::max<std::size_t>(8, kMostBatches / lanes));
+  model.lanes.assign(lanes, {});
+  for (std::size_t number = 0; number < length; ++number) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      Work batch;
+      for (const RecordedBatches& each : operators) batch += each.batch(lane, number, random);
+      model.lanes[lane].push_back(batch);
+    }
   }
 }
 
@@ -87,10 +135,10 @@ void add_steps(const profile::Profile& profile, double waits_per_cpu, double sav
   if (sum <= 0) model.steps.assign(1, Work{1 - cpu_share - queue_share, cpu_share} * (sink.compute_s * kept));
 }
 
-void add_handoff(const profile::Profile& profile, const Loader& loader, const Settings& settings,
+void add_handoff(const profile::Profile& profile, const Loader& loader, const Effects& effects,
                  LoaderModel& model) {
   const auto service = [&](int index) {
-    return index >= 0 ? settings.service[static_cast<std::size_t>(index)] : 1.0;
+    return index >= 0 ? effects.service[static_cast<std::size_t>(index)] : 1.0;
   };
   const auto name = [&](int index) {
     return index >= 0 ? profile.operators[static_cast<std::size_t>(index)].name : std::string();
@@ -131,53 +179,19 @@ bool make_loader_model(const profile::Profile& profile, const Loader& loader,
   model.in_order = loader.in_order;
   const double foreign = profile.host.foreign_contention_share.value_or(0);
   model.cores = std::max(0.25, (profile.host.cores > 0 ? profile.host.cores : kMostWorkers) * (1 - foreign));
-  Settings settings;
-  settings.service.assign(profile.operators.size(), 1);
-  settings.alike.assign(profile.operators.size(), false);
+  Effects effects;
+  effects.service.assign(profile.operators.size(), 1);
+  effects.alike.assign(profile.operators.size(), false);
   for (const Change& change : changes) {
-    if (!apply(profile, loader, change, model, settings)) return false;
+    if (!apply(profile, loader, change, model, effects)) return false;
   }
   model.prefetch_factor =
       std::clamp(model.prefetch_factor, 1, std::max(1, kLongestWindow / std::max(1, model.num_workers)));
 
   RecordedBatches::Random random(seed);
-  const double work_s = work_per_batch_s(profile, loader);
-  std::vector<RecordedBatches> operators;
-  std::size_t lanes = 1;
-  std::size_t length = 0;
-  double largest_s = -1;
-  double cpu_s = 0;
-  double queued_s = 0;
-  for (int i : loader.in_workers) {
-    const std::size_t at = static_cast<std::size_t>(i);
-    const profile::OperatorProfile& op = profile.operators[at];
-    operators.emplace_back(op, profile.host, settings.service[at], settings.alike[at]);
-    if (op.demand_s * op.workers < kHardlyMatters * work_s) operators.back().use_mean();
-    lanes = std::max(lanes, operators.back().lanes());
-    length = std::max(length, operators.back().whole() ? operators.back().length() : 0);
-    const double takes_s = op.demand_s * settings.service[at];
-    if (takes_s > largest_s) {
-      largest_s = takes_s;
-      model.slowest = op.name;
-    }
-    const TimeSplit split = split_of(op, profile.host);
-    cpu_s += split.cpu_share * op.busy_s;
-    queued_s += split.queue_share * op.busy_s;
-  }
-  const bool composes = std::any_of(operators.begin(), operators.end(),
-                                    [](const RecordedBatches& each) { return !each.whole(); });
-  if (composes) length = std::max(length, std::max<std::size_t>(8, kComposedBatches / lanes));
-  length = std::clamp<std::size_t>(length, 1, std::max<std::size_t>(8, kMostBatches / lanes));
-  model.lanes.assign(lanes, {});
-  for (std::size_t number = 0; number < length; ++number) {
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      Work batch;
-      for (const RecordedBatches& each : operators) batch += each.batch(lane, number, random);
-      model.lanes[lane].push_back(batch);
-    }
-  }
-  add_steps(profile, ratio(queued_s, cpu_s), settings.copy_saved_s, model);
-  add_handoff(profile, loader, settings, model);
+  add_lanes(profile, loader, effects, random, model);
+  add_steps(profile, queue_wait_per_cpu(profile, loader), effects.copy_saved_s, model);
+  add_handoff(profile, loader, effects, model);
   if (model.num_workers == 0) {
     model.pins = false;
     model.receive = {0, kWithoutWorkers_s};

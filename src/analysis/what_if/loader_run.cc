@@ -1,10 +1,10 @@
-// The rules of a DataLoader on the engine's clock.
+#include "headrace/analysis/what_if/loader_run.h"
+
 #include <algorithm>
 #include <deque>
 #include <vector>
 
 #include "headrace/analysis/what_if/engine.h"
-#include "headrace/analysis/what_if/loader_simulator.h"
 
 namespace headrace::analysis {
 namespace {

@@ -6,6 +6,8 @@
 #include <random>
 
 #include "../diagnosis/numbers.h"
+#include "headrace/analysis/what_if/loader_model.h"
+#include "headrace/analysis/what_if/loader_run.h"
 
 namespace headrace::analysis {
 namespace {
@@ -137,6 +139,12 @@ std::string figures_of(const profile::Profile& profile) {
   add(static_cast<double>(profile.sink.getnext_wait.count));
   add(profile.host.cores);
   add(profile.host.foreign_contention_share.value_or(-1));
+  if (profile.handoff) {
+    for (double value :
+         {profile.handoff->receive_s, profile.handoff->receive_cpu_s, profile.handoff->pickle_cpu_s}) {
+      add(value);
+    }
+  }
   for (const profile::Setting& each : profile.settings) bytes += each.parameter + "=" + each.value + ";";
   for (const profile::OperatorProfile& op : profile.operators) {
     bytes += op.name + ";";

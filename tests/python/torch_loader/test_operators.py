@@ -1,4 +1,4 @@
-"""What is found inside a DataLoader: dataset, what it wraps, each transform, the collate function, hand-off."""
+"""What is found inside a DataLoader: dataset, what it wraps, each transform, collate function, hand-off."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -87,7 +87,9 @@ def collate(batch: list[Any]) -> Any:
 
 def profile_of(dataset: Any, workers: int, **options: Any) -> Any:
     loader: Any = hr.wrap(
-        data.DataLoader(dataset, **{"batch_size": 4, "num_workers": workers, "collate_fn": collate, **options})
+        data.DataLoader(
+            dataset, **{"batch_size": 4, "num_workers": workers, "collate_fn": collate, **options}
+        )
     )
     list(loader)
     return loader.report().profile
@@ -128,7 +130,12 @@ def test_one_callable_as_transform(workers: int) -> None:
 @WORKERS
 def test_chains_in_chains_tuples_and_modules(workers: int) -> None:
     nested = Chain(Double(), Chain(Resize(), decode))
-    assert list(operators(Numbers(transform=nested), workers))[1:-1] == ["Double", "Resize", "decode", "Chain"]
+    assert list(operators(Numbers(transform=nested), workers))[1:-1] == [
+        "Double",
+        "Resize",
+        "decode",
+        "Chain",
+    ]
     fixed = Chain()
     fixed.transforms = (Double(), decode)  # type: ignore[assignment]
     assert list(operators(Numbers(transform=fixed), workers))[1:-1] == ["Double", "decode"]
