@@ -49,11 +49,7 @@ void add_loader_bindings(PyObject* into) {
             self.follow({workers, window, in_order, pins, pass});
           },
           py::arg("workers"), py::arg("window"), py::arg("in_order"), py::arg("pins"), py::arg("pass_number"))
-      .def("dispatched",
-           [](IteratorWatch& self, int worker, std::int64_t batch) {
-             if (self.tracker() != nullptr)
-               self.tracker()->dispatched(worker, batch, metrics::Clock::now_ns());
-           })
+      .def("dispatched_at_start", &IteratorWatch::dispatched_at_start, py::arg("worker"), py::arg("batch"))
       .def("restart", &IteratorWatch::restart)
       .def("end", &IteratorWatch::end);
   module.def("next_pass", &profile::BatchTracker::next_pass);

@@ -123,8 +123,8 @@ class IteratorWatch:
     def follow(self, workers: int, window: int, in_order: bool, pins: bool, pass_number: int) -> None:
         """Follow the batches of its worker processes; ``window`` of them are in flight at most."""
 
-    def dispatched(self, worker: int, batch: int) -> None:
-        """The number of a batch was given to a worker."""
+    def dispatched_at_start(self, worker: int, batch: int) -> None:
+        """The number of a batch was given to a worker while the iterator was being made."""
 
     def restart(self) -> None:
         """The same iterator begins another epoch."""

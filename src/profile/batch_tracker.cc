@@ -197,16 +197,27 @@ void BatchTracker::forget_batches(std::int64_t now) noexcept {
   last_received_.store(-1, std::memory_order_relaxed);
 }
 
-void BatchTracker::dispatched(int worker, std::int64_t number, std::int64_t now) noexcept {
-  if (number < 0 || worker < 0 || worker >= shape_.workers || pid_ != current_pid()) return;
-  const std::scoped_lock lock(mutex_);
-  catch_up();
+void BatchTracker::give_out(int worker, std::int64_t number, std::int64_t now) noexcept {
+  if (number < 0 || worker < 0 || worker >= shape_.workers) return;
   Batch& batch = batches_[static_cast<std::size_t>(number) & (batches_.size() - 1)];
   batch = Batch();
   batch.number = number;
   batch.worker = worker;
   batch.dispatched_ns = now;
   index_queue(worker).put(now);
+}
+
+void BatchTracker::dispatched(int worker, std::int64_t number, std::int64_t now) noexcept {
+  if (pid_ != current_pid()) return;
+  const std::scoped_lock lock(mutex_);
+  catch_up();
+  give_out(worker, number, now);
+}
+
+void BatchTracker::dispatched_at_start(int worker, std::int64_t number, std::int64_t began) noexcept {
+  if (pid_ != current_pid()) return;
+  const std::scoped_lock lock(mutex_);
+  give_out(worker, number, began);
 }
 
 void BatchTracker::received(std::int64_t number, std::int64_t asked, std::int64_t now,

@@ -7,12 +7,18 @@ namespace headrace::profile {
 using metrics::Clock;
 
 IteratorWatch::IteratorWatch(std::shared_ptr<LoaderHandle> loader)
-    : loader_(std::move(loader)), recorder_(std::make_unique<LoopRecorder>(loader_)) {}
+    : loader_(std::move(loader)),
+      recorder_(std::make_unique<LoopRecorder>(loader_)),
+      made_ns_(Clock::now_ns()) {}
 
 IteratorWatch::~IteratorWatch() { end(); }
 
 void IteratorWatch::follow(const BatchTracker::Shape& shape) {
   tracker_ = std::make_shared<BatchTracker>(loader_, shape);
+}
+
+void IteratorWatch::dispatched_at_start(int worker, std::int64_t batch) noexcept {
+  if (tracker_ != nullptr) tracker_->dispatched_at_start(worker, batch, made_ns_);
 }
 
 void IteratorWatch::restart() noexcept try {

@@ -172,6 +172,17 @@ TEST(LoaderVerdicts, PredictionsAbstainOnABusyMachine) {
   EXPECT_FALSE(diagnosis.advice.front().predicted_step_s);
 }
 
+TEST(LoaderVerdicts, WorkersThatQueueForCoresTheyShareWithOthersAreSaturated) {
+  DataLoader loader = images(2);
+  loader.parts.front() = {.name = "Images", .cpu_s = 0.005};
+  loader.cores = 2;
+  loader.foreign_cores = 1.2;
+  Profile profile = simulation::simulate(loader, 1);
+  profile.host.foreign_contention_share = 0.3;  // by windows; what the run waited for was more
+  EXPECT_EQ(diagnose(profile).cause, "cpu_saturated");
+  EXPECT_EQ(advice_on(diagnose(profile), "num_workers"), nullptr);
+}
+
 TEST(LoaderVerdicts, WithoutOperatorsNothingIsMadeUp) {
   Profile profile = simulation::simulate(images(1), 1);
   profile.operators.clear();

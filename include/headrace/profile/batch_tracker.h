@@ -48,6 +48,9 @@ class BatchTracker {
   void restart(std::int64_t now) noexcept;
 
   void dispatched(int worker, std::int64_t batch, std::int64_t now) noexcept;
+  /// The same for what was given out before anybody was told: all of it, before anything else is called, as
+  /// the workers may have taken it already.
+  void dispatched_at_start(int worker, std::int64_t batch, std::int64_t began) noexcept;
   /// The calling thread asked for a batch at `asked` and has unpickled `batch` now, with `cpu_ns` of CPU
   /// time. It must have been blocked (WorkerProbe::block) since `asked`.
   void received(std::int64_t batch, std::int64_t asked, std::int64_t now, std::int64_t cpu_ns) noexcept;
@@ -91,6 +94,7 @@ class BatchTracker {
   };
 
   Batch* find(std::int64_t number) noexcept;
+  void give_out(int worker, std::int64_t number, std::int64_t now) noexcept;
   Level& index_queue(int worker) noexcept;
   metrics::DeliveryRing* find_ring(int worker) noexcept;
   void catch_up() noexcept;

@@ -20,6 +20,8 @@ class IteratorWatch {
 
   /// It has worker processes: their batches are followed from now on.
   void follow(const BatchTracker::Shape& shape);
+  /// The number of a batch was given to a worker while the iterator was being made, nobody saw when exactly.
+  void dispatched_at_start(int worker, std::int64_t batch) noexcept;
   /// The same iterator begins another epoch.
   void restart() noexcept;
 
@@ -36,6 +38,7 @@ class IteratorWatch {
   std::shared_ptr<LoaderHandle> loader_;
   std::unique_ptr<LoopRecorder> recorder_;
   std::shared_ptr<BatchTracker> tracker_;
+  std::int64_t made_ns_;  ///< Clock
   std::int64_t asked_ns_ = 0;
 };
 

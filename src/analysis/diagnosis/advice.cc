@@ -128,7 +128,7 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
   int most = std::min(static_cast<int>(limit), std::max(kWorkersWithoutDoubt, 8 * now));
   // Processes that compute all the time share the cores; beyond them they only take memory.
   const int cores = profile.host.cores;
-  if (loader && cores > 0 && computes(profile, *loader)) most = std::min(most, std::max(cores, now + 1));
+  if (loader && cores > 0 && computes(profile, *loader)) most = std::min(most, cores);
   if (most <= now) return rows;
   // A simulated run has a little noise, and a worker process costs memory.
   const int enough = predicted.enough(now, most, loader ? 1.05 : 1.02);

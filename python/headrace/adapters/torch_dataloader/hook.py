@@ -158,7 +158,7 @@ def _follow(iterator: Any, start: _Start) -> None:
     in_order = bool(getattr(iterator, "_in_order", True))
     watch.follow(workers, iterator._prefetch_factor * workers, in_order, pins, start.pass_number)
     for batch, info in list(iterator._task_info.items()):
-        watch.dispatched(info[0], batch)  # given out while the iterator was made
+        watch.dispatched_at_start(info[0], batch)
     for worker, queue in enumerate(iterator._index_queues):
         queues.follow(queue, "put", "dispatch", watch, worker)
     queues.follow(iterator._worker_result_queue, "get", "receive", watch)

@@ -12,6 +12,8 @@ constexpr double kSpent = 0.9;
 constexpr double kSpentByWorkers = 0.8;
 constexpr double kCpuBound = 0.7;
 constexpr double kThrottled = 0.1;
+/// Of the busy time, waiting for a core: more runnable workers than cores (measured: 0.04 without others).
+constexpr double kQueues = 0.2;
 
 std::optional<Finding> judge(const Case& facts) {
   const profile::Host& host = facts.profile.host;
@@ -19,12 +21,14 @@ std::optional<Finding> judge(const Case& facts) {
   if (facts.candidate_is("handoff")) return std::nullopt;  // less to hand over is the cure, cores or not
   const profile::OperatorProfile& op = facts.op();
   const double cpu_bound = cpu_bound_share(op);
+  const bool all_cores = op.workers >= host.cores && facts.utilisation >= 0.85;
+  const bool waits_for_core = all_cores && ratio(op.run_queue_wait_s.value_or(0), op.busy_s) >= kQueues;
   // Others count as far as they take cores that this run waits for: one worker beside a busy neighbour on two
-  // cores still gains from a second one.
-  const double foreign = host.foreign_contention_share.value_or(host.foreign_cpu_share.value_or(0));
+  // cores still gains from a second one. Where as many workers as cores queue for them, all of it counts.
+  const double all_foreign = host.foreign_cpu_share.value_or(0);
+  const double foreign = waits_for_core ? all_foreign : host.foreign_contention_share.value_or(all_foreign);
   const double used = std::min(1.0, *host.cpu_share + foreign);
   const bool throttled = host.throttled_share.value_or(0) >= kThrottled;
-  const bool all_cores = op.workers >= host.cores && facts.utilisation >= 0.85;
   // Without run-queue wait, a worker that shares its core looks as if it slept; that it spends the cores does
   // not lie.
   const double own_cores = ratio(cpu_per_batch_s(op), facts.gate.step_s);
