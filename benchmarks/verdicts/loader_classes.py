@@ -62,8 +62,6 @@ def fast(rng: random.Random, step_s: float, busy: tuple[float, float] = (0.05, 0
         loader.transforms = [Part(name) for name in rng.sample(TRANSFORMS, rng.randint(1, 4))]
     if rng.random() < 0.3:
         loader.collate = Part(rng.choice(COLLATES), 2e-4)
-    if rng.random() < 0.08:
-        loader.start_method = "spawn"
     per_batch(loader, loader.dataset, rng.uniform(*busy) * step_s * loader.num_workers)
     return loader
 
@@ -155,7 +153,7 @@ def loader_beside_slow_validation(rng: random.Random) -> Drawn:
 @quiet_class
 def loader_short_run(rng: random.Random) -> Drawn:  # start-up dominates
     loader = fast(rng, rng.uniform(0.01, 0.02), (0.05, 0.3))
-    loader.start_method, loader.first_s = "fork", rng.uniform(1.2, 2)
+    loader.first_s = rng.uniform(1.2, 2)
     loader.steps = int(rng.uniform(0.3, 0.6) * loader.first_s / loader.step_s)
     return loader, Expected(HEALTHY, "", "startup")
 
@@ -236,12 +234,11 @@ def loader_slow_stream(rng: random.Random) -> Drawn:
 def loader_several_epochs(rng: random.Random) -> Drawn:
     loader, expected = loader_too_few_workers(rng)
     loader.epochs, loader.persistent_workers = rng.randint(2, 4), rng.random() < 0.7
-    loader.start_method = "fork"
     return loader, expected
 
 
 @loader_class
-def loader_spawned(rng: random.Random) -> Drawn:
+def loader_spawned(rng: random.Random) -> Drawn:  # only here: each worker imports torch, for seconds
     loader, expected = rng.choice([loader_too_few_workers, loader_slow_transform])(rng)
     loader.start_method = "spawn"
     return loader, expected
@@ -279,7 +276,7 @@ def loader_slow_sampler(rng: random.Random) -> Drawn:  # in the training loop's 
 @loader_class
 def loader_saturated(rng: random.Random) -> Drawn:  # cpu_w2
     loader = fast(rng, rng.uniform(0.004, 0.008))
-    loader.num_workers, loader.start_method = rng.randint(2, 4), "fork"
+    loader.num_workers = rng.randint(2, 4)
     loader.dataset.work = rng.choice(["native", "native", "python"])
     per_batch(loader, loader.dataset, 2 * loader.step_s * rng.uniform(1.8, 3.5))
     return loader, Expected(BOUND, loader.dataset.name, "cpu_saturated")
@@ -351,7 +348,7 @@ def loader_slow_worker(rng: random.Random) -> Drawn:
 @loader_class
 def loader_alternating(rng: random.Random) -> Drawn:
     loader = fast(rng, rng.uniform(0.008, 0.012))
-    loader.num_workers, loader.shuffle, loader.start_method = rng.randint(1, 2), False, "fork"
+    loader.num_workers, loader.shuffle = rng.randint(1, 2), False
     loader.prefetch_factor, loader.batch_size = 2, rng.choice([4, 8])
     loader.collate = Part(rng.choice(COLLATES))
     slow = loader.step_s * loader.num_workers * rng.uniform(2.5, 3.5)
@@ -371,7 +368,7 @@ def loader_alternating(rng: random.Random) -> Drawn:
 @loader_class
 def loader_in_loop(rng: random.Random) -> Drawn:  # sleep_w0
     loader = fast(rng, rng.uniform(0.008, 0.02))
-    loader.num_workers, loader.persistent_workers, loader.start_method = 0, False, "fork"
+    loader.num_workers, loader.persistent_workers = 0, False
     loader.dataset.work = rng.choice(["sleep", "sleep", "native", "python"])
     per_batch(loader, loader.dataset, loader.step_s * rng.uniform(0.6, 3.5))
     return loader, Expected(BOUND, loader.dataset.name, "no_overlap")
@@ -380,7 +377,7 @@ def loader_in_loop(rng: random.Random) -> Drawn:  # sleep_w0
 @loader_class
 def loader_transform_in_loop(rng: random.Random) -> Drawn:
     loader, expected = loader_slow_transform(rng)
-    loader.num_workers, loader.persistent_workers, loader.start_method = 0, False, "fork"
+    loader.num_workers, loader.persistent_workers = 0, False
     expected.cause = "no_overlap"
     return loader, expected
 

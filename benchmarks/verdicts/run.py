@@ -238,7 +238,9 @@ def print_scores(everything: list[Outcome]) -> bool:
             f"inside the interval: {share_in_words(inside, len(tried))}; "
             f"harmful (> 5 % slower): {share_in_words(harmful, len(tried))}"
         )
-    holds = operator >= 0.95 * len(outcomes) and cause >= 0.9 * len(outcomes) and alarms == 0
+    holds = (
+        bool(outcomes) and operator >= 0.95 * len(outcomes) and cause >= 0.9 * len(outcomes) and alarms == 0
+    )
     print("bars (operator >= 95 %, cause >= 90 %, no false alarm): " + ("ok" if holds else "MISSED"))
     return holds
 

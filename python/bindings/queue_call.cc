@@ -6,6 +6,8 @@
 #include <structmember.h>
 
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "crossing.h"
 #include "headrace/metrics/clock.h"
@@ -36,7 +38,9 @@ struct State {
   int worker = -1;
   std::shared_ptr<profile::BatchTracker> tracker;
   std::shared_ptr<profile::DeliveryWriter> writer;
-  std::uint64_t counted = 0;  ///< batches whose tensors might have been counted
+  std::uint64_t counted = 0;          ///< batches whose tensors might have been counted
+  metrics::BurstSampling sampling{};  ///< of receives whose CPU time is read
+  std::int64_t last_ns = 0;           ///< what the last receive took
 };
 
 struct QueueCall {
@@ -104,13 +108,15 @@ void unblock() {
 
 PyObject* receive(QueueCall* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
   block_in();
-  const std::int64_t cpu_ns = Clock::thread_cpu_ns();
   const std::int64_t asked = Clock::now_ns();
+  const std::int64_t cpu_ns =
+      self->state.sampling.take(asked, self->state.last_ns) ? Clock::thread_cpu_ns() : -1;
   PyObject* message = call(self, args, nargsf, kwnames);
   const std::int64_t now = Clock::now_ns();
+  self->state.last_ns = now - asked;
   const std::int64_t number = number_of(message);
   if (number >= 0) {
-    self->state.tracker->received(number, asked, now, Clock::thread_cpu_ns() - cpu_ns);
+    self->state.tracker->received(number, asked, now, cpu_ns < 0 ? -1 : Clock::thread_cpu_ns() - cpu_ns);
   }
   unblock();
   return message;
@@ -199,14 +205,12 @@ PyObject* queue_vectorcall(PyObject* object, PyObject* const* args, std::size_t 
   return call(self, args, nargsf, kwnames);
 }
 
-bool set_role(State& state, const char* name) {
+std::optional<Role> role_of(const char* name) {
   for (std::size_t i = 0; i < std::size(kRoles); ++i) {
-    if (std::strcmp(kRoles[i], name) != 0) continue;
-    state.role = static_cast<Role>(i);
-    return true;
+    if (std::strcmp(kRoles[i], name) == 0) return static_cast<Role>(i);
   }
   PyErr_Format(PyExc_ValueError, "no such role of a queue's call: %s", name);
-  return false;
+  return std::nullopt;
 }
 
 /// role, the function, and the watch or writer that is told; worker: whose index queue it is.
@@ -216,19 +220,23 @@ PyObject* queue_new(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* told = nullptr;
   int worker = -1;
   if (!PyArg_ParseTuple(args, "sOO|i", &role, &function, &told, &worker)) return nullptr;
-  State state;
-  state.worker = worker;
-  if (!set_role(state, role)) return nullptr;
-  if (state.role < Role::take) {
-    state.tracker = batch_tracker_of(told);
+  const std::optional<Role> found = role_of(role);
+  if (!found) return nullptr;
+  std::shared_ptr<profile::BatchTracker> tracker;
+  std::shared_ptr<profile::DeliveryWriter> writer;
+  if (*found < Role::take) {
+    tracker = batch_tracker_of(told);
   } else {
-    state.writer = delivery_writer_of(told);
+    writer = delivery_writer_of(told);
   }
-  if (state.tracker == nullptr && state.writer == nullptr) return nullptr;
+  if (tracker == nullptr && writer == nullptr) return nullptr;
   QueueCall* self = Type::make(type);
   if (self == nullptr) return nullptr;
   self->vectorcall = queue_vectorcall;
-  self->state = std::move(state);
+  self->state.role = *found;
+  self->state.worker = worker;
+  self->state.tracker = std::move(tracker);
+  self->state.writer = std::move(writer);
   self->function = Py_NewRef(function);
   return Type::object(self);
 }

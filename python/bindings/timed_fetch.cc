@@ -65,10 +65,15 @@ PyObject* fetch_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
 
   const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
   const Py_ssize_t named = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
-  std::vector<PyObject*> all{fetcher.get()};
-  all.insert(all.end(), args, args + count + named);
-  PyObject* batch =
-      PyObject_Vectorcall(timed->function, all.data(), static_cast<std::size_t>(count) + 1, kwnames);
+  // One index is what a fetch is asked for.
+  PyObject* pair[] = {fetcher.get(), count == 1 ? args[0] : nullptr};
+  std::vector<PyObject*> more;
+  if (count != 1 || named != 0) {
+    more.push_back(fetcher.get());
+    more.insert(more.end(), args, args + count + named);
+  }
+  PyObject* batch = PyObject_Vectorcall(timed->function, more.empty() ? pair : more.data(),
+                                        static_cast<std::size_t>(count) + 1, kwnames);
 
   PyObject* type = nullptr;
   PyObject* value = nullptr;

@@ -52,7 +52,7 @@ class WorkerProfile:
     service: Latency = field(default_factory=Latency)
     sequence: list[ServiceSample] = field(default_factory=list)
     slowest: list[ServiceSample] = field(default_factory=list)
-    worker_id: int = -1
+    worker_id: int | None = None
     shard: str = ""
 
 

@@ -12,12 +12,13 @@ constexpr std::int64_t kTakingNs = 50'000;
 }  // namespace
 
 void SinkProbe::bind(SinkCell* cell, WorkerProbe* worker, OperatorCell* source, const LoopClock* clock,
-                     SinkSurroundings* surroundings) noexcept {
+                     SinkSurroundings* surroundings, bool followed) noexcept {
   cell_ = cell;
   worker_ = worker;
   source_ = source;
   clock_ = clock;
   surroundings_ = surroundings;
+  followed_ = followed;
 }
 
 void SinkProbe::begin_epoch(std::int64_t now) noexcept {
@@ -89,7 +90,7 @@ void SinkProbe::begin_wait(std::int64_t now) noexcept {
   wait_began_ns_ = now;
   blocked_at_begin_ns_ = worker_->blocked_wall_ns();
   bodies_at_begin_ns_ = worker_->body_wall_ns();
-  candidate_ = surroundings_->in_service();
+  candidate_ = followed_ ? SinkSurroundings::kNobody : surroundings_->in_service();
   if (steady_) {
     const SeqlockWrite write(cell_->lock);
     cell_->since_ns.store(clock_->read(now).loop_ns);

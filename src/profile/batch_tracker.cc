@@ -210,7 +210,7 @@ void BatchTracker::give_out(int worker, std::int64_t number, std::int64_t now) n
 void BatchTracker::dispatched(int worker, std::int64_t number, std::int64_t now) noexcept {
   if (pid_ != current_pid()) return;
   const std::scoped_lock lock(mutex_);
-  catch_up();
+  // A loader gives out the next number right after it received a batch: what its workers did is read there.
   give_out(worker, number, now);
 }
 
@@ -228,6 +228,7 @@ void BatchTracker::received(std::int64_t number, std::int64_t asked, std::int64_
   {
     const std::scoped_lock lock(mutex_);
     catch_up();
+    caught_up_ns_ = now;
     Batch* batch = find(number);
     // An acknowledgement or a marker of the loader's own, not a batch: all of it was waiting.
     if (batch == nullptr || batch->received_ns != 0) {
@@ -265,11 +266,17 @@ void BatchTracker::count_handoff(const Batch& batch, std::int64_t available, std
   const std::int64_t sent = delivery->sent_ns.load();
   handoff.batches.bump(1);
   handoff.receive_ns.bump(now - available);
-  handoff.receive_cpu_ns.bump(std::clamp<std::int64_t>(cpu_ns, 0, now - asked));
+  if (cpu_ns >= 0) {
+    handoff.receive_cpu_ns.bump(std::min(cpu_ns, now - asked));
+    handoff.receive_cpu_reads.bump(1);
+  }
   if (pickled == 0) return;
   handoff.message_bytes.bump(delivery->message_bytes.load());
   handoff.pickle_ns.bump(std::max<std::int64_t>(0, pickled - batch.fetched_ns));
-  handoff.pickle_cpu_ns.bump(delivery->pickle_cpu_ns.load());
+  if (delivery->pickle_cpu_ns.load() >= 0) {
+    handoff.pickle_cpu_ns.bump(delivery->pickle_cpu_ns.load());
+    handoff.pickle_cpu_reads.bump(1);
+  }
   handoff.send_ns.bump(std::max<std::int64_t>(0, (sent > 0 ? sent : now) - pickled));
   if (delivery->tensors.load() >= 0) {
     handoff.tensors.bump(delivery->tensors.load());
@@ -335,7 +342,7 @@ WaitCharges BatchTracker::yielded(std::int64_t number, std::int64_t asked, std::
   WaitCharges charges;
   if (pid_ != current_pid()) return charges;
   const std::scoped_lock lock(mutex_);
-  catch_up();
+  if (caught_up_ns_ < asked) catch_up();
   Batch* batch = find(number);
   if (batch == nullptr) return charges;
   reorder_.get(now);

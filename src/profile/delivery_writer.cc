@@ -123,15 +123,19 @@ void DeliveryWriter::sending(std::int64_t message_bytes) noexcept {
   if (outbox_.empty() || outbox_.front() == nullptr) return;
   Delivery& delivery = *outbox_.front();
   delivery.message_bytes.store(message_bytes);
-  delivery.pickle_cpu_ns.store(std::max<std::int64_t>(0, Clock::thread_cpu_ns() - sender_cpu_ns_));
+  const bool reads_cpu = sender_cpu_ns_ >= 0;
+  delivery.pickle_cpu_ns.store(reads_cpu ? std::max<std::int64_t>(0, Clock::thread_cpu_ns() - sender_cpu_ns_)
+                                         : -1);
   delivery.pickled_ns.store(Clock::now_ns(), kRelease);
 }
 
 void DeliveryWriter::sent() noexcept {
   const std::scoped_lock lock(mutex_);
-  sender_cpu_ns_ = Clock::thread_cpu_ns();
+  const std::int64_t now = Clock::now_ns();
+  sender_cpu_ns_ = sampling_.take(now, now - sent_ns_) ? Clock::thread_cpu_ns() : -1;
+  sent_ns_ = now;
   if (outbox_.empty()) return;
-  if (outbox_.front() != nullptr) outbox_.front()->sent_ns.store(Clock::now_ns());
+  if (outbox_.front() != nullptr) outbox_.front()->sent_ns.store(now);
   outbox_.pop_front();
 }
 

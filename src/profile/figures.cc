@@ -298,9 +298,11 @@ HandoffFigures handoff_figures(const metrics::HandoffCell& cell) {
   figures.counted = sane(cell.counted.load());
   figures.pickle_ns = sane(cell.pickle_ns.load());
   figures.pickle_cpu_ns = sane(cell.pickle_cpu_ns.load());
+  figures.pickle_cpu_reads = sane(cell.pickle_cpu_reads.load());
   figures.send_ns = sane(cell.send_ns.load());
   figures.receive_ns = sane(cell.receive_ns.load());
   figures.receive_cpu_ns = sane(cell.receive_cpu_ns.load());
+  figures.receive_cpu_reads = sane(cell.receive_cpu_reads.load());
   figures.unused_batches = sane(cell.unused_batches.load());
   return figures;
 }
@@ -382,7 +384,8 @@ void subtract_handoff(HandoffFigures& handoff, const HandoffFigures& base) {
   for (double HandoffFigures::*field :
        {&HandoffFigures::batches, &HandoffFigures::message_bytes, &HandoffFigures::tensors,
         &HandoffFigures::counted, &HandoffFigures::pickle_ns, &HandoffFigures::pickle_cpu_ns,
-        &HandoffFigures::send_ns, &HandoffFigures::receive_ns, &HandoffFigures::receive_cpu_ns,
+        &HandoffFigures::pickle_cpu_reads, &HandoffFigures::send_ns, &HandoffFigures::receive_ns,
+        &HandoffFigures::receive_cpu_ns, &HandoffFigures::receive_cpu_reads,
         &HandoffFigures::unused_batches}) {
     take_away(handoff.*field, base.*field);
   }

@@ -30,7 +30,7 @@ void IteratorWatch::restart() noexcept try {
 }
 
 void IteratorWatch::begin_wait() noexcept {
-  asked_ns_ = Clock::now_ns();
+  if (tracker_ != nullptr) asked_ns_ = Clock::now_ns();
   recorder_->begin_wait();
 }
 

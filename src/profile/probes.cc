@@ -260,7 +260,9 @@ ThreadContext* LoopRecorder::follow_thread() noexcept {
     --context->get_next_depth;
   }
   Session& owner = *loader_->session();
-  running_->probe.bind(owner.sink(loader_->id()), &context->probe, source, owner.clock(), &owner);
+  const LoaderRecord* record = owner.loader_record(loader_->id());
+  const bool followed = record != nullptr && record->has_own_graph.load() != 0;
+  running_->probe.bind(owner.sink(loader_->id()), &context->probe, source, owner.clock(), &owner, followed);
   if (source != nullptr) running_->probe.ran(loader_->source()->id_in(*context->session()));
   return context;
 }

@@ -1,6 +1,7 @@
 #include "profile/snapshot_loader.h"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 
 namespace headrace::profile {
@@ -97,7 +98,7 @@ void merge_worker_rows(std::vector<WorkerProfile>& rows) {
   std::vector<WorkerProfile> merged;
   for (WorkerProfile& row : rows) {
     const auto same = std::find_if(merged.begin(), merged.end(), [&](const WorkerProfile& known) {
-      return row.worker_id >= 0 && known.worker_id == row.worker_id;
+      return row.worker_id && known.worker_id == row.worker_id;
     });
     if (same == merged.end()) {
       merged.push_back(std::move(row));
@@ -106,7 +107,8 @@ void merge_worker_rows(std::vector<WorkerProfile>& rows) {
     }
   }
   std::stable_sort(merged.begin(), merged.end(), [](const WorkerProfile& a, const WorkerProfile& b) {
-    return static_cast<unsigned>(a.worker_id) < static_cast<unsigned>(b.worker_id);
+    constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+    return a.worker_id.value_or(kLast) < b.worker_id.value_or(kLast);
   });
   rows = std::move(merged);
 }
@@ -144,10 +146,11 @@ void add_loader_facts(const LoaderRecord& loader, const SegmentFigures& figures,
   handoff.message_bytes = mean(from.message_bytes);
   handoff.tensors = from.counted > 0 ? from.tensors / from.counted : 0;
   handoff.pickle_s = mean(from.pickle_ns) * kSecond;
-  handoff.pickle_cpu_s = mean(from.pickle_cpu_ns) * kSecond;
+  handoff.pickle_cpu_s = from.pickle_cpu_reads > 0 ? from.pickle_cpu_ns / from.pickle_cpu_reads * kSecond : 0;
   handoff.send_s = mean(from.send_ns) * kSecond;
   handoff.receive_s = mean(from.receive_ns) * kSecond;
-  handoff.receive_cpu_s = mean(from.receive_cpu_ns) * kSecond;
+  handoff.receive_cpu_s =
+      from.receive_cpu_reads > 0 ? from.receive_cpu_ns / from.receive_cpu_reads * kSecond : 0;
   handoff.unused_batches = static_cast<std::uint64_t>(from.unused_batches);
   profile.handoff = handoff;
 }

@@ -51,9 +51,9 @@ std::vector<WorkerRow> rows_of(const profile::Profile& profile) {
   std::map<int, WorkerRow> rows;
   for (const profile::OperatorProfile& op : profile.operators) {
     for (const profile::WorkerProfile& worker : op.per_worker) {
-      if (worker.worker_id < 0) continue;
-      WorkerRow& row = rows[worker.worker_id];
-      row.id = worker.worker_id;
+      if (!worker.worker_id) continue;
+      WorkerRow& row = rows[static_cast<int>(*worker.worker_id)];
+      row.id = static_cast<int>(*worker.worker_id);
       if (!worker.shard.empty()) row.shard = worker.shard;
       const double per_batch = op.items_per_batch > 0 ? op.items_per_batch : 1;
       row.batches = std::max(row.batches, static_cast<double>(worker.items) / per_batch);

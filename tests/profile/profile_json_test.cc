@@ -92,7 +92,7 @@ TEST(ProfileJson, ReportsOfBeforeWorkersHadNumbersStillRead) {
   const Profile read = profile_from_tree(tree);
   EXPECT_TRUE(read.settings.empty());
   EXPECT_FALSE(read.handoff.has_value());
-  EXPECT_EQ(read.operators[0].per_worker[0].worker_id, -1);
+  EXPECT_FALSE(read.operators[0].per_worker[0].worker_id);
   EXPECT_EQ(read.operators[0].per_worker[0].shard, "");
 }
 

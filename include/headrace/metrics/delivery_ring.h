@@ -31,8 +31,8 @@ struct Delivery {
   std::atomic<std::int64_t> pickled_ns;  ///< release: bytes, CPU and tensors are written
   Relaxed<std::int64_t> sent_ns;
   Relaxed<std::int64_t> message_bytes;
-  Relaxed<std::int64_t> pickle_cpu_ns;
-  Relaxed<std::int64_t> tensors;  ///< handed over as descriptors; -1: not counted for this batch
+  Relaxed<std::int64_t> pickle_cpu_ns;  ///< -1: not read for this batch
+  Relaxed<std::int64_t> tensors;        ///< handed over as descriptors; -1: not counted for this batch
   std::array<Part, kParts> parts;
 };
 

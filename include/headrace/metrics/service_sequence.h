@@ -8,11 +8,11 @@
 
 namespace headrace::metrics {
 
-/// Which items have their CPU time read: all that take >= 100 us; of faster ones a burst of 8 in a row every
+/// Which items have their CPU time read: all that take >= 1 ms; of faster ones a burst of 8 in a row every
 /// 5 ms, because the two thread-clock reads of an item cost 0.5 us. So sampling costs at most 0.5 %, at any
 /// rate of items.
 struct BurstSampling {
-  static constexpr std::int64_t kAlwaysNs = 100'000;
+  static constexpr std::int64_t kAlwaysNs = 1'000'000;
   static constexpr std::uint32_t kBurst = 8;
   static constexpr std::int64_t kPauseNs = 5'000'000;
 

@@ -53,8 +53,10 @@ class SinkProbe {
   SinkProbe() = default;
   /// `source`: the cell of the wrapped object itself where its time inside GetNext is work or unknown; null
   /// where the object only takes from a recorded queue (then readiness of the awaited batch is exact).
+  /// `followed`: who is in service is known per batch (WaitCharges) or from the operators inside GetNext, and
+  /// need not be asked of the run at every wait.
   void bind(SinkCell* cell, WorkerProbe* worker, OperatorCell* source, const LoopClock* clock,
-            SinkSurroundings* surroundings) noexcept;
+            SinkSurroundings* surroundings, bool followed = false) noexcept;
   bool bound() const noexcept { return cell_ != nullptr; }
 
   void begin_epoch(std::int64_t now) noexcept;
@@ -112,6 +114,7 @@ class SinkProbe {
   OperatorCell* source_ = nullptr;
   const LoopClock* clock_ = nullptr;
   SinkSurroundings* surroundings_ = nullptr;
+  bool followed_ = false;
   bool in_loop_ = false;
   bool steady_ = false;
   bool waiting_ = false;

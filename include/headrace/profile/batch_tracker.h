@@ -125,6 +125,7 @@ class BatchTracker {
   std::vector<std::int64_t> made_;  ///< scratch: when batches became ready since the last event
   OperatorHandle handoff_;
   OperatorHandle pin_;
+  std::int64_t caught_up_ns_ = 0;  ///< Clock of the last batch received
   std::atomic<std::int64_t> last_received_{-1};
   bool ended_ = false;
 };

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "headrace/metrics/delivery_ring.h"
+#include "headrace/metrics/service_sequence.h"
 #include "headrace/profile/session.h"
 
 namespace headrace::profile {
@@ -64,7 +65,9 @@ class DeliveryWriter {
 
   std::mutex mutex_;
   std::deque<metrics::Delivery*> outbox_;  ///< handed over and not yet sent; null: no batch
-  std::int64_t sender_cpu_ns_ = 0;         ///< of the sending thread, after its last message
+  metrics::BurstSampling sampling_{};      ///< of messages whose CPU time is read
+  std::int64_t sender_cpu_ns_ = 0;         ///< of the sending thread, after its last message; -1: not read
+  std::int64_t sent_ns_ = 0;
 };
 
 }  // namespace headrace::profile

@@ -102,7 +102,8 @@ struct SinkFigures {
 /// Totals of a loader's hand-off from its worker processes.
 struct HandoffFigures {
   double batches = 0, message_bytes = 0, tensors = 0, counted = 0;
-  double pickle_ns = 0, pickle_cpu_ns = 0, send_ns = 0, receive_ns = 0, receive_cpu_ns = 0;
+  double pickle_ns = 0, pickle_cpu_ns = 0, pickle_cpu_reads = 0, send_ns = 0;
+  double receive_ns = 0, receive_cpu_ns = 0, receive_cpu_reads = 0;
   double unused_batches = 0;
 };
 

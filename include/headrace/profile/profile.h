@@ -55,9 +55,9 @@ struct WorkerProfile {
   std::optional<double> run_queue_wait_s;  ///< time the thread was runnable and had no core
   States states;
   Latency service;
-  std::vector<ServiceSample> sequence;  ///< newest last; a bounded run, in bursts where items are fast
-  std::vector<ServiceSample> slowest;   ///< slowest first; a handful
-  int worker_id = -1;                   ///< the loader's own number of the worker process; -1: it has none
+  std::vector<ServiceSample> sequence;    ///< newest last; a bounded run, in bursts where items are fast
+  std::vector<ServiceSample> slowest;     ///< slowest first; a handful
+  std::optional<std::int64_t> worker_id;  ///< the loader's own number of the worker process
   std::string shard;  ///< "2 of 4": its part of a stream that is split over the workers; else ""
 };
 

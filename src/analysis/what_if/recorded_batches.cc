@@ -69,13 +69,13 @@ RecordedBatches::RecordedBatches(const profile::OperatorProfile& op, const profi
 void RecordedBatches::read_lanes(const profile::OperatorProfile& op, const TimeSplit& split) {
   const bool numbered =
       std::any_of(op.per_worker.begin(), op.per_worker.end(),
-                  [](const profile::WorkerProfile& worker) { return worker.worker_id >= 0; });
+                  [](const profile::WorkerProfile& worker) { return worker.worker_id.has_value(); });
   std::map<int, Lane> lanes;
   int entry = 0;
   for (const profile::WorkerProfile& worker : op.per_worker) {
-    if (worker.sequence.empty() || (numbered && worker.worker_id < 0)) continue;
+    if (worker.sequence.empty() || (numbered && !worker.worker_id)) continue;
     if (lanes.size() >= kMostLanes) break;
-    Lane& lane = lanes[numbered ? worker.worker_id : entry++];
+    Lane& lane = lanes[numbered ? static_cast<int>(*worker.worker_id) : entry++];
     for (const profile::ServiceSample& sample : worker.sequence) {
       lane.sequence.push_back(work_of(sample, split));
     }

@@ -145,7 +145,8 @@ class Dying(Numbers):
 
 def test_a_killed_worker() -> None:
     loader = wrapped(Dying(400), batch_size=2)
-    with pytest.raises(RuntimeError, match=r"exited unexpectedly|killed by signal"):
+    # What torch meets first is chance: the signal, or the socket that its descriptors came through.
+    with pytest.raises((RuntimeError, OSError)):
         list(loader)
     profile = loader.report().profile
     assert 1 <= profile.sink.steps <= 30

@@ -267,3 +267,21 @@ def test_slow_items_are_named_by_their_index() -> None:
     for workers in (0, 1):
         found = next(one for one in profile_of(Slow(), workers).operators if one.name == "Slow")
         assert found.per_worker[0].slowest[0].index == 17
+
+
+@WORKERS
+def test_a_sampler_of_ones_own_is_an_operator_where_it_costs(workers: int) -> None:
+    import time
+
+    class Thinking(data.Sampler):  # type: ignore[misc, name-defined]
+        def __iter__(self) -> Iterator[int]:
+            for index in range(24):
+                time.sleep(0.002)
+                yield index
+
+        def __len__(self) -> int:
+            return 24
+
+    profile = profile_of(Numbers(), workers, sampler=Thinking())
+    assert (profile.operators[0].name, profile.operators[0].kind) == ("Thinking", "sampler")
+    assert profile.operators[0].in_sink

@@ -106,7 +106,7 @@ class LoaderRecording {
       const PartSeen& seen = worker.parts[p];
       profile::WorkerProfile one;
       one.name = std::to_string(1000 + w) + "/" + std::to_string(1000 + w);
-      one.worker_id = workers() > 0 ? static_cast<int>(w) : -1;
+      if (workers() > 0) one.worker_id = static_cast<std::int64_t>(w);
       if (loader_.stream) one.shard = std::to_string(w + 1) + " of " + std::to_string(op.workers);
       one.items = seen.walls.size();
       one.busy_s = seen.busy;

@@ -63,7 +63,7 @@ std::optional<Slow> slow_among(const std::vector<profile::WorkerProfile>& worker
 
 /// "worker 2 (part 3 of 4 of the stream)"
 std::string called(const profile::WorkerProfile& worker) {
-  const std::string name = worker.worker_id >= 0 ? std::to_string(worker.worker_id) : worker.name;
+  const std::string name = worker.worker_id ? std::to_string(*worker.worker_id) : worker.name;
   return "worker " + name + (worker.shard.empty() ? "" : " (part " + worker.shard + " of the stream)");
 }
 
