@@ -163,11 +163,14 @@ void SinkProbe::deliver_first(std::int64_t now) noexcept {
   cell_->since_ns.store(clock_->read(now).loop_ns);
 }
 
-void SinkProbe::charge(const WaitCharges& charges, std::int64_t wait) noexcept {
-  std::int64_t left = wait;
+void SinkProbe::charge(const WaitCharges& charges, std::int64_t wait, std::int64_t worked) noexcept {
+  // What this thread worked itself (a sampler that draws the next numbers) comes after the batch is there,
+  // and is in its operator's own time.
+  std::int64_t left = wait - worked;
   for (std::size_t i = 0; i < charges.count; ++i) {
     const WaitCharges::Charge& one = charges.charges[i];
-    const std::int64_t ns = std::min(one.ns, left);
+    const bool after = one.what == WaitCharges::What::handoff;
+    const std::int64_t ns = std::clamp<std::int64_t>(one.ns - (after ? worked : 0), 0, left);
     left -= ns;
     if (one.what == WaitCharges::What::handoff) {
       cell_->ledger_handoff_ns.bump(ns);
@@ -193,9 +196,10 @@ void SinkProbe::deliver(std::int64_t now, int ready, const WaitCharges* charges)
   const bool only_took = source_ == nullptr || (took_ && source_own_ns_ <= kTakingNs);
   const bool was_ready = ready >= 0 ? ready != 0 : blocked == 0 && others_worked <= 0 && only_took;
   const std::int64_t loop_ns = clock_->read(now).loop_ns;
+  const std::int64_t worked = charges == nullptr ? 0 : std::clamp<std::int64_t>(others_worked, 0, wait);
 
   const SeqlockWrite write(cell_->lock);
-  if (loop_ns >= cell_->grid.next_boundary_ns()) close_windows(loop_ns, {wait, was_ready ? 0 : wait, 0});
+  if (loop_ns >= cell_->grid.next_boundary_ns()) close_windows(loop_ns, {wait, was_ready ? worked : wait, 0});
   cell_->waiting.store(0);
   cell_->since_ns.store(loop_ns);
   cell_->steps.bump(1);
@@ -204,11 +208,12 @@ void SinkProbe::deliver(std::int64_t now, int ready, const WaitCharges* charges)
   cell_->wait.add(wait);
   if (was_ready) {
     cell_->ready_calls.bump(1);
-    cell_->ready_wait_ns.bump(wait);
+    cell_->ready_wait_ns.bump(wait - worked);
+    cell_->starved_ns.bump(worked);
   } else {
     cell_->starved_ns.bump(wait);
     if (charges != nullptr) {
-      charge(*charges, wait);
+      charge(*charges, wait, worked);
     } else if (blocked > 0 && candidate_ != SinkSurroundings::kNobody) {
       cell_->ledger[static_cast<std::size_t>(candidate_) % kLedgerOperators].bump(blocked);
     } else {

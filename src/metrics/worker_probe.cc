@@ -182,7 +182,6 @@ void WorkerProbe::attribute(OperatorCell& cell, std::int64_t began, std::int64_t
   // To the operator, not to whatever body is open around it.
   const std::int64_t lasted = std::max<std::int64_t>(0, now - last_ns_);
   last_ns_ = std::max(last_ns_, now);
-  body_wall_ns_ += lasted;
   switch_to(depth_ > 0 ? account_of(*top().cell) : resting_account(), now);
   record_item(cell, lasted, cpu_ns, now, false);
 }

@@ -381,8 +381,7 @@ class ProfileBuilder {
     std::vector<double> in_service(graph_.nodes.size(), 0);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const GraphNode& node = graph_.nodes[i];
-      // Where batches are followed, what runs inside GetNext beside them is in their own times already.
-      if (!node.in_sink || followed) continue;
+      if (!node.in_sink) continue;
       for (const std::uint32_t cell : node.cells) in_service[i] += figures_.cells[cell].busy_ns;
       if (node.is_source_object) in_service[i] = std::max(0.0, in_service[i] - sink.redirected_ns);
     }

@@ -97,7 +97,7 @@ class SinkProbe {
   void finish_wait(std::int64_t now, bool delivered, bool failed, int ready,
                    const WaitCharges* charges) noexcept;
   void deliver(std::int64_t now, int ready, const WaitCharges* charges) noexcept;
-  void charge(const WaitCharges& charges, std::int64_t wait) noexcept;
+  void charge(const WaitCharges& charges, std::int64_t wait, std::int64_t worked) noexcept;
   void close_compute(std::int64_t now) noexcept;
   /// What lasted from the cell's since_ns until now, and is not in its totals yet.
   struct Span {

@@ -76,6 +76,7 @@ class WorkerProbe {
   /// Time spent blocked at queues so far, by wall clock; differences over a GetNext tell starved from handed
   /// over.
   std::int64_t blocked_wall_ns() const noexcept { return blocked_wall_ns_; }
+  /// Time spent in bodies so far, by wall clock; what was attributed afterwards is not in it.
   std::int64_t body_wall_ns() const noexcept { return body_wall_ns_; }
 
  private:
