@@ -49,6 +49,14 @@ def main() -> int:
         )
         holds.append(bar(f"{what}: wrapped over bare", 100 * (pairs.ratio() - 1), "%", limit))
 
+    def cpu(what: str, more_ns: float, same_ns: float, limit: float) -> None:
+        """A difference that two bare loaders show as well says nothing."""
+        if abs(same_ns) > 1e3 * limit:
+            print(f"  {what:<58} not judged: the machine is too busy")
+            holds.append(False)
+        else:
+            holds.append(bar(what, more_ns / 1e3, "us", limit))
+
     with tempfile.TemporaryDirectory() as folder, hr.session(run=folder):
         in_turn("items of 1 ms, batch 32", 0.5, 1e-3, 250, batch_size=32)
         in_turn("items of 100 us, batch 32", 2, 1e-4, 1500, batch_size=32)
@@ -86,8 +94,9 @@ def main() -> int:
                 f"{bare.workers / 1e3:.1f} us in the worker; "
                 f"bare - bare {same.main / 1e3:+.1f} and {same.workers / 1e3:+.1f} us"
             )
-            holds.append(bar("  wrapped - bare, CPU a batch, main", more.main / 1e3, "us", 10))
-        holds.append(bar("  wrapped - bare, CPU a batch of one item, worker", in_worker[1] / 1e3, "us", 3))
+            cpu("  wrapped - bare, CPU a batch, main", more.main, same.main, 10)
+            if batch_size == 1:
+                cpu("  wrapped - bare, CPU a batch of one item, worker", more.workers, same.workers, 3)
         print(f"  and for every further item of a batch {(in_worker[256] - in_worker[1]) / 255:.0f} ns")
     return 0 if all(holds) else 1
 

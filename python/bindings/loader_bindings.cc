@@ -42,7 +42,8 @@ void add_loader_bindings(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
   using profile::IteratorWatch;
   py::class_<IteratorWatch>(module, "IteratorWatch")
-      .def(py::init<std::shared_ptr<profile::LoaderHandle>>(), py::arg("loader"))
+      .def(py::init<std::shared_ptr<profile::LoaderHandle>, bool>(), py::arg("loader"),
+           py::arg("begins") = true)
       .def(
           "follow",
           [](IteratorWatch& self, int workers, int window, bool in_order, bool pins, std::uint32_t pass) {

@@ -119,7 +119,9 @@ class LoaderHandle:
 class IteratorWatch:
     """The loop over one iterator of a framework's loader, and where its batches are."""
 
-    def __init__(self, loader: LoaderHandle) -> None: ...
+    def __init__(self, loader: LoaderHandle, begins: bool = True) -> None:
+        """``begins``: the loop begins now; False: with its first GetNext."""
+
     def follow(self, workers: int, window: int, in_order: bool, pins: bool, pass_number: int) -> None:
         """Follow the batches of its worker processes; ``window`` of them are in flight at most."""
 

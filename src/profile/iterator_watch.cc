@@ -6,10 +6,10 @@ namespace headrace::profile {
 
 using metrics::Clock;
 
-IteratorWatch::IteratorWatch(std::shared_ptr<LoaderHandle> loader)
-    : loader_(std::move(loader)),
-      recorder_(std::make_unique<LoopRecorder>(loader_)),
-      made_ns_(Clock::now_ns()) {}
+IteratorWatch::IteratorWatch(std::shared_ptr<LoaderHandle> loader, bool begins)
+    : loader_(std::move(loader)), made_ns_(Clock::now_ns()) {
+  if (begins) begin();
+}
 
 IteratorWatch::~IteratorWatch() { end(); }
 
@@ -21,20 +21,27 @@ void IteratorWatch::dispatched_at_start(int worker, std::int64_t batch) noexcept
   if (tracker_ != nullptr) tracker_->dispatched_at_start(worker, batch, made_ns_);
 }
 
-void IteratorWatch::restart() noexcept try {
-  recorder_->end_loop();
-  if (tracker_ != nullptr) tracker_->restart(Clock::now_ns());
+void IteratorWatch::begin() noexcept try {
   recorder_ = std::make_unique<LoopRecorder>(loader_);
 } catch (...) {
   // No memory for a recorder: this epoch is not recorded, the loop goes on.
+  recorder_.reset();
+}
+
+void IteratorWatch::restart() noexcept {
+  if (recorder_ != nullptr) recorder_->end_loop();
+  if (tracker_ != nullptr) tracker_->restart(Clock::now_ns());
+  begin();
 }
 
 void IteratorWatch::begin_wait() noexcept {
+  if (recorder_ == nullptr) begin();
   if (tracker_ != nullptr) asked_ns_ = Clock::now_ns();
-  recorder_->begin_wait();
+  if (recorder_ != nullptr) recorder_->begin_wait();
 }
 
 void IteratorWatch::end_wait(bool delivered, bool failed, std::int64_t batch) noexcept {
+  if (recorder_ == nullptr) return;
   if (tracker_ == nullptr) {
     recorder_->end_wait(delivered, failed, 0);
     return;
@@ -47,7 +54,7 @@ void IteratorWatch::end_wait(bool delivered, bool failed, std::int64_t batch) no
 }
 
 void IteratorWatch::end() noexcept {
-  recorder_->end_loop();
+  if (recorder_ != nullptr) recorder_->end_loop();
   if (tracker_ != nullptr) tracker_->ended(Clock::now_ns());
 }
 

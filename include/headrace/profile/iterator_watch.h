@@ -13,7 +13,9 @@ namespace headrace::profile {
 /// one thread at a time, as the iterator itself; never throws after it was made.
 class IteratorWatch {
  public:
-  explicit IteratorWatch(std::shared_ptr<LoaderHandle> loader);
+  /// `begins`: the loop over it begins now; false: with its first GetNext (an iterator that was there
+  /// before).
+  explicit IteratorWatch(std::shared_ptr<LoaderHandle> loader, bool begins = true);
   ~IteratorWatch();
   IteratorWatch(const IteratorWatch&) = delete;
   IteratorWatch& operator=(const IteratorWatch&) = delete;
@@ -35,8 +37,10 @@ class IteratorWatch {
   const std::shared_ptr<LoaderHandle>& loader() const noexcept { return loader_; }
 
  private:
+  void begin() noexcept;
+
   std::shared_ptr<LoaderHandle> loader_;
-  std::unique_ptr<LoopRecorder> recorder_;
+  std::unique_ptr<LoopRecorder> recorder_;  ///< null before the loop begins
   std::shared_ptr<BatchTracker> tracker_;
   std::int64_t made_ns_;  ///< Clock
   std::int64_t asked_ns_ = 0;

@@ -273,6 +273,35 @@ def test_loaders_made_from_a_wrapped_one_are_adopted() -> None:
     assert operator(loader, "Numbers").items == 48
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_iterators_that_were_there_before(workers: int) -> None:
+    class Endless(data.DataLoader):  # type: ignore[misc, name-defined]
+        """Keeps one iterator for all epochs, as some training scripts do."""
+
+        def __iter__(self) -> Any:
+            if "kept" not in self.__dict__:
+                self.__dict__["kept"] = super().__iter__()
+            return iter([next(self.kept) for _ in range(3)])
+
+    bare = Endless(Numbers(), batch_size=4, num_workers=workers)
+    assert len(list(bare)) == 3
+    loader: Any = hr.wrap(bare)
+    assert [int(batch[0]) for batch in loader] == [12, 16, 20]
+    profile = loader.report().profile
+    assert (profile.sink.steps, profile.epochs) == (3, 1)
+    assert any("workers" in note for note in profile.notes) == (workers > 0)
+
+
+def test_workers_that_stayed_from_before() -> None:
+    bare = data.DataLoader(Numbers(), batch_size=4, num_workers=2, persistent_workers=True)
+    list(bare)
+    loader: Any = hr.wrap(bare)
+    assert len(list(loader)) == len(list(loader)) == 6
+    profile = loader.report().profile
+    assert (profile.sink.steps, profile.epochs) == (12, 2)
+    assert [one.name for one in profile.operators] == ["handoff"]
+
+
 def test_others_are_not() -> None:
     bare = data.DataLoader(Numbers(), batch_size=4)
     loader: Any = hr.wrap(bare)

@@ -69,4 +69,5 @@ def as_instance(obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -
     object.__setattr__(wrapped, "__class__", type(base.__name__, (base,), namespace))
     loaders.register(record, wrapped, instead_of=obj)
     hook.patch_class()
+    hook.adopt_iterators(wrapped, record)
     return wrapped

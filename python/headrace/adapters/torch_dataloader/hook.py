@@ -40,13 +40,13 @@ class _Pending(threading.local):
 class _Start:
     """One iterator that is being made."""
 
-    def __init__(self, loader: Any, record: loaders.Record) -> None:
+    def __init__(self, loader: Any, record: loaders.Record, begins: bool = True) -> None:
         self.loader = loader
         self.handle = record.handle
         self.workers = int(getattr(loader, "num_workers", 0) or 0)
         self.pass_number = _core.next_pass()
         self.handle.describe(as_lines(settings_of(loader)), self.workers)
-        self.watch = _core.IteratorWatch(self.handle)
+        self.watch = _core.IteratorWatch(self.handle, begins)
         self.view: Any = None
 
     def make_view(self) -> Any:
@@ -90,6 +90,25 @@ def _after(iterator: Any, _: Any) -> None:
     if start is None:
         return
     start.take_back()
+    _try_attach(iterator, start)
+
+
+def adopt_iterators(loader: Any, record: loaders.Record) -> None:
+    """Iterators that ``loader`` has made already and keeps (persistent workers, loaders of several epochs).
+
+    Their workers run without us: of those only the training process's side is seen.
+    """
+    known = getattr(sys.modules.get("torch.utils.data.dataloader"), "_BaseDataLoaderIter", None)
+    for value in list(loader.__dict__.values()):
+        if known is None or not isinstance(value, known) or _WATCH in value.__dict__:
+            continue
+        start = _Start(loader, record, begins=False)
+        if start.workers > 0:
+            start.handle.miss(_core.NO_WORKER_DETAIL)
+        _try_attach(value, start)
+
+
+def _try_attach(iterator: Any, start: _Start) -> None:
     try:
         _attach(iterator, start)
     except Exception as error:
