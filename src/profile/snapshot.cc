@@ -216,11 +216,15 @@ class ProfileBuilder {
     return most;
   }
 
-  /// Time that other operators of the same thread were busy, before and after this one in item order.
+  /// Time that other operators of the same thread were busy, before and after this one in item order: as the
+  /// framework's graph says, else in the order in which they first finish.
   void sibling_busy(const CellFigures& cell, double& before, double& after) const {
+    const auto order = [&](const CellFigures& one) {
+      return std::pair(image_.operators()[one.op].stage, one.first_done_ns);
+    };
     for (const CellFigures& other : figures_.cells) {
       if (other.worker != cell.worker || other.cell == cell.cell || other.place != cell.place) continue;
-      (other.first_done_ns < cell.first_done_ns ? before : after) += other.busy_ns;
+      (order(other) < order(cell) ? before : after) += other.busy_ns;
     }
   }
 

@@ -165,6 +165,13 @@ def test_batched_reads_and_streams(workers: int) -> None:
 
 
 @WORKERS
+def test_chained_streams(workers: int) -> None:
+    chained = data.ChainDataset([Stream(), Stream(Chain(Double()))])
+    assert list(operators(chained, workers)) == ["Stream", "Double", "collate"]
+    assert operators(chained, workers)["Stream"] == ("source", 48)
+
+
+@WORKERS
 def test_users_own_operators_are_shown_where_they_run(workers: int) -> None:
     @hr.operator("read_file")
     def read_file(value: Any) -> Any:

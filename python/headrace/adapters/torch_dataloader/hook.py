@@ -187,7 +187,7 @@ def _follow(iterator: Any, start: _Start) -> None:
 
 
 def _time_sampler(iterator: Any, loader: int) -> None:
-    """A sampler of the user's own runs in the training loop's thread, inside GetNext. Torch's cost nothing."""
+    """A sampler of the user's own runs in the training loop's thread. Torch's samplers cost nothing."""
     own = iterator.__dict__
     drawn = own.get("_sampler_iter")
     sampler = own.get("_index_sampler")

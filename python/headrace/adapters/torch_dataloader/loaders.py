@@ -46,6 +46,8 @@ _adopting: dict[int, _Adopting] = {}
 _of_object: dict[int, Record] = {}
 _of_site: dict[tuple[str, str, str], tuple[Record, weakref.ref[Any]]] = {}
 _every = False
+#: A run holds 32 loaders. With so many known, those whose objects are gone give their places up.
+_MANY = 24
 
 
 def register(record: Record, wrapped: Any, instead_of: Any) -> None:
@@ -100,6 +102,13 @@ def record_of(loader: Any) -> Record | None:
     return _record_by_site(loader) if _every else None
 
 
+def _forget_gone() -> None:
+    """Close the records of loaders that are gone; the run folds closed ones together where it needs room."""
+    if len(_of_site) >= _MANY:
+        for key in [key for key, (_, loader) in _of_site.items() if loader() is None]:
+            del _of_site[key]
+
+
 def _record_by_site(loader: Any) -> Record:
     dataset = object_name(getattr(loader, "dataset", None))
     site = str(loader.__dict__.get(SITE, ""))
@@ -112,6 +121,7 @@ def _record_by_site(loader: Any) -> Record:
     else:
         session = open_session(None, None)
         kept_open.add(session)
+        _forget_gone()
         record = Record(_core.LoaderHandle(session, name, None))
     _of_site[key] = record, weakref.ref(loader)
     _of_object[id(loader)] = record
