@@ -17,9 +17,9 @@ struct Nothing {};
 struct HookedCall {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* original;  ///< None: there is nothing to call, the result is None
-  PyObject* before;    ///< before(*args) -> None, or a tuple in place of the arguments where none has a keyword
-  PyObject* after;     ///< after(result, *args as the caller gave them) -> None or what takes its place
-  PyObject* failed;    ///< failed(*args) when the original raised
+  PyObject* before;  ///< before(*args) -> None, or a tuple in place of the arguments where none has a keyword
+  PyObject* after;   ///< after(result, *args as the caller gave them) -> None or what takes its place
+  PyObject* failed;  ///< failed(*args) when the original raised
   PyObject* weakrefs;
   [[no_unique_address]] Nothing state;
   static constexpr auto kReferences =

@@ -264,7 +264,7 @@ TEST(Loader, QueuesThatEveryWorkerHasAreOneRow) {
   const std::string text = text_of(in_workers(24));
   EXPECT_NE(text.find("index (24 queues)"), std::string::npos) << text;
   EXPECT_EQ(text.find("\n  index[0]"), std::string::npos);  // no row of its own
-  EXPECT_NE(text.find("0.5"), std::string::npos);  // their mean
+  EXPECT_NE(text.find("0.5"), std::string::npos);           // their mean
   EXPECT_NE(text_of(in_workers(3)).find("index[2]"), std::string::npos);
 }
 
