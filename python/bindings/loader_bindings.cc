@@ -64,6 +64,7 @@ void add_loader_bindings(PyObject* into) {
           },
           py::arg("loader"), py::arg("pass_number"), py::arg("number"), py::arg("siblings"));
 
+  module.def("note_device", &profile::note_device, py::arg("device"));
   module.def(
       "miss",
       [](int loader, std::uint32_t gap) {

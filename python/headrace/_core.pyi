@@ -141,6 +141,9 @@ class DeliveryWriter:
     def enter(loader: int, pass_number: int, number: int, siblings: int) -> DeliveryWriter | None:
         """Enter the calling thread as worker ``number``; None where nothing is recorded."""
 
+def note_device(device: str) -> None:
+    """The loop that runs on this thread copies its batches to ``device``: one more setting of its loader."""
+
 def next_pass() -> int:
     """A number that tells the workers of this iterator from those of any other."""
 

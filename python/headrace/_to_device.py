@@ -57,4 +57,6 @@ def to_device(batch: B, device: Any) -> B:
     copy. Raises what ``Tensor.to`` raises.
     """
     moved: B = _timed_move(batch, device)
+    if str(device) != "cpu":
+        _core.note_device(str(device))
     return moved

@@ -201,6 +201,23 @@ void LoaderHandle::describe(const std::string& settings, std::uint32_t workers) 
   record->has_own_graph.store(1);
 }
 
+void note_device(std::string_view device) noexcept {
+  ThreadContext* context = ThreadContext::recording();
+  if (context == nullptr || context->running_loops().empty()) return;
+  LoaderRecord* record = context->session()->loader_record(context->running_loops().back()->loader);
+  if (record == nullptr || record->has_own_graph.load() == 0) return;
+  std::array<char, LoaderRecord::kSettingsBytes> text = record->settings;
+  const auto end = std::find(text.begin(), text.end(), '\0');
+  const std::string_view known(text.data(), static_cast<std::size_t>(end - text.begin()));
+  constexpr std::string_view kKey = "device=";
+  const std::size_t needed = kKey.size() + device.size() + 2;
+  if (known.find(kKey) != std::string_view::npos || known.size() + needed > text.size()) return;
+  auto at = std::copy(kKey.begin(), kKey.end(), end);
+  at = std::copy(device.begin(), device.end(), at);
+  *at = '\n';
+  store_words(record->settings.data(), text.data(), text.size());
+}
+
 void LoaderHandle::miss(std::uint32_t gap) noexcept {
   LoaderRecord* record = session_->loader_record(id_);
   if (record != nullptr) record->gaps.store(record->gaps.load() | gap);

@@ -80,6 +80,17 @@ def test_in_a_loop_over_a_queue_and_over_a_dataloader() -> None:
         assert (found[-1].name, found[-1].kind, found[-1].items) == ("to_device", "transfer", 4)
 
 
+@pytest.mark.usefixtures("run")
+def test_the_device_is_one_of_the_loaders_settings() -> None:
+    torch = pytest.importorskip("torch")
+    for workers in (0, 1):
+        loader: Any = hr.wrap(torch.utils.data.DataLoader(list(range(8)), batch_size=2, num_workers=workers))
+        for batch in loader:
+            hr.to_device(batch, "meta")
+        assert loader.report().profile.settings["device"] == "meta"
+        assert loader.report().profile.settings["batch_size"] == "2"
+
+
 def test_without_recording_it_only_moves(execute: Any) -> None:
     execute(
         """

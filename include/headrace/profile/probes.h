@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/metrics/operator_probe.h"
@@ -142,6 +143,10 @@ class LoaderHandle {
   mutable std::mutex mutex_;
   std::deque<EpochStart> epochs_;
 };
+
+/// The loop that runs on the calling thread copies its batches to `device`: one more of its loader's
+/// settings, which advice about the copy rests on. Nothing where no loop of a framework's loader runs.
+void note_device(std::string_view device) noexcept;
 
 /// One pass over a wrapped loader. Used by one thread at a time; never throws.
 class LoopRecorder {
