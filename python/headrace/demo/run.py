@@ -43,7 +43,7 @@ def run_demo(subject: Subject, images: int, seconds: float | None) -> None:
         return
     workers = int(advice.to or "1")
     console.print(f"\n[bold]Applying the advice[/]: {advice.parameter} {advice.from_} -> {advice.to}\n")
-    label = f"run 2: {workers} {subject.workers}s"
+    label = f"run 2: {subject.workers}, {workers} of them"
     after = _measure(console, subject, label, folder / "after", paths, workers, seconds)
     _compare(console, subject, before, after, advice)
     _say_where(console, folder, before, after)
