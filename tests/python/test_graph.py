@@ -74,12 +74,12 @@ def stage(source: "hr.Queue[Any]", output: "hr.Queue[Any]", body: Callable[[Any]
 def test_annotated_stages() -> None:
     @hr.operator("fetch", kind="source")
     def fetch(number: int) -> int:
-        time.sleep(0.0005)
+        time.sleep(0.004)
         return number
 
     @hr.operator("decode")
     def decode(item: int) -> int:
-        time.sleep(0.001)
+        time.sleep(0.005)
         return item
 
     def reading(output: Any) -> None:
@@ -165,7 +165,11 @@ def test_workers_of_one_stage_are_counted_once() -> None:
 
 
 def test_operators_that_share_a_thread_are_one_segment() -> None:
-    first, second = hr.operator("first")(lambda item: item), hr.operator("second")(lambda item: item)
+    def work(item: Any) -> Any:
+        time.sleep(0.004)  # most of what the thread does, also where others keep it from its core
+        return item
+
+    first, second = hr.operator("first")(work), hr.operator("second")(work)
     pipeline, raw, done = Pipeline(), hr.Queue[Any](4, name="raw"), hr.Queue[Any](4, name="done")
     pipeline.spawn(read, raw)
     pipeline.spawn(stage, raw, done, lambda item: second(first(item)))
