@@ -208,6 +208,18 @@ def test_a_wrapped_loader_inside_another(workers: int) -> None:
     assert loader.report().profile.sink.steps == 2
 
 
+def test_a_wrapped_loader_that_a_stream_reads_from() -> None:
+    inner = wrapped(Numbers(24), num_workers=0, name="inner")
+
+    class Sums(data.IterableDataset):  # type: ignore[misc, name-defined]
+        def __iter__(self) -> Any:
+            return (batch.sum() for batch in list(inner))
+
+    loader = wrapped(Sums(), num_workers=0, name="outer")
+    assert len(list(loader)) == 2
+    assert (loader.report().profile.sink.steps, inner.report().profile.sink.steps) == (2, 6)
+
+
 def test_training_and_validation_in_turn() -> None:
     train, check = wrapped(Numbers(48), name="train"), wrapped(Numbers(16), name="check")
     for _ in range(2):

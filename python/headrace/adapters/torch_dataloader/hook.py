@@ -74,8 +74,9 @@ _pending = _Pending()
 
 
 def _before(loader: Any) -> tuple[Any] | None:
+    around = _pending.stack[-1] if _pending.stack else None
     _pending.stack.append(None)
-    if len(_pending.stack) > 1 and _pending.stack[-2] is not None:
+    if around is not None and (loader is around.loader or loader is around.view):
         return None  # a subclass's own hook around the one of the class
     record = loaders.record_of(loader)
     if record is None or record.handle.id < 0:
