@@ -72,7 +72,9 @@ class ProfileBuilder {
     const std::int64_t iter_ns = record.sink.first_iter_ns.load();
     std::int64_t first_item = std::numeric_limits<std::int64_t>::max();
     for (const WorkerFigures& worker : figures_.workers) {
-      if (!worker.is_sink && !worker.retired) first_item = std::min(first_item, worker.started_ns);
+      // A framework's loader starts its own workers; those of other loaders are not its start-up.
+      const bool ours = !of_framework() || image_.workers()[worker.index].loader.load() == loader_ + 1;
+      if (ours && !worker.is_sink && !worker.retired) first_item = std::min(first_item, worker.started_ns);
     }
     if (base_loop_ns_ == 0 && iter_ns > 0 && first_item != std::numeric_limits<std::int64_t>::max() &&
         first_item > iter_ns) {

@@ -11,11 +11,14 @@ import pytest
 
 from headrace.run.environment import INJECT
 
+# Absolute before a test changes its folder.
+WHEEL = os.environ.get("HEADRACE_WHEEL") and Path(os.environ["HEADRACE_WHEEL"]).resolve()
+
 
 def test_the_injected_files_are_in_the_wheel() -> None:
-    wheel = os.environ.get("HEADRACE_WHEEL")
-    if not wheel:
+    if not WHEEL:
         pytest.skip("no wheel: `make wheel` builds one, HEADRACE_WHEEL names it")
-    with zipfile.ZipFile(wheel) as archive:
-        packed = {name for name in archive.namelist() if name.startswith("headrace/run/inject/")}
+    with zipfile.ZipFile(WHEEL) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+    packed = {name for name in names if name.startswith("headrace/run/inject/")}
     assert packed == {f"headrace/run/inject/{file.name}" for file in Path(INJECT).glob("*.py")}
