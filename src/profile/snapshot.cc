@@ -54,6 +54,7 @@ class ProfileBuilder {
     add_ledger();
     add_windows(image_, loader_, figures_, graph_, base_loop_ns_, profile_);
     add_host(image_, figures_, profile_);
+    if (other_loops_ran()) host_of_own_loops();
     add_loader_facts(image_.loaders()[loader_], figures_, profile_);
     add_notes();
     return std::move(profile_);
@@ -427,6 +428,29 @@ class ProfileBuilder {
     row("unknown", "", unknown);
     std::stable_sort(profile_.stall_ledger.begin(), profile_.stall_ledger.end(),
                      [](const LedgerRow& a, const LedgerRow& b) { return a.seconds > b.seconds; });
+  }
+
+  bool other_loops_ran() const {
+    const auto loaders = image_.loaders();
+    return std::count_if(loaders.begin(), loaders.end(),
+                         [](const LoaderRecord& loader) { return loader.sink.steps.load() > 0; }) > 1;
+  }
+
+  /// With other loops in the run, its CPU figures are theirs too: those of the windows in which this one ran.
+  void host_of_own_loops() {
+    const auto narrow = [&](std::optional<double>& whole, std::optional<double> WindowHost::*figure) {
+      double sum = 0;
+      double time_s = 0;
+      for (const Window& window : profile_.windows) {
+        if (!(window.host.*figure)) continue;
+        sum += *(window.host.*figure) * (window.wait_s + window.compute_s);
+        time_s += window.wait_s + window.compute_s;
+      }
+      if (whole && time_s > 0.5 * profile_.elapsed_s) whole = std::clamp(sum / time_s, 0.0, 1.0);
+    };
+    narrow(profile_.host.cpu_share, &WindowHost::cpu_share);
+    narrow(profile_.host.foreign_cpu_share, &WindowHost::foreign_cpu_share);
+    narrow(profile_.host.throttled_share, &WindowHost::throttled_share);
   }
 
   void add_notes() {
