@@ -50,7 +50,8 @@ class GraphBuilder {
     for (std::uint32_t i = 0; i < op; ++i) {
       if (operators[i].life.load(std::memory_order_relaxed) ==
               operators[op].life.load(std::memory_order_relaxed) &&
-          operators[i].key == operators[op].key && operators[i].loader == operators[op].loader &&
+          operators[i].key == operators[op].key &&
+          operators[i].loader.load() == operators[op].loader.load() &&
           operators[i].name.view() == operators[op].name.view() && operators[i].kind == operators[op].kind) {
         return i;
       }
@@ -110,7 +111,8 @@ class GraphBuilder {
     double loop_ns = 0;
     for (std::uint32_t i = 0; i < figures_.cells.size(); ++i) {
       const CellFigures& cell = figures_.cells[i];
-      if (cell.worker != worker || cell.place != Place::worker || image_.operators()[cell.op].loader != 0)
+      if (cell.worker != worker || cell.place != Place::worker ||
+          image_.operators()[cell.op].loader.load() != 0)
         continue;
       if (cell.items == 0 && cell.busy_ns <= 0) continue;
       (cell.is_loop ? loops : bodies).push_back(i);
@@ -146,7 +148,8 @@ class GraphBuilder {
 
   /// Copies to a device belong to the picture wherever they run.
   bool is_copy_in_step(const CellFigures& cell, const metrics::SinkCell& sink) const {
-    return cell.place == Place::step && cell.items > 0 && image_.operators()[cell.op].loader == number_ + 1 &&
+    return cell.place == Place::step && cell.items > 0 &&
+           image_.operators()[cell.op].loader.load() == number_ + 1 &&
            (sink.operators[cell.op / 64].load() >> (cell.op % 64) & 1) != 0 &&
            std::string_view(image_.operators()[cell.op].kind.data()) == "transfer";
   }
@@ -157,7 +160,7 @@ class GraphBuilder {
     const double wait_ns = std::max(1.0, figures_.sink.wait_ns);
     std::vector<int> chain;
     std::vector<std::uint32_t> source_cells;
-    const auto of_a_framework = [&](std::uint32_t op) { return image_.operators()[op].loader != 0; };
+    const auto of_a_framework = [&](std::uint32_t op) { return image_.operators()[op].loader.load() != 0; };
     for (std::uint32_t i = 0; i < figures_.cells.size(); ++i) {
       const CellFigures& cell = figures_.cells[i];
       if (is_copy_in_step(cell, sink)) {

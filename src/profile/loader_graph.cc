@@ -44,7 +44,7 @@ class LoaderGraphBuilder {
 
  private:
   const OperatorRecord& record_of(std::uint32_t op) const { return image_.operators()[op]; }
-  bool is_ours(std::uint32_t op) const { return record_of(op).loader == loader_ + 1; }
+  bool is_ours(std::uint32_t op) const { return record_of(op).loader.load() == loader_ + 1; }
 
   std::uint32_t stage_of(const GraphNode& node) const {
     if (node.in_step) return kStageStep;
@@ -60,7 +60,8 @@ class LoaderGraphBuilder {
     if (is_ours(cell.op))
       return cell.place != Place::step || std::string_view(record_of(cell.op).kind.data()) == "transfer";
     const OperatorRecord& record = record_of(cell.op);
-    if (record.loader != 0 || (record.flags.load() & (kIsWrappedObject | kIsWorkerLoop)) != 0) return false;
+    if (record.loader.load() != 0 || (record.flags.load() & (kIsWrappedObject | kIsWorkerLoop)) != 0)
+      return false;
     const metrics::WorkerCell& worker = image_.workers()[figures_.workers[cell.worker].index];
     if (cell.place == Place::worker) return worker.loader.load() == loader_ + 1;
     return ran_in_sink(cell.op) && cell.place == Place::get_next;

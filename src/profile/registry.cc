@@ -44,8 +44,10 @@ std::uint32_t settled(const std::atomic<std::uint32_t>& life) {
   }
 }
 
-int loader_of(const OperatorRecord& record) { return static_cast<int>(record.loader) - 1; }
-int loader_of(const QueueRecord& record) { return static_cast<int>(record.loader.load()) - 1; }
+template <class Record>
+int loader_of(const Record& record) {
+  return static_cast<int>(record.loader.load()) - 1;
+}
 
 void raise_high_water(std::atomic<std::uint32_t>& mark, std::uint32_t to) {
   std::uint32_t seen = mark.load(std::memory_order_relaxed);
@@ -84,7 +86,7 @@ int Registry::operator_id(const OperatorSpec& spec) {
   OperatorRecord made{};
   made.name.assign(found.name);
   made.key = spec.key;
-  made.loader = static_cast<std::uint32_t>(spec.loader + 1);
+  made.loader.store(static_cast<std::uint32_t>(spec.loader + 1));
   made.stage = spec.stage;
   std::copy(kind.begin(), kind.end(), made.kind.begin());
   std::copy_n(spec.knob.begin(), std::min(spec.knob.size(), made.knob.size() - 1), made.knob.begin());
@@ -238,6 +240,7 @@ void Registry::fold_loader() {
   if (oldest == nullptr) return;
   if (target == nullptr) {
     oldest->folded.store(1);
+    oldest->has_own_graph.store(0);  // of several loaders there is no one graph
     oldest->name.assign("(earlier loaders)");
     fold_loader();
     return;
@@ -245,7 +248,26 @@ void Registry::fold_loader() {
   add_sink(target->sink, oldest->sink);
   target->folded.bump(1);
   clear_sink(oldest->sink);
+  forget_loader(static_cast<std::uint32_t>(oldest - records));
   oldest->life.store(life_of(RecordLife::free), std::memory_order_release);
+}
+
+// The number goes to another loader: what belonged to this one must not show as that one's.
+void Registry::forget_loader(std::uint32_t index) {
+  clear_framework_facts(segment_.loaders()[index]);
+  constexpr std::uint32_t kNobodys = ~std::uint32_t{0};
+  const std::uint32_t its = index + 1;
+  for (std::uint32_t i = 0; i < kMaxOperators; ++i) {
+    OperatorRecord& record = segment_.operators()[i];
+    if (is_live(record.life.load(std::memory_order_acquire)) && record.loader.load() == its)
+      record.loader.store(kNobodys);
+  }
+  for (std::uint32_t i = 0; i < kMaxQueues; ++i) {
+    if (segment_.queues()[i].loader.load() == its) segment_.queues()[i].loader.store(kNobodys);
+  }
+  for (std::uint32_t i = 0; i < kMaxWorkers; ++i) {
+    if (segment_.workers()[i].loader.load() == its) segment_.workers()[i].loader.store(kNobodys);
+  }
 }
 
 metrics::WorkerCell* Registry::claim_worker(std::int64_t now) {

@@ -51,6 +51,14 @@ void clear_cell(OperatorCell& cell) noexcept {
 
 void clear_sink(metrics::SinkCell& sink) noexcept { zero_from(&sink, 0, sizeof(metrics::SinkCell)); }
 
+void clear_framework_facts(LoaderRecord& loader) noexcept {
+  loader.has_own_graph.store(0);
+  loader.gaps.store(0);
+  loader.workers.store(0);
+  zero_from(&loader.settings, 0, sizeof(loader.settings));
+  zero_from(&loader.handoff, 0, sizeof(loader.handoff));
+}
+
 void restart_worker(WorkerCell& worker) noexcept {
   for (auto& total : worker.state_ns) total.store(0);
   for (int i = 0; i < kWindows; ++i) {
@@ -154,7 +162,12 @@ void add_sink(metrics::SinkCell& target, const metrics::SinkCell& sink) noexcept
   target.ready_calls.bump(sink.ready_calls.load());
   target.ready_wait_ns.bump(sink.ready_wait_ns.load());
   target.ledger_unknown_ns.bump(sink.ledger_unknown_ns.load());
-  for (std::size_t i = 0; i < sink.ledger.size(); ++i) target.ledger[i].bump(sink.ledger[i].load());
+  target.ledger_handoff_ns.bump(sink.ledger_handoff_ns.load());
+  for (std::size_t i = 0; i < sink.ledger.size(); ++i) {
+    target.ledger[i].bump(sink.ledger[i].load());
+    target.ledger_order[i].bump(sink.ledger_order[i].load());
+    target.ledger_waiting[i].bump(sink.ledger_waiting[i].load());
+  }
   target.wait.merge(sink.wait);
 }
 

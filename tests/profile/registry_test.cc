@@ -230,6 +230,29 @@ TEST(Registry, PassesOverARecordWhoseMakerDied) {
   EXPECT_EQ(bench.registry.operator_id({.name = "a"}), 0);
 }
 
+TEST(Registry, ALoaderThatTakesAnothersPlaceHasNothingOfIts) {
+  Bench bench;
+  LoaderRecord* loaders = bench.segment->loaders();
+  for (std::uint32_t i = 0; i < kMaxLoaders; ++i) {
+    const int id = bench.registry.loader_id("loader " + std::to_string(i), -1);
+    loaders[id].has_own_graph.store(1);
+    loaders[id].workers.store(2);
+    loaders[id].handoff.batches.store(7);
+    loaders[id].settings[0] = 'x';
+    loaders[id].life.store(static_cast<std::uint32_t>(RecordLife::closed));
+  }
+  const int op = bench.registry.operator_id({.name = "Numbers", .kind = "source", .loader = 1});
+  const int queue = bench.registry.queue_id({.name = "results", .capacity = 4, .loader = 1});
+  const int next = bench.registry.loader_id("the next one", -1);
+  ASSERT_EQ(next, 1) << "the first one holds the sums of earlier ones";
+  EXPECT_EQ(loaders[next].has_own_graph.load(), 0U);
+  EXPECT_EQ(loaders[next].workers.load(), 0U);
+  EXPECT_EQ(loaders[next].handoff.batches.load(), 0);
+  EXPECT_EQ(loaders[next].settings[0], '\0');
+  EXPECT_NE(bench.registry.operator_id({.name = "Numbers", .kind = "source", .loader = next}), op);
+  EXPECT_NE(bench.registry.queue_id({.name = "results", .capacity = 4, .loader = next}), queue);
+}
+
 // --- folding ---
 
 /// Totals of a run as reports see them.

@@ -78,8 +78,9 @@ struct alignas(64) OperatorRecord {
   std::uint64_t key;  ///< tells two operators of one name apart (code object), 0: by name only
   std::array<char, 16> kind;
   std::array<char, 32> knob;  ///< parameter that widens it, where that is not "<name>.workers"
-  std::uint32_t loader;       ///< 1 + the loader whose own graph it belongs to; 0: it is shown where it runs
-  std::uint32_t stage;        ///< place in that graph: smaller ones come first
+  metrics::Relaxed<std::uint32_t>
+      loader;           ///< 1 + the loader whose own graph it belongs to; 0: it is shown where it runs
+  std::uint32_t stage;  ///< place in that graph: smaller ones come first
   std::array<std::uint32_t, 4> inputs;  ///< declared queues, 1 + index; 0: none
   std::array<std::uint32_t, 4> outputs;
   Name name;

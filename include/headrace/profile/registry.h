@@ -69,6 +69,7 @@ class Registry {
   bool allot_bins(metrics::QueueCell& cell, std::int64_t capacity);
   void begin_occupancy(metrics::QueueCell& cell);
   void fold_loader();
+  void forget_loader(std::uint32_t index);
   void fold_worker(std::uint32_t index);
   void settle_gone(std::uint32_t index);
   void forget_start_up(std::uint32_t index);

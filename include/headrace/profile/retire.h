@@ -7,6 +7,7 @@
 #include "headrace/metrics/operator_cell.h"
 #include "headrace/metrics/sink_cell.h"
 #include "headrace/metrics/worker_cell.h"
+#include "headrace/profile/layout.h"
 
 namespace headrace::profile {
 
@@ -15,6 +16,8 @@ namespace headrace::profile {
 void clear_worker(metrics::WorkerCell& worker) noexcept;
 void clear_cell(metrics::OperatorCell& cell) noexcept;
 void clear_sink(metrics::SinkCell& sink) noexcept;
+/// Settings, hand-off and gaps: what a loader of a framework leaves in its record.
+void clear_framework_facts(LoaderRecord& loader) noexcept;
 
 /// Forgets what was counted before the loop began, windows included; item counts stay.
 void restart_worker(metrics::WorkerCell& worker) noexcept;
