@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from headrace import _core
-from headrace.errors import SegmentError, UsageError
+from headrace._session import join_run
+from headrace.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 KINDS = ("source", "map", "batch", "generator", "shuffle", "filter", "prefetch", "transfer")
@@ -199,23 +200,12 @@ def _find(module: str, path: str) -> Any:
     return found
 
 
-def _attach(path: str) -> None:
-    """Record into the run of the process that pickled; where that is gone, into none of its."""
-    current = _core.current_session()
-    if not path or (current is not None and current.live_path == path):
-        return
-    try:
-        _core.Session.attach(path)
-    except SegmentError:
-        pass  # the run is over; the body still has to work
-
-
 def _rebuild(function: Any, where: tuple[str, str, int, str]) -> Any:
     name, kind, key, path = where
-    _attach(path)
+    join_run(path)
     return _core.TimedCallable(function, _core.OperatorHandle(name, kind, key))
 
 
 def _rebuild_by_name(module: str, path: str, where: tuple[str, str, int, str]) -> Any:
-    _attach(where[3])
+    join_run(where[3])
     return _find(module, path)

@@ -7,7 +7,7 @@ import os
 from types import TracebackType
 
 from headrace import _core
-from headrace.errors import UsageError
+from headrace.errors import SegmentError, UsageError
 
 _warned: set[str] = set()
 
@@ -48,6 +48,20 @@ def _warn_about(native: _core.Session) -> None:
     trouble = native.take_trouble()
     if trouble:
         warn_once(f"nothing will be left on disk, recording goes on in memory ({trouble})")
+
+
+def join_run(live_path: str) -> bool:
+    """Record into the run whose live segment this is; False where it is gone, or there never was a file."""
+    current = _core.current_session()
+    if current is not None and current.live_path == live_path:
+        return True
+    if not live_path:
+        return False
+    try:
+        _core.Session.attach(live_path)
+    except SegmentError:
+        return False
+    return True
 
 
 #: Sessions that end with a `with` block or with the process, not with what was wrapped in them last.

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from headrace import _core
 from headrace._operator import readable
-from headrace._session import enabled, kept_open, open_session
+from headrace._session import enabled, join_run, kept_open, open_session
 from headrace.adapters import adapter_for
 from headrace.adapters.base import Attachment
 from headrace.adapters.torch_dataloader import DataLoaderAdapter, as_instance
-from headrace.errors import SegmentError, UsageError
+from headrace.errors import UsageError
 from headrace.report import Report
 
 T = TypeVar("T")
@@ -174,10 +174,6 @@ def _wrap_instance(obj: T, recording: _Recording) -> T:
 
 def _rewrap(obj: Any, name: str | None, live_path: str) -> Any:
     """In a worker process: record into the run that obj was pickled in; where that is gone: obj itself."""
-    current = _core.current_session()
-    if live_path and (current is None or current.live_path != live_path):
-        try:
-            _core.Session.attach(live_path)
-        except SegmentError:
-            return obj
+    if live_path and not join_run(live_path):
+        return obj
     return wrap(obj, name=name)

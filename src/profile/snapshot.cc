@@ -393,10 +393,6 @@ class ProfileBuilder {
       if (node.is_source_object) in_service[i] = std::max(0.0, in_service[i] - sink.redirected_ns);
     }
     double unknown = sink.ledger_unknown_ns;
-    for (std::size_t op = 0; op < sink.ledger_ns.size(); ++op) {
-      const int node = graph_.node_of_operator[op];
-      (node >= 0 ? in_service[static_cast<std::size_t>(node)] : unknown) += sink.ledger_ns[op];
-    }
     std::vector<double> ordered(graph_.nodes.size(), 0);
     std::vector<double> waiting(graph_.nodes.size(), 0);
     const auto charge = [&](const auto& ledger, std::vector<double>& to) {
@@ -405,6 +401,7 @@ class ProfileBuilder {
         (node >= 0 ? to[static_cast<std::size_t>(node)] : unknown) += ledger[op];
       }
     };
+    charge(sink.ledger_ns, in_service);
     charge(sink.ledger_order_ns, ordered);
     charge(sink.ledger_waiting_ns, waiting);
     const double handed = sink.ready_wait_ns + sink.ledger_handoff_ns;

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from headrace import _core
+from headrace._operator import itself
 from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.torch_dataloader import hook, loaders
 
@@ -34,11 +35,6 @@ class DataLoaderAdapter(Adapter):
         return Attachment(())
 
 
-def _itself(loader: Any) -> Any:
-    """A wrapped loader arrives in another process as the bare one: it is recorded where it was wrapped."""
-    return loader
-
-
 def as_instance(obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
     """A shallow copy of the loader that is still an instance of its class and is recorded by ``handle``.
 
@@ -49,7 +45,8 @@ def as_instance(obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -
     def __reduce_ex__(self: Any, protocol: Any) -> Any:  # noqa: N807
         plain: Any = object.__new__(base)
         plain.__dict__.update(self.__dict__)
-        return _itself, (plain,)
+        # Elsewhere it is the bare loader: it is recorded where it was wrapped.
+        return itself, (plain,)
 
     record = loaders.Record(handle)
     namespace = {

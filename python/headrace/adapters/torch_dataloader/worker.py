@@ -7,9 +7,9 @@ from types import FrameType
 from typing import Any
 
 from headrace import _core
+from headrace._session import join_run
 from headrace.adapters.torch_dataloader import queues
 from headrace.adapters.torch_dataloader.operators import instrument
-from headrace.errors import SegmentError
 
 
 class WorkerStart:
@@ -25,7 +25,7 @@ class WorkerStart:
         self.siblings = siblings
 
     def __call__(self, _: Any, worker_id: int) -> None:
-        if not self.join_run():
+        if not join_run(self.live_path):
             return
         writer = _core.DeliveryWriter.enter(self.loader, self.pass_number, worker_id, self.siblings)
         if writer is None:
@@ -38,18 +38,6 @@ class WorkerStart:
             _follow_queues(writer)
         except Exception:
             _core.miss(self.loader, _core.NO_HANDOFF_DETAIL)
-
-    def join_run(self) -> bool:
-        current = _core.current_session()
-        if current is not None and current.live_path == self.live_path:
-            return True
-        if not self.live_path:
-            return False
-        try:
-            _core.Session.attach(self.live_path)
-        except (SegmentError, OSError):
-            return False
-        return True
 
     def time_fetcher(self) -> None:
         """A fetcher is made after this call, and anew for each epoch of a worker that stays."""
