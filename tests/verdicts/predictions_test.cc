@@ -40,7 +40,8 @@ TEST_P(SimulatedAdvice, HoldWhereTheyCanBeTried) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     Random random(seed + 300);
     Labelled labelled = GetParam().draw(random);
-    const Diagnosis diagnosis = diagnose(simulation::simulate(labelled.line, seed));
+    const profile::Profile profile = simulation::simulate(labelled.line, seed);
+    const Diagnosis diagnosis = diagnose(profile);
     Line changed = labelled.line;
     if (!apply(diagnosis, changed)) continue;
     const Advice& advice = diagnosis.advice.front();
@@ -50,6 +51,11 @@ TEST_P(SimulatedAdvice, HoldWhereTheyCanBeTried) {
     ++tried;
     inside += measured_s >= *advice.low && measured_s <= *advice.high ? 1 : 0;
     error += *advice.predicted_step_s / measured_s - 1;
+    std::printf("%s %s %s -> %s: %.2f now, predicted %.2f [%.2f, %.2f], measured %.2f ms, error %+.0f %%\n",
+                GetParam().name, advice.parameter.c_str(), advice.from.c_str(), advice.to.c_str(),
+                1e3 * profile.sink.step_s, 1e3 * *advice.predicted_step_s, 1e3 * *advice.low,
+                1e3 * *advice.high, 1e3 * measured_s, 100 * (*advice.predicted_step_s / measured_s - 1));
+    EXPECT_LE(measured_s, 1.05 * profile.sink.step_s) << "harmful: seed " << seed;
   }
   ASSERT_GT(tried, 0);
   EXPECT_GE(inside, tried * 3 / 4);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headrace/analysis/diagnosis/disturbance.h"
 #include "numbers.h"
 
 namespace headrace::analysis {
@@ -14,7 +15,7 @@ double enough_steps(const Case& facts) {
 }
 
 double undisturbed(const Case& facts) {
-  return 1 - 0.4 * ramp(facts.profile.host.foreign_contention_share.value_or(0), 0.05, 0.4);
+  return 1 - 0.4 * ramp(disturbance(facts.profile.host), kDisturbed, 0.4);
 }
 
 /// Queues, demand and ledger name the same operator (or one of its thread).

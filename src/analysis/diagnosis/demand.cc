@@ -28,29 +28,38 @@ const SegmentDemand* DemandRanking::of(int index) const noexcept {
   return nullptr;
 }
 
-DemandRanking rank_demand(const profile::Profile& profile, double step_s) {
-  const auto& ops = profile.operators;
+std::vector<double> own_demands(const profile::Profile& profile) {
   // An inclusive operator counts where nothing finer is known, or with what its finer parts in the sink's
   // thread leave.
   bool exact_known = false;
   bool exact_beside = false;
   double exact_in_sink_s = 0;
-  for (const profile::OperatorProfile& op : ops) {
+  for (const profile::OperatorProfile& op : profile.operators) {
     if (op.fidelity == "inclusive" || op.demand_s <= 0) continue;
     exact_known = true;
     exact_beside = exact_beside || !op.in_sink;
     if (op.in_sink) exact_in_sink_s += op.demand_s;
   }
+  std::vector<double> demands;
+  for (const profile::OperatorProfile& op : profile.operators) {
+    double demand_s = op.demand_s;
+    if (op.fidelity == "inclusive" && exact_known) {
+      demand_s = op.in_sink && !exact_beside ? op.demand_s - exact_in_sink_s : 0;
+    }
+    demands.push_back(runs_in_step(profile, op) ? 0 : std::max(0.0, demand_s));
+  }
+  return demands;
+}
+
+DemandRanking rank_demand(const profile::Profile& profile, double step_s) {
+  const auto& ops = profile.operators;
+  const std::vector<double> demands = own_demands(profile);
   DemandRanking ranking;
   std::vector<double> largest_s;          // demand of each segment's largest operator
   std::map<int, std::size_t> segment_at;  // segment number -> place in ranking.segments
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const profile::OperatorProfile& op = ops[i];
-    if (runs_in_step(profile, op)) continue;
-    double demand_s = op.demand_s;
-    if (op.fidelity == "inclusive" && exact_known) {
-      demand_s = op.in_sink && !exact_beside ? op.demand_s - exact_in_sink_s : 0;
-    }
+    const double demand_s = demands[i];
     if (demand_s <= 0) continue;
     // All that runs inside GetNext shares the sink's thread, whatever its segment is called.
     const int number = op.in_sink ? -2 : op.segment;

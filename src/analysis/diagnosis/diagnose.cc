@@ -9,7 +9,6 @@
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/causes/cause.h"
 #include "headrace/analysis/diagnosis/plausible.h"
-#include "headrace/analysis/what_if/loader_simulator.h"
 #include "headrace/analysis/words.h"
 #include "numbers.h"
 #include "verdict_windows.h"
@@ -125,20 +124,11 @@ std::optional<std::string> dearest_operator(const profile::Profile& profile) {
 std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagnosis) {
   const bool advised = !diagnosis.advice.empty() && diagnosis.advice.front().predicted_step_s.has_value();
   if (advised && diagnosis.advice.front().then_limit == "cpu") return dearest_operator(facts.profile);
-  // The simulated run had the change in it; the laws below have to be asked again.
-  if (advised && facts.loader && !diagnosis.advice.front().then_limit.empty()) {
-    return diagnosis.advice.front().then_limit;
-  }
+  if (advised && !diagnosis.advice.front().then_limit.empty()) return diagnosis.advice.front().then_limit;
   Prediction then;
   if (facts.candidate >= 0) {
     // What limits once the candidate no longer does: an infinitely fast one shows it.
-    double factor = 1e-3;
-    if (advised) {
-      const double demand_s =
-          facts.demand.of(facts.candidate) != nullptr ? facts.demand.of(facts.candidate)->demand_s : 0;
-      factor = std::clamp(ratio(*diagnosis.advice.front().predicted_step_s, demand_s) * 0.5, 1e-3, 1.0);
-    }
-    then = facts.predictor.predict(facts.profile, {{Change::Kind::kService, facts.candidate, 1, factor}});
+    then = facts.predictor.predict(facts.profile, {{Change::Kind::kService, facts.candidate, 1, 1e-3}});
   }
   if (!then.known || then.limit.empty() || then.limit == "cpu") return std::nullopt;
   return then.limit;
@@ -251,7 +241,7 @@ Diagnosis diagnose(const profile::Profile& recorded, const Predictor& predictor)
 }
 
 Diagnosis diagnose(const profile::Profile& profile) {
-  return can_simulate(profile) ? diagnose(profile, LoaderSimulator()) : diagnose(profile, OperationalLaws());
+  return diagnose(profile, *predictor_for(profile));
 }
 
 }  // namespace headrace::analysis

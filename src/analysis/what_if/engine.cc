@@ -1,23 +1,36 @@
 #include "headrace/analysis/what_if/engine.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace headrace::analysis {
 
+double Engine::Sharing::left_s() const {
+  return done.empty() ? std::numeric_limits<double>::infinity()
+                      : std::max(0.0, done.top().first - each_had_s);
+}
+
 int Engine::next() {
-  if (sleeping_.empty() && computing_.empty()) return -1;
-  const double count = static_cast<double>(computing_.size());
-  const double rate = count > 0 ? std::min(1.0, cores_ / count) : 0;
-  const double left_s = count > 0 ? std::max(0.0, computing_.top().first - each_had_s_) : 0;
-  const bool sleeper =
-      computing_.empty() || (!sleeping_.empty() && sleeping_.top().first - now_ <= left_s / rate);
-  Heap& from = sleeper ? sleeping_ : computing_;
-  const double elapsed_s = std::max(0.0, sleeper ? from.top().first - now_ : left_s / rate);
+  if (sleeping_.empty() && free_.done.empty() && lock_.done.empty()) return -1;
+  const double holders = static_cast<double>(lock_.done.size());
+  const double runnable = static_cast<double>(free_.done.size()) + (holders > 0 ? 1 : 0);
+  const double rate = runnable > 0 ? std::min(1.0, cores_ / runnable) : 0;
+  const double locked_rate = holders > 0 ? rate / holders : 0;
+
+  const double sleeps_s = sleeping_.empty() ? std::numeric_limits<double>::infinity()
+                                            : std::max(0.0, sleeping_.top().first - now_);
+  const double free_s = free_.done.empty() ? free_.left_s() : free_.left_s() / rate;
+  const double locked_s = lock_.done.empty() ? lock_.left_s() : lock_.left_s() / locked_rate;
+  const double elapsed_s = std::min({sleeps_s, free_s, locked_s});
+  Heap& from = sleeps_s <= elapsed_s ? sleeping_ : free_s <= elapsed_s ? free_.done : lock_.done;
   const int actor = from.top().second;
   from.pop();
+
   now_ += elapsed_s;
-  each_had_s_ += elapsed_s * rate;
-  computed_s_ += elapsed_s * rate * count;
+  free_.each_had_s += elapsed_s * rate;
+  lock_.each_had_s += elapsed_s * locked_rate;
+  computed_s_ += elapsed_s * rate * runnable;
+  if (holders > 0) locked_s_ += elapsed_s * rate;
   return actor;
 }
 

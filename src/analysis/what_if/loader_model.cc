@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "../diagnosis/numbers.h"
+#include "headrace/analysis/diagnosis/disturbance.h"
 #include "recorded_batches.h"
+#include "repeat.h"
+#include "training_step.h"
 
 namespace headrace::analysis {
 namespace {
@@ -99,7 +102,7 @@ void add_lanes(const profile::Profile& profile, const Loader& loader, const Effe
     const std::size_t at = static_cast<std::size_t>(i);
     const profile::OperatorProfile& op = profile.operators[at];
     RecordedBatches& batches =
-        operators.emplace_back(op, profile.host, effects.service[at], effects.alike[at]);
+        operators.emplace_back(op, profile.host, op.items_per_batch, effects.service[at], effects.alike[at]);
     if (op.demand_s * op.workers < kHardlyMatters * work_s) batches.use_mean();
     lanes = std::max(lanes, batches.lanes());
     composes = composes || !batches.whole();
@@ -121,18 +124,14 @@ void add_lanes(const profile::Profile& profile, const Loader& loader, const Effe
   }
 }
 
+/// What no longer runs inside the step is gone from it; the rest keeps its proportions.
 void add_steps(const profile::Profile& profile, double waits_per_cpu, double saved_s, LoaderModel& model) {
   const profile::SinkProfile& sink = profile.sink;
   const double cpu_share = std::min(1.0, ratio(sink.compute_cpu_s.value_or(0), sink.compute_s));
   const double queue_share = std::min(1 - cpu_share, cpu_share * waits_per_cpu);
   const double kept = std::max(0.0, 1 - ratio(saved_s, sink.compute_s));
-  double sum = 0;
-  for (const profile::StepSample& step : sink.sequence) sum += step.compute_s;
-  const double scale = sum > 0 ? ratio(sink.compute_s * static_cast<double>(sink.sequence.size()), sum) : 1;
-  for (const profile::StepSample& step : sink.sequence) {
-    model.steps.push_back(Work{1 - cpu_share - queue_share, cpu_share} * (step.compute_s * scale * kept));
-  }
-  if (sum <= 0) model.steps.assign(1, Work{1 - cpu_share - queue_share, cpu_share} * (sink.compute_s * kept));
+  model.steps = training_steps(sink, sink.compute_s, queue_share);
+  for (Work& step : model.steps) step = step * kept;
 }
 
 void add_handoff(const profile::Profile& profile, const Loader& loader, const Effects& effects,
@@ -171,13 +170,17 @@ void add_handoff(const profile::Profile& profile, const Loader& loader, const Ef
 
 }  // namespace
 
+double LoaderModel::variation() const { return variation_of(lanes); }
+
+void LoaderModel::draw_again(std::mt19937_64& random) { analysis::draw_again(lanes, random); }
+
 bool make_loader_model(const profile::Profile& profile, const Loader& loader,
                        const std::vector<Change>& changes, std::uint64_t seed, LoaderModel& model) {
   model = LoaderModel{};
   model.num_workers = std::min(loader.num_workers, kMostWorkers);
   model.prefetch_factor = loader.prefetch_factor;
   model.in_order = loader.in_order;
-  const double foreign = profile.host.foreign_contention_share.value_or(0);
+  const double foreign = disturbance(profile.host);
   model.cores = std::max(0.25, (profile.host.cores > 0 ? profile.host.cores : kMostWorkers) * (1 - foreign));
   Effects effects;
   effects.service.assign(profile.operators.size(), 1);

@@ -5,49 +5,13 @@
 #include <vector>
 
 #include "headrace/analysis/what_if/engine.h"
+#include "headrace/analysis/what_if/task.h"
 
 namespace headrace::analysis {
 namespace {
 
-/// Off-CPU and CPU work of a batch alternate (item by item in truth): as one block each, they would overlap
-/// with others in another way (measured: 18 % of error with half of both).
-constexpr int kTurns = 4;
 constexpr int kSettle = 16;
 constexpr int kLongestSettle = 400;
-
-/// What one actor has to do: `turns` times, off the cores and then on one.
-class Task {
- public:
-  void set(const Work& work) {
-    const double cpu_share = work.total_s() > 0 ? work.cpu_s / work.total_s() : 0;
-    const bool mixed = cpu_share > 0.1 && cpu_share < 0.9;
-    turns_ = mixed ? kTurns : 1;
-    part_ = work * (1.0 / turns_);
-    // Everything takes some time, so that one thing is never called from within another.
-    if (part_.total_s() <= 0) part_.off_s = 1e-7;
-    on_cpu_ = true;
-  }
-  /// Starts the next part; false where all is done.
-  bool go_on(Engine& engine, int actor) {
-    for (;;) {
-      on_cpu_ = !on_cpu_;
-      if (!on_cpu_ && turns_-- == 0) return false;
-      if (on_cpu_ && part_.cpu_s > 0) {
-        engine.compute(actor, part_.cpu_s);
-        return true;
-      }
-      if (!on_cpu_ && part_.off_s > 0) {
-        engine.sleep(actor, part_.off_s);
-        return true;
-      }
-    }
-  }
-
- private:
-  Work part_;
-  int turns_ = 0;
-  bool on_cpu_ = true;
-};
 
 class LoaderRun {
  public:
@@ -308,6 +272,15 @@ class LoaderRun {
 };
 
 }  // namespace
+
+void SimulatedRun::add(const SimulatedRun& run, double part) noexcept {
+  step_s += part * run.step_s;
+  wait_share += part * run.wait_share;
+  serve_share += part * run.serve_share;
+  worker_share += part * run.worker_share;
+  pin_share += part * run.pin_share;
+  cpu_share += part * run.cpu_share;
+}
 
 SimulatedRun simulate(const LoaderModel& model, int batches, std::uint64_t first) {
   return LoaderRun(model, batches, first).run();

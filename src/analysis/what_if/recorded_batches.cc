@@ -41,22 +41,26 @@ double RecordedBatches::Lane::mean_s() const noexcept {
   return ratio(sum, static_cast<double>(sequence.size()));
 }
 
-RecordedBatches::RecordedBatches(const profile::OperatorProfile& op, const profile::Host& host, double factor,
-                                 bool alike)
-    : per_batch_(std::max(1.0, op.items_per_batch)) {
+RecordedBatches::RecordedBatches(const profile::OperatorProfile& op, const profile::Host& host, double items,
+                                 double factor, bool alike)
+    : per_batch_(std::max(1.0, items)) {
   const TimeSplit split = split_of(op, host);
   read_lanes(op, split);
   // The recorded sequence is a part of the run; its mean is that of the whole.
-  const double item_s = op.demand_s * op.workers / per_batch_;
+  const double item_s = ratio(op.demand_s * op.workers, op.items_per_batch > 0 ? op.items_per_batch : 1);
+  // Each worker counts by the items it did, not by how many of them were kept.
   double sampled = 0;
   double sampled_s = 0;
   for (const Lane& lane : lanes_) {
-    sampled += static_cast<double>(lane.sequence.size());
-    sampled_s += lane.mean_s() * static_cast<double>(lane.sequence.size());
+    const double items_done = std::max(lane.items, static_cast<double>(lane.sequence.size()));
+    sampled += items_done;
+    sampled_s += lane.mean_s() * items_done;
   }
   const double without_queue_s = item_s * (1 - split.queue_share);
   const double to_whole_run =
       sampled_s > 0 ? std::clamp(ratio(without_queue_s * sampled, sampled_s), 0.25, 4.0) : 1;
+  // Less than one item: the average of the draws in which there is one and those in which there is none.
+  factor *= items < 1 ? items : 1;
   scale_ = factor * to_whole_run;
   mean_ = Work{std::max(0.0, without_queue_s - item_s * split.cpu_share), item_s * split.cpu_share} * factor;
   if (alike) make_alike();

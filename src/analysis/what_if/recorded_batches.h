@@ -25,8 +25,10 @@ class RecordedBatches {
  public:
   using Random = std::mt19937_64;
 
-  /// `factor` multiplies the service; `alike`: no worker is slower than the usual one.
-  RecordedBatches(const profile::OperatorProfile& op, const profile::Host& host, double factor, bool alike);
+  /// `items`: that are done together, on average. `factor` multiplies the service; `alike`: no worker is
+  /// slower than the usual one.
+  RecordedBatches(const profile::OperatorProfile& op, const profile::Host& host, double items, double factor,
+                  bool alike);
 
   /// From here on every batch takes the mean.
   void use_mean();

@@ -34,6 +34,10 @@ struct DemandRanking {
 /// known.
 DemandRanking rank_demand(const profile::Profile& profile, double step_s);
 
+/// Demand of each operator, per operator of the profile: what an "inclusive" one shares with finer ones left
+/// out; 0 for copies that run in the training step.
+std::vector<double> own_demands(const profile::Profile& profile);
+
 /// CPU time of one operator per delivered batch, all workers together; 0 where it is not known.
 double cpu_per_batch_s(const profile::OperatorProfile& op) noexcept;
 

@@ -1,6 +1,7 @@
-// What one change would buy. The interface stays when a simulator takes the place of the laws.
+// What one change would buy: asked by the causes for their advice, answered by the simulators of what_if.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,8 @@ struct Prediction {
   double low_s = 0;
   double high_s = 0;
   std::string limit;   ///< what sets the pace then: an operator's name, "sink", or "cpu"
-  bool known = false;  ///< false: abstains (foreign load above 20 % of the cores, or nothing was measured)
+  bool known = false;  ///< false: abstains
+  std::string why_not;  ///< where it abstains, in plain words
 };
 
 class Predictor {
@@ -41,18 +43,7 @@ class Predictor {
   virtual Prediction predict(const profile::Profile& profile, const std::vector<Change>& changes) const = 0;
 };
 
-/// Operational laws (Denning and Buzen 1978: utilisation, forced flow and bottleneck law):
-///
-///     step' = max(sink compute + hand-off floor, demand of every segment, CPU per step / free cores,
-///                 interpreter lock held per step) + what variance still adds
-///
-/// Interval: +-10 % where workers <= cores or the operator sleeps, +-15 % beyond, +-20 % for buffers and
-/// processes. The share that variance adds is the measured one, scaled by the blocking probability of an
-/// M/M/1/K queue with the measured spread (K / cv^2 in place of K). Abstains on the parameters of a
-/// DataLoader.
-class OperationalLaws final : public Predictor {
- public:
-  Prediction predict(const profile::Profile& profile, const std::vector<Change>& changes) const override;
-};
+/// The simulator that knows the rules of the recorded loader: a DataLoader's, or those of threads and queues.
+std::unique_ptr<Predictor> predictor_for(const profile::Profile& profile);
 
 }  // namespace headrace::analysis

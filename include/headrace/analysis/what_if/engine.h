@@ -19,7 +19,7 @@ namespace headrace::analysis {
 ///
 /// Processor sharing in O(log n) per event: all who compute get the same rate, so the CPU time that each of
 /// them has had since the beginning is one number, and who is done first is who has the smallest target in
-/// it.
+/// it. Those who need the interpreter lock share what one of the others gets: one of them runs at a time.
 class Engine {
  public:
   explicit Engine(double cores) : cores_(cores) {}
@@ -27,11 +27,15 @@ class Engine {
   double now() const noexcept { return now_; }
   /// CPU time spent by all.
   double computed_s() const noexcept { return computed_s_; }
+  /// Time for which somebody computed under the lock.
+  double locked_s() const noexcept { return locked_s_; }
 
   /// `actor` goes on after that long, on no core.
   void sleep(int actor, double seconds) { sleeping_.emplace(now_ + seconds, actor); }
   /// `actor` goes on once it has had that much CPU time.
-  void compute(int actor, double cpu_s) { computing_.emplace(each_had_s_ + cpu_s, actor); }
+  void compute(int actor, double cpu_s) { free_.done.emplace(free_.each_had_s + cpu_s, actor); }
+  /// The same, holding the interpreter lock.
+  void compute_locked(int actor, double cpu_s) { lock_.done.emplace(lock_.each_had_s + cpu_s, actor); }
 
   /// Advances to the next actor that is done and returns it; below 0: nothing is under way.
   int next();
@@ -40,12 +44,21 @@ class Engine {
   using Due = std::pair<double, int>;
   using Heap = std::priority_queue<Due, std::vector<Due>, std::greater<>>;
 
+  /// Who computes at one rate, by the CPU time after which each is done.
+  struct Sharing {
+    Heap done;
+    double each_had_s = 0;
+
+    double left_s() const;
+  };
+
   double cores_;
   double now_ = 0;
-  double each_had_s_ = 0;
   double computed_s_ = 0;
+  double locked_s_ = 0;
   Heap sleeping_;
-  Heap computing_;
+  Sharing free_;
+  Sharing lock_;
 };
 
 }  // namespace headrace::analysis

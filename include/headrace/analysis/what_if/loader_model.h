@@ -2,29 +2,18 @@
 // and off-CPU parts, in the order in which they were made; what handing one over costs; the training step.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "headrace/analysis/diagnosis/loader.h"
 #include "headrace/analysis/diagnosis/predictor.h"
+#include "headrace/analysis/what_if/work.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::analysis {
-
-/// Time off the cores and on one.
-struct Work {
-  double off_s = 0;
-  double cpu_s = 0;
-
-  double total_s() const noexcept { return off_s + cpu_s; }
-  Work& operator+=(const Work& other) noexcept {
-    off_s += other.off_s;
-    cpu_s += other.cpu_s;
-    return *this;
-  }
-  Work operator*(double factor) const noexcept { return {off_s * factor, cpu_s * factor}; }
-};
 
 struct LoaderModel {
   int num_workers = 0;
@@ -45,6 +34,11 @@ struct LoaderModel {
   std::string handoff;
   std::string pin_memory;
   std::string sampler;
+
+  double variation() const;
+  int batches() const noexcept { return 200; }
+  std::size_t recorded() const noexcept { return lanes.front().size(); }
+  void draw_again(std::mt19937_64& random);
 };
 
 /// The run as it was recorded, with `changes` made. False where a change is none that a DataLoader has.

@@ -22,6 +22,8 @@ struct SimulatedRun {
   double worker_share = 0;  ///< workers busy, of all of them
   double pin_share = 0;
   double cpu_share = 0;  ///< of the cores
+
+  void add(const SimulatedRun& run, double part) noexcept;
 };
 
 /// `batches` steps after as many as the loader needs to settle; they begin at batch `first` of the record.

@@ -1,0 +1,32 @@
+// One run of a pipeline of queues in virtual time:
+//
+//     worker: take what a cycle needs -> work -> (wait for older ones) -> put what it made
+//     training loop: take a batch -> what loading it does itself -> step
+//
+// Queues are bounded and first in, first out; all CPU work shares the cores, and what holds the interpreter
+// lock shares that.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "headrace/analysis/what_if/pipeline_model.h"
+
+namespace headrace::analysis {
+
+/// What a simulated run was like once it had settled. Shares are of its time.
+struct SimulatedPipeline {
+  double step_s = 0;  ///< 0: the run came to a stop (no stage could go on)
+  double wait_share = 0;
+  double serve_share = 0;         ///< of the training loop: loading in its own thread, taking batches
+  double cpu_share = 0;           ///< of the cores
+  double lock_share = 0;          ///< the interpreter lock is held
+  std::vector<double> busy;       ///< per stage, of its workers
+
+  void add(const SimulatedPipeline& run, double part);
+};
+
+/// `batches` steps after as many as the pipeline needs to settle; they begin at cycle `first` of the record.
+SimulatedPipeline simulate(const PipelineModel& model, int batches, std::uint64_t first);
+
+}  // namespace headrace::analysis

@@ -1,0 +1,26 @@
+// The report as one page: verdict and advice first, then pictures of the step, the pipeline, its queues and
+// workers, the wait over time, the evidence, and the tables behind the pictures. docs/report.md explains
+// each.
+//
+//     std::ofstream("report.html") << report::to_html(profile, analysis::diagnose(profile));
+#pragma once
+
+#include <string>
+
+#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::report {
+
+struct HtmlOptions {
+  /// False: one <div> with its style sheet, for a notebook's cell. Its rules reach nothing outside of it.
+  bool whole_page = true;
+};
+
+/// UTF-8, without script, and nothing is loaded from anywhere: the file opens offline and can be mailed.
+/// Names are escaped, shortened in pictures and whole (up to 1000 columns) in the tables. Up to 64 operators,
+/// queues and workers are drawn; what is left out is counted. Thread-safe; never fails.
+std::string to_html(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
+                    HtmlOptions options = {});
+
+}  // namespace headrace::report

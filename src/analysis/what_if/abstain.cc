@@ -1,0 +1,29 @@
+#include "abstain.h"
+
+#include <utility>
+
+#include "headrace/analysis/diagnosis/disturbance.h"
+#include "headrace/analysis/words.h"
+
+namespace headrace::analysis {
+
+std::string too_disturbed(const profile::Profile& profile) {
+  const double others = disturbance(profile.host);
+  if (others <= kTooDisturbed) return "";
+  return "other processes took " + percent(others) + " of the cores; record the run on a quiet machine";
+}
+
+std::string not_reproduced(const profile::Profile& profile, double measured_over_simulated) {
+  if (measured_over_simulated <= 0) return "the recorded run cannot be simulated";
+  if (measured_over_simulated <= kLargestMiss && measured_over_simulated >= 1 / kLargestMiss) return "";
+  return "the recorded run is not reproduced (a step of " + duration(profile.sink.step_s) + ", simulated " +
+         duration(profile.sink.step_s / measured_over_simulated) + ")";
+}
+
+Prediction abstain(std::string why) {
+  Prediction prediction;
+  prediction.why_not = std::move(why);
+  return prediction;
+}
+
+}  // namespace headrace::analysis

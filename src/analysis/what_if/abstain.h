@@ -1,0 +1,27 @@
+// When a simulator does not answer, and what it says then.
+#pragma once
+
+#include <string>
+
+#include "headrace/analysis/diagnosis/predictor.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::analysis {
+
+/// A recorded run that the model misses by more is not one that it can change.
+inline constexpr double kLargestMiss = 1.6;
+
+/// Why nothing can be said of `profile` beside its neighbours; "" where something can.
+std::string too_disturbed(const profile::Profile& profile);
+
+/// Why a model that is off by `measured_over_simulated` is not believed; "" where it is.
+std::string not_reproduced(const profile::Profile& profile, double measured_over_simulated);
+
+/// The change is none that this loader has.
+inline constexpr const char* kNoSuchChange = "this loader has no such parameter";
+inline constexpr const char* kNothingRecorded = "nothing was recorded inside the loader";
+
+/// An answer that is none.
+Prediction abstain(std::string why);
+
+}  // namespace headrace::analysis

@@ -1,0 +1,86 @@
+#include "headrace/analysis/what_if/pipeline_simulator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "../diagnosis/numbers.h"
+#include "abstain.h"
+#include "headrace/analysis/diagnosis/disturbance.h"
+#include "headrace/analysis/what_if/pipeline_model.h"
+#include "headrace/analysis/what_if/pipeline_run.h"
+#include "repeat.h"
+#include "reproduction.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// A simulated step that is so much off is one of another pipeline.
+constexpr double kReproduced = 0.1;
+constexpr double kSpent = 0.95;
+
+/// What the training loop waits for most, were it to run like that.
+std::string limit_of(const PipelineModel& model, const SimulatedPipeline& run) {
+  constexpr double kHealthyWait = 0.05;
+  if (run.wait_share < kHealthyWait) return "sink";
+  if (run.cpu_share >= kSpent || run.lock_share >= kSpent) return "cpu";
+  if (!model.in_sink.empty() && run.serve_share >= 0.5 * run.wait_share) return model.slowest_in_sink;
+  const auto busiest = std::max_element(run.busy.begin(), run.busy.end());
+  return busiest == run.busy.end() ? "sink"
+                                   : model.stages[static_cast<std::size_t>(busiest - run.busy.begin())].name;
+}
+
+Fit fit_when(const profile::Profile& profile, bool ordered) {
+  PipelineModel model;
+  if (!make_pipeline_model(profile, {}, ordered, seed_of(profile), model)) return {};
+  return {ratio(profile.sink.step_s, repeat(model).mean.step_s), ordered};
+}
+
+/// Whether several workers keep the order is not recorded of threads that somebody wrote. Where the run is not
+/// reproduced without, and is with it, they do.
+Fit fit_of(const profile::Profile& profile) {
+  const Fit as_ready = fit_when(profile, false);
+  if (as_ready.measured_over_simulated < 1 + kReproduced) return as_ready;
+  const Fit in_order = fit_when(profile, true);
+  const bool better = in_order.measured_over_simulated > 0 &&
+                      std::abs(std::log(in_order.measured_over_simulated)) <
+                          0.5 * std::abs(std::log(as_ready.measured_over_simulated));
+  return better ? in_order : as_ready;
+}
+
+/// Threads that compute more than the cores bear, or on one interpreter lock.
+bool shares_cores(const SimulatedPipeline& run) { return run.cpu_share >= 0.9 || run.lock_share >= 0.9; }
+
+}  // namespace
+
+PipelineSimulator::PipelineSimulator() : reproduction_(std::make_unique<Reproduction>()) {}
+PipelineSimulator::~PipelineSimulator() = default;
+
+Prediction PipelineSimulator::predict(const profile::Profile& profile,
+                                      const std::vector<Change>& changes) const {
+  if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
+  if (profile.operators.empty() || profile.sink.step_s <= 0) return abstain(kNothingRecorded);
+  const Fit fit = reproduction_->of(profile, [&] { return fit_of(profile); });
+  const double factor = fit.measured_over_simulated;
+  if (std::string why = not_reproduced(profile, factor); !why.empty()) return abstain(std::move(why));
+
+  PipelineModel model;
+  if (!make_pipeline_model(profile, changes, fit.ordered, seed_of(profile), model)) return abstain(kNoSuchChange);
+  const Repeated<SimulatedPipeline> then = repeat(model);
+  if (then.mean.step_s <= 0) return abstain("the changed run would come to a stop");
+  Prediction prediction;
+  // Half of what the model misses today is believed to stay.
+  prediction.step_s = then.mean.step_s * std::sqrt(factor);
+  const bool quiet = disturbance(profile.host) < kDisturbed && !shares_cores(then.mean);
+  const bool processes = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
+    return change.kind == Change::Kind::kProcesses;
+  });
+  const double by_model = (quiet ? 0.1 : 0.15) + (model.guessed_queue ? 0.05 : 0) + (processes ? 0.05 : 0);
+  const double interval = std::min(0.6, by_model + 1.5 * then.spread + 0.5 * std::abs(std::log(factor)));
+  prediction.low_s = prediction.step_s * (1 - interval);
+  prediction.high_s = prediction.step_s * (1 + interval);
+  prediction.limit = limit_of(model, then.mean);
+  prediction.known = true;
+  return prediction;
+}
+
+}  // namespace headrace::analysis

@@ -1,0 +1,84 @@
+// A simulated run, repeated: its mean, and what runs of the same loader differ by.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <random>
+#include <vector>
+
+#include "../diagnosis/numbers.h"
+#include "headrace/analysis/what_if/work.h"
+
+namespace headrace::analysis {
+
+/// Works of one worker or server, in the order in which they were recorded.
+using Lane = std::vector<Work>;
+
+/// Standard deviation / mean of the works of all lanes.
+inline double variation_of(const std::vector<Lane>& lanes) {
+  double sum = 0;
+  double squares = 0;
+  double count = 0;
+  for (const Lane& lane : lanes) {
+    for (const Work& work : lane) {
+      sum += work.total_s();
+      squares += work.total_s() * work.total_s();
+      count += 1;
+    }
+  }
+  const double mean = ratio(sum, count);
+  return ratio(std::sqrt(std::max(0.0, ratio(squares, count) - mean * mean)), mean);
+}
+
+/// Draws the works again in blocks that stay together: another run of the same loader (a block bootstrap).
+inline void draw_again(std::vector<Lane>& lanes, std::mt19937_64& random) {
+  constexpr std::size_t kBlock = 4;
+  for (Lane& lane : lanes) {
+    const Lane from = lane;
+    for (std::size_t i = 0; i < lane.size(); i += kBlock) {
+      const std::size_t begin = random() % from.size();
+      for (std::size_t k = i; k < std::min(i + kBlock, lane.size()); ++k) {
+        lane[k] = from[(begin + k - i) % from.size()];
+      }
+    }
+  }
+}
+
+template <typename Run>
+struct Repeated {
+  Run mean;
+  double spread = 0;  ///< of one run's step, relative
+};
+
+/// Runs along the record, begun at different places, give the step: their order is the true one. All runs
+/// together, those of works drawn again among them, give what runs differ by. A model says how long its record
+/// is, how many batches a run needs, whether its works vary, and how to draw them again.
+template <typename Model>
+auto repeat(const Model& model) {
+  constexpr std::size_t kAlong = 2;
+  constexpr std::size_t kDrawnAgain = 4;
+  constexpr double kVaried = 0.4;
+  const bool varied = model.variation() > kVaried;
+  // Where times vary, longer runs: a rare item must have its chance.
+  const int batches = model.batches() * (varied ? 3 : 1);
+  Repeated<decltype(simulate(model, batches, 0))> repeated;
+  std::vector<double> steps;
+  for (std::size_t run = 0; run < kAlong; ++run) {
+    const auto one = simulate(model, batches, run * model.recorded() / kAlong);
+    steps.push_back(one.step_s);
+    repeated.mean.add(one, 1.0 / kAlong);
+  }
+  std::mt19937_64 random(1);
+  for (std::size_t run = 0; run < (varied ? kDrawnAgain : 0); ++run) {
+    Model again = model;
+    again.draw_again(random);
+    steps.push_back(simulate(again, model.batches(), 0).step_s);
+  }
+  double squares = 0;
+  for (double step : steps) squares += (step - repeated.mean.step_s) * (step - repeated.mean.step_s);
+  repeated.spread = ratio(std::sqrt(squares / static_cast<double>(steps.size() - 1)), repeated.mean.step_s);
+  return repeated;
+}
+
+}  // namespace headrace::analysis

@@ -1,0 +1,23 @@
+#include "training_step.h"
+
+#include <algorithm>
+
+#include "../diagnosis/numbers.h"
+
+namespace headrace::analysis {
+
+std::vector<Work> training_steps(const profile::SinkProfile& sink, double own_s, double queue_share) {
+  const double cpu_share = std::min(1.0, ratio(sink.compute_cpu_s.value_or(0), own_s));
+  const Work part{std::max(0.0, 1 - cpu_share - queue_share), cpu_share};
+  double sum = 0;
+  for (const profile::StepSample& step : sink.sequence) sum += step.compute_s;
+  if (sum <= 0) return {part * own_s};
+  // The recorded steps are a part of the run; their mean is that of the whole.
+  const double scale = own_s * static_cast<double>(sink.sequence.size()) / sum;
+  std::vector<Work> steps;
+  steps.reserve(sink.sequence.size());
+  for (const profile::StepSample& step : sink.sequence) steps.push_back(part * (step.compute_s * scale));
+  return steps;
+}
+
+}  // namespace headrace::analysis
