@@ -251,6 +251,7 @@ class Advice:
     low: float | None = None
     high: float | None = None
     speedup: float | None = None
+    after: list[str] = field(default_factory=list)
 
 
 @dataclass

@@ -60,5 +60,30 @@ TEST(Engine, PartOfACoreIsEnough) {
   EXPECT_NEAR(engine.now(), 0.020, 1e-12);
 }
 
+TEST(Engine, HoldersOfTheLockRunOneAtATime) {
+  Engine engine(4);
+  engine.compute_locked(0, 0.010);
+  engine.compute_locked(1, 0.010);
+  engine.compute(2, 0.010);
+  EXPECT_EQ(engine.next(), 2);
+  EXPECT_NEAR(engine.now(), 0.010, 1e-12);
+  EXPECT_EQ(engine.next(), 0);
+  EXPECT_EQ(engine.next(), 1);
+  EXPECT_NEAR(engine.now(), 0.020, 1e-12);
+  EXPECT_NEAR(engine.locked_s(), 0.020, 1e-12);
+  EXPECT_NEAR(engine.computed_s(), 0.030, 1e-12);
+}
+
+TEST(Engine, HoldersOfTheLockShareACoreWithOthers) {
+  Engine engine(1);
+  engine.compute_locked(0, 0.010);
+  engine.compute_locked(1, 0.010);
+  engine.compute(2, 0.010);  // half of the core; the other half is for whoever holds the lock
+  EXPECT_EQ(engine.next(), 2);
+  EXPECT_NEAR(engine.now(), 0.020, 1e-12);
+  EXPECT_EQ(engine.next(), 0);
+  EXPECT_NEAR(engine.now(), 0.030, 1e-12);
+}
+
 }  // namespace
 }  // namespace headrace::analysis

@@ -85,6 +85,13 @@ const profile::Knob* find_knob(const std::vector<profile::Knob>& knobs, std::str
   return nullptr;
 }
 
+bool cannot_be_multiplied(const profile::OperatorProfile& op) {
+  if (op.kind == "sampler") return true;
+  const profile::Knob* knob = find_knob(op.knobs, "workers");
+  if (knob != nullptr) return knob->max && *knob->max <= 1;
+  return op.workers == 1 && (op.kind == "source" || op.kind == "generator" || op.kind == "shuffle");
+}
+
 std::vector<int> queues_after(const profile::Profile& profile, int index) {
   std::vector<int> path;
   if (index < 0 || static_cast<std::size_t>(index) >= profile.operators.size()) return path;
@@ -138,6 +145,7 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
     advice.parameter = knob != nullptr ? knob->parameter : op.name + ".workers";
     advice.from = as_written(now);
     advice.to = as_written(to);
+    advice.changes = {{Change::Kind::kWorkers, index, to, 1}};
     advice.text =
         loader ? workers_sentence(*loader, to)
                : "run " + op.name + " with " + counted(to, "worker") + " instead of " + as_written(now);

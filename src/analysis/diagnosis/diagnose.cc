@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "candidate.h"
 #include "confidence.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/causes/cause.h"
+#include "headrace/analysis/diagnosis/plan.h"
 #include "headrace/analysis/diagnosis/plausible.h"
 #include "headrace/analysis/words.h"
 #include "numbers.h"
@@ -157,6 +159,17 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
   }
 }
 
+/// Once the first advice is followed, what next: only where that one names one number of workers (or takes
+/// loading out of the loop) for the whole run. Right behind it, before its alternatives.
+void add_plan(const Case& facts, Diagnosis& diagnosis) {
+  if (diagnosis.advice.empty() || facts.intermittent) return;
+  const Advice& first = diagnosis.advice.front();
+  if (first.changes.empty() || !first.after.empty() || !first.predicted_step_s) return;
+  std::vector<Advice> plan = plan_after(facts.profile, facts.predictor, {first});
+  diagnosis.advice.insert(diagnosis.advice.begin() + 1, std::make_move_iterator(plan.begin()),
+                          std::make_move_iterator(plan.end()));
+}
+
 void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
   const auto [cause, finding] = find_cause(facts, true);
   diagnosis.kind = facts.intermittent ? "intermittent" : "input_bound";
@@ -180,6 +193,7 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.summary = finding->headline;
     diagnosis.evidence.push_back(finding->evidence);
     diagnosis.advice = finding->advice;
+    if (diagnosis.cause != "alternating") add_plan(facts, diagnosis);
   }
   diagnosis.share_of_step = diagnosis.kind == "not_input_bound" ? 0 : share_of_step(facts, diagnosis.op);
   diagnosis.confidence = confidence_when_bound(facts, diagnosis, finding ? finding->certainty : 0.6);
@@ -240,8 +254,6 @@ Diagnosis diagnose(const profile::Profile& recorded, const Predictor& predictor)
   return diagnosis;
 }
 
-Diagnosis diagnose(const profile::Profile& profile) {
-  return diagnose(profile, *predictor_for(profile));
-}
+Diagnosis diagnose(const profile::Profile& profile) { return diagnose(profile, *predictor_for(profile)); }
 
 }  // namespace headrace::analysis

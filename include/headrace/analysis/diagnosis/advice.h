@@ -29,6 +29,9 @@ std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predi
 /// The knob of `knobs` whose parameter ends with `ending` ("workers"), or null.
 const profile::Knob* find_knob(const std::vector<profile::Knob>& knobs, std::string_view ending);
 
+/// The framework runs it once: it says so, or it is a source (or generator, shuffle, sampler) in one thread.
+bool cannot_be_multiplied(const profile::OperatorProfile& op);
+
 /// "2" for 2.0, "0.5" for 0.5.
 std::string as_written(double value);
 

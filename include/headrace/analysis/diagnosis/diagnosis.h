@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "headrace/analysis/diagnosis/change.h"
+
 namespace headrace::analysis {
 
 /// One sentence that the verdict rests on, with every number it uses.
@@ -25,7 +27,10 @@ struct Advice {
   std::optional<double> low;  ///< interval of predicted_step_s, seconds
   std::optional<double> high;
   std::optional<double> speedup;  ///< step now / predicted step
-  std::string then_limit;         ///< what limits then: an operator's name, "sink" or "cpu"; not in JSON
+  /// Earlier advice that the prediction takes as followed ("decode.workers=3"); empty: this change alone.
+  std::vector<std::string> after;
+  std::string then_limit;       ///< what limits then: an operator's name, "sink" or "cpu"; not in JSON
+  std::vector<Change> changes;  ///< what was simulated, `after` included; not in JSON
 };
 
 struct VerdictWindow {

@@ -1,4 +1,5 @@
 // Two operators limit in turn: the average of the run names one of them, or neither.
+#include "headrace/analysis/diagnosis/plan.h"
 #include "sentences.h"
 
 namespace headrace::analysis {
@@ -21,6 +22,7 @@ std::optional<Finding> judge(const Case& facts) {
   finding.evidence = cause_evidence(a + " limits for " + duration(a_s) + " of the run, " + b + " for " +
                                         duration(b_s) + "; see the windows",
                                     {{"first_s", a_s}, {"second_s", b_s}});
+  finding.advice = plan_after(facts.profile, facts.predictor, {});
   finding.advice.push_back(in_words("act on both: relieving only one of " + a + " and " + b +
                                     " gains in its own part of the run"));
   return finding;

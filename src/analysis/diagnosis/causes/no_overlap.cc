@@ -24,6 +24,7 @@ Advice with_workers(const Case& facts, const profile::Knob& knob, double demand_
   advice.parameter = knob.parameter;
   advice.from = as_written(knob.value);
   advice.to = as_written(workers);
+  advice.changes = {{Change::Kind::kWorkers, facts.candidate, workers, 1}};
   return with_prediction(std::move(advice), facts.gate.step_s, prediction);
 }
 
@@ -56,9 +57,9 @@ std::optional<Finding> judge(const Case& facts) {
   advice.parameter = "prefetch";
   advice.from = "0";
   advice.to = "2";
-  finding.advice.push_back(with_prediction(
-      std::move(advice), facts.gate.step_s,
-      facts.predictor.predict(facts.profile, {{Change::Kind::kPrefetch, facts.candidate, 2, 1}})));
+  advice.changes = {{Change::Kind::kPrefetch, facts.candidate, 2, 1}};
+  const Prediction then = facts.predictor.predict(facts.profile, advice.changes);
+  finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, then));
   return finding;
 }
 

@@ -4,13 +4,6 @@
 namespace headrace::analysis {
 namespace {
 
-bool cannot_be_multiplied(const profile::OperatorProfile& op) {
-  if (op.kind == "sampler") return true;
-  const profile::Knob* knob = find_knob(op.knobs, "workers");
-  if (knob != nullptr) return knob->max && *knob->max <= 1;
-  return op.workers == 1 && (op.kind == "source" || op.kind == "generator" || op.kind == "shuffle");
-}
-
 /// A loader's sampler runs in the training loop's own thread, however many workers there are.
 Finding drawing_indices(const Case& facts) {
   const profile::OperatorProfile& op = facts.op();

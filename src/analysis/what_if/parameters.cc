@@ -1,0 +1,129 @@
+#include "headrace/analysis/what_if/parameters.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "headrace/analysis/diagnosis/advice.h"
+#include "headrace/analysis/diagnosis/loader.h"
+#include "headrace/profile/errors.h"
+
+namespace headrace::analysis {
+namespace {
+
+constexpr double kMostWorkers = 512;
+constexpr double kLongestPrefetch = 4096;
+constexpr double kLargestQueue = 1 << 20;
+constexpr double kLargestFactor = 1000;
+
+using Kind = Change::Kind;
+using Value = Parameter::Value;
+
+void add_loader(const profile::Profile& profile, const Loader& loader, std::vector<Parameter>& parameters) {
+  if (loader.in_workers.empty()) return;
+  const profile::Knob* knob = nullptr;
+  for (int i : loader.in_workers) {
+    if (knob == nullptr) knob = find_knob(profile.operators[static_cast<std::size_t>(i)].knobs, "workers");
+  }
+  const double most =
+      knob != nullptr ? std::min(kMostWorkers, knob->max.value_or(kMostWorkers)) : kMostWorkers;
+  parameters.push_back({"num_workers", Kind::kWorkers, loader.in_workers.front(), Value::kWhole,
+                        as_written(loader.num_workers), 0, most});
+  parameters.push_back({"prefetch_factor", Kind::kPrefetchFactor, 0, Value::kWhole,
+                        as_written(loader.prefetch_factor), 1, kLongestPrefetch});
+  parameters.push_back(
+      {"in_order", Kind::kInOrder, 0, Value::kTrueFalse, loader.in_order ? "True" : "False", 0, 1});
+}
+
+void add_operator(const profile::Profile& profile, int index, std::vector<Parameter>& parameters) {
+  const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
+  if (runs_in_step(profile, op) || op.in_sink) return;
+  const profile::Knob* knob = find_knob(op.knobs, "workers");
+  const double most =
+      knob != nullptr ? std::min(kMostWorkers, knob->max.value_or(kMostWorkers)) : kMostWorkers;
+  parameters.push_back({knob != nullptr ? knob->parameter : op.name + ".workers", Kind::kWorkers, index,
+                        Value::kWhole, as_written(knob != nullptr ? knob->value : op.workers), 1, most});
+  if (op.executor == "thread") {
+    parameters.push_back({op.name + ".executor", Kind::kProcesses, index, Value::kExecutor, "thread",
+                          static_cast<double>(op.workers), static_cast<double>(op.workers)});
+  }
+}
+
+void add_pipeline(const profile::Profile& profile, std::vector<Parameter>& parameters) {
+  int in_sink = -1;
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    if (profile.operators[i].in_sink && in_sink < 0) in_sink = static_cast<int>(i);
+    add_operator(profile, static_cast<int>(i), parameters);
+  }
+  for (std::size_t q = 0; q < profile.queues.size(); ++q) {
+    const profile::QueueProfile& queue = profile.queues[q];
+    parameters.push_back({queue.knobs.empty() ? queue.name + ".capacity" : queue.knobs.front().parameter,
+                          Kind::kCapacity, static_cast<int>(q), Value::kWhole,
+                          as_written(static_cast<double>(queue.capacity)), 1, kLargestQueue});
+  }
+  if (in_sink >= 0) {
+    parameters.push_back({"prefetch", Kind::kPrefetch, in_sink, Value::kWhole, "0", 1, kLargestQueue});
+  }
+}
+
+/// NAN where the text is no number.
+double number(const std::string& text) {
+  double value = NAN;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? value : NAN;
+}
+
+[[noreturn]] void refuse(const Parameter& parameter, const std::string& text, const std::string& expected) {
+  throw UsageError(parameter.name + "=" + text + ": expected " + expected + " (it is " + parameter.now + ")");
+}
+
+}  // namespace
+
+std::vector<Parameter> parameters_of(const profile::Profile& profile) {
+  std::vector<Parameter> parameters;
+  if (const std::optional<Loader> loader = loader_of(profile)) {
+    add_loader(profile, *loader, parameters);
+  } else {
+    add_pipeline(profile, parameters);
+  }
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    if (profile.operators[i].demand_s <= 0) continue;
+    parameters.push_back({profile.operators[i].name + ".speedup", Kind::kService, static_cast<int>(i),
+                          Value::kFactor, "1", 1 / kLargestFactor, kLargestFactor});
+  }
+  return parameters;
+}
+
+Change change_to(const Parameter& parameter, const std::string& text) {
+  Change change{parameter.kind, parameter.index, 1, 1};
+  const double value = number(text);
+  switch (parameter.value) {
+    case Value::kWhole:
+      if (!(value >= parameter.min && value <= parameter.max) || value != std::floor(value)) {
+        refuse(parameter, text,
+               "a whole number from " + as_written(parameter.min) + " to " + as_written(parameter.max));
+      }
+      change.to = static_cast<int>(value);
+      return change;
+    case Value::kFactor:
+      if (!(value >= parameter.min && value <= parameter.max)) {
+        refuse(parameter, text,
+               "a factor from " + as_written(parameter.min) + " to " + as_written(parameter.max) +
+                   ", 2 for twice as fast");
+      }
+      change.factor = 1 / value;
+      return change;
+    case Value::kTrueFalse:
+      if (text != "True" && text != "False") refuse(parameter, text, "True or False");
+      change.to = text == "True" ? 1 : 0;
+      return change;
+    case Value::kExecutor:
+      if (text != "process" && text != parameter.now) refuse(parameter, text, "thread or process");
+      if (text == parameter.now) return {Kind::kService, parameter.index, 1, 1};
+      change.to = static_cast<int>(parameter.max);
+      return change;
+  }
+  return change;
+}
+
+}  // namespace headrace::analysis

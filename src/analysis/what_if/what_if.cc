@@ -1,0 +1,82 @@
+#include "headrace/analysis/what_if/what_if.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "headrace/analysis/diagnosis/loader.h"
+#include "headrace/analysis/diagnosis/plausible.h"
+#include "headrace/analysis/diagnosis/predictor.h"
+#include "headrace/analysis/what_if/parameters.h"
+#include "headrace/profile/errors.h"
+
+namespace headrace::analysis {
+namespace {
+
+std::string listed(const std::vector<Parameter>& parameters) {
+  constexpr std::size_t kMost = 40;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(kMost, parameters.size()); ++i) {
+    names += (i == 0 ? "" : ", ") + parameters[i].name;
+  }
+  if (parameters.size() > kMost) names += ", and " + std::to_string(parameters.size() - kMost) + " more";
+  return names;
+}
+
+const Parameter& find(const std::vector<Parameter>& parameters, const std::string& name) {
+  const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                  [&](const Parameter& each) { return each.name == name; });
+  if (found != parameters.end()) return *found;
+  throw UsageError(
+      "what_if knows no parameter " + name + " of this loader; " +
+      (parameters.empty() ? "nothing inside it was recorded" : "there are: " + listed(parameters)));
+}
+
+/// A DataLoader without workers refuses the parameters of workers; so does its simulation.
+void need_workers(const profile::Profile& profile, const std::vector<Assignment>& assignments,
+                  const std::vector<Change>& changes) {
+  const std::optional<Loader> loader = loader_of(profile);
+  if (!loader) return;
+  int workers = loader->num_workers;
+  for (const Change& change : changes) {
+    if (change.kind == Change::Kind::kWorkers) workers = change.to;
+  }
+  if (workers > 0) return;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (changes[i].kind == Change::Kind::kPrefetchFactor || changes[i].kind == Change::Kind::kInOrder) {
+      throw UsageError(assignments[i].parameter + " needs workers: set num_workers as well");
+    }
+  }
+}
+
+}  // namespace
+
+WhatIf what_if(const profile::Profile& recorded, const std::vector<Assignment>& assignments) {
+  const profile::Profile profile = plausible(recorded);
+  const std::vector<Parameter> parameters = parameters_of(profile);
+  std::vector<Change> changes;
+  for (const Assignment& each : assignments) {
+    changes.push_back(change_to(find(parameters, each.parameter), each.value));
+  }
+  need_workers(profile, assignments, changes);
+  // The others mean something only once there are workers; an operator's own number of processes is set last.
+  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    return (a.kind == Change::Kind::kWorkers) > (b.kind == Change::Kind::kWorkers);
+  });
+  for (Change& change : changes) {
+    if (change.kind != Change::Kind::kProcesses) continue;
+    for (const Change& other : changes) {
+      if (other.kind == Change::Kind::kWorkers && other.index == change.index) change.to = other.to;
+    }
+  }
+  const Prediction prediction = predictor_for(profile)->predict(profile, changes);
+  WhatIf answer;
+  answer.known = prediction.known;
+  answer.reason = prediction.why_not;
+  answer.step_s = prediction.step_s;
+  answer.low_s = prediction.low_s;
+  answer.high_s = prediction.high_s;
+  answer.bottleneck = prediction.limit;
+  return answer;
+}
+
+}  // namespace headrace::analysis

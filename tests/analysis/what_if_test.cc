@@ -1,0 +1,163 @@
+// Parameters under their users' names: what can be asked, what is refused, what is answered.
+#include <gtest/gtest.h>
+
+#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/diagnosis/plan.h"
+#include "headrace/analysis/what_if/parameters.h"
+#include "headrace/analysis/what_if/what_if.h"
+#include "headrace/profile/errors.h"
+#include "support/simulation/line.h"
+#include "support/simulation/loader.h"
+
+namespace headrace::analysis {
+namespace {
+
+using profile::Profile;
+using simulation::Line;
+
+Line two_stages() {
+  return {.stages = {{.name = "read", .sleep_s = 0.014}, {.name = "decode", .sleep_s = 0.030}},
+          .compute_s = 0.010,
+          .cores = 8};
+}
+
+Profile loader(int workers) {
+  return simulation::simulate(simulation::DataLoader{.parts = {{.name = "Images", .sleep_s = 0.005}},
+                                                     .num_workers = workers,
+                                                     .batch_size = 8,
+                                                     .compute_s = 0.010,
+                                                     .cores = 8},
+                              1);
+}
+
+/// The message of the UsageError; "" where there is none.
+std::string refused(const Profile& profile, const std::vector<Assignment>& assignments) {
+  try {
+    what_if(profile, assignments);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(WhatIf, AnswersWhatTheSamePipelineDoes) {
+  const Line line = two_stages();
+  const WhatIf then = what_if(simulation::simulate(line, 1), {{"decode.workers", "2"}});
+  Line changed = line;
+  changed.stages[1].workers = 2;
+  const double measured_s = simulation::simulate(changed, 2).sink.step_s;
+  ASSERT_TRUE(then.known);
+  EXPECT_NEAR(then.step_s, measured_s, 0.05 * measured_s);
+  EXPECT_LE(then.low_s, measured_s);
+  EXPECT_GE(then.high_s, measured_s);
+  EXPECT_EQ(then.bottleneck, "decode");
+}
+
+TEST(WhatIf, ChangesAreMadeTogether) {
+  const Profile profile = simulation::simulate(two_stages(), 1);
+  const WhatIf then = what_if(profile, {{"decode.workers", "4"}, {"read.speedup", "2"}});
+  EXPECT_NEAR(then.step_s, 0.010, 0.001);
+  EXPECT_EQ(then.bottleneck, "sink");
+}
+
+TEST(WhatIf, NothingChangedIsTheRunItself) {
+  const Profile profile = simulation::simulate(two_stages(), 1);
+  EXPECT_NEAR(what_if(profile, {}).step_s, profile.sink.step_s, 0.02 * profile.sink.step_s);
+}
+
+TEST(WhatIf, UnknownParametersAreAnsweredWithThoseThatExist) {
+  const std::string said = refused(simulation::simulate(two_stages(), 1), {{"num_workers", "4"}});
+  EXPECT_NE(said.find("num_workers"), std::string::npos);
+  for (const char* name : {"decode.workers", "read_out.capacity", "decode.executor", "decode.speedup"}) {
+    EXPECT_NE(said.find(name), std::string::npos) << said;
+  }
+  EXPECT_NE(refused(loader(2), {{"decode.workers", "4"}}).find("prefetch_factor"), std::string::npos);
+}
+
+TEST(WhatIf, ValuesOutOfRangeAreRefusedWithTheRange) {
+  const Profile profile = loader(2);
+  for (const char* value : {"1000000", "-1", "2.5", "many", "", "nan", "1e400"}) {
+    EXPECT_NE(refused(profile, {{"num_workers", value}}).find("0 to 512"), std::string::npos) << value;
+  }
+  EXPECT_NE(refused(profile, {{"prefetch_factor", "0"}}), "");
+  EXPECT_NE(refused(profile, {{"in_order", "maybe"}}), "");
+  EXPECT_NE(refused(profile, {{"Images.speedup", "0"}}), "");
+}
+
+TEST(WhatIf, PrefetchNeedsWorkers) {
+  EXPECT_NE(refused(loader(0), {{"prefetch_factor", "4"}}).find("num_workers"), std::string::npos);
+  EXPECT_EQ(refused(loader(0), {{"prefetch_factor", "4"}, {"num_workers", "2"}}), "");
+  EXPECT_NE(refused(loader(2), {{"prefetch_factor", "4"}, {"num_workers", "0"}}), "");
+}
+
+TEST(WhatIf, AFrameworksOwnLimitHolds) {
+  Profile profile = simulation::simulate(two_stages(), 1);
+  for (profile::OperatorProfile& op : profile.operators) {
+    for (profile::Knob& knob : op.knobs) knob.max = 16;
+  }
+  EXPECT_NE(refused(profile, {{"decode.workers", "17"}}).find("1 to 16"), std::string::npos);
+}
+
+TEST(WhatIf, SaysWhyItDoesNotKnow) {
+  Profile profile = simulation::simulate(two_stages(), 1);
+  profile.host.foreign_contention_share = 0.5;
+  const WhatIf then = what_if(profile, {{"decode.workers", "2"}});
+  EXPECT_FALSE(then.known);
+  EXPECT_NE(then.reason.find("50 %"), std::string::npos) << then.reason;
+  const WhatIf empty = what_if(Profile{}, {});
+  EXPECT_FALSE(empty.known);
+  EXPECT_FALSE(empty.reason.empty());
+}
+
+TEST(Plan, GoesOnUntilTheTrainingStepIsTheLimit) {
+  const Diagnosis diagnosis = diagnose(simulation::simulate(two_stages(), 1));
+  ASSERT_GE(diagnosis.advice.size(), 1U);
+  EXPECT_EQ(diagnosis.op, "decode");
+  EXPECT_EQ(diagnosis.advice[0].parameter, "decode.workers");
+  EXPECT_TRUE(diagnosis.advice[0].after.empty());
+  EXPECT_EQ(diagnosis.next_bottleneck, "read");
+}
+
+TEST(Plan, NextChangeIsPredictedOnTopOfTheFirst) {
+  Line line = two_stages();
+  line.stages = {{.name = "list", .sleep_s = 1e-3},
+                 {.name = "read", .sleep_s = 0.020},
+                 {.name = "decode", .sleep_s = 0.050}};
+  const Diagnosis diagnosis = diagnose(simulation::simulate(line, 1));
+  ASSERT_GE(diagnosis.advice.size(), 2U);
+  EXPECT_EQ(diagnosis.advice[0].parameter, "decode.workers");
+  EXPECT_EQ(diagnosis.advice[1].parameter, "read.workers");
+  EXPECT_EQ(diagnosis.advice[1].after, std::vector<std::string>{"decode.workers=" + diagnosis.advice[0].to});
+  EXPECT_LT(*diagnosis.advice[1].predicted_step_s, 0.9 * *diagnosis.advice[0].predicted_step_s);
+  Line changed = line;
+  changed.stages[2].workers = std::stoi(diagnosis.advice[0].to);
+  changed.stages[1].workers = std::stoi(diagnosis.advice[1].to);
+  const double measured_s = simulation::simulate(changed, 2).sink.step_s;
+  EXPECT_NEAR(*diagnosis.advice[1].predicted_step_s, measured_s, 0.1 * measured_s);
+}
+
+TEST(Plan, AlternatingOperatorsAreRelievedTogether) {
+  Line line{
+      .stages = {{.name = "list", .sleep_s = 5e-4},
+                 {.name = "decode", .sleep_s = 0.03, .factor = simulation::in_turn(24, 1, 0.1, true)},
+                 {.name = "augment", .sleep_s = 0.03, .factor = simulation::in_turn(24, 1, 0.1, false)}},
+      .compute_s = 0.012,
+      .steps = 240,
+      .cores = 8};
+  const Diagnosis diagnosis = diagnose(simulation::simulate(line, 1));
+  ASSERT_EQ(diagnosis.cause, "alternating");
+  ASSERT_GE(diagnosis.advice.size(), 2U);
+  line.stages[1].workers = line.stages[2].workers = 1;
+  for (const Advice& advice : {diagnosis.advice[0], diagnosis.advice[1]}) {
+    for (simulation::Stage& stage : line.stages) {
+      if (advice.parameter == stage.name + ".workers") stage.workers = std::stoi(advice.to);
+    }
+  }
+  EXPECT_GT(line.stages[1].workers, 1);
+  EXPECT_GT(line.stages[2].workers, 1);
+  const double measured_s = simulation::simulate(line, 2).sink.step_s;
+  EXPECT_NEAR(*diagnosis.advice[1].predicted_step_s, measured_s, 0.15 * measured_s);
+}
+
+}  // namespace
+}  // namespace headrace::analysis
