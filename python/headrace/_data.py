@@ -216,6 +216,20 @@ class Handoff:
 
 
 @dataclass
+class RankFigures:
+    """The same loader in another rank of the run."""
+
+    rank: int = 0
+    steps: int = 0
+    step_s: float = 0.0
+    compute_s: float = 0.0
+    wait_share: float = 0.0
+    starved_share: float = 0.0
+    demand_s: float = 0.0
+    operator: str = ""
+
+
+@dataclass
 class Profile:
     loader: str = ""
     settings: dict[str, str] = field(default_factory=dict)
@@ -229,6 +243,7 @@ class Profile:
     stall_ledger: list[LedgerRow] = field(default_factory=list)
     handoff: Handoff | None = None
     windows: list[Window] = field(default_factory=list)
+    ranks: list[RankFigures] = field(default_factory=list)
     host: Host = field(default_factory=Host)
     finished: bool = False
     notes: list[str] = field(default_factory=list)

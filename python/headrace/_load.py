@@ -80,7 +80,28 @@ def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
             trouble.append(error)
     if not found and trouble:
         raise trouble[0]
-    return _choose(folder, found, loader, ranks)
+    report = _choose(folder, found, loader, ranks)
+    others = _same_loader([s for s in segments if s["rank"] != wanted], report.loader)
+    if not others:
+        return report
+    beside = _core.add_ranks(report.to_profile_json(), others)
+    return Report(beside, loaders=report.loaders, ranks=ranks)
+
+
+def _same_loader(segments: list[Any], name: str) -> list[tuple[str, int, int]]:
+    """Path, index and rank of the loader of that name in each of the segments that has one."""
+    others: dict[int, tuple[float, str, int]] = {}
+    for segment in segments:
+        try:
+            entries = _core.segment_loaders(segment["path"])
+        except Error:
+            others.setdefault(segment["rank"], (-1.0, segment["path"], 0))  # said in the report's notes
+            continue
+        for entry in entries:
+            known = others.get(segment["rank"])
+            if entry["name"] == name and (known is None or entry["wait_s"] > known[0]):
+                others[segment["rank"]] = (entry["wait_s"], segment["path"], entry["index"])
+    return [(path, index, rank) for rank, (_, path, index) in sorted(others.items())]
 
 
 def _choose(

@@ -232,6 +232,18 @@ void fields_of(F& field, Fields<Handoff> auto& handoff) {
   field("unused_batches", handoff.unused_batches);
 }
 
+template <class F>
+void fields_of(F& field, Fields<RankFigures> auto& figures) {
+  field("rank", figures.rank);
+  field("steps", figures.steps);
+  field("step_s", figures.step_s);
+  field("compute_s", figures.compute_s);
+  field("wait_share", figures.wait_share);
+  field("starved_share", figures.starved_share);
+  field("demand_s", figures.demand_s);
+  field("operator", figures.op);
+}
+
 namespace {
 
 /// A list of parameters is one object in JSON: settings["num_workers"] is how they are looked up.
@@ -262,6 +274,7 @@ void fields_of(F& field, Fields<Profile> auto& profile) {
   field("stall_ledger", profile.stall_ledger);
   field("handoff", profile.handoff);
   field("windows", profile.windows);
+  field("ranks", profile.ranks);
   field("host", profile.host);
   field("finished", profile.finished);
   field("notes", profile.notes);

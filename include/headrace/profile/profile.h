@@ -225,6 +225,18 @@ struct Handoff {
   std::uint64_t unused_batches = 0;  ///< prefetched and never used (the loop was left early)
 };
 
+/// The same loader in another rank of the run, in a few figures.
+struct RankFigures {
+  int rank = 0;
+  std::uint64_t steps = 0;  ///< steady ones
+  double step_s = 0;
+  double compute_s = 0;
+  double wait_share = 0;
+  double starved_share = 0;
+  double demand_s = 0;  ///< of the operator with the largest
+  std::string op;       ///< JSON "operator": its name
+};
+
 struct Profile {
   std::string loader;
   std::vector<Setting> settings;  ///< empty where the loader has no parameters of its own; JSON: an object
@@ -238,6 +250,7 @@ struct Profile {
   std::vector<LedgerRow> stall_ledger;
   std::optional<Handoff> handoff;  ///< empty where batches do not pass between processes
   std::vector<Window> windows;
+  std::vector<RankFigures> ranks;  ///< the other ones of a run folder, by number; empty where it was not read
   Host host;
   bool finished = false;           ///< the loop has ended or its process is gone
   std::vector<std::string> notes;  ///< what could not be recorded, in plain words; shown in the report

@@ -90,6 +90,21 @@ void add_machine(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.evidence.push_back(std::move(evidence));
 }
 
+/// A rank that does not starve may still be held up by one that does, where they meet at every step.
+void add_waiting_rank(const Case& facts, Diagnosis& diagnosis) {
+  const auto& ranks = facts.profile.ranks;
+  const auto worst = std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) {
+    return a.starved_share < b.starved_share;
+  });
+  if (worst == ranks.end() || worst->starved_share < kStarvedGate) return;
+  diagnosis.evidence.push_back(
+      {"ranks",
+       "rank " + std::to_string(worst->rank) + " starves for " + percent(worst->starved_share) +
+           " of its time" + (worst->op.empty() ? "" : ", mostly in " + worst->op) +
+           "; where the ranks meet at every step, this one waits for it inside its own step",
+       {{"rank", static_cast<double>(worst->rank)}, {"starved_share", worst->starved_share}}});
+}
+
 /// The first cause that holds; both null where none does.
 std::pair<const Cause*, std::optional<Finding>> find_cause(const Case& facts, bool bound) {
   for (const Cause* cause : causes_in_order()) {
@@ -142,6 +157,7 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.summary = "the training step is the limit (waited " +
                       duration(facts.gate.wait_share * facts.gate.step_s) + " of " +
                       duration(facts.gate.step_s) + ", " + percent(facts.gate.wait_share) + ")";
+  add_waiting_rank(facts, diagnosis);
   const auto [cause, finding] = find_cause(facts, false);
   if (cause != nullptr) {
     diagnosis.cause = cause->name;

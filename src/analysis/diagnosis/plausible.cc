@@ -152,6 +152,11 @@ profile::Profile plausible(const profile::Profile& recorded) {
   for (profile::Window& each_window : profile.windows) {
     window(each_window, profile.operators.size(), profile.queues.size());
   }
+  for (profile::RankFigures& figures : profile.ranks) {
+    for (double* value : {&figures.step_s, &figures.compute_s, &figures.demand_s}) seconds(*value);
+    share(figures.wait_share);
+    share(figures.starved_share);
+  }
   host(profile.host);
   return profile;
 }

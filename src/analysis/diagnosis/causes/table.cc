@@ -6,6 +6,7 @@ extern const Cause kStartup;
 extern const Cause kTransientStall;
 extern const Cause kAlternating;
 extern const Cause kSlowWorker;
+extern const Cause kSlowRank;
 extern const Cause kSlowSamples;
 extern const Cause kGilContention;
 extern const Cause kCpuSaturated;
@@ -18,9 +19,9 @@ extern const Cause kTooFewWorkers;
 
 std::span<const Cause* const> causes_in_order() {
   static constexpr const Cause* kOrder[] = {
-      &kStartup,       &kTransientStall, &kAlternating,   &kSlowWorker, &kSlowSamples,
-      &kGilContention, &kCpuSaturated,   &kHandoff,       &kTransfer,   &kVariance,
-      &kNoOverlap,     &kSerialOperator, &kTooFewWorkers,
+      &kStartup,     &kTransientStall, &kAlternating,    &kSlowWorker,    &kSlowRank,
+      &kSlowSamples, &kGilContention,  &kCpuSaturated,   &kHandoff,       &kTransfer,
+      &kVariance,    &kNoOverlap,      &kSerialOperator, &kTooFewWorkers,
   };
   return kOrder;
 }
