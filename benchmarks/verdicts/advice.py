@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 from line import Line
@@ -16,7 +17,7 @@ def applied(drawn: Line | Loader, advice: list[dict[str, Any]]) -> tuple[Line | 
     return _to_line(drawn, advice) if isinstance(drawn, Line) else _to_loader(drawn, advice[0])
 
 
-_OF_LOADERS = {
+_OF_LOADERS: dict[str, Callable[[str], Any]] = {
     "num_workers": int,
     "prefetch_factor": int,
     "in_order": lambda text: text == "True",
@@ -29,12 +30,19 @@ def _to_loader(loader: Loader, first: dict[str, Any]) -> tuple[Loader, str] | No
     parameter = first["parameter"]
     if parameter not in _OF_LOADERS:
         return None
+    changed = with_settings(loader, {parameter: _OF_LOADERS[parameter](first["to"])})
+    return changed, f"{parameter} {first['from']}->{first['to']}"
+
+
+def with_settings(loader: Loader, settings: dict[str, Any]) -> Loader:
+    """A copy with these fields changed; a worker that is slower than its siblings stays the slow one."""
     changed = copy.deepcopy(loader)
-    setattr(changed, parameter, _OF_LOADERS[parameter](first["to"]))
+    for name, value in settings.items():
+        setattr(changed, name, value)
     changed.worker_times = (
         (loader.worker_times + [1.0] * 64)[: changed.num_workers or 1] if loader.worker_times else []
     )
-    return changed, f"{parameter} {first['from']}->{first['to']}"
+    return changed
 
 
 def _to_line(line: Line, advice: list[dict[str, Any]]) -> tuple[Line, str] | None:

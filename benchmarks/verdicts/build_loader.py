@@ -12,37 +12,17 @@ from typing import Any
 
 import torch
 from loader import Loader
-from loader_parts import collate_of, dataset_of, sampler_of
-from torch.utils.data import DataLoader
-from work import body
+from loader_parts import dataloader
+from work import DEVICE, SlowCopy, body
 
 import headrace as hr
 
 
-def dataloader(loader: Loader) -> Any:
-    total = loader.steps * loader.batch_size
-    options: dict[str, Any] = {}
-    if loader.num_workers > 0:
-        options = {
-            "prefetch_factor": loader.prefetch_factor,
-            "persistent_workers": loader.persistent_workers,
-            "multiprocessing_context": loader.start_method,
-        }
-    if loader.kind != "stream":
-        options |= {"shuffle": loader.shuffle, "sampler": sampler_of(loader, total)}
-    return DataLoader(
-        dataset_of(loader, total),
-        batch_size=loader.batch_size,
-        num_workers=loader.num_workers,
-        collate_fn=collate_of(loader),
-        in_order=loader.in_order,
-        **options,
-    )
-
-
 def epoch(loader: Loader, batches: Any, rng: random.Random) -> None:
     step = body(loader.step_work)
-    for _batch in batches:
+    for batch in batches:
+        if loader.copy_s:
+            hr.to_device(SlowCopy(batch, loader.copy_s), DEVICE)
         if loader.step_s:
             step(loader.step_s * rng.uniform(1 - loader.step_spread, 1 + loader.step_spread))
 

@@ -35,10 +35,24 @@ HEALTHY = ["not_input_bound"]
 BOUND = ["input_bound"]
 
 CLASSES: dict[str, Draw] = {}
+#: Of these any alarm is a false one.
+QUIET_CLASSES: set[str] = set()
+#: Of these the number of steps is part of the class.
+OWN_LENGTH: set[str] = set()
 
 
 def line_class(draw: Draw) -> Draw:
     CLASSES[draw.__name__] = draw
+    return draw
+
+
+def quiet_class(draw: Draw) -> Draw:
+    QUIET_CLASSES.add(draw.__name__)
+    return line_class(draw)
+
+
+def own_length(draw: Draw) -> Draw:
+    OWN_LENGTH.add(draw.__name__)
     return draw
 
 
@@ -73,12 +87,12 @@ def depth(rng: random.Random, least: int = 2) -> int:
 # --- healthy ------------------------------------------------------------------------------------------------
 
 
-@line_class
+@quiet_class
 def consumer_bound(rng: random.Random) -> Drawn:  # G1, G5
     return fast(rng, rng.uniform(0.01, 0.05), depth(rng, 1)), Expected(HEALTHY)
 
 
-@line_class
+@quiet_class
 def healthy_overprovisioned(rng: random.Random) -> Drawn:  # G6
     line = fast(rng, rng.uniform(0.015, 0.04), depth(rng))
     stage = one_of(rng, line)
@@ -87,7 +101,7 @@ def healthy_overprovisioned(rng: random.Random) -> Drawn:  # G6
     return line, Expected(HEALTHY)
 
 
-@line_class
+@quiet_class
 def healthy_batch(rng: random.Random) -> Drawn:  # G7
     take = rng.randint(3, 16)
     line = fast(rng, rng.uniform(0.02, 0.06), 2)
@@ -98,14 +112,14 @@ def healthy_batch(rng: random.Random) -> Drawn:  # G7
     return line, Expected(HEALTHY)
 
 
-@line_class
+@quiet_class
 def healthy_slow_start(rng: random.Random) -> Drawn:  # G19
     line = fast(rng, rng.uniform(0.01, 0.04), depth(rng))
     one_of(rng, line, 0).first_s = rng.uniform(0.5, 1.2)
     return line, Expected(HEALTHY)
 
 
-@line_class
+@quiet_class
 def one_stall(rng: random.Random) -> Drawn:  # G14
     line = fast(rng, rng.uniform(0.01, 0.03), depth(rng))
     stage = one_of(rng, line, 0)
@@ -114,7 +128,7 @@ def one_stall(rng: random.Random) -> Drawn:  # G14
     return line, Expected(HEALTHY, "", "transient_stall")
 
 
-@line_class
+@quiet_class
 def rare_slow_hidden(rng: random.Random) -> Drawn:  # H5
     line = fast(rng, rng.uniform(0.016, 0.022), 2)
     line.stages[0].seconds, line.stages[0].capacity = 5e-4, 16
@@ -124,7 +138,7 @@ def rare_slow_hidden(rng: random.Random) -> Drawn:  # H5
     return line, Expected(HEALTHY)
 
 
-@line_class
+@quiet_class
 def healthy_executor(rng: random.Random) -> Drawn:
     line = fast(rng, rng.uniform(0.01, 0.03), 1)
     stage = line.stages[0]
@@ -134,14 +148,14 @@ def healthy_executor(rng: random.Random) -> Drawn:
     return line, Expected(HEALTHY)
 
 
-@line_class
+@quiet_class
 def healthy_epochs(rng: random.Random) -> Drawn:
     line = fast(rng, rng.uniform(0.01, 0.03), depth(rng))
     line.how, line.epochs = "queues_in_iterable", rng.randint(2, 4)
     return line, Expected(HEALTHY)
 
 
-@line_class
+@quiet_class
 def healthy_stdlib_queues(rng: random.Random) -> Drawn:
     line = fast(rng, rng.uniform(0.01, 0.05), depth(rng))
     for stage in line.stages:
@@ -150,14 +164,15 @@ def healthy_stdlib_queues(rng: random.Random) -> Drawn:
     return line, Expected(HEALTHY)
 
 
-@line_class
+@quiet_class
 def healthy_busy_loop(rng: random.Random) -> Drawn:  # the training step itself needs the CPU
     line = fast(rng, rng.uniform(0.01, 0.03), depth(rng))
     line.step_work = rng.choice(["native", "python"])
     return line, Expected(HEALTHY)
 
 
-@line_class
+@quiet_class
+@own_length
 def short_run(rng: random.Random) -> Drawn:  # start-up dominates
     line = fast(rng, rng.uniform(0.01, 0.03), depth(rng))
     line.stages[0].first_s = rng.uniform(1.2, 2)
@@ -375,6 +390,7 @@ def slow_samples(rng: random.Random) -> Drawn:  # G13
 
 
 @line_class
+@own_length
 def alternating(rng: random.Random) -> Drawn:  # H3
     slow = rng.uniform(0.03, 0.04)
     line = fast(rng, slow * rng.uniform(0.3, 0.7), 3)
@@ -389,6 +405,7 @@ def alternating(rng: random.Random) -> Drawn:  # H3
 
 
 @line_class
+@own_length
 def at_times(rng: random.Random) -> Drawn:
     line = fast(rng, rng.uniform(0.012, 0.02), depth(rng))
     stage = one_of(rng, line)
@@ -451,18 +468,18 @@ def pace(line: Line) -> float:
     """Roughly the step that the line will reach."""
     ahead = [math.prod(each.take for each in line.stages[index + 1 :]) for index in range(len(line.stages))]
     loads = [
-        stage.seconds * items / stage.workers * (line.stages and _mean_factor(stage))
+        stage.seconds * items / stage.workers * _mean_factor(stage)
         for stage, items in zip(line.stages, ahead, strict=True)
     ]
     if line.how == "generators":
-        return line.step_s + sum(loads)
+        return line.step_s + line.copy_s + sum(loads)
     cpu = sum(
         load * stage.workers for load, stage in zip(loads, line.stages, strict=True) if stage.work == "native"
     )
     python = sum(
         load * stage.workers for load, stage in zip(loads, line.stages, strict=True) if stage.work == "python"
     )
-    return max(line.step_s, *loads, cpu / CORES, python)
+    return max(line.step_s + line.copy_s, *loads, cpu / CORES, python)
 
 
 def _mean_factor(stage: Stage) -> float:
@@ -476,7 +493,7 @@ def draw(name: str, seed: int, seconds: float) -> Drawn:
     rng = random.Random(f"{name}/{seed}")
     line, expected = CLASSES[name](rng)
     line.seed = rng.randrange(2**31)
-    if name not in ("short_run", "alternating", "at_times"):
+    if name not in OWN_LENGTH:
         line.steps = max(60, int(seconds / pace(line)))
-    line.steps = max(8, line.steps // line.epochs)
+        line.steps = max(8, line.steps // line.epochs)
     return line, expected

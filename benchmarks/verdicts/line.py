@@ -39,6 +39,8 @@ class Line:
     epochs: int = 1
     window: int = 8  # futures in flight
     prefilled: bool = False  # the loop starts when the last queue is full
+    copy_s: float = 0.0  # the copy of a batch to a device, which the step waits for
+    neighbours: int = 0  # processes that burn CPU beside it, none of its own
     seed: int = 0
 
     @property
@@ -75,9 +77,14 @@ class Line:
             name = stage.name if stage.annotated else f"{stage.name}~"
             shapes.append(f"{name} {1e3 * stage.seconds:.3g}{work}{workers}{take}{capacity}")
         how = "" if self.how == "queues" else f"[{self.how}] "
-        return (
-            f"{how}{' '.join(shapes)} | {1e3 * self.step_s:.3g}{'py' if self.step_work == 'python' else ''}"
-        )
+        step = f"{1e3 * self.step_s:.3g}{'py' if self.step_work == 'python' else ''}"
+        copy = f" copy {1e3 * self.copy_s:.3g}" if self.copy_s else ""
+        beside = f" beside {self.neighbours} others" if self.neighbours else ""
+        return f"{how}{' '.join(shapes)} | {step}{copy}{beside}"
+
+
+def kind_in_words(kind: str) -> str:
+    return {"input_bound": "bound", "not_input_bound": "healthy"}.get(kind, kind)
 
 
 @dataclass
@@ -93,7 +100,5 @@ class Expected:
         return self.kinds == ["not_input_bound"]
 
     def in_words(self) -> str:
-        short = {"input_bound": "bound", "not_input_bound": "healthy", "intermittent": "intermittent"}
-        return " ".join(
-            filter(None, ["|".join(short[kind] for kind in self.kinds), self.operator, self.cause])
-        )
+        kinds = "|".join(kind_in_words(kind) for kind in self.kinds)
+        return " ".join(filter(None, [kinds, self.operator, self.cause]))

@@ -47,6 +47,8 @@ class Loader:
     step_spread: float = 0.05
     steps: int = 100  # per epoch
     epochs: int = 1
+    copy_s: float = 0.0  # the copy of a batch to a device, which the step waits for
+    neighbours: int = 0  # processes that burn CPU beside it, none of its own
     quiet: bool = False  # must run alone, though hardly any CPU is asked for by name
     validation: Loader | None = None  # looped over after each epoch
     seed: int = 0
@@ -89,7 +91,7 @@ class Loader:
     def pace(self, cores: int) -> float:
         """Roughly the step that the loop will reach."""
         serial = self.sampler.seconds * self.batch_size if self.sampler is not None else 0.0
-        serial += self.item_bytes * self.batch_size * 2e-9
+        serial += self.item_bytes * self.batch_size * 2e-9 + self.copy_s
         if self.num_workers == 0:
             return self.step_s + serial + self.batch_s()
         cpu = self.batch_s("native", "python") / cores
@@ -133,6 +135,8 @@ class Loader:
                 (f" {self.kind}", self.kind != "map"),
                 (f" x{self.epochs} epochs", self.epochs > 1),
                 (f" then {self.validation.in_words()}" if self.validation else "", bool(self.validation)),
+                (f" copy {1e3 * self.copy_s:.3g}", self.copy_s > 0),
+                (f" beside {self.neighbours} others", self.neighbours > 0),
             )
             if said
         )

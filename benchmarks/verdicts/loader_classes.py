@@ -25,6 +25,8 @@ BOUND = ["input_bound"]
 LOADER_CLASSES: dict[str, Draw] = {}
 #: Of these any alarm is a false one.
 QUIET_LOADERS: set[str] = set()
+#: Of these the number of steps is part of the class.
+OWN_LENGTH_LOADERS: set[str] = set()
 
 
 def loader_class(draw: Draw) -> Draw:
@@ -35,6 +37,11 @@ def loader_class(draw: Draw) -> Draw:
 def quiet_class(draw: Draw) -> Draw:
     QUIET_LOADERS.add(draw.__name__)
     return loader_class(draw)
+
+
+def own_length(draw: Draw) -> Draw:
+    OWN_LENGTH_LOADERS.add(draw.__name__)
+    return draw
 
 
 def fast(rng: random.Random, step_s: float, busy: tuple[float, float] = (0.05, 0.5)) -> Loader:
@@ -151,6 +158,7 @@ def loader_beside_slow_validation(rng: random.Random) -> Drawn:
 
 
 @quiet_class
+@own_length
 def loader_short_run(rng: random.Random) -> Drawn:  # start-up dominates
     loader = fast(rng, rng.uniform(0.01, 0.02), (0.05, 0.3))
     loader.first_s = rng.uniform(1.2, 2)
@@ -346,6 +354,7 @@ def loader_slow_worker(rng: random.Random) -> Drawn:
 
 
 @loader_class
+@own_length
 def loader_alternating(rng: random.Random) -> Drawn:
     loader = fast(rng, rng.uniform(0.008, 0.012))
     loader.num_workers, loader.shuffle = rng.randint(1, 2), False
@@ -385,7 +394,6 @@ def loader_transform_in_loop(rng: random.Random) -> Drawn:
 # --- how long -----------------------------------------------------------------------------------------------
 
 CORES = 2
-_OWN_LENGTH = ("loader_short_run", "loader_alternating")
 
 
 def draw_loader(name: str, seed: int, seconds: float) -> Drawn:
@@ -395,7 +403,7 @@ def draw_loader(name: str, seed: int, seconds: float) -> Drawn:
     loader.seed = rng.randrange(2**31)
     if loader.validation is not None:
         loader.validation.seed = loader.seed + 1
-    if name not in _OWN_LENGTH:
+    if name not in OWN_LENGTH_LOADERS:
         loader.steps = max(60, int(seconds / loader.pace(CORES)))
         loader.steps = max(20, loader.steps // loader.epochs)
     return loader, expected

@@ -15,6 +15,7 @@ import torch
 from loader import TORCH_WRAPPERS, Loader, Part
 from torch.utils.data import (
     ConcatDataset,
+    DataLoader,
     Dataset,
     IterableDataset,
     Sampler,
@@ -225,3 +226,25 @@ def sampler_of(loader: Loader, total: int) -> Any:
     if loader.sampler is None:
         return None
     return CLASSES[loader.sampler.name](total, loader.sampler, loader.seed + 300)
+
+
+def dataloader(loader: Loader) -> Any:
+    """The loader as its user would write it."""
+    total = loader.steps * loader.batch_size
+    options: dict[str, Any] = {}
+    if loader.num_workers > 0:
+        options = {
+            "prefetch_factor": loader.prefetch_factor,
+            "persistent_workers": loader.persistent_workers,
+            "multiprocessing_context": loader.start_method,
+        }
+    if loader.kind != "stream":
+        options |= {"shuffle": loader.shuffle, "sampler": sampler_of(loader, total)}
+    return DataLoader(
+        dataset_of(loader, total),
+        batch_size=loader.batch_size,
+        num_workers=loader.num_workers,
+        collate_fn=collate_of(loader),
+        in_order=loader.in_order,
+        **options,
+    )

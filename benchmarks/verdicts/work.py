@@ -30,6 +30,22 @@ def body(work: str) -> Callable[[float], None]:
     return {"sleep": time.sleep, "native": _native, "python": _python}[work]
 
 
+#: A device that is none: the copy to it takes as long as was drawn, and the call waits for it.
+DEVICE = "throttled"
+
+
+class SlowCopy:
+    """A batch that is on its way to a device for `seconds`."""
+
+    def __init__(self, batch: Any, seconds: float) -> None:
+        self._batch = batch
+        self._seconds = seconds
+
+    def to(self, _device: str) -> Any:
+        time.sleep(self._seconds)
+        return self._batch
+
+
 def factor(vary: dict[str, Any], item: int, rng: random.Random) -> float:
     """What multiplies the service time of item number `item`."""
     how = vary["how"]
@@ -40,10 +56,10 @@ def factor(vary: dict[str, Any], item: int, rng: random.Random) -> float:
     if how == "normal":
         return max(0.05, rng.gauss(1, vary["spread"]))
     if how == "rare":
-        return vary["times"] if rng.random() < vary["share"] else 1.0
+        return float(vary["times"]) if rng.random() < vary["share"] else 1.0
     if how == "once":
-        return vary["times"] if item == vary["at"] else rng.uniform(0.95, 1.05)
+        return float(vary["times"]) if item == vary["at"] else rng.uniform(0.95, 1.05)
     if how == "in_turn":
         first = item // vary["length"] % 2 == 0
-        return vary["first"] if first else vary["second"]
+        return float(vary["first"] if first else vary["second"])
     raise ValueError(how)

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 
+#include "batch_bytes.h"
 #include "crossing.h"
 
 namespace headrace::python {
@@ -41,6 +42,7 @@ PyObject* timed_next(PyObject* self) {
   const bool failed =
       item == nullptr && PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) == 0;
   timed->recorder->end_wait(item != nullptr, failed, ready);
+  if (item != nullptr && timed->recorder->asks_for_size()) timed->recorder->tell_size(batch_bytes(item));
   return item;
 }
 

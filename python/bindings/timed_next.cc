@@ -3,6 +3,7 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include "batch_bytes.h"
 #include "crossing.h"
 #include "headrace/profile/iterator_watch.h"
 #include "heap_type.h"
@@ -57,6 +58,7 @@ PyObject* timed_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
   const std::int64_t number = counted ? number_of_yielded(iterator, *watch->tracker()) : -1;
   watch->end_wait(batch != nullptr, failed, number);
   if (batch == nullptr) PyErr_Restore(type, value, trace);
+  if (batch != nullptr && watch->asks_for_size()) watch->tell_size(batch_bytes(batch));
   return batch;
 }
 

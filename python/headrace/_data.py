@@ -143,6 +143,7 @@ class Sink:
     compute_cpu_s: float | None = None
     quiet_compute_s: float | None = None
     quiet_steps: int = 0
+    batch_bytes: int | None = None
     getnext_wait: Latency = field(default_factory=Latency)
     wait_share: float = 0.0
     starved_share: float = 0.0
@@ -266,6 +267,7 @@ class Advice:
     low: float | None = None
     high: float | None = None
     speedup: float | None = None
+    memory_bytes: float | None = None
     after: list[str] = field(default_factory=list)
 
 

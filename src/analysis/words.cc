@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 
 namespace headrace::analysis {
 namespace {
@@ -21,6 +22,16 @@ std::string duration(double seconds) {
   if (seconds < 0.9995e-3) return three_figures(seconds * 1e6) + " us";
   if (seconds < 0.9995) return three_figures(seconds * 1e3) + " ms";
   return seconds < 1e7 ? three_figures(seconds) + " s" : "over a month";
+}
+
+std::string memory_size(double bytes) {
+  if (!std::isfinite(bytes) || bytes < 0) return "-";
+  const char* units[] = {"B", "kB", "MB", "GB", "TB"};
+  std::size_t unit = 0;
+  for (; bytes >= 999.5 && unit + 1 < std::size(units); bytes /= 1e3) ++unit;
+  char text[400];
+  std::snprintf(text, sizeof text, "%.*f %s", unit > 0 && bytes < 9.95 ? 1 : 0, bytes, units[unit]);
+  return text;
 }
 
 std::string percent(double share) {

@@ -132,6 +132,14 @@ void QueueHandle::get(std::int64_t level, std::int64_t waited_ns, bool counts,
   transferred(false, level, waited_ns, counts, loop_name);
 }
 
+void QueueHandle::emptied() noexcept {
+  if (probe_id_ < 0 || probe_pid_ != current_pid()) return;
+  const std::scoped_lock lock(mutex_);
+  // The probe writes into the segment of the session that it was made for.
+  const std::shared_ptr<Session> session = session_.lock();
+  if (session != nullptr && session->uid() == probe_session_) probe_.changed(0, Clock::now_ns());
+}
+
 void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t waited_ns, bool counts,
                               const char* loop_name) noexcept {
   ThreadContext* context = ThreadContext::recording();
@@ -336,6 +344,16 @@ void LoopRecorder::finish_wait(bool delivered, bool failed, int ready,
   }
   if (!delivered) end_loop();
   failed_ = failed;
+}
+
+bool LoopRecorder::asks_for_size() noexcept {
+  ++delivered_;
+  return (delivered_ & (delivered_ - 1)) == 0 && started_ && !ended_ && pid_ == current_pid();
+}
+
+void LoopRecorder::tell_size(std::uint64_t bytes) noexcept {
+  LoaderRecord* record = loader_->session()->loader_record(loader_->id());
+  if (record != nullptr) record->batch_bytes.store(std::max(record->batch_bytes.load(), bytes));
 }
 
 // A step of an enclosing or interleaved loop does not compute while this one fetches its batch.

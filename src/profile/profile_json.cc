@@ -196,6 +196,7 @@ void fields_of(F& field, Fields<SinkProfile> auto& sink) {
   field("compute_cpu_s", sink.compute_cpu_s);
   field("quiet_compute_s", sink.quiet_compute_s);
   field("quiet_steps", sink.quiet_steps);
+  field("batch_bytes", sink.batch_bytes);
   field("getnext_wait", sink.getnext_wait);
   field("wait_share", sink.wait_share);
   field("starved_share", sink.starved_share);

@@ -55,6 +55,7 @@ void clear_framework_facts(LoaderRecord& loader) noexcept {
   loader.has_own_graph.store(0);
   loader.gaps.store(0);
   loader.workers.store(0);
+  loader.batch_bytes.store(0);
   zero_from(&loader.settings, 0, sizeof(loader.settings));
   zero_from(&loader.handoff, 0, sizeof(loader.handoff));
 }

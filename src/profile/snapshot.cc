@@ -97,6 +97,10 @@ class ProfileBuilder {
     }
     if (sink.quiet_steps > 0) out.quiet_compute_s = sink.quiet_compute_ns / sink.quiet_steps * kSecond;
     out.quiet_steps = static_cast<std::uint64_t>(sink.quiet_steps);
+    if (const std::uint64_t bytes = image_.loaders()[loader_].batch_bytes.load(); bytes > 0) {
+      constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+      out.batch_bytes = static_cast<std::int64_t>(std::min(bytes, kMost));
+    }
     out.getnext_wait = sink.wait.latency();
     out.wait_share = share(sink.wait_ns, elapsed);
     out.starved_share = share(sink.starved_ns, elapsed);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/diagnosis/memory.h"
 #include "headrace/analysis/diagnosis/plan.h"
 #include "headrace/analysis/what_if/parameters.h"
 #include "headrace/analysis/what_if/what_if.h"
@@ -157,6 +158,41 @@ TEST(Plan, AlternatingOperatorsAreRelievedTogether) {
   EXPECT_GT(line.stages[2].workers, 1);
   const double measured_s = simulation::simulate(line, 2).sink.step_s;
   EXPECT_NEAR(*diagnosis.advice[1].predicted_step_s, measured_s, 0.15 * measured_s);
+}
+
+TEST(Memory, MoreBatchesReadyTakeMore) {
+  Profile profile = loader(3);  // prefetch_factor 2
+  EXPECT_FALSE(more_memory(profile, {{Change::Kind::kPrefetchFactor, 0, 8, 1}}));
+  profile.sink.batch_bytes = 1'000'000;
+  EXPECT_EQ(more_memory(profile, {{Change::Kind::kPrefetchFactor, 0, 8, 1}}), 18e6);
+  EXPECT_EQ(more_memory(profile, {{Change::Kind::kWorkers, 0, 5, 1}}), 4e6);
+  EXPECT_EQ(more_memory(profile, {{Change::Kind::kWorkers, 0, 2, 1}}), -2e6);
+  EXPECT_FALSE(more_memory(profile, {{Change::Kind::kInOrder, 0, 0, 1}}));
+}
+
+TEST(Memory, OnlyQueuesOfBatchesAreCounted) {
+  Profile profile = simulation::simulate(two_stages(), 1);
+  profile.sink.batch_bytes = 1'000'000;
+  const int last = static_cast<int>(profile.queues.size()) - 1;
+  const int now = static_cast<int>(profile.queues.back().capacity);
+  EXPECT_EQ(more_memory(profile, {{Change::Kind::kCapacity, last, now + 6, 1}}), 6e6);
+  EXPECT_FALSE(more_memory(profile, {{Change::Kind::kCapacity, 0, 64, 1}}));
+}
+
+TEST(Memory, TheAdviceSaysSo) {
+  Profile profile =
+      simulation::simulate(simulation::DataLoader{.parts = {{.name = "Images", .sleep_s = 0.005}},
+                                                  .num_workers = 1,
+                                                  .batch_size = 8,
+                                                  .compute_s = 0.010,
+                                                  .cores = 8},
+                           1);
+  profile.sink.batch_bytes = 40'000'000;
+  const Diagnosis diagnosis = diagnose(profile);
+  ASSERT_FALSE(diagnosis.advice.empty());
+  EXPECT_EQ(diagnosis.advice.front().parameter, "num_workers");
+  EXPECT_GT(diagnosis.advice.front().memory_bytes.value_or(0), 79e6);
+  EXPECT_NE(diagnosis.advice.front().text.find("MB more wait in memory"), std::string::npos);
 }
 
 }  // namespace

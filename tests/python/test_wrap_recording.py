@@ -320,3 +320,28 @@ def test_the_loop_of_a_thread_that_is_gone_is_let_go(run: Path) -> None:
     kept.clear()
     assert list(loader) == list(range(10))
     assert loader.report().profile.sink.steps == 11
+
+
+def test_size_of_batches_is_looked_at() -> None:
+    numpy = pytest.importorskip("numpy")
+
+    def batches(size: int) -> Iterator[Any]:
+        for _ in range(20):
+            yield {"image": [numpy.zeros((size, 10), dtype=numpy.float32)] * 3, "text": (b"abcd", "not counted")}
+
+    loader = hr.wrap(batches(100), name="sized")
+    for _ in loader:
+        pass
+    assert loader.report().profile.sink.batch_bytes == 3 * 100 * 10 * 4 + 4
+
+
+def test_size_of_objects_of_the_users_own_is_not_asked_for() -> None:
+    class Loud:
+        @property
+        def nbytes(self) -> int:
+            raise AssertionError("asked")
+
+    loader = hr.wrap([Loud() for _ in range(10)], name="loud")
+    for _ in loader:
+        pass
+    assert loader.report().profile.sink.batch_bytes is None

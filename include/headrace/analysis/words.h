@@ -12,6 +12,9 @@ std::string duration(double seconds);
 /// "42 %"; below 10 % with one decimal where that says something; "-" where it is not finite.
 std::string percent(double share);
 
+/// "2.4 GB", "850 kB"; "-" where it is negative or not finite.
+std::string memory_size(double bytes);
+
 /// "1 worker", "4 workers".
 std::string counted(double number, const std::string& noun);
 

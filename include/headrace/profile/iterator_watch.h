@@ -31,6 +31,9 @@ class IteratorWatch {
   /// `batch`: the number of what was delivered, below 0: unknown.
   void end_wait(bool delivered, bool failed, std::int64_t batch) noexcept;
   void end() noexcept;
+  /// See LoopRecorder.
+  bool asks_for_size() noexcept { return recorder_ != nullptr && recorder_->asks_for_size(); }
+  void tell_size(std::uint64_t bytes) noexcept { recorder_->tell_size(bytes); }
 
   /// Null while its batches are not followed.
   const std::shared_ptr<BatchTracker>& tracker() const noexcept { return tracker_; }

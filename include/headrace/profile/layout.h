@@ -36,7 +36,7 @@
 namespace headrace::profile {
 
 inline constexpr std::array<char, 8> kMagic = {'H', 'R', 'S', 'E', 'G', '\r', '\n', '\x1a'};
-inline constexpr std::uint32_t kLayoutVersion = 2;
+inline constexpr std::uint32_t kLayoutVersion = 3;
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 
 inline constexpr std::uint32_t kMaxLoaders = 32;
@@ -120,6 +120,7 @@ struct alignas(64) LoaderRecord {
   metrics::Relaxed<std::uint32_t> has_own_graph;    ///< 1: operators and queues say which loader they are of
   metrics::Relaxed<std::uint32_t> gaps;             ///< LoaderGap
   metrics::Relaxed<std::uint32_t> workers;  ///< worker processes of the last pass; 0: in the sink's thread
+  metrics::Relaxed<std::uint64_t> batch_bytes;  ///< largest batch of those that were looked at; 0: unknown
   Name name;
   alignas(8) std::array<char, kSettingsBytes> settings;  ///< "parameter=value\n" ..., zero-terminated
   metrics::HandoffCell handoff;

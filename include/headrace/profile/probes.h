@@ -75,6 +75,9 @@ class QueueHandle {
   /// disabled.
   void put(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
   void get(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
+  /// What was in it is dropped, under the queue's lock: nobody took it, so no thread becomes a consumer. A
+  /// queue dies in whatever thread lets go of it last.
+  void emptied() noexcept;
   /// True when the calling thread has taken items from this queue: what it puts here, it puts back.
   bool taken_by_this_thread() const noexcept;
 
@@ -163,6 +166,11 @@ class LoopRecorder {
   void end_wait(bool delivered, bool failed, const metrics::WaitCharges& charges) noexcept;
   void end_loop() noexcept;
 
+  /// A batch was delivered whose size is worth a look: the 1st, 2nd, 4th, 8th ... one.
+  bool asks_for_size() noexcept;
+  /// How many bytes it holds, 0 where that cannot be told.
+  void tell_size(std::uint64_t bytes) noexcept;
+
  private:
   void finish_wait(bool delivered, bool failed, int ready, const metrics::WaitCharges* charges) noexcept;
   void resume() noexcept;
@@ -179,6 +187,7 @@ class LoopRecorder {
   int pid_ = 0;
   bool started_ = false;
   bool ended_ = false;
+  std::uint64_t delivered_ = 0;
   bool failed_ = false;  ///< ended by an exception, after which some iterators can go on
   std::int64_t wait_began_ns_ = 0;
   std::int64_t waits_told_ns_ =

@@ -180,6 +180,7 @@ struct SinkProfile {
   std::optional<double> compute_cpu_s;    ///< mean CPU time of that in the sink's own thread
   std::optional<double> quiet_compute_s;  ///< mean compute of steps during which no worker was busy
   std::uint64_t quiet_steps = 0;
+  std::optional<std::int64_t> batch_bytes;  ///< memory of a batch: the largest of those looked at
   Latency getnext_wait;              ///< steady calls; first batches of epochs are in Startup
   double wait_share = 0;             ///< GetNext wait / elapsed, 0 to 1
   double starved_share = 0;          ///< part of wait_share until the awaited batch was handed over

@@ -39,7 +39,7 @@ class Instrumented {
   void get(std::int64_t level, std::int64_t waited_ns, const Transfer& transfer) noexcept {
     handle_->get(level, waited_ns, transfer.counts, transfer.loop_name);
   }
-  void emptied() noexcept { handle_->get(0, 0, false, nullptr); }
+  void emptied() noexcept { handle_->emptied(); }
 
   profile::QueueHandle& handle() noexcept { return *handle_; }
 

@@ -9,6 +9,7 @@
 #include "confidence.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/causes/cause.h"
+#include "headrace/analysis/diagnosis/memory.h"
 #include "headrace/analysis/diagnosis/plan.h"
 #include "headrace/analysis/diagnosis/plausible.h"
 #include "headrace/analysis/words.h"
@@ -180,10 +181,24 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
 void add_plan(const Case& facts, Diagnosis& diagnosis) {
   if (diagnosis.advice.empty() || facts.intermittent) return;
   const Advice& first = diagnosis.advice.front();
-  if (first.changes.empty() || !first.after.empty() || !first.predicted_step_s) return;
+  const bool starts_one = std::any_of(first.changes.begin(), first.changes.end(), [](const Change& change) {
+    return change.kind == Change::Kind::kWorkers || change.kind == Change::Kind::kPrefetch;
+  });
+  if (!starts_one || !first.after.empty() || !first.predicted_step_s) return;
   std::vector<Advice> plan = plan_after(facts.profile, facts.predictor, {first});
   diagnosis.advice.insert(diagnosis.advice.begin() + 1, std::make_move_iterator(plan.begin()),
                           std::make_move_iterator(plan.end()));
+}
+
+/// What the advice costs in memory, where it lets more batches wait.
+void add_memory(const Case& facts, Diagnosis& diagnosis) {
+  constexpr double kWorthAWord = 1e6;
+  for (Advice& advice : diagnosis.advice) {
+    advice.memory_bytes = more_memory(facts.profile, advice.changes);
+    if (advice.memory_bytes.value_or(0) >= kWorthAWord) {
+      advice.text += "; up to " + memory_size(*advice.memory_bytes) + " more wait in memory";
+    }
+  }
 }
 
 void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
@@ -210,6 +225,7 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.evidence.push_back(finding->evidence);
     diagnosis.advice = finding->advice;
     if (diagnosis.cause != "alternating") add_plan(facts, diagnosis);
+    add_memory(facts, diagnosis);
   }
   diagnosis.share_of_step = diagnosis.kind == "not_input_bound" ? 0 : share_of_step(facts, diagnosis.op);
   diagnosis.confidence = confidence_when_bound(facts, diagnosis, finding ? finding->certainty : 0.6);

@@ -38,6 +38,7 @@ void fields_of(F& field, Fields<Advice> auto& advice) {
   field("low", advice.low);
   field("high", advice.high);
   field("speedup", advice.speedup);
+  field("memory_bytes", advice.memory_bytes);
   field("after", advice.after);
 }
 

@@ -46,10 +46,11 @@ std::optional<Advice> advise_prefetch(const profile::Profile& profile, const Loa
   int to = 2 * loader.prefetch_factor;
   while (to < longest && step_s - predicted(to).step_s < kMostOfTheGain * gain_s) to *= 2;
   to = std::min(to, longest);
-  return if_worth_it(change_of("prefetch_factor", as_written(loader.prefetch_factor), as_written(to),
-                               "keep up to " + as_written(static_cast<double>(to) * loader.num_workers) +
-                                   " batches ready (" + as_written(to) + " per worker); each takes memory"),
-                     step_s, predicted(to));
+  Advice advice = change_of("prefetch_factor", as_written(loader.prefetch_factor), as_written(to),
+                            "keep up to " + as_written(static_cast<double>(to) * loader.num_workers) +
+                                " batches ready (" + as_written(to) + " per worker)");
+  advice.changes = {{Change::Kind::kPrefetchFactor, 0, to, 1}};
+  return if_worth_it(std::move(advice), step_s, predicted(to));
 }
 
 std::optional<Advice> advise_any_order(const profile::Profile& profile, const Loader& loader,

@@ -26,7 +26,8 @@ struct Advice {
   std::optional<double> predicted_step_s;
   std::optional<double> low;  ///< interval of predicted_step_s, seconds
   std::optional<double> high;
-  std::optional<double> speedup;  ///< step now / predicted step
+  std::optional<double> speedup;       ///< step now / predicted step
+  std::optional<double> memory_bytes;  ///< more batches in memory take so much more, at most
   /// Earlier advice that the prediction takes as followed ("decode.workers=3"); empty: this change alone.
   std::vector<std::string> after;
   std::string then_limit;       ///< what limits then: an operator's name, "sink" or "cpu"; not in JSON

@@ -5,8 +5,9 @@
 
 namespace headrace::analysis {
 
-/// Share of the cores that others used as far as they and this run together exceeded them, 0 to 1; 0 where that
-/// is not known. (The recorder takes it per tenth of a second: neighbours of a run that sleeps count little.)
+/// Share of the cores that others used as far as they and this run together exceeded them, 0 to 1; 0 where
+/// that is not known. (The recorder takes it per tenth of a second: neighbours of a run that sleeps count
+/// little.)
 ///
 /// How to read it: above 0.05 a verdict is less sure, above 0.2 nothing is predicted.
 inline double disturbance(const profile::Host& host) noexcept {

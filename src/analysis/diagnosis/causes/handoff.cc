@@ -1,7 +1,6 @@
 // Passing batches to the training loop costs more than making them is worth.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "headrace/analysis/diagnosis/loader_advice.h"
 #include "sentences.h"
@@ -17,12 +16,6 @@ constexpr double kManyTensors = 3;
 /// with 4.
 constexpr double kByName = 0.35;
 
-std::string megabytes(double bytes) {
-  char text[48];
-  std::snprintf(text, sizeof text, bytes < 9.95e6 ? "%.1f MB" : "%.0f MB", bytes / 1e6);
-  return text;
-}
-
 Evidence evidence_of(const Case& facts) {
   const double floor_s = facts.gate.floor_share * facts.gate.step_s;
   Evidence evidence =
@@ -32,7 +25,7 @@ Evidence evidence_of(const Case& facts) {
   if (facts.profile.handoff) {
     const profile::Handoff& handoff = *facts.profile.handoff;
     if (handoff.message_bytes >= kLargeMessage) {
-      evidence.says += "; " + megabytes(handoff.message_bytes) + " of each go through a pipe (pickling " +
+      evidence.says += "; " + memory_size(handoff.message_bytes) + " of each go through a pipe (pickling " +
                        duration(handoff.pickle_s) + ", writing " + duration(handoff.send_s) + ", receiving " +
                        duration(handoff.receive_s) + ")";
     }
@@ -55,7 +48,7 @@ std::vector<Advice> cures(const Case& facts) {
   const bool large = facts.profile.handoff && facts.profile.handoff->message_bytes >= kLargeMessage;
   if (large) {
     advice.push_back(in_words("return tensors instead of arrays (" +
-                              megabytes(facts.profile.handoff->message_bytes) +
+                              memory_size(facts.profile.handoff->message_bytes) +
                               " per batch go through a pipe): tensors pass through shared memory"));
   }
   if (loader && loader->num_workers > 0) {
