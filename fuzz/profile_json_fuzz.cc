@@ -7,6 +7,7 @@
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
+#include "headrace/report/html.h"
 #include "headrace/report/json.h"
 #include "headrace/report/text.h"
 
@@ -20,6 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const headrace::analysis::Diagnosis diagnosis = headrace::analysis::diagnose(profile);
   headrace::report::to_text(profile, diagnosis, {.width = 60});
+  headrace::report::to_html(profile, diagnosis);
   headrace::report::to_json(profile, diagnosis);
   const std::string written = headrace::profile::profile_to_json(profile);
   if (headrace::profile::profile_to_json(headrace::profile::profile_from_json(written)) != written)

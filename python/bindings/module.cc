@@ -5,12 +5,15 @@
 #include "crossing.h"
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/diagnosis_json.h"
+#include "headrace/analysis/what_if/what_if.h"
 #include "headrace/profile/current.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
+#include "headrace/profile/rank_figures.h"
 #include "headrace/profile/run_folder.h"
 #include "headrace/profile/sampler.h"
 #include "headrace/profile/snapshot.h"
+#include "headrace/report/html.h"
 #include "headrace/report/json.h"
 #include "headrace/report/text.h"
 
@@ -190,16 +193,45 @@ void add_reading(py::module_& module) {
       },
       py::call_guard<py::gil_scoped_release>());
   module.def(
+      "add_ranks",
+      [](const std::string& profile_text,
+         const std::vector<std::tuple<std::string, std::uint32_t, int>>& others) {
+        profile::Profile profile = profile::profile_from_json(profile_text);
+        std::vector<profile::RankSource> sources;
+        for (const auto& [path, loader, rank] : others) sources.push_back({path, loader, rank});
+        profile::add_ranks(profile, sources);
+        return profile::profile_to_json(profile);
+      },
+      py::call_guard<py::gil_scoped_release>());
+  module.def(
       "diagnose_json",
       [](const std::string& profile_text) {
         return analysis::diagnosis_to_json(analysis::diagnose(profile::profile_from_json(profile_text)));
       },
       py::call_guard<py::gil_scoped_release>());
+  module.def("what_if", [](const std::string& profile_text,
+                           const std::vector<std::pair<std::string, std::string>>& assigned) {
+    std::vector<analysis::Assignment> assignments;
+    for (const auto& [parameter, value] : assigned) assignments.push_back({parameter, value});
+    analysis::WhatIf then;
+    {
+      const py::gil_scoped_release release;
+      then = analysis::what_if(profile::profile_from_json(profile_text), assignments);
+    }
+    return std::make_tuple(then.known, then.reason, then.step_s, then.low_s, then.high_s, then.bottleneck);
+  });
   module.def(
       "report_text",
       [](const std::string& profile_text, const std::string& diagnosis_text, int width, bool color) {
         return report::to_text(profile::profile_from_json(profile_text),
                                analysis::diagnosis_from_json(diagnosis_text), {width, color});
+      },
+      py::call_guard<py::gil_scoped_release>());
+  module.def(
+      "report_html",
+      [](const std::string& profile_text, const std::string& diagnosis_text, bool whole_page) {
+        return report::to_html(profile::profile_from_json(profile_text),
+                               analysis::diagnosis_from_json(diagnosis_text), {whole_page});
       },
       py::call_guard<py::gil_scoped_release>());
   module.def(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from headrace import _core
 
@@ -63,9 +63,48 @@ class Report:
     def rank(self) -> int:
         return self.profile.rank
 
+    def what_if(self, **changes: object) -> dict[str, Any]:
+        """What a step would take with other parameters, from a simulation of this very run.
+
+        ``report.what_if(num_workers=4, prefetch_factor=8)``; for a pipeline of threads and queues
+        ``report.what_if(**{"decode.workers": 4, "decoded.capacity": 16})``; for both, an operator made
+        faster: ``{"decode.speedup": 2}``. All changes are made together.
+
+        Returns ``{"step_s", "low", "high", "bottleneck"}``: seconds per step, its interval, and what limits
+        then (an operator's name, "sink", or "cpu"). Where nothing can be said the four are None and
+        ``"reason"`` says why. Raises UsageError for a parameter that this loader does not have (the message
+        lists those that it has) and for a value out of range.
+        """
+        known, reason, step_s, low_s, high_s, limit = _core.what_if(
+            self._profile_json, [(name, str(value)) for name, value in changes.items()]
+        )
+        if not known:
+            return {"step_s": None, "low": None, "high": None, "bottleneck": None, "reason": reason}
+        return {"step_s": step_s, "low": low_s, "high": high_s, "bottleneck": limit}
+
     def to_text(self, width: int = 100, color: bool = False) -> str:
         """The report for people, no line wider than ``width`` columns (at least 40)."""
         return _core.report_text(self._profile_json, self._diagnosis_json, int(width), bool(color))
+
+    @overload
+    def to_html(self, path: str | os.PathLike[str]) -> None: ...
+    @overload
+    def to_html(self, path: None = None) -> str: ...
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """The report as one page that opens offline: written to ``path``, or returned where there is none.
+
+        It names no paths and no host; docs/report.md explains its parts.
+        """
+        page = _core.report_html(self._profile_json, self._diagnosis_json, True) + "\n"
+        if path is None:
+            return page
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
+            file.write(page)
+        return None
+
+    def to_profile_json(self) -> str:
+        """What was recorded, in JSON: what `from_profile_json` reads."""
+        return self._profile_json
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document as plain data."""
@@ -99,6 +138,5 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        import html
-
-        return f"<pre>{html.escape(self.to_text())}</pre>"
+        """The page's content for a notebook's cell; its styles reach nothing else there."""
+        return _core.report_html(self._profile_json, self._diagnosis_json, False)

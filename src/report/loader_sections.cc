@@ -1,18 +1,19 @@
 #include "loader_sections.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <map>
 #include <utility>
 
 #include "headrace/analysis/words.h"
 #include "printable.h"
 #include "table.h"
+#include "wording.h"
+#include "worker_rows.h"
 
 namespace headrace::report {
 
 using analysis::duration;
+using analysis::memory_size;
 using analysis::percent;
 
 namespace {
@@ -21,7 +22,6 @@ namespace {
 constexpr std::size_t kMostWorkers = 8;
 constexpr std::size_t kSlowestShown = 4;
 constexpr std::size_t kFastestShown = 2;
-constexpr std::size_t kMostEqualQueues = 4;
 
 /// PyTorch's own defaults; what is set so needs no word.
 bool goes_without_saying(const profile::Setting& setting) {
@@ -32,41 +32,6 @@ bool goes_without_saying(const profile::Setting& setting) {
   if (setting.parameter == "framework" || setting.value == "None" || setting.value.empty()) return true;
   const auto known = defaults.find(setting.parameter);
   return known != defaults.end() && known->second == setting.value;
-}
-
-struct WorkerRow {
-  int id = 0;
-  std::string shard;
-  double batches = 0;
-  double busy_s = 0;
-  double cpu_s = 0;
-  bool cpu_known = true;
-  profile::States states;  // of the operators together
-
-  double batch_s() const { return batches > 0 ? busy_s / batches : 0; }
-};
-
-/// The operators of one worker process are one row: they run in turn.
-std::vector<WorkerRow> rows_of(const profile::Profile& profile) {
-  std::map<int, WorkerRow> rows;
-  for (const profile::OperatorProfile& op : profile.operators) {
-    for (const profile::WorkerProfile& worker : op.per_worker) {
-      if (!worker.worker_id) continue;
-      WorkerRow& row = rows[static_cast<int>(*worker.worker_id)];
-      row.id = static_cast<int>(*worker.worker_id);
-      if (!worker.shard.empty()) row.shard = worker.shard;
-      const double per_batch = op.items_per_batch > 0 ? op.items_per_batch : 1;
-      row.batches = std::max(row.batches, static_cast<double>(worker.items) / per_batch);
-      row.busy_s += worker.busy_s;
-      row.cpu_s += worker.cpu_s.value_or(0);
-      row.cpu_known = row.cpu_known && worker.cpu_s.has_value();
-      row.states.busy += worker.states.busy;
-      row.states.blocked_out = std::max(row.states.blocked_out, worker.states.blocked_out);
-    }
-  }
-  std::vector<WorkerRow> in_order;
-  for (auto& [id, row] : rows) in_order.push_back(std::move(row));
-  return in_order;
 }
 
 /// "index" of "index[12]"; "" where the name is none of a numbered queue.
@@ -84,17 +49,10 @@ void add_to(profile::QueueProfile& sum, const profile::QueueProfile& queue, doub
   sum.mean += part * queue.mean;
   sum.empty_share += part * queue.empty_share;
   sum.full_share += part * queue.full_share;
-}
-
-std::string bytes_of(double bytes) {
-  char text[48];
-  const char* unit = bytes >= 999.5e6 ? "GB" : bytes >= 999.5e3 ? "MB" : bytes >= 999.5 ? "kB" : "B";
-  const double value = bytes >= 999.5e6   ? bytes / 1e9
-                       : bytes >= 999.5e3 ? bytes / 1e6
-                       : bytes >= 999.5   ? bytes / 1e3
-                                          : bytes;
-  std::snprintf(text, sizeof text, "%.*f %s", value < 9.95 && bytes >= 999.5 ? 1 : 0, value, unit);
-  return std::isfinite(bytes) ? text : "-";
+  sum.puts += queue.puts;
+  sum.gets += queue.gets;
+  sum.put_wait_s += queue.put_wait_s;
+  sum.get_wait_s += queue.get_wait_s;
 }
 
 }  // namespace
@@ -122,7 +80,7 @@ std::string settings_line(const profile::Profile& profile, std::size_t width) {
 }
 
 Lines worker_section(const profile::Profile& profile, std::size_t width) {
-  std::vector<WorkerRow> rows = rows_of(profile);
+  std::vector<WorkerRow> rows = worker_rows(profile);
   if (rows.size() < 2) return {};
   std::string between;
   if (rows.size() > kMostWorkers) {
@@ -144,9 +102,7 @@ Lines worker_section(const profile::Profile& profile, std::size_t width) {
                {"CPU", 3, true, false},
                {sharded ? "part" : "", 2, false, false}});
   for (const WorkerRow& row : rows) {
-    char batches[32];
-    std::snprintf(batches, sizeof batches, "%.0f", row.batches);
-    table.add({"worker " + std::to_string(row.id), batches, duration(row.batch_s()),
+    table.add({"worker " + std::to_string(row.id), number(row.batches, 0), duration(row.batch_s()),
                percent(std::min(1.0, row.states.busy)), percent(row.states.blocked_out),
                row.cpu_known && row.busy_s > 0 ? percent(std::min(1.0, row.cpu_s / row.busy_s)) : "-",
                row.shard});
@@ -158,25 +114,44 @@ Lines worker_section(const profile::Profile& profile, std::size_t width) {
   return lines;
 }
 
-std::vector<profile::QueueProfile> folded(const std::vector<profile::QueueProfile>& queues) {
+std::vector<QueueGroup> queue_groups(const std::vector<profile::QueueProfile>& queues,
+                                     std::size_t most_equal) {
   std::map<std::string, std::size_t> counts;
   for (const profile::QueueProfile& queue : queues) ++counts[numbered_kind(queue.name)];
-  std::vector<profile::QueueProfile> rows;
-  std::map<std::string, std::size_t> row_of;
-  for (const profile::QueueProfile& queue : queues) {
-    const std::string kind = numbered_kind(queue.name);
-    if (kind.empty() || counts[kind] <= kMostEqualQueues) {
-      rows.push_back(queue);
+  std::vector<QueueGroup> groups;
+  std::map<std::string, std::size_t> group_of;
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    const std::string kind = numbered_kind(queues[i].name);
+    if (kind.empty() || counts[kind] <= most_equal) {
+      groups.push_back({queues[i].name, {i}});
       continue;
     }
-    const auto [row, is_new] = row_of.try_emplace(kind, rows.size());
-    if (is_new) {
-      profile::QueueProfile sum;
-      sum.name = kind + " (" + std::to_string(counts[kind]) + " queues)";
-      sum.capacity = queue.capacity;
-      rows.push_back(std::move(sum));
+    const auto [group, is_new] = group_of.try_emplace(kind, groups.size());
+    if (is_new) groups.push_back({kind + " (" + std::to_string(counts[kind]) + " queues)", {}});
+    groups[group->second].members.push_back(i);
+  }
+  return groups;
+}
+
+std::vector<profile::QueueProfile> folded(const std::vector<profile::QueueProfile>& queues,
+                                          std::size_t most_equal) {
+  std::vector<profile::QueueProfile> rows;
+  for (const QueueGroup& group : queue_groups(queues, most_equal)) {
+    const profile::QueueProfile& first = queues[group.members.front()];
+    if (group.members.size() == 1) {
+      rows.push_back(first);
+      continue;
     }
-    add_to(rows[row->second], queue, 1.0 / static_cast<double>(counts[kind]));
+    profile::QueueProfile sum;
+    sum.name = group.name;
+    sum.from = first.from;
+    sum.to = first.to;
+    sum.capacity = first.capacity;
+    sum.unit = first.unit;
+    sum.levels_per_bin = first.levels_per_bin;
+    for (const std::size_t i : group.members)
+      add_to(sum, queues[i], 1.0 / static_cast<double>(group.members.size()));
+    rows.push_back(std::move(sum));
   }
   return rows;
 }
@@ -184,10 +159,9 @@ std::vector<profile::QueueProfile> folded(const std::vector<profile::QueueProfil
 std::string handoff_sentence(const profile::Profile& profile) {
   if (!profile.handoff || profile.handoff->batches == 0) return "";
   const profile::Handoff& handoff = *profile.handoff;
-  char tensors[48];
-  std::snprintf(tensors, sizeof tensors, "%.0f", handoff.tensors);
-  std::string text = "each batch sends " + bytes_of(handoff.message_bytes) + " through a pipe and " +
-                     tensors + (std::string(tensors) == "1" ? " tensor" : " tensors") +
+  const std::string tensors = number(handoff.tensors, 0);
+  std::string text = "each batch sends " + memory_size(handoff.message_bytes) + " through a pipe and " +
+                     tensors + (tensors == "1" ? " tensor" : " tensors") +
                      " through shared memory; pickling " + duration(handoff.pickle_s) +
                      " in the worker, receiving " + duration(handoff.receive_s) + " (" +
                      duration(handoff.receive_cpu_s) + " of CPU) in the training loop's process";

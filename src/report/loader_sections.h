@@ -17,8 +17,18 @@ std::string settings_line(const profile::Profile& profile, std::size_t width);
 /// One row per worker process, of many the slowest and the fastest; empty where there are fewer than two.
 Lines worker_section(const profile::Profile& profile, std::size_t width);
 
-/// Queues of one kind that every worker has (index[0], index[1], ...), more than four of them, as one.
-std::vector<profile::QueueProfile> folded(const std::vector<profile::QueueProfile>& queues);
+/// Queues of one kind that every worker has (index[0], index[1], ...), more than `most_equal` of them, are
+/// one group under a name of its own; every other queue is one alone.
+struct QueueGroup {
+  std::string name;
+  std::vector<std::size_t> members;  ///< places in Profile::queues
+};
+std::vector<QueueGroup> queue_groups(const std::vector<profile::QueueProfile>& queues,
+                                     std::size_t most_equal = 4);
+
+/// The groups as queues: shares and levels are means, counts and waits are sums.
+std::vector<profile::QueueProfile> folded(const std::vector<profile::QueueProfile>& queues,
+                                          std::size_t most_equal = 4);
 
 /// What handing a batch over takes; "" where it was not recorded.
 std::string handoff_sentence(const profile::Profile& profile);

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "headrace/analysis/words.h"
 #include "loader_sections.h"
 #include "printable.h"
 #include "table.h"
+#include "wording.h"
 
 namespace headrace::report {
 
@@ -18,12 +18,6 @@ namespace {
 
 /// More rows than a screen has help nobody; the JSON holds them all.
 constexpr std::size_t kMostRows = 24;
-
-std::string number(double value, int decimals) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  return std::isfinite(value) ? text : "-";
-}
 
 /// Eight heights, one per group of levels, relative to the most frequent.
 std::string levels(const std::vector<double>& occupancy) {
@@ -48,17 +42,6 @@ std::string bar(double share, std::size_t width) {
   return full == 0 && share > 0 ? "▏" : text;
 }
 
-std::string ledger_words(const profile::LedgerRow& row) {
-  if (row.what == "in_service") return row.op.empty() ? "in service" : "in " + row.op;
-  if (row.what == "waiting_for_worker")
-    return "waiting for a worker" + (row.op.empty() ? "" : " of " + row.op);
-  if (row.what == "order")
-    return "an older batch" + (row.op.empty() ? "" : " in " + row.op) + ", others ready";
-  if (row.what == "handoff") return "hand-off to the training loop";
-  if (row.what == "transfer") return "in the copy to the device";
-  return row.what;
-}
-
 Lines with_heading(const std::string& heading, const Table& table, std::size_t width) {
   constexpr std::size_t kIndent = 2;
   Lines lines = table.lines(width - kIndent);
@@ -78,12 +61,7 @@ void add_sentence(Lines& lines, const std::string& first, const std::string& say
 }  // namespace
 
 std::string title_line(const profile::Profile& profile, std::size_t width) {
-  const std::string dot = " · ";
-  std::string rest;
-  if (profile.epochs > 0)
-    rest += dot + std::to_string(profile.epochs) + (profile.epochs == 1 ? " epoch" : " epochs");
-  rest += dot + std::to_string(profile.sink.steps) + (profile.sink.steps == 1 ? " step" : " steps");
-  rest += dot + duration(profile.elapsed_s) + dot + "rank " + std::to_string(profile.rank);
+  const std::string rest = " · " + covered(profile);
   const std::size_t left = width > columns(rest) + 8 ? width - columns(rest) : 8;
   return shortened(shortened(profile.loader.empty() ? "loader" : profile.loader, left) + rest, width);
 }
@@ -105,19 +83,11 @@ Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis&
     const bool predicted = advice.predicted_step_s.has_value();
     std::string then = predicted ? duration(*advice.predicted_step_s) : "-";
     if (predicted && advice.low && advice.high) {
-      std::string low = duration(*advice.low);
-      const std::string high = duration(*advice.high);
-      // One unit is enough where both bounds have it.
-      const auto unit = [](const std::string& text) {
-        return text.substr(std::min(text.size(), text.find(' ')));
-      };
-      if (unit(low) == unit(high)) low.erase(low.size() - unit(low).size());
+      const auto [low, high] = interval(*advice.low, *advice.high);
       then += " [" + low + ", " + high + "]";
     }
-    std::string limit;
-    if (rank == 1 && diagnosis.next_bottleneck) {
-      limit = *diagnosis.next_bottleneck == "sink" ? "the training step" : *diagnosis.next_bottleneck;
-    }
+    const std::string limit =
+        rank == 1 && diagnosis.next_bottleneck ? limit_words(*diagnosis.next_bottleneck) : "";
     // The value must survive where a name has to be cut.
     const std::string change = " " + advice.from + " -> " + advice.to;
     table.add({std::to_string(rank),
@@ -228,10 +198,7 @@ Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
   for (std::size_t i = 0; i < std::min(kMostWindows, diagnosis.windows.size()); ++i) {
     const analysis::VerdictWindow& window = diagnosis.windows[i];
     const std::string when = "  " + number(window.start_s, 1) + " s to " + number(window.end_s, 1) + " s";
-    const std::string what = window.op                          ? "waits for " + *window.op
-                             : window.kind == "not_input_bound" ? "does not wait"
-                                                                : "waits";
-    lines.push_back(shortened(padded(when, 24) + what, width));
+    lines.push_back(shortened(padded(when, 24) + window_words(window), width));
   }
   if (diagnosis.windows.size() > kMostWindows) {
     lines.push_back("  and " + std::to_string(diagnosis.windows.size() - kMostWindows) + " more changes");

@@ -37,6 +37,8 @@ def test_runs_and_leaves_its_reports(tmp_path: Path) -> None:
     (folder,) = (tmp_path / "headrace-runs").iterdir()
     report = hr.Report.load(folder / "before" / "report.json")
     assert report.to_text().rstrip() == (folder / "before" / "report.txt").read_text().rstrip()
+    assert (folder / "report.html").read_text(encoding="utf-8") == report.to_html()
+    assert f"page, for any browser: headrace-runs/{folder.name}/report.html\n" in done.stdout
     assert report.profile.settings["num_workers"] == "1"
     found = {one.name for one in report.profile.operators}
     assert found >= {"JpegFolder", "RandomCrop", "Resize", "RandomFlip", "ToTensor", "Normalize"}

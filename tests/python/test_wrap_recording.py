@@ -327,7 +327,10 @@ def test_size_of_batches_is_looked_at() -> None:
 
     def batches(size: int) -> Iterator[Any]:
         for _ in range(20):
-            yield {"image": [numpy.zeros((size, 10), dtype=numpy.float32)] * 3, "text": (b"abcd", "not counted")}
+            yield {
+                "image": [numpy.zeros((size, 10), dtype=numpy.float32)] * 3,
+                "text": (b"abcd", "not counted"),
+            }
 
     loader = hr.wrap(batches(100), name="sized")
     for _ in loader:

@@ -16,7 +16,9 @@ from headrace.report import Report
 @click.argument("run", type=click.Path())
 @click.option("--loader", metavar="NAME", help="Which loader (default: the one that waited most).")
 @click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Which rank (default: the lowest).")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format", "format_", type=click.Choice(["text", "json", "html"]), default="text", show_default=True
+)
 @click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
 def report(run: str, loader: str | None, rank: int | None, format_: str, output: str | None) -> None:
     """Print the report of RUN: a run folder (running, finished or dead), a .hrseg segment, a saved report."""
@@ -24,6 +26,8 @@ def report(run: str, loader: str | None, rank: int | None, format_: str, output:
     on_terminal = output is None and sys.stdout.isatty()
     if format_ == "json":
         text = loaded.to_json() + "\n"
+    elif format_ == "html":
+        text = loaded.to_html()
     else:
         width = shutil.get_terminal_size((100, 24)).columns if on_terminal else 100
         text = loaded.to_text(width=min(width, 120), color=on_terminal and "NO_COLOR" not in os.environ)

@@ -120,9 +120,14 @@ def _say_where(console: Console, folder: Path, before: hr.Report, after: hr.Repo
         (folder / name).mkdir(parents=True, exist_ok=True)
         report.save(folder / name / "report.json")
         (folder / name / "report.txt").write_text(report.to_text(), encoding="utf-8")
+    # What was wrong and what the advice promised is the page that a reader wants first.
+    before.to_html(folder / "report.html")
+    if after is not None:
+        after.to_html(folder / "after" / "report.html")
     files = " and ".join(
         f"{folder}/{name}/report.txt" for name in (("before", "after") if after else ("before",))
     )
     console.print(f"\nThe reports lie in {files}.")
+    console.print(f"The first one as a page, for any browser: {folder}/report.html")
     command = sys.argv[0] if Path(sys.argv[0]).name == "headrace" else "python -m headrace"
     console.print(f"Read one again with: {command} report {folder}/before")

@@ -48,7 +48,10 @@ double confidence_when_bound(const Case& facts, const Diagnosis& diagnosis, doub
   if (facts.gate.opaque) sure *= 0.75;
   const bool by_demand = diagnosis.op && facts.candidate >= 0 && *diagnosis.op == facts.op().name &&
                          diagnosis.cause != "gil_contention" && diagnosis.cause != "no_overlap";
-  if (!by_demand) return sure;
+  // What fetching or copying costs is measured in the training loop itself; queues and demand have no say in
+  // it.
+  const bool served = facts.gate.transfer_only || facts.gate.handoff_only;
+  if (!by_demand || served) return sure;
   sure *= agreement(facts);
   const double margin =
       ratio(facts.demand.empty() ? 0 : facts.demand.first().demand_s, facts.demand.second_s());

@@ -118,12 +118,29 @@ std::pair<const Cause*, std::optional<Finding>> find_cause(const Case& facts, bo
   return {nullptr, std::nullopt};
 }
 
+/// Of the wait: charged to the operator, or to one that shares its thread (who of them has the batch at the
+/// moment says nothing about who holds it up). Below 0: not known.
+double charged_to(const Case& facts, const std::string& name) {
+  const auto& ops = facts.profile.operators;
+  const auto at = std::find_if(ops.begin(), ops.end(),
+                               [&](const profile::OperatorProfile& op) { return op.name == name; });
+  const SegmentDemand* segment =
+      at == ops.end() ? nullptr : facts.demand.of(static_cast<int>(at - ops.begin()));
+  const double alone = charged_share(facts.profile, name);
+  if (segment == nullptr || segment->in_sink || alone < 0) return alone;
+  double sum = 0;
+  for (int i : segment->operators) {
+    sum += charged_share(facts.profile, ops[static_cast<std::size_t>(i)].name);
+  }
+  return std::min(sum, 1.0);
+}
+
 double share_of_step(const Case& facts, const std::optional<std::string>& op) {
   if (facts.lock.contended) return facts.gate.input_share;
   if (facts.gate.handoff_only) return facts.gate.floor_share;
   if (facts.gate.transfer_only) return facts.gate.transfer_share;
   if (facts.gate.floor_by_workers) return facts.gate.wait_share;
-  const double charged = op ? charged_share(facts.profile, *op) : -1;
+  const double charged = op ? charged_to(facts, *op) : -1;
   const double by_ledger = charged * facts.gate.wait_share;
   // A ledger with little to say about it would hide what the gate has seen.
   return charged >= 0 && facts.ledger.known_share >= 0.5 ? std::max(by_ledger, 0.0)

@@ -1,0 +1,70 @@
+#include "../printable.h"
+#include "../wording.h"
+#include "figures.h"
+#include "headrace/report/html.h"
+#include "headrace/version.h"
+#include "markup.h"
+#include "sections.h"
+#include "style.h"
+
+namespace headrace::report {
+namespace {
+
+void write_content(Markup& out, const Subject& subject) {
+  write_header(out, subject);
+  write_verdict(out, subject);
+  write_advice(out, subject);
+  write_step(out, subject);
+  write_graph(out, subject);
+  write_histograms(out, subject);
+  write_states(out, subject);
+  write_time(out, subject);
+  write_ledger(out, subject);
+  write_ranks(out, subject);
+  write_evidence(out, subject);
+  write_surroundings(out, subject);
+  write_tables(out, subject);
+  out.leaf("footer", "Headrace " HEADRACE_VERSION);
+}
+
+/// Nothing may be loaded or run, whoever serves the file; styles stand in the page itself.
+void write_head(Markup& out, const Subject& subject) {
+  const auto head = out.open("head");
+  out.empty("meta", {{"charset", "utf-8"}});
+  out.empty("meta", {{"http-equiv", "Content-Security-Policy"},
+                     {"content",
+                      "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+                      "form-action 'none'"}});
+  out.empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
+  out.empty("meta", {{"name", "color-scheme"}, {"content", "light dark"}});
+  out.empty("link", {{"rel", "icon"}, {"href", "data:,"}});  // or a browser asks the server for one
+  out.leaf("title", shortened(subject.profile.loader.empty() ? "loader" : subject.profile.loader, 60) + ": " +
+                        headline_label(subject.diagnosis.kind));
+  out.verbatim(kPageStyle);
+  out.verbatim(kStyle);
+}
+
+}  // namespace
+
+std::string to_html(const profile::Profile& profile, const analysis::Diagnosis& recorded,
+                    HtmlOptions options) {
+  const analysis::Diagnosis diagnosis = with_short_names(profile, recorded);
+  const Subject subject{profile, diagnosis};
+  Markup out;
+  if (!options.whole_page) {
+    const auto root = out.open("div", {{"class", "headrace"}});
+    out.verbatim(kStyle);
+    const auto sheet = out.open("div", {{"class", "sheet"}});
+    write_content(out, subject);
+  } else {
+    out.verbatim("<!doctype html>\n");
+    const auto html = out.open("html", {{"lang", "en"}});
+    write_head(out, subject);
+    const auto body = out.open("body", {{"class", "headrace"}});
+    const auto sheet = out.open("main", {{"class", "sheet"}});
+    write_content(out, subject);
+  }
+  return out.take();
+}
+
+}  // namespace headrace::report

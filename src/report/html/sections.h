@@ -1,0 +1,48 @@
+// The parts of the page, from top to bottom. Each writes one <section>, or nothing where it has nothing to
+// say.
+#pragma once
+
+#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/profile/profile.h"
+#include "markup.h"
+
+namespace headrace::report {
+
+/// What every part may read. The diagnosis' sentences hold shortened names.
+struct Subject {
+  const profile::Profile& profile;
+  const analysis::Diagnosis& diagnosis;
+
+  bool is_bottleneck(const profile::OperatorProfile& op) const {
+    return diagnosis.op && *diagnosis.op == op.name;
+  }
+};
+
+/// Drawn at most; what is left out is counted.
+inline constexpr std::size_t kMostDrawn = 64;
+
+void write_header(Markup& out, const Subject& subject);
+void write_verdict(Markup& out, const Subject& subject);
+/// What to change, today beside predicted.
+void write_advice(Markup& out, const Subject& subject);
+/// The average step as a bar: GetNext wait (starved, hand-off), compute.
+void write_step(Markup& out, const Subject& subject);
+/// Operators and queues from left to right.
+void write_graph(Markup& out, const Subject& subject);
+/// Share of time at each level, per queue.
+void write_histograms(Markup& out, const Subject& subject);
+/// What operators and workers did with their time.
+void write_states(Markup& out, const Subject& subject);
+/// GetNext wait, operators and queues per window.
+void write_time(Markup& out, const Subject& subject);
+/// What the awaited batch was doing.
+void write_ledger(Markup& out, const Subject& subject);
+/// The same loader in the other ranks.
+void write_ranks(Markup& out, const Subject& subject);
+void write_evidence(Markup& out, const Subject& subject);
+/// The machine, start-up, the loader's settings.
+void write_surroundings(Markup& out, const Subject& subject);
+/// Every figure behind the pictures, folded.
+void write_tables(Markup& out, const Subject& subject);
+
+}  // namespace headrace::report

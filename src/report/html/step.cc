@@ -1,0 +1,70 @@
+// The average step: what of it is waiting for a batch, and how.
+#include <algorithm>
+#include <cmath>
+
+#include "../wording.h"
+#include "figures.h"
+#include "headrace/analysis/words.h"
+#include "sections.h"
+
+namespace headrace::report {
+
+using analysis::duration;
+using analysis::percent;
+
+namespace {
+
+/// What the bottleneck costs, as a bracket above the bar.
+void write_cost(Markup& out, double share) {
+  if (!(fraction(share) > 0)) return;
+  const auto cost = out.open("div", {{"class", "cost"}});
+  out.leaf("span", "the bottleneck costs " + percent(fraction(share)) + " of the step");
+  out.leaf("div", {{"class", "bracket"}, {"style", "width:" + css_percent(share)}}, "");
+}
+
+void write_waits(Markup& out, const profile::SinkProfile& sink) {
+  const profile::Latency& wait = sink.getnext_wait;
+  std::string says = "GetNext wait: half of the calls under " + duration(wait.p50_s) + ", 90 % under " +
+                     duration(wait.p90_s) + ", 99 % under " + duration(wait.p99_s) + ", longest " +
+                     duration(wait.max_s) + ".";
+  if (sink.ready_share > 0) {
+    says += " " + percent(sink.ready_share) + " of the calls found their batch ready";
+    if (sink.handoff_floor_s > 0)
+      says += " and waited " + duration(sink.handoff_floor_s) + " for its hand-over";
+    says += ".";
+  }
+  if (sink.quiet_compute_s && sink.quiet_steps > 0) {
+    says += " While no worker was busy, the step itself took " + duration(*sink.quiet_compute_s) + ".";
+  }
+  out.leaf("p", {{"class", "read"}}, says);
+}
+
+}  // namespace
+
+void write_step(Markup& out, const Subject& subject) {
+  const profile::SinkProfile& sink = subject.profile.sink;
+  if (!(sink.step_s > 0) || !std::isfinite(sink.step_s)) return;
+  const double wait = fraction(sink.wait_share);
+  const double starved = std::min(wait, fraction(sink.starved_share));
+  const double floor = wait - starved;
+  const double compute = 1 - wait;
+  const auto figure = [&](double share) { return duration(share * sink.step_s) + ", " + percent(share); };
+
+  const auto section = out.open("section", {{"class", "step"}});
+  out.leaf("h2", "An average step: " + duration(sink.step_s));
+  write_cost(out, subject.diagnosis.share_of_step);
+  write_bar(out,
+            "an average step of " + duration(sink.step_s) + ": starved " + figure(starved) + ", hand-off " +
+                figure(floor) + ", compute " + figure(compute),
+            {{"starved", starved, "starved " + figure(starved)},
+             {"floor", floor, "hand-off " + figure(floor)},
+             {"compute", compute, "compute " + figure(compute)}});
+  std::string computes = figure(compute);
+  if (sink.compute_cpu_s) computes += " (CPU " + duration(*sink.compute_cpu_s) + ")";
+  write_legend(out, {{"starved", "waiting, no batch finished", figure(starved)},
+                     {"floor", "waiting, hand-off of a finished batch", figure(floor)},
+                     {"compute", "training step", computes}});
+  if (sink.getnext_wait.count > 0) write_waits(out, sink);
+}
+
+}  // namespace headrace::report

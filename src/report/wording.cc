@@ -1,0 +1,127 @@
+#include "wording.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "headrace/analysis/words.h"
+#include "printable.h"
+
+namespace headrace::report {
+
+using analysis::duration;
+using analysis::percent;
+
+namespace {
+
+const analysis::Evidence* find_rule(const analysis::Diagnosis& diagnosis, const std::string& rule) {
+  for (const analysis::Evidence& evidence : diagnosis.evidence) {
+    if (evidence.rule == rule) return &evidence;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string headline_label(const std::string& kind) {
+  if (kind == "not_input_bound") return "NOT INPUT-BOUND";
+  if (kind == "input_bound") return "INPUT-BOUND";
+  if (kind == "intermittent") return "INPUT-BOUND AT TIMES";
+  return "UNDETERMINED";
+}
+
+bool begins_with_a_name(const profile::Profile& profile, const std::string& sentence) {
+  const auto begins = [&](const auto& named) {
+    return !named.name.empty() && sentence.rfind(named.name, 0) == 0;
+  };
+  return std::any_of(profile.operators.begin(), profile.operators.end(), begins) ||
+         std::any_of(profile.queues.begin(), profile.queues.end(), begins);
+}
+
+std::string explanation(const profile::Profile& profile, const analysis::Diagnosis& diagnosis) {
+  std::string text;
+  const auto say = [&](std::string sentence) {
+    if (sentence.empty()) return;
+    const bool lower = sentence[0] >= 'a' && sentence[0] <= 'z';
+    if (lower && !begins_with_a_name(profile, sentence))
+      sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');
+    text += (text.empty() ? "" : " ") + sentence + ".";
+  };
+  if (diagnosis.kind == "not_input_bound") {
+    if (diagnosis.headroom_step_s)
+      say("The input could feed steps down to " + duration(*diagnosis.headroom_step_s));
+  } else if (diagnosis.kind != "undetermined") {
+    say("The training loop waited " + duration(profile.sink.wait_share * profile.sink.step_s) + " of " +
+        duration(profile.sink.step_s) + " in every step (" + percent(profile.sink.wait_share) + ")");
+  }
+  if (const analysis::Evidence* cause = find_rule(diagnosis, "cause")) say(cause->says);
+  say(diagnosis.reason);
+  return text;
+}
+
+std::string covered(const profile::Profile& profile) {
+  const std::string dot = " · ";
+  std::string text;
+  if (profile.epochs > 0)
+    text += std::to_string(profile.epochs) + (profile.epochs == 1 ? " epoch" : " epochs") + dot;
+  text += std::to_string(profile.sink.steps) + (profile.sink.steps == 1 ? " step" : " steps");
+  return text + dot + duration(profile.elapsed_s) + dot + "rank " + std::to_string(profile.rank);
+}
+
+std::string ledger_words(const profile::LedgerRow& row) {
+  if (row.what == "in_service") return row.op.empty() ? "in service" : "in " + row.op;
+  if (row.what == "waiting_for_worker")
+    return "waiting for a worker" + (row.op.empty() ? "" : " of " + row.op);
+  if (row.what == "order")
+    return "an older batch" + (row.op.empty() ? "" : " in " + row.op) + ", others ready";
+  if (row.what == "handoff") return "hand-off to the training loop";
+  if (row.what == "transfer") return "in the copy to the device";
+  return row.what;
+}
+
+std::string window_words(const analysis::VerdictWindow& window) {
+  if (window.op) return "waits for " + *window.op;
+  return window.kind == "not_input_bound" ? "does not wait" : "waits";
+}
+
+std::string limit_words(const std::string& name) {
+  if (name == "sink") return "the training step";
+  return name == "cpu" ? "the CPU" : name;
+}
+
+std::pair<std::string, std::string> interval(double low_s, double high_s) {
+  std::string low = duration(low_s);
+  std::string high = duration(high_s);
+  const auto unit = [](const std::string& text) {
+    return text.substr(std::min(text.size(), text.find(' ')));
+  };
+  if (unit(low) == unit(high)) low.erase(low.size() - unit(low).size());
+  return {low, high};
+}
+
+std::string number(double value, int decimals) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  return std::isfinite(value) ? text : "-";
+}
+
+analysis::Diagnosis with_short_names(const profile::Profile& profile, analysis::Diagnosis diagnosis) {
+  constexpr std::size_t kLongestName = 60;
+  const auto shorten_in = [](std::string& text, const std::string& name) {
+    const std::string brief = shortened(name, kLongestName);
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + brief.size())) {
+      text.replace(at, name.size(), brief);
+    }
+  };
+  const auto everywhere = [&](const std::string& name) {
+    if (name.size() <= kLongestName) return;
+    shorten_in(diagnosis.summary, name);
+    for (analysis::Evidence& evidence : diagnosis.evidence) shorten_in(evidence.says, name);
+    for (analysis::Advice& advice : diagnosis.advice) shorten_in(advice.text, name);
+  };
+  for (const profile::OperatorProfile& op : profile.operators) everywhere(op.name);
+  for (const profile::QueueProfile& queue : profile.queues) everywhere(queue.name);
+  return diagnosis;
+}
+
+}  // namespace headrace::report

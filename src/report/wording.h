@@ -1,0 +1,43 @@
+// The words that the text and the page share, so that both say the same thing in the same way.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::report {
+
+/// "INPUT-BOUND", for a diagnosis' kind.
+std::string headline_label(const std::string& kind);
+
+/// Whether it begins with the name of an operator or queue, which stays as the user wrote it.
+bool begins_with_a_name(const profile::Profile& profile, const std::string& sentence);
+
+/// Two or three sentences below the headline: what it costs, and why this operator.
+std::string explanation(const profile::Profile& profile, const analysis::Diagnosis& diagnosis);
+
+/// "2 epochs · 782 steps · 49.3 s · rank 0".
+std::string covered(const profile::Profile& profile);
+
+/// "in decode", "an older batch in decode, others ready": what the awaited batch was doing.
+std::string ledger_words(const profile::LedgerRow& row);
+
+/// "waits for decode", "does not wait": what another verdict of a stretch of time means.
+std::string window_words(const analysis::VerdictWindow& window);
+
+/// A limit as a sentence has it: "sink" is the training step, "cpu" the CPU.
+std::string limit_words(const std::string& name);
+
+/// Both bounds; the unit stands once where they share it: {"36.5", "40.4 ms"}.
+std::pair<std::string, std::string> interval(double low_s, double high_s);
+
+/// "-" where it is not finite.
+std::string number(double value, int decimals);
+
+/// The same diagnosis with names of more than 60 columns cut in its sentences: one of 10,000 characters would
+/// fill them.
+analysis::Diagnosis with_short_names(const profile::Profile& profile, analysis::Diagnosis diagnosis);
+
+}  // namespace headrace::report
