@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/what_if/parameters.h"
+#include "headrace/analysis/what_if/what_if.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
 #include "headrace/report/html.h"
@@ -23,6 +25,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   headrace::report::to_text(profile, diagnosis, {.width = 60});
   headrace::report::to_html(profile, diagnosis);
   headrace::report::to_json(profile, diagnosis);
+  // Every parameter the profile claims to have, at a value in its range and at one that is not.
+  for (const headrace::analysis::Parameter& parameter : headrace::analysis::parameters_of(profile)) {
+    for (const char* value : {"2", "True", "1e300"}) {
+      try {
+        headrace::analysis::what_if(profile, {{parameter.name, value}});
+      } catch (const headrace::UsageError&) {
+      }
+    }
+    if (size > 4096) break;
+  }
   const std::string written = headrace::profile::profile_to_json(profile);
   if (headrace::profile::profile_to_json(headrace::profile::profile_from_json(written)) != written)
     std::abort();

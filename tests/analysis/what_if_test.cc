@@ -110,6 +110,32 @@ TEST(WhatIf, SaysWhyItDoesNotKnow) {
   EXPECT_FALSE(empty.reason.empty());
 }
 
+TEST(WhatIf, AbsurdlyLargeRecordingsAreAnsweredAtOnce) {
+  Profile profile = simulation::simulate(two_stages(), 1);
+  for (int i = 0; i < 5000; ++i) {
+    profile.operators.push_back(profile.operators.front());
+    profile.operators.back().name = "read#" + std::to_string(i + 2);
+    profile.operators.back().segment = 100 + i;
+    profile.operators.back().workers = 1'000'000;
+  }
+  const WhatIf then = what_if(profile, {{"decode.workers", "2"}});
+  EXPECT_FALSE(then.known);
+  EXPECT_FALSE(then.reason.empty());
+  diagnose(profile);
+}
+
+TEST(WhatIf, LoopsInTheGraphAreCutOpen) {
+  Profile profile = simulation::simulate(two_stages(), 1);
+  profile::QueueProfile back = profile.queues.front();  // free buffers go back to the reader
+  back.name = "buffers";
+  back.from = "decode, sink";
+  back.to = "read";
+  profile.queues.push_back(back);
+  const WhatIf then = what_if(profile, {{"decode.workers", "2"}});
+  ASSERT_TRUE(then.known);
+  EXPECT_NEAR(then.step_s, 0.015, 0.002);
+}
+
 TEST(Plan, GoesOnUntilTheTrainingStepIsTheLimit) {
   const Diagnosis diagnosis = diagnose(simulation::simulate(two_stages(), 1));
   ASSERT_GE(diagnosis.advice.size(), 1U);

@@ -16,6 +16,8 @@ namespace headrace::analysis {
 namespace {
 
 constexpr std::size_t kLongestPlan = 3;
+/// Every parameter is tried at several values; with more operators the search would take seconds.
+constexpr std::size_t kMostOperators = 32;
 /// Less is within what a prediction is off by.
 constexpr double kGains = 1.1;
 /// Of the best value's step: the smallest value that is as good is advised.
@@ -144,6 +146,7 @@ std::vector<Advice> plan_after(const profile::Profile& profile, const Predictor&
     limit = advice.then_limit;
   }
   std::vector<Advice> plan;
+  if (profile.operators.size() > kMostOperators) return plan;
   const Search search(profile, predictor);
   while (plan.size() < kLongestPlan && limit != "sink" && limit != "cpu") {
     const std::optional<Candidate> found = search.next(changes, step_s);

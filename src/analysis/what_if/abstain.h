@@ -17,8 +17,8 @@ std::string too_disturbed(const profile::Profile& profile);
 /// Why a model that is off by `measured_over_simulated` is not believed; "" where it is.
 std::string not_reproduced(const profile::Profile& profile, double measured_over_simulated);
 
-/// The change is none that this loader has.
-inline constexpr const char* kNoSuchChange = "this loader has no such parameter";
+/// The change is none that this loader has, or comes to more workers than are simulated.
+inline constexpr const char* kNoSuchChange = "this change of this loader cannot be simulated";
 inline constexpr const char* kNothingRecorded = "nothing was recorded inside the loader";
 
 /// An answer that is none.

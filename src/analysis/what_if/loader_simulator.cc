@@ -15,7 +15,6 @@
 namespace headrace::analysis {
 namespace {
 
-
 /// What the training loop waits for most, were it to run like that.
 std::string limit_of(const LoaderModel& model, const SimulatedRun& run) {
   constexpr double kNeverRests = 0.85;
@@ -58,8 +57,10 @@ LoaderSimulator::~LoaderSimulator() = default;
 
 bool can_simulate(const profile::Profile& profile) {
   const std::optional<Loader> loader = loader_of(profile);
-  return loader && !loader->in_workers.empty() && work_per_batch_s(profile, *loader) > 0 &&
-         profile.sink.step_s > 0;
+  // More operators than these are none that a person wrote; composing batches of them would take seconds.
+  constexpr std::size_t kMostOperators = 256;
+  return loader && !loader->in_workers.empty() && loader->in_workers.size() <= kMostOperators &&
+         work_per_batch_s(profile, *loader) > 0 && profile.sink.step_s > 0;
 }
 
 Prediction LoaderSimulator::predict(const profile::Profile& profile,

@@ -80,8 +80,7 @@ class GraphReader {
     double said = 0;
     for (const auto& [group, items] : from) said += items;
     if (said <= 0) said = 1;
-    const double counted =
-        ratio(static_cast<double>(queue.puts), static_cast<double>(profile_.sink.steps));
+    const double counted = ratio(static_cast<double>(queue.puts), static_cast<double>(profile_.sink.steps));
     const bool agrees = std::abs(counted - said) <= 0.25 * said;
     return counted <= 0 || agrees ? said : whole_where_near(counted);
   }
@@ -97,7 +96,8 @@ class GraphReader {
     // buffers) would only be a second way to say how many items there are.
     from.erase(kInSink);
     const bool into_sink = to_sink || to.erase(kInSink) > 0;
-    if (!from.empty()) std::erase_if(to, [&](const auto& each) { return each.first <= from.rbegin()->first; });
+    if (!from.empty())
+      std::erase_if(to, [&](const auto& each) { return each.first <= from.rbegin()->first; });
     if (from.empty() || (to.empty() && !into_sink)) return;
     add_flows(q, flow, from, &Group::outputs);
     if (into_sink) {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "../diagnosis/numbers.h"
-#include "headrace/analysis/diagnosis/disturbance.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/demand.h"
+#include "headrace/analysis/diagnosis/disturbance.h"
 #include "headrace/analysis/diagnosis/interpreter_lock.h"
 #include "pipeline_graph.h"
 #include "recorded_batches.h"
@@ -19,6 +19,9 @@ namespace headrace::analysis {
 namespace {
 
 constexpr int kMostWorkers = 512;
+/// A pipeline of more is none that a person built; simulating it would take seconds.
+constexpr std::size_t kMostStages = 128;
+constexpr int kMostWorkersOfAll = 2048;
 constexpr int kLargestQueue = 1 << 20;
 /// What a queue between threads costs per batch where the loader had none.
 constexpr double kThreadHandoff_s = 1e-4;
@@ -90,8 +93,7 @@ bool runs_in_sink(const PipelineGraph& graph, int index) {
 }
 
 bool apply(const Change& change, PipelineGraph& graph, Effects& effects, PipelineModel& model) {
-  const bool known_op =
-      change.index >= 0 && static_cast<std::size_t>(change.index) < effects.service.size();
+  const bool known_op = change.index >= 0 && static_cast<std::size_t>(change.index) < effects.service.size();
   const std::size_t at = known_op ? static_cast<std::size_t>(change.index) : 0;
   const int workers = std::clamp(change.to, 1, kMostWorkers);
   switch (change.kind) {
@@ -263,10 +265,10 @@ class ModelBuilder {
       const double per_cycle = items / cycles_per_batch;
       // 31.6 items a batch are 32 that take a little less time each.
       const double whole = per_cycle > 0.8 ? std::max(1.0, std::round(per_cycle)) : per_cycle;
-      Part part{RecordedBatches(op, profile_.host, std::max(1.0, whole), effects_.service[at],
-                                effects_.alike[at]),
-                per_cycle, ratio(demands_[at], op.demand_s) * (whole >= 1 ? per_cycle / whole : 1),
-                !effects_.in_process[at] && op.executor != "process"};
+      Part part{
+          RecordedBatches(op, profile_.host, std::max(1.0, whole), effects_.service[at], effects_.alike[at]),
+          per_cycle, ratio(demands_[at], op.demand_s) * (whole >= 1 ? per_cycle / whole : 1),
+          !effects_.in_process[at] && op.executor != "process"};
       count = std::max(count, part.works.lanes());
       composes = composes || !part.works.whole();
       length = std::max(length, static_cast<std::size_t>(static_cast<double>(part.works.length()) /
@@ -343,8 +345,8 @@ void PipelineModel::draw_again(std::mt19937_64& random) {
   in_sink = std::move(alone[1]);
 }
 
-bool make_pipeline_model(const profile::Profile& profile, const std::vector<Change>& changes,
-                         bool ordered, std::uint64_t seed, PipelineModel& model) {
+bool make_pipeline_model(const profile::Profile& profile, const std::vector<Change>& changes, bool ordered,
+                         std::uint64_t seed, PipelineModel& model) {
   model = PipelineModel{};
   if (profile.sink.step_s <= 0 || profile.operators.empty()) return false;
   PipelineGraph graph = pipeline_graph(profile);
@@ -359,7 +361,12 @@ bool make_pipeline_model(const profile::Profile& profile, const std::vector<Chan
   for (const Change& change : changes) {
     if (!apply(change, graph, effects, model)) return false;
   }
-  for (Group& group : graph.groups) group.workers = std::clamp(group.workers, 1, kMostWorkers);
+  int workers = 0;
+  for (Group& group : graph.groups) {
+    group.workers = std::clamp(group.workers, 1, kMostWorkers);
+    workers += group.workers;
+  }
+  if (graph.groups.size() > kMostStages || workers > kMostWorkersOfAll) return false;
   if (!ModelBuilder(profile, graph, effects, seed, model).build()) return false;
   for (PipelineModel::Stage& stage : model.stages) {
     stage.ordered = (stage.ordered || ordered) && stage.can_keep_order();

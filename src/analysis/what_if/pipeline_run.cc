@@ -285,11 +285,11 @@ class PipelineRun {
   std::size_t first_;
   std::vector<Queue> queues_;
   std::vector<Worker> workers_;
-  std::vector<Order> orders_;          // per stage
-  std::vector<std::uint64_t> taken_;   // cycles begun, per stage
-  std::vector<double> busy_s_;         // per stage
-  std::vector<Debt> took_;             // of the training loop
-  std::deque<int> runnable_;           // may go on now
+  std::vector<Order> orders_;         // per stage
+  std::vector<std::uint64_t> taken_;  // cycles begun, per stage
+  std::vector<double> busy_s_;        // per stage
+  std::vector<Debt> took_;            // of the training loop
+  std::deque<int> runnable_;          // may go on now
   Sink sink_ = Sink::kCall;
   Task sink_task_;
   int done_ = 0, settle_ = 0, steps_ = 0;

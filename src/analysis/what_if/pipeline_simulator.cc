@@ -35,15 +35,15 @@ Fit fit_when(const profile::Profile& profile, bool ordered) {
   return {ratio(profile.sink.step_s, repeat(model).mean.step_s), ordered};
 }
 
-/// Whether several workers keep the order is not recorded of threads that somebody wrote. Where the run is not
-/// reproduced without, and is with it, they do.
+/// Whether several workers keep the order is not recorded of threads that somebody wrote. Where the run is
+/// not reproduced without, and is with it, they do.
 Fit fit_of(const profile::Profile& profile) {
   const Fit as_ready = fit_when(profile, false);
   if (as_ready.measured_over_simulated < 1 + kReproduced) return as_ready;
   const Fit in_order = fit_when(profile, true);
-  const bool better = in_order.measured_over_simulated > 0 &&
-                      std::abs(std::log(in_order.measured_over_simulated)) <
-                          0.5 * std::abs(std::log(as_ready.measured_over_simulated));
+  const bool better =
+      in_order.measured_over_simulated > 0 && std::abs(std::log(in_order.measured_over_simulated)) <
+                                                  0.5 * std::abs(std::log(as_ready.measured_over_simulated));
   return better ? in_order : as_ready;
 }
 
@@ -64,7 +64,8 @@ Prediction PipelineSimulator::predict(const profile::Profile& profile,
   if (std::string why = not_reproduced(profile, factor); !why.empty()) return abstain(std::move(why));
 
   PipelineModel model;
-  if (!make_pipeline_model(profile, changes, fit.ordered, seed_of(profile), model)) return abstain(kNoSuchChange);
+  if (!make_pipeline_model(profile, changes, fit.ordered, seed_of(profile), model))
+    return abstain(kNoSuchChange);
   const Repeated<SimulatedPipeline> then = repeat(model);
   if (then.mean.step_s <= 0) return abstain("the changed run would come to a stop");
   Prediction prediction;

@@ -29,10 +29,9 @@ std::string Reproduction::figures_of(const profile::Profile& profile) {
   for (const profile::Setting& each : profile.settings) bytes += each.parameter + "=" + each.value + ";";
   for (const profile::OperatorProfile& op : profile.operators) {
     bytes += op.name + ";" + op.executor + ";";
-    for (double value :
-         {op.demand_s, op.busy_s, op.cpu_s.value_or(-1), op.run_queue_wait_s.value_or(-1), op.items_per_batch,
-          static_cast<double>(op.items), static_cast<double>(op.workers),
-          static_cast<double>(op.per_worker.size())}) {
+    for (double value : {op.demand_s, op.busy_s, op.cpu_s.value_or(-1), op.run_queue_wait_s.value_or(-1),
+                         op.items_per_batch, static_cast<double>(op.items), static_cast<double>(op.workers),
+                         static_cast<double>(op.per_worker.size())}) {
       add(value);
     }
   }
