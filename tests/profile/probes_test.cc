@@ -212,6 +212,11 @@ class PlainQueue {
     const std::scoped_lock lock(mutex_);
     handle->get(--level_, 0, true, loop);
   }
+  void drop() {
+    const std::scoped_lock lock(mutex_);
+    level_ = 0;
+    handle->emptied();
+  }
   std::shared_ptr<QueueHandle> handle;
 
  private:
@@ -266,6 +271,12 @@ TEST_F(Probes, GivesAQueueOfTheNextEpochTheOldRecord) {
   EXPECT_EQ(queue.handle->id_in(*session_), first);
 }
 
+TEST_F(Probes, RecordsNothingOfAQueueThatIsDroppedUnused) {
+  PlainQueue("images", 8).drop();
+  EXPECT_EQ(workers(metrics::WorkerLife::live), 0);
+  EXPECT_EQ(session_->segment().header().high_water[static_cast<std::size_t>(Section::queues)].load(), 0U);
+}
+
 // --- loops ---
 
 /// Runs one epoch over a loader; `body` runs in each step.
@@ -288,6 +299,27 @@ class Loops : public Probes {
   }
   const metrics::SinkCell& sink(const LoaderHandle& of) { return *session_->sink(of.id()); }
 };
+
+TEST_F(Loops, DroppingAQueueTakesNothingFromIt) {
+  const auto train = loader("train");
+  PlainQueue dropped("dropped", 8);
+  PlainQueue batches("batches", 8);
+  std::thread([&] {
+    for (int i = 0; i < 3; ++i) dropped.put("read");
+    batches.put("read");
+  }).join();
+  LoopRecorder loop(train);
+  loop.begin_wait();
+  dropped.drop();
+  batches.get();
+  loop.end_wait(true, false);
+  const int number = dropped.handle->id_in(*session_);
+  const metrics::QueueCell& cell = session_->segment().queues()[number].cell;
+  EXPECT_EQ(cell.occupancy.level.load(), 0);
+  EXPECT_EQ(cell.gets.load(), 0U);
+  EXPECT_EQ(sink(*train).queues.load(), std::uint64_t{1} << batches.handle->id_in(*session_))
+      << "the loop takes from the queue that it took from, and from no other";
+}
 
 TEST_F(Loops, CountZeroOneAndManyItems) {
   const auto train = loader("train");

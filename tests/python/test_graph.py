@@ -354,3 +354,34 @@ def test_two_loaders_see_their_own_queues() -> None:
     assert [queue.name for queue in first.profile.queues] == ["train queue"]
     assert [queue.name for queue in second.profile.queues] == ["valid queue"]
     assert (first.profile.sink.steps, second.profile.sink.steps) == (ITEMS, 10)
+
+
+class EpochOfThreads:
+    """Makes its queues and threads anew in every epoch, and holds the queues until the epoch ends."""
+
+    def __iter__(self) -> Iterator[int]:
+        raw, decoded = hr.Queue[Any](4, name="raw"), hr.Queue[Any](4, name="decoded")
+
+        def decode() -> None:
+            while (item := raw.get()) is not None:
+                time.sleep(0.001)
+                decoded.put(item)
+            decoded.put(None)
+
+        for body, arguments in ((read, (raw,)), (decode, ())):
+            threading.Thread(target=body, args=arguments, daemon=True).start()
+        while (item := decoded.get()) is not None:
+            yield item
+
+
+def test_dropping_a_queue_takes_nothing_from_it() -> None:
+    loader: Any = hr.wrap(EpochOfThreads())
+    for _epoch in range(3):
+        for _ in loader:
+            time.sleep(0.0002)
+    report = loader.report()
+    # The last queues die in the loop's own thread, inside GetNext: that makes it nobody's consumer.
+    assert {name: ends[0] for name, ends in edges(report).items()} == {"raw": "read", "decoded": "decode"}
+    assert edges(report)["raw"][1] == "decode"
+    assert [(one.puts, one.gets) for one in report.profile.queues] == [(3 * ITEMS, 3 * ITEMS)] * 2
+    assert operator(report, "read").states.blocked_in == 0

@@ -1,0 +1,76 @@
+"""docs/verdicts.md has a place for every cause and names every figure of a report."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from headrace import _data
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+CAUSES = ROOT / "src" / "analysis" / "diagnosis" / "causes"
+
+RECORDS = [
+    _data.Profile,
+    _data.Startup,
+    _data.Sink,
+    _data.Latency,
+    _data.Operator,
+    _data.States,
+    _data.Knob,
+    _data.Queue,
+    _data.LedgerRow,
+    _data.Handoff,
+    _data.Host,
+    _data.Diagnosis,
+    _data.Evidence,
+    _data.Advice,
+]
+
+
+def causes_in_order() -> list[str]:
+    """Names of the causes, in the order in which their signs are tested."""
+    sources = "\n".join(source.read_text(encoding="utf-8") for source in CAUSES.glob("*.cc"))
+    names: dict[str, str] = dict(re.findall(r'^const Cause (k\w+)\{"(\w+)"', sources, re.MULTILINE))
+    table = (CAUSES / "table.cc").read_text(encoding="utf-8")
+    order = re.search(r"kOrder\[\] = \{(.*?)\};", table, re.DOTALL)
+    assert order is not None
+    constants = re.findall(r"&(k\w+)", order.group(1))
+    assert set(constants) == set(names), "each cause stands in the table"
+    return [names[constant] for constant in constants]
+
+
+def sections() -> dict[str, str]:
+    """Text under each heading of the third level, by heading."""
+    parts = re.split(r"^#{2,3} (.*)$", PAGE, flags=re.MULTILINE)
+    return {heading.strip("`"): text for heading, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def test_every_cause_has_a_heading_in_the_order_of_the_table() -> None:
+    causes = causes_in_order()
+    assert causes
+    assert [heading for heading in sections() if heading in causes] == causes
+
+
+@pytest.mark.parametrize("cause", causes_in_order())
+def test_a_cause_has_its_sign_its_look_alike_a_real_report_and_its_cure(cause: str) -> None:
+    text = sections()[cause]
+    for part in ("**Sign**", "**Look-alike**", "**Cure**"):
+        assert part in text
+    assert re.search(r"^ {6}(NOT )?INPUT-BOUND", text, re.MULTILINE), "an excerpt of a report"
+
+
+@pytest.mark.parametrize("kind", ["not_input_bound", "input_bound", "intermittent", "undetermined"])
+def test_every_kind_of_verdict_has_a_heading(kind: str) -> None:
+    assert kind in sections()
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: str(record.__name__))
+def test_every_figure_is_named(record: type) -> None:
+    named = {name.rstrip("_") for name in re.findall(r"`([a-z]\w*)`", PAGE)}
+    missing = {one.name.rstrip("_") for one in fields(record)} - named
+    assert not missing
