@@ -146,6 +146,7 @@ class Sink:
     batch_bytes: int | None = None
     getnext_wait: Latency = field(default_factory=Latency)
     wait_share: float = 0.0
+    worker_start_wait_s: float = 0.0
     starved_share: float = 0.0
     handoff_floor_s: float = 0.0
     ready_share: float = 0.0

@@ -213,6 +213,7 @@ void SinkProbe::deliver(std::int64_t now, int ready, const WaitCharges* charges)
   } else {
     cell_->starved_ns.bump(wait);
     if (charges != nullptr) {
+      if (charges->workers_first) cell_->worker_start_ns.bump(wait);
       charge(*charges, wait, worked);
     } else if (blocked > 0 && candidate_ != SinkSurroundings::kNobody) {
       cell_->ledger[static_cast<std::size_t>(candidate_) % kLedgerOperators].bump(blocked);

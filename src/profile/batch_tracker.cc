@@ -348,6 +348,7 @@ WaitCharges BatchTracker::yielded(std::int64_t number, std::int64_t asked, std::
   reorder_.get(now);
   const Batch of = *batch;
   *batch = Batch();
+  charges.workers_first = number < shape_.workers;
   if (of.fetched_ns == 0) {
     // A worker that nothing is known of: received before the call is all that can be said.
     charges.ready = of.received_ns > 0 && of.received_ns <= asked;

@@ -261,6 +261,7 @@ SinkFigures sink_figures(const metrics::SinkCell& cell, std::int64_t loop_ns, bo
   figures.computes = sane(cell.computes.load());
   figures.wait_ns = sane(cell.wait_ns.load());
   figures.starved_ns = sane(cell.starved_ns.load());
+  figures.worker_start_ns = sane(cell.worker_start_ns.load());
   figures.compute_ns = sane(cell.compute_ns.load());
   figures.ready_calls = sane(cell.ready_calls.load());
   figures.ready_wait_ns = sane(cell.ready_wait_ns.load());

@@ -199,6 +199,7 @@ void fields_of(F& field, Fields<SinkProfile> auto& sink) {
   field("batch_bytes", sink.batch_bytes);
   field("getnext_wait", sink.getnext_wait);
   field("wait_share", sink.wait_share);
+  field("worker_start_wait_s", sink.worker_start_wait_s);
   field("starved_share", sink.starved_share);
   field("handoff_floor_s", sink.handoff_floor_s);
   field("ready_share", sink.ready_share);

@@ -159,6 +159,7 @@ void add_sink(metrics::SinkCell& target, const metrics::SinkCell& sink) noexcept
   target.computes.bump(sink.computes.load());
   target.wait_ns.bump(sink.wait_ns.load());
   target.starved_ns.bump(sink.starved_ns.load());
+  target.worker_start_ns.bump(sink.worker_start_ns.load());
   target.compute_ns.bump(sink.compute_ns.load());
   target.ready_calls.bump(sink.ready_calls.load());
   target.ready_wait_ns.bump(sink.ready_wait_ns.load());

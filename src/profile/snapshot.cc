@@ -103,6 +103,7 @@ class ProfileBuilder {
     }
     out.getnext_wait = sink.wait.latency();
     out.wait_share = share(sink.wait_ns, elapsed);
+    out.worker_start_wait_s = sink.worker_start_ns * kSecond;
     out.starved_share = share(sink.starved_ns, elapsed);
     out.handoff_floor_s = sink.ready_calls > 0 ? sink.ready_wait_ns / sink.ready_calls * kSecond : 0;
     out.ready_share = share(sink.ready_calls, sink.waits);

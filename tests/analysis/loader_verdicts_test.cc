@@ -136,6 +136,19 @@ TEST(LoaderVerdicts, FloorOfABusyMachineIsNoAlarm) {
   EXPECT_EQ(diagnose(profile).kind, "not_input_bound");
 }
 
+TEST(LoaderVerdicts, WaitingForWorkersToStartIsStartUp) {
+  DataLoader healthy = images(4);
+  healthy.parts.front().sleep_s = 1e-3;
+  Profile profile = simulation::simulate(healthy, 1);
+  ASSERT_EQ(diagnose(profile).kind, "not_input_bound");
+  // Short epochs whose workers start one after the other: 12 % of the time goes into their first batches.
+  profile.sink.wait_share += 0.12;
+  profile.sink.starved_share += 0.12;
+  EXPECT_EQ(diagnose(profile).kind, "input_bound");
+  profile.sink.worker_start_wait_s = 0.12 * profile.elapsed_s;
+  EXPECT_EQ(diagnose(profile).kind, "not_input_bound");
+}
+
 TEST(LoaderVerdicts, PersistentWorkersNeedWorkers) {
   DataLoader short_epochs = images(2);
   short_epochs.parts.front().sleep_s = 1e-3;

@@ -41,6 +41,7 @@ struct alignas(64) SinkCell {
   Relaxed<std::int64_t> computes;
   Relaxed<std::int64_t> wait_ns;
   Relaxed<std::int64_t> starved_ns;
+  Relaxed<std::int64_t> worker_start_ns;  ///< of starved_ns: for the first batch that a worker made at all
   Relaxed<std::int64_t> compute_ns;
   Relaxed<std::int64_t> ready_calls;    ///< found their batch ready
   Relaxed<std::int64_t> ready_wait_ns;  ///< ... and still waited so long, in sum

@@ -39,6 +39,7 @@ struct WaitCharges {
 
   bool ready =
       false;  ///< complete at the call: all of the wait is hand-off floor, `charges` count for nothing
+  bool workers_first = false;  ///< the first batch of the worker that made it: it had to start
   std::array<Charge, kMost> charges;
   std::size_t count = 0;
 

@@ -87,7 +87,7 @@ struct QueueFigures {
 
 struct SinkFigures {
   std::uint64_t epochs = 0, steps = 0;
-  double waits = 0, computes = 0, wait_ns = 0, starved_ns = 0, compute_ns = 0;
+  double waits = 0, computes = 0, wait_ns = 0, starved_ns = 0, worker_start_ns = 0, compute_ns = 0;
   double ready_calls = 0, ready_wait_ns = 0;
   double sampled_compute_ns = 0, sampled_compute_cpu_ns = 0, quiet_steps = 0, quiet_compute_ns = 0;
   double redirected_ns = 0, ledger_unknown_ns = 0;

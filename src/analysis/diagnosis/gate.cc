@@ -43,9 +43,19 @@ double floor_without_a_core(const profile::Profile& profile) {
 Evidence gate_evidence(const Gate& gate) {
   Evidence evidence;
   evidence.rule = "gate";
+  evidence.figures = {{"steps", static_cast<double>(gate.steps)},
+                      {"step_s", gate.step_s},
+                      {"compute_s", gate.compute_s},
+                      {"wait_share", gate.wait_share},
+                      {"starved_share", gate.starved_share},
+                      {"handoff_floor_share", gate.floor_share}};
   evidence.says = "the training loop waited " + duration(gate.wait_share * gate.step_s) + " of " +
                   duration(gate.step_s) + " in every step (" + percent(gate.wait_share) + "); starved " +
                   percent(gate.starved_share) + " of the time (healthy: under 5 %)";
+  if (gate.starting_share > 0.001) {
+    evidence.says += "; " + percent(gate.starting_share) + " more while workers started";
+    evidence.figures["starting_share"] = gate.starting_share;
+  }
   if (gate.floor_share > 0.001) {
     evidence.says += "; hand-off of finished batches " + duration(gate.floor_share * gate.step_s);
   }
@@ -56,12 +66,6 @@ Evidence gate_evidence(const Gate& gate) {
     evidence.says += "; its own compute took " + duration(gate.compute_s) + ", alone it takes " +
                      duration(gate.own_compute_s);
   }
-  evidence.figures = {{"steps", static_cast<double>(gate.steps)},
-                      {"step_s", gate.step_s},
-                      {"compute_s", gate.compute_s},
-                      {"wait_share", gate.wait_share},
-                      {"starved_share", gate.starved_share},
-                      {"handoff_floor_share", gate.floor_share}};
   if (gate.stretch_share > 0) evidence.figures["stretch_share"] = gate.stretch_share;
   if (gate.transfer_share > 0) evidence.figures["transfer_share"] = gate.transfer_share;
   return evidence;
@@ -84,8 +88,10 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock) {
   gate.opaque = is_opaque(profile);
   gate.own_compute_s = std::max(0.0, gate.compute_s - lock.stretch_s);
   gate.wait_share = sink.wait_share;
-  gate.starved_share = sink.starved_share;
-  gate.floor_share = gate.wait_share - gate.starved_share;
+  // Waiting for workers to start belongs to the start-up, also where they start one after the other.
+  gate.starting_share = std::min(ratio(sink.worker_start_wait_s, profile.elapsed_s), sink.starved_share);
+  gate.starved_share = ratio(sink.starved_share - gate.starting_share, 1 - gate.starting_share);
+  gate.floor_share = sink.wait_share - sink.starved_share;
   gate.stretch_share = std::min(1 - gate.wait_share, ratio(lock.stretch_s, gate.step_s));
   gate.transfer_share = ratio(copied_in_step_s(profile), gate.step_s);
   gate.input_share = std::min(1.0, gate.wait_share + gate.stretch_share + gate.transfer_share);

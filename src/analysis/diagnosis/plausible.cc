@@ -81,6 +81,7 @@ void sink(profile::SinkProfile& sink) {
   latency(sink.getnext_wait);
   share(sink.wait_share);
   share(sink.starved_share);
+  seconds(sink.worker_start_wait_s);
   sink.starved_share = std::min(sink.starved_share, sink.wait_share);
   seconds(sink.handoff_floor_s);
   share(sink.ready_share);

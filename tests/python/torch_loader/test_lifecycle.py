@@ -390,3 +390,19 @@ def test_private_names_that_are_gone_leave_the_sink_and_a_line(
     assert profile.sink.steps == 6
     assert any("unavailable" in note for note in profile.notes)
     assert "_of_another_version" in caplog.text
+
+
+def start_in_turn(worker: int) -> None:
+    time.sleep(0.25 * worker)
+
+
+def test_waiting_for_workers_that_start_in_turn_is_told_apart() -> None:
+    loader = wrapped(Numbers(48, 1e-4), num_workers=3, worker_init_fn=start_in_turn)
+    for _ in range(2):
+        for _ in loader:
+            time.sleep(0.01)
+    report = loader.report()
+    # The second and third worker's first batch, in each of two epochs.
+    assert report.profile.sink.worker_start_wait_s == pytest.approx(1.0, abs=0.35)
+    assert report.profile.sink.starved_share * report.profile.elapsed_s >= 0.6
+    assert report.diagnosis.kind == "not_input_bound"

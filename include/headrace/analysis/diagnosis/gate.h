@@ -25,7 +25,8 @@ struct Gate {
   double compute_s = 0;      ///< as measured
   double own_compute_s = 0;  ///< compute without what an interpreter lock adds
   double wait_share = 0;
-  double starved_share = 0;    ///< waiting for a batch that was not there
+  double starved_share = 0;    ///< waiting for a batch that was not there; workers' starts left out
+  double starting_share = 0;   ///< of the time: waiting for the first batches of workers that had to start
   double floor_share = 0;      ///< waiting for batches that were
   double stretch_share = 0;    ///< of the step: compute stretched by the interpreter lock
   double transfer_share = 0;   ///< of the step: copies to the device that the step itself waits for

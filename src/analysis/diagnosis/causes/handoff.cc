@@ -41,7 +41,7 @@ Evidence evidence_of(const Case& facts) {
   return evidence;
 }
 
-/// What the measured message says, the surest cure first.
+/// What the measured message says.
 std::vector<Advice> cures(const Case& facts) {
   std::vector<Advice> advice;
   const std::optional<Loader>& loader = facts.loader;
@@ -70,6 +70,10 @@ std::vector<Advice> cures(const Case& facts) {
       advice.push_back(with_prediction(std::move(by_name), facts.gate.step_s, then));
     }
   }
+  // Best first; what no parameter does, and large messages need before all else, stays where it is.
+  std::stable_sort(advice.begin() + (large ? 1 : 0), advice.end(), [](const Advice& a, const Advice& b) {
+    return a.predicted_step_s.value_or(1e9) < b.predicted_step_s.value_or(1e9);
+  });
   if (!large) advice.push_back(in_words("larger batches: the cost is per batch, not per item"));
   return advice;
 }
