@@ -14,7 +14,7 @@ Finding drawing_indices(const Case& facts) {
                                         "own thread; workers do not share that work",
                                     {{"demand_s", op.demand_s}, {"step_s", facts.gate.step_s}});
   Advice advice = in_words("draw the order once per epoch and only read it per batch, or make " + op.name +
-                           " cheaper; predicted: for nothing");
+                           " cheaper; predicted as if it cost nothing");
   finding.advice.push_back(with_prediction(
       std::move(advice), facts.gate.step_s,
       facts.predictor.predict(facts.profile, {{Change::Kind::kService, facts.candidate, 1, 1e-3}})));
