@@ -115,7 +115,4 @@ def _choose(
     if not matching:
         raise UsageError(f"{where}: no loader {loader!r}; there are {', '.join(map(repr, names))}")
     path, entry = matching[0]
-    report = Report(_core.segment_profile_json(path, entry["index"]), loaders=names, ranks=ranks)
-    if ranks is None:
-        report.ranks = [report.profile.rank]
-    return report
+    return Report(_core.segment_profile_json(path, entry["index"]), loaders=names, ranks=ranks)

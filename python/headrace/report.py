@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from headrace import _core
@@ -18,26 +19,52 @@ class Report:
     Immutable; the diagnosis is computed from the profile alone, so a loaded report says what it said.
     """
 
-    #: Names of the loaders in the same run, the one that waited most first; ranks that recorded.
-    loaders: list[str]
-    ranks: list[int]
-
     def __init__(
         self, profile_json: str, *, loaders: list[str] | None = None, ranks: list[int] | None = None
     ) -> None:
-        import json
-
-        from headrace._data import Diagnosis, Profile, Steps, build
-
         self._profile_json = profile_json
         self._diagnosis_json = _core.diagnose_json(profile_json)
-        document = json.loads(_core.report_json(profile_json, self._diagnosis_json, -1))
-        self._document: dict[str, Any] = document
-        self.profile: Profile = build(Profile, document["profile"])
-        self.diagnosis: Diagnosis = build(Diagnosis, document["diagnosis"])
-        self.steps: Steps = build(Steps, document["steps"])
-        self.loaders = loaders if loaders is not None else [self.profile.loader]
-        self.ranks = ranks if ranks is not None else [self.profile.rank]
+        self._loaders = loaders
+        self._ranks = ranks
+
+    # Text and page need none of these; as Python objects, the figures of 64 workers take long to build.
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        import json
+
+        document: dict[str, Any] = json.loads(_core.report_json(self._profile_json, self._diagnosis_json, -1))
+        return document
+
+    @cached_property
+    def profile(self) -> Profile:
+        """What was recorded."""
+        from headrace._data import Profile, build
+
+        return build(Profile, self._document["profile"])
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """What it means."""
+        from headrace._data import Diagnosis, build
+
+        return build(Diagnosis, self._document["diagnosis"])
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The step trace."""
+        from headrace._data import Steps, build
+
+        return build(Steps, self._document["steps"])
+
+    @property
+    def loaders(self) -> list[str]:
+        """Names of the loaders in the same run, the one that waited most first."""
+        return self._loaders if self._loaders is not None else [self.loader]
+
+    @property
+    def ranks(self) -> list[int]:
+        """Ranks that recorded."""
+        return self._ranks if self._ranks is not None else [self.rank]
 
     @classmethod
     def from_profile_json(cls, text: str) -> Report:
@@ -57,11 +84,11 @@ class Report:
 
     @property
     def loader(self) -> str:
-        return self.profile.loader
+        return str(self._document["loader"])
 
     @property
     def rank(self) -> int:
-        return self.profile.rank
+        return int(self._document["rank"])
 
     def what_if(self, **changes: object) -> dict[str, Any]:
         """What a step would take with other parameters, from a simulation of this very run.

@@ -12,7 +12,7 @@
 
 namespace headrace::analysis {
 
-/// Predicts by simulation where a framework's loader was recorded, by operational laws elsewhere. Never
+/// Predicts by simulation of the recorded run. Never
 /// fails: a profile that is too short, empty or absurd is "undetermined" with a reason. Thread-safe.
 Diagnosis diagnose(const profile::Profile& profile);
 
