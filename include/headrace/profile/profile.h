@@ -181,12 +181,13 @@ struct SinkProfile {
   std::optional<double> quiet_compute_s;  ///< mean compute of steps during which no worker was busy
   std::uint64_t quiet_steps = 0;
   std::optional<std::int64_t> batch_bytes;  ///< memory of a batch: the largest of those looked at
-  Latency getnext_wait;              ///< steady calls; first batches of epochs are in Startup
-  double wait_share = 0;             ///< GetNext wait / elapsed, 0 to 1
-  double worker_start_wait_s = 0;    ///< of the starved time: for the first batch of a worker, which had to start
-  double starved_share = 0;          ///< part of wait_share until the awaited batch was handed over
-  double handoff_floor_s = 0;        ///< mean wait on calls whose batch was ready
-  double ready_share = 0;            ///< calls that found their batch ready / calls
+  Latency getnext_wait;                     ///< steady calls; first batches of epochs are in Startup
+  double wait_share = 0;                    ///< GetNext wait / elapsed, 0 to 1
+  double worker_start_wait_s =
+      0;                       ///< of the starved time: for the first batch of a worker, which had to start
+  double starved_share = 0;    ///< part of wait_share until the awaited batch was handed over
+  double handoff_floor_s = 0;  ///< mean wait on calls whose batch was ready
+  double ready_share = 0;      ///< calls that found their batch ready / calls
   std::vector<Stall> longest_waits;  ///< longest first, steady part
   std::vector<StepSample> sequence;  ///< newest last, bounded
 };

@@ -38,7 +38,8 @@ std::vector<VerdictWindow> verdict_windows(const Case& facts, const Diagnosis& w
   const bool in_turn = whole.cause == "alternating";
   const bool varies =
       whole.cause == "variance" || whole.cause == "slow_samples" || whole.cause == "gil_contention";
-  // Windows look at starving alone; what fetching, copying or drawing indices costs is the same in all of them.
+  // Windows look at starving alone; what fetching, copying or drawing indices costs is the same in all of
+  // them.
   const bool served = facts.gate.handoff_only || facts.gate.transfer_only || facts.candidate_is("sampler");
   if (windows.size() < 2 || varies || served) return {};
   double total_s = 0;

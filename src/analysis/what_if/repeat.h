@@ -52,8 +52,8 @@ struct Repeated {
 };
 
 /// Runs along the record, begun at different places, give the step: their order is the true one. All runs
-/// together, those of works drawn again among them, give what runs differ by. A model says how long its record
-/// is, how many batches a run needs, whether its works vary, and how to draw them again.
+/// together, those of works drawn again among them, give what runs differ by. A model says how long its
+/// record is, how many batches a run needs, whether its works vary, and how to draw them again.
 template <typename Model>
 auto repeat(const Model& model) {
   constexpr std::size_t kAlong = 2;

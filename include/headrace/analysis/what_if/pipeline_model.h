@@ -46,9 +46,9 @@ struct PipelineModel {
   double cores = 1;           ///< what others leave of them
   std::vector<Queue> queues;  ///< of the profile, in its order; further ones where it knows none
   std::vector<Stage> stages;
-  std::vector<Edge> inputs;  ///< of the training loop, per batch
-  Work receive;              ///< per batch, in the training loop: what taking a finished one costs
-  std::vector<Work> in_sink;   ///< per batch, loading in the training loop's own thread; empty: none
+  std::vector<Edge> inputs;   ///< of the training loop, per batch
+  Work receive;               ///< per batch, in the training loop: what taking a finished one costs
+  std::vector<Work> in_sink;  ///< per batch, loading in the training loop's own thread; empty: none
   std::string slowest_in_sink;
   std::vector<Work> steps;  ///< the training step, as recorded. Never empty.
   /// Operators without a queue between them, or none that was seen: how far they run ahead is a guess.
@@ -63,7 +63,7 @@ struct PipelineModel {
 /// The run as it was recorded, with `changes` made. `ordered`: operators of several workers keep the order,
 /// also where they do not say so. False where a change is none that a pipeline of threads
 /// and queues has, or nothing was recorded that could be simulated.
-bool make_pipeline_model(const profile::Profile& profile, const std::vector<Change>& changes,
-                         bool ordered, std::uint64_t seed, PipelineModel& model);
+bool make_pipeline_model(const profile::Profile& profile, const std::vector<Change>& changes, bool ordered,
+                         std::uint64_t seed, PipelineModel& model);
 
 }  // namespace headrace::analysis

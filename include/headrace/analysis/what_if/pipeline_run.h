@@ -18,10 +18,10 @@ namespace headrace::analysis {
 struct SimulatedPipeline {
   double step_s = 0;  ///< 0: the run came to a stop (no stage could go on)
   double wait_share = 0;
-  double serve_share = 0;         ///< of the training loop: loading in its own thread, taking batches
-  double cpu_share = 0;           ///< of the cores
-  double lock_share = 0;          ///< the interpreter lock is held
-  std::vector<double> busy;       ///< per stage, of its workers
+  double serve_share = 0;    ///< of the training loop: loading in its own thread, taking batches
+  double cpu_share = 0;      ///< of the cores
+  double lock_share = 0;     ///< the interpreter lock is held
+  std::vector<double> busy;  ///< per stage, of its workers
 
   void add(const SimulatedPipeline& run, double part);
 };

@@ -16,9 +16,7 @@ struct Work {
     locked_s += other.locked_s;
     return *this;
   }
-  Work operator*(double factor) const noexcept {
-    return {off_s * factor, cpu_s * factor, locked_s * factor};
-  }
+  Work operator*(double factor) const noexcept { return {off_s * factor, cpu_s * factor, locked_s * factor}; }
 };
 
 }  // namespace headrace::analysis

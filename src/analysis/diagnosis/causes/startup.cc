@@ -16,8 +16,8 @@ bool workers_end_with_each_epoch(const Case& facts) {
 
 std::optional<Finding> judge(const Case& facts) {
   const profile::Profile& profile = facts.profile;
-  const double startup_s = profile.startup.first_batch_s + profile.startup.later_epochs_s +
-                           profile.sink.worker_start_wait_s;
+  const double startup_s =
+      profile.startup.first_batch_s + profile.startup.later_epochs_s + profile.sink.worker_start_wait_s;
   if (facts.gate.state != Gate::State::kHealthy || startup_s < 0.5 || startup_s < profile.elapsed_s)
     return std::nullopt;
   Finding finding;
