@@ -3,9 +3,6 @@
 #include <pybind11/stl.h>
 
 #include "crossing.h"
-#include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/diagnosis/diagnosis_json.h"
-#include "headrace/analysis/what_if/what_if.h"
 #include "headrace/profile/current.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
@@ -13,9 +10,6 @@
 #include "headrace/profile/run_folder.h"
 #include "headrace/profile/sampler.h"
 #include "headrace/profile/snapshot.h"
-#include "headrace/report/html.h"
-#include "headrace/report/json.h"
-#include "headrace/report/text.h"
 
 namespace py = pybind11;
 
@@ -203,44 +197,6 @@ void add_reading(py::module_& module) {
         return profile::profile_to_json(profile);
       },
       py::call_guard<py::gil_scoped_release>());
-  module.def(
-      "diagnose_json",
-      [](const std::string& profile_text) {
-        return analysis::diagnosis_to_json(analysis::diagnose(profile::profile_from_json(profile_text)));
-      },
-      py::call_guard<py::gil_scoped_release>());
-  module.def("what_if", [](const std::string& profile_text,
-                           const std::vector<std::pair<std::string, std::string>>& assigned) {
-    std::vector<analysis::Assignment> assignments;
-    for (const auto& [parameter, value] : assigned) assignments.push_back({parameter, value});
-    analysis::WhatIf then;
-    {
-      const py::gil_scoped_release release;
-      then = analysis::what_if(profile::profile_from_json(profile_text), assignments);
-    }
-    return std::make_tuple(then.known, then.reason, then.step_s, then.low_s, then.high_s, then.bottleneck);
-  });
-  module.def(
-      "report_text",
-      [](const std::string& profile_text, const std::string& diagnosis_text, int width, bool color) {
-        return report::to_text(profile::profile_from_json(profile_text),
-                               analysis::diagnosis_from_json(diagnosis_text), {width, color});
-      },
-      py::call_guard<py::gil_scoped_release>());
-  module.def(
-      "report_html",
-      [](const std::string& profile_text, const std::string& diagnosis_text, bool whole_page) {
-        return report::to_html(profile::profile_from_json(profile_text),
-                               analysis::diagnosis_from_json(diagnosis_text), {whole_page});
-      },
-      py::call_guard<py::gil_scoped_release>());
-  module.def(
-      "report_json",
-      [](const std::string& profile_text, const std::string& diagnosis_text, int indent) {
-        return report::to_json(profile::profile_from_json(profile_text),
-                               analysis::diagnosis_from_json(diagnosis_text), indent);
-      },
-      py::call_guard<py::gil_scoped_release>());
 }
 
 /// The errors of the C++ tree become those of headrace.errors, with their fields.
@@ -276,6 +232,7 @@ PYBIND11_MODULE(_core, module) {
   python::add_recording(module);
   python::add_reading(module);
   python::add_loader_bindings(module.ptr());
+  python::add_parsed_report(module.ptr());
   if (!python::add_timed_callable(module.ptr()) || !python::add_timed_iterator(module.ptr()) ||
       !python::add_operator_iterator(module.ptr()) || !python::add_queue(module.ptr()) ||
       !python::add_hooked_call(module.ptr()) || !python::add_timed_dataset(module.ptr()) ||

@@ -23,7 +23,7 @@ class Report:
         self, profile_json: str, *, loaders: list[str] | None = None, ranks: list[int] | None = None
     ) -> None:
         self._profile_json = profile_json
-        self._diagnosis_json = _core.diagnose_json(profile_json)
+        self._parsed = _core.ParsedReport(profile_json)
         self._loaders = loaders
         self._ranks = ranks
 
@@ -32,7 +32,7 @@ class Report:
     def _document(self) -> dict[str, Any]:
         import json
 
-        document: dict[str, Any] = json.loads(_core.report_json(self._profile_json, self._diagnosis_json, -1))
+        document: dict[str, Any] = json.loads(self._parsed.json(-1))
         return document
 
     @cached_property
@@ -102,8 +102,8 @@ class Report:
         ``"reason"`` says why. Raises UsageError for a parameter that this loader does not have (the message
         lists those that it has) and for a value out of range.
         """
-        known, reason, step_s, low_s, high_s, limit = _core.what_if(
-            self._profile_json, [(name, str(value)) for name, value in changes.items()]
+        known, reason, step_s, low_s, high_s, limit = self._parsed.what_if(
+            [(name, str(value)) for name, value in changes.items()]
         )
         if not known:
             return {"step_s": None, "low": None, "high": None, "bottleneck": None, "reason": reason}
@@ -111,7 +111,7 @@ class Report:
 
     def to_text(self, width: int = 100, color: bool = False) -> str:
         """The report for people, no line wider than ``width`` columns (at least 40)."""
-        return _core.report_text(self._profile_json, self._diagnosis_json, int(width), bool(color))
+        return self._parsed.text(int(width), bool(color))
 
     @overload
     def to_html(self, path: str | os.PathLike[str]) -> None: ...
@@ -122,7 +122,7 @@ class Report:
 
         It names no paths and no host; docs/report.md explains its parts.
         """
-        page = _core.report_html(self._profile_json, self._diagnosis_json, True) + "\n"
+        page = self._parsed.html(True) + "\n"
         if path is None:
             return page
         with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
@@ -142,12 +142,15 @@ class Report:
 
     def to_json(self, indent: int | None = 2) -> str:
         """``{"version", "loader", "rank", "profile", "diagnosis", "steps"}``; no paths, no host."""
-        return _core.report_json(self._profile_json, self._diagnosis_json, -1 if indent is None else indent)
+        return self._parsed.json(-1 if indent is None else indent)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON document; `load` reads it back."""
         with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
             file.write(self.to_json() + "\n")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _read_again, (self._profile_json, self._loaders, self._ranks)
 
     def __str__(self) -> str:
         import shutil
@@ -166,4 +169,9 @@ class Report:
 
     def _repr_html_(self) -> str:
         """The page's content for a notebook's cell; its styles reach nothing else there."""
-        return _core.report_html(self._profile_json, self._diagnosis_json, False)
+        return self._parsed.html(False)
+
+
+def _read_again(profile_json: str, loaders: list[str] | None, ranks: list[int] | None) -> Report:
+    """A pickled or copied report."""
+    return Report(profile_json, loaders=loaders, ranks=ranks)

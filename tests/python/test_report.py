@@ -1,7 +1,9 @@
 """`Report`: every field is there, has its type, and the figures agree with each other."""
 
+import copy
 import json
 import math
+import pickle
 import threading
 import time
 import typing
@@ -301,3 +303,10 @@ def test_html_is_escaped() -> None:
     assert "<script" not in page
     assert "<i>" not in page
     assert "&lt;script" in page
+
+
+def test_a_pickled_report_says_the_same(report: hr.Report) -> None:
+    again = pickle.loads(pickle.dumps(report))
+    assert again.to_json() == report.to_json()
+    assert again.loaders == report.loaders
+    assert copy.deepcopy(report).to_text() == report.to_text()

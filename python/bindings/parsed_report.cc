@@ -1,0 +1,55 @@
+// A report's profile and diagnosis as C++ has them: read once, written as text, page or JSON as often as
+// asked.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "crossing.h"
+#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/what_if/what_if.h"
+#include "headrace/profile/profile_json.h"
+#include "headrace/report/html.h"
+#include "headrace/report/json.h"
+#include "headrace/report/text.h"
+
+namespace py = pybind11;
+
+namespace headrace::python {
+namespace {
+
+/// Immutable, so that threads may share it.
+class ParsedReport {
+ public:
+  explicit ParsedReport(const std::string& profile_text)
+      : profile_(profile::profile_from_json(profile_text)), diagnosis_(analysis::diagnose(profile_)) {}
+
+  std::string text(int width, bool color) const {
+    return report::to_text(profile_, diagnosis_, {width, color});
+  }
+  std::string html(bool whole_page) const { return report::to_html(profile_, diagnosis_, {whole_page}); }
+  std::string json(int indent) const { return report::to_json(profile_, diagnosis_, indent); }
+  auto what_if(const std::vector<std::pair<std::string, std::string>>& assigned) const {
+    std::vector<analysis::Assignment> assignments;
+    for (const auto& [parameter, value] : assigned) assignments.push_back({parameter, value});
+    const analysis::WhatIf then = analysis::what_if(profile_, assignments);
+    return std::make_tuple(then.known, then.reason, then.step_s, then.low_s, then.high_s, then.bottleneck);
+  }
+
+ private:
+  const profile::Profile profile_;
+  const analysis::Diagnosis diagnosis_;
+};
+
+}  // namespace
+
+void add_parsed_report(PyObject* into) {
+  using Released = py::call_guard<py::gil_scoped_release>;
+  auto module = py::reinterpret_borrow<py::module_>(into);
+  py::class_<ParsedReport>(module, "ParsedReport")
+      .def(py::init<const std::string&>(), py::arg("profile_text"), Released())
+      .def("text", &ParsedReport::text, py::arg("width"), py::arg("color"), Released())
+      .def("html", &ParsedReport::html, py::arg("whole_page"), Released())
+      .def("json", &ParsedReport::json, py::arg("indent"), Released())
+      .def("what_if", &ParsedReport::what_if, py::arg("assigned"), Released());
+}
+
+}  // namespace headrace::python
