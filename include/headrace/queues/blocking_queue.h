@@ -1,4 +1,4 @@
-// A bounded blocking queue that carries its own instrumentation.
+// A blocking queue behind a lock, bounded or not: what Python's headrace.Queue stands on.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,16 @@
 #include "headrace/metrics/clock.h"
 #include "headrace/queues/eventcount.h"
 #include "headrace/queues/instrumented.h"
+#include "headrace/queues/queue_status.h"
 
 namespace headrace::queues {
 
-enum class QueueStatus { done, not_now, timed_out, interrupted, closed };
-
 /// First in, first out, any number of producers and consumers. Items move; nothing is copied or allocated per
 /// item beyond the deque's blocks. Thread-safe.
+///
+/// The lock makes it slower than a BoundedQueue of a lock-free kind, and lets its owner look at all items
+/// (`for_each`) and judge each as it is taken (`try_get_judged`), which Python's collector and end marks
+/// need.
 ///
 /// `Recorder` is told of every change under the lock and of every wait outside it (see instrumented.h); with
 /// NotRecorded it is a plain queue.

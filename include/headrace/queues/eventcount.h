@@ -1,9 +1,10 @@
 // Sleeping until something may have changed, without losing the wake-up in between.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
+
+#include "headrace/queues/futex_word.h"
 
 namespace headrace::queues {
 
@@ -24,41 +25,61 @@ enum class Wake { notified, timed_out, interrupted };
 /// never too low.
 ///
 /// Thread-safe. `interrupted`: a signal handler ran in this thread (Python then looks for KeyboardInterrupt).
-class EventCount {
+/// `Word` is a FutexWord, or what a test puts in its place.
+template <class Word>
+class BasicEventCount {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = FutexWord::Clock;
   using Ticket = std::uint32_t;
 
   Ticket prepare() noexcept {
-    // Sequentially consistent, as is the notifier's fence: either the notifier sees this waiter, or this
-    // waiter's second look at the condition sees the notifier's change.
-    return epoch_of(state_.fetch_add(kOneWaiter, std::memory_order_seq_cst));
+    const Ticket ticket = epoch_of(state_.fetch_add(kOneWaiter));
+    // With the notifier's fence: either the notifier sees this waiter, or this waiter's second look at the
+    // condition, whatever its memory order, sees the notifier's change.
+    state_.fence();
+    return ticket;
   }
 
   /// Gives the ticket back unused.
   void cancel(Ticket ticket) noexcept { leave(ticket); }
 
   /// Sleeps until a notification after `ticket`, the deadline, or a signal. Uses the ticket up. May return
-  /// `notified` without cause: look at the condition again.
-  Wake wait(Ticket ticket, Clock::time_point deadline) noexcept;
+  /// `notified` without cause: look at the condition again. After `timed_out`, too: the notification may have
+  /// come at the same moment, and nobody else was woken by it.
+  Wake wait(Ticket ticket, Clock::time_point deadline) noexcept {
+    while (epoch_of(state_.load()) == ticket) {
+      switch (state_.sleep_while(ticket, deadline)) {
+        case Sleep::woken:
+          return Wake::notified;
+        case Sleep::changed:
+          break;
+        case Sleep::timed_out:
+          leave(ticket);
+          return Wake::timed_out;
+        case Sleep::interrupted:
+          leave(ticket);
+          return Wake::interrupted;
+      }
+    }
+    return Wake::notified;
+  }
 
   void notify_one() noexcept {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    std::uint64_t state = state_.load(std::memory_order_seq_cst);
+    state_.fence();
+    std::uint64_t state = state_.load();
     do {
       if (waiters_of(state) == 0) return;
-    } while (!state_.compare_exchange_weak(state, next_epoch(state) - kOneWaiter, std::memory_order_seq_cst));
-    wake(1);
+    } while (!state_.compare_exchange(state, next_epoch(state) - kOneWaiter));
+    state_.wake(1);
   }
 
   void notify_all() noexcept {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    std::uint64_t state = state_.load(std::memory_order_seq_cst);
+    state_.fence();
+    std::uint64_t state = state_.load();
     do {
       if (waiters_of(state) == 0) return;
-    } while (!state_.compare_exchange_weak(state, std::uint64_t{epoch_of(next_epoch(state))},
-                                           std::memory_order_seq_cst));
-    wake(1 << 30);
+    } while (!state_.compare_exchange(state, std::uint64_t{epoch_of(next_epoch(state))}));
+    state_.wake(1 << 30);
   }
 
  private:
@@ -75,16 +96,15 @@ class EventCount {
   /// Takes this waiter off the count unless somebody was notified since its ticket: it may have been this
   /// one.
   void leave(Ticket ticket) noexcept {
-    std::uint64_t state = state_.load(std::memory_order_seq_cst);
+    std::uint64_t state = state_.load();
     do {
       if (epoch_of(state) != ticket || waiters_of(state) == 0) return;
-    } while (!state_.compare_exchange_weak(state, state - kOneWaiter, std::memory_order_seq_cst));
+    } while (!state_.compare_exchange(state, state - kOneWaiter));
   }
 
-  std::uint32_t* futex_word() noexcept;
-  void wake(int count) noexcept;
-
-  std::atomic<std::uint64_t> state_{0};
+  Word state_;
 };
+
+using EventCount = BasicEventCount<FutexWord>;
 
 }  // namespace headrace::queues

@@ -9,19 +9,32 @@
 
 namespace headrace::queues {
 
+/// On which side of a queue a call is.
+enum class Side { put, get };
+
 /// What the caller of a put or get knows of it.
 struct Transfer {
   bool counts = true;               ///< false for an end mark, or an item that its consumer puts back
   const char* loop_name = nullptr;  ///< name of the calling loop, for threads that run no annotated operator
 };
 
-/// Records nothing, costs nothing.
+/// Records nothing, costs nothing: for a BlockingQueue (the first two) and for a BoundedQueue (the rest; see
+/// AdaptiveRecorder).
 struct NotRecorded {
   template <class Context>
   void put(std::int64_t, std::int64_t, const Context&) noexcept {}
   template <class Context>
   void get(std::int64_t, std::int64_t, const Context&) noexcept {}
   void emptied() noexcept {}
+
+  template <class Kind>
+  void attach(const Kind&) noexcept {}
+  void detach() noexcept {}
+  void moved(Side, std::uint64_t, const char*) noexcept {}
+  void moved_after(Side, std::int64_t, const char*) noexcept {}
+  std::int64_t wait_began() noexcept { return 0; }
+  void waiting(Side) noexcept {}
+  void waited() noexcept {}
 };
 
 /// Records occupancy, puts, gets and waits into the current run. `put`, `get` and `emptied` are called with

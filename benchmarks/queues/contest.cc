@@ -1,0 +1,157 @@
+// Runs every contest: contenders in turns, medians, and the bars as medians of the ratios within a turn.
+//
+//     bench_queues [TURNS]
+#include "contest.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headrace/metrics/clock.h"
+
+namespace headrace::bench {
+namespace {
+
+/// Times of each contender of one contest with one crowd, one per turn.
+using Times = std::map<std::string, std::vector<double>>;
+
+/// CPU time that this process used, and the wall clock, in seconds.
+struct Spent {
+  double cpu;
+  double wall;
+  static Spent now() {
+    const auto read = [](clockid_t id) {
+      timespec time{};
+      clock_gettime(id, &time);
+      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+    };
+    return {read(CLOCK_PROCESS_CPUTIME_ID), read(CLOCK_MONOTONIC)};
+  }
+};
+
+struct Contest {
+  const char* name;
+  Crowd crowd;
+  std::uint64_t items;
+};
+constexpr Contest kContests[] = {
+    {"one thread", {1, 1}, 1'000'000}, {"items, one to one", {1, 1}, 1'000'000},
+    {"items", {1, 1}, 1'000'000},      {"items", {2, 2}, 1'000'000},
+    {"items", {4, 4}, 1'000'000},      {"waiting", {1, 1}, 100'000},
+    {"waiting", {2, 2}, 100'000},      {"waiting", {4, 4}, 100'000},
+};
+
+enum class Is { at_least_times, at_most_times, at_most_ns_more };
+/// How many times `that` takes what `than` takes (or how many ns more).
+struct Bar {
+  const char* contest;
+  int threads;  ///< on each side
+  const char* that;
+  const char* than;
+  Is is;
+  double limit;
+};
+constexpr const char* kRing = "MpmcRing (counters)";
+constexpr const char* kWaiting = "BoundedQueue<MpmcRing>";
+constexpr Bar kBars[] = {
+    {"items", 1, "boost::lockfree::queue", kRing, Is::at_least_times, 6},
+    {"items", 2, "boost::lockfree::queue", kRing, Is::at_least_times, 6},
+    {"items", 4, "boost::lockfree::queue", kRing, Is::at_least_times, 6},
+    {"items", 1, "tbb::concurrent_bounded_queue", kRing, Is::at_least_times, 2.5},
+    {"items", 2, "tbb::concurrent_bounded_queue", kRing, Is::at_least_times, 8},
+    {"items", 4, "tbb::concurrent_bounded_queue", kRing, Is::at_least_times, 8},
+    {"items", 1, kRing, "bare ring", Is::at_most_times, 1.05},
+    {"items", 2, kRing, "bare ring", Is::at_most_times, 1.05},
+    {"items", 4, kRing, "bare ring", Is::at_most_times, 1.05},
+    {"items", 1, "MpmcRing, recorded", "bare ring", Is::at_most_times, 1.15},
+    {"items", 2, "MpmcRing, recorded", "bare ring", Is::at_most_times, 1.15},
+    {"items", 4, "MpmcRing, recorded", "bare ring", Is::at_most_times, 1.15},
+    {"one thread", 1, "SpscQueue (counters)", "boost::lockfree::spsc_queue", Is::at_most_ns_more, 1},
+    {"waiting", 1, "ring + std::atomic::wait", kWaiting, Is::at_least_times, 1.1},
+    {"waiting", 2, "ring + std::atomic::wait", kWaiting, Is::at_least_times, 1.1},
+    {"waiting", 4, "ring + std::atomic::wait", kWaiting, Is::at_least_times, 1.1},
+    {"waiting", 1, "mutex + condition variables", kWaiting, Is::at_least_times, 2},
+    {"waiting", 2, "mutex + condition variables", kWaiting, Is::at_least_times, 2},
+    {"waiting", 4, "mutex + condition variables", kWaiting, Is::at_least_times, 2},
+};
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+Times measure(const Contest& contest, int turns) {
+  Times times;
+  for (int turn = -1; turn < turns; ++turn) {  // the first one warms up
+    for (const Contender& contender : contenders()) {
+      if (contender.contest != contest.name) continue;
+      const double ns = contender.run(contest.crowd, contest.items);
+      if (turn >= 0) times[contender.name].push_back(ns);
+    }
+  }
+  return times;
+}
+
+void print(const Contest& contest, const Times& times) {
+  std::printf("\n%s, %d producing, %d consuming\n", contest.name, contest.crowd.producers,
+              contest.crowd.consumers);
+  std::vector<std::pair<double, std::string>> rows;
+  for (const auto& [name, ns] : times) rows.emplace_back(median(ns), name);
+  std::sort(rows.begin(), rows.end());
+  for (const auto& [ns, name] : rows) {
+    const auto [least, most] = std::minmax_element(times.at(name).begin(), times.at(name).end());
+    std::printf("  %-44s %8.1f ns/item  (%.1f to %.1f)\n", name.c_str(), ns, *least, *most);
+  }
+}
+
+bool holds(const Bar& bar, const Times& times) {
+  const std::vector<double>& that = times.at(bar.that);
+  const std::vector<double>& than = times.at(bar.than);
+  std::vector<double> figures;
+  for (std::size_t i = 0; i < that.size(); ++i) {
+    figures.push_back(bar.is == Is::at_most_ns_more ? that[i] - than[i] : that[i] / than[i]);
+  }
+  const double figure = median(figures);
+  const bool good = bar.is == Is::at_least_times ? figure >= bar.limit : figure <= bar.limit;
+  std::printf("  %-30s / %-28s %s %7.2f  %s %g  %s\n", bar.that, bar.than,
+              bar.is == Is::at_most_ns_more ? "+ns" : "  x", figure,
+              bar.is == Is::at_least_times ? ">=" : "<=", bar.limit, good ? "ok" : "MISSED");
+  return good;
+}
+
+int run(int turns) {
+  metrics::Clock::calibrate();
+  bool all = true;
+  for (const Contest& contest : kContests) {
+    const Spent before = Spent::now();
+    const Times times = measure(contest, turns);
+    const Spent after = Spent::now();
+    print(contest, times);
+    // Threads that share a core do not contend: where this is low somebody else had the cores.
+    std::printf("  cores used: %.2f\n", (after.cpu - before.cpu) / (after.wall - before.wall));
+    for (const Bar& bar : kBars) {
+      if (std::string(bar.contest) == contest.name && bar.threads == contest.crowd.producers)
+        all &= holds(bar, times);
+    }
+    std::fflush(stdout);
+  }
+  return all ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace headrace::bench
+
+int main(int argc, char** argv) {
+  const int turns = argc > 1 ? std::atoi(argv[1]) : 15;
+  if (turns < 1) {
+    std::fprintf(stderr, "usage: bench_queues [TURNS]\n");
+    return 2;
+  }
+  return headrace::bench::run(turns);
+}

@@ -1,0 +1,25 @@
+// Reads the levels of queues that are too fast to be recorded item by item.
+#pragma once
+
+#include <memory>
+
+#include "headrace/queues/paced_probe.h"
+
+namespace headrace::queues {
+
+/// One thread of the process, which looks at every fast queue 1000 times a second: what it reads lasts until
+/// it reads again, so the levels are weighted by time. It runs only while some queue is fast. Thread-safe.
+class LevelSampler {
+ public:
+  static LevelSampler& instance();
+
+  /// Looks at the queue until it is gone or no longer fast. False where no thread could be started.
+  bool watch(std::weak_ptr<PacedProbe> queue) noexcept;
+
+ private:
+  LevelSampler();
+  struct State;
+  State* state_;  // never destroyed: the thread may outlive static objects
+};
+
+}  // namespace headrace::queues
