@@ -234,13 +234,14 @@ void WorkerProbe::loop_item(std::int64_t now, bool counts, bool first_counts) no
   std::int64_t cpu_ns = -1;
   if (loop_cpu_start_ns_ >= 0 && !loop_had_body_) cpu_ns = Clock::thread_cpu_ns() - loop_cpu_start_ns_;
   if (counts && loop_open_) {
-    record_item(*loop_, loop_own_ns_, cpu_ns, now, false);
+    record_item(*loop_, loop_own_ns_, cpu_ns, now, false, loop_label_);
   } else if (counts && first_counts) {
     loop_->items.bump(1);
   }
   const bool sample = loop_->sampling.take(now, loop_own_ns_);
   loop_cpu_start_ns_ = sample ? Clock::thread_cpu_ns() : -1;
   loop_own_ns_ = 0;
+  loop_label_ = -1;
   loop_had_body_ = false;
   loop_open_ = true;
 }

@@ -246,8 +246,11 @@ void LoaderHandle::mark_epoch() noexcept try {
 
 // --- loop ---
 
-LoopRecorder::LoopRecorder(std::shared_ptr<LoaderHandle> loader)
-    : loader_(std::move(loader)), running_(std::make_shared<RunningLoop>()), pid_(current_pid()) {
+LoopRecorder::LoopRecorder(std::shared_ptr<LoaderHandle> loader, bool followed)
+    : loader_(std::move(loader)),
+      running_(std::make_shared<RunningLoop>()),
+      pid_(current_pid()),
+      followed_(followed) {
   running_->loader = loader_->id();
   CurrentSession::set(loader_->session());
   loader_->mark_epoch();
@@ -286,7 +289,7 @@ ThreadContext* LoopRecorder::follow_thread() noexcept {
   }
   Session& owner = *loader_->session();
   const LoaderRecord* record = owner.loader_record(loader_->id());
-  const bool followed = record != nullptr && record->has_own_graph.load() != 0;
+  const bool followed = followed_ || (record != nullptr && record->has_own_graph.load() != 0);
   running_->probe.bind(owner.sink(loader_->id()), &context->probe, source, owner.clock(), &owner, followed);
   if (source != nullptr) running_->probe.ran(loader_->source()->id_in(*context->session()));
   return context;

@@ -342,7 +342,8 @@ class ProfileBuilder {
         of_framework() ? loader_items_per_batch(figures_, graph_, node) : flow_.items_per_batch(node);
     out.demand_s = demand(out, loop_items);
     if (out.kind == "handoff") out.demand_s = std::max(out.demand_s, profile_.sink.handoff_floor_s);
-    out.executor = node.serves && out.kind == "handoff" ? "" : threads ? "thread" : "process";
+    const bool in_threads = threads && (node.flags & kRunsInProcesses) == 0;
+    out.executor = node.serves && out.kind == "handoff" ? "" : in_threads ? "thread" : "process";
     out.fidelity = node.is_source_object && graph_.nodes.size() == 1 ? "inclusive" : "exact";
     add_knobs(node, out);
     profile_.operators.push_back(std::move(out));
@@ -381,8 +382,10 @@ class ProfileBuilder {
       return;
     }
     if (marked_serial || (is_start && node.inputs.empty() && out.workers == 1)) return;
+    const bool live = (node.flags & kIsResizable) != 0;
     out.knobs.push_back({knob.empty() ? out.name + ".workers" : knob, static_cast<double>(out.workers), 1.0,
-                         std::nullopt, false});
+                         std::nullopt, live});
+    if ((node.flags & kKeepsOrder) != 0) out.knobs.push_back({out.name + ".ordered", 1, 0.0, 1.0, false});
   }
 
   // --- ledger ---

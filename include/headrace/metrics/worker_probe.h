@@ -59,6 +59,13 @@ class WorkerProbe {
   /// service time.
   void loop_item(std::int64_t now, bool counts, bool first_counts = false) noexcept;
 
+  /// What the framework calls the loop's current item; holds for one item.
+  void label_loop_item(std::int64_t label) noexcept { loop_label_ = label; }
+  /// The loop's current item failed and will not be handed on.
+  void loop_item_failed() noexcept {
+    if (loop_ != nullptr) loop_->failures.bump(1);
+  }
+
   /// Counts an item that came from or went to a queue. `queue` is its index.
   void edge(std::uint32_t queue, bool is_put, bool counts) noexcept;
   bool gets_from(std::uint32_t queue) const noexcept;
@@ -113,6 +120,7 @@ class WorkerProbe {
   WorkerState rest_state_ = WorkerState::idle;
   std::int64_t loop_own_ns_ = 0;  ///< of the loop's current item
   std::int64_t loop_cpu_start_ns_ = -1;
+  std::int64_t loop_label_ = -1;
   bool loop_had_body_ = false;
   bool loop_open_ = false;
   std::int64_t blocked_wall_ns_ = 0;

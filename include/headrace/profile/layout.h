@@ -70,6 +70,9 @@ enum OperatorFlag : std::uint32_t {
   kIsWorkerLoop = 4,  ///< a worker's loop between queue calls, named after its function
   kMarkedSerial = 8,  ///< the framework cannot run it more than once
   kOfTheLoop = 16,    ///< called in the steps of several loops, it is an operator of each of them
+  kKeepsOrder = 32,   ///< its workers hand on in the order in which they took
+  kRunsInProcesses = 64,  ///< its threads wait for processes that do the work
+  kIsResizable = 128,     ///< its workers can be changed while the loop runs
 };
 
 struct alignas(64) OperatorRecord {

@@ -154,7 +154,8 @@ void note_device(std::string_view device) noexcept;
 /// One pass over a wrapped loader. Used by one thread at a time; never throws.
 class LoopRecorder {
  public:
-  explicit LoopRecorder(std::shared_ptr<LoaderHandle> loader);
+  /// `followed`: every `end_wait` brings its charges, so nobody need be asked who is in service.
+  explicit LoopRecorder(std::shared_ptr<LoaderHandle> loader, bool followed = false);
   ~LoopRecorder();
   LoopRecorder(const LoopRecorder&) = delete;
   LoopRecorder& operator=(const LoopRecorder&) = delete;
@@ -185,6 +186,7 @@ class LoopRecorder {
   std::uint64_t context_uid_ = 0;
   std::uint64_t context_session_ = 0;
   int pid_ = 0;
+  bool followed_ = false;
   bool started_ = false;
   bool ended_ = false;
   std::uint64_t delivered_ = 0;

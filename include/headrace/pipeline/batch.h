@@ -1,0 +1,86 @@
+// Several items in, one batch out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "headrace/pipeline/item_failure.h"
+#include "headrace/pipeline/producer.h"
+
+namespace headrace::pipeline {
+
+/// Collects `size` items and makes a batch of them, in one thread. The last one may hold fewer, or is
+/// dropped.
+///
+/// A batch's trail is that of the item it waited for, at every moment.
+template <class T, class U>
+class Batch final : public Producer<U> {
+ public:
+  /// Makes a batch of its items, of which there is at least one.
+  using Body = std::function<U(std::vector<T>&&)>;
+
+  Batch(OperatorSettings settings, int stage, Producer<T>& input, std::int64_t size, bool drop_last,
+        Body body)
+      : Producer<U>(std::move(settings), stage),
+        input_(input),
+        size_(static_cast<std::size_t>(size)),
+        drop_last_(drop_last),
+        body_(std::move(body)) {}
+
+  bool work(Seat& seat) override {
+    RecordedLoop loop(this->handle());
+    Edge<T>& input = input_.output();
+    std::vector<T> items;
+    std::unique_ptr<Trail> trail;
+    std::uint64_t number = 0;
+    bool ended = false;
+    while (!ended && !seat.must_leave()) {
+      items.reserve(size_);
+      while (items.size() < size_) {
+        Token<T> token;
+        if (!take(input, token, seat.environment)) {
+          ended = true;
+          break;
+        }
+        if (seat.stop.stopped()) return false;
+        if (!token.item) continue;
+        if (token.trail != nullptr) collect(trail, std::move(token.trail));
+        items.push_back(std::move(*token.item));
+      }
+      if (items.empty() || (drop_last_ && items.size() < size_)) break;
+      Token<U> made;
+      made.trail = std::move(trail);
+      loop.item(number);
+      try {
+        made.item.emplace(body_(std::exchange(items, {})));
+      } catch (...) {
+        items.clear();
+        if (skip_after_failure(*this, seat, loop, number)) continue;
+        return false;
+      }
+      made.number = number++;
+      if (made.trail != nullptr)
+        made.trail->until(metrics::Clock::now_ns(), Trail::What::in_service, this->stage());
+      if (!give(this->output(), made, seat.environment)) return false;
+    }
+    return ended;
+  }
+
+ private:
+  void collect(std::unique_ptr<Trail>& trail, std::unique_ptr<Trail> of_item) {
+    const std::int64_t now = metrics::Clock::now_ns();
+    if (trail != nullptr) return trail->wait_for(*of_item, now, this->stage());
+    trail = std::move(of_item);
+    trail->until(now, Trail::What::waiting_for_worker, this->stage());
+  }
+
+  Producer<T>& input_;
+  std::size_t size_;
+  bool drop_last_;
+  Body body_;
+};
+
+}  // namespace headrace::pipeline

@@ -1,0 +1,130 @@
+// The queue between two operators, whatever its kind.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "headrace/pipeline/token.h"
+#include "headrace/queues/adaptive_recorder.h"
+#include "headrace/queues/bounded_queue.h"
+#include "headrace/queues/mpmc_ring.h"
+#include "headrace/queues/reorder_buffer.h"
+#include "headrace/queues/spsc_queue.h"
+#include "headrace/queues/tbb_queue.h"
+
+namespace headrace::pipeline {
+
+/// Which queue stands behind an operator. `automatic`: one producer and one consumer where both sides can
+/// only ever be one thread, a reorder buffer behind an ordered operator, else the many-to-many ring.
+enum class QueueChoice { automatic, ring, tbb };
+
+/// One pass's queue of tokens. Calls are those of queues::BoundedQueue; thread-safe as the kind is.
+template <class T>
+class Edge {
+ public:
+  virtual ~Edge() = default;
+  virtual queues::QueueStatus try_put(Token<T>& token) = 0;
+  virtual queues::QueueStatus put(Token<T>& token) = 0;
+  virtual queues::QueueStatus try_get(Token<T>& token) = 0;
+  virtual queues::QueueStatus get(Token<T>& token, queues::Deadline deadline) = 0;
+  virtual void close() noexcept = 0;
+  virtual void set_capacity(std::int64_t capacity) = 0;
+};
+
+/// The same for a kind whose items are tokens.
+template <class T, template <class> class Kind>
+class PlainEdge final : public Edge<T> {
+ public:
+  PlainEdge(const std::string& name, std::int64_t capacity)
+      : queue_(capacity, queues::AdaptiveRecorder(name, capacity)) {}
+
+  queues::QueueStatus try_put(Token<T>& token) override { return queue_.try_put(std::move(token)); }
+  queues::QueueStatus put(Token<T>& token) override { return queue_.put(std::move(token)); }
+  queues::QueueStatus try_get(Token<T>& token) override {
+    std::optional<Token<T>> out;
+    return taken(queue_.try_get(out), out, token);
+  }
+  queues::QueueStatus get(Token<T>& token, queues::Deadline deadline) override {
+    std::optional<Token<T>> out;
+    return taken(queue_.get(out, deadline), out, token);
+  }
+  void close() noexcept override { queue_.close(); }
+  void set_capacity(std::int64_t capacity) override { queue_.set_capacity(capacity); }
+
+ private:
+  static queues::QueueStatus taken(queues::QueueStatus status, std::optional<Token<T>>& out,
+                                   Token<T>& token) noexcept {
+    if (status == queues::QueueStatus::done) token = std::move(*out);
+    return status;
+  }
+
+  queues::BoundedQueue<Kind<Token<T>>, queues::AdaptiveRecorder> queue_;
+};
+
+/// Tokens leave by their numbers.
+template <class T>
+class OrderedEdge final : public Edge<T> {
+ public:
+  OrderedEdge(const std::string& name, std::int64_t capacity)
+      : queue_(capacity, queues::AdaptiveRecorder(name, capacity)) {}
+
+  queues::QueueStatus try_put(Token<T>& token) override {
+    Numbered numbered{token.number, std::move(token)};
+    return given(queue_.try_put(std::move(numbered)), numbered, token);
+  }
+  queues::QueueStatus put(Token<T>& token) override {
+    Numbered numbered{token.number, std::move(token)};
+    return given(queue_.put(std::move(numbered)), numbered, token);
+  }
+  queues::QueueStatus try_get(Token<T>& token) override {
+    std::optional<Numbered> out;
+    return taken(queue_.try_get(out), out, token);
+  }
+  queues::QueueStatus get(Token<T>& token, queues::Deadline deadline) override {
+    std::optional<Numbered> out;
+    return taken(queue_.get(out, deadline), out, token);
+  }
+  void close() noexcept override { queue_.close(); }
+  void set_capacity(std::int64_t capacity) override { queue_.set_capacity(capacity); }
+
+ private:
+  using Numbered = queues::Numbered<Token<T>>;
+  static queues::QueueStatus given(queues::QueueStatus status, Numbered& numbered, Token<T>& token) noexcept {
+    if (status != queues::QueueStatus::done) token = std::move(numbered.item);
+    return status;
+  }
+  static queues::QueueStatus taken(queues::QueueStatus status, std::optional<Numbered>& out,
+                                   Token<T>& token) noexcept {
+    if (status == queues::QueueStatus::done) token = std::move(out->item);
+    return status;
+  }
+
+  queues::BoundedQueue<queues::ReorderBuffer<Token<T>>, queues::AdaptiveRecorder> queue_;
+};
+
+/// What an operator says of the queue behind it.
+struct EdgeShape {
+  std::string name;
+  std::int64_t capacity = 0;
+  QueueChoice choice = QueueChoice::automatic;
+  bool ordered = false;         ///< tokens come in any order and leave by number
+  bool single_threads = false;  ///< one thread puts and one gets, for ever
+};
+
+template <class T>
+std::unique_ptr<Edge<T>> make_edge(const EdgeShape& shape) {
+  if (shape.ordered) return std::make_unique<OrderedEdge<T>>(shape.name, shape.capacity);
+  if (shape.choice == QueueChoice::tbb) {
+    return std::make_unique<PlainEdge<T, queues::TbbQueue>>(shape.name, shape.capacity);
+  }
+  if (shape.choice == QueueChoice::automatic && shape.single_threads) {
+    return std::make_unique<PlainEdge<T, queues::SpscQueue>>(shape.name, shape.capacity);
+  }
+  return std::make_unique<PlainEdge<T, queues::MpmcRing>>(shape.name, shape.capacity);
+}
+
+}  // namespace headrace::pipeline

@@ -1,0 +1,53 @@
+// Lets some items through.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "headrace/pipeline/item_failure.h"
+#include "headrace/pipeline/producer.h"
+
+namespace headrace::pipeline {
+
+/// One thread; what it lets through is numbered anew. A costly test belongs into a map before it.
+template <class T>
+class Filter final : public Producer<T> {
+ public:
+  using Body = std::function<bool(const T&)>;
+
+  Filter(OperatorSettings settings, int stage, Producer<T>& input, Body body)
+      : Producer<T>(std::move(settings), stage), input_(input), body_(std::move(body)) {}
+
+  bool work(Seat& seat) override {
+    RecordedLoop loop(this->handle());
+    Edge<T>& input = input_.output();
+    std::uint64_t passed = 0;
+    while (!seat.must_leave()) {
+      Token<T> token;
+      if (!take(input, token, seat.environment)) return true;
+      if (seat.stop.stopped()) return false;
+      if (!token.item) continue;
+      loop.item(token.number);
+      if (token.trail != nullptr)
+        token.trail->until(metrics::Clock::now_ns(), Trail::What::waiting_for_worker, this->stage());
+      try {
+        if (!body_(*token.item)) continue;
+      } catch (...) {
+        if (skip_after_failure(*this, seat, loop, token.number)) continue;
+        return false;
+      }
+      if (token.trail != nullptr)
+        token.trail->until(metrics::Clock::now_ns(), Trail::What::in_service, this->stage());
+      token.number = passed++;
+      if (!give(this->output(), token, seat.environment)) return false;
+    }
+    return false;
+  }
+
+ private:
+  Producer<T>& input_;
+  Body body_;
+};
+
+}  // namespace headrace::pipeline

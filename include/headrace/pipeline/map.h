@@ -1,0 +1,97 @@
+// One item in, one item out.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "headrace/pipeline/finish_times.h"
+#include "headrace/pipeline/item_failure.h"
+#include "headrace/pipeline/producer.h"
+
+namespace headrace::pipeline {
+
+/// Makes an item from an item. With several workers it is called by several threads at a time.
+template <class T, class U>
+using MapBody = std::function<U(T&&)>;
+
+/// Any number of workers, which can be changed during a pass. Ordered: items leave in the order in which
+/// they came; one that is skipped leaves an empty token in its place. Unordered: as they are done.
+template <class T, class U>
+class Map final : public Producer<U> {
+ public:
+  Map(OperatorSettings settings, int stage, Producer<T>& input, MapBody<T, U> body)
+      : Producer<U>(std::move(settings), stage), input_(input), body_(std::move(body)) {}
+
+  void open(std::uint64_t pass) override {
+    next_ = 0;
+    times_ = this->settings().ordered ? std::make_unique<FinishTimes>() : nullptr;
+    Producer<U>::open(pass);
+  }
+
+  bool work(Seat& seat) override {
+    RecordedLoop loop(this->handle());
+    Edge<T>& input = input_.output();
+    Edge<U>& output = this->output();
+    while (!seat.must_leave()) {
+      Token<T> token;
+      if (!take(input, token, seat.environment)) return true;
+      if (seat.stop.stopped()) return false;
+      Token<U> made;
+      made.number = token.number;
+      made.trail = std::move(token.trail);
+      if (token.item && !make(token, made, seat, loop)) return false;
+      if (!this->settings().ordered) {
+        if (!made.item) continue;
+        made.number = next_.fetch_add(1, std::memory_order_relaxed);
+      }
+      if (!give(output, made, seat.environment)) return false;
+    }
+    return false;
+  }
+
+ private:
+  /// False: the pass ends. Where the item is to be skipped, `made` stays empty.
+  bool make(Token<T>& token, Token<U>& made, Seat& seat, RecordedLoop& loop) {
+    loop.item(token.number);
+    std::int64_t began = 0;
+    if (made.trail != nullptr) {
+      began = metrics::Clock::now_ns();
+      made.trail->until(began, Trail::What::waiting_for_worker, this->stage());
+    }
+    try {
+      made.item.emplace(body_(std::move(*token.item)));
+    } catch (...) {
+      if (!skip_after_failure(*this, seat, loop, token.number)) return false;
+    }
+    if (made.trail != nullptr) follow(made, began);
+    return true;
+  }
+
+  void follow(Token<U>& made, std::int64_t began) {
+    const std::int64_t now = metrics::Clock::now_ns();
+    if (times_ != nullptr) {
+      times_->note(made.number, now);
+      const std::int64_t window = std::min(this->capacity(), FinishTimes::kLength - 1);
+      const std::int64_t younger =
+          now - began < kWorthLooking ? 0 : times_->first_younger(made.number, window);
+      if (younger > 0) made.trail->until(std::max(began, younger), Trail::What::in_service, this->stage());
+      if (younger > 0) return made.trail->until(now, Trail::What::order, this->stage());
+    }
+    made.trail->until(now, Trail::What::in_service, this->stage());
+  }
+
+  /// An item that was this quick held nobody up.
+  static constexpr std::int64_t kWorthLooking = 20'000;
+
+  Producer<T>& input_;
+  MapBody<T, U> body_;
+  std::atomic<std::uint64_t> next_{0};
+  std::unique_ptr<FinishTimes> times_;
+};
+
+}  // namespace headrace::pipeline

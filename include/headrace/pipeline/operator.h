@@ -1,0 +1,98 @@
+// The one interface of everything that makes items.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "headrace/pipeline/edge.h"
+#include "headrace/pipeline/environment.h"
+#include "headrace/pipeline/stop_state.h"
+#include "headrace/profile/probes.h"
+
+namespace headrace::pipeline {
+
+/// What a body's exception does.
+enum class OnError {
+  stop,  ///< it reaches the sink, and the pass ends
+  skip,  ///< the item is left out and counted (`failures` in the profile)
+};
+
+/// Makes a worker's environment; called once per worker thread.
+using EnvironmentFactory = std::function<std::unique_ptr<Environment>()>;
+
+inline constexpr int kMostWorkers = 1024;
+
+/// What all operators have.
+struct OperatorSettings {
+  std::string name;
+  std::string kind;
+  int workers = 1;
+  bool serial = false;   ///< cannot run more than once
+  bool ordered = false;  ///< keeps the order with several workers
+  bool in_processes = false;
+  OnError on_error = OnError::stop;
+  std::int64_t capacity = 0;  ///< of the queue behind it; 0: default_capacity()
+  QueueChoice queue = QueueChoice::automatic;
+  EnvironmentFactory environment = {};
+};
+
+/// One worker's seat at an operator during one pass.
+struct Seat {
+  int index = 0;
+  Environment& environment;
+  StopState& stop;
+  /// Another worker count was asked for and this seat is not among them: leave between two items.
+  const std::atomic<int>& wanted;
+  bool must_leave() const noexcept {
+    return stop.stopped() || index >= wanted.load(std::memory_order_relaxed);
+  }
+};
+
+/// A stage of a pipeline. Between passes it holds no queue. `open`, `clear`: no worker runs. `work`: by each
+/// worker's thread. The rest: from any thread.
+class Operator {
+ public:
+  Operator(OperatorSettings settings, int stage);
+  virtual ~Operator() = default;
+  Operator(const Operator&) = delete;
+  Operator& operator=(const Operator&) = delete;
+
+  /// A pass begins: makes the queue behind the operator. `pass` counts from 0.
+  virtual void open(std::uint64_t pass) = 0;
+  /// Makes items until the input ends, the pass stops or the seat must leave. True when the input ended.
+  virtual bool work(Seat& seat) = 0;
+  /// No more items will come: what is in the queue behind can still be taken.
+  virtual void close_output() noexcept = 0;
+  /// The pass is over: the queue goes, and what is in it.
+  virtual void clear() noexcept = 0;
+  /// Holds from now on. UsageError outside 1 to what the queue has room for.
+  virtual void set_capacity(std::int64_t capacity) = 0;
+
+  const OperatorSettings& settings() const noexcept { return settings_; }
+  const std::string& name() const noexcept { return settings_.name; }
+  int stage() const noexcept { return stage_; }
+  std::int64_t capacity() const noexcept { return capacity_.load(std::memory_order_relaxed); }
+  profile::OperatorHandle& handle() noexcept { return handle_; }
+
+ protected:
+  void remember_capacity(std::int64_t capacity) noexcept { capacity_.store(capacity); }
+
+ private:
+  OperatorSettings settings_;
+  int stage_;
+  std::atomic<std::int64_t> capacity_;
+  profile::OperatorHandle handle_;
+};
+
+/// 16 items, and twice the workers where there are more: enough to pass threads by without holding much
+/// memory. Behind a batch operator, and what follows it: 2 batches a worker.
+std::int64_t default_capacity(int workers, bool of_batches) noexcept;
+
+/// UsageError where the settings cannot mean anything.
+void check(const OperatorSettings& settings);
+
+}  // namespace headrace::pipeline

@@ -1,0 +1,79 @@
+// An operator with a queue of T behind it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "headrace/metrics/clock.h"
+#include "headrace/pipeline/operator.h"
+
+namespace headrace::pipeline {
+
+/// What the next operator, or the sink, takes from.
+template <class T>
+class Producer : public Operator {
+ public:
+  using value_type = T;
+  using Operator::Operator;
+
+  void open(std::uint64_t) override {
+    const OperatorSettings& its = settings();
+    auto edge = make_edge<T>(
+        {its.name, capacity(), its.queue, its.ordered && !its.serial, its.serial && consumer_is_serial_});
+    const std::scoped_lock lock(mutex_);
+    output_ = std::move(edge);
+  }
+  void close_output() noexcept override {
+    const std::scoped_lock lock(mutex_);
+    if (output_ != nullptr) output_->close();
+  }
+  void clear() noexcept override {
+    std::unique_ptr<Edge<T>> gone;
+    const std::scoped_lock lock(mutex_);
+    gone.swap(output_);
+  }
+  void set_capacity(std::int64_t capacity) override {
+    queues::checked_capacity(capacity, queues::kMostItems);
+    const std::scoped_lock lock(mutex_);
+    if (output_ != nullptr) output_->set_capacity(capacity);
+    remember_capacity(capacity);
+  }
+  /// Before the first pass: who takes from it is one thread for ever.
+  void say_consumer_is_serial() noexcept { consumer_is_serial_ = true; }
+
+  /// The queue behind it, during a pass.
+  Edge<T>& output() noexcept { return *output_; }
+
+ private:
+  std::mutex mutex_;  // the pointer, against close_output and set_capacity from other threads
+  std::unique_ptr<Edge<T>> output_;
+  bool consumer_is_serial_ = false;
+};
+
+/// Waits for a token, with the worker's environment let go meanwhile. False: none will come.
+template <class T>
+bool take(Edge<T>& from, Token<T>& token, Environment& environment) {
+  queues::QueueStatus status = from.try_get(token);
+  if (status == queues::QueueStatus::not_now) {
+    environment.before_wait();
+    status = from.get(token, queues::kNever);
+    environment.after_wait();
+  }
+  return status == queues::QueueStatus::done;
+}
+
+/// Waits for room. False: the queue was closed; the token is still the caller's.
+template <class T>
+bool give(Edge<T>& to, Token<T>& token, Environment& environment) {
+  queues::QueueStatus status = to.try_put(token);
+  if (status == queues::QueueStatus::not_now) {
+    environment.before_wait();
+    status = to.put(token);
+    environment.after_wait();
+  }
+  return status == queues::QueueStatus::done;
+}
+
+}  // namespace headrace::pipeline

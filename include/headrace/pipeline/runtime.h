@@ -1,0 +1,88 @@
+// A pipeline without its types: operators, their threads, passes, the sink's record.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "headrace/pipeline/crew.h"
+#include "headrace/pipeline/operator.h"
+#include "headrace/profile/probes.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::pipeline {
+
+/// Where and under which name a pipeline is recorded.
+struct RecordingOptions {
+  std::string name = "pipeline";
+  std::string run;  ///< run folder; empty: the current session, or one that is opened at first use
+  int rank = -1;    ///< below 0: as the environment says
+};
+
+/// What Pipeline<T> stands on. `begin_pass`, `end_pass`: by the sink. `stop`, `set_workers`, `set_capacity`,
+/// `profile`: from any thread.
+class Runtime {
+ public:
+  Runtime() = default;
+  /// Stops and waits for every thread.
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  /// While it is being built. UsageError where the settings cannot mean anything; a name that is taken gets
+  /// "#2".
+  OperatorSettings admit(OperatorSettings settings);
+  void add(std::unique_ptr<Operator> op);
+  Operator& last() noexcept { return *operators_.back(); }
+  int stages() const noexcept { return static_cast<int>(operators_.size()); }
+
+  void record_as(RecordingOptions options);
+
+  /// Ends the pass that may still run, and starts all operators anew.
+  void begin_pass();
+  /// Stops the pass, waits until no worker is in it, empties the queues. Harmless where none runs.
+  void end_pass() noexcept;
+  bool in_pass() const noexcept { return stop_ != nullptr; }
+  /// The pass ends soon, and the sink gets nothing more from it.
+  void stop() noexcept;
+  /// The error that ended the pass; null where there is none.
+  std::exception_ptr error() const noexcept;
+  bool stopped() const noexcept;
+
+  /// Around each wait of the sink. `trail`: the awaited item's; null where it was not followed, then its wait
+  /// is shared out as that of the last one that was. `at_once`: it lay ready at the call.
+  void wait_began() noexcept;
+  void wait_delivered(const Trail* trail, bool at_once) noexcept;
+  void wait_failed(bool with_error) noexcept;
+
+  /// Operators by the names in the report. UsageError for a name that is not there.
+  void set_workers(const std::string& op, int workers);
+  void set_capacity(const std::string& op, std::int64_t capacity);
+  int workers(const std::string& op) const;
+  std::int64_t capacity(const std::string& op) const;
+  std::vector<std::string> names() const;
+
+  /// The record, opened at first use; null where nothing is recorded.
+  const std::shared_ptr<profile::LoaderHandle>& loader();
+  std::uint64_t passes() const noexcept { return passes_; }
+
+ private:
+  Crew& crew_of(const std::string& op) const;
+  void open_record() noexcept;
+
+  std::vector<std::unique_ptr<Operator>> operators_;
+  std::vector<std::unique_ptr<Crew>> crews_;
+  mutable std::mutex mutex_;  // stop_, against calls from other threads
+  std::shared_ptr<StopState> stop_;
+  RecordingOptions recording_;
+  std::shared_ptr<profile::LoaderHandle> loader_;
+  std::unique_ptr<profile::LoopRecorder> recorder_;
+  std::int64_t asked_ns_ = 0;
+  metrics::WaitCharges last_charges_;
+  std::uint64_t passes_ = 0;
+  int pid_ = 0;
+};
+
+}  // namespace headrace::pipeline

@@ -1,0 +1,77 @@
+// Brings items into a random order.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "headrace/pipeline/producer.h"
+#include "headrace/pipeline/random.h"
+#include "headrace/pipeline/recorded_loop.h"
+
+namespace headrace::pipeline {
+
+/// Keeps `buffer` items and hands on one of them, drawn at random, for each that comes. The order follows
+/// from the seed, the pass and the order of the input, and from nothing else; `every_pass_alike` leaves the
+/// pass out.
+///
+/// What is handed on waited for the item that came: its trail goes on from there.
+template <class T>
+class Shuffle final : public Producer<T> {
+ public:
+  Shuffle(OperatorSettings settings, int stage, Producer<T>& input, std::int64_t buffer, std::uint64_t seed,
+          bool every_pass_alike)
+      : Producer<T>(std::move(settings), stage),
+        input_(input),
+        buffer_(static_cast<std::size_t>(buffer)),
+        seed_(seed),
+        every_pass_alike_(every_pass_alike) {}
+
+  void open(std::uint64_t pass) override {
+    Random mixed(seed_ + 0x632BE59BD9B4E019ULL * (every_pass_alike_ ? 0 : pass));
+    pass_seed_ = mixed.next();
+    Producer<T>::open(pass);
+  }
+
+  bool work(Seat& seat) override {
+    RecordedLoop loop(this->handle());
+    Random random(pass_seed_);
+    std::vector<T> kept;
+    std::uint64_t handed = 0;
+    const auto hand_on = [&](std::unique_ptr<Trail> trail) {
+      std::swap(kept[random.below(kept.size())], kept.back());
+      Token<T> token;
+      token.item.emplace(std::move(kept.back()));
+      kept.pop_back();
+      token.number = handed++;
+      token.trail = std::move(trail);
+      return give(this->output(), token, seat.environment);
+    };
+    while (!seat.must_leave()) {
+      Token<T> token;
+      if (!take(input_.output(), token, seat.environment)) {
+        while (!kept.empty() && !seat.stop.stopped()) {
+          if (!hand_on(nullptr)) return false;
+        }
+        return true;
+      }
+      if (seat.stop.stopped()) return false;
+      if (!token.item) continue;
+      loop.item(token.number);
+      kept.push_back(std::move(*token.item));
+      if (token.trail != nullptr)
+        token.trail->until(metrics::Clock::now_ns(), Trail::What::waiting_for_worker, this->stage());
+      if (kept.size() > buffer_ && !hand_on(std::move(token.trail))) return false;
+    }
+    return false;
+  }
+
+ private:
+  Producer<T>& input_;
+  std::size_t buffer_;
+  std::uint64_t seed_;
+  bool every_pass_alike_;
+  std::uint64_t pass_seed_ = 0;
+};
+
+}  // namespace headrace::pipeline

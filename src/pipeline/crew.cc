@@ -1,0 +1,154 @@
+#include "headrace/pipeline/crew.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+
+#include "headrace/profile/process_identity.h"
+
+namespace headrace::pipeline {
+namespace {
+
+/// Signals belong to the user's threads.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+void name_thread(const std::string& name) noexcept {
+  constexpr std::size_t kMost = 15;  // the kernel's limit
+  pthread_setname_np(pthread_self(), name.substr(0, kMost).c_str());
+}
+
+}  // namespace
+
+Crew::Crew(Operator& op) : operator_(op), wanted_(op.settings().workers) {}
+
+Crew::~Crew() {
+  {
+    const std::scoped_lock lock(mutex_);
+    dismissed_ = true;
+  }
+  changed_.notify_all();
+  for (const auto& member : members_) {
+    if (member->thread.joinable()) member->thread.join();
+  }
+}
+
+void Crew::begin(StopState& stop) {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = &stop;
+    ++pass_;
+    input_ended_ = false;
+    start_missing();
+  }
+  changed_.notify_all();
+}
+
+void Crew::resize(int workers) {
+  if (workers < 1 || workers > kMostWorkers) {
+    throw UsageError("'" + operator_.name() + "': workers is 1 to " + std::to_string(kMostWorkers) +
+                     ", not " + std::to_string(workers));
+  }
+  if (operator_.settings().serial && workers != 1) {
+    throw UsageError("'" + operator_.name() + "' is a " + operator_.settings().kind +
+                     ", which runs in one worker");
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    wanted_.store(workers, std::memory_order_relaxed);
+    if (stop_ != nullptr && !input_ended_) start_missing();
+  }
+  changed_.notify_all();
+}
+
+// With the lock held. Everybody who is to work in this pass counts as working from now on: the pass is not
+// over before a thread that was only just started has looked.
+void Crew::start_missing() {
+  const auto wanted = static_cast<std::size_t>(wanted_.load(std::memory_order_relaxed));
+  for (std::size_t index = 0; index < wanted; ++index) {
+    if (index == members_.size()) {
+      auto member = std::make_unique<Member>();
+      const SignalsBlocked blocked;
+      try {
+        member->thread = std::thread([this, index] { live(index); });
+      } catch (const std::system_error& error) {
+        throw Error("'" + operator_.name() + "': no thread for worker " + std::to_string(index + 1) + " of " +
+                    std::to_string(wanted) + " (" + error.code().message() + "); ask for fewer workers");
+      }
+      members_.push_back(std::move(member));
+    }
+    Member& member = *members_[index];
+    if (member.working) continue;
+    member.working = true;
+    member.pass = pass_;
+    ++working_;
+  }
+}
+
+void Crew::wait_until_idle() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return working_ == 0; });
+  stop_ = nullptr;
+}
+
+void Crew::live(std::size_t index) {
+  name_thread(operator_.name());
+  const auto& make = operator_.settings().environment;
+  const std::unique_ptr<Environment> environment = make ? make() : std::make_unique<Environment>();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return dismissed_ || (index < members_.size() && members_[index]->working); });
+    if (dismissed_) return;
+    serve(index, lock, *environment);
+  }
+}
+
+void Crew::serve(std::size_t index, std::unique_lock<std::mutex>& lock, Environment& environment) {
+  StopState& stop = *stop_;
+  const int pid = profile::current_pid();
+  lock.unlock();
+  environment.enter();
+  Seat seat{static_cast<int>(index), environment, stop, wanted_};
+  bool ended = false;
+  try {
+    ended = operator_.work(seat);
+  } catch (...) {
+    stop.fail(std::current_exception());  // no memory for an item, say
+  }
+  // The body forked, and this is the child: its other threads are gone, and with them the pipeline.
+  if (pid != profile::current_pid()) _exit(0);
+  environment.leave();
+  lock.lock();
+  Member& member = *members_[index];
+  input_ended_ = input_ended_ || ended || stop.stopped();
+  member.working = false;
+  --working_;
+  // Asked for again between its last look and now.
+  if (!input_ended_ && static_cast<int>(index) < wanted_.load(std::memory_order_relaxed)) {
+    member.working = true;
+    ++working_;
+    return;
+  }
+  if (working_ > 0) return;
+  // With the lock held: whoever waits for the crew may open the next pass's queue as soon as it is let go.
+  operator_.close_output();
+  changed_.notify_all();
+}
+
+}  // namespace headrace::pipeline

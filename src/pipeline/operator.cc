@@ -1,0 +1,50 @@
+#include "headrace/pipeline/operator.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headrace::pipeline {
+namespace {
+
+std::uint32_t flags_of(const OperatorSettings& its) noexcept {
+  std::uint32_t flags = 0;
+  if (its.serial) flags |= profile::kMarkedSerial;
+  if (its.ordered && !its.serial) flags |= profile::kKeepsOrder;
+  if (!its.serial) flags |= profile::kIsResizable;
+  if (its.in_processes) flags |= profile::kRunsInProcesses;
+  return flags;
+}
+
+/// Tells operators of one name in several pipelines apart.
+std::uint64_t next_key() noexcept {
+  static std::atomic<std::uint64_t> keys{0x4852'0000'0000'0001ULL};
+  return keys.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Operator::Operator(OperatorSettings settings, int stage)
+    : settings_(std::move(settings)),
+      stage_(stage),
+      capacity_(settings_.capacity),
+      handle_(settings_.name, settings_.kind, next_key(), flags_of(settings_)) {}
+
+std::int64_t default_capacity(int workers, bool of_batches) noexcept {
+  const std::int64_t two_each = 2 * std::int64_t{workers};
+  return of_batches ? two_each : std::max<std::int64_t>(16, two_each);
+}
+
+void check(const OperatorSettings& its) {
+  const std::string which = its.kind + " '" + its.name + "': ";
+  if (its.name.empty()) throw UsageError(its.kind + ": the operator needs a name");
+  if (its.workers < 1 || its.workers > kMostWorkers) {
+    throw UsageError(which + "workers is 1 to " + std::to_string(kMostWorkers) + ", not " +
+                     std::to_string(its.workers));
+  }
+  if (its.capacity < 0 || its.capacity > queues::kMostItems) {
+    throw UsageError(which + "capacity is 1 to " + std::to_string(queues::kMostItems) +
+                     " items (0: chosen by Headrace), not " + std::to_string(its.capacity));
+  }
+}
+
+}  // namespace headrace::pipeline

@@ -1,0 +1,25 @@
+#include "headrace/pipeline/recorded_loop.h"
+
+#include "headrace/metrics/clock.h"
+
+namespace headrace::pipeline {
+
+using metrics::WorkerState;
+
+void RecordedLoop::rest() noexcept {
+  profile::ThreadContext* context = profile::ThreadContext::recording();
+  if (context == nullptr) return;
+  metrics::OperatorCell* cell = context->cell(operator_.id_in(*context->session()), true);
+  context->probe.rest_in(cell, WorkerState::idle, metrics::Clock::now_ns());
+}
+
+RecordedLoop::~RecordedLoop() {
+  if (metrics::WorkerProbe* probe = profile::ThreadContext::local().open_probe())
+    probe->rest_in(nullptr, WorkerState::idle, metrics::Clock::now_ns());
+}
+
+void RecordedLoop::failed() noexcept {
+  if (metrics::WorkerProbe* probe = profile::ThreadContext::local().open_probe()) probe->loop_item_failed();
+}
+
+}  // namespace headrace::pipeline

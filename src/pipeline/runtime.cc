@@ -1,0 +1,193 @@
+#include "headrace/pipeline/runtime.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "headrace/profile/current.h"
+#include "headrace/profile/process_identity.h"
+
+namespace headrace::pipeline {
+
+using profile::CurrentSession;
+
+namespace {
+
+/// Operators whose part in a wait is told apart.
+constexpr std::size_t kMostStages = 64;
+
+}  // namespace
+
+Runtime::~Runtime() {
+  if (pid_ != 0 && pid_ != profile::current_pid()) {
+    // A forked child's copy: its threads are in the parent, and so is what they hold.
+    for (auto& crew : crews_) static_cast<void>(crew.release());
+    for (auto& op : operators_) static_cast<void>(op.release());
+    return;
+  }
+  end_pass();
+}
+
+OperatorSettings Runtime::admit(OperatorSettings settings) {
+  check(settings);
+  const std::string base = settings.name;
+  const auto taken = [this](const std::string& name) {
+    return std::any_of(operators_.begin(), operators_.end(),
+                       [&](const auto& op) { return op->name() == name; });
+  };
+  for (int number = 2; taken(settings.name); ++number) settings.name = base + "#" + std::to_string(number);
+  if (settings.capacity == 0) {
+    const bool of_batches = settings.kind == "batch" || settings.kind == "transfer" ||
+                            std::any_of(operators_.begin(), operators_.end(),
+                                        [](const auto& op) { return op->settings().kind == "batch"; });
+    settings.capacity = default_capacity(settings.workers, of_batches);
+  }
+  return settings;
+}
+
+void Runtime::add(std::unique_ptr<Operator> op) {
+  crews_.push_back(std::make_unique<Crew>(*op));
+  operators_.push_back(std::move(op));
+}
+
+void Runtime::record_as(RecordingOptions options) {
+  if (loader_ != nullptr) throw UsageError("a pipeline that was recorded already keeps its name and run");
+  recording_ = std::move(options);
+}
+
+const std::shared_ptr<profile::LoaderHandle>& Runtime::loader() {
+  if (loader_ == nullptr) open_record();
+  return loader_;
+}
+
+void Runtime::open_record() noexcept try {
+  std::shared_ptr<profile::Session> session;
+  if (!recording_.run.empty() || recording_.rank >= 0) {
+    session = CurrentSession::for_run(recording_.run.empty() ? profile::default_run_folder() : recording_.run,
+                                      recording_.rank >= 0 ? recording_.rank : profile::default_rank());
+  } else {
+    session = CurrentSession::get();
+  }
+  if (session == nullptr) return;
+  loader_ = std::make_shared<profile::LoaderHandle>(session, recording_.name, nullptr);
+} catch (...) {
+  // Recording must not stop the pipeline.
+}
+
+void Runtime::begin_pass() {
+  if (pid_ == 0) pid_ = profile::current_pid();
+  if (pid_ != profile::current_pid())
+    throw UsageError("a pipeline cannot be used in a forked process; build another one there");
+  end_pass();
+  if (const auto& loader = this->loader()) recorder_ = std::make_unique<profile::LoopRecorder>(loader, true);
+  auto stop = std::make_shared<StopState>([this] {
+    for (const auto& op : operators_) op->close_output();
+  });
+  const std::uint64_t pass = passes_++;
+  for (const auto& op : operators_) op->open(pass);
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = stop;
+  }
+  try {
+    // From the sink's side: whoever makes items finds who takes them.
+    for (auto crew = crews_.rbegin(); crew != crews_.rend(); ++crew) (*crew)->begin(*stop);
+  } catch (...) {
+    end_pass();
+    throw;
+  }
+}
+
+void Runtime::end_pass() noexcept {
+  std::shared_ptr<StopState> stop;
+  {
+    const std::scoped_lock lock(mutex_);
+    stop = stop_;
+  }
+  if (stop != nullptr) {
+    stop->stop();
+    for (const auto& crew : crews_) crew->wait_until_idle();
+    const std::scoped_lock lock(mutex_);
+    stop_ = nullptr;
+  }
+  for (const auto& op : operators_) op->clear();
+  recorder_.reset();
+}
+
+void Runtime::stop() noexcept {
+  std::shared_ptr<StopState> stop;
+  {
+    const std::scoped_lock lock(mutex_);
+    stop = stop_;
+  }
+  if (stop != nullptr) stop->stop();
+}
+
+std::exception_ptr Runtime::error() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return stop_ == nullptr ? nullptr : stop_->error();
+}
+
+bool Runtime::stopped() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return stop_ == nullptr || stop_->stopped();
+}
+
+void Runtime::wait_began() noexcept {
+  if (recorder_ == nullptr) return;
+  asked_ns_ = metrics::Clock::now_ns();
+  recorder_->begin_wait();
+}
+
+void Runtime::wait_delivered(const Trail* trail, bool at_once) noexcept {
+  if (recorder_ == nullptr) return;
+  const std::int64_t now = metrics::Clock::now_ns();
+  if (trail != nullptr) {
+    std::array<int, kMostStages> ids{};
+    const std::size_t stages = std::min(operators_.size(), kMostStages);
+    for (std::size_t i = 0; i < stages; ++i) ids[i] = operators_[i]->handle().id_in(*loader_->session());
+    const metrics::WaitCharges charges = trail->charges(asked_ns_, now, std::span(ids.data(), stages));
+    if (!charges.ready) last_charges_ = charges;
+    return recorder_->end_wait(true, false, charges);
+  }
+  metrics::WaitCharges charges = last_charges_;
+  charges.ready = at_once;
+  double sum = 0;
+  for (std::size_t i = 0; i < charges.count; ++i) sum += static_cast<double>(charges.charges[i].ns);
+  for (std::size_t i = 0; i < charges.count; ++i) {
+    std::int64_t& ns = charges.charges[i].ns;
+    ns = static_cast<std::int64_t>(static_cast<double>(ns) / sum * static_cast<double>(now - asked_ns_));
+  }
+  recorder_->end_wait(true, false, charges);
+}
+
+void Runtime::wait_failed(bool with_error) noexcept {
+  if (recorder_ != nullptr) recorder_->end_wait(false, with_error);
+}
+
+Crew& Runtime::crew_of(const std::string& op) const {
+  std::string known;
+  for (const auto& crew : crews_) {
+    if (crew->op().name() == op) return *crew;
+    known += (known.empty() ? "" : ", ") + crew->op().name();
+  }
+  throw UsageError("no operator '" + op + "' in this pipeline; there are: " + known);
+}
+
+void Runtime::set_workers(const std::string& op, int workers) { crew_of(op).resize(workers); }
+
+void Runtime::set_capacity(const std::string& op, std::int64_t capacity) {
+  crew_of(op).op().set_capacity(capacity);
+}
+
+int Runtime::workers(const std::string& op) const { return crew_of(op).size(); }
+
+std::int64_t Runtime::capacity(const std::string& op) const { return crew_of(op).op().capacity(); }
+
+std::vector<std::string> Runtime::names() const {
+  std::vector<std::string> names;
+  for (const auto& op : operators_) names.push_back(op->name());
+  return names;
+}
+
+}  // namespace headrace::pipeline
