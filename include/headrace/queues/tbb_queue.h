@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "headrace/queues/put_gate.h"
@@ -21,6 +22,7 @@ namespace headrace::queues {
 template <class T>
 class TbbQueue {
   static_assert(kMovesSafely<T>, "items of a queue must not throw when they move");
+  static_assert(std::is_nothrow_move_assignable_v<T>, "oneTBB's queue assigns what it takes out");
 
  public:
   using value_type = T;
