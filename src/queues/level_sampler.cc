@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -46,28 +47,35 @@ LevelSampler& LevelSampler::instance() {
 
 LevelSampler::LevelSampler() : state_(new State) {}
 
+LevelSampler::State& LevelSampler::state() {
+  State* found = state_.load(std::memory_order_acquire);  // who put it there has filled it in
+  if (found->pid == profile::current_pid()) return *found;
+  auto own = std::make_unique<State>();
+  if (state_.compare_exchange_strong(found, own.get(), std::memory_order_acq_rel)) return *own.release();
+  return *found;  // another thread of the child was faster
+}
+
 bool LevelSampler::watch(std::weak_ptr<PacedProbe> queue) noexcept try {
-  // A forked child: the parent's thread does not exist here, its state is left behind.
-  if (state_->pid != profile::current_pid()) state_ = new State;
-  const std::scoped_lock lock(state_->mutex);
-  if (!state_->running) {
+  State& state = this->state();
+  const std::scoped_lock lock(state.mutex);
+  if (!state.running) {
     // Signals belong to the user's threads.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      std::thread([state = state_] {
+      std::thread([&state] {
         pthread_setname_np(pthread_self(), "headrace-levels");
-        state->run();
+        state.run();
       }).detach();
-      state_->running = true;
+      state.running = true;
     } catch (...) {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
-  if (state_->running) state_->watched.push_back(std::move(queue));
-  return state_->running;
+  if (state.running) state.watched.push_back(std::move(queue));
+  return state.running;
 } catch (...) {
   return false;
 }

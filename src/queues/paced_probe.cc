@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "headrace/metrics/clock.h"
+#include "headrace/profile/process_identity.h"
 #include "headrace/profile/session.h"
 #include "headrace/profile/thread_context.h"
 #include "headrace/queues/level_sampler.h"
@@ -49,7 +50,10 @@ std::uint64_t due(std::uint64_t counted, std::uint64_t told) noexcept {
 }  // namespace
 
 PacedProbe::PacedProbe(std::string name, std::int64_t capacity, Limits limits)
-    : recorded_capacity_(capacity), limits_(limits), handle_(std::move(name), capacity) {}
+    : recorded_capacity_(capacity),
+      limits_(limits),
+      pid_(profile::current_pid()),
+      handle_(std::move(name), capacity) {}
 
 void PacedProbe::attach(Source source) {
   const std::scoped_lock lock(mutex_);
@@ -57,6 +61,8 @@ void PacedProbe::attach(Source source) {
 }
 
 void PacedProbe::detach() noexcept {
+  // In a forked child that ends by its parent's road: the lock may have been the parent's sampler's.
+  if (pid_ != profile::current_pid()) return;
   const std::scoped_lock lock(mutex_);
   if (fast()) go_slow(Clock::now_ns());
   source_ = {};

@@ -1,8 +1,11 @@
 #include "headrace/queues/adaptive_recorder.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -206,6 +209,32 @@ TEST_F(AdaptiveRecorders, LoopOfAFastQueueHasItsItemsAndSingleServiceTimes) {
   EXPECT_NEAR(items, kManyItems, kManyItems * 0.15);
   EXPECT_GT(timed, 0);
   EXPECT_LE(timed, items);
+}
+
+TEST_F(AdaptiveRecorders, ForkedChildRecordsFastQueuesOfItsOwn) {
+  const auto make_fast = [](Queue& queue) {
+    for (int i = 0; i < 1000; ++i) {
+      queue.put(int{i});
+      queue.get();
+    }
+  };
+  auto parents = std::make_unique<Queue>(8, AdaptiveRecorder("parent's", 8, kSoonFast));
+  make_fast(*parents);  // the sampler runs, here and not in the child
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    const std::shared_ptr<Session> own = Session::open({});
+    CurrentSession::push(own);
+    Queue queue(8, AdaptiveRecorder("child's", 8, kSoonFast));
+    make_fast(queue);
+    queue.put(1);
+    while (cell(*own).occupancy.level.load() != 1) std::this_thread::yield();
+    parents.reset();
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(AdaptiveRecorders, FullStaysFullWhenTheCapacityWasChanged) {

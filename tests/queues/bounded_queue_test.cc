@@ -159,19 +159,37 @@ TYPED_TEST(CrowdedQueues, ManyToManyLosesAndDoublesNothing) {
   }
 }
 
+/// Sets capacities from 1 to `most` in a scattered order, until it goes.
+template <class Queue>
+class ChangingCapacity {
+ public:
+  ChangingCapacity(Queue& queue, std::int64_t most)
+      : thread_([this, &queue, most] {
+          for (std::int64_t i = 0; !over_.load(); ++i) {
+            queue.set_capacity(1 + i * 7 % most);
+            std::this_thread::yield();
+          }
+        }) {}
+  ~ChangingCapacity() {
+    over_.store(true);
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+TYPED_TEST(BoundedQueues, OneToOneLosesNothingWhileTheCapacityChanges) {
+  BoundedQueue<TypeParam> queue(2, NotRecorded{}, 32);
+  const ChangingCapacity changing(queue, 32);
+  expect_each_once_and_in_order(transfer(queue, 1, 1, 20000), 1, 20000);
+}
+
 TYPED_TEST(CrowdedQueues, NothingIsLostWhileTheCapacityChanges) {
   BoundedQueue<TypeParam> queue(2, NotRecorded{}, 32);
-  std::atomic<bool> over{false};
-  std::thread changing([&] {
-    for (int i = 0; !over.load(); ++i) {
-      queue.set_capacity(1 + i * 7 % 32);
-      std::this_thread::yield();
-    }
-  });
-  const auto got = transfer(queue, 4, 4, 12000);
-  over.store(true);
-  changing.join();
-  expect_each_once_and_in_order(got, 4, 12000);
+  const ChangingCapacity changing(queue, 32);
+  expect_each_once_and_in_order(transfer(queue, 4, 4, 12000), 4, 12000);
 }
 
 /// Whoever was told "done" has its item taken, by whomever; whoever was not still has it.
@@ -261,11 +279,44 @@ TEST(BoundedQueue, OwnsWhatItHolds) {
   EXPECT_EQ(alive, 0);
 }
 
+TEST(BoundedQueue, ReorderBufferLosesNothingThatWasAcceptedWhenItIsClosedAmidPuts) {
+  for (int round = 0; round < 40; ++round) {
+    BoundedQueue<ReorderBuffer<std::uint64_t>> queue(4, NotRecorded{}, 8);
+    std::atomic<std::uint64_t> next{0};
+    std::atomic<std::uint64_t> put_sum{0};
+    std::atomic<std::uint64_t> got_sum{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (;;) {
+          const std::uint64_t number = next.fetch_add(1);
+          if (queue.put({number, number + 1}) != QueueStatus::done) break;
+          put_sum.fetch_add(number + 1);
+        }
+      });
+    }
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        while (const auto item = queue.get()) {
+          EXPECT_EQ(item->item, item->number + 1);
+          got_sum.fetch_add(item->item);
+        }
+      });
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
+    queue.set_capacity(1 + round % 8);
+    queue.close();
+    for (auto& thread : threads) thread.join();
+    ASSERT_EQ(put_sum.load(), got_sum.load());
+  }
+}
+
 TEST(BoundedQueue, ReordersWhatManyWorkersFinishInAnyOrder) {
   constexpr std::uint64_t kItems = 8000;
   for (const std::int64_t window : {1, 2, 5, 64}) {
     SCOPED_TRACE("window " + std::to_string(window));
-    BoundedQueue<ReorderBuffer<std::uint64_t>> queue(window, NotRecorded{}, window);
+    BoundedQueue<ReorderBuffer<std::uint64_t>> queue(window, NotRecorded{}, 2 * window);
+    const ChangingCapacity changing(queue, 2 * window);
     std::atomic<std::uint64_t> next{0};
     std::vector<std::thread> workers;
     for (int i = 0; i < 6; ++i) {

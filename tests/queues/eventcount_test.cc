@@ -7,6 +7,7 @@
 #include <atomic>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace headrace::queues {
@@ -14,6 +15,72 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto kNever = EventCount::Clock::time_point::max();
+
+/// A word on which nobody really sleeps: counts what would be system calls.
+class CountingWord {
+ public:
+  static inline int wakes = 0;
+
+  std::uint64_t load() const noexcept { return value_; }
+  std::uint64_t fetch_add(std::uint64_t by) noexcept { return std::exchange(value_, value_ + by); }
+  bool compare_exchange(std::uint64_t& expected, std::uint64_t desired) noexcept {
+    if (value_ != expected) {
+      expected = value_;
+      return false;
+    }
+    value_ = desired;
+    return true;
+  }
+  void fence() const noexcept {}
+  Sleep sleep_while(std::uint32_t low, FutexWord::Clock::time_point) noexcept {
+    return static_cast<std::uint32_t>(value_) == low ? Sleep::timed_out : Sleep::changed;
+  }
+  void wake(int) noexcept { ++wakes; }
+
+ private:
+  std::uint64_t value_ = 0;
+};
+
+TEST(EventCount, WaiterThatIsCalledAndHasNotRunYetIsCalledOnce) {
+  BasicEventCount<CountingWord> event;
+  CountingWord::wakes = 0;
+  const auto ticket = event.prepare();
+  for (int i = 0; i < 5; ++i) event.notify_one();
+  event.notify_all();
+  EXPECT_EQ(CountingWord::wakes, 1);
+  EXPECT_EQ(event.wait(ticket, kNever), Wake::notified);
+}
+
+TEST(EventCount, WhoeverLeftIsNotCalledHoweverItLeft) {
+  BasicEventCount<CountingWord> event;
+  for (int round = 0; round < 70'000; ++round) {  // more than fit into its count, were they to pile up
+    const auto called = event.prepare();
+    const auto overtaken = event.prepare();
+    const auto cancelled = event.prepare();
+    event.notify_one();
+    const auto late = event.prepare();
+    ASSERT_EQ(event.wait(called, kNever), Wake::notified);
+    ASSERT_EQ(event.wait(overtaken, kNever), Wake::notified);
+    event.cancel(cancelled);
+    ASSERT_EQ(event.wait(late, kNever), Wake::timed_out);
+    CountingWord::wakes = 0;
+    event.notify_one();
+    event.notify_all();
+    ASSERT_EQ(CountingWord::wakes, 0);
+  }
+}
+
+TEST(EventCount, EveryWaiterThatIsNotCalledYetIsCalled) {
+  BasicEventCount<CountingWord> event;
+  CountingWord::wakes = 0;
+  event.prepare();
+  event.notify_one();
+  event.prepare();  // asleep for all that is known
+  event.notify_one();
+  EXPECT_EQ(CountingWord::wakes, 2);
+  event.notify_one();
+  EXPECT_EQ(CountingWord::wakes, 2);
+}
 
 TEST(EventCount, NotificationAfterTheTicketIsNotLost) {
   EventCount event;

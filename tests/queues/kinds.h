@@ -5,27 +5,14 @@
 
 #include "headrace/queues/mpmc_ring.h"
 #include "headrace/queues/spsc_queue.h"
-
-// oneTBB's library is not built for ThreadSanitizer, which then sees its items handed over without any order
-// and reports every one of them. Its kind is tested in all other builds.
-#if !defined(__SANITIZE_THREAD__)
-#define HEADRACE_TEST_TBB 1
 #include "headrace/queues/tbb_queue.h"
-#endif
 
 namespace headrace::queues {
 
-#if HEADRACE_TEST_TBB
 template <class T>
 using FirstInFirstOut = testing::Types<MpmcRing<T>, SpscQueue<T>, TbbQueue<T>>;
 template <class T>
 using ManyToMany = testing::Types<MpmcRing<T>, TbbQueue<T>>;
-#else
-template <class T>
-using FirstInFirstOut = testing::Types<MpmcRing<T>, SpscQueue<T>>;
-template <class T>
-using ManyToMany = testing::Types<MpmcRing<T>>;
-#endif
 
 /// Lives as long as an item does; `alive` counts them.
 class Counted {

@@ -20,10 +20,7 @@ struct ThrowsWhenMoved {
 static_assert(!kMovesSafely<ThrowsWhenMoved>);
 static_assert(kMovesSafely<std::unique_ptr<int>>);
 static_assert(QueueKind<MpmcRing<std::unique_ptr<int>>> && QueueKind<SpscQueue<std::unique_ptr<int>>> &&
-              QueueKind<ReorderBuffer<std::unique_ptr<int>>>);
-#if HEADRACE_TEST_TBB
-static_assert(QueueKind<TbbQueue<std::unique_ptr<int>>>);
-#endif
+              QueueKind<ReorderBuffer<std::unique_ptr<int>>> && QueueKind<TbbQueue<std::unique_ptr<int>>>);
 
 template <class Kind>
 class Kinds : public testing::Test {};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -59,6 +60,15 @@ TEST(ReorderBuffer, ANumberThatComesTwiceIsAUsageError) {
   EXPECT_THROW(push(buffer, 0), UsageError);
   EXPECT_EQ(pop(buffer), 1);
   EXPECT_EQ(buffer.puts(), 2U);
+}
+
+TEST(ReorderBuffer, ANumberBelowZeroIsAUsageError) {
+  ReorderBuffer<int> buffer(4);
+  for (const std::int64_t number : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()}) {
+    Numbered<int> item{static_cast<std::uint64_t>(number), 0};
+    EXPECT_THROW(buffer.try_push(item), UsageError);
+  }
+  EXPECT_EQ(buffer.puts(), 0U);
 }
 
 TEST(ReorderBuffer, OnceClosedMissingNumbersArePassedOver) {

@@ -227,9 +227,10 @@ class BoundedQueue {
   }
 
   Kind kind_;
-  EventCount not_empty_;
-  EventCount not_full_;
-  Recorder recorder_;
+  // Every put looks at the first and every get at the second: a line each.
+  alignas(64) EventCount not_empty_;
+  alignas(64) EventCount not_full_;
+  alignas(64) Recorder recorder_;
 };
 
 }  // namespace headrace::queues

@@ -20,9 +20,11 @@ enum class Wake { notified, timed_out, interrupted };
 ///       event.wait(ticket, deadline);
 ///     }
 ///
-/// The notifier takes the waiter that it wakes off the count, so a waiter that is slow to run is woken by one
-/// system call, not by one per item. The count may therefore be too high for a moment (a needless wake),
-/// never too low.
+/// The notifier counts whom it called. While all who wait are called already and have only not run yet, it
+/// calls nobody: a waiter that is slow to run costs one system call, not one per item. A waiter takes itself
+/// and one call off when it leaves, however it leaves; so too few calls may be counted (a needless system
+/// call), never too many, and both counts stay below the number of threads, of which at most 65,535 may wait
+/// at once.
 ///
 /// Thread-safe. `interrupted`: a signal handler ran in this thread (Python then looks for KeyboardInterrupt).
 /// `Word` is a FutexWord, or what a test puts in its place.
@@ -41,35 +43,23 @@ class BasicEventCount {
   }
 
   /// Gives the ticket back unused.
-  void cancel(Ticket ticket) noexcept { leave(ticket); }
+  void cancel(Ticket) noexcept { leave(); }
 
   /// Sleeps until a notification after `ticket`, the deadline, or a signal. Uses the ticket up. May return
   /// `notified` without cause: look at the condition again. After `timed_out`, too: the notification may have
   /// come at the same moment, and nobody else was woken by it.
   Wake wait(Ticket ticket, Clock::time_point deadline) noexcept {
-    while (epoch_of(state_.load()) == ticket) {
-      switch (state_.sleep_while(ticket, deadline)) {
-        case Sleep::woken:
-          return Wake::notified;
-        case Sleep::changed:
-          break;
-        case Sleep::timed_out:
-          leave(ticket);
-          return Wake::timed_out;
-        case Sleep::interrupted:
-          leave(ticket);
-          return Wake::interrupted;
-      }
-    }
-    return Wake::notified;
+    const Wake wake = sleep(ticket, deadline);
+    leave();
+    return wake;
   }
 
   void notify_one() noexcept {
     state_.fence();
     std::uint64_t state = state_.load();
     do {
-      if (waiters_of(state) == 0) return;
-    } while (!state_.compare_exchange(state, next_epoch(state) - kOneWaiter));
+      if (called_of(state) >= waiters_of(state)) return;
+    } while (!state_.compare_exchange(state, with_next_epoch(state) + kOneCall));
     state_.wake(1);
   }
 
@@ -77,29 +67,55 @@ class BasicEventCount {
     state_.fence();
     std::uint64_t state = state_.load();
     do {
-      if (waiters_of(state) == 0) return;
-    } while (!state_.compare_exchange(state, std::uint64_t{epoch_of(next_epoch(state))}));
+      if (called_of(state) >= waiters_of(state)) return;
+    } while (!state_.compare_exchange(state, with_all_called(with_next_epoch(state))));
     state_.wake(1 << 30);
   }
 
  private:
-  // One word, so that epoch and count change together: low half the epoch (the futex), high half the waiters.
+  // One word, so that all three change together:
+  //
+  //     bits  0-31  epoch: changes with every call; the futex
+  //          32-47  waiters: tickets given out and not used up
+  //          48-63  called: calls that no waiter has taken off yet
+  //
+  // Whoever sleeps and is not called is among waiters - called: a call changes the epoch, so that only
+  // sleepers are left who do not know of it, and wakes one of them.
   static constexpr std::uint64_t kOneWaiter = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t kOneCall = std::uint64_t{1} << 48;
   static constexpr Ticket epoch_of(std::uint64_t state) noexcept { return static_cast<Ticket>(state); }
-  static constexpr std::uint32_t waiters_of(std::uint64_t state) noexcept {
-    return static_cast<std::uint32_t>(state >> 32);
-  }
-  static constexpr std::uint64_t next_epoch(std::uint64_t state) noexcept {
+  static constexpr std::uint64_t waiters_of(std::uint64_t state) noexcept { return state >> 32 & 0xFFFF; }
+  static constexpr std::uint64_t called_of(std::uint64_t state) noexcept { return state >> 48; }
+  static constexpr std::uint64_t with_next_epoch(std::uint64_t state) noexcept {
     return (state & ~std::uint64_t{0xFFFFFFFF}) | static_cast<std::uint32_t>(epoch_of(state) + 1);
   }
+  static constexpr std::uint64_t with_all_called(std::uint64_t state) noexcept {
+    return (state & (kOneCall - 1)) | waiters_of(state) * kOneCall;
+  }
 
-  /// Takes this waiter off the count unless somebody was notified since its ticket: it may have been this
-  /// one.
-  void leave(Ticket ticket) noexcept {
+  Wake sleep(Ticket ticket, Clock::time_point deadline) noexcept {
+    while (epoch_of(state_.load()) == ticket) {
+      switch (state_.sleep_while(ticket, deadline)) {
+        case Sleep::woken:
+          return Wake::notified;
+        case Sleep::changed:
+          break;
+        case Sleep::timed_out:
+          return Wake::timed_out;
+        case Sleep::interrupted:
+          return Wake::interrupted;
+      }
+    }
+    return Wake::notified;
+  }
+
+  void leave() noexcept {
     std::uint64_t state = state_.load();
-    do {
-      if (epoch_of(state) != ticket || waiters_of(state) == 0) return;
-    } while (!state_.compare_exchange(state, state - kOneWaiter));
+    while (!state_.compare_exchange(state, state - kOneWaiter - (called_of(state) > 0 ? kOneCall : 0))) {
+    }
+    // A notifier that still counted this waiter as called did not call another: this waiter's next look at
+    // the condition has to see that notifier's change.
+    state_.fence();
   }
 
   Word state_;

@@ -1,6 +1,7 @@
 // Reads the levels of queues that are too fast to be recorded item by item.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "headrace/queues/paced_probe.h"
@@ -19,7 +20,9 @@ class LevelSampler {
  private:
   LevelSampler();
   struct State;
-  State* state_;  // never destroyed: the thread may outlive static objects
+  /// The calling process's own: what a forked child finds belongs to its parent's thread, and stays behind.
+  State& state();
+  std::atomic<State*> state_;  // never destroyed: the thread may outlive static objects
 };
 
 }  // namespace headrace::queues

@@ -85,6 +85,7 @@ class PacedProbe : public std::enable_shared_from_this<PacedProbe> {
 
   const std::int64_t recorded_capacity_;
   const Limits limits_;
+  const int pid_;
   profile::QueueHandle handle_;
   std::atomic<bool> fast_{false};
   // Of the run in which it became fast; read by samples.

@@ -26,6 +26,7 @@ class ProcessFence {
 
  private:
   static bool enlist() noexcept;
+  static bool fence_all_cores() noexcept;
   // Decided before main. False until then: a queue that another static object uses earlier gets the full
   // fence.
   static inline const bool kernel_fences_ = enlist();

@@ -65,13 +65,14 @@ class ReorderBuffer {
   ReorderBuffer(const ReorderBuffer&) = delete;
   ReorderBuffer& operator=(const ReorderBuffer&) = delete;
 
-  /// Throws UsageError where the number was put before.
+  /// Throws UsageError where the number was put before, or was below 0 before it became unsigned.
   Attempt try_push(Numbered<T>& numbered) {
     const std::optional<std::uint64_t> entry = gate_.enter();
     if (!entry) return {QueueStatus::closed};
     const std::uint64_t number = numbered.number;
     const auto ahead = static_cast<std::int64_t>(number - head_.load(std::memory_order_relaxed));
     if (ahead >= limit_.load(std::memory_order_relaxed)) return backed_out();
+    if (ahead < 0) refuse_twice(number);
     Slot& slot = slots_[number & mask_];
     std::uint64_t turn = number;
     // Claimed before it is filled, so that a number that comes twice is seen even at the same moment.
@@ -80,8 +81,7 @@ class ReorderBuffer {
                                            std::memory_order_relaxed)) {
       if ((turn & kFilling) == 0 && static_cast<std::int64_t>(turn - number) < 0)
         return backed_out();  // still being emptied
-      gate_.back_out();
-      throw UsageError("number " + std::to_string(number) + " was put into a reorder buffer twice");
+      refuse_twice(number);
     }
     std::construct_at(slot.item(), std::move(numbered.item));
     slot.turn.store(number + 1, std::memory_order_release);  // hands the item to the get of this number
@@ -140,6 +140,11 @@ class ReorderBuffer {
   Attempt backed_out() noexcept {
     gate_.back_out();
     return {};
+  }
+  [[noreturn]] void refuse_twice(std::uint64_t number) {
+    gate_.back_out();
+    throw UsageError("number " + std::to_string(static_cast<std::int64_t>(number)) +
+                     " was put into a reorder buffer twice, or is below 0");
   }
 
   const std::int64_t room_;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "headrace/queues/put_gate.h"
@@ -13,14 +14,16 @@
 
 namespace headrace::queues {
 
-/// Any number of threads on either side, first in, first out. Allocates pages of items as it goes, so a put
-/// may throw (std::bad_alloc; the item is then where it was), and its capacity grows without reserved room.
+/// Any number of threads on either side, first in, first out. Allocates pages of items as it goes, so its
+/// capacity grows without reserved room, and a put may throw std::bad_alloc: the item is then where it was,
+/// and the queue, as oneTBB's is, to be given up.
 /// Slower than MpmcRing, and the more so the more threads there are (docs/queues.md has the figures).
 ///
 /// oneTBB's own waiting is not used: it has neither deadlines nor an end.
 template <class T>
 class TbbQueue {
   static_assert(kMovesSafely<T>, "items of a queue must not throw when they move");
+  static_assert(std::is_nothrow_move_assignable_v<T>, "oneTBB's queue assigns what it takes out");
 
  public:
   using value_type = T;
@@ -56,6 +59,7 @@ class TbbQueue {
   void close() noexcept { gate_.close(); }
   bool closed() const noexcept { return gate_.closed(); }
 
+  /// oneTBB keeps its capacity in a plain word, which a put at the same time reads old or new.
   void set_capacity(std::int64_t capacity) {
     queue_.set_capacity(checked_capacity(capacity, room_));
     capacity_.store(capacity, std::memory_order_relaxed);
