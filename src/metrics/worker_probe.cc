@@ -218,6 +218,7 @@ void WorkerProbe::rest_in(OperatorCell* loop_cell, WorkerState state, std::int64
   charge_frame(now);
   loop_ = loop_cell;
   rest_state_ = state;
+  announced_puts_ = false;
   if (loop_ != nullptr) own(*loop_);
   if (depth_ == 0 && !blocked_) switch_to(resting_account(), now);
 }
@@ -267,7 +268,7 @@ bool WorkerProbe::gets_from(std::uint32_t queue) const noexcept {
 }
 
 bool WorkerProbe::puts_somewhere() const noexcept {
-  return std::any_of(cell_->edges.begin(), cell_->edges.end(), [](const WorkerEdge& edge) {
+  return announced_puts_ || std::any_of(cell_->edges.begin(), cell_->edges.end(), [](const WorkerEdge& edge) {
     return edge.queue.load() != 0 && edge.is_put.load() != 0;
   });
 }

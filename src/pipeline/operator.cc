@@ -15,19 +15,17 @@ std::uint32_t flags_of(const OperatorSettings& its) noexcept {
   return flags;
 }
 
-/// Tells operators of one name in several pipelines apart.
-std::uint64_t next_key() noexcept {
-  static std::atomic<std::uint64_t> keys{0x4852'0000'0000'0001ULL};
-  return keys.fetch_add(1, std::memory_order_relaxed);
-}
-
 }  // namespace
 
 Operator::Operator(OperatorSettings settings, int stage)
-    : settings_(std::move(settings)),
-      stage_(stage),
-      capacity_(settings_.capacity),
-      handle_(settings_.name, settings_.kind, next_key(), flags_of(settings_)) {}
+    : settings_(std::move(settings)), stage_(stage), capacity_(settings_.capacity) {}
+
+void Operator::record_in(int loader) {
+  if (handle_ != nullptr) return;
+  loader_ = loader;
+  handle_ = std::make_unique<profile::OperatorHandle>(settings_.name, settings_.kind, 0, flags_of(settings_),
+                                                      "", loader, static_cast<std::uint32_t>(stage_));
+}
 
 std::int64_t default_capacity(int workers, bool of_batches) noexcept {
   const std::int64_t two_each = 2 * std::int64_t{workers};

@@ -11,6 +11,7 @@ void RecordedLoop::rest() noexcept {
   if (context == nullptr) return;
   metrics::OperatorCell* cell = context->cell(operator_.id_in(*context->session()), true);
   context->probe.rest_in(cell, WorkerState::idle, metrics::Clock::now_ns());
+  context->probe.announce_puts();
 }
 
 RecordedLoop::~RecordedLoop() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "headrace/profile/current.h"
@@ -60,6 +61,17 @@ const std::shared_ptr<profile::LoaderHandle>& Runtime::loader() {
   return loader_;
 }
 
+// What makes two pipelines alike, so that one that is built anew in every epoch is one loader of the report.
+std::uint64_t Runtime::signature() const {
+  std::string text;
+  for (const auto& op : operators_) {
+    const OperatorSettings& its = op->settings();
+    text += its.kind + '\n' + its.name + '\n' + std::to_string(its.workers) + '\n' +
+            std::to_string(op->capacity()) + (its.ordered ? "o\n" : "\n");
+  }
+  return std::hash<std::string>()(text) | 1;
+}
+
 void Runtime::open_record() noexcept try {
   std::shared_ptr<profile::Session> session;
   if (!recording_.run.empty() || recording_.rank >= 0) {
@@ -69,7 +81,7 @@ void Runtime::open_record() noexcept try {
     session = CurrentSession::get();
   }
   if (session == nullptr) return;
-  loader_ = std::make_shared<profile::LoaderHandle>(session, recording_.name, nullptr);
+  loader_ = std::make_shared<profile::LoaderHandle>(session, recording_.name, nullptr, signature());
 } catch (...) {
   // Recording must not stop the pipeline.
 }
@@ -84,7 +96,10 @@ void Runtime::begin_pass() {
     for (const auto& op : operators_) op->close_output();
   });
   const std::uint64_t pass = passes_++;
-  for (const auto& op : operators_) op->open(pass);
+  for (const auto& op : operators_) {
+    op->record_in(loader_ == nullptr ? -1 : loader_->id());
+    op->open(pass);
+  }
   {
     const std::scoped_lock lock(mutex_);
     stop_ = stop;

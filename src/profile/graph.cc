@@ -101,6 +101,12 @@ class GraphBuilder {
     if (std::find(ends.begin(), ends.end(), index) == ends.end()) ends.push_back(index);
   }
 
+  /// Of another loader's own graph.
+  bool is_foreign(std::uint32_t op) const {
+    const std::uint32_t loader = image_.operators()[op].loader.load();
+    return loader != 0 && loader != number_ + 1;
+  }
+
   /// The operators that one thread runs, in the order in which an item passes them.
   void add_worker(std::uint32_t worker) {
     // A framework's loader has a graph of its own.
@@ -111,9 +117,7 @@ class GraphBuilder {
     double loop_ns = 0;
     for (std::uint32_t i = 0; i < figures_.cells.size(); ++i) {
       const CellFigures& cell = figures_.cells[i];
-      if (cell.worker != worker || cell.place != Place::worker ||
-          image_.operators()[cell.op].loader.load() != 0)
-        continue;
+      if (cell.worker != worker || cell.place != Place::worker || is_foreign(cell.op)) continue;
       if (cell.items == 0 && cell.busy_ns <= 0) continue;
       (cell.is_loop ? loops : bodies).push_back(i);
       (cell.is_loop ? loop_ns : body_ns) += cell.busy_ns;

@@ -72,8 +72,8 @@ void OperatorHandle::abandon() noexcept {
 
 // --- queue ---
 
-QueueHandle::QueueHandle(std::string name, std::int64_t capacity)
-    : name_(std::move(name)), capacity_(capacity) {}
+QueueHandle::QueueHandle(std::string name, std::int64_t capacity, int loader)
+    : name_(std::move(name)), capacity_(capacity), loader_(loader) {}
 
 QueueHandle::~QueueHandle() {
   if (pid_ != current_pid()) return;
@@ -87,7 +87,7 @@ int QueueHandle::id_in(Session& session) noexcept try {
   session_ = session.weak_from_this();
   session_uid_ = session.uid();
   pid_ = current_pid();
-  id_.store(session.queue_id(name_, capacity_));
+  id_.store(session.queue_id({.name = name_, .capacity = capacity_, .loader = loader_}));
   return id_.load();
 } catch (...) {
   return -1;
@@ -176,10 +176,10 @@ void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t wait
 // --- loader ---
 
 LoaderHandle::LoaderHandle(std::shared_ptr<Session> session, const std::string& name,
-                           std::shared_ptr<OperatorHandle> source)
+                           std::shared_ptr<OperatorHandle> source, std::uint64_t signature)
     : session_(std::move(session)), source_(std::move(source)), pid_(current_pid()) {
   const int source_id = source_ == nullptr ? -1 : source_->id_in(*session_);
-  id_ = session_->loader_id(name, source_id);
+  id_ = session_->loader_id(name, source_id, signature);
 }
 
 LoaderHandle::~LoaderHandle() {

@@ -197,8 +197,26 @@ int Registry::queue_id(const QueueSpec& spec) {
   return found.id;
 }
 
-int Registry::loader_id(std::string_view base, int source_operator) {
+int Registry::reopened_loader(std::string_view base, std::uint64_t signature) {
   LoaderRecord* records = segment_.loaders();
+  for (std::uint32_t i = 0; i < kMaxLoaders; ++i) {
+    std::uint32_t closed = life_of(RecordLife::closed);
+    if (records[i].life.load(std::memory_order_acquire) == closed &&
+        records[i].signature.load() == signature && records[i].name.view() == base &&
+        records[i].life.compare_exchange_strong(closed, life_of(RecordLife::live),
+                                                std::memory_order_acq_rel)) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+int Registry::loader_id(std::string_view base, int source_operator, std::uint64_t signature) {
+  LoaderRecord* records = segment_.loaders();
+  if (signature != 0) {
+    const int reopened = reopened_loader(base, signature);
+    if (reopened >= 0) return reopened;
+  }
   const auto name_taken = [&](const std::string& name) {
     for (std::uint32_t i = 0; i < kMaxLoaders; ++i) {
       if (is_live(records[i].life.load(std::memory_order_acquire)) && records[i].name.view() == name)
@@ -215,6 +233,7 @@ int Registry::loader_id(std::string_view base, int source_operator) {
       records[id].name.assign(numbered(base, number));
       records[id].source_operator.store(static_cast<std::uint32_t>(source_operator + 1));
       records[id].folded.store(0);
+      records[id].signature.store(signature);
       records[id].life.store(life_of(RecordLife::live), std::memory_order_release);
       return id;
     }

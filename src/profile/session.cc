@@ -137,9 +137,9 @@ void Session::close_queue(int queue) noexcept {
                                        std::memory_order_release);
 }
 
-int Session::loader_id(std::string_view name, int source_operator) {
+int Session::loader_id(std::string_view name, int source_operator, std::uint64_t signature) {
   const std::scoped_lock lock(mutex_);
-  const int id = registry_.loader_id(name, source_operator);
+  const int id = registry_.loader_id(name, source_operator, signature);
   if (id >= 0) loaders_.fetch_add(1);
   return id;
 }

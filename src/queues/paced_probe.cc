@@ -49,11 +49,11 @@ std::uint64_t due(std::uint64_t counted, std::uint64_t told) noexcept {
 
 }  // namespace
 
-PacedProbe::PacedProbe(std::string name, std::int64_t capacity, Limits limits)
+PacedProbe::PacedProbe(std::string name, std::int64_t capacity, Limits limits, int loader)
     : recorded_capacity_(capacity),
       limits_(limits),
       pid_(profile::current_pid()),
-      handle_(std::move(name), capacity) {}
+      handle_(std::move(name), capacity, loader) {}
 
 void PacedProbe::attach(Source source) {
   const std::scoped_lock lock(mutex_);

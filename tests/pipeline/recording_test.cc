@@ -178,7 +178,29 @@ TEST_F(PipelineRecording, TwoPipelinesOfTheSameNamesAreKeptApart) {
   EXPECT_EQ(of_second.sink.steps, 20U);
   ASSERT_EQ(of_second.operators.size(), 2U);
   EXPECT_EQ(of_second.operators[1].items, 20U);
-  EXPECT_EQ(of_second.operators[1].name, "decode#2");
+  EXPECT_EQ(of_second.operators[1].name, "decode");
+}
+
+TEST_F(PipelineRecording, APipelineThatIsBuiltAgainGoesOnInItsRecord) {
+  Profile profile;
+  for (int epoch = 0; epoch < 40; ++epoch) {
+    auto pipeline = slow_source(20, 0).map("decode", [](int item) { return item; }, {.workers = 2}).batch(2);
+    profile = profile_after(pipeline, 0);
+  }
+  EXPECT_EQ(profile.epochs, 40U);
+  EXPECT_EQ(profile.sink.steps, 400U);
+  ASSERT_EQ(profile.operators.size(), 3U);
+  EXPECT_EQ(profile.operators[1].items, 800U);
+  EXPECT_NEAR(profile.operators[1].items_per_batch, 2, 0.2);
+}
+
+TEST_F(PipelineRecording, APipelineThatIsBuiltDifferentlyIsAnotherOne) {
+  auto narrow = slow_source(40, 0).map("decode", [](int item) { return item; });
+  profile_after(narrow, 0);
+  auto wide = slow_source(20, 0).map("decode", [](int item) { return item; }, {.workers = 2});
+  const Profile profile = profile_after(wide, 0);
+  EXPECT_EQ(profile.sink.steps, 20U);
+  EXPECT_EQ(profile.operators[1].items, 20U);
 }
 
 }  // namespace

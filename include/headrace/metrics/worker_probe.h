@@ -70,6 +70,8 @@ class WorkerProbe {
   void edge(std::uint32_t queue, bool is_put, bool counts) noexcept;
   bool gets_from(std::uint32_t queue) const noexcept;
   bool puts_somewhere() const noexcept;
+  /// The loop that runs now puts what it makes, though it has not done so yet: its gets end no item.
+  void announce_puts() noexcept { announced_puts_ = true; }
 
   /// The thread ends.
   void finish(std::int64_t now) noexcept;
@@ -121,6 +123,7 @@ class WorkerProbe {
   std::int64_t loop_own_ns_ = 0;  ///< of the loop's current item
   std::int64_t loop_cpu_start_ns_ = -1;
   std::int64_t loop_label_ = -1;
+  bool announced_puts_ = false;
   bool loop_had_body_ = false;
   bool loop_open_ = false;
   std::int64_t blocked_wall_ns_ = 0;

@@ -22,6 +22,16 @@ namespace headrace::pipeline {
 /// only ever be one thread, a reorder buffer behind an ordered operator, else the many-to-many ring.
 enum class QueueChoice { automatic, ring, tbb };
 
+/// What an operator says of the queue behind it.
+struct EdgeShape {
+  std::string name;
+  std::int64_t capacity = 0;
+  int loader = -1;  ///< whose record it is of; -1: none
+  QueueChoice choice = QueueChoice::automatic;
+  bool ordered = false;         ///< tokens come in any order and leave by number
+  bool single_threads = false;  ///< one thread puts and one gets, for ever
+};
+
 /// One pass's queue of tokens. Calls are those of queues::BoundedQueue; thread-safe as the kind is.
 template <class T>
 class Edge {
@@ -39,8 +49,8 @@ class Edge {
 template <class T, template <class> class Kind>
 class PlainEdge final : public Edge<T> {
  public:
-  PlainEdge(const std::string& name, std::int64_t capacity)
-      : queue_(capacity, queues::AdaptiveRecorder(name, capacity)) {}
+  explicit PlainEdge(const EdgeShape& shape)
+      : queue_(shape.capacity, queues::AdaptiveRecorder(shape.name, shape.capacity, {}, shape.loader)) {}
 
   queues::QueueStatus try_put(Token<T>& token) override { return queue_.try_put(std::move(token)); }
   queues::QueueStatus put(Token<T>& token) override { return queue_.put(std::move(token)); }
@@ -69,8 +79,8 @@ class PlainEdge final : public Edge<T> {
 template <class T>
 class OrderedEdge final : public Edge<T> {
  public:
-  OrderedEdge(const std::string& name, std::int64_t capacity)
-      : queue_(capacity, queues::AdaptiveRecorder(name, capacity)) {}
+  explicit OrderedEdge(const EdgeShape& shape)
+      : queue_(shape.capacity, queues::AdaptiveRecorder(shape.name, shape.capacity, {}, shape.loader)) {}
 
   queues::QueueStatus try_put(Token<T>& token) override {
     Numbered numbered{token.number, std::move(token)};
@@ -106,25 +116,16 @@ class OrderedEdge final : public Edge<T> {
   queues::BoundedQueue<queues::ReorderBuffer<Token<T>>, queues::AdaptiveRecorder> queue_;
 };
 
-/// What an operator says of the queue behind it.
-struct EdgeShape {
-  std::string name;
-  std::int64_t capacity = 0;
-  QueueChoice choice = QueueChoice::automatic;
-  bool ordered = false;         ///< tokens come in any order and leave by number
-  bool single_threads = false;  ///< one thread puts and one gets, for ever
-};
-
 template <class T>
 std::unique_ptr<Edge<T>> make_edge(const EdgeShape& shape) {
-  if (shape.ordered) return std::make_unique<OrderedEdge<T>>(shape.name, shape.capacity);
+  if (shape.ordered) return std::make_unique<OrderedEdge<T>>(shape);
   if (shape.choice == QueueChoice::tbb) {
-    return std::make_unique<PlainEdge<T, queues::TbbQueue>>(shape.name, shape.capacity);
+    return std::make_unique<PlainEdge<T, queues::TbbQueue>>(shape);
   }
   if (shape.choice == QueueChoice::automatic && shape.single_threads) {
-    return std::make_unique<PlainEdge<T, queues::SpscQueue>>(shape.name, shape.capacity);
+    return std::make_unique<PlainEdge<T, queues::SpscQueue>>(shape);
   }
-  return std::make_unique<PlainEdge<T, queues::MpmcRing>>(shape.name, shape.capacity);
+  return std::make_unique<PlainEdge<T, queues::MpmcRing>>(shape);
 }
 
 }  // namespace headrace::pipeline

@@ -76,7 +76,12 @@ class Operator {
   const std::string& name() const noexcept { return settings_.name; }
   int stage() const noexcept { return stage_; }
   std::int64_t capacity() const noexcept { return capacity_.load(std::memory_order_relaxed); }
-  profile::OperatorHandle& handle() noexcept { return handle_; }
+  /// Before the first pass: it is an operator of this loader's record (-1: of none). Later calls change
+  /// nothing.
+  void record_in(int loader);
+  /// After `record_in`.
+  profile::OperatorHandle& handle() noexcept { return *handle_; }
+  int loader() const noexcept { return loader_; }
 
  protected:
   void remember_capacity(std::int64_t capacity) noexcept { capacity_.store(capacity); }
@@ -85,7 +90,8 @@ class Operator {
   OperatorSettings settings_;
   int stage_;
   std::atomic<std::int64_t> capacity_;
-  profile::OperatorHandle handle_;
+  int loader_ = -1;
+  std::unique_ptr<profile::OperatorHandle> handle_;
 };
 
 /// 16 items, and twice the workers where there are more: enough to pass threads by without holding much

@@ -20,8 +20,12 @@ class Producer : public Operator {
 
   void open(std::uint64_t) override {
     const OperatorSettings& its = settings();
-    auto edge = make_edge<T>(
-        {its.name, capacity(), its.queue, its.ordered && !its.serial, its.serial && consumer_is_serial_});
+    auto edge = make_edge<T>({.name = its.name,
+                              .capacity = capacity(),
+                              .loader = loader(),
+                              .choice = its.queue,
+                              .ordered = its.ordered && !its.serial,
+                              .single_threads = its.serial && consumer_is_serial_});
     const std::scoped_lock lock(mutex_);
     output_ = std::move(edge);
   }

@@ -71,6 +71,7 @@ class Runtime {
  private:
   Crew& crew_of(const std::string& op) const;
   void open_record() noexcept;
+  std::uint64_t signature() const;
 
   std::vector<std::unique_ptr<Operator>> operators_;
   std::vector<std::unique_ptr<Crew>> crews_;

@@ -36,7 +36,7 @@
 namespace headrace::profile {
 
 inline constexpr std::array<char, 8> kMagic = {'H', 'R', 'S', 'E', 'G', '\r', '\n', '\x1a'};
-inline constexpr std::uint32_t kLayoutVersion = 3;
+inline constexpr std::uint32_t kLayoutVersion = 4;
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 
 inline constexpr std::uint32_t kMaxLoaders = 32;
@@ -124,6 +124,8 @@ struct alignas(64) LoaderRecord {
   metrics::Relaxed<std::uint32_t> gaps;             ///< LoaderGap
   metrics::Relaxed<std::uint32_t> workers;  ///< worker processes of the last pass; 0: in the sink's thread
   metrics::Relaxed<std::uint64_t> batch_bytes;  ///< largest batch of those that were looked at; 0: unknown
+  metrics::Relaxed<std::uint64_t>
+      signature;  ///< of a native pipeline: the next one that is built alike goes on in this record; 0: none
   Name name;
   alignas(8) std::array<char, kSettingsBytes> settings;  ///< "parameter=value\n" ..., zero-terminated
   metrics::HandoffCell handoff;

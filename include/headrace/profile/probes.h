@@ -63,7 +63,8 @@ class OperatorHandle {
 /// `waiting`/`waited`.
 class QueueHandle {
  public:
-  QueueHandle(std::string name, std::int64_t capacity);
+  /// `loader`: the pipeline that it belongs to, as a loader's record; -1: it is the user's own.
+  QueueHandle(std::string name, std::int64_t capacity, int loader = -1);
   ~QueueHandle();
 
   /// The calling thread is about to block (empty or full), or goes on. No lock needed.
@@ -95,6 +96,7 @@ class QueueHandle {
 
   std::string name_;
   std::int64_t capacity_;
+  int loader_;
 
   // The record in the current session: asked for by any thread (an operator may declare this queue before it
   // is used).
@@ -114,8 +116,10 @@ class QueueHandle {
 /// Records the loops over one wrapped loader: one at a time, or several interleaved on one thread.
 class LoaderHandle {
  public:
+  /// `signature`: of a pipeline that may be built again, alike; it then goes on in the same record (0:
+  /// never).
   LoaderHandle(std::shared_ptr<Session> session, const std::string& name,
-               std::shared_ptr<OperatorHandle> source);
+               std::shared_ptr<OperatorHandle> source, std::uint64_t signature = 0);
   ~LoaderHandle();
 
   const std::shared_ptr<Session>& session() const noexcept { return session_; }

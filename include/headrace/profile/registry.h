@@ -42,7 +42,9 @@ class Registry {
   int queue_id(std::string_view name, std::int64_t capacity) {
     return queue_id({.name = name, .capacity = capacity});
   }
-  int loader_id(std::string_view name, int source_operator);
+  /// `signature`: a loader of this name and signature that was closed is opened again, with all that belongs
+  /// to it; 0: always a new one.
+  int loader_id(std::string_view name, int source_operator, std::uint64_t signature = 0);
 
   metrics::WorkerCell* claim_worker(std::int64_t now);
   metrics::OperatorCell* claim_cell(const metrics::WorkerCell& worker, int operator_id, metrics::Place place,
@@ -66,6 +68,7 @@ class Registry {
   template <class Record, class IsSame>
   Found find_or_claim(std::span<Record> records, Section section, std::string_view base, int loader,
                       IsSame&& is_same);
+  int reopened_loader(std::string_view base, std::uint64_t signature);
   bool allot_bins(metrics::QueueCell& cell, std::int64_t capacity);
   void begin_occupancy(metrics::QueueCell& cell);
   void fold_loader();

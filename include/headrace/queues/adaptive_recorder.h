@@ -26,8 +26,8 @@ namespace headrace::queues {
 class AdaptiveRecorder {
  public:
   /// `capacity`: of the queue, as the report should show it.
-  AdaptiveRecorder(std::string name, std::int64_t capacity, PacedProbe::Limits limits = {})
-      : probe_(std::make_shared<PacedProbe>(std::move(name), capacity, limits)) {}
+  AdaptiveRecorder(std::string name, std::int64_t capacity, PacedProbe::Limits limits = {}, int loader = -1)
+      : probe_(std::make_shared<PacedProbe>(std::move(name), capacity, limits, loader)) {}
 
   template <class Kind>
   void attach(const Kind& kind) {

@@ -39,7 +39,8 @@ class PacedProbe : public std::enable_shared_from_this<PacedProbe> {
     std::int64_t slow_items_per_s = 250'000;
   };
 
-  PacedProbe(std::string name, std::int64_t capacity, Limits limits);
+  /// `loader`: the pipeline that the queue belongs to, as a loader's record; -1: it is the user's own.
+  PacedProbe(std::string name, std::int64_t capacity, Limits limits, int loader = -1);
 
   void attach(Source source);
   /// The queue goes: what its counters say and the run does not is recorded now.
