@@ -32,6 +32,10 @@ struct EdgeShape {
   bool single_threads = false;  ///< one thread puts and one gets, for ever
 };
 
+/// A pipeline has several queues, and each item is recorded at all of them: stamps on every one are too dear
+/// sooner than at a single queue.
+inline constexpr queues::PacedProbe::Limits kPace{.fast_items_per_s = 200'000, .slow_items_per_s = 100'000};
+
 /// One pass's queue of tokens. Calls are those of queues::BoundedQueue; thread-safe as the kind is.
 template <class T>
 class Edge {
@@ -50,7 +54,7 @@ template <class T, template <class> class Kind>
 class PlainEdge final : public Edge<T> {
  public:
   explicit PlainEdge(const EdgeShape& shape)
-      : queue_(shape.capacity, queues::AdaptiveRecorder(shape.name, shape.capacity, {}, shape.loader)) {}
+      : queue_(shape.capacity, queues::AdaptiveRecorder(shape.name, shape.capacity, kPace, shape.loader)) {}
 
   queues::QueueStatus try_put(Token<T>& token) override { return queue_.try_put(std::move(token)); }
   queues::QueueStatus put(Token<T>& token) override { return queue_.put(std::move(token)); }
@@ -80,7 +84,7 @@ template <class T>
 class OrderedEdge final : public Edge<T> {
  public:
   explicit OrderedEdge(const EdgeShape& shape)
-      : queue_(shape.capacity, queues::AdaptiveRecorder(shape.name, shape.capacity, {}, shape.loader)) {}
+      : queue_(shape.capacity, queues::AdaptiveRecorder(shape.name, shape.capacity, kPace, shape.loader)) {}
 
   queues::QueueStatus try_put(Token<T>& token) override {
     Numbered numbered{token.number, std::move(token)};
