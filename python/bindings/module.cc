@@ -148,8 +148,9 @@ void add_recording(py::module_& module) {
   module.attr("SERIAL") = static_cast<std::uint32_t>(profile::kMarkedSerial);
 
   py::class_<profile::LoaderHandle, std::shared_ptr<profile::LoaderHandle>>(module, "LoaderHandle")
-      .def(py::init<SharedSession, const std::string&, std::shared_ptr<profile::OperatorHandle>>(),
-           py::arg("session"), py::arg("name"), py::arg("source").none(true))
+      .def(py::init<SharedSession, const std::string&, std::shared_ptr<profile::OperatorHandle>,
+                    std::uint64_t>(),
+           py::arg("session"), py::arg("name"), py::arg("source").none(true), py::arg("signature") = 0)
       .def_property_readonly("name", &profile::LoaderHandle::name)
       .def_property_readonly("session", &profile::LoaderHandle::session)
       .def_property_readonly("id", &profile::LoaderHandle::id)
@@ -233,6 +234,7 @@ PYBIND11_MODULE(_core, module) {
   python::add_reading(module);
   python::add_loader_bindings(module.ptr());
   python::add_parsed_report(module.ptr());
+  python::add_pipeline(module.ptr());
   if (!python::add_timed_callable(module.ptr()) || !python::add_timed_iterator(module.ptr()) ||
       !python::add_operator_iterator(module.ptr()) || !python::add_queue(module.ptr()) ||
       !python::add_hooked_call(module.ptr()) || !python::add_timed_dataset(module.ptr()) ||

@@ -22,6 +22,7 @@ from headrace._operator import operator
 from headrace._session import Session, session
 from headrace._to_device import to_device
 from headrace.errors import DeviceError, Error, FormatError, SegmentError, UsageError
+from headrace.pipeline import Pipeline, generator, native_body, source
 from headrace.report import Report
 from headrace.wrap import wrap
 
@@ -29,14 +30,18 @@ __all__ = [
     "DeviceError",
     "Error",
     "FormatError",
+    "Pipeline",
     "Queue",
     "Report",
     "SegmentError",
     "Session",
     "UsageError",
     "__version__",
+    "generator",
+    "native_body",
     "operator",
     "session",
+    "source",
     "to_device",
     "wrap",
 ]

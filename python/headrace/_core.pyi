@@ -97,7 +97,9 @@ class OperatorHandle:
 class LoaderHandle:
     """One wrapped loader's record in a session."""
 
-    def __init__(self, session: Session, name: str, source: OperatorHandle | None) -> None: ...
+    def __init__(
+        self, session: Session, name: str, source: OperatorHandle | None, signature: int = 0
+    ) -> None: ...
     @property
     def name(self) -> str: ...
     @property
@@ -328,3 +330,89 @@ class ParsedReport:
     def json(self, indent: int) -> str: ...
     def what_if(self, assigned: list[tuple[str, str]]) -> tuple[bool, str, float, float, float, str]:
         """Known, or the reason why not; step, low and high in seconds; what limits then."""
+
+# --- pipelines ----------------------------------------------------------------------------------------------
+
+@final
+class NativeBody:
+    """A C function as the body of a map."""
+
+    def __init__(self, function: int, context: int, output_bytes: int, owner: object) -> None: ...
+    @staticmethod
+    def from_capsule(capsule: object, output_bytes: int) -> NativeBody: ...
+    def __call__(self, item: Any) -> bytearray: ...
+
+@final
+class NativePipeline:
+    """Operators, threads and queues of a `headrace.Pipeline`."""
+
+    def __init__(
+        self,
+        name: str,
+        begin: Callable[[int, int, int], Iterator[Any]],
+        workers: int = 1,
+        capacity: int = 0,
+        queue: str = "auto",
+        kind: str = "generator",
+    ) -> None:
+        """``begin(worker, workers, pass)`` gives the iterator of one worker's items."""
+
+    def map(
+        self,
+        name: str,
+        body: Callable[[Any], Any],
+        workers: int = 1,
+        ordered: bool = True,
+        capacity: int = 0,
+        queue: str = "auto",
+        on_error: str = "stop",
+        in_processes: bool = False,
+    ) -> None: ...
+    def map_native(
+        self,
+        name: str,
+        body: NativeBody,
+        workers: int = 1,
+        ordered: bool = True,
+        capacity: int = 0,
+        queue: str = "auto",
+        on_error: str = "stop",
+    ) -> None: ...
+    def filter(
+        self, name: str, body: Callable[[Any], Any], capacity: int = 0, on_error: str = "stop"
+    ) -> None: ...
+    def shuffle(self, buffer: int, seed: int, every_pass_alike: bool = False) -> None: ...
+    def batch(
+        self,
+        size: int,
+        drop_last: bool = False,
+        collate: Callable[[list[Any]], Any] | None = None,
+        name: str = "batch",
+        capacity: int = 0,
+        on_error: str = "stop",
+    ) -> None: ...
+    def prefetch(self, capacity: int) -> None: ...
+    def record_in(self, loader: LoaderHandle) -> None: ...
+    @property
+    def signature(self) -> int: ...
+    @property
+    def names(self) -> list[str]: ...
+    @property
+    def passes(self) -> int: ...
+    def set_workers(self, op: str, workers: int) -> None: ...
+    def set_capacity(self, op: str, capacity: int) -> None: ...
+    def workers(self, op: str) -> int: ...
+    def capacity(self, op: str) -> int: ...
+    def stop(self) -> None: ...
+    def finish(self) -> None: ...
+
+@final
+class PassIterator:
+    """One pass over a NativePipeline; dropped early, it ends the pass."""
+
+    def __init__(self, of: NativePipeline) -> None: ...
+    def __iter__(self) -> PassIterator: ...
+    def __next__(self) -> Any: ...
+    def close(self) -> None: ...
+    @property
+    def active(self) -> bool: ...

@@ -14,6 +14,7 @@ from headrace.adapters import adapter_for
 from headrace.adapters.base import Attachment
 from headrace.adapters.torch_dataloader import DataLoaderAdapter, as_instance
 from headrace.errors import UsageError
+from headrace.pipeline import Pipeline
 from headrace.report import Report
 
 T = TypeVar("T")
@@ -146,11 +147,13 @@ def wrap(
 
     Raises UsageError where obj cannot be iterated. With HEADRACE=0 in the environment obj itself is returned.
     """
+    if name is not None and not isinstance(name, str):
+        raise UsageError(f"name is a str, not {type(name).__name__}")
+    if type(obj) is Pipeline:
+        return obj._recorded_as(name, run, rank) if enabled() else obj  # type: ignore[return-value]
     adapter = adapter_for(obj)
     if not enabled():
         return obj
-    if name is not None and not isinstance(name, str):
-        raise UsageError(f"name is a str, not {type(name).__name__}")
     session = open_session(run, rank)
     if run is None and session not in _users:
         kept_open.add(session)

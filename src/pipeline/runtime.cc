@@ -56,6 +56,11 @@ void Runtime::record_as(RecordingOptions options) {
   recording_ = std::move(options);
 }
 
+void Runtime::record_in(std::shared_ptr<profile::LoaderHandle> loader) {
+  if (passes_ > 0) throw UsageError("a pipeline that has run keeps its record");
+  loader_ = std::move(loader);
+}
+
 const std::shared_ptr<profile::LoaderHandle>& Runtime::loader() {
   if (loader_ == nullptr) open_record();
   return loader_;

@@ -49,6 +49,7 @@ struct MapOptions {
 };
 
 struct GeneratorOptions {
+  std::string kind = "generator";  ///< or "source"
   int workers = 1;
   std::int64_t capacity = 0;
   QueueChoice queue = QueueChoice::automatic;
@@ -181,25 +182,33 @@ class Pipeline {
     at_once_ = true;
     runtime_->wait_began();
   }
+  /// The same without waiting: done, or not_now where nothing is ready or the pass may be over.
+  queues::QueueStatus poll_next(std::optional<T>& item) {
+    Token<T> token;
+    while (last_->output().try_get(token) == queues::QueueStatus::done && !runtime_->stopped()) {
+      if (deliver(token, item)) return queues::QueueStatus::done;
+    }
+    return queues::QueueStatus::not_now;
+  }
   /// done, timed_out, or closed: the pass is over. Then, where a body threw, its OperatorError is thrown.
   queues::QueueStatus wait_next(std::optional<T>& item, queues::Deadline deadline) {
+    if (poll_next(item) == queues::QueueStatus::done) return queues::QueueStatus::done;
+    at_once_ = false;
     Token<T> token;
     for (;;) {
-      queues::QueueStatus status = last_->output().try_get(token);
-      if (status == queues::QueueStatus::not_now) {
-        at_once_ = false;
-        status = last_->output().get(token, deadline);
-      }
+      const queues::QueueStatus status = last_->output().get(token, deadline);
       if (status == queues::QueueStatus::timed_out) return status;
       if (status != queues::QueueStatus::done || runtime_->stopped()) {
         end_of_pass();
         return queues::QueueStatus::closed;
       }
-      if (!token.item) continue;
-      runtime_->wait_delivered(token.trail.get(), at_once_);
-      item = std::move(token.item);
-      return status;
+      if (deliver(token, item)) return status;
     }
+  }
+  /// Instead of waiting on: the pass ends, without a word about an error.
+  void give_up() noexcept {
+    runtime_->wait_failed(false);
+    runtime_->end_pass();
   }
 
   /// Ends the pass early; from any thread. `next` then says that it is over.
@@ -256,6 +265,14 @@ class Pipeline {
     return append<Batch<T, U>>(std::move(its), size, options.drop_last, std::move(collate));
   }
 
+  /// False: it is an empty token, go on.
+  bool deliver(Token<T>& token, std::optional<T>& item) {
+    if (!token.item) return false;
+    runtime_->wait_delivered(token.trail.get(), at_once_);
+    item = std::move(token.item);
+    return true;
+  }
+
   void end_of_pass() {
     const std::exception_ptr error = runtime_->error();
     runtime_->wait_failed(error != nullptr);
@@ -274,7 +291,7 @@ template <class T>
 Pipeline<T> generator(std::string name, GeneratorBody<T> begin, GeneratorOptions options = {}) {
   auto runtime = std::make_unique<Runtime>();
   OperatorSettings its = runtime->admit({.name = std::move(name),
-                                         .kind = "generator",
+                                         .kind = std::move(options.kind),
                                          .workers = options.workers,
                                          .serial = options.workers == 1,
                                          .on_error = options.on_error,
@@ -291,6 +308,7 @@ Pipeline<T> generator(std::string name, GeneratorBody<T> begin, GeneratorOptions
 template <class Container, class T = typename Container::value_type>
 Pipeline<T> source(std::string name, Container elements, GeneratorOptions options = {}) {
   if (options.workers != 1) throw UsageError("source: one worker reads the elements; see generator");
+  options.kind = "source";
   const auto kept = std::make_shared<const Container>(std::move(elements));
   Pipeline<T> made = generator<T>(
       std::move(name),

@@ -39,6 +39,10 @@ class Runtime {
   int stages() const noexcept { return static_cast<int>(operators_.size()); }
 
   void record_as(RecordingOptions options);
+  /// Into this record, before the first pass.
+  void record_in(std::shared_ptr<profile::LoaderHandle> loader);
+  /// Equal for pipelines that are built alike: what LoaderHandle takes. Never 0.
+  std::uint64_t signature() const;
 
   /// Ends the pass that may still run, and starts all operators anew.
   void begin_pass();
@@ -71,7 +75,6 @@ class Runtime {
  private:
   Crew& crew_of(const std::string& op) const;
   void open_record() noexcept;
-  std::uint64_t signature() const;
 
   std::vector<std::unique_ptr<Operator>> operators_;
   std::vector<std::unique_ptr<Crew>> crews_;

@@ -1,0 +1,321 @@
+// headrace.Pipeline's native half: operators whose bodies are Python callables, and the iterator.
+#include "headrace/pipeline/pipeline.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "crossing.h"
+#include "native_body.h"
+#include "pipeline_item.h"
+
+namespace py = pybind11;
+
+namespace headrace::python {
+namespace {
+
+using pipeline::ItemMaker;
+using pipeline::OnError;
+using pipeline::OperatorError;
+using pipeline::QueueChoice;
+using pipeline::Shard;
+using Chain = pipeline::Pipeline<Item>;
+using queues::QueueStatus;
+
+/// A reference to a callable that any thread may drop.
+using Callable = std::shared_ptr<Item>;
+
+Callable kept(const py::object& object) {
+  Py_INCREF(object.ptr());
+  return std::make_shared<Item>(object.ptr());
+}
+
+[[noreturn]] void throw_python_error() { throw py::error_already_set(); }
+
+std::unique_ptr<pipeline::Environment> interpreter_lock() { return std::make_unique<InterpreterLock>(); }
+
+OnError on_error_named(const std::string& name) {
+  if (name == "stop") return OnError::stop;
+  if (name == "skip") return OnError::skip;
+  throw UsageError("on_error is 'stop' or 'skip', not '" + name + "'");
+}
+
+QueueChoice queue_named(const std::string& name) {
+  if (name == "auto") return QueueChoice::automatic;
+  if (name == "ring") return QueueChoice::ring;
+  if (name == "tbb") return QueueChoice::tbb;
+  throw UsageError("queue is 'auto', 'ring' or 'tbb', not '" + name + "'");
+}
+
+Item call_with(const Callable& body, Item&& item) {
+  PyObject* made = PyObject_CallOneArg(body->get(), item.get());
+  if (made == nullptr) throw_python_error();
+  return Item(made);
+}
+
+ItemMaker<Item> items_of(const Callable& begin, const Shard& shard) {
+  PyObject* iterator = PyObject_CallFunction(begin->get(), "iiK", shard.index, shard.count,
+                                             static_cast<unsigned long long>(shard.pass));
+  if (iterator == nullptr) throw_python_error();
+  auto owned = std::make_shared<Item>(iterator);
+  if (PyIter_Check(iterator) == 0) {
+    throw UsageError(std::string("a source gives an iterator, not ") + Py_TYPE(iterator)->tp_name);
+  }
+  return [owned]() -> std::optional<Item> {
+    PyObject* item = PyIter_Next(owned->get());
+    if (item != nullptr) return Item(item);
+    if (PyErr_Occurred() != nullptr) throw_python_error();
+    return std::nullopt;
+  };
+}
+
+Item list_of(std::vector<Item>&& items) {
+  PyObject* list = PyList_New(static_cast<Py_ssize_t>(items.size()));
+  if (list == nullptr) throw_python_error();
+  for (std::size_t i = 0; i < items.size(); ++i)
+    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), items[i].release());
+  return Item(list);
+}
+
+/// A chain that is being built, and then runs. Its calls hold the interpreter lock; those that may wait let
+/// it go meanwhile.
+class NativePipeline {
+ public:
+  NativePipeline(const std::string& name, const py::object& begin, int workers, std::int64_t capacity,
+                 const std::string& queue, const std::string& kind)
+      : chain_(pipeline::generator<Item>(
+            name, [begin = kept(begin)](const Shard& shard) { return items_of(begin, shard); },
+            {.kind = kind,
+             .workers = workers,
+             .capacity = capacity,
+             .queue = queue_named(queue),
+             .environment = interpreter_lock})) {}
+  ~NativePipeline() {
+    const LockReleased released;
+    chain_.reset();
+  }
+  NativePipeline(const NativePipeline&) = delete;
+  NativePipeline& operator=(const NativePipeline&) = delete;
+
+  void map(const std::string& name, const py::object& body, int workers, bool ordered, std::int64_t capacity,
+           const std::string& queue, const std::string& on_error, bool in_processes) {
+    replace(std::move(*chain_).map(
+        name, [body = kept(body)](Item&& item) { return call_with(body, std::move(item)); },
+        map_options(workers, ordered, capacity, queue, on_error, in_processes)));
+  }
+  void map_native(const std::string& name, const NativeBody& body, int workers, bool ordered,
+                  std::int64_t capacity, const std::string& queue, const std::string& on_error) {
+    replace(std::move(*chain_).map(
+        name, [body](Item&& item) { return body.call(std::move(item)); },
+        map_options(workers, ordered, capacity, queue, on_error, false)));
+  }
+  void filter(const std::string& name, const py::object& body, std::int64_t capacity,
+              const std::string& on_error) {
+    replace(std::move(*chain_).filter(
+        name,
+        [body = kept(body)](const Item& item) {
+          const Owned answer(PyObject_CallOneArg(body->get(), item.get()));
+          const int truth = answer ? PyObject_IsTrue(answer.get()) : -1;
+          if (truth < 0) throw_python_error();
+          return truth != 0;
+        },
+        {.capacity = capacity, .on_error = on_error_named(on_error), .environment = interpreter_lock}));
+  }
+  void shuffle(std::int64_t buffer, std::uint64_t seed, bool every_pass_alike) {
+    replace(std::move(*chain_).shuffle(buffer, seed, {.every_pass_alike = every_pass_alike}));
+  }
+  void batch(std::int64_t size, bool drop_last, const py::object& collate, const std::string& name,
+             std::int64_t capacity, const std::string& on_error) {
+    pipeline::BatchOptions options{.drop_last = drop_last,
+                                   .capacity = capacity,
+                                   .on_error = on_error_named(on_error),
+                                   .name = name,
+                                   .environment = interpreter_lock};
+    if (collate.is_none()) {
+      replace(std::move(*chain_).batch(size, list_of, std::move(options)));
+      return;
+    }
+    replace(std::move(*chain_).batch(
+        size,
+        [collate = kept(collate)](std::vector<Item>&& items) {
+          return call_with(collate, list_of(std::move(items)));
+        },
+        std::move(options)));
+  }
+  void prefetch(std::int64_t capacity) { replace(std::move(*chain_).prefetch(capacity)); }
+
+  /// The next item, a new reference; null with StopIteration, the body's exception, or KeyboardInterrupt.
+  PyObject* next() {
+    chain_->begin_next();
+    std::optional<Item> item;
+    QueueStatus status = poll(item);
+    while (status == QueueStatus::timed_out || status == QueueStatus::not_now) {
+      status = wait(item);
+      if (status == QueueStatus::timed_out && PyErr_CheckSignals() != 0) {
+        const LockReleased released;
+        chain_->give_up();
+        return nullptr;
+      }
+    }
+    return status == QueueStatus::done ? item->release() : nullptr;
+  }
+
+  void stop() noexcept { chain_->stop(); }
+  void finish() {
+    const LockReleased released;
+    chain_->finish();
+  }
+  pipeline::Runtime& runtime() noexcept { return chain_->runtime(); }
+
+ private:
+  static pipeline::MapOptions map_options(int workers, bool ordered, std::int64_t capacity,
+                                          const std::string& queue, const std::string& on_error,
+                                          bool in_processes) {
+    return {.workers = workers,
+            .ordered = ordered,
+            .on_error = on_error_named(on_error),
+            .capacity = capacity,
+            .queue = queue_named(queue),
+            .in_processes = in_processes,
+            .environment = interpreter_lock};
+  }
+  void replace(Chain&& chain) { chain_.emplace(std::move(chain)); }
+
+  QueueStatus poll(std::optional<Item>& item) {
+    return guarded([&] { return chain_->poll_next(item); });
+  }
+  QueueStatus wait(std::optional<Item>& item) {
+    // In slices, so that Ctrl-C is seen.
+    constexpr auto kSlice = std::chrono::milliseconds(50);
+    return guarded([&] { return chain_->wait_next(item, queues::after(kSlice)); }, true);
+  }
+  template <class Call>
+  QueueStatus guarded(Call&& call, bool waits = false) {
+    try {
+      std::optional<LockReleased> released;
+      if (waits) released.emplace();
+      return call();
+    } catch (const OperatorError& error) {
+      raise(error);
+    }
+    return QueueStatus::closed;
+  }
+
+  /// Raises the body's own exception under the operator's name and the item's number.
+  static void raise(const OperatorError& error) {
+    py::object cause = py::none();
+    try {
+      std::rethrow_exception(error.cause());
+    } catch (const py::error_already_set& python) {
+      cause = python.value();
+      if (python.trace()) PyException_SetTraceback(cause.ptr(), python.trace().ptr());
+    } catch (...) {
+    }
+    try {
+      py::module_::import("headrace.pipeline._errors")
+          .attr("raise_operator_error")(error.operator_name(), error.item(), cause, error.what());
+    } catch (py::error_already_set& raised) {
+      raised.restore();
+    }
+  }
+
+  std::optional<Chain> chain_;
+};
+
+/// `iter(pipeline)`: one pass. Keeps the pipeline; ends the pass when it is dropped early.
+class PassIterator {
+ public:
+  explicit PassIterator(std::shared_ptr<NativePipeline> of) : of_(std::move(of)) {}
+  ~PassIterator() { close(); }
+  PassIterator(const PassIterator&) = delete;
+  PassIterator& operator=(const PassIterator&) = delete;
+
+  py::object next() {
+    if (of_ == nullptr) throw py::stop_iteration();
+    PyObject* item = of_->next();
+    if (item != nullptr) return py::reinterpret_steal<py::object>(item);
+    of_ = nullptr;
+    if (PyErr_Occurred() != nullptr) throw_python_error();
+    throw py::stop_iteration();
+  }
+  void close() {
+    if (of_ == nullptr) return;
+    of_->finish();
+    of_ = nullptr;
+  }
+  bool active() const noexcept { return of_ != nullptr; }
+
+ private:
+  std::shared_ptr<NativePipeline> of_;
+};
+
+}  // namespace
+
+void add_pipeline(PyObject* object) {
+  py::module_ module = py::reinterpret_borrow<py::module_>(object);
+  add_native_body(object);
+  py::class_<NativePipeline, std::shared_ptr<NativePipeline>>(module, "NativePipeline")
+      .def(py::init<const std::string&, const py::object&, int, std::int64_t, const std::string&,
+                    const std::string&>(),
+           py::arg("name"), py::arg("begin"), py::arg("workers") = 1, py::arg("capacity") = 0,
+           py::arg("queue") = "auto", py::arg("kind") = "generator")
+      .def("map", &NativePipeline::map, py::arg("name"), py::arg("body"), py::arg("workers") = 1,
+           py::arg("ordered") = true, py::arg("capacity") = 0, py::arg("queue") = "auto",
+           py::arg("on_error") = "stop", py::arg("in_processes") = false)
+      .def("map_native", &NativePipeline::map_native, py::arg("name"), py::arg("body"),
+           py::arg("workers") = 1, py::arg("ordered") = true, py::arg("capacity") = 0,
+           py::arg("queue") = "auto", py::arg("on_error") = "stop")
+      .def("filter", &NativePipeline::filter, py::arg("name"), py::arg("body"), py::arg("capacity") = 0,
+           py::arg("on_error") = "stop")
+      .def("shuffle", &NativePipeline::shuffle, py::arg("buffer"), py::arg("seed"),
+           py::arg("every_pass_alike") = false)
+      .def("batch", &NativePipeline::batch, py::arg("size"), py::arg("drop_last") = false,
+           py::arg("collate") = py::none(), py::arg("name") = "batch", py::arg("capacity") = 0,
+           py::arg("on_error") = "stop")
+      .def("prefetch", &NativePipeline::prefetch, py::arg("capacity"))
+      .def(
+          "record_in",
+          [](NativePipeline& self, const std::shared_ptr<profile::LoaderHandle>& loader) {
+            self.runtime().record_in(loader);
+          },
+          py::arg("loader"))
+      .def_property_readonly("signature", [](NativePipeline& self) { return self.runtime().signature(); })
+      .def_property_readonly("names", [](NativePipeline& self) { return self.runtime().names(); })
+      .def_property_readonly("passes", [](NativePipeline& self) { return self.runtime().passes(); })
+      .def(
+          "set_workers",
+          [](NativePipeline& self, const std::string& op, int workers) {
+            const LockReleased released;
+            self.runtime().set_workers(op, workers);
+          },
+          py::arg("op"), py::arg("workers"))
+      .def(
+          "set_capacity",
+          [](NativePipeline& self, const std::string& op, std::int64_t capacity) {
+            self.runtime().set_capacity(op, capacity);
+          },
+          py::arg("op"), py::arg("capacity"))
+      .def(
+          "workers", [](NativePipeline& self, const std::string& op) { return self.runtime().workers(op); },
+          py::arg("op"))
+      .def(
+          "capacity", [](NativePipeline& self, const std::string& op) { return self.runtime().capacity(op); },
+          py::arg("op"))
+      .def("stop", &NativePipeline::stop)
+      .def("finish", &NativePipeline::finish);
+  py::class_<PassIterator>(module, "PassIterator")
+      .def(py::init<std::shared_ptr<NativePipeline>>(), py::arg("of"))
+      .def("__iter__", [](py::object self) { return self; })
+      .def("__next__", &PassIterator::next)
+      .def("close", &PassIterator::close)
+      .def_property_readonly("active", &PassIterator::active);
+}
+
+}  // namespace headrace::python
