@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from headrace import _core
 from headrace._operator import readable
@@ -150,7 +150,7 @@ def wrap(
     if name is not None and not isinstance(name, str):
         raise UsageError(f"name is a str, not {type(name).__name__}")
     if type(obj) is Pipeline:
-        return obj._recorded_as(name, run, rank) if enabled() else obj  # type: ignore[return-value]
+        return cast(Any, obj)._recorded_as(name, run, rank) if enabled() else obj
     adapter = adapter_for(obj)
     if not enabled():
         return obj

@@ -69,7 +69,9 @@ def test_filter_and_shuffle() -> None:
     even = hr.source(range(100)).filter(lambda x: x % 2 == 0)
     assert list(even) == list(range(0, 100, 2))
     first, other = (list(hr.source(range(100)).shuffle(20, seed=seed)) for seed in (1, 2))
-    assert sorted(first) == list(range(100)) and first != list(range(100)) and first != other
+    assert sorted(first) == list(range(100))
+    assert first != list(range(100))
+    assert first != other
 
 
 def test_same_seed_same_order_whatever_the_workers() -> None:
@@ -203,8 +205,10 @@ def test_a_bodys_exception_surfaces_with_operator_and_item() -> None:
     with pytest.raises(KeyError) as caught:
         list(hr.source(range(100)).map(fragile, workers=3).batch(2))
     assert isinstance(caught.value, hr.Error)
-    assert caught.value.operator == "fragile" and caught.value.item == 17
-    assert "fragile" in str(caught.value) and "item 17" in str(caught.value)
+    assert caught.value.operator == "fragile"
+    assert caught.value.item == 17
+    assert "fragile" in str(caught.value)
+    assert "item 17" in str(caught.value)
     assert isinstance(caught.value.__cause__, KeyError)
     assert "in fragile" in "".join(map(str, traceback_of(caught.value.__cause__)))
 
@@ -236,18 +240,18 @@ def test_exceptions_of_every_operator(place: str) -> None:
 
 
 def test_exceptions_with_arguments_of_their_own_and_stop_iteration() -> None:
-    class Strange(Exception):
+    class StrangeError(Exception):
         def __init__(self, a: int, b: int) -> None:
             super().__init__(a, b)
             self.code = a
 
     def strange(x: int) -> int:
-        raise Strange(5, 6)
+        raise StrangeError(5, 6)
 
     def stops(x: int) -> int:
         raise StopIteration
 
-    with pytest.raises(Strange) as caught:
+    with pytest.raises(StrangeError) as caught:
         list(hr.source([1]).map(strange))
     assert caught.value.code == 5
     with pytest.raises(RuntimeError, match="StopIteration"):
@@ -355,8 +359,10 @@ def test_passes_are_recorded_together_and_one_by_one() -> None:
     for _ in range(3):
         list(pipe)
     profile = pipe.report().profile
-    assert profile.epochs == 3 and profile.sink.steps == 60
-    assert len(profile.operators) == 3 and len(profile.operators[1].per_worker) <= 2
+    assert profile.epochs == 3
+    assert profile.sink.steps == 60
+    assert len(profile.operators) == 3
+    assert len(profile.operators[1].per_worker) <= 2
     assert pipe.report(epoch=-1).profile.sink.steps == 20
 
 

@@ -222,7 +222,7 @@ class Pipeline(Generic[T]):
         chain = " -> ".join([self._start.name, *(stage.name for stage in self._stages)])
         return f"<headrace.Pipeline {chain}>"
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """PyTorch's DataLoader and trainers ask `isinstance(dataset, IterableDataset)`: this is one."""
         data = sys.modules.get("torch.utils.data")

@@ -32,7 +32,8 @@ class Share:
 class Start(Protocol):
     """A source: begins the chain."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def build(self, share: Share) -> _core.NativePipeline: ...
     def length(self) -> int | None: ...
@@ -41,7 +42,8 @@ class Start(Protocol):
 class Stage(Protocol):
     """Any other operator. ``length``: items out for items in; None where that cannot be known."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def add(self, chain: _core.NativePipeline) -> None: ...
     def length(self, of_input: int) -> int | None: ...
