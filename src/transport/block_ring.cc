@@ -99,6 +99,8 @@ AcquireOutcome BlockRing::take(std::size_t bytes, Clock::time_point deadline, Sl
                                std::int64_t& waited_ns) {
   AcquireOutcome outcome = AcquireOutcome::acquired;
   if (try_take(bytes, slot, outcome)) return outcome;
+  // Also for a deadline that no kernel takes, such as the earliest one.
+  if (deadline <= Clock::now()) return AcquireOutcome::timed_out;
   const std::int64_t began = metrics::Clock::now_ns();
   for (;;) {
     const auto ticket = changed_.prepare();

@@ -40,4 +40,9 @@ std::vector<std::size_t> lay_out(std::span<const HostBytes> arrays, std::size_t 
   return offsets;
 }
 
+std::vector<std::size_t> Device::lay_out_in(const Block& block, std::span<const HostBytes> arrays) const {
+  if (!block.is_of(*ring_)) throw UsageError(name_ + ": the block was not acquired from this device");
+  return lay_out(arrays, block.capacity());
+}
+
 }  // namespace headrace::transport

@@ -34,7 +34,7 @@ HostDevice::HostDevice(const DeviceOptions& options)
 
 Copied HostDevice::copy(std::span<const HostBytes> arrays, Block& into) {
   Copied copied;
-  copied.offsets = lay_out(arrays, into.capacity());
+  copied.offsets = lay_out_in(into, arrays);
   std::unique_lock<std::mutex> bus(bus_, std::defer_lock);
   if (bandwidth_) bus.lock();
   const auto began = BlockRing::Clock::now();

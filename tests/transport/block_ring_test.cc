@@ -57,6 +57,7 @@ TEST(BlockRing, LendsEachBlockOnceAndTakesItBack) {
   ASSERT_TRUE(first.block && second.block);
   EXPECT_NE(first.block.data(), second.block.data());
   EXPECT_EQ(of.ring->acquire(100, in_the_past()).outcome, AcquireOutcome::timed_out);
+  EXPECT_EQ(of.ring->acquire(100, BlockRing::Clock::time_point::min()).outcome, AcquireOutcome::timed_out);
   std::byte* const lent = first.block.data();
   first.block.give_back();
   EXPECT_FALSE(first.block);

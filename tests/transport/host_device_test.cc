@@ -62,6 +62,15 @@ TEST(HostDevice, ABatchThatDoesNotFitIntoTheBlockIsRefused) {
   EXPECT_THROW(device.copy(batch, acquired.block), UsageError);
 }
 
+TEST(HostDevice, ABlockOfAnotherDeviceIsRefused) {
+  HostDevice device;
+  HostDevice other;
+  Acquired acquired = other.acquire(10);
+  EXPECT_THROW(device.copy({}, acquired.block), UsageError);
+  Block none;
+  EXPECT_THROW(device.copy({}, none), UsageError);
+}
+
 TEST(HostDevice, SizesBeyondMemoryAreRefused) {
   const HostBytes huge(reinterpret_cast<const std::byte*>(64), std::numeric_limits<std::size_t>::max() / 3);
   const HostBytes batch[] = {huge, huge, huge};

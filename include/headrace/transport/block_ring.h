@@ -43,6 +43,8 @@ class Block {
   std::byte* data() const noexcept { return data_; }
   std::size_t capacity() const noexcept { return capacity_; }
 
+  bool is_of(const BlockRing& ring) const noexcept { return ring_.get() == &ring; }
+
   /// What the block's next user must wait for (a device's event, say); it travels with the memory.
   std::shared_ptr<void>& fence() noexcept { return fence_; }
 

@@ -25,7 +25,8 @@ class PendingCopy {
 class Completion {
  public:
   /// Of a copy that was complete when `copy` returned, after `copy_ns`.
-  explicit Completion(std::int64_t copy_ns = 0) noexcept : copy_ns_(copy_ns) {}
+  Completion() = default;
+  explicit Completion(std::int64_t copy_ns) noexcept : copy_ns_(copy_ns) {}
   explicit Completion(std::shared_ptr<PendingCopy> pending) noexcept : pending_(std::move(pending)) {}
 
   /// Never blocks. Raises DeviceError where the copy failed.

@@ -86,6 +86,8 @@ class Device {
   Device(std::string name, std::shared_ptr<BlockRing> ring)
       : name_(std::move(name)), ring_(std::move(ring)) {}
   BlockRing& ring() noexcept { return *ring_; }
+  /// Where the arrays begin within a block of this device; UsageError where it is none, or too small.
+  std::vector<std::size_t> lay_out_in(const Block& block, std::span<const HostBytes> arrays) const;
 
  private:
   std::string name_;
