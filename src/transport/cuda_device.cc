@@ -13,6 +13,9 @@ namespace {
 /// Staged and handed to the engine piece by piece: the engine reads the first while the next is staged.
 constexpr std::size_t kPiece = std::size_t{4} << 20;
 
+/// What the next copy into a block waits for: one mark on each stream that read it.
+using Fence = std::vector<std::unique_ptr<CudaMark>>;
+
 CudaPointer address_of(const std::byte* data) {
   return static_cast<CudaPointer>(reinterpret_cast<std::uintptr_t>(data));
 }
@@ -125,7 +128,7 @@ Copied CudaDevice::copy(std::span<const HostBytes> arrays, Block& into) {
   }
   while (!under_way_.empty() && under_way_.front()->done()) under_way_.pop_front();
   if (into.fence() != nullptr) {
-    std::static_pointer_cast<CudaMark>(into.fence())->hold(context_->stream());
+    for (const auto& mark : *std::static_pointer_cast<Fence>(into.fence())) mark->hold(context_->stream());
     into.fence().reset();
   }
   auto copy = std::make_shared<CudaCopy>(context_);
@@ -141,21 +144,24 @@ Copied CudaDevice::copy(std::span<const HostBytes> arrays, Block& into) {
   return copied;
 }
 
-void CudaDevice::make_stream_wait(CudaStream stream, const Completion& completion) {
-  if (const auto copy = std::dynamic_pointer_cast<CudaCopy>(completion.pending())) copy->make_wait(stream);
+void CudaDevice::make_stream_wait(void* stream, const Completion& completion) {
+  if (const auto copy = std::dynamic_pointer_cast<CudaCopy>(completion.pending()))
+    copy->make_wait(static_cast<CudaStream>(stream));
 }
 
-void CudaDevice::give_back_after(Block block, CudaStream stream) {
-  lay_out_in(block, {});
-  const auto mark = std::make_shared<CudaMark>(context_, false);
-  mark->record(stream);
-  block.fence() = mark;
+void CudaDevice::give_back_after(Block block, std::span<void* const> streams) {
+  expect_within(block, 0, 0);
+  const auto fence = std::make_shared<Fence>();
+  for (void* const stream : streams) {
+    fence->push_back(std::make_unique<CudaMark>(context_, false));
+    fence->back()->record(static_cast<CudaStream>(stream));
+  }
+  if (!fence->empty()) block.fence() = fence;
 }
 
 void CudaDevice::read_back(std::span<std::byte> to, const Block& from, std::size_t offset) {
-  const HostBytes as_array[] = {to};
-  lay_out_in(from, as_array);
-  if (offset > from.capacity() - to.size()) throw UsageError(name() + ": not within the block");
+  expect_within(from, offset, to.size());
+  if (to.empty()) return;
   const CudaContext::Current current(*context_);
   const CudaDriver& driver = context_->driver();
   // The stream for copies does not wait for others, nor others for it.

@@ -40,8 +40,14 @@ std::vector<std::size_t> lay_out(std::span<const HostBytes> arrays, std::size_t 
   return offsets;
 }
 
-std::vector<std::size_t> Device::lay_out_in(const Block& block, std::span<const HostBytes> arrays) const {
+void Device::expect_within(const Block& block, std::size_t offset, std::size_t bytes) const {
   if (!block.is_of(*ring_)) throw UsageError(name_ + ": the block was not acquired from this device");
+  if (offset > block.capacity() || bytes > block.capacity() - offset)
+    throw UsageError(name_ + ": these bytes are not within the block");
+}
+
+std::vector<std::size_t> Device::lay_out_in(const Block& block, std::span<const HostBytes> arrays) const {
+  expect_within(block, 0, 0);
   return lay_out(arrays, block.capacity());
 }
 

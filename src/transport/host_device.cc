@@ -48,4 +48,9 @@ Copied HostDevice::copy(std::span<const HostBytes> arrays, Block& into) {
   return copied;
 }
 
+void HostDevice::read_back(std::span<std::byte> to, const Block& from, std::size_t offset) {
+  expect_within(from, offset, to.size());
+  if (!to.empty()) std::memcpy(to.data(), from.data() + offset, to.size());
+}
+
 }  // namespace headrace::transport

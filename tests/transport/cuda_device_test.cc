@@ -208,7 +208,8 @@ TEST_F(Cuda, AStreamWaitsForTheCopyWithoutTheHost) {
   driver->event_record(consumed, consumer);  // a kernel, as far as this stream is concerned
   std::byte* const address = into.data();
   Block other = block(100);
-  device().give_back_after(std::move(into), consumer);
+  void* const streams[] = {consumer};
+  device().give_back_after(std::move(into), streams);
   Block again = block(100);
   ASSERT_EQ(again.data(), address);
   const Copied later = copy({counting(100, 50)}, again);

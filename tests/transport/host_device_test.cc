@@ -71,6 +71,25 @@ TEST(HostDevice, ABlockOfAnotherDeviceIsRefused) {
   EXPECT_THROW(device.copy({}, none), UsageError);
 }
 
+TEST(HostDevice, ReadsBackWhatLiesInABlock) {
+  HostDevice device;
+  const auto array = counting(100);
+  const HostBytes batch[] = {bytes_of(array)};
+  Acquired acquired = device.acquire(100);
+  device.copy(batch, acquired.block);
+  std::vector<unsigned char> part(10);
+  device.read_back(std::as_writable_bytes(std::span(part)), acquired.block, 50);
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), array.begin() + 50));
+  const std::size_t end = acquired.block.capacity();
+  EXPECT_THROW(device.read_back(std::as_writable_bytes(std::span(part)), acquired.block, end - 9),
+               UsageError);
+  EXPECT_THROW(device.read_back(std::as_writable_bytes(std::span(part)), acquired.block, end + 1),
+               UsageError);
+  EXPECT_THROW(device.read_back(std::as_writable_bytes(std::span(part)), Block(), 0), UsageError);
+  device.give_back_after(std::move(acquired.block), {});
+  EXPECT_EQ(device.free_buffers(), device.buffers());
+}
+
 TEST(HostDevice, SizesBeyondMemoryAreRefused) {
   const HostBytes huge(reinterpret_cast<const std::byte*>(64), std::numeric_limits<std::size_t>::max() / 3);
   const HostBytes batch[] = {huge, huge, huge};

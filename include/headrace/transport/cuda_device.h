@@ -32,13 +32,9 @@ class CudaDevice : public Device {
   int index() const noexcept override { return index_; }
   Copied copy(std::span<const HostBytes> arrays, Block& into) override;
 
-  /// Work that is put on `stream` (of this device) from now on begins after the copy; the host does not wait.
-  void make_stream_wait(CudaStream stream, const Completion& completion);
-  /// The block goes back to the ring at once; the next copy into it begins after all work that is on `stream`
-  /// now.
-  void give_back_after(Block block, CudaStream stream);
-  /// Copies from a block of this device to host memory; waits.
-  void read_back(std::span<std::byte> to, const Block& from, std::size_t offset);
+  void read_back(std::span<std::byte> to, const Block& from, std::size_t offset) override;
+  void make_stream_wait(void* stream, const Completion& completion) override;
+  void give_back_after(Block block, std::span<void* const> streams) override;
 
  private:
   struct Opened;

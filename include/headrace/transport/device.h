@@ -78,6 +78,17 @@ class Device {
   /// where the device refuses; then nothing of the block may be read.
   virtual Copied copy(std::span<const HostBytes> arrays, Block& into) = 0;
 
+  /// Copies from a block to host memory, once what is under way into it is complete. Raises UsageError
+  /// outside the block, DeviceError.
+  virtual void read_back(std::span<std::byte> to, const Block& from, std::size_t offset) = 0;
+
+  /// Streams are those of the device's own kind (a CUstream); host memory has none, and nothing to wait for.
+  /// Work that is put on `stream` from now on begins after the copy; the host does not wait.
+  virtual void make_stream_wait(void* stream, const Completion& completion) = 0;
+  /// The block goes back to the ring at once; the next copy into it begins after the work that is on these
+  /// streams now.
+  virtual void give_back_after(Block block, std::span<void* const> streams) = 0;
+
   /// Ends every wait for a block, now and until `resume`; from any thread. A copy under way is finished.
   void cancel() noexcept { ring_->cancel(); }
   void resume() noexcept { ring_->resume(); }
@@ -88,6 +99,8 @@ class Device {
   BlockRing& ring() noexcept { return *ring_; }
   /// Where the arrays begin within a block of this device; UsageError where it is none, or too small.
   std::vector<std::size_t> lay_out_in(const Block& block, std::span<const HostBytes> arrays) const;
+  /// UsageError where these bytes are not within a block of this device.
+  void expect_within(const Block& block, std::size_t offset, std::size_t bytes) const;
 
  private:
   std::string name_;

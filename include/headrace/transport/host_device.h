@@ -18,6 +18,9 @@ class HostDevice : public Device {
 
   MemoryKind memory_kind() const noexcept override { return MemoryKind::host; }
   Copied copy(std::span<const HostBytes> arrays, Block& into) override;
+  void read_back(std::span<std::byte> to, const Block& from, std::size_t offset) override;
+  void make_stream_wait(void*, const Completion&) override {}
+  void give_back_after(Block block, std::span<void* const>) override { block.give_back(); }
 
  private:
   std::optional<double> bandwidth_;
