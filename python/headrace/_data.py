@@ -66,6 +66,18 @@ class Knob:
 
 
 @dataclass
+class Transfer:
+    """What an operator copied to a device in the steady loop; ``bytes_per_s`` while it copied."""
+
+    copies: int = 0
+    bytes: int = 0
+    bytes_per_s: float | None = None
+    pinned_share: float | None = None
+    copy_s: float = 0.0
+    buffer_wait_s: float = 0.0
+
+
+@dataclass
 class Operator:
     name: str = ""
     kind: str = ""
@@ -83,6 +95,7 @@ class Operator:
     in_sink: bool = False
     executor: str = ""
     fidelity: str = ""
+    transfer: Transfer | None = None
     knobs: list[Knob] = field(default_factory=list)
     per_worker: list[WorkerProfile] = field(default_factory=list)
 

@@ -197,6 +197,12 @@ void WorkerProbe::abandon(std::int64_t now) noexcept {
   switch_to(depth_ > 0 ? account_of(*top().cell) : resting_account(), now);
 }
 
+void WorkerProbe::transferred(OperatorCell& cell, const TransferRecord& record, std::int64_t now) noexcept {
+  if (clock_->read(now).paused) return;
+  own(cell);
+  cell.transfer.add(record);
+}
+
 void WorkerProbe::block(WorkerState state, std::int64_t now) noexcept {
   charge_frame(now);
   blocked_ = true;

@@ -99,6 +99,26 @@ Latency HistogramFigures::latency() const {
   return latency;
 }
 
+// --- transfer ---
+
+namespace {
+
+constexpr double TransferFigures::*kTransferTotals[] = {
+    &TransferFigures::copies,         &TransferFigures::bytes,       &TransferFigures::pinned_bytes,
+    &TransferFigures::pageable_bytes, &TransferFigures::timed_bytes, &TransferFigures::copy_ns,
+    &TransferFigures::buffer_wait_ns};
+
+}  // namespace
+
+void TransferFigures::subtract(const TransferFigures& base) {
+  for (double TransferFigures::*field : kTransferTotals)
+    this->*field = std::max(0.0, this->*field - base.*field);
+}
+
+void TransferFigures::add(const TransferFigures& other) {
+  for (double TransferFigures::*field : kTransferTotals) this->*field += other.*field;
+}
+
 // --- extraction ---
 
 namespace {
@@ -184,6 +204,19 @@ std::vector<ServiceSample> sequence_of(const metrics::ServiceSequence& sequence,
   return samples;
 }
 
+TransferFigures transfer_figures(const metrics::TransferCell& cell) {
+  const metrics::TransferRecord record = cell.read();
+  TransferFigures figures;
+  figures.copies = sane(record.copies);
+  figures.bytes = sane(record.bytes);
+  figures.pinned_bytes = sane(record.pinned_bytes);
+  figures.pageable_bytes = sane(record.pageable_bytes);
+  figures.timed_bytes = sane(record.timed_bytes);
+  figures.copy_ns = sane(record.copy_ns);
+  figures.buffer_wait_ns = sane(record.buffer_wait_ns);
+  return figures;
+}
+
 CellFigures cell_figures(const metrics::OperatorCell& cell, std::uint32_t index,
                          const metrics::WorkerCell& worker, const WorkerFigures& owner, bool begun) {
   CellFigures figures;
@@ -206,6 +239,7 @@ CellFigures cell_figures(const metrics::OperatorCell& cell, std::uint32_t index,
   figures.sampled_cpu_ns = std::min(sane(cell.sampled_cpu_ns.load()), figures.sampled_wall_ns);
   figures.service = HistogramFigures::of(cell.service);
   figures.sequence = sequence_of(cell.sequence, figures.items);
+  figures.transfer = transfer_figures(cell.transfer);
   for (const auto& item : cell.slowest.items) {
     if (item.ns.load() > 0) figures.slowest.push_back({item.index.load(), sane(item.ns.load()) * 1e-9, -1});
   }

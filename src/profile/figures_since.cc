@@ -19,6 +19,7 @@ void subtract_cell(CellFigures& cell, const CellFigures& base) {
   take_away(cell.sampled_wall_ns, base.sampled_wall_ns);
   take_away(cell.sampled_cpu_ns, base.sampled_cpu_ns);
   cell.service.subtract(base.service);
+  cell.transfer.subtract(base.transfer);
   const auto before = [&](const ServiceSample& sample) { return sample.index < base.items; };
   std::erase_if(cell.sequence, before);
   if (!cell.labelled) {

@@ -47,13 +47,17 @@ int OperatorHandle::id_in(Session& session, int loader) noexcept try {
   return -1;
 }
 
+metrics::OperatorCell* OperatorHandle::cell_in(ThreadContext& context) noexcept {
+  int loader = loader_;
+  if ((flags_ & kOfTheLoop) != 0 && !context.running_loops().empty())
+    loader = context.running_loops().back()->loader;
+  return context.cell(id_in(*context.session(), loader));
+}
+
 bool OperatorHandle::begin(std::int64_t label) noexcept {
   ThreadContext* context = ThreadContext::recording();
   if (context == nullptr) return false;
-  int loader = loader_;
-  if ((flags_ & kOfTheLoop) != 0 && !context->running_loops().empty())
-    loader = context->running_loops().back()->loader;
-  metrics::OperatorCell* cell = context->cell(id_in(*context->session(), loader));
+  metrics::OperatorCell* cell = cell_in(*context);
   if (cell == nullptr) return false;
   context->probe.enter(*cell, Clock::now_ns(), label);
   return true;
@@ -68,6 +72,13 @@ void OperatorHandle::end(bool failed) noexcept {
 
 void OperatorHandle::abandon() noexcept {
   if (metrics::WorkerProbe* probe = ThreadContext::local().open_probe()) probe->abandon(Clock::now_ns());
+}
+
+void OperatorHandle::transferred(const metrics::TransferRecord& record) noexcept {
+  ThreadContext* context = ThreadContext::recording();
+  if (context == nullptr) return;
+  if (metrics::OperatorCell* cell = cell_in(*context))
+    context->probe.transferred(*cell, record, Clock::now_ns());
 }
 
 // --- queue ---

@@ -77,6 +77,16 @@ void fields_of(F& field, Fields<Knob> auto& knob) {
 }
 
 template <class F>
+void fields_of(F& field, Fields<Transfer> auto& transfer) {
+  field("copies", transfer.copies);
+  field("bytes", transfer.bytes);
+  field("bytes_per_s", transfer.bytes_per_s);
+  field("pinned_share", transfer.pinned_share);
+  field("copy_s", transfer.copy_s);
+  field("buffer_wait_s", transfer.buffer_wait_s);
+}
+
+template <class F>
 void fields_of(F& field, Fields<OperatorProfile> auto& op) {
   field("name", op.name);
   field("kind", op.kind);
@@ -98,6 +108,7 @@ void fields_of(F& field, Fields<OperatorProfile> auto& op) {
   field("in_sink", op.in_sink);
   field("executor", op.executor);
   field("fidelity", op.fidelity);
+  field("transfer", op.transfer);
   field("knobs", op.knobs);
   field("per_worker", op.per_worker);
 }

@@ -112,6 +112,7 @@ void add_cell(OperatorCell& target, const OperatorCell& cell) noexcept {
   target.sampled_wall_ns.bump(cell.sampled_wall_ns.load());
   target.sampled_cpu_ns.bump(cell.sampled_cpu_ns.load());
   target.service.merge(cell.service);
+  target.transfer.add(cell.transfer.read());
   for (const auto& item : cell.slowest.items) target.slowest.add(item.index.load(), item.ns.load());
 }
 

@@ -33,6 +33,20 @@ States normalised(States states) {
   return states;
 }
 
+std::optional<Transfer> transfer_of(const TransferFigures& figures) {
+  if (figures.copies <= 0 && figures.bytes <= 0 && figures.buffer_wait_ns <= 0) return std::nullopt;
+  Transfer transfer;
+  transfer.copies = static_cast<std::uint64_t>(figures.copies);
+  transfer.bytes = static_cast<std::uint64_t>(figures.bytes);
+  transfer.copy_s = figures.copy_ns * kSecond;
+  transfer.buffer_wait_s = figures.buffer_wait_ns * kSecond;
+  if (figures.copy_ns > 0 && figures.timed_bytes > 0)
+    transfer.bytes_per_s = figures.timed_bytes / transfer.copy_s;
+  const double told = figures.pinned_bytes + figures.pageable_bytes;
+  if (told > 0) transfer.pinned_share = share(figures.pinned_bytes, told);
+  return transfer;
+}
+
 class ProfileBuilder {
  public:
   ProfileBuilder(const SegmentImage& image, std::uint32_t loader, const SegmentImage* since)
@@ -300,6 +314,7 @@ class ProfileBuilder {
     out.segment = node.segment;
     out.workers = workers_of(node);
     HistogramFigures service;
+    TransferFigures transfer;
     double loop_items = 0;
     double sampled_wall = 0;
     double sampled_cpu = 0;
@@ -315,6 +330,7 @@ class ProfileBuilder {
       sampled_wall += cell.sampled_wall_ns;
       sampled_cpu += cell.sampled_cpu_ns;
       service.add(cell.service);
+      transfer.add(cell.transfer);
       if (worker.run_queue_ns >= 0) {
         out.run_queue_wait_s =
             out.run_queue_wait_s.value_or(0) + worker.run_queue_ns * kSecond * busy_part(cell);
@@ -338,6 +354,7 @@ class ProfileBuilder {
     states.idle = std::max(0.0, whole - states.busy - states.blocked_in - states.blocked_out);
     out.states = normalised(states);
     out.service = service.latency();
+    out.transfer = transfer_of(transfer);
     out.items_per_batch =
         of_framework() ? loader_items_per_batch(figures_, graph_, node) : flow_.items_per_batch(node);
     out.demand_s = demand(out, loop_items);

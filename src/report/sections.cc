@@ -218,6 +218,8 @@ Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosi
   }
   const std::string handoff = handoff_sentence(profile);
   if (!handoff.empty()) add_sentence(lines, "  " + padded("hand-off", kRuleWidth), handoff, width);
+  for (const std::string& transfer : transfer_sentences(profile))
+    add_sentence(lines, "  " + padded("transfer", kRuleWidth), transfer, width);
   for (std::size_t i = 0; i < std::min(kMostRows, profile.notes.size()); ++i) {
     add_sentence(lines, "  " + padded("note", kRuleWidth), profile.notes[i], width);
   }

@@ -10,15 +10,34 @@
 namespace headrace::report {
 
 using analysis::duration;
+using analysis::memory_size;
 using analysis::percent;
 
 namespace {
+
+/// Of a name within a sentence, in columns.
+constexpr std::size_t kLongestName = 60;
 
 const analysis::Evidence* find_rule(const analysis::Diagnosis& diagnosis, const std::string& rule) {
   for (const analysis::Evidence& evidence : diagnosis.evidence) {
     if (evidence.rule == rule) return &evidence;
   }
   return nullptr;
+}
+
+std::string transfer_sentence(const profile::OperatorProfile& op) {
+  if (!op.transfer || op.transfer->copies == 0) return "";
+  const profile::Transfer& transfer = *op.transfer;
+  const auto copies = static_cast<double>(transfer.copies);
+  std::string text = shortened(op.name, kLongestName) + " copies " +
+                     memory_size(static_cast<double>(transfer.bytes) / copies) + " a batch";
+  if (transfer.bytes_per_s) text += " at " + memory_size(*transfer.bytes_per_s) + "/s";
+  if (transfer.pinned_share)
+    text += ", " + percent(*transfer.pinned_share) + " of it from page-locked memory";
+  if (transfer.buffer_wait_s > 0)
+    text += "; it waits " + duration(transfer.buffer_wait_s / copies) +
+            " a batch for a free buffer of the device";
+  return text;
 }
 
 }  // namespace
@@ -84,6 +103,16 @@ std::string window_words(const analysis::VerdictWindow& window) {
   return window.kind == "not_input_bound" ? "does not wait" : "waits";
 }
 
+std::vector<std::string> transfer_sentences(const profile::Profile& profile) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string> sentences;
+  for (const profile::OperatorProfile& op : profile.operators) {
+    std::string sentence = transfer_sentence(op);
+    if (!sentence.empty() && sentences.size() < kMost) sentences.push_back(std::move(sentence));
+  }
+  return sentences;
+}
+
 std::string limit_words(const std::string& name) {
   if (name == "sink") return "the training step";
   return name == "cpu" ? "the CPU" : name;
@@ -106,7 +135,6 @@ std::string number(double value, int decimals) {
 }
 
 analysis::Diagnosis with_short_names(const profile::Profile& profile, analysis::Diagnosis diagnosis) {
-  constexpr std::size_t kLongestName = 60;
   const auto shorten_in = [](std::string& text, const std::string& name) {
     const std::string brief = shortened(name, kLongestName);
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + brief.size())) {

@@ -80,6 +80,31 @@ TEST(WorkerProbe, KeepsStartUpAndPausesOutOfTheFigures) {
   EXPECT_EQ(bench.sum(), 80);
 }
 
+TEST(WorkerProbe, CountsWhatIsCopiedWhileTheLoopRuns) {
+  Bench bench;
+  const auto copy = [&](std::int64_t bytes) {
+    bench.probe.enter(bench.cell(0), bench.now);
+    bench.probe.transferred(bench.cell(0), {.copies = 1, .bytes = bytes, .pinned_bytes = bytes}, bench.now);
+    bench.probe.leave(bench.now += 100, false);
+  };
+  copy(1000);  // start-up
+  bench.clock->resume(bench.now += 100);
+  copy(64);
+  copy(36);
+  // The time of a copy that went on by itself, told later.
+  bench.probe.transferred(bench.cell(0), {.timed_bytes = 64, .copy_ns = 8, .buffer_wait_ns = 5}, bench.now);
+  const TransferRecord told = bench.cell(0).transfer.read();
+  EXPECT_EQ(told.copies, 2);
+  EXPECT_EQ(told.bytes, 100);
+  EXPECT_EQ(told.pinned_bytes, 100);
+  EXPECT_EQ(told.pageable_bytes, 0);
+  EXPECT_EQ(told.timed_bytes, 64);
+  EXPECT_EQ(told.copy_ns, 8);
+  EXPECT_EQ(told.buffer_wait_ns, 5);
+  bench.cell(0).restart();
+  EXPECT_EQ(bench.cell(0).transfer.read().bytes, 0);
+}
+
 TEST(WorkerProbe, CountsTheBodyThatIsOpenWhenTheLoopBeginsFromThere) {
   Bench bench;
   bench.probe.enter(bench.cell(0), bench.now);

@@ -413,6 +413,54 @@ TEST_F(Loops, OperatorsInsideKnowWhereTheyRun) {
                         {outside, static_cast<std::uint32_t>(metrics::Place::step)}}));
 }
 
+TEST_F(Loops, TellWhatWasCopiedToADevice) {
+  const auto train = loader("train");
+  OperatorHandle transfer("to_device", "transfer", 1, kOfTheLoop);
+  OperatorHandle other("to_nowhere", "transfer", 2, kOfTheLoop);
+  const auto copy = [&](int) {
+    call(other);
+    call(transfer);
+    transfer.transferred({.copies = 1, .bytes = 1000, .pinned_bytes = 250, .pageable_bytes = 750});
+    transfer.transferred({.timed_bytes = 500, .copy_ns = 1'000'000, .buffer_wait_ns = 2'000'000});
+  };
+  epoch(train, 10, copy);
+  epoch(train, 4, copy);
+  SegmentImage now;
+  now.read_memory(session_->segment().data(), session_->segment().size());
+  // The first batch of an epoch belongs to the steady loop once it is delivered.
+  const Profile whole = read_profile(now, 0);
+  const OperatorProfile* op = find(whole, "to_device");
+  ASSERT_NE(op, nullptr);
+  ASSERT_TRUE(op->transfer.has_value());
+  EXPECT_EQ(op->transfer->copies, 14U);
+  EXPECT_EQ(op->transfer->bytes, 14'000U);
+  EXPECT_DOUBLE_EQ(*op->transfer->bytes_per_s, 500 / 1e-3);
+  EXPECT_DOUBLE_EQ(*op->transfer->pinned_share, 0.25);
+  EXPECT_DOUBLE_EQ(op->transfer->copy_s, 14e-3);
+  EXPECT_DOUBLE_EQ(op->transfer->buffer_wait_s, 28e-3);
+  const Profile last = read_profile(now, 0, train->epoch_starts().back().image.get());
+  ASSERT_NE(find(last, "to_device"), nullptr);
+  EXPECT_EQ(find(last, "to_device")->transfer->copies, 4U);
+  EXPECT_DOUBLE_EQ(find(last, "to_device")->transfer->copy_s, 4e-3);
+  ASSERT_NE(find(whole, "to_nowhere"), nullptr);
+  EXPECT_FALSE(find(whole, "to_nowhere")->transfer.has_value()) << "it told nothing";
+}
+
+TEST_F(Loops, WhereNothingIsPinnedOrTimedTheFigureIsEmpty) {
+  const auto train = loader("train");
+  OperatorHandle transfer("to_device", "transfer", 1, kOfTheLoop);
+  epoch(train, 3, [&](int) {
+    call(transfer);
+    transfer.transferred({.copies = 1, .bytes = 10});
+  });
+  SegmentImage now;
+  now.read_memory(session_->segment().data(), session_->segment().size());
+  const Profile profile = read_profile(now, 0);
+  ASSERT_NE(find(profile, "to_device"), nullptr);
+  EXPECT_FALSE(find(profile, "to_device")->transfer->pinned_share);
+  EXPECT_FALSE(find(profile, "to_device")->transfer->bytes_per_s);
+}
+
 // --- forks ---
 
 TEST_F(Loops, AForkedWorkerIsAWorkerOfItsOwn) {

@@ -27,6 +27,10 @@ Profile full_profile() {
   op.name = "decode";
   op.cpu_s = 0.7;
   op.knobs = {{"decode.workers", 2, 1.0, std::nullopt, true}};
+  op.transfer = Transfer{};
+  op.transfer->copies = 3;
+  op.transfer->bytes = 1ULL << 60;
+  op.transfer->bytes_per_s = 1.5e9;
   WorkerProfile worker;
   worker.pid = -5;
   worker.sequence = {{7, 0.1, -1}};
@@ -73,6 +77,21 @@ TEST(ProfileJson, NamesAreThoseOfTheApi) {
   EXPECT_TRUE(tree["sink"]["getnext_wait"]["p99_s"].is_number());
 }
 
+TEST(ProfileJson, ACopyToADeviceHasItsFigures) {
+  const nlohmann::json tree = to_json(full_profile());
+  const nlohmann::json& transfer = tree["operators"][0]["transfer"];
+  EXPECT_EQ(transfer["copies"], 3);
+  EXPECT_EQ(transfer["bytes"], 1ULL << 60);
+  EXPECT_EQ(transfer["bytes_per_s"], 1.5e9);
+  EXPECT_TRUE(transfer["pinned_share"].is_null());
+  const Profile read = profile_from_tree(tree);
+  ASSERT_TRUE(read.operators[0].transfer.has_value());
+  EXPECT_EQ(read.operators[0].transfer->bytes, 1ULL << 60);
+  Profile nothing_copied;
+  nothing_copied.operators.resize(1);
+  EXPECT_TRUE(to_json(nothing_copied)["operators"][0]["transfer"].is_null());
+}
+
 TEST(ProfileJson, SettingsAreAnObject) {
   const nlohmann::json tree = to_json(full_profile());
   EXPECT_EQ(tree["settings"]["num_workers"], "4");
@@ -89,11 +108,13 @@ TEST(ProfileJson, ReportsOfBeforeWorkersHadNumbersStillRead) {
   tree.erase("handoff");
   tree["operators"][0]["per_worker"][0].erase("worker_id");
   tree["operators"][0]["per_worker"][0].erase("shard");
+  tree["operators"][0].erase("transfer");
   const Profile read = profile_from_tree(tree);
   EXPECT_TRUE(read.settings.empty());
   EXPECT_FALSE(read.handoff.has_value());
   EXPECT_FALSE(read.operators[0].per_worker[0].worker_id);
   EXPECT_EQ(read.operators[0].per_worker[0].shard, "");
+  EXPECT_FALSE(read.operators[0].transfer.has_value());
 }
 
 TEST(ProfileJson, WhatIsNotFiniteIsNull) {

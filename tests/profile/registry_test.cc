@@ -257,7 +257,7 @@ TEST(Registry, ALoaderThatTakesAnothersPlaceHasNothingOfIts) {
 
 /// Totals of a run as reports see them.
 struct Totals {
-  std::map<std::uint32_t, double> busy_ns, items, loop_items, service_count;
+  std::map<std::uint32_t, double> busy_ns, items, loop_items, service_count, copied_bytes;
   double states_ns = 0;
   std::map<std::uint32_t, double> edges;
   std::map<std::pair<std::uint32_t, std::int64_t>, double> windows;
@@ -279,6 +279,7 @@ struct Totals {
       totals.items[cell.op] += static_cast<double>(cell.items);
       totals.loop_items[cell.op] += cell.loop_items;
       totals.service_count[cell.op] += static_cast<double>(cell.service.count());
+      totals.copied_bytes[cell.op] += cell.transfer.bytes;
       for (std::int64_t boundary = width; boundary <= figures.loop_ns; boundary += width) {
         totals.windows[{cell.op, boundary}] += busy_at(image, cell, figures.workers[cell.worker], boundary);
       }
@@ -316,6 +317,7 @@ class ManyWorkers {
       probe.edge(0, false, true);
       for (metrics::OperatorCell* one : cells) {
         probe.enter(*one, now_);
+        probe.transferred(*one, {.copies = 1, .bytes = static_cast<std::int64_t>(random_() % 1000)}, now_);
         probe.leave(now_ += static_cast<std::int64_t>(random_() % 50'000'000), random_() % 10 == 0);
       }
       probe.edge(1, true, true);
@@ -352,6 +354,7 @@ TEST(Registry, FoldingChangesNoTotalAndNoWindow) {
       EXPECT_EQ(before.items, after.items);
       EXPECT_EQ(before.loop_items, after.loop_items);
       EXPECT_EQ(before.service_count, after.service_count);
+      EXPECT_EQ(before.copied_bytes, after.copied_bytes);
       EXPECT_EQ(before.edges, after.edges);
       EXPECT_DOUBLE_EQ(before.states_ns, after.states_ns);
       EXPECT_EQ(before.windows, after.windows);
@@ -394,6 +397,7 @@ TEST(Registry, FoldsStartUpAwayOnceTheLoopHasBegun) {
     EXPECT_EQ(before.loop_items, after.loop_items);
     EXPECT_EQ(before.windows, after.windows);
     EXPECT_EQ(before.service_count, after.service_count);
+    EXPECT_EQ(before.copied_bytes, after.copied_bytes);
   }
 }
 

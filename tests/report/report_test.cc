@@ -184,6 +184,22 @@ TEST(Loader, HandoffIsSaidWithItsSize) {
   EXPECT_NE(text.find("3 batches were prefetched and never used"), std::string::npos);
 }
 
+TEST(Text, ACopyToADeviceIsSaidWithItsSpeed) {
+  Profile profile = healthy();
+  profile.operators.back().name = "to_device";
+  profile.operators.back().transfer = profile::Transfer{10, 640'000'000, 8.1e9, 0.25, 0.08, 0.03};
+  const std::string text = text_of(profile, {.width = 400});
+  EXPECT_NE(
+      text.find("to_device copies 64 MB a batch at 8.1 GB/s, 25 % of it from page-locked memory; it waits "
+                "3.00 ms a batch for a free buffer of the device"),
+      std::string::npos)
+      << text;
+  profile.operators.back().transfer = profile::Transfer{10, 640'000'000, {}, {}, 0, 0};
+  EXPECT_NE(text_of(profile, {.width = 400}).find("to_device copies 64 MB a batch\n"), std::string::npos);
+  profile.operators.back().transfer = profile::Transfer{};
+  EXPECT_EQ(text_of(profile, {.width = 400}).find("to_device copies"), std::string::npos);
+}
+
 TEST(Loader, NoLineIsWiderThanAsked) {
   Profile profile = in_workers(24);
   profile.settings.push_back({"sampler", std::string(5000, 'x') + "\n\x1b[31m"});

@@ -6,6 +6,7 @@
 #include "headrace/metrics/latency_histogram.h"
 #include "headrace/metrics/relaxed.h"
 #include "headrace/metrics/service_sequence.h"
+#include "headrace/metrics/transfer_cell.h"
 #include "headrace/metrics/windows.h"
 
 namespace headrace::metrics {
@@ -38,6 +39,7 @@ struct alignas(64) OperatorCell {
   BurstSampling sampling;
   ServiceSequence sequence;
   WindowLog<2> windows;  ///< running totals of busy_ns, loop_items
+  TransferCell transfer;
 
   /// Forgets what was counted before the loop began; totals stay.
   void restart() noexcept {
@@ -49,6 +51,7 @@ struct alignas(64) OperatorCell {
     slowest.reset();
     sampling.reset();
     sequence.reset();
+    transfer.reset();
   }
 };
 

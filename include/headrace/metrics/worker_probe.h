@@ -47,6 +47,9 @@ class WorkerProbe {
   /// 0: unknown.
   void attribute(OperatorCell& cell, std::int64_t began, std::int64_t now, std::int64_t cpu_ns) noexcept;
 
+  /// What an operator of this worker copied to a device; for calls of start-up nothing is counted.
+  void transferred(OperatorCell& cell, const TransferRecord& record, std::int64_t now) noexcept;
+
   /// The worker waits at a queue, or goes on. Nested inside bodies; the body's time stands still meanwhile.
   void block(WorkerState state, std::int64_t now) noexcept;
   void unblock(std::int64_t now) noexcept;

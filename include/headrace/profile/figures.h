@@ -24,6 +24,15 @@ struct HistogramFigures {
   Latency latency() const;
 };
 
+/// Totals of an operator's copies to a device.
+struct TransferFigures {
+  double copies = 0, bytes = 0, pinned_bytes = 0, pageable_bytes = 0, timed_bytes = 0;
+  double copy_ns = 0, buffer_wait_ns = 0;
+
+  void subtract(const TransferFigures& base);
+  void add(const TransferFigures& other);
+};
+
 /// One operator in one worker.
 struct CellFigures {
   std::uint32_t cell = 0;    ///< index in the segment
@@ -42,6 +51,7 @@ struct CellFigures {
   HistogramFigures service;
   std::vector<ServiceSample> sequence;
   std::vector<ServiceSample> slowest;
+  TransferFigures transfer;
 };
 
 struct EdgeFigures {

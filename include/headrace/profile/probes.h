@@ -34,6 +34,10 @@ class OperatorHandle {
   /// The call that began made no item (a generator's end): its time counts, the item does not.
   void abandon() noexcept;
 
+  /// What this operator copied to a device, told by the thread that ran it, within the call or after it. The
+  /// time of a copy that goes on by itself may be told with a later one: figures add up.
+  void transferred(const metrics::TransferRecord& record) noexcept;
+
   /// The record's number in a session, registering it at first use; -1 when the table is full.
   int id_in(Session& session) noexcept;
 
@@ -46,6 +50,7 @@ class OperatorHandle {
 
  private:
   int id_in(Session& session, int loader) noexcept;
+  metrics::OperatorCell* cell_in(ThreadContext& context) noexcept;
 
   std::string name_;
   std::string kind_;

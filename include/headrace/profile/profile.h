@@ -70,6 +70,21 @@ struct Knob {
   bool live = false;  ///< can be set while the loader runs
 };
 
+/// What an operator copied to a device, in the steady loop.
+///
+/// How to read it: bytes_per_s far below what the machine's bus can do is pageable memory (pinned_share near
+/// 0) or many small copies; buffer_wait_s near the time that the operator was there means that the device's
+/// buffers are held by what comes after the copy, not that the copy is slow.
+struct Transfer {
+  std::uint64_t copies = 0;  ///< batches
+  std::uint64_t bytes = 0;
+  std::optional<double> bytes_per_s;   ///< while copying; empty where no copy could be timed
+  std::optional<double> pinned_share;  ///< of the bytes, from page-locked memory; empty where pinning means
+                                       ///< nothing (the device is host memory)
+  double copy_s = 0;         ///< of the copies themselves, also where the host did not wait for them
+  double buffer_wait_s = 0;  ///< until a buffer of the device was free
+};
+
 struct OperatorProfile {
   std::string name;
   std::string kind;  ///< sampler, source, map, batch, generator, shuffle, filter, prefetch, transfer,
@@ -87,8 +102,9 @@ struct OperatorProfile {
   int segment = -1;  ///< operators of one number share a thread; their demands add up. -1: none
   bool in_sink =
       false;  ///< runs in the training loop's own thread, inside GetNext (no overlap with the step)
-  std::string executor;  ///< "thread" (of the sink's process), "process", or "" where unknown
-  std::string fidelity;  ///< exact, counter, sampled, inclusive
+  std::string executor;              ///< "thread" (of the sink's process), "process", or "" where unknown
+  std::string fidelity;              ///< exact, counter, sampled, inclusive
+  std::optional<Transfer> transfer;  ///< empty where it copies nothing to a device
   std::vector<Knob> knobs;
   std::vector<WorkerProfile> per_worker;
 };

@@ -49,6 +49,13 @@ void worker(profile::WorkerProfile& worker) {
   }
 }
 
+void transfer(profile::Transfer& transfer) {
+  each(transfer.bytes_per_s, [](double& rate) { amount(rate); });
+  each(transfer.pinned_share, share);
+  seconds(transfer.copy_s);
+  seconds(transfer.buffer_wait_s);
+}
+
 void op(profile::OperatorProfile& op) {
   op.workers = std::clamp(op.workers, 1, kMost);
   amount(op.items_per_batch);
@@ -58,6 +65,7 @@ void op(profile::OperatorProfile& op) {
   latency(op.service);
   states(op.states);
   each(op.run_queue_wait_s, seconds);
+  if (op.transfer) transfer(*op.transfer);
   for (profile::Knob& knob : op.knobs) amount(knob.value);
   for (profile::WorkerProfile& each_worker : op.per_worker) worker(each_worker);
 }

@@ -36,14 +36,16 @@ void write_figures(Markup& out, const std::vector<analysis::Evidence>& evidence)
 void write_evidence(Markup& out, const Subject& subject) {
   const analysis::Diagnosis& diagnosis = subject.diagnosis;
   const std::string handoff = handoff_sentence(subject.profile);
+  const std::vector<std::string> transfers = transfer_sentences(subject.profile);
   const std::vector<std::string>& notes = subject.profile.notes;
-  if (diagnosis.evidence.empty() && handoff.empty() && notes.empty()) return;
+  if (diagnosis.evidence.empty() && handoff.empty() && transfers.empty() && notes.empty()) return;
   const auto section = out.open("section", {{"class", "evidence"}});
   out.leaf("h2", "Evidence");
   {
     const auto list = out.open("dl");
     for (const analysis::Evidence& one : diagnosis.evidence) write_sentence(out, one.rule, one.says);
     if (!handoff.empty()) write_sentence(out, "hand-off", handoff);
+    for (const std::string& transfer : transfers) write_sentence(out, "transfer", transfer);
     for (std::size_t i = 0; i < std::min(kMostNotes, notes.size()); ++i)
       write_sentence(out, "note", notes[i]);
   }
