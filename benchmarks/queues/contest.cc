@@ -48,8 +48,8 @@ struct Bar {
   Is is;
   double limit;
 };
-/// Its nodes carry tags of 16 bits, which come round while a thread is off its core. Seen here; such runs are
-/// told and left out.
+/// Its nodes carry tags of 16 bits, which can come round while a thread is off its core. Seen here: such runs
+/// are told and left out.
 constexpr const char* kLosesItems = "boost::lockfree::queue";
 constexpr const char* kRing = "MpmcRing (counters)";
 constexpr const char* kWaiting = "BoundedQueue<MpmcRing>";
@@ -82,7 +82,7 @@ double median(std::vector<double> values) {
 }
 
 /// A run beside others is run again, up to so often; then it counts as it is.
-constexpr int kTries = 20;
+constexpr int kTries = 5;
 
 struct Quiet {
   int runs = 0;
@@ -178,7 +178,7 @@ int run(int turns, const std::string& wanted) {
 }  // namespace headrace::bench
 
 int main(int argc, char** argv) {
-  const int turns = argc > 1 ? std::atoi(argv[1]) : 15;
+  const int turns = argc > 1 ? std::atoi(argv[1]) : 9;
   if (turns < 1) {
     std::fprintf(stderr, "usage: bench_queues [TURNS [CONTEST]]\n");
     return 2;
