@@ -9,8 +9,9 @@ namespace {
 
 using namespace headrace::bench;
 
-/// As in EventCount the notifier takes whom it wakes off the count, or it would pay a system call for every
-/// item until the waiter runs. The count may be too high (a needless notification), never too low.
+/// The notifier takes whom it wakes off the count, or it would pay a system call for every item until the
+/// waiter runs (EventCount counts whom it called). The count may be too high (a needless notification), never
+/// too low.
 class Event {
  public:
   template <class Try>

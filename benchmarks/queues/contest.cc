@@ -1,13 +1,15 @@
 // Runs every contest: contenders in turns, medians, and the bars as medians of the ratios within a turn.
 //
-//     bench_queues [TURNS]
+//     bench_queues [TURNS [CONTEST]]      CONTEST: its name begins so
 #include "contest.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,12 +26,16 @@ struct Contest {
   const char* name;
   Crowd crowd;
   std::uint64_t items;
+  bool spins;     ///< its threads use all of a core each, or share all of them
+  int times = 1;  ///< so many times the turns: where a few ns are to be told apart
 };
 constexpr Contest kContests[] = {
-    {"one thread", {1, 1}, 1'000'000}, {"items, one to one", {1, 1}, 1'000'000},
-    {"items", {1, 1}, 1'000'000},      {"items", {2, 2}, 1'000'000},
-    {"items", {4, 4}, 1'000'000},      {"waiting", {1, 1}, 500'000},
-    {"waiting", {2, 2}, 500'000},      {"waiting", {4, 4}, 500'000},
+    {"one thread", {1, 1}, 2'000'000, true}, {"items, one to one", {1, 1}, 2'000'000, true},
+    {"items", {1, 1}, 2'000'000, true},      {"items", {2, 2}, 2'000'000, true},
+    {"items", {4, 4}, 2'000'000, true},      {"rings", {1, 1}, 2'000'000, true, 9},
+    {"rings", {2, 2}, 2'000'000, true, 9},   {"rings", {4, 4}, 2'000'000, true, 9},
+    {"waiting", {1, 1}, 500'000, false},     {"waiting", {2, 2}, 500'000, false},
+    {"waiting", {4, 4}, 500'000, false},
 };
 
 enum class Is { at_least_times, at_most_times, at_most_ns_more };
@@ -42,6 +48,9 @@ struct Bar {
   Is is;
   double limit;
 };
+/// Its nodes carry tags of 16 bits, which can come round while a thread is off its core. Seen here: such runs
+/// are told and left out.
+constexpr const char* kLosesItems = "boost::lockfree::queue";
 constexpr const char* kRing = "MpmcRing (counters)";
 constexpr const char* kWaiting = "BoundedQueue<MpmcRing>";
 constexpr Bar kBars[] = {
@@ -51,12 +60,12 @@ constexpr Bar kBars[] = {
     {"items", 1, "tbb::concurrent_bounded_queue", kRing, Is::at_least_times, 2.5},
     {"items", 2, "tbb::concurrent_bounded_queue", kRing, Is::at_least_times, 8},
     {"items", 4, "tbb::concurrent_bounded_queue", kRing, Is::at_least_times, 8},
-    {"items", 1, kRing, "bare ring", Is::at_most_times, 1.05},
-    {"items", 2, kRing, "bare ring", Is::at_most_times, 1.05},
-    {"items", 4, kRing, "bare ring", Is::at_most_times, 1.05},
-    {"items", 1, "MpmcRing, recorded", "bare ring", Is::at_most_times, 1.15},
-    {"items", 2, "MpmcRing, recorded", "bare ring", Is::at_most_times, 1.15},
-    {"items", 4, "MpmcRing, recorded", "bare ring", Is::at_most_times, 1.15},
+    {"rings", 1, kRing, "bare ring", Is::at_most_times, 1.05},
+    {"rings", 2, kRing, "bare ring", Is::at_most_times, 1.05},
+    {"rings", 4, kRing, "bare ring", Is::at_most_times, 1.05},
+    {"rings", 1, "MpmcRing, recorded", "bare ring", Is::at_most_times, 1.15},
+    {"rings", 2, "MpmcRing, recorded", "bare ring", Is::at_most_times, 1.15},
+    {"rings", 4, "MpmcRing, recorded", "bare ring", Is::at_most_times, 1.15},
     {"one thread", 1, "SpscQueue (counters)", "boost::lockfree::spsc_queue", Is::at_most_ns_more, 1},
     {"waiting", 1, "ring + std::atomic::wait", kWaiting, Is::at_least_times, 1.1},
     {"waiting", 2, "ring + std::atomic::wait", kWaiting, Is::at_least_times, 1.1},
@@ -73,21 +82,32 @@ double median(std::vector<double> values) {
 }
 
 /// A run beside others is run again, up to so often; then it counts as it is.
-constexpr int kTries = 20;
+constexpr int kTries = 5;
 
 struct Quiet {
   int runs = 0;
   int quiet = 0;
+  /// Runs of a contender in which items were lost or doubled: no figures.
+  std::map<std::string, int> wrong;
 };
 
 double run_quietly(const Contender& contender, const Contest& contest, Quiet& counted) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
   ++counted.runs;
   for (int tries = 1;; ++tries) {
     const Strangers strangers;
-    const double ns = contender.run(contest.crowd, contest.items);
-    const bool quiet = strangers.quiet();
+    Took took{};
+    try {
+      took = contender.run(contest.crowd, contest.items);
+    } catch (const std::runtime_error& error) {
+      std::printf("  %s: %s\n", contender.name.c_str(), error.what());
+      ++counted.wrong[contender.name];
+      if (counted.wrong[contender.name] == kTries) throw;
+      continue;
+    }
+    const bool quiet = !contest.spins ? strangers.quiet() : took.cores >= 0.9 * std::min(took.threads, cores);
     if (quiet) ++counted.quiet;
-    if (quiet || tries == kTries) return ns;
+    if (quiet || tries == kTries) return took.ns_per_item;
   }
 }
 
@@ -130,16 +150,21 @@ bool holds(const Bar& bar, const Times& times) {
   return good;
 }
 
-int run(int turns) {
+int run(int turns, const std::string& wanted) {
   metrics::Clock::calibrate();
   bool all = true;
   for (const Contest& contest : kContests) {
+    if (!std::string(contest.name).starts_with(wanted)) continue;
     Quiet counted;
     const Strangers strangers;
-    const Times times = measure(contest, turns, counted);
+    const Times times = measure(contest, turns * contest.times, counted);
     print(contest, times);
     std::printf("  quiet runs: %d of %d; others used %.0f %% of the cores meanwhile\n", counted.quiet,
                 counted.runs, 100 * strangers.share());
+    for (const auto& [name, runs] : counted.wrong) {
+      std::printf("  %s lost or doubled items in %d runs\n", name.c_str(), runs);
+      all &= name == kLosesItems;
+    }
     for (const Bar& bar : kBars) {
       if (std::string(bar.contest) == contest.name && bar.threads == contest.crowd.producers)
         all &= holds(bar, times);
@@ -153,10 +178,10 @@ int run(int turns) {
 }  // namespace headrace::bench
 
 int main(int argc, char** argv) {
-  const int turns = argc > 1 ? std::atoi(argv[1]) : 15;
+  const int turns = argc > 1 ? std::atoi(argv[1]) : 9;
   if (turns < 1) {
-    std::fprintf(stderr, "usage: bench_queues [TURNS]\n");
+    std::fprintf(stderr, "usage: bench_queues [TURNS [CONTEST]]\n");
     return 2;
   }
-  return headrace::bench::run(turns);
+  return headrace::bench::run(turns, argc > 2 ? argv[2] : "");
 }

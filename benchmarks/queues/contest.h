@@ -14,11 +14,19 @@ struct Crowd {
   int consumers;
 };
 
-/// Moves `items` numbers through a new queue and checks what arrived; returns ns per item.
-using Run = std::function<double(Crowd crowd, std::uint64_t items)>;
+struct Took {
+  double ns_per_item;
+  int threads;
+  double cores;  ///< that its threads had meanwhile: threads that share a core do not contend
+};
+
+/// Moves `items` numbers through a new queue and checks what arrived: std::runtime_error where they do not
+/// add up.
+using Run = std::function<Took(Crowd crowd, std::uint64_t items)>;
 
 struct Contender {
-  std::string contest;  ///< "items": try, pause, yield; "waiting": blocking calls; "one thread": put, get
+  std::string
+      contest;  ///< "items", "rings": try, pause, yield; "waiting": blocking calls; "one thread": put, get
   std::string name;
   Run run;
 };

@@ -20,13 +20,13 @@ std::uint64_t get_item(Kind& kind) {
 }
 
 template <class Kind>
-double transfer_through_kind(Crowd crowd, std::uint64_t items) {
+Took transfer_through_kind(Crowd crowd, std::uint64_t items) {
   Kind kind(kCapacity);
   return transfer(
       crowd, items, [&](std::uint64_t item) { put_item(kind, item); }, [&] { return get_item(kind); });
 }
 template <class Kind>
-double alone_with_kind(Crowd, std::uint64_t items) {
+Took alone_with_kind(Crowd, std::uint64_t items) {
   Kind kind(kCapacity);
   return alone(
       items, [&](std::uint64_t item) { put_item(kind, item); }, [&] { return get_item(kind); });

@@ -51,10 +51,10 @@ void enter_run() {
 
 /// Runs with a session of its own, and fails where the run was not told of every item.
 template <class Body>
-double recorded(std::uint64_t items, Body&& body) {
+Took recorded(std::uint64_t items, Body&& body) {
   const std::shared_ptr<Session> session = Session::open({});
   CurrentSession::push(session);
-  const double ns = body();
+  const Took took = body();
   const std::uint64_t puts = session->segment().queues()[0].cell.puts.load();
   CurrentSession::pop(*session);
   session->close();
@@ -64,7 +64,7 @@ double recorded(std::uint64_t items, Body&& body) {
                  static_cast<unsigned long long>(items));
     std::exit(1);
   }
-  return ns;
+  return took;
 }
 
 Run transfer_with(PacedProbe::Limits limits) {
@@ -91,6 +91,7 @@ Run alone_with(PacedProbe::Limits limits) {
 constexpr PacedProbe::Limits kNeverFast{.fast_items_per_s = 1'000'000'000'000, .slow_items_per_s = 1};
 
 const Entered adaptive("items", "MpmcRing, recorded", transfer_with({}));
+const Entered rings("rings", "MpmcRing, recorded", transfer_with({}));
 const Entered one_adaptive("one thread", "MpmcRing, recorded", alone_with({}));
 const Entered every("items", "MpmcRing, every item stamped", transfer_with(kNeverFast));
 const Entered one_every("one thread", "MpmcRing, every item stamped", alone_with(kNeverFast));

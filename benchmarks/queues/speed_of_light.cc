@@ -5,7 +5,7 @@ namespace {
 
 using headrace::bench::Crowd;
 
-double plain_stores(Crowd, std::uint64_t items) {
+headrace::bench::Took plain_stores(Crowd, std::uint64_t items) {
   std::vector<std::uint64_t> slots(headrace::bench::kCapacity);
   std::uint64_t tail = 0;
   std::uint64_t head = 0;

@@ -20,7 +20,7 @@ class Strangers {
     const double others = (now.all_s - before_.all_s) - (now.own_s - before_.own_s);
     return others <= 0 ? 0 : others / (wall * static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)));
   }
-  /// At most a tenth, and a tick that may be an error of rounding.
+  /// At most a tenth (and a tick that may be an error of rounding).
   bool quiet() const {
     const double wall = spent().wall_s - before_.wall_s;
     const double tick = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));

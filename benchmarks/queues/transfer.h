@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
+#include <ctime>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -33,19 +33,37 @@ void insist(Try&& attempt) {
 }
 
 inline void expect_sum(std::uint64_t sum, std::uint64_t items) {
-  if (sum == items * (items - 1) / 2) return;
-  std::fprintf(stderr, "items were lost or doubled\n");
-  std::exit(1);
+  const auto off = static_cast<std::int64_t>(sum - items * (items - 1) / 2);
+  if (off != 0)
+    throw std::runtime_error("items were lost or doubled: their sum is off by " + std::to_string(off));
 }
 
 inline constexpr auto kNothingBefore = [] {};
+
+/// From its making on.
+class Stopwatch {
+ public:
+  Took took(std::uint64_t items, int threads) const {
+    const double wall_ns = read_ns(CLOCK_MONOTONIC) - wall_ns_;
+    return {wall_ns / static_cast<double>(items), threads,
+            (read_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns_) / wall_ns};
+  }
+
+ private:
+  static double read_ns(clockid_t id) {
+    timespec time{};
+    clock_gettime(id, &time);
+    return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+  }
+  const double wall_ns_ = read_ns(CLOCK_MONOTONIC);
+  const double cpu_ns_ = read_ns(CLOCK_PROCESS_CPUTIME_ID);
+};
 
 /// `put(number)` and `get()` move one item each, however long that takes. The numbers 0..items-1 are dealt to
 /// the producers in turn; each consumer takes its share of the count. Each thread calls `before` ahead of the
 /// start.
 template <class Put, class Get, class Before = decltype(kNothingBefore)>
-double transfer(Crowd crowd, std::uint64_t items, Put&& put, Get&& get, Before&& before = Before()) {
-  using Clock = std::chrono::steady_clock;
+Took transfer(Crowd crowd, std::uint64_t items, Put&& put, Get&& get, Before&& before = Before()) {
   std::atomic<int> ready{0};
   std::atomic<bool> go{false};
   std::atomic<std::uint64_t> sum{0};
@@ -73,26 +91,26 @@ double transfer(Crowd crowd, std::uint64_t items, Put&& put, Get&& get, Before&&
     });
   }
   while (ready.load() < crowd.producers + crowd.consumers) std::this_thread::yield();
-  const auto begin = Clock::now();
+  const Stopwatch stopwatch;
   go.store(true);
   for (auto& thread : threads) thread.join();
-  const std::chrono::duration<double, std::nano> took = Clock::now() - begin;
+  const Took took = stopwatch.took(items, crowd.producers + crowd.consumers);
   expect_sum(sum.load(), items);
-  return took.count() / static_cast<double>(items);
+  return took;
 }
 
 /// One thread that puts and gets by turns: what the calls cost when nobody contends.
 template <class Put, class Get>
-double alone(std::uint64_t items, Put&& put, Get&& get) {
-  const auto begin = std::chrono::steady_clock::now();
+Took alone(std::uint64_t items, Put&& put, Get&& get) {
+  const Stopwatch stopwatch;
   std::uint64_t sum = 0;
   for (std::uint64_t item = 0; item < items; ++item) {
     put(item);
     sum += get();
   }
-  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+  const Took took = stopwatch.took(items, 1);
   expect_sum(sum, items);
-  return took.count() / static_cast<double>(items);
+  return took;
 }
 
 }  // namespace headrace::bench

@@ -55,6 +55,7 @@ class AdaptiveRecorder {
   std::int64_t wait_began() const noexcept { return probe_->fast() ? 0 : metrics::Clock::now_ns(); }
   void waiting(Side side) noexcept { probe_->waiting(side); }
   void waited() noexcept { probe_->waited(); }
+  /// Drained items are no gets, except while fast: the kind's own counters know no difference.
   void emptied() noexcept { probe_->emptied(); }
 
  private:
