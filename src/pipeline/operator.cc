@@ -23,7 +23,7 @@ Operator::Operator(OperatorSettings settings, int stage)
 void Operator::record_in(int loader) {
   if (handle_ != nullptr) return;
   loader_ = loader;
-  handle_ = std::make_unique<profile::OperatorHandle>(settings_.name, settings_.kind, 0, flags_of(settings_),
+  handle_ = std::make_shared<profile::OperatorHandle>(settings_.name, settings_.kind, 0, flags_of(settings_),
                                                       "", loader, static_cast<std::uint32_t>(stage_));
 }
 

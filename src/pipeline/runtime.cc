@@ -165,7 +165,7 @@ void Runtime::wait_delivered(const Trail* trail, bool at_once) noexcept {
   if (trail != nullptr) {
     std::array<int, kMostStages> ids{};
     const std::size_t stages = std::min(operators_.size(), kMostStages);
-    for (std::size_t i = 0; i < stages; ++i) ids[i] = operators_[i]->handle().id_in(*loader_->session());
+    for (std::size_t i = 0; i < stages; ++i) ids[i] = operators_[i]->handle()->id_in(*loader_->session());
     const metrics::WaitCharges charges = trail->charges(asked_ns_, now, std::span(ids.data(), stages));
     if (!charges.ready) last_charges_ = charges;
     return recorder_->end_wait(true, false, charges);

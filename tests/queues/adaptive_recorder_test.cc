@@ -153,16 +153,20 @@ TEST_F(AdaptiveRecorders, QueueThatBecomesSlowIsRecordedExactlyAgain) {
   Queue queue(
       8, AdaptiveRecorder("both", 8, {.fast_items_per_s = 0, .slow_items_per_s = std::int64_t{1} << 62}));
   int put = 0;
-  // 256 puts make it fast; the sampler finds it too slow before long. Then every put shows at once.
-  for (bool exact = false; !exact; ++put) {
+  std::uint64_t steps_at_once = 0;
+  // 256 puts make it fast; the sampler finds it too slow before long. Then every put shows at once, until the
+  // next 256.
+  while (steps_at_once < 100 && put < 50'000'000) {
     const std::uint64_t before = cell().puts.load();
     queue.put(int{put});
     queue.get();
-    exact = put > 1000 && cell().puts.load() == before + 1 &&
-            cell().puts.load() == static_cast<std::uint64_t>(put + 1);
+    ++put;
+    steps_at_once = put > 1000 && cell().puts.load() == before + 1 ? steps_at_once + 1 : 0;
     if (put > 256) std::this_thread::yield();
   }
-  EXPECT_EQ(cell().puts.load(), static_cast<std::uint64_t>(put));
+  EXPECT_EQ(steps_at_once, 100U);
+  // A change of pace may miss the calls in flight or count them twice; there was one per 256 puts at most.
+  EXPECT_NEAR(static_cast<double>(cell().puts.load()), put, 2.0 + put / 128.0);
 }
 
 TEST_F(AdaptiveRecorders, FastQueueFollowsTheCurrentRun) {

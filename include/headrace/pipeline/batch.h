@@ -31,7 +31,7 @@ class Batch final : public Producer<U> {
         body_(std::move(body)) {}
 
   bool work(Seat& seat) override {
-    RecordedLoop loop(this->handle());
+    RecordedLoop loop(this->handle(), seat.stop);
     Edge<T>& input = input_.output();
     std::vector<T> items;
     std::unique_ptr<Trail> trail;

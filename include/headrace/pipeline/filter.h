@@ -20,7 +20,7 @@ class Filter final : public Producer<T> {
       : Producer<T>(std::move(settings), stage), input_(input), body_(std::move(body)) {}
 
   bool work(Seat& seat) override {
-    RecordedLoop loop(this->handle());
+    RecordedLoop loop(this->handle(), seat.stop);
     Edge<T>& input = input_.output();
     std::uint64_t passed = 0;
     while (!seat.must_leave()) {

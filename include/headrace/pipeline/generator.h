@@ -44,7 +44,7 @@ class Generator final : public Producer<T> {
   }
 
   bool work(Seat& seat) override {
-    RecordedLoop loop(this->handle());
+    RecordedLoop loop(this->handle(), seat.stop);
     std::uint64_t made = 0;
     ItemMaker<T> next;
     try {

@@ -34,7 +34,7 @@ class Map final : public Producer<U> {
   }
 
   bool work(Seat& seat) override {
-    RecordedLoop loop(this->handle());
+    RecordedLoop loop(this->handle(), seat.stop);
     Edge<T>& input = input_.output();
     Edge<U>& output = this->output();
     while (!seat.must_leave()) {
@@ -45,7 +45,7 @@ class Map final : public Producer<U> {
       made.number = token.number;
       made.trail = std::move(token.trail);
       if (token.item && !make(token, made, seat, loop)) return false;
-      if (!this->settings().ordered) {
+      if (!this->settings().ordered || this->settings().serial) {
         if (!made.item) continue;
         made.number = next_.fetch_add(1, std::memory_order_relaxed);
       }

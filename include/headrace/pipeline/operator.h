@@ -80,7 +80,7 @@ class Operator {
   /// nothing.
   void record_in(int loader);
   /// After `record_in`.
-  profile::OperatorHandle& handle() noexcept { return *handle_; }
+  const std::shared_ptr<profile::OperatorHandle>& handle() const noexcept { return handle_; }
   int loader() const noexcept { return loader_; }
 
  protected:
@@ -91,7 +91,7 @@ class Operator {
   int stage_;
   std::atomic<std::int64_t> capacity_;
   int loader_ = -1;
-  std::unique_ptr<profile::OperatorHandle> handle_;
+  std::shared_ptr<profile::OperatorHandle> handle_;
 };
 
 /// 16 items, and twice the workers where there are more: enough to pass threads by without holding much

@@ -26,6 +26,7 @@
 #include "headrace/pipeline/operator_error.h"
 #include "headrace/pipeline/runtime.h"
 #include "headrace/pipeline/shuffle.h"
+#include "headrace/pipeline/transfer.h"
 
 namespace headrace::pipeline {
 
@@ -38,12 +39,14 @@ enum class Executor {
 /// All fields have defaults. `capacity`: of the queue behind the operator (of an ordered map: the window,
 /// finished items that wait for an older one included); 0: default_capacity().
 struct MapOptions {
+  std::string kind = "map";
   int workers = 1;
   bool ordered = true;
   Executor executor = Executor::threads;
   OnError on_error = OnError::stop;
   std::int64_t capacity = 0;
   QueueChoice queue = QueueChoice::automatic;
+  bool serial = false;        ///< cannot run more than once
   bool in_processes = false;  ///< the body only waits for a process, and records its service itself
   EnvironmentFactory environment = {};
 };
@@ -78,6 +81,11 @@ struct FilterOptions {
   EnvironmentFactory environment = {};
 };
 
+struct TransferOptions {
+  std::int64_t capacity = 0;  ///< of the device queue
+  std::string name = "to_device";
+};
+
 /// A chain of operators whose last one makes T. Move-only: what a call on it returns takes its place.
 ///
 /// `next` and iteration: one thread at a time. A pass begins with the first `next`, and ends when the source
@@ -101,8 +109,9 @@ class Pipeline {
     MapBody<T, U> call = std::move(body);
     if (options.executor == Executor::arena) call = in_arena<T, U>(std::move(call));
     OperatorSettings its{.name = std::move(name),
-                         .kind = "map",
+                         .kind = std::move(options.kind),
                          .workers = options.workers,
+                         .serial = options.serial,
                          .ordered = options.ordered,
                          .in_processes = options.in_processes,
                          .on_error = options.on_error,
@@ -139,6 +148,21 @@ class Pipeline {
   template <class Collate, class U = std::decay_t<std::invoke_result_t<Collate&, std::vector<T>&&>>>
   Pipeline<U> batch(std::int64_t size, Collate collate, BatchOptions options = {}) && {
     return std::move(*this).template batch_as<U>(size, std::move(collate), std::move(options));
+  }
+
+  /// Copies each item to a device, in one thread; the queue behind it is the device queue. `bytes`: an item's
+  /// arrays; not needed for vectors of numbers and vectors of those.
+  Pipeline<DeviceBatch<T>> transfer(std::shared_ptr<transport::Device> device, BytesOf<T> bytes,
+                                    TransferOptions options = {}) && {
+    if (device == nullptr) throw UsageError("transfer: no device; see transport::open_device");
+    OperatorSettings its = serial(std::move(options.name), "transfer", options.capacity);
+    return append<Map<T, DeviceBatch<T>>>(std::move(its),
+                                          TransferBody<T>(std::move(device), std::move(bytes)));
+  }
+  Pipeline<DeviceBatch<T>> transfer(std::shared_ptr<transport::Device> device,
+                                    TransferOptions options = {}) && {
+    return std::move(*this).transfer(
+        std::move(device), [](const T& batch) { return bytes_of(batch); }, std::move(options));
   }
 
   /// The queue behind the last operator holds `capacity` items.

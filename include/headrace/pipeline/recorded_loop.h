@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
+#include "headrace/pipeline/stop_state.h"
 #include "headrace/profile/probes.h"
 #include "headrace/profile/thread_context.h"
 
@@ -12,10 +14,13 @@ namespace headrace::pipeline {
 /// recorders count the items. One per worker and pass. Never throws.
 class RecordedLoop {
  public:
-  explicit RecordedLoop(profile::OperatorHandle& op) noexcept : operator_(op) { rest(); }
+  RecordedLoop(std::shared_ptr<profile::OperatorHandle> op, const StopState& stop) noexcept;
   ~RecordedLoop();
   RecordedLoop(const RecordedLoop&) = delete;
   RecordedLoop& operator=(const RecordedLoop&) = delete;
+
+  /// The calling worker's, for bodies that have more to tell than their time; null outside a pipeline.
+  static RecordedLoop* here() noexcept { return here_; }
 
   /// Before each item. `label`: its number. Follows a session that changed meanwhile.
   void item(std::uint64_t label) noexcept {
@@ -25,11 +30,17 @@ class RecordedLoop {
   }
   /// The item's body threw, and it is left out.
   void failed() noexcept;
+  /// The pass ends: a body that waits for something should give up.
+  bool stopped() const noexcept { return stop_.stopped(); }
+  const std::shared_ptr<profile::OperatorHandle>& op() const noexcept { return operator_; }
 
  private:
   void rest() noexcept;
 
-  profile::OperatorHandle& operator_;
+  static thread_local RecordedLoop* here_;
+
+  std::shared_ptr<profile::OperatorHandle> operator_;
+  const StopState& stop_;
 };
 
 }  // namespace headrace::pipeline

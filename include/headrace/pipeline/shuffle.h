@@ -34,7 +34,7 @@ class Shuffle final : public Producer<T> {
   }
 
   bool work(Seat& seat) override {
-    RecordedLoop loop(this->handle());
+    RecordedLoop loop(this->handle(), seat.stop);
     Random random(pass_seed_);
     std::vector<T> kept;
     std::uint64_t handed = 0;

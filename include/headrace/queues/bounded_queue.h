@@ -128,10 +128,10 @@ class BoundedQueue {
   /// Attempts before sleeping: most waits of a busy pipeline end within a microsecond.
   static constexpr int kSpins = 64;
   /// A sleep that ends sooner than this cost more than it spared: the next waits on that side give the core
-  /// away some times before they sleep. Threads that pass items in less time than a wake-up takes would
-  /// otherwise wake each other for every one of them. After a longer sleep they go to sleep at once again.
-  static constexpr std::int64_t kShortSleepNs = 50'000;
-  static constexpr int kYields = 16;
+  /// away for as long before they sleep. Threads that pass items in less time than a wake-up takes would
+  /// otherwise wake each other for every one of them. After a longer sleep, and where others take the core
+  /// for longer, they go to sleep at once again.
+  static constexpr std::int64_t kShortNs = 30'000;
 
   static void pause() noexcept {
 #if defined(__x86_64__)
@@ -167,16 +167,18 @@ class BoundedQueue {
       const Attempt attempt = attempt_again();
       if (attempt.status != QueueStatus::not_now) return ended(side, attempt, began, loop_name);
     }
-    std::atomic<int>& yields = yields_[side == Side::put ? 0 : 1];
-    for (int i = yields.load(std::memory_order_relaxed); i > 0; --i) {
-      std::this_thread::yield();
-      const Attempt attempt = attempt_again();
-      if (attempt.status != QueueStatus::not_now) return ended(side, attempt, began, loop_name);
+    std::atomic<bool>& yields = yields_[side == Side::put ? 0 : 1];
+    if (yields.load(std::memory_order_relaxed)) {
+      const std::int64_t until = metrics::Clock::now_ns() + kShortNs;
+      do {
+        std::this_thread::yield();
+        const Attempt attempt = attempt_again();
+        if (attempt.status != QueueStatus::not_now) return ended(side, attempt, began, loop_name);
+      } while (metrics::Clock::now_ns() < until);
     }
     const std::int64_t sleeps = metrics::Clock::now_ns();
     const QueueStatus status = sleep(side, deadline, began == 0 ? sleeps : began, loop_name, attempt_again);
-    const bool was_short = metrics::Clock::now_ns() - sleeps < kShortSleepNs;
-    yields.store(was_short ? kYields : 0, std::memory_order_relaxed);
+    yields.store(metrics::Clock::now_ns() - sleeps < kShortNs, std::memory_order_relaxed);
     return status;
   }
 
@@ -245,7 +247,7 @@ class BoundedQueue {
   // Every put looks at the first and every get at the second: a line each.
   alignas(64) EventCount not_empty_;
   alignas(64) EventCount not_full_;
-  alignas(64) std::atomic<int> yields_[2] = {};  ///< of waiting puts, of waiting gets
+  alignas(64) std::atomic<bool> yields_[2] = {};  ///< waiting puts, waiting gets
   alignas(64) Recorder recorder_;
 };
 
