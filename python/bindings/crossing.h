@@ -56,6 +56,8 @@ bool add_queue_call(PyObject* module);
 bool add_timed_next(PyObject* module);
 /// Classes for adapters of frameworks' loaders.
 void add_loader_bindings(PyObject* module);
+/// Devices and the arrays that were copied to them.
+void add_transport(PyObject* module);
 /// What `Report` stands on.
 void add_parsed_report(PyObject* module);
 
