@@ -255,8 +255,8 @@ py::object to_dlpack(const DeviceArray& array, const std::optional<std::int64_t>
   }
 }
 
-py::object known_copy_s(const CopiedBatch& batch) {
-  const std::int64_t copy_ns = batch.copied.completion.copy_ns();
+py::object known_copy_s(const transport::Completion& completion) {
+  const std::int64_t copy_ns = completion.copy_ns();
   return copy_ns < 0 ? py::none() : py::object(py::float_(static_cast<double>(copy_ns) * kSecond));
 }
 
@@ -303,11 +303,12 @@ void add_transport(PyObject* to) {
       .def_property_readonly(
           "buffer_wait_s",
           [](const CopiedBatch& self) { return static_cast<double>(self.buffer_wait_ns) * kSecond; })
-      .def_property_readonly("copy_s", &known_copy_s)
-      .def("done", [](const CopiedBatch& self) { return self.copied.completion.done(); })
-      .def(
-          "wait", [](const CopiedBatch& self) { self.copied.completion.wait(); },
-          py::call_guard<py::gil_scoped_release>());
+      .def_property_readonly("completion", [](const CopiedBatch& self) { return self.copied.completion; });
+
+  py::class_<transport::Completion>(module, "Completion")
+      .def("done", &transport::Completion::done)
+      .def("wait", &transport::Completion::wait, py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly("copy_s", &known_copy_s);
 
   py::class_<Device, std::shared_ptr<Device>>(module, "TransportDevice")
       .def_property_readonly("name", &Device::name)

@@ -378,11 +378,17 @@ class CopiedBatch:
     @property
     def buffer_wait_s(self) -> float: ...
     @property
-    def copy_s(self) -> float | None:
-        """None while the copy goes on."""
+    def completion(self) -> Completion: ...
+
+@final
+class Completion:
+    """How far a copy is; holds none of its arrays."""
 
     def done(self) -> bool: ...
     def wait(self) -> None: ...
+    @property
+    def copy_s(self) -> float | None:
+        """None while the copy goes on."""
 
 @final
 class TransportDevice:

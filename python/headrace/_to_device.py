@@ -30,21 +30,42 @@ def _events_on(device: Any) -> tuple[Any, Any] | None:
     return cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
 
 
+class _Progress:
+    """Of copies on torch's current stream; without events the call's time stands for them."""
+
+    def __init__(self, events: tuple[Any, Any] | None) -> None:
+        self.events = events
+        self.call_s: float | None = None
+
+    def done(self) -> bool:
+        return self.events is None or bool(self.events[1].query())
+
+    def wait(self) -> None:
+        if self.events is not None:
+            self.events[1].synchronize()
+
+    @property
+    def copy_s(self) -> float | None:
+        if self.events is None:
+            return self.call_s
+        return float(self.events[0].elapsed_time(self.events[1])) * 1e-3 if self.done() else None
+
+
 class _Moved(Copied):
     """Copies that torch makes on the current stream, tensor by tensor."""
 
-    pinned_bytes = pageable_bytes = bytes = 0
-    buffer_wait_s = 0.0
-
     def __init__(self, batch: Any, device: Any) -> None:
         began = time.perf_counter()
-        self._events = _events_on(device)
-        if self._events is not None:
-            self._events[0].record()
+        events = _events_on(device)
+        progress = _Progress(events)
+        self.progress = progress
+        if events is not None:
+            events[0].record()
         self.batch = map_leaves(batch, lambda leaf: self._move(leaf, device))
-        if self._events is not None:
-            self._events[1].record()
-        self._call_s = time.perf_counter() - began
+        if events is not None:
+            events[1].record()
+        if self.pinned_bytes == 0:  # from pageable memory the call waits for the copy
+            progress.call_s = time.perf_counter() - began
 
     def _move(self, obj: Any, device: Any) -> Any:
         if _is_tensor(obj):
@@ -78,24 +99,6 @@ class _Moved(Copied):
             self.pinned_bytes += size
         else:
             self.pageable_bytes += size
-
-    def done(self) -> bool:
-        return self._events is None or bool(self._events[1].query())
-
-    def wait(self) -> None:
-        if self._events is not None:
-            self._events[1].synchronize()
-
-    def ready(self) -> Any:
-        return self.batch
-
-    @property
-    def copy_s(self) -> float | None:
-        if self._events is None:
-            # Without events the call's time is the copy's where the call waits for it: not from page-locked
-            # memory.
-            return None if self.pinned_bytes else self._call_s
-        return float(self._events[0].elapsed_time(self._events[1])) * 1e-3
 
 
 def _copy(batch: Any, device: Any) -> Copied:

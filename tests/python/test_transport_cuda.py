@@ -89,6 +89,17 @@ def test_which_devices_there_are(library: str) -> None:
 
 
 @pytest.mark.usefixtures("run")
+def test_one_buffer_is_enough_for_a_loop(library: str) -> None:
+    device = CudaDevice("cuda:0", buffers=1, cuda_library=library)
+    loop: Any = hr.wrap(range(5))
+    for _ in loop:
+        moved = hr.to_device(numpy.ones(10), device)
+        del moved
+    assert loop.report().profile.operators[-1].transfer.copies == 5
+    assert device.free_buffers == 1
+
+
+@pytest.mark.usefixtures("run")
 def test_pageable_copies_are_told_as_such(device: CudaDevice) -> None:
     loop: Any = hr.wrap(range(4))
     for _ in loop:

@@ -4,6 +4,8 @@ No GPU is needed, and none is touched: the few functions of torch.cuda that the 
 stream whose events are reached when the test says so.
 """
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -24,12 +26,17 @@ class FakeCuda:
         self.pinned: list[Any] = []
         self.clock = 0.0
         self.fails = False
+        self.memories: list[Any] = []  # references that keep nothing
 
     def event(self, enable_timing: bool = False) -> Any:
         return FakeEvent(self, enable_timing)
 
     def stream(self, device: Any = None) -> Any:
         return FakeStream(self, f"stream {len(self.log)}")
+
+
+class Memory(bytearray):
+    """What tensors on the device lie in; lives as long as one of them."""
 
 
 class FakeEvent:
@@ -94,7 +101,9 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
         fake.log.append(f"allocate {count} on {device}")
         if fake.fails:
             raise RuntimeError("CUDA out of memory")
-        return torch.empty(count, dtype=torch.uint8)
+        memory = Memory(max(count, 1))
+        fake.memories.append(weakref.ref(memory))
+        return torch.frombuffer(memory, dtype=torch.uint8)[:count]
 
     def pinned_bytes(count: int) -> Any:
         fake.log.append(f"pin {count}")
@@ -235,6 +244,16 @@ def test_an_empty_batch(cuda: FakeCuda) -> None:
     device = hr.open_device("cuda")
     assert device.copy({"a": "text"}) == {"a": "text"}
     assert device.copy(torch.zeros(0, 3)).shape == (0, 3)
+
+
+def test_a_copy_under_way_does_not_keep_the_batch(cuda: FakeCuda) -> None:
+    device = hr.open_device("cuda")
+    cuda.held = True
+    moved = device.copy(torch.ones(3))
+    assert cuda.memories[-1]() is not None
+    del moved
+    gc.collect()
+    assert cuda.memories[-1]() is None
 
 
 @pytest.mark.usefixtures("run")

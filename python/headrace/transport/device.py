@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from headrace import _core
 
 B = TypeVar("B")
 
 
-class Copied(ABC):
+class Progress(Protocol):
+    """How far a copy is. Holds none of its arrays, so it may be kept longer than the batch."""
+
+    def done(self) -> bool:
+        """Never waits. Raises DeviceError where the copy failed."""
+
+    def wait(self) -> None: ...
+
+    @property
+    def copy_s(self) -> float | None:
+        """How long the copy itself took; None while it goes on, and where that cannot be known."""
+
+
+class Copied:
     """A batch that was copied to a device, or is being copied.
 
     Figures are those of this batch: ``bytes``, of these ``pinned_bytes`` and ``pageable_bytes`` (both 0 where
@@ -19,27 +32,28 @@ class Copied(ABC):
     """
 
     batch: Any
-    bytes: int
-    pinned_bytes: int
-    pageable_bytes: int
-    buffer_wait_s: float
+    progress: Progress
+    bytes: int = 0
+    pinned_bytes: int = 0
+    pageable_bytes: int = 0
+    buffer_wait_s: float = 0.0
 
-    @abstractmethod
     def done(self) -> bool:
         """True when the batch is complete. Never waits. Raises DeviceError where the copy failed."""
+        return self.progress.done()
 
-    @abstractmethod
     def wait(self) -> None:
         """Return when the batch is complete."""
+        self.progress.wait()
 
-    @abstractmethod
     def ready(self) -> Any:
         """The batch, for use on the calling thread: its current stream waits, the host does not."""
+        return self.batch
 
     @property
-    @abstractmethod
     def copy_s(self) -> float | None:
         """How long the copy itself took; None while it goes on."""
+        return self.progress.copy_s
 
 
 class Device(ABC):
@@ -83,7 +97,7 @@ class Recorder:
 
     def __init__(self, operator: _core.OperatorHandle) -> None:
         self._operator = operator
-        self._under_way: deque[Copied] = deque()
+        self._under_way: deque[tuple[Progress, int]] = deque()
 
     def copied(self, copied: Copied) -> None:
         _core.transferred(
@@ -94,19 +108,27 @@ class Recorder:
             pageable_bytes=copied.pageable_bytes,
             buffer_wait_s=copied.buffer_wait_s,
         )
-        self._under_way.append(copied)
+        self._under_way.append((copied.progress, copied.bytes))
         self.settle()
 
     def settle(self) -> None:
         """Tell the times of the copies that have ended since; waits for none."""
-        while self._under_way and self._ended(self._under_way[0]):
-            copied = self._under_way.popleft()
-            if copied.copy_s is not None:
-                _core.transferred(self._operator, timed_bytes=copied.bytes, copy_s=copied.copy_s)
+        while self._under_way and self._ended(self._under_way[0][0]):
+            progress, size = self._under_way.popleft()
+            copy_s = self._time_of(progress)
+            if copy_s is not None:
+                _core.transferred(self._operator, timed_bytes=size, copy_s=copy_s)
 
     @staticmethod
-    def _ended(copied: Copied) -> bool:
+    def _time_of(progress: Progress) -> float | None:
         try:
-            return copied.done()
+            return progress.copy_s
         except Exception:
-            return True  # its receiver gets the error; here it has no time
+            return None  # of a copy that failed
+
+    @staticmethod
+    def _ended(progress: Progress) -> bool:
+        try:
+            return progress.done()
+        except Exception:
+            return True  # its receiver gets the error

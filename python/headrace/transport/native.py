@@ -16,27 +16,16 @@ MAX_BUFFER_BYTES = 4 << 30
 
 
 class _CopiedNatively(Copied):
+    # Host memory is complete; who takes a CUDA array (from_dlpack) names the stream that is to wait.
+
     def __init__(self, native: _core.CopiedBatch, batch: Any) -> None:
         self.batch = batch
-        self._native = native
+        self.progress = native.completion
+        self._native = native  # what is read directly stays until the copy is done
         self.bytes = native.bytes
         self.pinned_bytes = native.pinned_bytes
         self.pageable_bytes = native.pageable_bytes
         self.buffer_wait_s = native.buffer_wait_s
-
-    def done(self) -> bool:
-        return self._native.done()
-
-    def wait(self) -> None:
-        self._native.wait()
-
-    def ready(self) -> Any:
-        # Host memory is complete; who takes a CUDA array (from_dlpack) names the stream that is to wait.
-        return self.batch
-
-    @property
-    def copy_s(self) -> float | None:
-        return self._native.copy_s
 
 
 def _count(value: object, name: str, least: int) -> int:

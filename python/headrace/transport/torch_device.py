@@ -53,24 +53,13 @@ def resolve(device: Any) -> torch.device:
     raise DeviceError(f'no device "{device}" here; there is: {", ".join(there)}')
 
 
-class _Slot:
-    """The right to one copy, with the staging buffer that it uses."""
+class _Progress:
+    """Two events around a copy, and the page-locked sources that are read until it is done."""
 
     def __init__(self) -> None:
-        self.staging: torch.Tensor | None = None
-        self.copy: _CopiedByTorch | None = None  # the one under way
-
-
-class _CopiedByTorch(Copied):
-    def __init__(self, device: torch.device) -> None:
-        self.batch: Any = None
-        self.bytes = self.pinned_bytes = self.pageable_bytes = 0
-        self.buffer_wait_s = 0.0
         self.began = torch.cuda.Event(enable_timing=True)
         self.ended = torch.cuda.Event(enable_timing=True)
-        self.memory: torch.Tensor | None = None
-        self.sources: list[torch.Tensor] = []  # page-locked, read until the copy is done
-        self._device = device
+        self.sources: list[torch.Tensor] = []
 
     def done(self) -> bool:
         if not self.ended.query():
@@ -82,18 +71,35 @@ class _CopiedByTorch(Copied):
         self.ended.synchronize()
         self.sources.clear()
 
+    @property
+    def copy_s(self) -> float | None:
+        return self.began.elapsed_time(self.ended) * 1e-3 if self.done() else None
+
+
+class _Slot:
+    """The right to one copy, with the staging buffer that it uses."""
+
+    def __init__(self) -> None:
+        self.staging: torch.Tensor | None = None
+        self.copy: _Progress | None = None  # the one under way
+
+
+class _CopiedByTorch(Copied):
+    def __init__(self, device: torch.device) -> None:
+        self.batch: Any = None
+        self.events = _Progress()
+        self.progress = self.events
+        self.memory: torch.Tensor | None = None
+        self._device = device
+
     def ready(self) -> Any:
         stream = torch.cuda.current_stream(self._device)
-        stream.wait_event(self.ended)
+        stream.wait_event(self.events.ended)
         if self.memory is not None:
             # The memory came from the copying stream: it is not given to another batch before this stream's
             # work with it is done.
             _keep_until_used(self.memory, stream)
         return self.batch
-
-    @property
-    def copy_s(self) -> float | None:
-        return self.began.elapsed_time(self.ended) * 1e-3 if self.done() else None
 
 
 class TorchDevice(Device):
@@ -137,7 +143,7 @@ class TorchDevice(Device):
                 self._free.append(slot)
                 self._changed.notify()
             raise
-        slot.copy = copied
+        slot.copy = copied.events
         with self._changed:
             self._under_way.append(slot)
             self._changed.notify()
@@ -245,14 +251,14 @@ class TorchDevice(Device):
             copied.bytes += array.numel()
             if is_pinned:
                 copied.pinned_bytes += array.numel()
-                copied.sources.append(array)
+                copied.events.sources.append(array)
             else:
                 copied.pageable_bytes += array.numel()
         staging = self._staging(slot, total) if self._pin and not all(pinned) else None
         with torch.cuda.stream(self._stream):
             memory = _device_bytes(total, self._device)
             copied.memory = memory
-            copied.began.record(self._stream)
+            copied.events.began.record(self._stream)
             if staging is not None and not any(pinned):
                 for array, offset in zip(arrays, offsets, strict=True):
                     staging[offset : offset + array.numel()].copy_(array)
@@ -264,5 +270,5 @@ class TorchDevice(Device):
                     if staging is not None and not is_pinned:
                         source = staging[place].copy_(array)
                     memory[place].copy_(source, non_blocking=True)
-            copied.ended.record(self._stream)
+            copied.events.ended.record(self._stream)
         return memory
