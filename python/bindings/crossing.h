@@ -58,6 +58,8 @@ bool add_timed_next(PyObject* module);
 void add_loader_bindings(PyObject* module);
 /// What `Pipeline` stands on.
 void add_pipeline(PyObject* module);
+/// Devices and the arrays that were copied to them.
+void add_transport(PyObject* module);
 /// What `Report` stands on.
 void add_parsed_report(PyObject* module);
 

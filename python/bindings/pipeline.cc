@@ -105,10 +105,14 @@ class NativePipeline {
   NativePipeline& operator=(const NativePipeline&) = delete;
 
   void map(const std::string& name, const py::object& body, int workers, bool ordered, std::int64_t capacity,
-           const std::string& queue, const std::string& on_error, bool in_processes) {
+           const std::string& queue, const std::string& on_error, bool in_processes,
+           const std::string& kind) {
+    pipeline::MapOptions options = map_options(workers, ordered, capacity, queue, on_error, in_processes);
+    options.kind = kind;
+    options.serial = kind == "transfer";
     replace(std::move(*chain_).map(
         name, [body = kept(body)](Item&& item) { return call_with(body, std::move(item)); },
-        map_options(workers, ordered, capacity, queue, on_error, in_processes)));
+        std::move(options)));
   }
   void map_native(const std::string& name, const NativeBody& body, int workers, bool ordered,
                   std::int64_t capacity, const std::string& queue, const std::string& on_error) {
@@ -232,7 +236,9 @@ class NativePipeline {
 /// `iter(pipeline)`: one pass. Keeps the pipeline; ends the pass when it is dropped early.
 class PassIterator {
  public:
-  explicit PassIterator(std::shared_ptr<NativePipeline> of) : of_(std::move(of)) {}
+  /// `hand_over`: called with each item in the thread that takes it, and gives what it gets; None: the item.
+  PassIterator(std::shared_ptr<NativePipeline> of, py::object hand_over)
+      : of_(std::move(of)), hand_over_(std::move(hand_over)) {}
   ~PassIterator() { close(); }
   PassIterator(const PassIterator&) = delete;
   PassIterator& operator=(const PassIterator&) = delete;
@@ -240,7 +246,10 @@ class PassIterator {
   py::object next() {
     if (of_ == nullptr) throw py::stop_iteration();
     PyObject* item = of_->next();
-    if (item != nullptr) return py::reinterpret_steal<py::object>(item);
+    if (item != nullptr) {
+      auto owned = py::reinterpret_steal<py::object>(item);
+      return hand_over_.is_none() ? owned : hand_over_(owned);
+    }
     of_ = nullptr;
     if (PyErr_Occurred() != nullptr) throw_python_error();
     throw py::stop_iteration();
@@ -254,7 +263,18 @@ class PassIterator {
 
  private:
   std::shared_ptr<NativePipeline> of_;
+  py::object hand_over_;
 };
+
+std::shared_ptr<profile::OperatorHandle> current_operator() {
+  const pipeline::RecordedLoop* loop = pipeline::RecordedLoop::here();
+  return loop == nullptr ? nullptr : loop->op();
+}
+
+bool pass_is_over() {
+  const pipeline::RecordedLoop* loop = pipeline::RecordedLoop::here();
+  return loop != nullptr && loop->stopped();
+}
 
 }  // namespace
 
@@ -268,7 +288,7 @@ void add_pipeline(PyObject* object) {
            py::arg("queue") = "auto", py::arg("kind") = "generator")
       .def("map", &NativePipeline::map, py::arg("name"), py::arg("body"), py::arg("workers") = 1,
            py::arg("ordered") = true, py::arg("capacity") = 0, py::arg("queue") = "auto",
-           py::arg("on_error") = "stop", py::arg("in_processes") = false)
+           py::arg("on_error") = "stop", py::arg("in_processes") = false, py::arg("kind") = "map")
       .def("map_native", &NativePipeline::map_native, py::arg("name"), py::arg("body"),
            py::arg("workers") = 1, py::arg("ordered") = true, py::arg("capacity") = 0,
            py::arg("queue") = "auto", py::arg("on_error") = "stop")
@@ -310,8 +330,11 @@ void add_pipeline(PyObject* object) {
           py::arg("op"))
       .def("stop", &NativePipeline::stop)
       .def("finish", &NativePipeline::finish);
+  module.def("current_operator", &current_operator);
+  module.def("pass_is_over", &pass_is_over);
   py::class_<PassIterator>(module, "PassIterator")
-      .def(py::init<std::shared_ptr<NativePipeline>>(), py::arg("of"))
+      .def(py::init<std::shared_ptr<NativePipeline>, py::object>(), py::arg("of"),
+           py::arg("hand_over") = py::none())
       .def("__iter__", [](py::object self) { return self; })
       .def("__next__", &PassIterator::next)
       .def("close", &PassIterator::close)

@@ -367,6 +367,7 @@ class NativePipeline:
         queue: str = "auto",
         on_error: str = "stop",
         in_processes: bool = False,
+        kind: str = "map",
     ) -> None: ...
     def map_native(
         self,
@@ -410,9 +411,117 @@ class NativePipeline:
 class PassIterator:
     """One pass over a NativePipeline; dropped early, it ends the pass."""
 
-    def __init__(self, of: NativePipeline) -> None: ...
+    def __init__(self, of: NativePipeline, hand_over: Callable[[Any], Any] | None = None) -> None:
+        """hand_over: called with each item in the thread that takes it, and gives what it gets."""
+
     def __iter__(self) -> PassIterator: ...
     def __next__(self) -> Any: ...
     def close(self) -> None: ...
     @property
     def active(self) -> bool: ...
+
+def current_operator() -> OperatorHandle | None:
+    """In a body: the operator whose worker calls it."""
+
+def pass_is_over() -> bool:
+    """In a body: True where its pass was stopped, so waiting for something is in vain."""
+
+# --- transport ----------------------------------------------------------------------------------------------
+
+#: The CUDA driver's library, as it is looked for.
+CUDA_LIBRARY: str
+
+@final
+class DeviceArray:
+    """An array in a device's buffer, which it keeps: buffer protocol (host memory alone) and DLPack."""
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def tobytes(self) -> bytes:
+        """The elements, copied back; waits for the copy."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def format(self) -> str:
+        """The element type in the words of the buffer protocol."""
+
+    @property
+    def itemsize(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def device(self) -> str: ...
+
+@final
+class CopiedBatch:
+    """Arrays that were copied together, and what that cost."""
+
+    @property
+    def arrays(self) -> list[DeviceArray]: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def pinned_bytes(self) -> int: ...
+    @property
+    def pageable_bytes(self) -> int: ...
+    @property
+    def buffer_wait_s(self) -> float: ...
+    @property
+    def completion(self) -> Completion: ...
+
+@final
+class Completion:
+    """How far a copy is; holds none of its arrays."""
+
+    def done(self) -> bool: ...
+    def wait(self) -> None: ...
+    @property
+    def copy_s(self) -> float | None:
+        """None while the copy goes on."""
+
+@final
+class TransportDevice:
+    """A device with its ring of buffers."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def buffers(self) -> int: ...
+    @property
+    def free_buffers(self) -> int: ...
+    def copy(self, arrays: Iterable[Any], timeout_s: float | None = None) -> CopiedBatch:
+        """Copy what brings its bytes by the buffer protocol or DLPack, all into one buffer."""
+
+    def cancel(self) -> None: ...
+    def resume(self) -> None: ...
+
+def open_device(
+    name: str,
+    buffers: int,
+    buffer_bytes: int,
+    max_buffer_bytes: int,
+    bandwidth: float | None,
+    pin: bool,
+    cuda_library: str,
+) -> TransportDevice: ...
+def available_devices(cuda_library: str) -> list[str]: ...
+def transferred(
+    operator: OperatorHandle,
+    *,
+    copies: int = 0,
+    bytes: int = 0,  # noqa: A002 - the field's word
+    pinned_bytes: int = 0,
+    pageable_bytes: int = 0,
+    timed_bytes: int = 0,
+    copy_s: float = 0.0,
+    buffer_wait_s: float = 0.0,
+) -> None:
+    """What the calling thread copied as this operator; figures add up."""

@@ -35,6 +35,10 @@ class DeviceError(Error):
     """An accelerator or its runtime failed."""
 
 
+class TransferCancelled(DeviceError):  # noqa: N818 - no error of the device: somebody called `cancel`
+    """A copy that waited for a buffer when `Device.cancel` was called, or later."""
+
+
 if sys.version_info >= (3, 13):
     ShutDown = queue.ShutDown
 else:

@@ -208,7 +208,9 @@ Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
 
 Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
                        std::size_t width) {
-  if (diagnosis.evidence.empty() && profile.notes.empty()) return {};
+  const std::string handoff = handoff_sentence(profile);
+  const std::vector<std::string> transfers = transfer_sentences(profile);
+  if (diagnosis.evidence.empty() && handoff.empty() && transfers.empty() && profile.notes.empty()) return {};
   constexpr std::size_t kRuleWidth = 10;
   Lines lines{"EVIDENCE"};
   for (const analysis::Evidence& evidence : diagnosis.evidence) {
@@ -216,9 +218,8 @@ Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosi
     add_sentence(lines, "  " + padded(shortened(evidence.rule, kRuleWidth), kRuleWidth), evidence.says,
                  width);
   }
-  const std::string handoff = handoff_sentence(profile);
   if (!handoff.empty()) add_sentence(lines, "  " + padded("hand-off", kRuleWidth), handoff, width);
-  for (const std::string& transfer : transfer_sentences(profile))
+  for (const std::string& transfer : transfers)
     add_sentence(lines, "  " + padded("transfer", kRuleWidth), transfer, width);
   for (std::size_t i = 0; i < std::min(kMostRows, profile.notes.size()); ++i) {
     add_sentence(lines, "  " + padded("note", kRuleWidth), profile.notes[i], width);

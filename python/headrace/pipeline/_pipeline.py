@@ -8,6 +8,7 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from headrace import _core
@@ -118,13 +119,29 @@ class Pipeline(Generic[T]):
         """The queue behind the last operator holds ``n`` items."""
         return self._with(_stages.Prefetch(whole(n, "n")))
 
+    def to_device(
+        self, device: Any, pin: bool = True, name: str = "to_device", *, capacity: int | None = None
+    ) -> Pipeline[Any]:
+        """Copy each batch to a device, in a thread of its own, beside the loop's work.
+
+        device: "cpu" (host memory, works everywhere), "cuda", "cuda:1", a torch.device, or a device of
+        `headrace.transport` (``HostDevice(bandwidth=...)`` is a slow one on purpose). The batch keeps its
+        structure: NumPy arrays, torch tensors and what speaks DLPack are copied, everything else stays. Its
+        memory goes back to the device's buffers when the last of its arrays is dropped. pin: pageable memory
+        goes through page-locked buffers. capacity: batches that wait on the device. Raises DeviceError for a
+        device that is not there.
+        """
+        from headrace.pipeline._to_device import ToDevice
+
+        return self._with(ToDevice(device, bool(pin), readable(name), _capacity(capacity)))
+
     # --- running ---
 
     def __iter__(self) -> Iterator[T]:
         if enabled() and self._record.session is None:
             self._record.open(self)
         native = self._native_now()
-        iterator = _core.PassIterator(native)
+        iterator = _core.PassIterator(native, self._hand_over())
         if native is self._native:
             self._iterator = weakref.ref(iterator)
         return iterator
@@ -176,7 +193,28 @@ class Pipeline(Generic[T]):
 
     # --- the rest ---
 
+    def _hand_over(self) -> Callable[[Any], Any] | None:
+        if not self._copied_by_last():
+            return None
+        from headrace.pipeline._to_device import hand_over
+
+        return hand_over
+
+    def _copied_by_last(self) -> bool:
+        """True where batches come from a device: they wait for their copy where they are taken."""
+        kinds = [type(stage).__name__ for stage in self._stages]
+        while kinds and kinds[-1] in ("Prefetch", "Filter", "Shuffle"):
+            kinds.pop()
+        return bool(kinds) and kinds[-1] == "ToDevice"
+
     def _with(self, stage: _stages.Stage) -> Pipeline[Any]:
+        if self._copied_by_last():
+            from headrace.pipeline._to_device import OnBatch, OnBatches
+
+            if isinstance(stage, (_stages.Map, _stages.Filter)):
+                stage = replace(stage, body=OnBatch(stage.body))
+            elif isinstance(stage, _stages.Batch):
+                stage = replace(stage, collate=OnBatches(stage.collate or list))
         made: Pipeline[Any] = Pipeline(self._start, (*self._stages, stage), self._record.fresh())
         # Refuses at once what cannot be: not at the first pass, far from the line that asked for it.
         made._build(Share())
