@@ -20,6 +20,13 @@ RecordedLoop::~RecordedLoop() {
 }
 
 void RecordedLoop::failed() noexcept {
+  if (body_ != nullptr) {
+    profile::ThreadContext* context = profile::ThreadContext::recording();
+    if (context == nullptr) return;
+    metrics::OperatorCell* cell = context->cell(body_->id_in(*context->session()));
+    if (cell != nullptr) cell->failures.bump(1);
+    return;
+  }
   if (metrics::WorkerProbe* probe = profile::ThreadContext::local().open_probe()) probe->loop_item_failed();
 }
 

@@ -12,7 +12,11 @@ namespace headrace::pipeline {
 /// recorders count the items. One per worker and pass. Never throws.
 class RecordedLoop {
  public:
-  explicit RecordedLoop(profile::OperatorHandle& op) noexcept : operator_(op) { rest(); }
+  /// `body`: the operator whose items fail, where that is another one.
+  explicit RecordedLoop(profile::OperatorHandle& op, profile::OperatorHandle* body = nullptr) noexcept
+      : operator_(op), body_(body) {
+    rest();
+  }
   ~RecordedLoop();
   RecordedLoop(const RecordedLoop&) = delete;
   RecordedLoop& operator=(const RecordedLoop&) = delete;
@@ -30,6 +34,7 @@ class RecordedLoop {
   void rest() noexcept;
 
   profile::OperatorHandle& operator_;
+  profile::OperatorHandle* body_;
 };
 
 }  // namespace headrace::pipeline
