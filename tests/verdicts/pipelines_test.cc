@@ -41,10 +41,10 @@ Service about(double ms) {
   };
 }
 
-Service exponential(double ms) {
-  return [ms](int number) {
-    const double drawn =
-        static_cast<double>(pl::Random(static_cast<std::uint64_t>(number)).below(10'000)) + 0.5;
+Service exponential(double ms, std::uint64_t seed) {
+  return [ms, seed](int number) {
+    pl::Random random(seed + static_cast<std::uint64_t>(number) * 1000);
+    const double drawn = static_cast<double>(random.below(10'000)) + 0.5;
     return -ms * std::log(drawn / 10'000);
   };
 }
