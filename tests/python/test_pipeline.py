@@ -260,6 +260,29 @@ def test_exceptions_with_arguments_of_their_own_and_stop_iteration() -> None:
         list(hr.source([b"\xff"]).map(lambda b: b.decode(), name="text"))
 
 
+def test_exceptions_can_be_pickled_as_a_loaders_workers_do() -> None:
+    def fragile(x: int) -> int:
+        raise UnicodeDecodeError("utf-8", b"x", 0, 1, "broken")
+
+    with pytest.raises(UnicodeDecodeError) as caught:
+        list(hr.source([1]).map(fragile))
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert type(copy) is type(caught.value)
+    assert isinstance(copy, hr.Error)
+    assert (str(copy), copy.operator) == (str(caught.value), "fragile")
+
+
+def test_exceptions_in_a_loaders_worker_reach_the_loop() -> None:
+    data = pytest.importorskip("torch.utils.data")
+
+    def fragile(x: int) -> int:
+        raise ValueError("broken")
+
+    pipe = hr.source(range(10)).map(fragile)
+    with pytest.raises(ValueError, match="operator 'fragile', item 0"):
+        list(data.DataLoader(pipe, num_workers=1))
+
+
 def test_skipped_items_are_counted() -> None:
     def fragile(x: int) -> int:
         if x % 10 == 3:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any, NoReturn
+import copyreg
+from typing import Any, NoReturn, cast
 
 from headrace.errors import Error
 
@@ -19,7 +19,32 @@ class OperatorError(Error):
     item: int
 
 
-@functools.cache
+class _AlsoType(type):
+    """The type of those classes: they are made as they are needed, and pickled by what they are made of."""
+
+    of: type[Exception]
+
+
+def _made(kind: Any) -> type[OperatorError]:
+    def text(self: Any) -> str:
+        # A loader that raises it anew in its own process gives it another text.
+        known = self.__dict__.get("_text")
+        return known if known is not None else ", ".join(map(str, self.args))
+
+    def reduce(self: Any) -> tuple[Any, ...]:
+        return _restored, (kind, self.args, self.__dict__)
+
+    members = {"__str__": text, "__reduce__": reduce, "__module__": __name__, "of": kind}
+    try:
+        made: Any = _AlsoType("OperatorError", (OperatorError, kind), members)
+    except TypeError:  # layouts of C types that do not go together
+        return OperatorError
+    return cast(type[OperatorError], made)
+
+
+_classes: dict[type, type[OperatorError]] = {}
+
+
 def _also(kind: type[Exception]) -> type[OperatorError]:
     """An OperatorError that is also what the body threw, as far as Python's layouts allow."""
     # A StopIteration would end the caller's loop as if all were well.
@@ -27,14 +52,19 @@ def _also(kind: type[Exception]) -> type[OperatorError]:
         kind = RuntimeError
     if issubclass(kind, OperatorError):
         return OperatorError
+    if kind not in _classes:
+        _classes[kind] = _made(kind)
+    return _classes[kind]
 
-    def text(self: Any) -> str:
-        return str(self._text)
 
-    try:
-        return type("OperatorError", (OperatorError, kind), {"__str__": text, "__module__": __name__})
-    except TypeError:  # layouts of C types that do not go together
-        return OperatorError
+def _restored(kind: type[Exception], args: tuple[Any, ...], fields: dict[str, Any]) -> OperatorError:
+    made = _also(kind)
+    error = made.__new__(made, *args)
+    error.__dict__.update(fields)
+    return error
+
+
+copyreg.pickle(_AlsoType, lambda made: (_also, (made.of,)))  # type: ignore[arg-type, return-value]
 
 
 def raise_operator_error(operator: str, item: int, cause: Any, text: str) -> NoReturn:
