@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/diagnosis_json.h"
@@ -175,6 +176,37 @@ TEST(EdgeCases, ReadyBatchesThatAreSlowToFetchAreAHandoff) {
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(diagnosis.cause, "handoff");
   EXPECT_EQ(diagnosis.op, "handoff");
+}
+
+/// A pipeline's map in one worker process, and the hand-off of its thread.
+Profile process_map(double work_s, double handoff_s) {
+  Profile profile = sink_only(work_s + handoff_s, 0.0005);
+  for (const auto& [name, kind, demand_s] :
+       {std::tuple{"decode", "map", work_s}, std::tuple{"decode.handoff", "handoff", handoff_s}}) {
+    OperatorProfile op = inclusive(demand_s, false);
+    op.name = name;
+    op.kind = kind;
+    op.fidelity = "exact";
+    op.executor = op.kind == "map" ? "process" : "thread";
+    op.segment = 1;
+    op.workers = 1;
+    op.states.busy = demand_s / (work_s + handoff_s);
+    op.knobs.push_back({"decode.workers", 1, 1.0, {}, true});
+    profile.operators.push_back(op);
+  }
+  return profile;
+}
+
+TEST(EdgeCases, ItemsThatCostMoreToPassThanToMakeAreAHandoff) {
+  const Diagnosis diagnosis = diagnose(process_map(0.001, 0.01));
+  EXPECT_EQ(diagnosis.cause, "handoff");
+  EXPECT_EQ(diagnosis.op, "decode.handoff");
+}
+
+TEST(EdgeCases, WorkInAProcessThatIsCheapToPassIsNoHandoff) {
+  const Diagnosis diagnosis = diagnose(process_map(0.01, 0.001));
+  EXPECT_EQ(diagnosis.cause, "too_few_workers");
+  EXPECT_EQ(diagnosis.op, "decode");
 }
 
 TEST(EdgeCases, PredictionsAbstainOnABusyMachine) {

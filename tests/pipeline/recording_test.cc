@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -125,6 +126,38 @@ TEST_F(PipelineRecording, ABusySourceIsChargedForItsItems) {
   EXPECT_NEAR(ledger_sum(profile), wait, 0.01 * wait);
   EXPECT_GT(charged(profile, "read"), 0.5 * wait);
   EXPECT_GT(charged(profile, "read"), 5 * charged(profile, "cheap"));
+}
+
+/// A body that waits 4 ms, of which another process worked 1.
+int served_elsewhere(int item) {
+  RemoteService* service = RemoteService::current();
+  EXPECT_NE(service, nullptr);
+  sleep_ms(2);
+  const std::int64_t began = metrics::Clock::monotonic_ns();
+  sleep_ms(1);
+  service->tell(began, began + 1'000'000, 900'000);
+  sleep_ms(1);
+  if (item % 10 == 3) throw std::runtime_error("no");
+  return item;
+}
+
+TEST_F(PipelineRecording, WorkDoneElsewhereIsServiceAndTheRestHandOff) {
+  auto pipeline =
+      slow_source(100, 0).map("decode", served_elsewhere, {.on_error = OnError::skip, .in_processes = true});
+  const Profile profile = profile_after(pipeline, 0);
+  ASSERT_EQ(profile.operators.size(), 3U);
+  const auto& decode = profile.operators[1];
+  EXPECT_EQ(decode.name, "decode");
+  EXPECT_EQ(decode.executor, "process");
+  EXPECT_EQ(decode.items, 100U);
+  EXPECT_EQ(decode.failures, 10U);
+  EXPECT_NEAR(decode.service.mean_s, 1e-3, 0.1e-3);
+  EXPECT_NEAR(*decode.cpu_s / decode.busy_s, 0.9, 0.02);
+  const auto& handoff = profile.operators[2];
+  EXPECT_EQ(handoff.name, "decode.handoff");
+  EXPECT_EQ(handoff.kind, "handoff");
+  EXPECT_GT(handoff.busy_s, 2 * decode.busy_s);
+  EXPECT_EQ(RemoteService::current(), nullptr);
 }
 
 TEST_F(PipelineRecording, ASlowItemInOrderIsCalledSo) {
