@@ -1,6 +1,6 @@
 """Fail when an #include runs up a floor.
 
-    metrics < profile < queues < {pipeline < transport | trace} < analysis < {report, timeline}
+    metrics < profile < queues < {transport < pipeline | trace} < analysis < {report, timeline}
 
 Bindings, tests, benchmarks, samples and fuzz targets stand outside and may include everything.
 """
@@ -16,10 +16,10 @@ ROOT = Path(__file__).parent.parent
 BELOW: dict[str, set[str]] = {"": set(), "metrics": set()}
 BELOW["profile"] = {"metrics"}
 BELOW["queues"] = {"metrics", "profile"}
-BELOW["pipeline"] = {"metrics", "profile", "queues"}
-BELOW["transport"] = BELOW["pipeline"] | {"pipeline"}  # the copy to the device is an operator
+BELOW["transport"] = {"metrics", "profile", "queues"}
+BELOW["pipeline"] = BELOW["transport"] | {"transport"}  # the copy to a device is one of its operators
 BELOW["trace"] = {"metrics", "profile"}  # the other wing: it knows nothing of running pipelines
-BELOW["analysis"] = BELOW["transport"] | {"transport", "trace"}
+BELOW["analysis"] = BELOW["pipeline"] | {"pipeline", "trace"}
 BELOW["report"] = BELOW["analysis"] | {"analysis"}
 BELOW["timeline"] = BELOW["report"]
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from line import Line
+from line import Line, Stage
 from loader import Loader
 
 
@@ -45,6 +45,10 @@ def with_settings(loader: Loader, settings: dict[str, Any]) -> Loader:
     return changed
 
 
+def queue_name(line: Line, stage: Stage) -> str:
+    return stage.name if line.native else stage.queue or f"{stage.name}_out"
+
+
 def _to_line(line: Line, advice: list[dict[str, Any]]) -> tuple[Line, str] | None:
     """Rows that share one prediction (capacities) together."""
     changed, words = copy.deepcopy(line), []
@@ -62,7 +66,7 @@ def _to_line(line: Line, advice: list[dict[str, Any]]) -> tuple[Line, str] | Non
                 for each in changed.stages:
                     if each.name in shared:
                         each.workers, each.worker_times = int(row["to"]), []
-            elif row["parameter"] == f"{stage.queue or stage.name + '_out'}.capacity":
+            elif row["parameter"] == f"{queue_name(line, stage)}.capacity":
                 stage.capacity = int(row["to"])
             else:
                 continue

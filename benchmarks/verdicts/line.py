@@ -24,6 +24,7 @@ class Stage:
     worker_times: list[float] = field(default_factory=list)  # per worker, multiplies its service
     first_s: float = 0.0  # added to the first item: opening files, warming up
     with_next: bool = False  # runs in the thread of the stage behind it: no queue between them
+    ordered: bool = False  # of a native pipeline: hands on in the order in which it took
 
 
 @dataclass
@@ -40,12 +41,14 @@ class Line:
     window: int = 8  # futures in flight
     prefilled: bool = False  # the loop starts when the last queue is full
     copy_s: float = 0.0  # the copy of a batch to a device, which the step waits for
+    transfer_s: float = 0.0  # of a native pipeline: the copy of a batch by the operator to_device
+    native: bool = False  # built with hr.source(...).map(...) instead of threads and queues of its own
     neighbours: int = 0  # processes that burn CPU beside it, none of its own
     seed: int = 0
 
     @property
     def program(self) -> str:
-        return "build.py"
+        return "build_native.py" if self.native else "build.py"
 
     @property
     def bears(self) -> float:

@@ -1,4 +1,4 @@
-"""Verdicts on live random pipelines of threads and queues, and on random DataLoaders, scored.
+"""Verdicts on live random pipelines (threads and queues, native ones) and on random DataLoaders, scored.
 
     python benchmarks/verdicts/run.py --draws 3 --seed 7 --classes slow_stage,saturated --record /tmp/profiles
     python benchmarks/verdicts/run.py --loaders --misses /tmp/misses --json /tmp/loaders.json
@@ -34,7 +34,7 @@ from bars import print_bars
 from calibration import print_calibration
 from comparison import print_comparison
 from corpus import compact
-from draws import ALARM_FREE, LINES, LOADERS, drawn, framework_of, names_of
+from draws import LINES, LOADERS, NATIVES, drawn, framework_of, is_alarm_free, names_of
 from execute import foreign_share, step_s, undisturbed
 from gains import print_gains
 from line import Line, kind_in_words
@@ -58,7 +58,7 @@ class Judge:
         """What came of it, and the report."""
         line, expected = drawn(name, seed, self._seconds)
         one = Record.of(name, seed, framework_of(name), line, expected)
-        one.alarm_free = name in ALARM_FREE
+        one.alarm_free = is_alarm_free(name)
         report: dict[str, Any] = {}
         try:
             report = undisturbed(line)
@@ -161,6 +161,7 @@ def parsed() -> argparse.Namespace:
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--lines", action="store_true", help="threads, queues and generators only")
     only.add_argument("--loaders", action="store_true", help="PyTorch DataLoaders only")
+    only.add_argument("--natives", action="store_true", help="native pipelines only")
     only.add_argument("--pool", type=Path, nargs="+", help="print the tables of files of --json, run nothing")
     parser.add_argument("--misses", type=Path, default=None, help="folder for the reports of wrong verdicts")
     parser.add_argument("--seconds", type=float, default=5.0, help="length of a run (%(default)s)")
@@ -176,7 +177,9 @@ def parsed() -> argparse.Namespace:
         help="the Python that has them (peers/README.md); default $HEADRACE_PEER_PYTHON",
     )  # fmt: skip
     options = parser.parse_args()
-    known = [*([] if options.loaders else names_of(LINES)), *([] if options.lines else names_of(LOADERS))]
+    asked = {LINES: options.lines, LOADERS: options.loaders, NATIVES: options.natives}
+    chosen = [framework for framework in asked if asked[framework] or not any(asked.values())]
+    known = [name for framework in chosen for name in names_of(framework)]
     options.names = options.classes.split(",") if options.classes else known
     if unknown := [name for name in options.names if name not in known]:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(known)}")

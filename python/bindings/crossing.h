@@ -56,6 +56,8 @@ bool add_queue_call(PyObject* module);
 bool add_timed_next(PyObject* module);
 /// Classes for adapters of frameworks' loaders.
 void add_loader_bindings(PyObject* module);
+/// What maps whose bodies run in processes stand on.
+void add_process_channel(PyObject* module);
 /// What `Pipeline` stands on.
 void add_pipeline(PyObject* module);
 /// Devices and the arrays that were copied to them.

@@ -236,6 +236,7 @@ PYBIND11_MODULE(_core, module) {
   python::add_transport(module.ptr());
   python::add_parsed_report(module.ptr());
   python::add_pipeline(module.ptr());
+  python::add_process_channel(module.ptr());
   if (!python::add_timed_callable(module.ptr()) || !python::add_timed_iterator(module.ptr()) ||
       !python::add_operator_iterator(module.ptr()) || !python::add_queue(module.ptr()) ||
       !python::add_hooked_call(module.ptr()) || !python::add_timed_dataset(module.ptr()) ||

@@ -408,6 +408,60 @@ class NativePipeline:
     def finish(self) -> None: ...
 
 @final
+class SlotLease:
+    """What was received in a slot, as a buffer; the slot is free again when this is gone."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class SlotWriter:
+    """A claimed slot that is being filled; free again where it goes without `sent`."""
+
+    def write(self, offset: int, source: Any) -> None: ...
+    def sent(self) -> None: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def descriptor(self) -> int:
+        """To be sent along; -1 where the reader has it."""
+
+    @property
+    def is_lent(self) -> bool:
+        """The reader is to copy what is in it."""
+
+@final
+class SlotSender:
+    """Shared memory that this process fills and one other reads, within ``most_bytes``."""
+
+    def __init__(self, most_bytes: int) -> None: ...
+    def claim(self, size: int) -> SlotWriter: ...
+    @property
+    def bytes(self) -> int: ...
+
+@final
+class SlotReceiver:
+    """The reader's side."""
+
+    def __init__(self) -> None: ...
+    def add(self, number: int, fd: int) -> None: ...
+    def lease(self, number: int) -> SlotLease: ...
+    @staticmethod
+    def borrow(fd: int) -> SlotLease: ...
+
+def await_answer(socket: int, process: int) -> int:
+    """Waits without the interpreter lock. 1: something can be read; 0: the pass that this thread works in was
+    stopped; -1: the process is gone and left nothing to read."""
+
+def end_with(parent: int) -> None:
+    """This process ends as soon as ``parent``, which started it, has ended."""
+
+def served(began_ns: int, ended_ns: int, cpu_ns: int) -> None:
+    """In a body that waited for another process: when the work was done there."""
+
+def process_starting() -> None: ...
+def process_started() -> None: ...
+
+@final
 class PassIterator:
     """One pass over a NativePipeline; dropped early, it ends the pass."""
 

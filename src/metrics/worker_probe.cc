@@ -123,6 +123,7 @@ void WorkerProbe::enter(OperatorCell& cell, std::int64_t now, std::int64_t label
   frame.own_ns = 0;
   frame.nested_cpu_ns = 0;
   frame.label = label;
+  frame.loop_had_body = loop_had_body_;
   loop_had_body_ = true;
   const std::uint64_t newest = cell.sequence.count.load();
   const std::int64_t last_wall =
@@ -173,8 +174,20 @@ std::int64_t WorkerProbe::leave(std::int64_t now, bool failed) noexcept {
   return frame.own_ns;
 }
 
-void WorkerProbe::attribute(OperatorCell& cell, std::int64_t began, std::int64_t now,
-                            std::int64_t cpu_ns) noexcept {
+void WorkerProbe::withdraw() noexcept {
+  if (too_deep_ > 0) {
+    --too_deep_;
+    return;
+  }
+  if (depth_ == 0) return;
+  loop_had_body_ = frames_[--depth_].loop_had_body;
+  // The account alone: what has passed since it was opened is counted with the next switch, for the new one.
+  const SeqlockWrite write(cell_->lock);
+  cell_->account.store(depth_ > 0 ? account_of(*top().cell) : resting_account());
+}
+
+void WorkerProbe::attribute(OperatorCell& cell, std::int64_t began, std::int64_t now, std::int64_t cpu_ns,
+                            std::int64_t label) noexcept {
   unblock(began);
   charge_frame(began);
   own(cell);
@@ -183,7 +196,7 @@ void WorkerProbe::attribute(OperatorCell& cell, std::int64_t began, std::int64_t
   const std::int64_t lasted = std::max<std::int64_t>(0, now - last_ns_);
   last_ns_ = std::max(last_ns_, now);
   switch_to(depth_ > 0 ? account_of(*top().cell) : resting_account(), now);
-  record_item(cell, lasted, cpu_ns, now, false);
+  record_item(cell, lasted, cpu_ns, now, false, label);
 }
 
 void WorkerProbe::abandon(std::int64_t now) noexcept {
@@ -275,8 +288,8 @@ bool WorkerProbe::gets_from(std::uint32_t queue) const noexcept {
 
 bool WorkerProbe::puts_somewhere() const noexcept {
   return announced_puts_ || std::any_of(cell_->edges.begin(), cell_->edges.end(), [](const WorkerEdge& edge) {
-    return edge.queue.load() != 0 && edge.is_put.load() != 0;
-  });
+           return edge.queue.load() != 0 && edge.is_put.load() != 0;
+         });
 }
 
 void WorkerProbe::finish(std::int64_t now) noexcept {

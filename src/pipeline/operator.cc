@@ -25,6 +25,11 @@ void Operator::record_in(int loader) {
   loader_ = loader;
   handle_ = std::make_shared<profile::OperatorHandle>(settings_.name, settings_.kind, 0, flags_of(settings_),
                                                       "", loader, static_cast<std::uint32_t>(stage_));
+  if (!settings_.in_processes) return;
+  // More workers hand over more at a time: the parameter is the operator's own.
+  handoff_ = std::make_shared<profile::OperatorHandle>(settings_.name + ".handoff", "handoff", 0, 0,
+                                                       settings_.name + ".workers", loader,
+                                                       static_cast<std::uint32_t>(stage_));
 }
 
 std::int64_t default_capacity(int workers, bool of_batches) noexcept {

@@ -10,8 +10,9 @@ using metrics::WorkerState;
 
 thread_local RecordedLoop* RecordedLoop::here_ = nullptr;
 
-RecordedLoop::RecordedLoop(std::shared_ptr<profile::OperatorHandle> op, const StopState& stop) noexcept
-    : operator_(std::move(op)), stop_(stop) {
+RecordedLoop::RecordedLoop(std::shared_ptr<profile::OperatorHandle> op, const StopState& stop,
+                           profile::OperatorHandle* body) noexcept
+    : operator_(std::move(op)), stop_(stop), body_(body) {
   here_ = this;
   rest();
 }
@@ -31,6 +32,13 @@ RecordedLoop::~RecordedLoop() {
 }
 
 void RecordedLoop::failed() noexcept {
+  if (body_ != nullptr) {
+    profile::ThreadContext* context = profile::ThreadContext::recording();
+    if (context == nullptr) return;
+    metrics::OperatorCell* cell = context->cell(body_->id_in(*context->session()));
+    if (cell != nullptr) cell->failures.bump(1);
+    return;
+  }
   if (metrics::WorkerProbe* probe = profile::ThreadContext::local().open_probe()) probe->loop_item_failed();
 }
 

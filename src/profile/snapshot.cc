@@ -358,7 +358,8 @@ class ProfileBuilder {
     out.items_per_batch =
         of_framework() ? loader_items_per_batch(figures_, graph_, node) : flow_.items_per_batch(node);
     out.demand_s = demand(out, loop_items);
-    if (out.kind == "handoff") out.demand_s = std::max(out.demand_s, profile_.sink.handoff_floor_s);
+    if (of_framework() && out.kind == "handoff")
+      out.demand_s = std::max(out.demand_s, profile_.sink.handoff_floor_s);
     const bool in_threads = threads && (node.flags & kRunsInProcesses) == 0;
     out.executor = node.serves && out.kind == "handoff" ? "" : in_threads ? "thread" : "process";
     out.fidelity = node.is_source_object && graph_.nodes.size() == 1 ? "inclusive" : "exact";

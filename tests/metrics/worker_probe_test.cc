@@ -64,6 +64,28 @@ TEST(WorkerProbe, ChargesNestedTimeOnce) {
   EXPECT_EQ(bench.cell(1).items.load(), 1U);
 }
 
+TEST(WorkerProbe, GivesTheTimeAroundWorkDoneElsewhereToTheLoop) {
+  Bench bench;
+  bench.clock->resume(bench.now);
+  bench.probe.rest_in(&bench.cell(0), WorkerState::idle, bench.now);
+  bench.probe.loop_item(bench.now, false);
+  const std::int64_t sent = bench.now += 10;
+  bench.probe.enter(bench.cell(1), sent, 7);
+  EXPECT_EQ(bench.worker->account.load(), account_of_cell(1)) << "while it lasts it is the body's";
+  bench.now += 100;
+  bench.probe.withdraw();
+  bench.probe.attribute(bench.cell(1), sent + 30, sent + 90, 40, 7);
+  bench.probe.loop_item(bench.now += 5, true);
+  EXPECT_EQ(bench.cell(1).busy_ns.load(), 60);
+  EXPECT_EQ(bench.cell(1).items.load(), 1U);
+  EXPECT_EQ(bench.cell(1).sampled_cpu_ns.load(), 40);
+  EXPECT_EQ(bench.cell(1).labelled.load(), 1U);
+  EXPECT_EQ(bench.cell(0).items.load(), 1U);
+  bench.probe.rest_in(nullptr, WorkerState::idle, bench.now);
+  EXPECT_EQ(bench.cell(0).busy_ns.load(), 10 + 40 + 5);
+  EXPECT_EQ(bench.sum(), bench.loop_ns());
+}
+
 TEST(WorkerProbe, KeepsStartUpAndPausesOutOfTheFigures) {
   Bench bench;
   bench.probe.enter(bench.cell(0), bench.now);

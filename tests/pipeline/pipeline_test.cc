@@ -271,25 +271,33 @@ TEST(Pipeline, CapacityCanBeChangedDuringAPass) {
 
 TEST(Pipeline, CanBeStoppedFromAnotherThread) {
   auto pipeline = generator<int>("endless", count_for_ever).map("double", slow_double, {.workers = 2});
+  // Again and again: the first call may come before the pass has begun.
+  std::atomic<bool> ended{false};
   std::thread stopper([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    pipeline.stop();
+    while (!ended) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      pipeline.stop();
+    }
   });
-  std::vector<int> got = all(pipeline);
+  while (pipeline.next()) {
+  }
+  ended = true;
   stopper.join();
   EXPECT_FALSE(pipeline.runtime().in_pass());
 }
 
 TEST(Pipeline, CanBeStoppedWhileItsSinkSleeps) {
   std::atomic<bool> release{false};
+  std::atomic<bool> begun{false};
   auto pipeline = generator<int>("stuck", [&](const Shard&) -> ItemMaker<int> {
     return [&]() -> std::optional<int> {
+      begun = true;
       while (!release) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return std::nullopt;
     };
   });
   std::thread stopper([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    while (!begun) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     pipeline.stop();
     release = true;
   });

@@ -394,8 +394,18 @@ def test_no_thread_outlives_the_pipeline() -> None:
 
 def test_stop_from_another_thread() -> None:
     pipe = hr.generator(lambda: iter(int, 1)).map(uneven)
-    threading.Timer(0.1, pipe.stop).start()
-    assert set(pipe) <= {0}
+    seen = threading.Event()
+
+    def stop() -> None:
+        seen.wait()
+        pipe.stop()
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    for item in pipe:
+        assert item == 0
+        seen.set()
+    stopper.join()
 
 
 def run_script(text: str, **options: object) -> subprocess.CompletedProcess[str]:

@@ -41,11 +41,16 @@ class WorkerProbe {
   std::int64_t leave(std::int64_t now, bool failed) noexcept;
   /// The innermost body ends and made no item: its time is kept, nothing is counted.
   void abandon(std::int64_t now) noexcept;
+  /// The innermost body ends, and its time so far goes to what the worker does around it: somebody else did
+  /// the work, and `attribute` says how much there was of it. Only for a body that met no wait and no other
+  /// body.
+  void withdraw() noexcept;
 
   /// One item that this thread worked on from `began` until `now`, known only afterwards (a receive that
   /// began as a wait): the time since `began` moves from the state it was in to the operator. `cpu_ns` below
-  /// 0: unknown.
-  void attribute(OperatorCell& cell, std::int64_t began, std::int64_t now, std::int64_t cpu_ns) noexcept;
+  /// 0: unknown. `label`: as for `enter`.
+  void attribute(OperatorCell& cell, std::int64_t began, std::int64_t now, std::int64_t cpu_ns,
+                 std::int64_t label = -1) noexcept;
 
   /// What an operator of this worker copied to a device; for calls of start-up nothing is counted.
   void transferred(OperatorCell& cell, const TransferRecord& record, std::int64_t now) noexcept;
@@ -98,6 +103,7 @@ class WorkerProbe {
     std::int64_t cpu_start_ns = -1;
     std::int64_t nested_cpu_ns = 0;
     std::int64_t label = -1;
+    bool loop_had_body = false;  ///< before it
   };
 
   Frame& top() noexcept { return frames_[depth_ - 1]; }

@@ -12,6 +12,7 @@
 #include "headrace/pipeline/finish_times.h"
 #include "headrace/pipeline/item_failure.h"
 #include "headrace/pipeline/producer.h"
+#include "headrace/pipeline/remote_service.h"
 
 namespace headrace::pipeline {
 
@@ -34,7 +35,10 @@ class Map final : public Producer<U> {
   }
 
   bool work(Seat& seat) override {
-    RecordedLoop loop(this->handle(), seat.stop);
+    const bool remote = this->settings().in_processes;
+    RecordedLoop loop(this->loop_handle(), seat.stop, remote ? this->handle().get() : nullptr);
+    std::optional<RemoteService> service;
+    if (remote) service.emplace(*this->handle(), seat.stop);
     Edge<T>& input = input_.output();
     Edge<U>& output = this->output();
     while (!seat.must_leave()) {
@@ -44,7 +48,7 @@ class Map final : public Producer<U> {
       Token<U> made;
       made.number = token.number;
       made.trail = std::move(token.trail);
-      if (token.item && !make(token, made, seat, loop)) return false;
+      if (token.item && !make(token, made, seat, loop, service)) return false;
       if (!this->settings().ordered || this->settings().serial) {
         if (!made.item) continue;
         made.number = next_.fetch_add(1, std::memory_order_relaxed);
@@ -56,23 +60,27 @@ class Map final : public Producer<U> {
 
  private:
   /// False: the pass ends. Where the item is to be skipped, `made` stays empty.
-  bool make(Token<T>& token, Token<U>& made, Seat& seat, RecordedLoop& loop) {
+  bool make(Token<T>& token, Token<U>& made, Seat& seat, RecordedLoop& loop,
+            std::optional<RemoteService>& service) {
     loop.item(token.number);
     std::int64_t began = 0;
     if (made.trail != nullptr) {
       began = metrics::Clock::now_ns();
       made.trail->until(began, Trail::What::waiting_for_worker, this->stage());
     }
+    if (service) service->begin(static_cast<std::int64_t>(token.number));
     try {
       made.item.emplace(body_(std::move(*token.item)));
+      if (service) service->end();
     } catch (...) {
+      if (service) service->end();
       if (!skip_after_failure(*this, seat, loop, token.number)) return false;
     }
-    if (made.trail != nullptr) follow(made, began);
+    if (made.trail != nullptr) follow(made, began, service);
     return true;
   }
 
-  void follow(Token<U>& made, std::int64_t began) {
+  void follow(Token<U>& made, std::int64_t began, const std::optional<RemoteService>& service) {
     const std::int64_t now = metrics::Clock::now_ns();
     if (times_ != nullptr) {
       times_->note(made.number, now);
@@ -81,6 +89,11 @@ class Map final : public Producer<U> {
           now - began < kWorthLooking ? 0 : times_->first_younger(made.number, window);
       if (younger > 0) made.trail->until(std::max(began, younger), Trail::What::in_service, this->stage());
       if (younger > 0) return made.trail->until(now, Trail::What::order, this->stage());
+    }
+    if (service && service->told()) {
+      made.trail->until(service->began_ns(), Trail::What::handoff, this->stage());
+      made.trail->until(service->ended_ns(), Trail::What::in_service, this->stage());
+      return made.trail->until(now, Trail::What::handoff, this->stage());
     }
     made.trail->until(now, Trail::What::in_service, this->stage());
   }

@@ -34,7 +34,7 @@ struct OperatorSettings {
   bool serial = false;         ///< cannot run more than once
   bool ordered = false;        ///< keeps the order with several workers
   bool fixed_workers = false;  ///< their number stays as it is built
-  bool in_processes = false;
+  bool in_processes = false;   ///< the body only waits for a process (RemoteService)
   OnError on_error = OnError::stop;
   std::int64_t capacity = 0;  ///< of the queue behind it; 0: default_capacity()
   QueueChoice queue = QueueChoice::automatic;
@@ -82,6 +82,11 @@ class Operator {
   void record_in(int loader);
   /// After `record_in`.
   const std::shared_ptr<profile::OperatorHandle>& handle() const noexcept { return handle_; }
+  /// Whose the time of its threads is between two waits at queues: its own, or where its bodies run in
+  /// processes, that of "<name>.handoff".
+  const std::shared_ptr<profile::OperatorHandle>& loop_handle() const noexcept {
+    return handoff_ != nullptr ? handoff_ : handle_;
+  }
   int loader() const noexcept { return loader_; }
 
  protected:
@@ -93,6 +98,7 @@ class Operator {
   std::atomic<std::int64_t> capacity_;
   int loader_ = -1;
   std::shared_ptr<profile::OperatorHandle> handle_;
+  std::shared_ptr<profile::OperatorHandle> handoff_;
 };
 
 /// 16 items, and twice the workers where there are more: enough to pass threads by without holding much

@@ -14,7 +14,9 @@ namespace headrace::pipeline {
 /// recorders count the items. One per worker and pass. Never throws.
 class RecordedLoop {
  public:
-  RecordedLoop(std::shared_ptr<profile::OperatorHandle> op, const StopState& stop) noexcept;
+  /// `body`: the operator whose items fail, where that is another one; it must outlive the loop.
+  RecordedLoop(std::shared_ptr<profile::OperatorHandle> op, const StopState& stop,
+               profile::OperatorHandle* body = nullptr) noexcept;
   ~RecordedLoop();
   RecordedLoop(const RecordedLoop&) = delete;
   RecordedLoop& operator=(const RecordedLoop&) = delete;
@@ -41,6 +43,7 @@ class RecordedLoop {
 
   std::shared_ptr<profile::OperatorHandle> operator_;
   const StopState& stop_;
+  profile::OperatorHandle* body_;
 };
 
 }  // namespace headrace::pipeline

@@ -55,3 +55,7 @@ def raise_operator_error(operator: str, item: int, cause: Any, text: str) -> NoR
     for name, value in getattr(cause, "__dict__", {}).items():
         error.__dict__.setdefault(name, value)
     raise error from cause
+
+
+class WorkerDiedError(Error):
+    """A worker process ended in the middle of an item: killed, out of memory, or by an exit of its own."""

@@ -1,6 +1,7 @@
 #include "headrace/analysis/diagnosis/advice.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -89,7 +90,9 @@ bool cannot_be_multiplied(const profile::OperatorProfile& op) {
   if (op.kind == "sampler") return true;
   const profile::Knob* knob = find_knob(op.knobs, "workers");
   if (knob != nullptr) return knob->max && *knob->max <= 1;
-  return op.workers == 1 && (op.kind == "source" || op.kind == "generator" || op.kind == "shuffle");
+  constexpr std::array<std::string_view, 6> kSerial = {"source", "generator", "shuffle",
+                                                       "filter", "batch",     "transfer"};
+  return op.workers == 1 && !op.in_sink && std::find(kSerial.begin(), kSerial.end(), op.kind) != kSerial.end();
 }
 
 std::vector<int> queues_after(const profile::Profile& profile, int index) {

@@ -12,9 +12,10 @@ constexpr double kTie = 0.93;
 /// Workers that rest this little are the limit, whatever else looks slow beside them.
 constexpr double kWorkersNeverRest = 0.85;
 
-/// Finished batches pass through its operator; its time is waiting as much as work.
+/// Finished batches of a loader pass through its operator; its time is waiting as much as work. (The hand-off
+/// of a pipeline's map to its worker processes is work of the map's threads.)
 bool passes_on(const Case& facts, const SegmentDemand& segment) {
-  return facts.profile.operators[static_cast<std::size_t>(segment.largest)].kind == "handoff";
+  return facts.loader && facts.profile.operators[static_cast<std::size_t>(segment.largest)].kind == "handoff";
 }
 
 const SegmentDemand* workers_of(const Case& facts) {

@@ -78,9 +78,33 @@ std::vector<Advice> cures(const Case& facts) {
   return advice;
 }
 
+/// A pipeline's map whose items cross to worker processes and back: not the sink waits for what is ready, the
+/// map's own threads are busy with copying.
+Finding of_worker_processes(const Case& facts) {
+  const profile::OperatorProfile& op = facts.op();
+  const std::string map = op.name.substr(0, op.name.rfind('.'));
+  double work_s = 0;
+  for (const profile::OperatorProfile& each : facts.profile.operators) {
+    if (each.name == map) work_s = each.demand_s;
+  }
+  Finding finding;
+  finding.op = op.name;
+  finding.headline =
+      "handing items to the worker processes of " + map + " and back costs more than the work there";
+  finding.evidence = cause_evidence(
+      "passing items takes " + duration(op.demand_s) + " of every step, working on them " + duration(work_s),
+      {{"handoff_s", op.demand_s}, {"work_s", work_s}});
+  finding.advice.push_back(in_words("send less: smaller or fewer arrays, or the operators before and after " +
+                                    map + " in the same function, so that items cross once"));
+  finding.advice.push_back(in_words("threads pass items without a copy: executor='thread', where " + map +
+                                    " releases the interpreter lock or does little"));
+  return finding;
+}
+
 std::optional<Finding> judge(const Case& facts) {
   if (!facts.gate.handoff_only && !facts.candidate_is("handoff")) return std::nullopt;
   if (facts.candidate_is("sampler") || facts.candidate_is("pin_memory")) return std::nullopt;
+  if (!facts.loader && facts.candidate_is("handoff")) return of_worker_processes(facts);
   Finding finding;
   finding.op = facts.candidate_is("handoff") ? facts.op().name : "handoff";
   finding.headline =

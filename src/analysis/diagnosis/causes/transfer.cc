@@ -48,7 +48,37 @@ Finding pinning(const Case& facts) {
   return finding;
 }
 
+/// The copy is an operator of its own and overlaps with the step, but takes longer than it.
+Finding copying_beside(const Case& facts) {
+  const profile::OperatorProfile& op = facts.op();
+  Finding finding;
+  finding.headline =
+      "copying a batch to the device takes " + duration(op.demand_s) + ", longer than the step";
+  finding.evidence = cause_evidence(op.name + " copies one batch after the other and is busy " +
+                                        percent(facts.utilisation) + " of the time",
+                                    {{"demand_s", op.demand_s}, {"utilisation", facts.utilisation}});
+  if (op.transfer) {
+    const profile::Transfer& copies = *op.transfer;
+    finding.evidence.figures["bytes"] = static_cast<double>(copies.bytes);
+    finding.evidence.figures["buffer_wait_s"] = copies.buffer_wait_s;
+    if (copies.bytes_per_s) finding.evidence.figures["bytes_per_s"] = *copies.bytes_per_s;
+    if (copies.pinned_share && *copies.pinned_share < 0.5) {
+      finding.advice.push_back(
+          in_words("copy from page-locked memory (pin=True): copies from pageable memory are staged"));
+    }
+  }
+  Advice fewer = in_words(
+      "copy fewer bytes (smaller types; convert and normalise on the device); predicted: half of them");
+  finding.advice.push_back(with_prediction(
+      std::move(fewer), facts.gate.step_s,
+      facts.predictor.predict(facts.profile, {{Change::Kind::kService, facts.candidate, 1, 0.5}})));
+  return finding;
+}
+
 std::optional<Finding> judge(const Case& facts) {
+  if (facts.candidate >= 0 && facts.op().kind == "transfer" && !facts.gate.transfer_only &&
+      (facts.gate.handoff_only || facts.rate_bound()))
+    return copying_beside(facts);
   if (facts.gate.transfer_only && facts.candidate >= 0) return copies(facts);
   if (facts.candidate_is("pin_memory") && (facts.gate.handoff_only || facts.rate_bound()))
     return pinning(facts);
