@@ -14,6 +14,7 @@ NATIVE := CMakeLists.txt python/CMakeLists.txt $(wildcard cmake/*) \
   $(shell find include src python/bindings -name '*.h' -o -name '*.cc' 2>/dev/null)
 PACKAGE := $(shell find python/headrace -name '*.py' -o -name '*.pyi' -o -name py.typed 2>/dev/null)
 CXX_FILES = $(shell find include src python tests benchmarks fuzz samples -name '*.h' -o -name '*.cc')
+PUBLIC_MODULES := headrace headrace.pipeline headrace.transport headrace.report headrace.errors
 PY_DIRS := python tests tools benchmarks samples
 
 .DEFAULT_GOAL := help
@@ -21,7 +22,7 @@ PY_DIRS := python tests tools benchmarks samples
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
 .PHONY: help setup system torch build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
-  lint format wheel clean build-release build-asan build-tsan build-bench build-fuzz
+  reference lint format wheel clean build-release build-asan build-tsan build-bench build-fuzz
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -92,6 +93,14 @@ bench: setup build-bench  ## all benchmarks; raw figures with machine, compiler 
 
 bench-verdicts: setup  ## verdicts on live random pipelines, scored
 	@$(VENV)/python benchmarks/verdicts/run.py
+
+# --- reference --------------------------------------------------------------------------------------------------
+
+reference: setup  ## build/reference: HTML of the public headers and of the package's docstrings
+	@tools/setup.sh reference
+	rm -rf build/reference && mkdir -p build/reference/python
+	doxygen Doxyfile
+	cd build/reference/python && ../../../$(VENV)/python -m pydoc -w $(PUBLIC_MODULES) >/dev/null
 
 # --- form -------------------------------------------------------------------------------------------------------
 

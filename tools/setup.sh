@@ -6,6 +6,7 @@
 #     tools/setup.sh requirements    what pyproject.toml asks for, into .venv
 #     tools/setup.sh project         the project itself, editable, without build isolation
 #     tools/setup.sh torch           PyTorch's CPU build, for the tests
+#     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,9 +16,11 @@ die() { say "$*"; exit 1; }
 # Packages that this release turned out not to have, so that they are not looked for again.
 unavailable=.venv/.stamps/unavailable-packages
 
+packages_file=tools/debian-packages.txt
+
 # --- system -----------------------------------------------------------------------------------------------------
 
-package_lines() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' tools/debian-packages.txt; }
+package_lines() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$packages_file"; }
 
 # Lines of the list of which no alternative is installed. One dpkg-query for all of them: this runs at every setup.
 missing_lines() {
@@ -43,7 +46,7 @@ available_package() {
 setup_system() {
   [ -z "${HEADRACE_SKIP_SYSTEM:-}" ] || return 0
   if ! command -v dpkg-query >/dev/null; then
-    say "not Debian or Ubuntu, nothing checked: install what tools/debian-packages.txt names"
+    say "not Debian or Ubuntu, nothing checked: install what $packages_file names"
     return 0
   fi
   local missing as_root=() packages=() line package
@@ -68,6 +71,11 @@ setup_system() {
   [ "${#packages[@]}" -gt 0 ] || return 0
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
+}
+
+setup_reference() {
+  packages_file=tools/reference-packages.txt
+  setup_system
 }
 
 # --- Python -----------------------------------------------------------------------------------------------------
@@ -120,6 +128,6 @@ setup_torch() {
 }
 
 case "${1:-}" in
-  system | venv | requirements | project | torch) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch" ;;
+  system | venv | requirements | project | torch | reference) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|reference" ;;
 esac

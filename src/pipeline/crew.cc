@@ -69,6 +69,11 @@ void Crew::resize(int workers) {
     throw UsageError("'" + operator_.name() + "' is a " + operator_.settings().kind +
                      ", which runs in one worker");
   }
+  if (operator_.settings().fixed_workers && workers != operator_.settings().workers) {
+    throw UsageError("'" + operator_.name() + "' is a " + operator_.settings().kind + " whose " +
+                     std::to_string(operator_.settings().workers) +
+                     " workers each make their part of the items; build it anew with another number");
+  }
   {
     const std::scoped_lock lock(mutex_);
     wanted_.store(workers, std::memory_order_relaxed);

@@ -10,7 +10,7 @@ std::uint32_t flags_of(const OperatorSettings& its) noexcept {
   std::uint32_t flags = 0;
   if (its.serial) flags |= profile::kMarkedSerial;
   if (its.ordered && !its.serial) flags |= profile::kKeepsOrder;
-  if (!its.serial) flags |= profile::kIsResizable;
+  if (!its.serial && !its.fixed_workers) flags |= profile::kIsResizable;
   if (its.in_processes) flags |= profile::kRunsInProcesses;
   return flags;
 }

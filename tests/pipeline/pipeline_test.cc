@@ -155,6 +155,17 @@ ItemMaker<int> count_for_ever(const Shard&) {
   return [at = 0]() mutable -> std::optional<int> { return at++; };
 }
 
+TEST(Pipeline, AGeneratorKeepsItsWorkersBecauseTheShardsDependOnThem) {
+  auto pipeline = generator<int>(
+      "shards", [](const Shard& shard) { return [at = shard.index]() -> std::optional<int> { return at; }; },
+      {.workers = 3});
+  ASSERT_TRUE(pipeline.next());
+  EXPECT_THROW(pipeline.runtime().set_workers("shards", 5), UsageError);
+  EXPECT_THROW(pipeline.runtime().set_workers("shards", 1), UsageError);
+  pipeline.runtime().set_workers("shards", 3);
+  EXPECT_EQ(pipeline.runtime().workers("shards"), 3);
+}
+
 TEST(Pipeline, AnEndlessSourceEndsWithTheLoop) {
   auto pipeline =
       generator<int>("endless", count_for_ever).map("double", slow_double, {.workers = 2}).batch(5);

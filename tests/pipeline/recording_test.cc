@@ -103,6 +103,15 @@ TEST_F(PipelineRecording, OperatorsAndQueuesStandInTheirOrder) {
   EXPECT_EQ(profile.epochs, 1U);
 }
 
+TEST_F(PipelineRecording, ItemsOfAShuffleThatHoldsThemAllAreFollowed) {
+  auto pipeline = slow_source(100, 0).shuffle(100, 0).map("decode", [](int item) {
+    sleep_ms(1);
+    return item;
+  });
+  const Profile profile = profile_after(pipeline, 0);
+  EXPECT_GT(charged(profile, "decode"), 0.8 * ledger_sum(profile));
+}
+
 TEST_F(PipelineRecording, TheLedgerSumsToTheWaitAndNamesTheOperator) {
   auto pipeline = slow_source(300, 0.1)
                       .map("decode",

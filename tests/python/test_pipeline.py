@@ -97,6 +97,13 @@ def test_generators_with_several_workers_make_their_parts() -> None:
     assert sorted(hr.generator(numbers_of, workers=3)) == list(range(60))
 
 
+def test_a_generators_workers_stay_as_they_were_built() -> None:
+    pipe = hr.generator(numbers_of, workers=3)
+    with pytest.raises(hr.UsageError, match=r"numbers_of.*3 workers"):
+        pipe.set_workers("numbers_of", 5)
+    assert sorted(pipe) == list(range(60))
+
+
 def test_length_is_known_where_it_can_be() -> None:
     pipe = hr.source(range(10)).shuffle(3).map(double, workers=2)
     assert len(pipe) == 10

@@ -41,3 +41,39 @@ def test_torch_imagenet_like(tmp_path: Path) -> None:
     for transform in ("RandomResizedCrop", "RandomHorizontalFlip", "ToTensor", "Normalize"):
         assert items[transform] == items["ImageFolder"] == 48
     assert items["default_collate"] == items["handoff"] == 24
+
+
+@pytest.mark.parametrize("how", ["plain", "torch"])
+def test_train_images(tmp_path: Path, how: str) -> None:
+    pytest.importorskip("PIL")
+    if how == "torch":
+        pytest.importorskip("torch")
+    options = {"--folder": tmp_path / "images", "--images": 26, "--batch": 4, "--run": tmp_path / "run"}
+    plain = ["--plain"] if how == "plain" else []
+    text = run_sample("train_images.py", *(word for pair in options.items() for word in pair), *plain)
+    assert "epoch 1: loss" in text
+    report = hr.Report.load(tmp_path / "run")
+    assert (report.loader, report.profile.sink.steps, report.profile.epochs) == ("train", 12, 2)
+    collate = "stack" if how == "plain" else "to_tensors"
+    assert [one.name for one in report.profile.operators] == [
+        "source",
+        "shuffle",
+        "decode",
+        collate,
+        "to_device",
+    ]
+    items = {one.name: one.items for one in report.profile.operators}
+    assert items["decode"] == 52
+    assert items[collate] == items["to_device"] == 12
+
+
+def test_text_generator(tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    (tmp_path / "text.txt").write_text("A heron, still.\n\n" * 50 + "and it waits\n", encoding="utf-8")
+    text = run_sample("text_generator.py", tmp_path / "text.txt", "--batch", 10, "--run", tmp_path / "run")
+    assert text.count("51 lines, ") == 2
+    # a, heron, the comma, still, the full stop; and, it, waits
+    assert "8 kinds of tokens, 506 in all" in text
+    profile = hr.Report.load(tmp_path / "run").profile
+    assert (profile.sink.steps, profile.epochs) == (12, 2)
+    assert [one.kind for one in profile.operators] == ["generator", "filter", "shuffle", "batch"]

@@ -31,9 +31,10 @@ struct OperatorSettings {
   std::string name;
   std::string kind;
   int workers = 1;
-  bool serial = false;        ///< cannot run more than once
-  bool ordered = false;       ///< keeps the order with several workers
-  bool in_processes = false;  ///< the body only waits for a process (RemoteService)
+  bool serial = false;         ///< cannot run more than once
+  bool ordered = false;        ///< keeps the order with several workers
+  bool fixed_workers = false;  ///< their number stays as it is built
+  bool in_processes = false;   ///< the body only waits for a process (RemoteService)
   OnError on_error = OnError::stop;
   std::int64_t capacity = 0;  ///< of the queue behind it; 0: default_capacity()
   QueueChoice queue = QueueChoice::automatic;

@@ -171,8 +171,8 @@ class Pipeline {
     return std::move(*this);
   }
 
-  /// Adds an operator of one's own: `Op` is a Producer<U> whose constructor takes its settings, its stage,
-  /// the Producer<T> before it, and `arguments`.
+  /// Adds an operator of one's own: `Op` is a `Producer<U>` whose constructor takes its settings, its stage,
+  /// the `Producer<T>` before it, and `arguments`.
   template <class Op, class... Arguments>
   Pipeline<typename Op::value_type> append(OperatorSettings settings, Arguments&&... arguments) {
     settings = runtime_->admit(std::move(settings));
@@ -318,6 +318,7 @@ Pipeline<T> generator(std::string name, GeneratorBody<T> begin, GeneratorOptions
                                          .kind = std::move(options.kind),
                                          .workers = options.workers,
                                          .serial = options.workers == 1,
+                                         .fixed_workers = true,
                                          .on_error = options.on_error,
                                          .capacity = options.capacity,
                                          .queue = options.queue,

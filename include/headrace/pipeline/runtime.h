@@ -17,8 +17,8 @@ namespace headrace::pipeline {
 /// Where and under which name a pipeline is recorded.
 struct RecordingOptions {
   std::string name = "pipeline";
-  std::string run;  ///< run folder; empty: the current session, or one that is opened at first use
-  int rank = -1;    ///< below 0: as the environment says
+  std::string run = {};  ///< run folder; empty: the current session, or one that is opened at first use
+  int rank = -1;         ///< below 0: as the environment says
 };
 
 /// What Pipeline<T> stands on. `begin_pass`, `end_pass`: by the sink. `stop`, `set_workers`, `set_capacity`,

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "headrace/pipeline/pace.h"
 #include "headrace/pipeline/producer.h"
 #include "headrace/pipeline/random.h"
 #include "headrace/pipeline/recorded_loop.h"
@@ -15,7 +17,8 @@ namespace headrace::pipeline {
 /// from the seed, the pass and the order of the input, and from nothing else; `every_pass_alike` leaves the
 /// pass out.
 ///
-/// What is handed on waited for the item that came: its trail goes on from there.
+/// What is handed on waited for the item that came: its trail goes on from there. Once the input has ended,
+/// nothing waits for an item any more: trails begin here, as at a source.
 template <class T>
 class Shuffle final : public Producer<T> {
  public:
@@ -50,8 +53,10 @@ class Shuffle final : public Producer<T> {
     while (!seat.must_leave()) {
       Token<T> token;
       if (!take(input_.output(), token, seat.environment)) {
+        Pace pace;
         while (!kept.empty() && !seat.stop.stopped()) {
-          if (!hand_on(nullptr)) return false;
+          const bool follow = pace.follows_next();
+          if (!hand_on(follow ? std::make_unique<Trail>(metrics::Clock::now_ns()) : nullptr)) return false;
         }
         return true;
       }

@@ -123,7 +123,7 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   std::atomic<int> loaders_{0};
 };
 
-/// Where a run goes when nobody says: $HEADRACE_DIR, else headrace-runs/<name>, the name being what all ranks
+/// Where a run goes when nobody says: $HEADRACE_DIR, else `headrace-runs/<name>`, named by what all ranks
 /// of a job share (TORCHELASTIC_RUN_ID, SLURM_JOB_ID, MASTER_ADDR:MASTER_PORT), else date, time and pid.
 std::string default_run_folder();
 /// RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK, else 0.

@@ -13,7 +13,7 @@
 namespace headrace::report {
 
 struct HtmlOptions {
-  /// False: one <div> with its style sheet, for a notebook's cell. Its rules reach nothing outside of it.
+  /// False: one `<div>` with its style sheet, for a notebook's cell. Its rules reach nothing outside of it.
   bool whole_page = true;
 };
 

@@ -19,14 +19,14 @@ std::int64_t tick_ns() noexcept;
 inline constexpr std::size_t kMostCpus = 8192;
 using CpuSet = std::bitset<kMostCpus>;
 
-/// /proc/<pid>/task/<tid>/schedstat: "on CPU, waiting for a core, slices".
+/// `/proc/<pid>/task/<tid>/schedstat`: "on CPU, waiting for a core, slices".
 struct SchedStat {
   std::int64_t cpu_ns = 0;
   std::int64_t run_queue_ns = 0;
 };
 std::optional<SchedStat> parse_schedstat(std::string_view text) noexcept;
 
-/// /proc/<pid>/stat. The command's name may hold spaces, brackets and newlines.
+/// `/proc/<pid>/stat`. The command's name may hold spaces, brackets and newlines.
 struct ProcessStat {
   char state = '?';
   int parent = 0;
@@ -36,7 +36,7 @@ struct ProcessStat {
 };
 std::optional<ProcessStat> parse_process_stat(std::string_view text, std::int64_t tick_ns) noexcept;
 
-/// Second field of /proc/<pid>/statm.
+/// Second field of `/proc/<pid>/statm`.
 std::optional<std::int64_t> parse_resident_pages(std::string_view text) noexcept;
 
 /// /proc/stat: busy time (user, nice, system, irq, softirq, steal; guest time is in user already) of `cpus`.
