@@ -93,7 +93,7 @@ TEST(SlotSender, MakesRoomOfFreeSlotsThatAreTooSmall) {
 
 TEST(SlotLease, ReleasesInItsOwnProcessOnly) {
   const auto slot = SharedSlot::create(64);
-  auto lease = std::make_unique<SlotLease>(slot);
+  std::optional<SlotLease> lease(std::in_place, slot);  // the child must not need the allocator
   const pid_t child = fork();
   if (child == 0) {
     lease.reset();
