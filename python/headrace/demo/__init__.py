@@ -1,6 +1,6 @@
 """The built-in demonstration: a pipeline with too few workers, its verdict and the advice, applied.
 
-pipeline    threads that queues connect
+pipeline    native threads and queues
 dataloader  PyTorch's DataLoader; needs torch
 """
 
