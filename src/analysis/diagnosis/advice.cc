@@ -92,7 +92,8 @@ bool cannot_be_multiplied(const profile::OperatorProfile& op) {
   if (knob != nullptr) return knob->max && *knob->max <= 1;
   constexpr std::array<std::string_view, 6> kSerial = {"source", "generator", "shuffle",
                                                        "filter", "batch",     "transfer"};
-  return op.workers == 1 && !op.in_sink && std::find(kSerial.begin(), kSerial.end(), op.kind) != kSerial.end();
+  return op.workers == 1 && !op.in_sink &&
+         std::find(kSerial.begin(), kSerial.end(), op.kind) != kSerial.end();
 }
 
 std::vector<int> queues_after(const profile::Profile& profile, int index) {
