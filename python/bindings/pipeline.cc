@@ -172,6 +172,7 @@ class NativePipeline {
   }
 
   void stop() noexcept { chain_->stop(); }
+  bool drained() const noexcept { return chain_->drained(); }
   void finish() {
     const LockReleased released;
     chain_->finish();
@@ -259,7 +260,8 @@ class PassIterator {
     of_->finish();
     of_ = nullptr;
   }
-  bool active() const noexcept { return of_ != nullptr; }
+  /// It has more to give, as far as is known.
+  bool active() const noexcept { return of_ != nullptr && !of_->drained(); }
 
  private:
   std::shared_ptr<NativePipeline> of_;

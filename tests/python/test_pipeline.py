@@ -127,6 +127,18 @@ def test_iterators_beside_each_other_do_not_disturb() -> None:
     assert list(zip(pipe, pipe, strict=True)) == [(2 * x, 2 * x) for x in range(50)]
 
 
+def test_loops_that_count_batches_are_passes_of_one_pipeline() -> None:
+    pipe = hr.source(range(8)).map(double, workers=2).batch(2)
+    kept = []
+    for _ in range(3):
+        iterator = iter(pipe)
+        assert [next(iterator) for _ in range(len(pipe))] == [[0, 2], [4, 6], [8, 10], [12, 14]]
+        time.sleep(0.05)
+        kept.append(iterator)  # as a trainer does that never sees the end
+    assert pipe.report().profile.epochs == 3
+    assert next(kept[0], None) is None
+
+
 def test_early_break_and_next_pass() -> None:
     pipe = hr.source(range(1000)).map(double, workers=2).batch(2)
     for batch in pipe:

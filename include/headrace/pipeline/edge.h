@@ -47,6 +47,8 @@ class Edge {
   virtual queues::QueueStatus get(Token<T>& token, queues::Deadline deadline) = 0;
   virtual void close() noexcept = 0;
   virtual void set_capacity(std::int64_t capacity) = 0;
+  /// Nothing is inside, and nothing will come.
+  virtual bool drained() const noexcept = 0;
 };
 
 /// The same for a kind whose items are tokens.
@@ -68,6 +70,7 @@ class PlainEdge final : public Edge<T> {
   }
   void close() noexcept override { queue_.close(); }
   void set_capacity(std::int64_t capacity) override { queue_.set_capacity(capacity); }
+  bool drained() const noexcept override { return queue_.closed() && queue_.size() == 0; }
 
  private:
   static queues::QueueStatus taken(queues::QueueStatus status, std::optional<Token<T>>& out,
@@ -104,6 +107,7 @@ class OrderedEdge final : public Edge<T> {
   }
   void close() noexcept override { queue_.close(); }
   void set_capacity(std::int64_t capacity) override { queue_.set_capacity(capacity); }
+  bool drained() const noexcept override { return queue_.closed() && queue_.size() == 0; }
 
  private:
   using Numbered = queues::Numbered<Token<T>>;

@@ -240,6 +240,9 @@ class Pipeline {
   /// Stops, and waits for the workers; by the thread that iterates.
   void finish() noexcept { runtime_->end_pass(); }
 
+  /// True when the last item of the pass was delivered, though nobody has asked for another one yet.
+  bool drained() const noexcept { return last_->drained(); }
+
   Runtime& runtime() noexcept { return *runtime_; }
 
   /// `for (auto& item : pipeline)`: one pass.

@@ -44,6 +44,11 @@ class Producer : public Operator {
     if (output_ != nullptr) output_->set_capacity(capacity);
     remember_capacity(capacity);
   }
+  /// During a pass: everything was taken, and nothing more will come.
+  bool drained() const noexcept {
+    const std::scoped_lock lock(mutex_);
+    return output_ != nullptr && output_->drained();
+  }
   /// Before the first pass: who takes from it is one thread for ever.
   void say_consumer_is_serial() noexcept { consumer_is_serial_ = true; }
 
@@ -51,7 +56,7 @@ class Producer : public Operator {
   Edge<T>& output() noexcept { return *output_; }
 
  private:
-  std::mutex mutex_;  // the pointer, against close_output and set_capacity from other threads
+  mutable std::mutex mutex_;  // the pointer, against close_output and set_capacity from other threads
   std::unique_ptr<Edge<T>> output_;
   bool consumer_is_serial_ = false;
 };

@@ -237,6 +237,8 @@ class Pipeline(Generic[T]):
             last = self._iterator()
             if last is not None and last.active:
                 return self._new(share)  # that one goes on undisturbed
+            if last is not None:
+                last.close()  # delivered everything, but was never asked for more (loops that count)
         return self._native
 
     def _new(self, share: Share) -> _core.NativePipeline:
