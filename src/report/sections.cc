@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
 #include "loader_sections.h"
 #include "printable.h"
@@ -167,8 +168,9 @@ Lines queue_section(const profile::Profile& profile, std::size_t width) {
   const std::vector<profile::QueueProfile> queues = folded(profile.queues);
   for (std::size_t i = 0; i < std::min(kMostRows, queues.size()); ++i) {
     const profile::QueueProfile& queue = queues[i];
-    table.add({queue.name, queue.capacity > 0 ? std::to_string(queue.capacity) : "-", levels(queue.occupancy),
-               percent(queue.empty_share), percent(queue.full_share), number(queue.mean, 1)});
+    table.add({analysis::in_a_table(queue), queue.capacity > 0 ? std::to_string(queue.capacity) : "-",
+               levels(queue.occupancy), percent(queue.empty_share), percent(queue.full_share),
+               number(queue.mean, 1)});
   }
   return with_heading("QUEUES", table, width);
 }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "headrace/analysis/diagnosis/loader_advice.h"
+#include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
 #include "numbers.h"
 
@@ -205,7 +206,7 @@ std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predi
     advice.from = as_written(static_cast<double>(queue.capacity));
     advice.to = as_written(change.to);
     advice.changes = {change};
-    advice.text = "make " + queue.name + " hold " + as_written(change.to) + " " + queue.unit;
+    advice.text = "make " + in_a_sentence(queue) + " hold " + as_written(change.to) + " " + queue.unit;
     if (path.size() > 1) advice.text += " (predicted with all queues from here to the training loop)";
     rows.push_back(with_prediction(std::move(advice), step_s, prediction));
   }

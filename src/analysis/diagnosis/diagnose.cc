@@ -12,6 +12,7 @@
 #include "headrace/analysis/diagnosis/memory.h"
 #include "headrace/analysis/diagnosis/plan.h"
 #include "headrace/analysis/diagnosis/plausible.h"
+#include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
 #include "numbers.h"
 #include "verdict_windows.h"
@@ -53,7 +54,8 @@ void add_evidence(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.evidence.push_back(facts.ledger.evidence);
   }
   if (facts.drain) {
-    const std::string& name = facts.profile.queues[static_cast<std::size_t>(facts.drain->queue)].name;
+    const std::string name =
+        in_a_sentence(facts.profile.queues[static_cast<std::size_t>(facts.drain->queue)]);
     char levels[64];
     std::snprintf(levels, sizeof levels, "%.1f to %.1f", facts.drain->first_mean, facts.drain->last_mean);
     diagnosis.evidence.push_back(

@@ -9,6 +9,7 @@
 #include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/loader.h"
 #include "headrace/analysis/diagnosis/loader_advice.h"
+#include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/what_if/parameters.h"
 #include "headrace/analysis/words.h"
 
@@ -77,7 +78,7 @@ std::string sentence_of(const profile::Profile& profile, const Parameter& parame
                     : "run " + profile.operators[static_cast<std::size_t>(parameter.index)].name + " with " +
                           counted(to, "worker") + " instead of " + parameter.now;
     case Change::Kind::kCapacity:
-      return "make " + profile.queues[static_cast<std::size_t>(parameter.index)].name + " hold " +
+      return "make " + in_a_sentence(profile.queues[static_cast<std::size_t>(parameter.index)]) + " hold " +
              as_written(to) + " " + profile.queues[static_cast<std::size_t>(parameter.index)].unit;
     default:
       return "keep " + as_written(to) + " batches ready per worker";

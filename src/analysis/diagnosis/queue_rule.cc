@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "headrace/analysis/diagnosis/advice.h"
+#include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
 #include "numbers.h"
 
@@ -99,14 +100,17 @@ QueueOpinion judge_queues(const profile::Profile& profile) {
     const double here = level(profile, queue);
     if (here >= kHigh) {
       if (opinion.op < 0) {
-        opinion.evidence.says = "the queue before the training loop (" + queue.name + ") is not low";
+        opinion.evidence.says = "the queue before the training loop (" + in_a_table(queue) + ") is not low";
         opinion.evidence.figures = {{"mean", queue.mean}, {"full_share", queue.full_share}};
         return opinion;
       }
-      opinion.evidence.says = queue.name + " before " +
-                              profile.operators[static_cast<std::size_t>(opinion.op)].name + " is full " +
-                              percent(queue.full_share) + " of the time, " + right_queue->name +
-                              " after it empty " + percent(right_queue->empty_share);
+      const std::string& op = profile.operators[static_cast<std::size_t>(opinion.op)].name;
+      opinion.evidence.says = (is_named_after_producer(queue) ? "the queue from " + queue.from + " to " + op
+                                                              : queue.name + " before " + op) +
+                              " is full " + percent(queue.full_share) + " of the time, " +
+                              (is_named_after_producer(*right_queue) ? "the one behind " + right_queue->from
+                                                                     : right_queue->name + " after it") +
+                              " empty " + percent(right_queue->empty_share);
       opinion.evidence.figures = {{"before_full_share", queue.full_share},
                                   {"after_empty_share", right_queue->empty_share}};
       return opinion;
@@ -122,7 +126,7 @@ QueueOpinion judge_queues(const profile::Profile& profile) {
   if (opinion.op >= 0) {
     opinion.evidence.says =
         "every queue after " + profile.operators[static_cast<std::size_t>(opinion.op)].name + " is low (" +
-        right_queue->name + " is empty " + percent(right_queue->empty_share) + " of the time)";
+        in_a_sentence(*right_queue) + " is empty " + percent(right_queue->empty_share) + " of the time)";
     opinion.evidence.figures = {{"after_level", right_level},
                                 {"after_empty_share", right_queue->empty_share}};
   }

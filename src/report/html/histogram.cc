@@ -4,6 +4,7 @@
 
 #include "../loader_sections.h"
 #include "figures.h"
+#include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
 #include "sections.h"
 
@@ -73,7 +74,7 @@ void write_bars(Markup& out, const std::vector<Level>& bars, double most, const 
 
 void write_queue(Markup& out, const profile::QueueProfile& queue) {
   const auto figure = out.open("figure");
-  out.leaf("figcaption", {{"title", whole(queue.name)}}, brief(queue.name));
+  out.leaf("figcaption", {{"title", whole(queue.name)}}, brief(analysis::in_a_table(queue)));
   const std::vector<Level> bars = bars_of(queue);
   double most = 0;
   for (const Level& bar : bars) most = std::max(most, bar.share);

@@ -8,6 +8,7 @@
 #include "../printable.h"
 #include "../wording.h"
 #include "figures.h"
+#include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
 #include "sections.h"
 
@@ -197,7 +198,10 @@ void write_time(Markup& out, const Subject& subject) {
       const QueueGroup& group = queues[i];
       const auto capacity =
           static_cast<double>(std::max<std::int64_t>(1, profile.queues[group.members.front()].capacity));
-      write_label(out, brief(group.name), whole(group.name) + ": level of the queue");
+      const bool behind = group.members.size() == 1 &&
+                          analysis::is_named_after_producer(profile.queues[group.members.front()]);
+      write_label(out, brief(behind ? group.name + " ->" : group.name),
+                  whole(group.name) + ": level of the queue");
       write_levels(out, windows, axis, "level of " + brief(group.name) + " over time",
                    [&](const Window& window) { return mean_level(window, group).value_or(0) / capacity; });
     }
