@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -50,6 +51,9 @@ struct State {
   std::set<Event*> dying;  ///< destroyed, and still in some stream's orders
   std::map<std::uintptr_t, std::size_t> device_memory;
   std::map<std::uintptr_t, std::size_t> pinned_memory;
+  /// Of each thread. Not thread-local: LeakSanitizer stumbles now and then over such variables of a library
+  /// that was loaded at run time.
+  std::map<std::thread::id, std::vector<int*>> contexts_of;
   std::map<std::string, int> calls;
   std::map<std::string, std::pair<int, int>> failures;  ///< function: result, calls still to pass
 };
@@ -59,8 +63,9 @@ State& state() {
   return *one;
 }
 
-thread_local std::vector<int*> current_contexts;
 int the_context = 0;
+
+std::vector<int*>& current_contexts() { return state().contexts_of[std::this_thread::get_id()]; }
 
 bool within(const std::map<std::uintptr_t, std::size_t>& memory, std::uintptr_t address, std::size_t bytes) {
   auto after = memory.upper_bound(address);
@@ -121,7 +126,7 @@ int enter(const char* function, bool needs_context) {
     fake.failures.erase(failure);
     return result;
   }
-  return needs_context && current_contexts.empty() ? kInvalidContext : kSuccess;
+  return needs_context && current_contexts().empty() ? kInvalidContext : kSuccess;
 }
 
 #define HEADRACE_ENTER(needs_context)         \
@@ -204,14 +209,14 @@ int cuDevicePrimaryCtxRelease_v2(int) {
 int cuCtxPushCurrent_v2(void* context) {
   HEADRACE_ENTER(false);
   if (context != &the_context || state().contexts == 0) return kInvalidContext;
-  current_contexts.push_back(&the_context);
+  current_contexts().push_back(&the_context);
   return kSuccess;
 }
 
 int cuCtxPopCurrent_v2(void** context) {
   HEADRACE_ENTER(true);
-  *context = current_contexts.back();
-  current_contexts.pop_back();
+  *context = current_contexts().back();
+  current_contexts().pop_back();
   return kSuccess;
 }
 
