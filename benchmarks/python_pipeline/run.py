@@ -34,8 +34,8 @@ def same(x: int) -> int:
     return x
 
 
-def headrace_items() -> Iterable[list[int]]:
-    return hr.source(range(ITEMS)).map(same).batch(32)
+def headrace_items(capacity: int | None = None) -> Iterable[list[int]]:
+    return hr.source(range(ITEMS), capacity=capacity).map(same, capacity=capacity).batch(32)
 
 
 def spdl_items() -> Iterator[list[int]]:
@@ -110,13 +110,16 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def items_contest() -> None:
-    ours, spdl = [], []
+    ours, wide, spdl = [], [], []
     has_spdl = importlib.util.find_spec("spdl") is not None
-    pipe = headrace_items()
+    pipe, wide_pipe = headrace_items(), headrace_items(64)
     for _ in range(ROUNDS):
         seconds, count = timed(lambda: sum(len(batch) for batch in pipe))
         assert count == ITEMS
         ours.append(1e6 * seconds / ITEMS)
+        seconds, count = timed(lambda: sum(len(batch) for batch in wide_pipe))
+        assert count == ITEMS
+        wide.append(1e6 * seconds / ITEMS)
         if has_spdl:
             seconds, count = timed(lambda: sum(len(batch) for batch in spdl_items()))
             assert count == ITEMS // 20
