@@ -13,6 +13,7 @@ Times are seconds. Messages go through ``logging.getLogger("headrace")``.
 from __future__ import annotations
 
 import sys as _sys
+from typing import TYPE_CHECKING, Any
 
 if not _sys.platform.startswith("linux"):
     raise ImportError("headrace runs on Linux only: it needs /proc, /dev/shm and futexes")
@@ -22,10 +23,12 @@ from headrace._operator import operator
 from headrace._session import Session, session
 from headrace._to_device import to_device
 from headrace.errors import DeviceError, Error, FormatError, SegmentError, UsageError
-from headrace.pipeline import Pipeline, generator, native_body, source
 from headrace.report import Report
-from headrace.transport import HostDevice, open_device
 from headrace.wrap import wrap
+
+if TYPE_CHECKING:
+    from headrace.pipeline import Pipeline, generator, native_body, source
+    from headrace.transport import HostDevice, open_device
 
 __all__ = [
     "DeviceArray",
@@ -49,3 +52,27 @@ __all__ = [
     "to_device",
     "wrap",
 ]
+
+#: What most programs do not use is imported at its first use: it would double the time of `import headrace`.
+_LATER = {
+    "HostDevice": "headrace.transport",
+    "Pipeline": "headrace.pipeline",
+    "generator": "headrace.pipeline",
+    "native_body": "headrace.pipeline",
+    "open_device": "headrace.transport",
+    "source": "headrace.pipeline",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'headrace' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_LATER[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import weakref
 from collections.abc import Iterator
 from typing import Any, TypeVar, cast
@@ -14,7 +15,6 @@ from headrace.adapters import adapter_for
 from headrace.adapters.base import Attachment
 from headrace.adapters.torch_dataloader import DataLoaderAdapter, as_instance
 from headrace.errors import UsageError
-from headrace.pipeline import Pipeline
 from headrace.report import Report
 
 T = TypeVar("T")
@@ -149,7 +149,8 @@ def wrap(
     """
     if name is not None and not isinstance(name, str):
         raise UsageError(f"name is a str, not {type(name).__name__}")
-    if type(obj) is Pipeline:
+    pipelines = sys.modules.get("headrace.pipeline")
+    if pipelines is not None and type(obj) is pipelines.Pipeline:
         return cast(Any, obj)._recorded_as(name, run, rank) if enabled() else obj
     adapter = adapter_for(obj)
     if not enabled():
