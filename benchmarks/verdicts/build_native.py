@@ -6,8 +6,6 @@ python build_native.py RUN_FOLDER < line.json > result.json
 from __future__ import annotations
 
 import itertools
-import json
-import random
 import sys
 import threading
 from collections.abc import Iterator
@@ -16,7 +14,7 @@ from typing import Any
 import numpy as np
 from line import Line, Stage
 from line_parts import Service
-from work import DEVICE, SlowCopy, body
+from training_loop import train
 
 import headrace as hr
 
@@ -66,19 +64,9 @@ def pipeline_of(line: Line) -> hr.Pipeline[Any]:
 
 def main() -> None:
     line = Line.from_json(sys.stdin.read())
-    rng = random.Random(line.seed + 7)
-    step = body(line.step_work)
     sys.setswitchinterval(0.005)
     hr.session(run=sys.argv[1]).__enter__()
-    pipe = pipeline_of(line)
-    for _epoch in range(line.epochs):
-        for batch in pipe:
-            if line.copy_s:
-                hr.to_device(SlowCopy(batch, line.copy_s), DEVICE)
-            step(line.step_s * rng.uniform(1 - line.step_spread, 1 + line.step_spread))
-    report = pipe.report()
-    json.dump(json.loads(report.to_json()), sys.stdout)
-    sys.stdout.flush()
+    train(line, pipeline_of(line))
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ class Pipeline(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         if enabled() and self._record.session is None:
-            self._record.open(self)
+            self._record.open()
         native = self._native_now()
         iterator = _core.PassIterator(native, self._hand_over())
         if native is self._native:
@@ -304,7 +304,7 @@ class _Record:
     def fresh(self) -> _Record:
         return _Record(self.name, self.run, self.rank)
 
-    def open(self, owner: Pipeline[Any]) -> None:
+    def open(self) -> None:
         self.session = open_session(self.run, self.rank)
         if self.run is None:
             kept_open.add(self.session)

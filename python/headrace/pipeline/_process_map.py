@@ -17,6 +17,7 @@ from headrace.errors import UsageError
 from headrace.pipeline._errors import WorkerDiedError
 from headrace.pipeline._parcel import Parcel
 from headrace.pipeline._process_worker import PassStoppedError, ProcessWorker
+from headrace.pipeline._stages import Map
 
 #: Processes that are asked to leave get so long to finish what they are at.
 _PATIENCE_S = 1.0
@@ -26,23 +27,12 @@ _LEAST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
-class ProcessMap:
-    """As `_stages.Map`, with bodies in processes. The function is pickled when the map is added."""
-
-    body: Any
-    name: str
-    workers: int
-    ordered: bool
-    capacity: int
-    queue: str
-    on_error: str
+class ProcessMap(Map):
+    """A map with bodies in processes. The function is pickled when the map is added."""
 
     def add(self, chain: _core.NativePipeline) -> None:
         pool = WorkerPool(self.name, self._function, _shared_bytes(self.workers))
         chain.map(self.name, pool, self.workers, self.ordered, self.capacity, self.queue, self.on_error, True)
-
-    def length(self, of_input: int) -> int | None:
-        return of_input if self.on_error == "stop" else None
 
     @cached_property
     def _function(self) -> Parcel:
