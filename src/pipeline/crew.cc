@@ -53,7 +53,6 @@ void Crew::begin(StopState& stop) {
   {
     const std::scoped_lock lock(mutex_);
     stop_ = &stop;
-    ++pass_;
     input_ended_ = false;
     start_missing();
   }
@@ -101,7 +100,6 @@ void Crew::start_missing() {
     Member& member = *members_[index];
     if (member.working) continue;
     member.working = true;
-    member.pass = pass_;
     ++working_;
   }
 }

@@ -127,3 +127,11 @@ def tensors(x: int) -> Any:
         "complex": torch.view_as_complex(values.reshape(-1, 2)).conj(),
         "grad": torch.ones(2000, requires_grad=True),
     }
+
+
+def array_of(x: int) -> Any:
+    return np.full(5000, x, np.float32)
+
+
+def total(array: Any) -> float:
+    return float(array.sum())

@@ -204,6 +204,11 @@ def test_functions_with_arguments_of_their_own() -> None:
     assert all((a == BIG + i).all() for i, a in enumerate(in_processes(range(4), add, name="add")))
 
 
+def test_items_from_a_device_reach_the_processes() -> None:
+    pipe = hr.source(range(4)).map(bodies.array_of, name="load").to_device("cpu")
+    assert list(pipe.map(bodies.total, executor="process")) == [0.0, 5000.0, 10000.0, 15000.0]
+
+
 # --- processes ----------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -38,7 +37,6 @@ class Crew {
  private:
   struct Member {
     std::thread thread;
-    std::uint64_t pass = 0;  ///< the last one that it was told to work in
     bool working = false;
   };
 
@@ -52,7 +50,6 @@ class Crew {
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Member>> members_;
   StopState* stop_ = nullptr;  ///< of the pass that runs
-  std::uint64_t pass_ = 0;
   bool input_ended_ = false;
   int working_ = 0;
   bool dismissed_ = false;

@@ -211,7 +211,9 @@ class Pipeline(Generic[T]):
         if self._copied_by_last():
             from headrace.pipeline._to_device import OnBatch, OnBatches
 
-            if isinstance(stage, (_stages.Map, _stages.Filter)):
+            if isinstance(stage, _stages.Map):
+                stage = replace(stage, taken_by=OnBatch)
+            elif isinstance(stage, _stages.Filter):
                 stage = replace(stage, body=OnBatch(stage.body))
             elif isinstance(stage, _stages.Batch):
                 stage = replace(stage, collate=OnBatches(stage.collate or list))

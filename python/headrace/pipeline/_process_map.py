@@ -32,7 +32,10 @@ class ProcessMap(Map):
 
     def add(self, chain: _core.NativePipeline) -> None:
         pool = WorkerPool(self.name, self._function, _shared_bytes(self.workers))
-        chain.map(self.name, pool, self.workers, self.ordered, self.capacity, self.queue, self.on_error, True)
+        called = self.called(pool)
+        chain.map(
+            self.name, called, self.workers, self.ordered, self.capacity, self.queue, self.on_error, True
+        )
 
     @cached_property
     def _function(self) -> Parcel:

@@ -103,13 +103,20 @@ class Map:
     capacity: int
     queue: str
     on_error: str
+    #: Stands around what the workers call: an item that comes from a device is waited for there.
+    taken_by: Callable[[Callable[[Any], Any]], Callable[[Any], Any]] | None = None
 
     def add(self, chain: _core.NativePipeline) -> None:
         options = (self.workers, self.ordered, self.capacity, self.queue, self.on_error)
-        if isinstance(self.body, _core.NativeBody):
-            chain.map_native(self.name, self.body, *options)
+        called = self.called(self.body)
+        if isinstance(called, _core.NativeBody):
+            chain.map_native(self.name, called, *options)
         else:
-            chain.map(self.name, self.body, *options)
+            chain.map(self.name, called, *options)
+
+    def called(self, body: Any) -> Any:
+        """What the workers call with each item."""
+        return body if self.taken_by is None else self.taken_by(body)
 
     def length(self, of_input: int) -> int | None:
         return of_input if self.on_error == "stop" else None
