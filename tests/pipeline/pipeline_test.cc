@@ -78,6 +78,31 @@ TEST(Pipeline, OrderedAfterUnorderedLosesNothing) {
   EXPECT_EQ(got, numbers(300));
 }
 
+/// A worker that numbers its item and then loses the core is overtaken by more items than both queues hold:
+/// whoever waits for the number must not keep it out.
+TEST(Pipeline, AnOvertakenItemBeforeAnOrderedMapHoldsNothingUp) {
+  const auto spin = [](int item) {
+    if (item % 50 == 0) std::this_thread::yield();
+    return item;
+  };
+  for (int round = 0; round < 40; ++round) {
+    auto mapped = source("numbers", numbers(400))
+                      .map("first", spin, {.workers = 4, .ordered = false, .capacity = 1})
+                      .map("second", spin, {.workers = 4, .capacity = 1});
+    EXPECT_EQ(all(mapped).size(), 400U);
+    auto generated = generator<int>("numbers",
+                                    [](const Shard&) {
+                                      int left = 100;
+                                      return [left]() mutable {
+                                        return left-- > 0 ? std::optional<int>(left) : std::nullopt;
+                                      };
+                                    },
+                                    {.workers = 4, .capacity = 1})
+                         .map("second", spin, {.workers = 4, .capacity = 1});
+    EXPECT_EQ(all(generated).size(), 400U);
+  }
+}
+
 TEST(Pipeline, CarriesItemsThatOnlyMove) {
   auto pipeline = source("numbers", numbers(50))
                       .map("box", [](int item) { return std::make_unique<int>(item); }, {.workers = 2})

@@ -1,7 +1,7 @@
 // The queue between two operators, whatever its kind.
 #pragma once
 
-#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,6 +30,9 @@ struct EdgeShape {
   QueueChoice choice = QueueChoice::automatic;
   bool ordered = false;         ///< tokens come in any order and leave by number
   bool single_threads = false;  ///< one thread puts and one gets, for ever
+  /// Several threads put in no order: tokens are numbered as they leave. Numbers given by who puts could
+  /// overtake each other on the way in, and an ordered operator behind would wait for one that finds no room.
+  bool numbers = false;
 };
 
 /// A pipeline has several queues, and each item is recorded at all of them: stamps on every one are too dear
@@ -56,7 +59,8 @@ template <class T, template <class> class Kind>
 class PlainEdge final : public Edge<T> {
  public:
   explicit PlainEdge(const EdgeShape& shape)
-      : queue_(shape.capacity, queues::AdaptiveRecorder(shape.name, shape.capacity, kPace, shape.loader)) {}
+      : numbers_(shape.numbers),
+        queue_(shape.capacity, queues::AdaptiveRecorder(shape.name, shape.capacity, kPace, shape.loader)) {}
 
   queues::QueueStatus try_put(Token<T>& token) override { return queue_.try_put(std::move(token)); }
   queues::QueueStatus put(Token<T>& token) override { return queue_.put(std::move(token)); }
@@ -73,12 +77,16 @@ class PlainEdge final : public Edge<T> {
   bool drained() const noexcept override { return queue_.closed() && queue_.size() == 0; }
 
  private:
-  static queues::QueueStatus taken(queues::QueueStatus status, std::optional<Token<T>>& out,
-                                   Token<T>& token) noexcept {
-    if (status == queues::QueueStatus::done) token = std::move(*out);
+  queues::QueueStatus taken(queues::QueueStatus status, std::optional<Token<T>>& out,
+                            Token<T>& token) noexcept {
+    if (status != queues::QueueStatus::done) return status;
+    token = std::move(*out);
+    if (numbers_) token.number = next_.fetch_add(1, std::memory_order_relaxed);
     return status;
   }
 
+  const bool numbers_;
+  std::atomic<std::uint64_t> next_{0};
   queues::BoundedQueue<Kind<Token<T>>, queues::AdaptiveRecorder> queue_;
 };
 

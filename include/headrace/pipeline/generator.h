@@ -1,7 +1,6 @@
 // Operators at the beginning of a pipeline: items that come from a function.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,13 +38,13 @@ class Generator final : public Producer<T> {
 
   void open(std::uint64_t pass) override {
     pass_ = pass;
-    next_ = 0;
     Producer<T>::open(pass);
   }
 
   bool work(Seat& seat) override {
     RecordedLoop loop(this->handle(), seat.stop);
     std::uint64_t made = 0;
+    std::uint64_t handed = 0;
     ItemMaker<T> next;
     try {
       next = body_({seat.index, this->settings().workers, pass_});
@@ -66,7 +65,7 @@ class Generator final : public Producer<T> {
       }
       if (!token.item) return true;
       ++made;
-      token.number = next_.fetch_add(1, std::memory_order_relaxed);
+      token.number = handed++;
       if (token.trail != nullptr)
         token.trail->until(metrics::Clock::now_ns(), Trail::What::in_service, this->stage());
       if (!give(this->output(), token, seat.environment)) return true;
@@ -77,7 +76,6 @@ class Generator final : public Producer<T> {
  private:
   GeneratorBody<T> body_;
   std::uint64_t pass_ = 0;
-  std::atomic<std::uint64_t> next_{0};
 };
 
 }  // namespace headrace::pipeline

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -51,7 +50,7 @@ class Map final : public Producer<U> {
       if (token.item && !make(token, made, seat, loop, service)) return false;
       if (!this->settings().ordered || this->settings().serial) {
         if (!made.item) continue;
-        made.number = next_.fetch_add(1, std::memory_order_relaxed);
+        if (this->settings().serial) made.number = next_++;
       }
       if (!give(output, made, seat.environment)) return false;
     }
@@ -103,7 +102,7 @@ class Map final : public Producer<U> {
 
   Producer<T>& input_;
   MapBody<T, U> body_;
-  std::atomic<std::uint64_t> next_{0};
+  std::uint64_t next_ = 0;  ///< of a single worker's tokens
   std::unique_ptr<FinishTimes> times_;
 };
 

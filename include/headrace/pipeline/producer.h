@@ -25,7 +25,8 @@ class Producer : public Operator {
                               .loader = loader(),
                               .choice = its.queue,
                               .ordered = its.ordered && !its.serial,
-                              .single_threads = its.serial && consumer_is_serial_});
+                              .single_threads = its.serial && consumer_is_serial_,
+                              .numbers = !its.ordered && !its.serial});
     const std::scoped_lock lock(mutex_);
     output_ = std::move(edge);
   }

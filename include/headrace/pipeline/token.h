@@ -9,8 +9,8 @@
 
 namespace headrace::pipeline {
 
-/// An item and its place in the order of the operator that made it, from 0 without gaps. An operator that
-/// leaves an item out in the middle of an order hands on an empty one.
+/// An item and its place in the order in which it leaves the queue behind the operator that made it, from 0
+/// without gaps. An operator that leaves an item out in the middle of an order hands on an empty one.
 template <class T>
 struct Token {
   std::optional<T> item;
