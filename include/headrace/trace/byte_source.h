@@ -1,0 +1,47 @@
+// Where the bytes of a trace come from: a file, memory, or whatever a caller can read from.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace headrace::trace {
+
+/// A stream of bytes that is read once, from its beginning. Used by one thread at a time.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+
+  /// Puts the next bytes into `into` and returns how many; 0 means the end (or an empty `into`). May return
+  /// fewer than fit. Throws FormatError when the bytes cannot be had.
+  virtual std::size_t read(std::span<char> into) = 0;
+};
+
+/// A file on disk. Throws FormatError when it cannot be opened or read.
+class FileBytes : public ByteSource {
+ public:
+  explicit FileBytes(std::string path);
+  ~FileBytes() override;
+  FileBytes(const FileBytes&) = delete;
+  FileBytes& operator=(const FileBytes&) = delete;
+
+  std::size_t read(std::span<char> into) override;
+
+ private:
+  std::string path_;
+  int file_ = -1;
+};
+
+/// Bytes that are in memory already; `bytes` must outlive this.
+class MemoryBytes : public ByteSource {
+ public:
+  explicit MemoryBytes(std::string_view bytes) : rest_(bytes) {}
+
+  std::size_t read(std::span<char> into) override;
+
+ private:
+  std::string_view rest_;
+};
+
+}  // namespace headrace::trace

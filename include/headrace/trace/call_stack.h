@@ -1,0 +1,37 @@
+// Which event of a thread runs inside which.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "headrace/trace/columns.h"
+#include "headrace/trace/correlation.h"
+#include "headrace/trace/event_kind.h"
+
+namespace headrace::trace {
+
+/// Callers of the complete events on the host's lanes, from their times alone: the innermost event of the
+/// same lane that encloses an event called it. Of two with the same times, the one that stands first in the
+/// file is outside; an event without a duration lies inside what encloses its moment.
+///
+/// Events of one thread cannot overlap half. Where they do in the file, the earlier one counts as ended when
+/// the later one begins, and it is counted in `overlapping`.
+class CallStack {
+ public:
+  CallStack() = default;
+  CallStack(const Columns& columns, const std::vector<EventKind>& kinds);
+
+  /// kNoRow for what nothing encloses, and for rows that are not calls of the host.
+  Row parent_of(Row row) const noexcept { return parent_[row]; }
+  /// How many events enclose it.
+  std::uint32_t depth_of(Row row) const noexcept { return depth_[row]; }
+  std::size_t overlapping() const noexcept { return overlapping_; }
+
+ private:
+  std::vector<Row> parent_;
+  std::vector<std::uint32_t> depth_;
+  std::size_t overlapping_ = 0;
+};
+
+}  // namespace headrace::trace

@@ -1,0 +1,66 @@
+// What a reader had to say about a trace: what it skipped, repaired or could not read, and where.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace headrace::trace {
+
+/// Something that is wrong with an event. Nothing is dropped in silence: each is counted.
+enum class Trouble : std::uint8_t {
+  // The event is skipped.
+  not_an_object,
+  unreadable,
+  too_long,
+  no_phase,
+  no_time_stamp,
+  no_duration,
+  negative_duration,
+  time_out_of_range,
+  // The event stays, one of its fields is missing.
+  not_a_number,
+  number_out_of_range,
+  // The event stays with everything that could be read.
+  bad_escape,
+  repaired,
+};
+inline constexpr std::size_t kTroubles = static_cast<std::size_t>(Trouble::repaired) + 1;
+
+/// True when an event in this trouble is not in the columns.
+constexpr bool is_skipped(Trouble trouble) noexcept { return trouble <= Trouble::time_out_of_range; }
+
+/// In plain words: "negative duration".
+const char* to_string(Trouble trouble) noexcept;
+
+/// How reading went.
+struct ReadNotes {
+  struct Count {
+    std::uint64_t count = 0;
+    /// Byte in the (inflated) file at which the first one stands.
+    std::uint64_t first_offset = 0;
+  };
+
+  /// Bytes of JSON that were read, inflated.
+  std::uint64_t bytes = 0;
+  /// The file ends before its JSON does; all events before the cut are there.
+  bool cut = false;
+  /// Where, and what stood there: "inside an event".
+  std::uint64_t cut_offset = 0;
+  std::string cut_where;
+  /// What was wrong with the compressed stream, empty when nothing was.
+  std::string damage;
+  std::array<Count, kTroubles> troubles{};
+
+  void count(Trouble trouble, std::uint64_t offset) noexcept;
+  const Count& of(Trouble trouble) const noexcept { return troubles[static_cast<std::size_t>(trouble)]; }
+  std::uint64_t skipped() const noexcept;
+  bool clean() const noexcept;
+
+  /// One sentence per remark: "12 events skipped: negative duration (first at byte 4711)".
+  std::vector<std::string> sentences() const;
+};
+
+}  // namespace headrace::trace

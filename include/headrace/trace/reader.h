@@ -1,0 +1,65 @@
+// Reads the trace file of a device profiler (Chrome trace format: PyTorch's Kineto and others) into columns.
+//
+//     const auto file = headrace::trace::read_file("rank0.json.gz");
+//     for (headrace::trace::Row row = 0; row < file.columns.size(); ++row)
+//       std::cout << file.columns.name_of(row) << ' ' << file.columns.duration_ns[row] << '\n';
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headrace/trace/byte_source.h"
+#include "headrace/trace/columns.h"
+#include "headrace/trace/read_notes.h"
+
+namespace headrace::trace {
+
+/// The arguments that the analyses use, besides `stream`, `correlation` and `External id`, which are always
+/// read.
+std::vector<Argument> analysed_arguments();
+
+struct ReadOptions {
+  /// Arguments that become columns. Others are left in the file: to see them, read it with their names added.
+  std::vector<Argument> arguments = analysed_arguments();
+  /// Bytes of JSON that are looked at together. Memory beside the columns is about eight times this, or of
+  /// the longest event.
+  std::size_t window_bytes = std::size_t{1} << 20;
+  /// An event that is longer than this is skipped and counted.
+  std::size_t longest_event_bytes = std::size_t{4} << 20;
+};
+
+/// One file, read.
+struct TraceFile {
+  std::string path;
+  Columns columns;
+  ReadNotes notes;
+  /// `rank` of `distributedInfo`, nothing where the file does not say.
+  std::optional<std::int64_t> rank;
+  /// What has to be added to `start_ns` to have Unix time (`baseTimeNanoseconds`); nothing in older traces,
+  /// whose stamps are Unix time already or are on a clock of their own.
+  std::optional<std::int64_t> base_time_ns;
+  /// The other keys of the top-level object and their values as JSON, in the order of the file. A value over
+  /// 1 MiB is left out.
+  std::vector<std::pair<std::string, std::string>> metadata;
+};
+
+/// Reads an object that has `traceEvents` (anywhere in it), or a bare array of events; gzip is recognised by
+/// its first bytes. Memory is bounded by the columns and a few windows, however large the file is.
+///
+/// A file that ends too early (its job was killed) gives every event before the cut, and `notes.cut`. Events
+/// that cannot be read are skipped one by one and counted in `notes`. Throws FormatError when the file cannot
+/// be read at all or holds no events array.
+TraceFile read_file(const std::string& path, const ReadOptions& options = {});
+
+/// The same from any source; `name` is what errors and `path` call it.
+TraceFile read_source(ByteSource& source, const std::string& name, const ReadOptions& options = {});
+
+/// Reads several files in parallel, as many at a time as the machine has cores; results are in the order of
+/// `paths`. The first file that throws ends it all.
+std::vector<TraceFile> read_files(const std::vector<std::string>& paths, const ReadOptions& options = {});
+
+}  // namespace headrace::trace

@@ -1,0 +1,42 @@
+// The training steps that the profiler marked.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "headrace/trace/columns.h"
+#include "headrace/trace/correlation.h"
+#include "headrace/trace/event_kind.h"
+
+namespace headrace::trace {
+
+/// One `ProfilerStep#N` of the host.
+struct Step {
+  std::int64_t number = 0;
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
+/// Steps in the order in which they began, and which step each row belongs to.
+///
+/// A row of the host belongs to the step in which it began: the last step that began before it, if that has
+/// not ended yet. A row of the device belongs to the step of its launch, whenever the device got round to it.
+class Steps {
+ public:
+  static constexpr std::int32_t kNone = -1;
+
+  Steps() = default;
+  Steps(const Columns& columns, const std::vector<EventKind>& kinds, const Correlation& correlation);
+
+  const std::vector<Step>& all() const noexcept { return steps_; }
+  /// Index into `all()`, kNone for what began outside of every step or whose launch is unknown.
+  std::int32_t step_of(Row row) const noexcept { return step_of_[row]; }
+
+ private:
+  std::int32_t step_at(std::int64_t ns) const noexcept;
+
+  std::vector<Step> steps_;
+  std::vector<std::int32_t> step_of_;
+};
+
+}  // namespace headrace::trace

@@ -1,0 +1,41 @@
+// The trace of one rank with all that is resolved once: what every analysis of device traces begins with.
+//
+//     for (const headrace::trace::Trace& trace : headrace::trace::load_traces(paths))
+//       std::cout << trace.rank << ": " << trace.steps.all().size() << " steps\n";
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headrace/trace/call_stack.h"
+#include "headrace/trace/correlation.h"
+#include "headrace/trace/event_kind.h"
+#include "headrace/trace/reader.h"
+#include "headrace/trace/steps.h"
+
+namespace headrace::trace {
+
+struct Trace {
+  TraceFile file;
+  /// Of the file, or where the file does not say, the smallest that no other file of the same call has.
+  std::int64_t rank = 0;
+  std::vector<EventKind> kinds;
+  Correlation correlation;
+  CallStack calls;
+  Steps steps;
+
+  const Columns& columns() const noexcept { return file.columns; }
+};
+
+/// Resolves what was read; the rank is that of the file or 0.
+Trace resolve(TraceFile file);
+
+/// Reads and resolves one file. Throws as `read_file` does.
+Trace load_trace(const std::string& path, const ReadOptions& options = {});
+
+/// Reads and resolves files in parallel. One trace per file, ascending by rank; two files may say the same
+/// rank, they then stay in the order of `paths`. Throws as `read_files` does.
+std::vector<Trace> load_traces(const std::vector<std::string>& paths, const ReadOptions& options = {});
+
+}  // namespace headrace::trace

@@ -1,0 +1,40 @@
+#include "headrace/trace/columns.h"
+
+#include <algorithm>
+
+namespace headrace::trace {
+namespace {
+
+template <class... Vectors>
+std::size_t bytes_of(const Vectors&... vectors) {
+  return (... + (vectors.capacity() * sizeof(*vectors.data())));
+}
+
+std::size_t bytes_of_column(const ArgumentColumn& column) {
+  return bytes_of(column.rows, column.integers, column.numbers, column.texts);
+}
+
+}  // namespace
+
+std::optional<std::size_t> ArgumentColumn::find(Row row) const noexcept {
+  const auto at = std::lower_bound(rows.begin(), rows.end(), row);
+  if (at == rows.end() || *at != row) return std::nullopt;
+  return static_cast<std::size_t>(at - rows.begin());
+}
+
+const ArgumentColumn* Columns::argument(std::string_view name) const noexcept {
+  for (const ArgumentColumn& column : arguments) {
+    if (column.argument.name == name) return &column;
+  }
+  return nullptr;
+}
+
+std::size_t Columns::bytes() const noexcept {
+  std::size_t bytes = names.bytes() + bytes_of_column(flow_id);
+  bytes += bytes_of(name, category, phase, start_ns, duration_ns, lane, stream, correlation, external_id,
+                    position, lanes);
+  for (const ArgumentColumn& column : arguments) bytes += bytes_of_column(column);
+  return bytes;
+}
+
+}  // namespace headrace::trace

@@ -1,0 +1,58 @@
+#include "headrace/trace/correlation.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace headrace::trace {
+
+Correlation::Correlation(const Columns& columns, const std::vector<EventKind>& kinds)
+    : launch_of_(columns.size(), kNoRow) {
+  std::vector<Row> calls;
+  std::vector<Row> work;
+  for (Row row = 0; row < columns.size(); ++row) {
+    // 0 is what profilers write where there is no correlation.
+    const bool correlated = columns.correlation[row] > 0;
+    if (kinds[row] == EventKind::runtime && correlated) calls.push_back(row);
+    if (is_device_work(kinds[row]) || kinds[row] == EventKind::synchronisation) {
+      if (correlated) work.push_back(row);
+      if (!correlated) ++without_launch_;
+    }
+  }
+  const auto by_correlation = [&](Row a, Row b) {
+    return std::tuple(columns.correlation[a], columns.start_ns[a], a) <
+           std::tuple(columns.correlation[b], columns.start_ns[b], b);
+  };
+  std::sort(calls.begin(), calls.end(), by_correlation);
+  std::sort(work.begin(), work.end(), by_correlation);
+
+  auto call = calls.begin();
+  for (const Row row : work) {
+    const std::int64_t correlation = columns.correlation[row];
+    while (call != calls.end() && columns.correlation[*call] < correlation) ++call;
+    if (call != calls.end() && columns.correlation[*call] == correlation) {
+      launch_of_[row] = *call;
+      started_.push_back(row);
+    } else {
+      ++without_launch_;
+    }
+  }
+  // Rows of one launch have one correlation, so they stay in the order of their starts.
+  std::stable_sort(started_.begin(), started_.end(),
+                   [&](Row a, Row b) { return launch_of_[a] < launch_of_[b]; });
+  for (std::size_t i = 0; i < started_.size(); ++i) {
+    const Row launch = launch_of_[started_[i]];
+    if (!launches_.empty() && launches_.back() == launch) continue;
+    launches_.push_back(launch);
+    first_.push_back(i);
+  }
+  first_.push_back(started_.size());
+}
+
+std::span<const Row> Correlation::started_by(Row launch) const noexcept {
+  const auto at = std::lower_bound(launches_.begin(), launches_.end(), launch);
+  if (at == launches_.end() || *at != launch) return {};
+  const auto i = static_cast<std::size_t>(at - launches_.begin());
+  return std::span(started_).subspan(first_[i], first_[i + 1] - first_[i]);
+}
+
+}  // namespace headrace::trace

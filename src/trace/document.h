@@ -1,0 +1,46 @@
+// The top level of a trace file: finds the events array in it and keeps the rest.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headrace/trace/read_notes.h"
+#include "trace/byte_window.h"
+#include "trace/event_array.h"
+
+namespace headrace::trace {
+
+class Document {
+ public:
+  /// `name`: what errors call the file.
+  Document(ByteWindow& window, EventArray& events, ReadNotes& notes, std::string name)
+      : window_(window), events_(events), notes_(notes), name_(std::move(name)) {}
+
+  /// Reads to the end of the top-level value; what follows it is left alone. Throws FormatError when there is
+  /// no events array.
+  void read();
+
+  /// Keys besides `traceEvents`, and their values as JSON.
+  std::vector<std::pair<std::string, std::string>> metadata;
+
+ private:
+  static constexpr int kEnd = -1;
+
+  /// The next byte that is no blank, left in the window; kEnd at the end of the stream.
+  int peek();
+  void read_object();
+  /// Takes a string, an object, an array or a word off the window. False when the stream ends inside it.
+  /// `kept` has its text, or is empty when that is too long.
+  bool take_value(std::string& kept);
+  void cut_off(std::string_view where);
+
+  ByteWindow& window_;
+  EventArray& events_;
+  ReadNotes& notes_;
+  std::string name_;
+  bool found_events_ = false;
+};
+
+}  // namespace headrace::trace

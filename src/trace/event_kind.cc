@@ -1,0 +1,51 @@
+#include "headrace/trace/event_kind.h"
+
+#include <array>
+#include <utility>
+
+namespace headrace::trace {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, EventKind>, 15> kCategories = {{
+    {"cpu_op", EventKind::operation},
+    {"Operator", EventKind::operation},
+    {"user_annotation", EventKind::annotation},
+    {"python_function", EventKind::python},
+    {"Runtime", EventKind::runtime},
+    {"kernel", EventKind::kernel},
+    {"Kernel", EventKind::kernel},
+    {"mtia_ccp_events", EventKind::kernel},
+    {"gpu_memcpy", EventKind::memory_copy},
+    {"Memcpy", EventKind::memory_copy},
+    {"gpu_memset", EventKind::memory_set},
+    {"Memset", EventKind::memory_set},
+    {"cuda_sync", EventKind::synchronisation},
+    {"xpu_sync", EventKind::synchronisation},
+    {"gpu_user_annotation", EventKind::device_annotation},
+}};
+
+}  // namespace
+
+EventKind kind_of_category(std::string_view category) noexcept {
+  for (const auto& [name, kind] : kCategories) {
+    if (name == category) return kind;
+  }
+  if (category.ends_with("_runtime") || category.ends_with("_driver")) return EventKind::runtime;
+  return EventKind::other;
+}
+
+std::vector<EventKind> kinds_of(const Columns& columns) {
+  // By name number: a trace has a dozen categories and a million events.
+  std::vector<EventKind> by_name(columns.names.size(), EventKind::other);
+  std::vector<bool> known(columns.names.size(), false);
+  std::vector<EventKind> kinds(columns.size(), EventKind::other);
+  for (Row row = 0; row < columns.size(); ++row) {
+    const Names::Id category = columns.category[row];
+    if (!known[category]) by_name[category] = kind_of_category(columns.names[category]);
+    known[category] = true;
+    if (columns.phase[row] == 'X') kinds[row] = by_name[category];
+  }
+  return kinds;
+}
+
+}  // namespace headrace::trace

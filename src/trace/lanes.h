@@ -1,0 +1,63 @@
+// Numbers the lanes of a trace as they turn up, and collects what metadata events call them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "headrace/trace/columns.h"
+
+namespace headrace::trace {
+
+/// A `pid` or `tid`: a number, or the number of its text.
+struct TrackId {
+  std::int64_t value = 0;
+  bool is_text = true;  // the empty text: an event without one
+  bool operator==(const TrackId&) const = default;
+};
+
+class Lanes {
+ public:
+  explicit Lanes(Columns& columns) : columns_(columns) {}
+
+  /// Events of one lane follow each other, so the last answer is tried first.
+  std::uint32_t index_of(const TrackId& process, const TrackId& thread) {
+    const Key key{process, thread};
+    if (last_ != kNone && key == last_key_) return last_;
+    last_key_ = key;
+    return last_ = find_or_add(key);
+  }
+
+  /// A metadata event of this lane; texts of unknown kinds are ignored.
+  void label(std::uint32_t lane, std::string_view kind, std::string_view text);
+
+  /// Gives process names to all lanes of their process. Once, at the end.
+  void finish();
+
+ private:
+  struct Key {
+    TrackId process;
+    TrackId thread;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const noexcept {
+      const auto process = static_cast<std::uint64_t>(key.process.value) * 2 + key.process.is_text;
+      const auto thread = static_cast<std::uint64_t>(key.thread.value) * 2 + key.thread.is_text;
+      const std::uint64_t mixed = (process * 0x9fb21c651e98df25ULL ^ thread) * 0x9fb21c651e98df25ULL;
+      return static_cast<std::size_t>(mixed ^ mixed >> 32);
+    }
+  };
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  std::uint32_t find_or_add(const Key& key);
+  std::string text_of(const TrackId& id) const;
+
+  Columns& columns_;
+  std::unordered_map<Key, std::uint32_t, KeyHash> known_;
+  Key last_key_;
+  std::uint32_t last_ = kNone;
+};
+
+}  // namespace headrace::trace

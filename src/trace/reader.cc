@@ -1,0 +1,90 @@
+#include "headrace/trace/reader.h"
+
+#include <simdjson.h>
+#include <tbb/parallel_for.h>
+
+#include <string_view>
+
+#include "headrace/trace/gzip_stream.h"
+#include "trace/byte_window.h"
+#include "trace/document.h"
+#include "trace/event_array.h"
+#include "trace/event_parser.h"
+
+namespace headrace::trace {
+namespace {
+
+/// The integer at `json[key]`, or `json` itself where `key` is empty.
+std::optional<std::int64_t> integer_in(const std::string& json, std::string_view key) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element element;
+  if (parser.parse(json).get(element)) return std::nullopt;
+  if (!key.empty() && element.at_key(key).get(element)) return std::nullopt;
+  std::int64_t value = 0;
+  if (element.get(value)) return std::nullopt;
+  return value;
+}
+
+void take_facts(TraceFile& file) {
+  for (const auto& [key, value] : file.metadata) {
+    if (key == "distributedInfo") file.rank = integer_in(value, "rank");
+    if (key == "baseTimeNanoseconds") file.base_time_ns = integer_in(value, "");
+  }
+}
+
+}  // namespace
+
+std::vector<Argument> analysed_arguments() {
+  using enum ArgumentKind;
+  return {
+      {"device", integer},
+      {"bytes", integer},
+      {"memory bandwidth (GB/s)", number},
+      {"blocks per SM", number},
+      {"est. achieved occupancy %", number},
+      {"wait_on_stream", integer},
+      {"wait_on_cuda_event_record_corr_id", integer},
+      {"Sequence number", integer},
+      {"Fwd thread id", integer},
+      {"Python id", integer},
+      {"Python parent id", integer},
+      {"Input Dims", text},
+      {"Input type", text},
+      {"Collective name", text},
+      {"dtype", text},
+      {"In msg nelems", integer},
+      {"Out msg nelems", integer},
+      {"Group size", integer},
+  };
+}
+
+TraceFile read_source(ByteSource& source, const std::string& name, const ReadOptions& options) {
+  TraceFile file;
+  file.path = name;
+  GzipStream inflated(source, name);
+  ByteWindow window(inflated, options.window_bytes);
+  EventParser parser(file.columns, file.notes, options.arguments, window.capacity() + 2);
+  EventArray events(window, parser, file.notes, options.longest_event_bytes);
+  Document document(window, events, file.notes, name);
+  document.read();
+  parser.finish();
+  file.metadata = std::move(document.metadata);
+  file.notes.bytes = window.offset();
+  file.notes.damage = inflated.damage();
+  take_facts(file);
+  return file;
+}
+
+TraceFile read_file(const std::string& path, const ReadOptions& options) {
+  FileBytes bytes(path);
+  return read_source(bytes, path, options);
+}
+
+std::vector<TraceFile> read_files(const std::vector<std::string>& paths, const ReadOptions& options) {
+  std::vector<TraceFile> files(paths.size());
+  tbb::parallel_for(std::size_t{0}, paths.size(),
+                    [&](std::size_t i) { files[i] = read_file(paths[i], options); });
+  return files;
+}
+
+}  // namespace headrace::trace

@@ -1,0 +1,50 @@
+#include "headrace/trace/steps.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+
+namespace headrace::trace {
+namespace {
+
+constexpr std::string_view kPrefix = "ProfilerStep#";
+
+/// The number behind the prefix, or -1.
+std::int64_t number_of(std::string_view name) noexcept {
+  if (!name.starts_with(kPrefix)) return -1;
+  name.remove_prefix(kPrefix.size());
+  std::int64_t number = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() ? number : -1;
+}
+
+}  // namespace
+
+Steps::Steps(const Columns& columns, const std::vector<EventKind>& kinds, const Correlation& correlation)
+    : step_of_(columns.size(), kNone) {
+  for (Row row = 0; row < columns.size(); ++row) {
+    // Old traces have them among the operators.
+    if (kinds[row] != EventKind::annotation && kinds[row] != EventKind::operation) continue;
+    const std::int64_t number = number_of(columns.name_of(row));
+    if (number >= 0) steps_.push_back({number, columns.start_ns[row], columns.end_ns(row)});
+  }
+  std::sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) {
+    return std::tuple(a.start_ns, a.number) < std::tuple(b.start_ns, b.number);
+  });
+  for (Row row = 0; row < columns.size(); ++row) {
+    const Row began_by = is_on_device(kinds[row]) ? correlation.launch_of(row) : row;
+    if (began_by != kNoRow) step_of_[row] = step_at(columns.start_ns[began_by]);
+  }
+}
+
+std::int32_t Steps::step_at(std::int64_t ns) const noexcept {
+  const auto behind = std::upper_bound(steps_.begin(), steps_.end(), ns,
+                                       [](std::int64_t at, const Step& step) { return at < step.start_ns; });
+  if (behind == steps_.begin() || ns >= std::prev(behind)->end_ns) return kNone;
+  return static_cast<std::int32_t>(behind - steps_.begin() - 1);
+}
+
+}  // namespace headrace::trace

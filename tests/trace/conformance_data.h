@@ -1,0 +1,26 @@
+// Public traces of other tools, where they are present: tests are complete without them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+namespace headrace::trace {
+
+/// A file of HEADRACE_CONFORMANCE_DATA, or of ../shared/data beside the checkout.
+inline std::string conformance_file(const std::string& name) {
+  const char* folder = std::getenv("HEADRACE_CONFORMANCE_DATA");
+  const std::filesystem::path fallback = std::filesystem::path(HEADRACE_TESTS_DIR) / "../../shared/data";
+  return (folder != nullptr && *folder != '\0' ? std::filesystem::path(folder) : fallback) / name;
+}
+
+}  // namespace headrace::trace
+
+/// Leaves the test, saying so, when `path` is not there.
+#define HEADRACE_NEEDS_FILE(path)                        \
+  if (!std::filesystem::exists(path)) {                  \
+    GTEST_SKIP() << "no conformance data at " << (path); \
+  }                                                      \
+  static_assert(true, "a semicolon follows")
