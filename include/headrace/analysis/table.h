@@ -1,0 +1,74 @@
+// What an analysis of device traces answers: named columns of one length.
+//
+//     Table table;
+//     table.add("name", std::move(names)).add("count", std::move(counts));
+//     std::cout << table.rows() << table.numbers("mean_s")[0];
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace headrace::analysis {
+
+/// Texts behind each other in one block, with an array of offsets: how Arrow lays them out (large_utf8), so
+/// that they are handed on without a copy.
+class Texts {
+ public:
+  void reserve(std::size_t count) { offsets_.reserve(count + 1); }
+  void push_back(std::string_view text);
+  std::string_view operator[](std::size_t row) const noexcept {
+    const auto begin = static_cast<std::size_t>(offsets_[row]);
+    return {bytes_.data() + begin, static_cast<std::size_t>(offsets_[row + 1]) - begin};
+  }
+  std::size_t size() const noexcept { return offsets_.size() - 1; }
+
+  /// `size() + 1` offsets into `bytes()`.
+  const std::vector<std::int64_t>& offsets() const noexcept { return offsets_; }
+  const std::string& bytes() const noexcept { return bytes_; }
+
+ private:
+  std::string bytes_;
+  std::vector<std::int64_t> offsets_{0};
+};
+
+using Integers = std::vector<std::int64_t>;
+/// NaN where there is no figure: never 0 in its place.
+using Numbers = std::vector<double>;
+
+/// A column's name ends in its unit: `_s` seconds, `_pct` percent, `_share` 0 to 1, `_gbps` GB/s; counts and
+/// identities have none.
+struct Column {
+  std::string name;
+  std::variant<Integers, Numbers, Texts> values;
+
+  std::size_t size() const noexcept;
+};
+
+/// Plain data; thread-safe as long as nobody changes it.
+class Table {
+ public:
+  /// Appends a column. UsageError where the name is there already or the length is another than the rows'.
+  Table& add(std::string name, std::variant<Integers, Numbers, Texts> values);
+
+  std::size_t rows() const noexcept { return columns_.empty() ? 0 : columns_.front().size(); }
+  const std::vector<Column>& columns() const noexcept { return columns_; }
+
+  /// UsageError where no column has the name; it says which ones there are.
+  const Column& column(std::string_view name) const;
+  /// The same by type; UsageError where the column is of another.
+  const Integers& integers(std::string_view name) const;
+  const Numbers& numbers(std::string_view name) const;
+  const Texts& texts(std::string_view name) const;
+
+  /// What has to be known to read it, a sentence each: "rank 1 has no communication".
+  std::vector<std::string> notes;
+
+ private:
+  std::vector<Column> columns_;
+};
+
+}  // namespace headrace::analysis
