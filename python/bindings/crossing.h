@@ -62,6 +62,10 @@ void add_process_channel(PyObject* module);
 void add_pipeline(PyObject* module);
 /// Devices and the arrays that were copied to them.
 void add_transport(PyObject* module);
+/// What `Table` stands on: columns of C++ memory.
+void add_columns(PyObject* module);
+/// What `Trace` stands on.
+void add_device_trace(PyObject* module);
 /// What `Report` stands on.
 void add_parsed_report(PyObject* module);
 

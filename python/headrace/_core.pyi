@@ -579,3 +579,59 @@ def transferred(
     buffer_wait_s: float = 0.0,
 ) -> None:
     """What the calling thread copied as this operator; figures add up."""
+
+# --- device traces ------------------------------------------------------------------------------------------
+
+@final
+class Columns:
+    """Named columns of one length in C++ memory. Read-only."""
+
+    @property
+    def names(self) -> list[str]: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def notes(self) -> list[str]: ...
+    def is_text(self, name: str) -> bool: ...
+    def values(self, name: str) -> list[Any]:
+        """As Python objects. Raises UsageError where there is no such column, as the other methods do."""
+
+    def view(self, name: str) -> Any:
+        """A NumPy view of the numbers; of texts that are stored once: their numbers."""
+
+    def texts(self, name: str) -> list[str]:
+        """The texts that a column's numbers stand for."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+@final
+class TraceSet:
+    """The device traces of one or several ranks. Read-only."""
+
+    def __len__(self) -> int: ...
+    def one(self, index: int) -> TraceSet: ...
+    @property
+    def ranks(self) -> list[int]: ...
+    def facts(self, index: int) -> dict[str, Any]:
+        """What reading a file found: path, rank, sizes, notes, and the other keys of the file as JSON."""
+
+    def events(self, index: int) -> Columns: ...
+    def resolved(self, index: int) -> Columns: ...
+    def argument(self, index: int, name: str) -> Columns: ...
+    def lanes(self, index: int) -> list[dict[str, Any]]: ...
+
+@final
+class TraceLoader:
+    """Reads files in parallel; another thread may look how far it is."""
+
+    def __init__(self, paths: list[str], arguments: list[tuple[str, str]], ranks: list[int]) -> None: ...
+    def load(self) -> TraceSet:
+        """Raises FormatError for a file that is no trace."""
+
+    @property
+    def bytes_read(self) -> int: ...
+    @property
+    def bytes_total(self) -> int: ...
+
+def load_trace_sources(sources: list[tuple[str, Any]], arguments: list[tuple[str, str]]) -> TraceSet:
+    """Reads open files, one after the other: pairs of a name and an object with ``read(n)``."""

@@ -12,7 +12,8 @@
 
 namespace headrace::trace {
 
-FileBytes::FileBytes(std::string path) : path_(std::move(path)) {
+FileBytes::FileBytes(std::string path, std::atomic<std::uint64_t>* bytes_read)
+    : path_(std::move(path)), bytes_read_(bytes_read) {
   file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   if (file_ < 0)
     throw FormatError(path_, 0, std::string("a file that can be opened: ") + std::strerror(errno));
@@ -25,7 +26,11 @@ FileBytes::~FileBytes() { close(file_); }
 std::size_t FileBytes::read(std::span<char> into) {
   for (;;) {
     const ssize_t bytes = ::read(file_, into.data(), into.size());
-    if (bytes >= 0) return static_cast<std::size_t>(bytes);
+    if (bytes >= 0) {
+      const auto count = static_cast<std::size_t>(bytes);
+      if (bytes_read_ != nullptr) bytes_read_->fetch_add(count, std::memory_order_relaxed);
+      return count;
+    }
     if (errno != EINTR)
       throw FormatError(path_, 0, std::string("a file that can be read: ") + std::strerror(errno));
   }

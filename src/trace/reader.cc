@@ -76,7 +76,7 @@ TraceFile read_source(ByteSource& source, const std::string& name, const ReadOpt
 }
 
 TraceFile read_file(const std::string& path, const ReadOptions& options) {
-  FileBytes bytes(path);
+  FileBytes bytes(path, options.bytes_read);
   return read_source(bytes, path, options);
 }
 

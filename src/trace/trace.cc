@@ -23,11 +23,7 @@ Trace load_trace(const std::string& path, const ReadOptions& options) {
   return resolve(read_file(path, options));
 }
 
-std::vector<Trace> load_traces(const std::vector<std::string>& paths, const ReadOptions& options) {
-  std::vector<Trace> traces(paths.size());
-  tbb::parallel_for(std::size_t{0}, paths.size(),
-                    [&](std::size_t i) { traces[i] = load_trace(paths[i], options); });
-
+void arrange_by_rank(std::vector<Trace>& traces) {
   std::set<std::int64_t> taken;
   for (const Trace& trace : traces) {
     if (trace.file.rank) taken.insert(*trace.file.rank);
@@ -40,6 +36,18 @@ std::vector<Trace> load_traces(const std::vector<std::string>& paths, const Read
   }
   std::stable_sort(traces.begin(), traces.end(),
                    [](const Trace& a, const Trace& b) { return a.rank < b.rank; });
+}
+
+std::vector<Trace> load_traces(const std::vector<std::string>& paths, const ReadOptions& options,
+                               const std::vector<std::int64_t>& ranks) {
+  std::vector<Trace> traces(paths.size());
+  tbb::parallel_for(std::size_t{0}, paths.size(),
+                    [&](std::size_t i) { traces[i] = load_trace(paths[i], options); });
+  for (std::size_t i = 0; i < std::min(ranks.size(), traces.size()); ++i) {
+    traces[i].file.rank = ranks[i];
+    traces[i].rank = ranks[i];
+  }
+  arrange_by_rank(traces);
   return traces;
 }
 

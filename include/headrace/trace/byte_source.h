@@ -1,7 +1,9 @@
 // Where the bytes of a trace come from: a file, memory, or whatever a caller can read from.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,7 +23,8 @@ class ByteSource {
 /// A file on disk. Throws FormatError when it cannot be opened or read.
 class FileBytes : public ByteSource {
  public:
-  explicit FileBytes(std::string path);
+  /// `bytes_read`: counted up by what is read, for whoever shows progress; may be null.
+  explicit FileBytes(std::string path, std::atomic<std::uint64_t>* bytes_read = nullptr);
   ~FileBytes() override;
   FileBytes(const FileBytes&) = delete;
   FileBytes& operator=(const FileBytes&) = delete;
@@ -31,6 +34,7 @@ class FileBytes : public ByteSource {
  private:
   std::string path_;
   int file_ = -1;
+  std::atomic<std::uint64_t>* bytes_read_;
 };
 
 /// Bytes that are in memory already; `bytes` must outlive this.

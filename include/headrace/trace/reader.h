@@ -5,6 +5,7 @@
 //       std::cout << file.columns.name_of(row) << ' ' << file.columns.duration_ns[row] << '\n';
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,6 +31,8 @@ struct ReadOptions {
   std::size_t window_bytes = std::size_t{1} << 20;
   /// An event that is longer than this is skipped and counted.
   std::size_t longest_event_bytes = std::size_t{4} << 20;
+  /// Counted up by the bytes of files that are read, as they are read; null where nobody looks.
+  std::atomic<std::uint64_t>* bytes_read = nullptr;
 };
 
 /// One file, read.

@@ -34,8 +34,13 @@ Trace resolve(TraceFile file);
 /// Reads and resolves one file. Throws as `read_file` does.
 Trace load_trace(const std::string& path, const ReadOptions& options = {});
 
-/// Reads and resolves files in parallel. One trace per file, ascending by rank; two files may say the same
-/// rank, they then stay in the order of `paths`. Throws as `read_files` does.
-std::vector<Trace> load_traces(const std::vector<std::string>& paths, const ReadOptions& options = {});
+/// Ascending by rank. A trace whose file does not say its rank gets the smallest that no other has; two may
+/// say the same, they then stay in the order in which they were given.
+void arrange_by_rank(std::vector<Trace>& traces);
+
+/// Reads and resolves files in parallel: one trace per file, arranged by rank. `ranks`: of the files in their
+/// order, whatever they say themselves; empty: as they say. Throws as `read_files` does.
+std::vector<Trace> load_traces(const std::vector<std::string>& paths, const ReadOptions& options = {},
+                               const std::vector<std::int64_t>& ranks = {});
 
 }  // namespace headrace::trace

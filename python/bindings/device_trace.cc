@@ -1,0 +1,225 @@
+// Reading device traces, and their events. Crossing only.
+#include "device_trace.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "column_set.h"
+#include "crossing.h"
+#include "headrace/profile/errors.h"
+
+namespace py = pybind11;
+
+namespace headrace::python {
+namespace {
+
+using Arguments = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<trace::Argument> arguments_of(const Arguments& more) {
+  std::vector<trace::Argument> arguments = trace::analysed_arguments();
+  for (const auto& [name, kind] : more) {
+    const auto same = [&](const trace::Argument& other) { return other.name == name; };
+    if (std::any_of(arguments.begin(), arguments.end(), same)) continue;
+    if (kind == "integer") {
+      arguments.push_back({name, trace::ArgumentKind::integer});
+    } else if (kind == "number") {
+      arguments.push_back({name, trace::ArgumentKind::number});
+    } else if (kind == "text") {
+      arguments.push_back({name, trace::ArgumentKind::text});
+    } else {
+      throw UsageError("argument '" + name + "' is to be 'integer', 'number' or 'text', not '" + kind + "'");
+    }
+  }
+  return arguments;
+}
+
+TraceSet all_of(std::vector<trace::Trace> traces) {
+  const std::size_t count = traces.size();
+  return {std::make_shared<const std::vector<trace::Trace>>(std::move(traces)), 0, count};
+}
+
+/// Reads files in parallel; another thread may look how far it is.
+class TraceLoader {
+ public:
+  TraceLoader(std::vector<std::string> paths, const Arguments& more, std::vector<std::int64_t> ranks)
+      : paths_(std::move(paths)), ranks_(std::move(ranks)) {
+    options_.arguments = arguments_of(more);
+    options_.bytes_read = &bytes_read_;
+    for (const std::string& path : paths_) {
+      std::error_code unknown;
+      const auto bytes = std::filesystem::file_size(path, unknown);
+      if (!unknown) bytes_total_ += bytes;
+    }
+  }
+  TraceSet load() { return all_of(trace::load_traces(paths_, options_, ranks_)); }
+  std::uint64_t bytes_read() const noexcept { return bytes_read_.load(std::memory_order_relaxed); }
+  std::uint64_t bytes_total() const noexcept { return bytes_total_; }
+
+ private:
+  std::vector<std::string> paths_;
+  std::vector<std::int64_t> ranks_;
+  trace::ReadOptions options_;
+  std::atomic<std::uint64_t> bytes_read_{0};
+  std::uint64_t bytes_total_ = 0;
+};
+
+/// Anything with a `read(n)` that gives bytes. Used with the interpreter lock let go; takes it for each read.
+class PythonBytes final : public trace::ByteSource {
+ public:
+  explicit PythonBytes(const py::handle& file) : read_(file.attr("read")) {}
+
+  std::size_t read(std::span<char> into) override {
+    const py::gil_scoped_acquire held;
+    const py::bytes bytes = read_(into.size());
+    const auto view = static_cast<std::string_view>(bytes);
+    if (view.size() > into.size()) throw UsageError("read(n) of a trace's file gave more than n bytes");
+    std::copy(view.begin(), view.end(), into.begin());
+    return view.size();
+  }
+
+ private:
+  py::object read_;
+};
+
+/// `sources`: pairs of a name and an open file. One after the other: Python's files are not made for threads.
+TraceSet load_sources(const std::vector<std::pair<std::string, py::object>>& sources, const Arguments& more) {
+  trace::ReadOptions options;
+  options.arguments = arguments_of(more);
+  std::vector<trace::Trace> traces;
+  for (const auto& [name, file] : sources) {
+    PythonBytes bytes(file);
+    const py::gil_scoped_release released;
+    traces.push_back(trace::resolve(trace::read_source(bytes, name, options)));
+  }
+  trace::arrange_by_rank(traces);
+  return all_of(std::move(traces));
+}
+
+const trace::Trace& trace_at(const TraceSet& set, std::size_t index) {
+  if (index >= set.count) throw py::index_error("trace index out of range");
+  return set.traces()[index];
+}
+
+py::dict facts(const TraceSet& set, std::size_t index) {
+  const trace::Trace& trace = trace_at(set, index);
+  py::dict facts;
+  facts["path"] = trace.file.path;
+  facts["rank"] = trace.rank;
+  facts["says_rank"] = trace.file.rank.has_value();
+  facts["base_time_ns"] = trace.file.base_time_ns;
+  facts["events"] = trace.columns().size();
+  facts["json_bytes"] = trace.file.notes.bytes;
+  facts["column_bytes"] = trace.columns().bytes();
+  facts["cut"] = trace.file.notes.cut;
+  facts["skipped"] = trace.file.notes.skipped();
+  facts["notes"] = trace.file.notes.sentences();
+  facts["steps"] = trace.steps.all().size();
+  facts["without_launch"] = trace.correlation.without_launch();
+  py::dict metadata;
+  for (const auto& [key, value] : trace.file.metadata) metadata[py::str(key)] = value;
+  facts["metadata"] = metadata;
+  return facts;
+}
+
+/// What was resolved of every event, in columns that are made for this call.
+ColumnSet resolved(const TraceSet& set, std::size_t index) {
+  const trace::Trace& trace = trace_at(set, index);
+  const auto rows = static_cast<trace::Row>(trace.columns().size());
+  analysis::Integers kind(rows);
+  analysis::Integers launch(rows);
+  analysis::Integers parent(rows);
+  analysis::Integers depth(rows);
+  analysis::Integers step(rows);
+  const auto row_or_none = [](trace::Row row) {
+    return row == trace::kNoRow ? std::int64_t{-1} : std::int64_t{row};
+  };
+  for (trace::Row row = 0; row < rows; ++row) {
+    kind[row] = static_cast<std::int64_t>(trace.kinds[row]);
+    launch[row] = row_or_none(trace.correlation.launch_of(row));
+    parent[row] = row_or_none(trace.calls.parent_of(row));
+    depth[row] = trace.calls.depth_of(row);
+    step[row] = trace.steps.step_of(row);
+  }
+  auto table = std::make_shared<analysis::Table>();
+  table->add("kind", std::move(kind)).add("launch", std::move(launch)).add("parent", std::move(parent));
+  table->add("depth", std::move(depth)).add("step", std::move(step));
+  return columns_of(std::shared_ptr<const analysis::Table>(std::move(table)));
+}
+
+/// Rows and values of an argument's column.
+ColumnSet argument(const TraceSet& set, std::size_t index, const std::string& name) {
+  const trace::Trace& trace = trace_at(set, index);
+  const trace::ArgumentColumn* column = trace.columns().argument(name);
+  if (column == nullptr) {
+    std::string names;
+    for (const auto& other : trace.columns().arguments)
+      names += (names.empty() ? "" : ", ") + other.argument.name;
+    throw UsageError("argument '" + name + "' was not read: load the trace with arguments={\"" + name +
+                     "\": \"text\"}; there are: " + names);
+  }
+  return columns_of(trace.columns(), *column, set.all);
+}
+
+py::list lanes(const TraceSet& set, std::size_t index) {
+  py::list lanes;
+  for (const trace::Lane& lane : trace_at(set, index).columns().lanes) {
+    py::dict entry;
+    entry["process"] = lane.process;
+    entry["thread"] = lane.thread;
+    entry["pid"] = lane.pid;
+    entry["tid"] = lane.tid;
+    entry["process_name"] = lane.process_name;
+    entry["process_labels"] = lane.process_labels;
+    entry["thread_name"] = lane.thread_name;
+    lanes.append(entry);
+  }
+  return lanes;
+}
+
+}  // namespace
+
+void add_device_trace(PyObject* into) {
+  auto module = py::reinterpret_borrow<py::module_>(into);
+  py::class_<TraceSet>(module, "TraceSet")
+      .def("__len__", [](const TraceSet& self) { return self.count; })
+      .def("one",
+           [](const TraceSet& self, std::size_t index) {
+             trace_at(self, index);
+             return TraceSet{self.all, self.first + index, 1};
+           })
+      .def_property_readonly("ranks",
+                             [](const TraceSet& self) {
+                               std::vector<std::int64_t> ranks;
+                               for (const trace::Trace& trace : self.traces()) ranks.push_back(trace.rank);
+                               return ranks;
+                             })
+      .def("facts", &facts)
+      .def("events",
+           [](const TraceSet& self, std::size_t index) {
+             return std::make_shared<ColumnSet>(columns_of(trace_at(self, index).columns(), self.all));
+           })
+      .def("resolved", [](const TraceSet& self,
+                          std::size_t index) { return std::make_shared<ColumnSet>(resolved(self, index)); })
+      .def("argument",
+           [](const TraceSet& self, std::size_t index, const std::string& name) {
+             return std::make_shared<ColumnSet>(argument(self, index, name));
+           })
+      .def("lanes", &lanes);
+
+  py::class_<TraceLoader>(module, "TraceLoader")
+      .def(py::init<std::vector<std::string>, const Arguments&, std::vector<std::int64_t>>(),
+           py::arg("paths"), py::arg("arguments"), py::arg("ranks"))
+      .def("load", &TraceLoader::load, py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly("bytes_read", &TraceLoader::bytes_read)
+      .def_property_readonly("bytes_total", &TraceLoader::bytes_total);
+  module.def("load_trace_sources", &load_sources, py::arg("sources"), py::arg("arguments"));
+}
+
+}  // namespace headrace::python

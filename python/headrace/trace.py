@@ -1,0 +1,148 @@
+"""`Trace`: device traces of one or several ranks, and what can be asked of them.
+
+    trace = hr.Trace.load("traces/")          # files, folders, {rank: path}, URLs of fsspec
+    print(trace.time_breakdown())
+    trace.kernels().to_pandas()
+
+Definitions, formulas and units: docs/device_traces.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from headrace import _core, _trace_files
+from headrace._trace_tables import TraceTables
+from headrace.errors import UsageError
+from headrace.table import Table
+
+
+class Trace(TraceTables):
+    """The traces of a run's ranks, read into columns. Immutable; any thread may use it."""
+
+    def __init__(self, traces: _core.TraceSet) -> None:
+        self._traces = traces
+
+    @classmethod
+    def load(cls, path: _trace_files.Paths, *, arguments: Mapping[str, str] | None = None) -> Trace:
+        """Read Chrome traces (``.json``, ``.json.gz``), of PyTorch's profiler or of another tool.
+
+        ``path``: a file, a folder (every trace in it), a list of them, ``{rank: path}``, or URLs that fsspec
+        opens. ``arguments``: more keys of the events' ``args`` to keep, each as ``"integer"``, ``"number"`` or
+        ``"text"``.
+
+        A file that ends too early is read up to its cut, events that cannot be read are skipped: ``notes`` says
+        both.
+        Raises FormatError for a file that is no trace, UsageError where two files are of the same rank.
+        """
+        files = _trace_files.expand(path)
+        return cls.of_loader(_trace_files.loader(files, path, arguments))
+
+    @classmethod
+    def of_loader(cls, loader: _trace_files.Loader) -> Trace:
+        """The traces of a loader, which another thread may watch meanwhile."""
+        traces = loader.load()
+        _refuse_twice(traces)
+        return cls(traces)
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks, ascending."""
+        return self._traces.ranks
+
+    def __len__(self) -> int:
+        return len(self._traces)
+
+    def rank(self, rank: int) -> Trace:
+        """The trace of one rank alone. Raises UsageError where it is not here."""
+        if rank not in self.ranks:
+            raise UsageError(f"no trace of rank {rank}; there are: {', '.join(map(str, self.ranks))}")
+        return Trace(self._traces.one(self.ranks.index(rank)))
+
+    @cached_property
+    def _facts(self) -> list[dict[str, Any]]:
+        return [self._traces.facts(i) for i in range(len(self))]
+
+    @property
+    def files(self) -> list[str]:
+        """The file of each rank."""
+        return [facts["path"] for facts in self._facts]
+
+    @property
+    def notes(self) -> list[str]:
+        """What reading had to skip, repair or leave out, and which ranks are missing."""
+        several = len(self) > 1
+        notes = []
+        for facts in self._facts:
+            about = f"rank {facts['rank']}: " if several else ""
+            notes += [about + note for note in facts["notes"]]
+        return notes + _missing_ranks(self._facts)
+
+    def metadata(self, rank: int | None = None) -> dict[str, Any]:
+        """What a file says besides its events (``deviceProperties``, ``distributedInfo``, ...)."""
+        return {key: _parsed(value) for key, value in self._facts[self._index(rank)]["metadata"].items()}
+
+    def events(self, rank: int | None = None) -> Table:
+        """Every event of a rank, in the order of its file: names, times in ns, lane, stream, correlation."""
+        return Table(self._traces.events(self._index(rank)))
+
+    def lanes(self, rank: int | None = None) -> list[dict[str, Any]]:
+        """The rows of the timeline, in the order of the events' column ``lane``."""
+        return self._traces.lanes(self._index(rank))
+
+    def argument(self, name: str, rank: int | None = None) -> Table:
+        """The events that have an argument (``row``: their place in ``events``), and its values."""
+        return Table(self._traces.argument(self._index(rank), name))
+
+    def resolved(self, rank: int | None = None) -> Table:
+        """Of each event: its kind, the row of its launch, of its caller, its depth, its step; -1 for none."""
+        return Table(self._traces.resolved(self._index(rank)))
+
+    def _index(self, rank: int | None) -> int:
+        if rank is None:
+            return 0
+        if rank not in self.ranks:
+            raise UsageError(f"no trace of rank {rank}; there are: {', '.join(map(str, self.ranks))}")
+        return self.ranks.index(rank)
+
+    def __repr__(self) -> str:
+        events = sum(facts["events"] for facts in self._facts)
+        steps = max((facts["steps"] for facts in self._facts), default=0)
+        ranks = f"ranks {self.ranks[0]} to {self.ranks[-1]}" if len(self) > 1 else f"rank {self.ranks[0]}"
+        return f"<headrace.Trace of {ranks}: {events:,} events, {steps} steps>"
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:  # older profilers wrote values that are no JSON
+        return text
+
+
+def _refuse_twice(traces: _core.TraceSet) -> None:
+    ranks = traces.ranks
+    for index in range(1, len(ranks)):
+        if ranks[index] == ranks[index - 1]:
+            first, second = (traces.facts(i)["path"] for i in (index - 1, index))
+            raise UsageError(
+                f"rank {ranks[index]} is in two files, {first} and {second}: name one of them, or give"
+                f" {{rank: path}}"
+            )
+
+
+def _missing_ranks(facts: list[dict[str, Any]]) -> list[str]:
+    sizes = []
+    for each in facts:
+        info = _parsed(each["metadata"].get("distributedInfo", "null"))
+        if isinstance(info, dict) and isinstance(info.get("world_size"), int):
+            sizes.append(info["world_size"])
+    if not sizes or max(sizes) > 1_000_000:
+        return []
+    missing = sorted(set(range(max(sizes))) - {each["rank"] for each in facts})
+    if not missing or len(facts) < 2:  # one rank is often looked at alone
+        return []
+    shown = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
+    return [f"{len(missing)} of {max(sizes)} ranks are missing: {shown}"]
