@@ -1,0 +1,34 @@
+// Sets of moments as sorted lists of half-open intervals.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace headrace::analysis::device {
+
+/// [begin_ns, end_ns)
+struct Interval {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+/// Ascending, disjoint, none empty, none touching the next. What the functions below take and give.
+using Intervals = std::vector<Interval>;
+
+/// Adds an interval that begins no earlier than any that was added before; empty ones are left out.
+void append(Intervals& intervals, Interval interval);
+
+/// Any intervals, in any order.
+Intervals merged(std::vector<Interval> intervals);
+
+Intervals united(std::span<const Interval> a, std::span<const Interval> b);
+Intervals intersected(std::span<const Interval> a, std::span<const Interval> b);
+/// What of `a` lies in no interval of `b`.
+Intervals subtracted(std::span<const Interval> a, std::span<const Interval> b);
+
+std::int64_t total_ns(std::span<const Interval> intervals) noexcept;
+
+}  // namespace headrace::analysis::device

@@ -1,0 +1,153 @@
+#include "headrace/analysis/device/device_work.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+namespace headrace::analysis::device {
+namespace {
+
+/// The number at the end of "stream 7" or "GPU 0".
+std::int64_t trailing_number(std::string_view text) noexcept {
+  const std::size_t before = text.find_last_not_of("0123456789");
+  const std::string_view digits = before == std::string_view::npos ? text : text.substr(before + 1);
+  std::int64_t number = trace::kAbsent;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
+/// Numbers the streams as they come up. Kineto has one lane per stream, so nearly every row is answered by
+/// what was answered for its lane before.
+class StreamNumbering {
+ public:
+  explicit StreamNumbering(const trace::Columns& columns)
+      : columns_(columns), device_(columns.argument("device")), last_(columns.lanes.size()) {}
+
+  std::uint32_t number_of(trace::Row row) {
+    Last& last = last_[columns_.lane[row]];
+    if (last.known && last.argument == columns_.stream[row]) return last.number;
+    const Stream stream = stream_of(row);
+    const auto next = static_cast<std::uint32_t>(numbers_.size());
+    last = {true, columns_.stream[row], numbers_.try_emplace(stream, next).first->second};
+    return last.number;
+  }
+
+  /// Puts `work` and `streams` into ascending numbers.
+  void finish(DeviceWork& into) const {
+    std::vector<std::uint32_t> rank_of(numbers_.size());
+    for (const auto& [stream, number] : numbers_) {
+      rank_of[number] = static_cast<std::uint32_t>(into.streams.size());
+      into.streams.push_back(stream);
+    }
+    for (Work& work : into.work) work.stream = rank_of[work.stream];
+  }
+
+ private:
+  struct Last {
+    bool known = false;
+    std::int64_t argument = trace::kAbsent;
+    std::uint32_t number = 0;
+  };
+
+  Stream stream_of(trace::Row row) const {
+    const trace::Lane& lane = columns_.lanes[columns_.lane[row]];
+    Stream stream{trace::kAbsent, columns_.stream[row]};
+    if (device_ != nullptr) {
+      if (const auto at = device_->find(row)) stream.device = device_->integers[*at];
+    }
+    if (stream.device == trace::kAbsent) stream.device = lane.pid;
+    if (stream.device == trace::kAbsent) stream.device = trailing_number(lane.process);
+    if (stream.stream == trace::kAbsent) stream.stream = lane.tid;
+    if (stream.stream == trace::kAbsent) stream.stream = trailing_number(lane.thread);
+    return stream;
+  }
+
+  const trace::Columns& columns_;
+  const trace::ArgumentColumn* device_;
+  std::vector<Last> last_;
+  std::map<Stream, std::uint32_t> numbers_;
+};
+
+}  // namespace
+
+DeviceWork device_work(const trace::Trace& trace, const Scope& scope) {
+  const trace::Columns& columns = trace.columns();
+  const Selection selection(trace, scope);
+  DeviceWork result;
+  result.notes = selection.notes();
+
+  StreamNumbering streams(columns);
+  // A trace has a million rows and a few hundred kernels: each name is looked at once.
+  constexpr auto kUnknown = static_cast<std::uint8_t>(kKernelKinds);
+  std::vector<std::uint8_t> kind_of_name(columns.names.size(), kUnknown);
+  for (trace::Row row = 0; row < columns.size(); ++row) {
+    if (!trace::is_device_work(trace.kinds[row]) || !selection.has(row)) continue;
+    KernelKind kind = KernelKind::memory;
+    if (trace.kinds[row] == trace::EventKind::kernel) {
+      std::uint8_t& known = kind_of_name[columns.name[row]];
+      if (known == kUnknown) known = static_cast<std::uint8_t>(kind_of_kernel(columns.name_of(row)));
+      kind = static_cast<KernelKind>(known);
+    }
+    result.work.push_back({columns.start_ns[row], columns.end_ns(row), row, streams.number_of(row), kind});
+  }
+  streams.finish(result);
+
+  const auto earlier = [](const Work& a, const Work& b) {
+    return std::tie(a.start_ns, a.row) < std::tie(b.start_ns, b.row);
+  };
+  if (!std::is_sorted(result.work.begin(), result.work.end(), earlier))
+    std::sort(result.work.begin(), result.work.end(), earlier);
+  if (result.work.empty())
+    result.notes.push_back("rank " + std::to_string(trace.rank) + " has no work on a device");
+  return result;
+}
+
+std::vector<WorkOf> DeviceWork::by_device(bool per_device) const {
+  std::vector<WorkOf> result;
+  if (work.empty()) return result;
+  if (!per_device) {
+    result.push_back({{}, work});
+    return result;
+  }
+  std::vector<std::size_t> place(streams.size());
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    if (result.empty() || result.back().of.device != streams[i].device)
+      result.push_back({{streams[i].device, trace::kAbsent}, {}});
+    place[i] = result.size() - 1;
+  }
+  for (const Work& each : work) result[place[each.stream]].work.push_back(each);
+  return result;
+}
+
+std::vector<WorkOf> DeviceWork::by_stream() const {
+  std::vector<WorkOf> result;
+  result.reserve(streams.size());
+  for (const Stream& stream : streams) result.push_back({stream, {}});
+  for (const Work& each : work) result[each.stream].work.push_back(each);
+  return result;
+}
+
+Intervals busy(std::span<const Work> work) {
+  Intervals result;
+  for (const Work& each : work) append(result, {each.start_ns, each.end_ns});
+  return result;
+}
+
+Intervals busy(std::span<const Work> work, KernelKind kind) {
+  Intervals result;
+  for (const Work& each : work) {
+    if (each.kind == kind) append(result, {each.start_ns, each.end_ns});
+  }
+  return result;
+}
+
+std::int64_t span_ns(std::span<const Work> work) noexcept {
+  if (work.empty()) return 0;
+  std::int64_t end_ns = work.front().end_ns;
+  for (const Work& each : work) end_ns = std::max(end_ns, each.end_ns);
+  return end_ns - work.front().start_ns;
+}
+
+}  // namespace headrace::analysis::device

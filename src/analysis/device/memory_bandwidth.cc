@@ -1,0 +1,170 @@
+#include "headrace/analysis/device/memory_bandwidth.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "analysis/device/rank_rows.h"
+#include "headrace/analysis/device/describe.h"
+#include "headrace/analysis/device/figures.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+/// "Memcpy HtoD (Pageable -> Device)" without what is in brackets: one name per direction.
+std::string_view direction(std::string_view name) noexcept {
+  if (name.starts_with("Memset")) return "Memset";
+  constexpr std::size_t kLength = std::string_view("Memcpy HtoD").size();
+  return name.starts_with("Memcpy") ? name.substr(0, kLength) : name;
+}
+
+struct Copy {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  double gbps = 0;
+};
+
+struct Copies {
+  std::vector<Copy> copies;
+  std::int64_t count = 0;
+  std::int64_t bytes = 0;
+};
+
+/// The argument columns of a trace, asked for row by row.
+class CopyArguments {
+ public:
+  explicit CopyArguments(const trace::Columns& columns)
+      : bandwidth_(columns.argument("memory bandwidth (GB/s)")), bytes_(columns.argument("bytes")) {}
+
+  std::int64_t bytes(trace::Row row) const {
+    const auto at = bytes_ == nullptr ? std::nullopt : bytes_->find(row);
+    return at ? std::max<std::int64_t>(bytes_->integers[*at], 0) : 0;
+  }
+
+  /// GB/s is bytes per nanosecond. 0 where there is no figure.
+  double gbps(const Work& work) const {
+    if (bandwidth_ != nullptr) {
+      if (const auto at = bandwidth_->find(work.row)) return bandwidth_->numbers[*at];
+    }
+    const std::int64_t duration_ns = work.end_ns - work.start_ns;
+    if (duration_ns == 0) return 0;
+    return static_cast<double>(bytes(work.row)) / static_cast<double>(duration_ns);
+  }
+
+ private:
+  const trace::ArgumentColumn* bandwidth_;
+  const trace::ArgumentColumn* bytes_;
+};
+
+struct Level {
+  std::int64_t time_ns = 0;
+  double gbps = 0;
+  std::size_t running = 0;
+};
+
+/// The sum of what runs, one entry per moment at which it changes.
+std::vector<Level> levels_of(const std::vector<Copy>& copies) {
+  struct Change {
+    std::int64_t time_ns;
+    double gbps;
+    int running;
+  };
+  std::vector<Change> changes;
+  changes.reserve(2 * copies.size());
+  for (const Copy& copy : copies) {
+    changes.push_back({copy.start_ns, copy.gbps, 1});
+    changes.push_back({copy.end_ns, -copy.gbps, -1});
+  }
+  std::sort(changes.begin(), changes.end(),
+            [](const Change& a, const Change& b) { return a.time_ns < b.time_ns; });
+  std::vector<Level> levels;
+  Level now;
+  for (std::size_t i = 0; i < changes.size();) {
+    now.time_ns = changes[i].time_ns;
+    for (; i < changes.size() && changes[i].time_ns == now.time_ns; ++i) {
+      now.gbps += changes[i].gbps;
+      now.running += static_cast<std::size_t>(changes[i].running);
+    }
+    // What differences leave behind must not look like a very slow copy.
+    if (now.running == 0) now.gbps = 0;
+    levels.push_back(now);
+  }
+  return levels;
+}
+
+}  // namespace
+
+MemoryBandwidth memory_bandwidth(std::span<const trace::Trace> traces, const Scope& scope) {
+  MemoryBandwidth result;
+  Integers ranks, time_ns, summary_ranks, counts, bytes;
+  Texts names, summary_names;
+  Numbers gbps, busy_s, mean, p25, p50, p75, most;
+  for (const trace::Trace& trace : traces) {
+    const trace::Columns& columns = trace.columns();
+    const DeviceWork all = device_work(trace, scope);
+    take_notes(result.summary, all.notes);
+    const CopyArguments arguments(columns);
+    std::map<std::string_view, Copies> by_name;
+    std::size_t without_figure = 0;
+    for (const Work& work : all.work) {
+      if (work.kind != KernelKind::memory) continue;
+      Copies& copies = by_name[direction(columns.name_of(work.row))];
+      ++copies.count;
+      copies.bytes += arguments.bytes(work.row);
+      const double bandwidth = arguments.gbps(work);
+      const bool counts_in_time = work.end_ns > work.start_ns;
+      if (counts_in_time && bandwidth > 0) copies.copies.push_back({work.start_ns, work.end_ns, bandwidth});
+      if (counts_in_time && !(bandwidth > 0)) ++without_figure;
+    }
+    for (const auto& [name, copies] : by_name) {
+      double highest = kNoFigure;
+      std::vector<Held> held;
+      const std::vector<Level> levels = levels_of(copies.copies);
+      for (std::size_t i = 0; i < levels.size(); ++i) {
+        ranks.push_back(trace.rank);
+        names.push_back(name);
+        time_ns.push_back(levels[i].time_ns);
+        gbps.push_back(levels[i].gbps);
+        if (levels[i].running == 0) continue;  // never the last one: that ends the last copy
+        held.push_back({levels[i].gbps, levels[i + 1].time_ns - levels[i].time_ns});
+        if (!(highest >= levels[i].gbps)) highest = levels[i].gbps;
+      }
+      const TimeWeighted over_time = weigh(std::move(held));
+      summary_ranks.push_back(trace.rank);
+      summary_names.push_back(name);
+      counts.push_back(copies.count);
+      bytes.push_back(copies.bytes);
+      busy_s.push_back(seconds(over_time.total_ns));
+      mean.push_back(over_time.mean);
+      p25.push_back(over_time.p25);
+      p50.push_back(over_time.p50);
+      p75.push_back(over_time.p75);
+      most.push_back(highest);
+    }
+    if (without_figure > 0)
+      result.summary.notes.push_back(
+          "rank " + std::to_string(trace.rank) + ": " + std::to_string(without_figure) +
+          " copies or fills have neither bandwidth nor bytes and are left out of the " + "bandwidth");
+  }
+  result.series.add("rank", std::move(ranks))
+      .add("name", std::move(names))
+      .add("time_ns", std::move(time_ns))
+      .add("bandwidth_gbps", std::move(gbps));
+  result.summary.add("rank", std::move(summary_ranks))
+      .add("name", std::move(summary_names))
+      .add("copies", std::move(counts))
+      .add("bytes", std::move(bytes))
+      .add("busy_s", std::move(busy_s))
+      .add("mean_gbps", std::move(mean))
+      .add("p25_gbps", std::move(p25))
+      .add("p50_gbps", std::move(p50))
+      .add("p75_gbps", std::move(p75))
+      .add("max_gbps", std::move(most));
+  return result;
+}
+
+}  // namespace headrace::analysis::device

@@ -1,0 +1,40 @@
+// The columns that say whom a row is about.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headrace/analysis/table.h"
+
+namespace headrace::analysis::device {
+
+/// `rank`, and `device` behind it where rows are per device.
+class RankRows {
+ public:
+  explicit RankRows(bool per_device) : per_device_(per_device) {}
+
+  void add(std::int64_t rank, std::int64_t device) {
+    ranks_.push_back(rank);
+    devices_.push_back(device);
+  }
+
+  /// The first columns of `table`; leaves this empty.
+  void put_into(Table& table) {
+    table.add("rank", std::move(ranks_));
+    if (per_device_) table.add("device", std::move(devices_));
+  }
+
+ private:
+  bool per_device_;
+  Integers ranks_;
+  Integers devices_;
+};
+
+/// Appends notes to a table's.
+inline void take_notes(Table& table, const std::vector<std::string>& notes) {
+  table.notes.insert(table.notes.end(), notes.begin(), notes.end());
+}
+
+}  // namespace headrace::analysis::device

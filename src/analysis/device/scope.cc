@@ -1,0 +1,48 @@
+#include "headrace/analysis/device/scope.h"
+
+#include <algorithm>
+
+namespace headrace::analysis::device {
+
+bool last_step_is_cut_off(const trace::Trace& trace) {
+  const std::size_t steps = trace.steps.all().size();
+  if (steps < 2) return false;
+  if (trace.file.notes.cut) return true;
+  std::size_t last = 0;
+  std::size_t before = 0;
+  for (trace::Row row = 0; row < trace.columns().size(); ++row) {
+    if (!trace::is_device_work(trace.kinds[row])) continue;
+    const std::int32_t step = trace.steps.step_of(row);
+    if (step == static_cast<std::int32_t>(steps) - 1) ++last;
+    if (step == static_cast<std::int32_t>(steps) - 2) ++before;
+  }
+  return 5 * last < 4 * before;
+}
+
+Selection::Selection(const trace::Trace& trace, const Scope& scope)
+    : trace_(&trace), begin_ns_(scope.begin_ns), end_ns_(scope.end_ns), any_step_(scope.steps.empty()) {
+  const std::string rank = "rank " + std::to_string(trace.rank);
+  const std::vector<trace::Step>& steps = trace.steps.all();
+  wanted_.reserve(steps.size());
+  for (const trace::Step& step : steps) {
+    wanted_.push_back(std::find(scope.steps.begin(), scope.steps.end(), step.number) != scope.steps.end());
+  }
+  for (const std::int64_t number : scope.steps) {
+    const bool there = std::any_of(steps.begin(), steps.end(),
+                                   [&](const trace::Step& step) { return step.number == number; });
+    if (!there) notes_.push_back(rank + " has no step " + std::to_string(number));
+  }
+  // A step that is asked for by its number is wanted as it is.
+  if (scope.keep_cut_off_step || !any_step_ || !last_step_is_cut_off(trace)) return;
+  if (steps.back().start_ns >= end_ns_) return;
+  end_ns_ = steps.back().start_ns;
+  notes_.push_back(rank + ": the last step (ProfilerStep#" + std::to_string(steps.back().number) +
+                   ") is cut off and left out");
+}
+
+bool Selection::is_in_a_step(trace::Row row) const noexcept {
+  const std::int32_t step = trace_->steps.step_of(row);
+  return step != trace::Steps::kNone && wanted_[static_cast<std::size_t>(step)];
+}
+
+}  // namespace headrace::analysis::device
