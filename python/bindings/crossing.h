@@ -66,6 +66,8 @@ void add_transport(PyObject* module);
 void add_columns(PyObject* module);
 /// What `Trace` stands on.
 void add_device_trace(PyObject* module);
+/// The analyses of device traces.
+void add_device_tables(PyObject* module);
 /// What `Report` stands on.
 void add_parsed_report(PyObject* module);
 

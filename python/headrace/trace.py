@@ -30,12 +30,10 @@ class Trace(TraceTables):
     def load(cls, path: _trace_files.Paths, *, arguments: Mapping[str, str] | None = None) -> Trace:
         """Read Chrome traces (``.json``, ``.json.gz``), of PyTorch's profiler or of another tool.
 
-        ``path``: a file, a folder (every trace in it), a list of them, ``{rank: path}``, or URLs that fsspec
-        opens. ``arguments``: more keys of the events' ``args`` to keep, each as ``"integer"``, ``"number"`` or
-        ``"text"``.
+        ``path``: a file, a folder (every trace in it), a list of them, ``{rank: path}``, or URLs for fsspec.
+        ``arguments``: more keys of the events' ``args`` to keep, each as ``"integer"``, ``"number"``, ``"text"``.
 
-        A file that ends too early is read up to its cut, events that cannot be read are skipped: ``notes`` says
-        both.
+        A file that ends too early is read up to its cut, events that cannot be read are skipped: see `notes`.
         Raises FormatError for a file that is no trace, UsageError where two files are of the same rank.
         """
         files = _trace_files.expand(path)

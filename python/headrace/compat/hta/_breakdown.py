@@ -100,8 +100,8 @@ def aggregate(
 ) -> pd.DataFrame:
     """Durations by name; where there are more names than ``num_kernels``, the tail is called "others".
 
-    Then, as Holistic Trace Analysis does it, the statistics are those of the sums. ``keep``: numbers of names that
-    stay whatever their rank.
+    Then, as Holistic Trace Analysis does it, the statistics are those of the sums. ``keep``: numbers of names
+    that stay whatever their rank.
     """
     groups = rows.groupby("name")["dur"]
     table = groups.agg(["sum", "max", "min", "std", "mean"]).sort_values("sum", ascending=False)

@@ -44,7 +44,7 @@ def _whole_microseconds(start_ns: np.ndarray, duration_ns: np.ndarray) -> tuple[
     """Microseconds; where one has decimals in the file, ends are rounded down and starts up."""
     if not ((start_ns % 1000).any() or (duration_ns % 1000).any()):
         return start_ns // 1000, duration_ns // 1000
-    # The nearest double of the decimal number: long double holds the quotient exactly enough to round it once.
+    # The nearest double of the decimal number: a long double holds the quotient exactly enough for that.
     start = (start_ns.astype(np.longdouble) / 1000).astype(np.float64)
     duration = (duration_ns.astype(np.longdouble) / 1000).astype(np.float64)
     if not (start_ns % 1000).any():

@@ -1,0 +1,133 @@
+// The analyses of device traces. Crossing only: each takes a TraceSet and keyword options, and gives Columns.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "column_set.h"
+#include "crossing.h"
+#include "device_trace.h"
+#include "headrace/analysis/device/idle_breakdown.h"
+#include "headrace/analysis/device/kernel_breakdown.h"
+#include "headrace/analysis/device/kernels.h"
+#include "headrace/analysis/device/launches.h"
+#include "headrace/analysis/device/memory_bandwidth.h"
+#include "headrace/analysis/device/overlap.h"
+#include "headrace/analysis/device/queue_length.h"
+#include "headrace/analysis/device/steps.h"
+#include "headrace/analysis/device/time_breakdown.h"
+
+namespace py = pybind11;
+
+namespace headrace::python {
+namespace {
+
+namespace device = analysis::device;
+using Steps = std::vector<std::int64_t>;
+using SharedColumns = std::shared_ptr<ColumnSet>;
+
+constexpr double kSecond = 1e9;
+
+device::Scope scope_of(Steps steps) {
+  device::Scope scope;
+  scope.steps = std::move(steps);
+  return scope;
+}
+
+SharedColumns shared(analysis::Table&& table) {
+  return std::make_shared<ColumnSet>(columns_of(std::make_shared<const analysis::Table>(std::move(table))));
+}
+
+template <class Options>
+Options of_devices(Steps steps, bool per_device) {
+  Options options;
+  options.scope = scope_of(std::move(steps));
+  options.per_device = per_device;
+  return options;
+}
+
+/// Runs with the interpreter lock let go.
+template <class Body>
+auto released(Body&& body) {
+  const py::gil_scoped_release without_lock;
+  return body();
+}
+
+}  // namespace
+
+void add_device_tables(PyObject* into) {
+  auto module = py::reinterpret_borrow<py::module_>(into);
+  const auto per_device = [&](const char* name, auto* table) {
+    module.def(
+        name,
+        [table](const TraceSet& set, Steps steps, bool devices) {
+          return released([&] {
+            return shared(table(set.traces(), of_devices<device::DeviceOptions>(std::move(steps), devices)));
+          });
+        },
+        py::arg("traces"), py::arg("steps"), py::arg("per_device"));
+  };
+  per_device("time_breakdown", &device::time_breakdown);
+  per_device("overlap", &device::overlap);
+  per_device("kernel_breakdown", &device::kernel_breakdown);
+
+  module.def(
+      "kernels",
+      [](const TraceSet& set, Steps steps, bool memory, std::size_t most_names, double time_share) {
+        return released([&] {
+          return shared(
+              device::kernels(set.traces(), {scope_of(std::move(steps)), memory, most_names, time_share}));
+        });
+      },
+      py::arg("traces"), py::arg("steps"), py::arg("memory"), py::arg("most_names"), py::arg("time_share"));
+  module.def(
+      "idle_breakdown",
+      [](const TraceSet& set, Steps steps, double consecutive_kernel_delay_s) {
+        return released([&] {
+          device::IdleBreakdownOptions options;
+          options.scope = scope_of(std::move(steps));
+          options.consecutive_kernel_delay_ns =
+              static_cast<std::int64_t>(consecutive_kernel_delay_s * kSecond);
+          options.interval_statistics = true;
+          device::IdleBreakdown answer = device::idle_breakdown(set.traces(), options);
+          return std::pair(shared(std::move(answer.idle)), shared(std::move(answer.intervals)));
+        });
+      },
+      py::arg("traces"), py::arg("steps"), py::arg("consecutive_kernel_delay_s"));
+  module.def(
+      "queue_length",
+      [](const TraceSet& set, Steps steps, std::int64_t capacity) {
+        return released([&] {
+          device::QueueLength answer =
+              device::queue_length(set.traces(), {scope_of(std::move(steps)), capacity});
+          return std::pair(shared(std::move(answer.summary)), shared(std::move(answer.series)));
+        });
+      },
+      py::arg("traces"), py::arg("steps"), py::arg("capacity"));
+  module.def(
+      "memory_bandwidth",
+      [](const TraceSet& set, Steps steps) {
+        return released([&] {
+          device::MemoryBandwidth answer = device::memory_bandwidth(set.traces(), scope_of(std::move(steps)));
+          return std::pair(shared(std::move(answer.summary)), shared(std::move(answer.series)));
+        });
+      },
+      py::arg("traces"), py::arg("steps"));
+  module.def(
+      "launches",
+      [](const TraceSet& set, Steps steps, bool memory) {
+        return released([&] {
+          return shared(device::launches(set.traces(), {scope_of(std::move(steps)), memory}));
+        });
+      },
+      py::arg("traces"), py::arg("steps"), py::arg("memory"));
+  module.def(
+      "trace_steps",
+      [](const TraceSet& set) { return released([&] { return shared(device::steps(set.traces())); }); },
+      py::arg("traces"));
+}
+
+}  // namespace headrace::python

@@ -1,0 +1,158 @@
+#include "headrace/analysis/device/step_breakdown.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/device/rank_rows.h"
+#include "analysis/device/step_roles.h"
+#include "headrace/analysis/device/figures.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+using RoleSums = std::array<std::int64_t, kStepRoles>;
+
+/// How much of `within` the intervals cover.
+std::int64_t covered_ns(const Intervals& intervals, Interval within) {
+  auto at = std::partition_point(intervals.begin(), intervals.end(),
+                                 [&](const Interval& i) { return i.end_ns <= within.begin_ns; });
+  std::int64_t sum = 0;
+  for (; at != intervals.end() && at->begin_ns < within.end_ns; ++at)
+    sum += std::min(at->end_ns, within.end_ns) - std::max(at->begin_ns, within.begin_ns);
+  return sum;
+}
+
+/// Splits steps among the roles: each moment to the first one that is active.
+std::vector<RoleSums> split(const std::vector<CountedStep>& steps, const RoleTimes& times) {
+  std::vector<Interval> whole;
+  for (const CountedStep& step : steps) whole.push_back(step.time);
+  Intervals rest = merged(std::move(whole));
+  std::vector<RoleSums> sums(steps.size());
+  const auto charge = [&](std::size_t role, const Intervals& taken) {
+    for (std::size_t i = 0; i < steps.size(); ++i) sums[i][role] = covered_ns(taken, steps[i].time);
+  };
+  for (std::size_t role = 0; role + 1 < kStepRoles; ++role) {
+    charge(role, intersected(rest, times[role]));
+    rest = subtracted(rest, times[role]);
+  }
+  charge(kStepRoles - 1, rest);
+  return sums;
+}
+
+std::string percent(double share) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f %%", 100 * share);
+  return text.data();
+}
+
+struct Findings {
+  Integers ranks;
+  Texts names;
+  Numbers shares;
+  Texts says;
+
+  void add(std::int64_t rank, std::string_view name, double share, const std::string& sentence) {
+    ranks.push_back(rank);
+    names.push_back(name);
+    shares.push_back(100 * share);
+    says.push_back(sentence);
+  }
+};
+
+/// The part of the steps' span in which a kernel of any kind ran; nothing where there is no kernel.
+double utilisation(const std::vector<CountedStep>& steps, const RoleTimes& times) {
+  const Interval span{steps.front().time.begin_ns, steps.back().time.end_ns};
+  const Intervals kernels = united(times[static_cast<std::size_t>(StepRole::kernel)],
+                                   times[static_cast<std::size_t>(StepRole::communication)]);
+  if (times[static_cast<std::size_t>(StepRole::kernel)].empty() || span.end_ns <= span.begin_ns) return 1;
+  return seconds(covered_ns(kernels, span)) / seconds(span.end_ns - span.begin_ns);
+}
+
+void find(Findings& findings, std::int64_t rank, const std::array<double, kStepRoles>& shares, double busy,
+          const StepBreakdownOptions& options) {
+  const double input = shares[static_cast<std::size_t>(StepRole::data_loader)];
+  if (input > options.input_share) {
+    findings.add(rank, "input", input,
+                 percent(input) +
+                     " of the step is spent waiting for the data loader while the device does nothing: "
+                     "wrap the loader (hr.wrap) to see which operator is too narrow");
+  }
+  const double communication = shares[static_cast<std::size_t>(StepRole::communication)];
+  if (communication > options.communication_share) {
+    findings.add(rank, "communication", communication,
+                 percent(communication) +
+                     " of the step is communication that no computation hides: larger batches "
+                     "or gradient accumulation make it rarer, overlap hides it");
+  }
+  if (busy < options.utilisation_share) {
+    findings.add(rank, "utilisation", busy,
+                 "a kernel runs only " + percent(busy) +
+                     " of the time: a larger batch keeps the device busier, "
+                     "unless the input holds it up");
+  }
+}
+
+}  // namespace
+
+StepBreakdown step_breakdown(std::span<const trace::Trace> traces, const StepBreakdownOptions& options) {
+  StepBreakdown answer;
+  Integers ranks, numbers, average_ranks;
+  Texts roles;
+  Numbers means, average_shares, totals;
+  std::array<Numbers, kStepRoles> columns;
+  Findings findings;
+  for (const trace::Trace& trace : traces) {
+    const std::vector<CountedStep> steps = counted_steps(trace);
+    if (steps.empty()) {
+      answer.steps.notes.push_back("rank " + std::to_string(trace.rank) + " has no event of the host");
+      continue;
+    }
+    if (trace.steps.all().empty()) {
+      answer.steps.notes.push_back("rank " + std::to_string(trace.rank) +
+                                   " has no ProfilerStep: the whole trace counts as step 0");
+    }
+    const RoleTimes times = role_times(trace);
+    const std::vector<RoleSums> sums = split(steps, times);
+    RoleSums all{};
+    std::int64_t whole = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      ranks.push_back(trace.rank);
+      numbers.push_back(steps[i].number);
+      for (std::size_t role = 0; role < kStepRoles; ++role) {
+        columns[role].push_back(seconds(sums[i][role]));
+        all[role] += sums[i][role];
+      }
+      const std::int64_t duration = steps[i].time.end_ns - steps[i].time.begin_ns;
+      totals.push_back(seconds(duration));
+      whole += duration;
+    }
+    std::array<double, kStepRoles> shares{};
+    for (std::size_t role = 0; role < kStepRoles; ++role) {
+      shares[role] = whole > 0 ? seconds(all[role]) / seconds(whole) : 0;
+      average_ranks.push_back(trace.rank);
+      roles.push_back(to_string(static_cast<StepRole>(role)));
+      means.push_back(seconds(all[role]) / static_cast<double>(steps.size()));
+      average_shares.push_back(100 * shares[role]);
+    }
+    find(findings, trace.rank, shares, utilisation(steps, times), options);
+  }
+  answer.steps.add("rank", std::move(ranks)).add("step", std::move(numbers));
+  for (std::size_t role = 0; role < kStepRoles; ++role)
+    answer.steps.add(std::string(to_string(static_cast<StepRole>(role))) + "_s", std::move(columns[role]));
+  answer.steps.add("total_s", std::move(totals));
+  answer.average.add("rank", std::move(average_ranks))
+      .add("role", std::move(roles))
+      .add("mean_s", std::move(means))
+      .add("share_pct", std::move(average_shares));
+  answer.findings.add("rank", std::move(findings.ranks))
+      .add("finding", std::move(findings.names))
+      .add("share_pct", std::move(findings.shares))
+      .add("says", std::move(findings.says));
+  return answer;
+}
+
+}  // namespace headrace::analysis::device

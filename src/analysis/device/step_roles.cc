@@ -1,0 +1,209 @@
+#include "analysis/device/step_roles.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <unordered_set>
+
+namespace headrace::analysis::device {
+namespace {
+
+using trace::EventKind;
+using trace::Row;
+
+bool is_collective_call(std::string_view name) {
+  for (const std::string_view library : {"nccl:", "gloo:"}) {
+    if (!name.starts_with(library)) continue;
+    const std::string_view call = name.substr(library.size());
+    for (const std::string_view known :
+         {"broadcast", "reduce", "all_reduce", "all_gather", "reduce_scatter"}) {
+      if (call == known) return true;
+    }
+  }
+  return false;
+}
+
+bool is_data_loader(std::string_view name) {
+  if (name.starts_with("enumerate(DataLoader)#")) return name.ends_with(".__next__");
+  return name.starts_with("enumerate(DataPipe)#");
+}
+
+/// The role of a row of the host by its name, asked once for each name.
+class NamedRoles {
+ public:
+  explicit NamedRoles(const trace::Columns& columns) : columns_(columns), known_(columns.names.size()) {}
+
+  StepRole of(Row row) {
+    std::optional<StepRole>& role = known_[columns_.name[row]];
+    if (!role) {
+      const std::string_view name = columns_.name_of(row);
+      role = is_collective_call(name)            ? StepRole::communication
+             : is_data_loader(name)              ? StepRole::data_loader
+             : name.starts_with("ProfilerStep#") ? StepRole::other
+                                                 : StepRole::cpu;
+    }
+    return *role;
+  }
+
+ private:
+  const trace::Columns& columns_;
+  std::vector<std::optional<StepRole>> known_;
+};
+
+bool is_driver(const trace::Columns& columns, Row row) {
+  return columns.category_of(row).ends_with("_driver");
+}
+
+}  // namespace
+
+const char* to_string(StepRole role) noexcept {
+  switch (role) {
+    case StepRole::kernel:
+      return "kernel";
+    case StepRole::memcpy:
+      return "memcpy";
+    case StepRole::memset:
+      return "memset";
+    case StepRole::communication:
+      return "communication";
+    case StepRole::runtime:
+      return "runtime";
+    case StepRole::data_loader:
+      return "data_loader";
+    case StepRole::cpu:
+      return "cpu";
+    case StepRole::other:
+      break;
+  }
+  return "other";
+}
+
+RoleTimes role_times(const trace::Trace& trace) {
+  const trace::Columns& columns = trace.columns();
+  NamedRoles named(columns);
+  std::unordered_set<std::int64_t> collectives;  // external ids
+  const auto rows = static_cast<Row>(columns.size());
+  for (Row row = 0; row < rows; ++row) {
+    if (trace.kinds[row] == EventKind::operation && columns.external_id[row] > 0 &&
+        named.of(row) == StepRole::communication) {
+      collectives.insert(columns.external_id[row]);
+    }
+  }
+  RoleTimes times;
+  for (Row row = 0; row < rows; ++row) {
+    StepRole role = StepRole::other;
+    switch (trace.kinds[row]) {
+      case EventKind::kernel:
+        role = collectives.contains(columns.external_id[row]) ? StepRole::communication : StepRole::kernel;
+        break;
+      case EventKind::memory_copy:
+        role = StepRole::memcpy;
+        break;
+      case EventKind::memory_set:
+        role = StepRole::memset;
+        break;
+      case EventKind::runtime:
+        if (!is_driver(columns, row)) role = StepRole::runtime;
+        break;
+      case EventKind::operation:
+      case EventKind::annotation:
+      case EventKind::device_annotation:
+        role = named.of(row);
+        break;
+      default:
+        break;
+    }
+    if (role != StepRole::other)
+      times[static_cast<std::size_t>(role)].push_back({columns.start_ns[row], columns.end_ns(row)});
+  }
+  for (Intervals& intervals : times) intervals = merged(std::move(intervals));
+  return times;
+}
+
+namespace {
+
+/// What the steps launched on the device.
+struct StepWork {
+  std::vector<std::int64_t> works;  ///< pieces whose launch began in the step
+  std::vector<std::int64_t> last_end_ns;
+  std::int64_t first_start_ns = 0;  ///< of the first step's work
+  std::int64_t before_ns = 0;  ///< when the last work ended that no step launched and that ended before it
+  bool any = false;
+};
+
+StepWork work_of_steps(const trace::Trace& trace, const std::vector<trace::Step>& steps) {
+  const trace::Columns& columns = trace.columns();
+  StepWork found{std::vector<std::int64_t>(steps.size()), std::vector<std::int64_t>(steps.size()), 0, 0,
+                 false};
+  for (std::size_t i = 0; i < steps.size(); ++i) found.last_end_ns[i] = steps[i].end_ns;
+  const auto rows = static_cast<Row>(columns.size());
+  std::optional<std::int64_t> first;
+  for (Row row = 0; row < rows; ++row) {
+    if (!trace::is_device_work(trace.kinds[row])) continue;
+    const Row launch = trace.correlation.launch_of(row);
+    if (launch == trace::kNoRow) continue;
+    // As the plugin counts: the whole call lies in the step.
+    const std::int64_t begin = columns.start_ns[launch];
+    const auto after =
+        std::upper_bound(steps.begin(), steps.end(), begin,
+                         [](std::int64_t ns, const trace::Step& s) { return ns < s.start_ns; });
+    if (after == steps.begin()) continue;
+    const auto i = static_cast<std::size_t>(after - steps.begin()) - 1;
+    if (columns.end_ns(launch) > steps[i].end_ns) continue;
+    found.any = true;
+    ++found.works[i];
+    found.last_end_ns[i] = std::max(found.last_end_ns[i], columns.end_ns(row));
+    if (i == 0 && (!first || columns.start_ns[row] < *first)) first = columns.start_ns[row];
+  }
+  found.first_start_ns = first.value_or(steps.empty() ? 0 : steps.front().start_ns);
+  found.before_ns = steps.empty() ? 0 : steps.front().start_ns;
+  for (Row row = 0; row < rows; ++row) {
+    if (!trace::is_device_work(trace.kinds[row]) || trace.steps.step_of(row) != trace::Steps::kNone) continue;
+    if (columns.end_ns(row) <= found.first_start_ns)
+      found.before_ns = std::max(found.before_ns, columns.end_ns(row));
+  }
+  return found;
+}
+
+/// Steps at the end whose work on the device is not in the file, or not all of it, do not count.
+std::size_t whole_steps(const std::vector<std::int64_t>& works) {
+  std::size_t count = works.size();
+  while (count > 0 && works[count - 1] == 0) --count;
+  if (count >= 2 && static_cast<double>(works[count - 1]) < 0.8 * static_cast<double>(works[count - 2]))
+    --count;
+  return count;
+}
+
+std::vector<CountedStep> whole_trace(const trace::Trace& trace) {
+  const trace::Columns& columns = trace.columns();
+  std::optional<Interval> time;
+  for (Row row = 0; row < static_cast<Row>(columns.size()); ++row) {
+    const EventKind kind = trace.kinds[row];
+    if (kind == EventKind::other || trace::is_on_device(kind)) continue;
+    if (!time) time = Interval{columns.start_ns[row], columns.end_ns(row)};
+    time->begin_ns = std::min(time->begin_ns, columns.start_ns[row]);
+    time->end_ns = std::max(time->end_ns, columns.end_ns(row));
+  }
+  if (!time) return {};
+  return {{0, *time}};
+}
+
+}  // namespace
+
+std::vector<CountedStep> counted_steps(const trace::Trace& trace) {
+  const std::vector<trace::Step>& steps = trace.steps.all();
+  if (steps.empty()) return whole_trace(trace);
+  const StepWork work = work_of_steps(trace, steps);
+  std::vector<CountedStep> counted;
+  std::int64_t previous_end = work.before_ns;
+  const std::size_t count = work.any ? whole_steps(work.works) : steps.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    CountedStep step{steps[i].number, {steps[i].start_ns, steps[i].end_ns}};
+    if (work.any) step.time = {std::max(previous_end, steps[i].start_ns), work.last_end_ns[i]};
+    previous_end = step.time.end_ns;
+    counted.push_back(step);
+  }
+  return counted;
+}
+
+}  // namespace headrace::analysis::device
