@@ -39,6 +39,8 @@ std::vector<Argument> analysed_arguments() {
   return {
       {"device", integer},
       {"bytes", integer},
+      {"Bytes", integer},
+      {"Device Type", integer},
       {"memory bandwidth (GB/s)", number},
       {"blocks per SM", number},
       {"est. achieved occupancy %", number},

@@ -1,0 +1,37 @@
+// Calls of operators, and which one ran inside which.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "headrace/analysis/device/scope.h"
+#include "headrace/trace/trace.h"
+
+namespace headrace::analysis::device {
+
+/// Operators, annotations and runtime calls of one trace. Python functions are none: they lie between.
+class Calls {
+ public:
+  static constexpr std::int32_t kNone = -1;
+
+  explicit Calls(const trace::Trace& trace);
+
+  std::size_t size() const noexcept { return rows_.size(); }
+  trace::Row row(std::size_t call) const noexcept { return rows_[call]; }
+  /// The call that it ran inside; it stands before it.
+  std::int32_t parent(std::size_t call) const noexcept { return parent_[call]; }
+  /// The innermost call that a row of the host began inside, itself where it is one.
+  std::int32_t around(trace::Row row) const noexcept;
+  /// The same for an event without a duration (an allocation), by its lane and time.
+  std::int32_t at(std::uint32_t lane, std::int64_t ns) const noexcept;
+
+ private:
+  const trace::Trace* trace_;
+  std::vector<trace::Row> rows_;      ///< by lane, then start, the enclosing one first
+  std::vector<std::int32_t> parent_;  ///< by call
+  std::vector<std::int32_t> of_row_;  ///< by row
+  std::vector<std::size_t> first_of_lane_;
+};
+
+}  // namespace headrace::analysis::device

@@ -1,0 +1,266 @@
+#include "headrace/analysis/device/operators.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/device/calls.h"
+#include "analysis/device/rank_rows.h"
+#include "headrace/analysis/device/figures.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+using trace::Row;
+
+/// What a call cost by itself and with what ran inside it.
+struct Cost {
+  std::int64_t host_total_ns = 0;
+  std::int64_t host_self_ns = 0;
+  std::int64_t device_total_ns = 0;
+  std::int64_t device_self_ns = 0;
+  std::int64_t host_bytes = 0;
+  std::int64_t host_self_bytes = 0;
+  std::int64_t device_bytes = 0;
+  std::int64_t device_self_bytes = 0;
+
+  void add(const Cost& other) {
+    host_total_ns += other.host_total_ns;
+    host_self_ns += other.host_self_ns;
+    device_total_ns += other.device_total_ns;
+    device_self_ns += other.device_self_ns;
+    host_bytes += other.host_bytes;
+    host_self_bytes += other.host_self_bytes;
+    device_bytes += other.device_bytes;
+    device_self_bytes += other.device_self_bytes;
+  }
+};
+
+/// PyTorch's number of the host among the kinds of devices.
+constexpr std::int64_t kHost = 0;
+
+/// Allocations (positive) and frees (negative) go to the call that they happened in.
+bool charge_memory(const trace::Trace& trace, const Calls& calls, std::vector<Cost>& costs) {
+  const trace::Columns& columns = trace.columns();
+  const trace::ArgumentColumn* bytes = columns.argument("Bytes");
+  const trace::ArgumentColumn* device = columns.argument("Device Type");
+  if (bytes == nullptr || device == nullptr) return false;
+  const trace::Names::Id memory = columns.names.find("[memory]");
+  bool any = false;
+  for (std::size_t i = 0; i < bytes->rows.size(); ++i) {
+    const Row row = bytes->rows[i];
+    if (columns.name[row] != memory) continue;
+    any = true;
+    const std::int32_t call = calls.at(columns.lane[row], columns.start_ns[row]);
+    if (call == Calls::kNone) continue;
+    const auto kind = device->find(row);
+    Cost& cost = costs[static_cast<std::size_t>(call)];
+    const bool on_host = !kind || device->integers[*kind] == kHost;
+    (on_host ? cost.host_self_bytes : cost.device_self_bytes) += bytes->integers[i];
+  }
+  return any;
+}
+
+/// Device work goes to the operator around its launch: a runtime call has none of its own.
+void charge_device(const trace::Trace& trace, const Calls& calls, std::vector<Cost>& costs) {
+  const trace::Columns& columns = trace.columns();
+  for (Row row = 0; row < static_cast<Row>(columns.size()); ++row) {
+    if (!trace::is_device_work(trace.kinds[row])) continue;
+    const Row launch = trace.correlation.launch_of(row);
+    if (launch == trace::kNoRow) continue;
+    std::int32_t call = calls.around(launch);
+    while (call != Calls::kNone &&
+           trace.kinds[calls.row(static_cast<std::size_t>(call))] == trace::EventKind::runtime) {
+      call = calls.parent(static_cast<std::size_t>(call));
+    }
+    if (call != Calls::kNone)
+      costs[static_cast<std::size_t>(call)].device_self_ns += columns.duration_ns[row];
+  }
+}
+
+/// Calls stand behind those that they ran inside: from the back, each is done before it is added to its own.
+void add_up(const trace::Columns& columns, const Calls& calls, std::vector<Cost>& costs) {
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    Cost& cost = costs[i];
+    cost.host_total_ns = columns.duration_ns[calls.row(i)];
+    cost.host_self_ns += cost.host_total_ns;
+    const std::int32_t parent = calls.parent(i);
+    if (parent != Calls::kNone) costs[static_cast<std::size_t>(parent)].host_self_ns -= cost.host_total_ns;
+  }
+  for (std::size_t i = costs.size(); i-- > 0;) {
+    Cost& cost = costs[i];
+    cost.device_total_ns += cost.device_self_ns;
+    cost.host_bytes += cost.host_self_bytes;
+    cost.device_bytes += cost.device_self_bytes;
+    const std::int32_t parent = calls.parent(i);
+    if (parent == Calls::kNone) continue;
+    Cost& around = costs[static_cast<std::size_t>(parent)];
+    around.device_total_ns += cost.device_total_ns;
+    around.host_bytes += cost.host_bytes;
+    around.device_bytes += cost.device_bytes;
+  }
+}
+
+/// What tells rows of the answer apart.
+struct Key {
+  trace::Names::Id name = 0;
+  trace::Names::Id shapes = 0;
+  std::vector<trace::Names::Id> stack;
+
+  friend bool operator==(const Key&, const Key&) = default;
+};
+struct KeyHash {
+  std::size_t operator()(const Key& key) const noexcept {
+    std::size_t hash = (std::size_t{key.name} << 32 | key.shapes) * 0x9E3779B97F4A7C15U;
+    for (const trace::Names::Id frame : key.stack) hash = (hash ^ frame) * 0x9E3779B97F4A7C15U;
+    return hash ^ hash >> 29;
+  }
+};
+
+struct Group {
+  Key key;
+  std::int64_t calls = 0;
+  Cost cost;
+};
+
+/// Steps have one row, whatever their numbers.
+constexpr std::string_view kStep = "ProfilerStep#";
+
+/// One trace's calls by their keys, in the order in which the keys came first.
+class Groups {
+ public:
+  Groups(const trace::Trace& trace, const OperatorsOptions& options)
+      : trace_(trace), options_(options), shapes_(trace.columns().argument("Input Dims")) {
+    const trace::Names& names = trace.columns().names;
+    for (trace::Names::Id id = 0; id < names.size(); ++id) {
+      if (names[id].starts_with(kStep)) steps_.push_back(id);
+    }
+  }
+
+  void add(Row row, const Cost& cost) {
+    const auto [at, is_new] = places_.try_emplace(key_of(row), groups_.size());
+    if (is_new) groups_.push_back({at->first, 0, {}});
+    Group& group = groups_[at->second];
+    ++group.calls;
+    group.cost.add(cost);
+  }
+  std::vector<Group> take() { return std::move(groups_); }
+  bool any_shapes() const noexcept { return shapes_ != nullptr && !shapes_->rows.empty(); }
+
+ private:
+  Key key_of(Row row) const {
+    const trace::Columns& columns = trace_.columns();
+    Key key{columns.name[row], 0, {}};
+    if (std::binary_search(steps_.begin(), steps_.end(), key.name)) key.name = steps_.front();
+    if (options_.by_input_shapes && shapes_ != nullptr) {
+      if (const auto at = shapes_->find(row)) key.shapes = shapes_->texts[*at];
+    }
+    for (Row at = trace_.calls.parent_of(row);
+         at != trace::kNoRow && key.stack.size() < options_.stack_frames; at = trace_.calls.parent_of(at)) {
+      if (trace_.kinds[at] == trace::EventKind::python) key.stack.push_back(columns.name[at]);
+    }
+    return key;
+  }
+
+  const trace::Trace& trace_;
+  const OperatorsOptions& options_;
+  const trace::ArgumentColumn* shapes_;
+  std::vector<trace::Names::Id> steps_;  ///< the names of steps, ascending
+  std::unordered_map<Key, std::size_t, KeyHash> places_;
+  std::vector<Group> groups_;
+};
+
+class Answer {
+ public:
+  explicit Answer(const OperatorsOptions& options) : options_(options) {}
+
+  void add(std::int64_t rank, const trace::Columns& columns, const Group& group) {
+    ranks_.push_back(rank);
+    const std::string_view name = columns.names[group.key.name];
+    names_.push_back(name.starts_with(kStep) ? std::string_view("ProfilerStep*") : name);
+    shapes_.push_back(columns.names[group.key.shapes]);
+    std::string stack;
+    for (const trace::Names::Id frame : group.key.stack)
+      stack.append(stack.empty() ? "" : "; ").append(columns.names[frame]);
+    stacks_.push_back(stack);
+    calls_.push_back(group.calls);
+    const Cost& cost = group.cost;
+    host_total_.push_back(seconds(cost.host_total_ns));
+    host_self_.push_back(seconds(cost.host_self_ns));
+    host_mean_.push_back(seconds(cost.host_total_ns) / static_cast<double>(group.calls));
+    device_total_.push_back(seconds(cost.device_total_ns));
+    device_self_.push_back(seconds(cost.device_self_ns));
+    host_bytes_.push_back(cost.host_bytes);
+    host_self_bytes_.push_back(cost.host_self_bytes);
+    device_bytes_.push_back(cost.device_bytes);
+    device_self_bytes_.push_back(cost.device_self_bytes);
+  }
+
+  Table take(std::vector<std::string> notes) {
+    Table table;
+    table.add("rank", std::move(ranks_)).add("name", std::move(names_));
+    if (options_.by_input_shapes) table.add("input_shapes", std::move(shapes_));
+    if (options_.stack_frames > 0) table.add("stack", std::move(stacks_));
+    table.add("calls", std::move(calls_))
+        .add("host_total_s", std::move(host_total_))
+        .add("host_self_s", std::move(host_self_))
+        .add("host_mean_s", std::move(host_mean_))
+        .add("device_total_s", std::move(device_total_))
+        .add("device_self_s", std::move(device_self_))
+        .add("host_memory_bytes", std::move(host_bytes_))
+        .add("host_memory_self_bytes", std::move(host_self_bytes_))
+        .add("device_memory_bytes", std::move(device_bytes_))
+        .add("device_memory_self_bytes", std::move(device_self_bytes_));
+    table.notes = std::move(notes);
+    return table;
+  }
+
+ private:
+  const OperatorsOptions& options_;
+  Integers ranks_, calls_, host_bytes_, host_self_bytes_, device_bytes_, device_self_bytes_;
+  Texts names_, shapes_, stacks_;
+  Numbers host_total_, host_self_, host_mean_, device_total_, device_self_;
+};
+
+}  // namespace
+
+Table operators(std::span<const trace::Trace> traces, const OperatorsOptions& options) {
+  Answer answer(options);
+  std::vector<std::string> notes;
+  for (const trace::Trace& trace : traces) {
+    const trace::Columns& columns = trace.columns();
+    const std::string rank = "rank " + std::to_string(trace.rank);
+    const Selection selection(trace, options.scope);
+    notes.insert(notes.end(), selection.notes().begin(), selection.notes().end());
+    const Calls calls(trace);
+    if (calls.size() == 0) {
+      notes.push_back(rank + " has no operator of the host");
+      continue;
+    }
+    std::vector<Cost> costs(calls.size());
+    charge_device(trace, calls, costs);
+    if (!charge_memory(trace, calls, costs))
+      notes.push_back(rank + " has no memory figures (profile_memory=True)");
+    add_up(columns, calls, costs);
+
+    Groups groups(trace, options);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (selection.has(calls.row(i))) groups.add(calls.row(i), costs[i]);
+    }
+    if (options.by_input_shapes && !groups.any_shapes())
+      notes.push_back(rank + " has no input shapes (record_shapes=True)");
+    std::vector<Group> found = groups.take();
+    std::stable_sort(found.begin(), found.end(), [](const Group& a, const Group& b) {
+      const std::int64_t left = a.cost.host_self_ns + a.cost.device_self_ns;
+      return left > b.cost.host_self_ns + b.cost.device_self_ns;
+    });
+    for (const Group& group : found) answer.add(trace.rank, columns, group);
+  }
+  return answer.take(std::move(notes));
+}
+
+}  // namespace headrace::analysis::device
