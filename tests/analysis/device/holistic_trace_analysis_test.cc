@@ -14,12 +14,14 @@
 #include <utility>
 
 #include "analysis/device/trace_builder.h"
+#include "headrace/analysis/device/annotations.h"
 #include "headrace/analysis/device/idle_breakdown.h"
 #include "headrace/analysis/device/kernel_breakdown.h"
 #include "headrace/analysis/device/kernels.h"
 #include "headrace/analysis/device/launches.h"
 #include "headrace/analysis/device/overlap.h"
 #include "headrace/analysis/device/queue_length.h"
+#include "headrace/analysis/device/sequences.h"
 #include "headrace/analysis/device/time_breakdown.h"
 #include "trace/conformance_data.h"
 
@@ -147,6 +149,42 @@ TEST_P(HolisticTraceAnalysis, Launches) {
   EXPECT_NEAR(sum("host_s"), expected.at("cpu_sum").get<double>(), 0.1);
   EXPECT_NEAR(sum("device_s"), expected.at("gpu_sum").get<double>(), 0.1);
   EXPECT_NEAR(sum("delay_s"), expected.at("delay_sum").get<double>(), 0.1);
+}
+
+TEST_P(HolisticTraceAnalysis, Sequences) {
+  for (const char* name : {"aten::linear", "aten::conv2d"}) {
+    const std::string key = "seq_" + std::string(name);
+    if (!expected_.contains(key)) continue;
+    const nlohmann::json& expected = expected_.at(key).at("head");
+    SequencesOptions options;
+    options.scope = scope_;
+    options.operator_name = name;
+    const Table table = sequences(one(trace_), options);
+    ASSERT_EQ(table.rows(), expected_.at(key).at("n").get<std::size_t>());
+    for (std::size_t row = 0; row < expected.size(); ++row) {
+      EXPECT_EQ(table.integers("count")[row], expected.at(row).at("count").get<std::int64_t>());
+      EXPECT_NEAR(table.numbers("kernel_s")[row] * 1e6,
+                  expected.at(row).at("GPU kernel duration (us)").get<double>(), 1e-3);
+      EXPECT_NEAR(table.numbers("host_s")[row] * 1e6,
+                  expected.at(row).at("CPU op duration (us)").get<double>(), 1e-3);
+    }
+  }
+}
+
+TEST_P(HolisticTraceAnalysis, Annotations) {
+  AnnotationsOptions options;
+  options.scope = scope_;
+  options.on_device = false;
+  const Table table = annotations(one(trace_), options).ranges;
+  const nlohmann::json& expected = expected_.at("user_anno_cpu");
+  EXPECT_EQ(table.rows(), expected.at("n").get<std::size_t>());
+  for (const nlohmann::json& each : expected.at("head")) {
+    std::size_t row = 0;
+    while (row < table.rows() && table.texts("name")[row] != each.at("name").get<std::string>()) ++row;
+    ASSERT_LT(row, table.rows());
+    EXPECT_NEAR(table.numbers("total_s")[row] * 1e6, each.at("sum (us)").get<double>(), 1e-3);
+    EXPECT_NEAR(table.numbers("max_s")[row] * 1e6, each.at("max (us)").get<double>(), 1e-3);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Traces, HolisticTraceAnalysis, testing::Values("control", "df_index_resolver"),

@@ -1,0 +1,51 @@
+// Ranges that the user or the framework named, and the kernels that belong to them.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/analysis/device/device_work.h"
+#include "headrace/analysis/table.h"
+
+namespace headrace::analysis::device {
+
+struct AnnotationsOptions {
+  Scope scope;
+  /// Ranges as the device saw them (from the first to the last kernel of each), else as the host did.
+  bool on_device = true;
+  /// At most so many names of each rank, those that took longest; 0: all.
+  std::size_t most_names = 0;
+  /// Only so many names as it takes to cover this share of the time of each rank.
+  double time_share = 1;
+  /// Names that contain one of these are never among the others.
+  std::vector<std::string> always_shown;
+};
+
+struct Annotations {
+  /// For each rank one row per name, the longest in total first:
+  ///
+  ///     rank name calls total_s total_pct mean_s std_s min_s max_s
+  ///
+  /// Ranges may lie inside each other, so totals do not add up; `total_pct` is of the sum of all of the rank.
+  /// Names that the options leave out are one row "others" at the end.
+  Table ranges;
+  /// The device work inside each, for each rank by annotation and kernel:
+  ///
+  ///     rank annotation name kind calls total_s total_pct mean_s std_s min_s max_s
+  ///
+  /// Work belongs to the innermost range alone; that in no range has the annotation "". `total_pct` is of all
+  /// work of the rank.
+  Table kernels;
+};
+
+/// On the device, work belongs to the shortest range of its own row in which its middle lies (ranges are
+/// written a nanosecond wider than their kernels, on both sides). On the host, to the innermost range around
+/// its launch, on the launching thread.
+Annotations annotations(std::span<const trace::Trace> traces, const AnnotationsOptions& options = {});
+
+/// For each of `work` the row of the range that it belongs to, kNoRow where it is in none.
+std::vector<trace::Row> annotation_of(const trace::Trace& trace, std::span<const Work> work, bool on_device);
+
+}  // namespace headrace::analysis::device

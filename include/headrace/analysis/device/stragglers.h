@@ -1,0 +1,37 @@
+// Which rank the others wait for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "headrace/analysis/device/scope.h"
+#include "headrace/analysis/table.h"
+
+namespace headrace::analysis::device {
+
+struct StragglersOptions {
+  /// Only these steps; empty: all that every rank has and that are not cut off.
+  std::vector<std::int64_t> steps;
+  /// How many ranks to name.
+  std::size_t candidates = 2;
+};
+
+/// One row per rank, the one that was late in most steps first:
+///
+///     rank candidate late_steps steps mean_late_s mean_wait_s
+///
+/// A collective cannot begin to move data before the last rank has come, so the last to start it holds the
+/// others up. Looked at is one collective: of all kernels of kind communication that took at least 1 % of a
+/// step, by name and stream and the last of each step, the one whose duration differs most between ranks.
+/// `late_steps`: in how many of its `steps` this rank was one of the `candidates` that started it last.
+/// `mean_late_s`: how much later than the first rank it started, on average; it compares the clocks of the
+/// ranks' machines and is as good as these. `mean_wait_s`: how much longer its kernel ran than the shortest
+/// of the same step, which needs no common clock. How to read it: a rank with `late_steps` close to `steps`
+/// and a wait close to 0 is the straggler. `candidate` is 1 for the first `candidates` rows.
+///
+/// Needs steps, and traces of two ranks or more.
+Table stragglers(std::span<const trace::Trace> traces, const StragglersOptions& options = {});
+
+}  // namespace headrace::analysis::device

@@ -1,0 +1,119 @@
+#include "headrace/analysis/device/diff.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/device/rank_rows.h"
+#include "headrace/analysis/device/figures.h"
+#include "headrace/analysis/device/short_name.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+struct Calls {
+  std::int64_t count = 0;
+  std::int64_t total_ns = 0;
+};
+
+/// By number of the name.
+std::vector<Calls> calls_by_name(const trace::Trace& trace, const Selection& selection, Side side) {
+  const trace::Columns& columns = trace.columns();
+  const trace::Names::Id spans = columns.names.find("Trace");
+  std::vector<Calls> calls(columns.names.size());
+  for (trace::Row row = 0; row < columns.size(); ++row) {
+    // Spans of the profiler itself are no calls; events without a category are none of its own.
+    if (columns.phase[row] != 'X' || columns.category[row] == 0 || columns.category[row] == spans) continue;
+    const bool on_device = trace::is_on_device(trace.kinds[row]);
+    if ((side == Side::host && on_device) || (side == Side::device && !on_device)) continue;
+    if (!selection.has(row)) continue;
+    ++calls[columns.name[row]].count;
+    calls[columns.name[row]].total_ns += columns.duration_ns[row];
+  }
+  return calls;
+}
+
+struct Compared {
+  std::string name;
+  std::array<Calls, 2> sides;  // control, test
+
+  std::int64_t diff_calls() const noexcept { return sides[1].count - sides[0].count; }
+  std::int64_t diff_ns() const noexcept { return sides[1].total_ns - sides[0].total_ns; }
+};
+
+const char* change_of(const Compared& compared) noexcept {
+  if (compared.sides[0].count == 0) return "added";
+  if (compared.sides[1].count == 0) return "deleted";
+  if (compared.diff_calls() == 0) return "unchanged";
+  return compared.diff_calls() > 0 ? "increased" : "decreased";
+}
+
+const char* sign_of(std::int64_t difference) noexcept {
+  if (difference == 0) return "=";
+  return difference > 0 ? "+" : "-";
+}
+
+}  // namespace
+
+Table diff(const trace::Trace& control, const trace::Trace& test, const DiffOptions& options) {
+  Table table;
+  std::unordered_map<std::string, std::size_t> place;
+  std::vector<Compared> compared;
+  const std::array<std::pair<const trace::Trace*, const Scope*>, 2> sides = {
+      {{&control, &options.control}, {&test, &options.test}}};
+  for (std::size_t side = 0; side < sides.size(); ++side) {
+    const auto& [trace, scope] = sides[side];
+    const Selection selection(*trace, *scope);
+    for (const std::string& note : selection.notes())
+      table.notes.push_back(std::string(side == 0 ? "control" : "test") + ", " + note);
+    const std::vector<Calls> calls = calls_by_name(*trace, selection, options.side);
+    for (trace::Names::Id id = 0; id < calls.size(); ++id) {
+      if (calls[id].count == 0) continue;
+      const std::string_view full = trace->columns().names[id];
+      std::string name = options.short_names ? short_name(full) : std::string(full);
+      const auto [at, is_new] = place.try_emplace(std::move(name), compared.size());
+      if (is_new) compared.push_back({at->first, {}});
+      Calls& sum = compared[at->second].sides[side];
+      sum.count += calls[id].count;
+      sum.total_ns += calls[id].total_ns;
+    }
+  }
+  if (compared.empty()) table.notes.emplace_back("neither trace has events to compare");
+  std::sort(compared.begin(), compared.end(), [](const Compared& a, const Compared& b) {
+    const std::int64_t change_a = std::abs(a.diff_ns());
+    const std::int64_t change_b = std::abs(b.diff_ns());
+    return change_a != change_b ? change_a > change_b : a.name < b.name;
+  });
+
+  Texts names, calls_change, change;
+  Integers control_calls, test_calls, diff_calls;
+  Numbers control_s, test_s, diff_s;
+  for (const Compared& each : compared) {
+    names.push_back(each.name);
+    control_calls.push_back(each.sides[0].count);
+    control_s.push_back(seconds(each.sides[0].total_ns));
+    test_calls.push_back(each.sides[1].count);
+    test_s.push_back(seconds(each.sides[1].total_ns));
+    diff_calls.push_back(each.diff_calls());
+    diff_s.push_back(seconds(each.diff_ns()));
+    calls_change.push_back(sign_of(each.diff_calls()));
+    change.push_back(change_of(each));
+  }
+  table.add("name", std::move(names))
+      .add("control_calls", std::move(control_calls))
+      .add("control_s", std::move(control_s))
+      .add("test_calls", std::move(test_calls))
+      .add("test_s", std::move(test_s))
+      .add("diff_calls", std::move(diff_calls))
+      .add("diff_s", std::move(diff_s))
+      .add("calls_change", std::move(calls_change))
+      .add("change", std::move(change));
+  return table;
+}
+
+}  // namespace headrace::analysis::device

@@ -1,0 +1,139 @@
+#include "headrace/analysis/device/sequences.h"
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/device/call_groups.h"
+#include "analysis/device/callers.h"
+#include "analysis/device/rank_rows.h"
+#include "headrace/analysis/device/figures.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+using trace::Row;
+
+/// One entry per name of the trace: whether it is one that is looked for.
+template <class Matches>
+std::vector<bool> names_that(const trace::Columns& columns, Matches matches) {
+  std::vector<bool> result(columns.names.size());
+  for (trace::Names::Id id = 0; id < columns.names.size(); ++id) result[id] = matches(columns.names[id]);
+  return result;
+}
+
+std::string joined(const trace::Columns& columns, const CallGroup& group, std::string_view between) {
+  std::string text;
+  for (const trace::Names::Id name : group.sequence) {
+    if (!text.empty()) text += between;
+    text += columns.names[name];
+  }
+  return text;
+}
+
+}  // namespace
+
+Table sequences(std::span<const trace::Trace> traces, const SequencesOptions& options) {
+  Table table;
+  Integers ranks, works, counts;
+  Texts patterns;
+  Numbers kernel_s, host_s;
+  for (const trace::Trace& trace : traces) {
+    const trace::Columns& columns = trace.columns();
+    const DeviceWork all = device_work(trace, options.scope);
+    take_notes(table, all.notes);
+    const std::vector<bool> wanted = names_that(columns, [&](std::string_view name) {
+      return name.find(options.operator_name) != std::string_view::npos;
+    });
+    Callers callers(trace, [&](Row row) { return wanted[columns.name[row]]; });
+    std::vector<std::pair<Row, Work>> owned;
+    for (const Work& each : all.work) {
+      const Row launch = trace.correlation.launch_of(each.row);
+      const Row call = launch == trace::kNoRow ? trace::kNoRow : callers.outermost(launch);
+      if (call != trace::kNoRow) owned.emplace_back(call, each);
+    }
+    std::vector<CallWithWork> calls = by_call(std::move(owned));
+    std::erase_if(calls, [&](const CallWithWork& call) { return call.work.size() < options.shortest; });
+    if (calls.empty())
+      table.notes.push_back("rank " + std::to_string(trace.rank) + " has no call of '" +
+                            options.operator_name + "' that started " + std::to_string(options.shortest) +
+                            " pieces of device work or more");
+    std::size_t shown = 0;
+    for (const CallGroup& each : group(columns, calls)) {
+      if (options.most != 0 && shown++ == options.most) break;
+      std::int64_t kernel_ns = 0;
+      std::int64_t host_ns = 0;
+      for (const std::size_t call : each.calls) {
+        for (const Work& work : calls[call].work) kernel_ns += work.end_ns - work.start_ns;
+        host_ns += columns.duration_ns[calls[call].call];
+      }
+      ranks.push_back(trace.rank);
+      patterns.push_back(std::string(columns.names[each.name]) + "|" + joined(columns, each, "|"));
+      works.push_back(static_cast<std::int64_t>(each.sequence.size()));
+      counts.push_back(static_cast<std::int64_t>(each.calls.size()));
+      kernel_s.push_back(seconds(kernel_ns));
+      host_s.push_back(seconds(host_ns));
+    }
+  }
+  table.add("rank", std::move(ranks))
+      .add("pattern", std::move(patterns))
+      .add("works", std::move(works))
+      .add("count", std::move(counts))
+      .add("kernel_s", std::move(kernel_s))
+      .add("host_s", std::move(host_s));
+  return table;
+}
+
+Table operator_sequences(std::span<const trace::Trace> traces, const OperatorSequencesOptions& options) {
+  Table table;
+  Integers ranks, counts;
+  Texts operators, texts;
+  Numbers operator_delay_s, launch_delay_s;
+  for (const trace::Trace& trace : traces) {
+    const trace::Columns& columns = trace.columns();
+    const DeviceWork all = device_work(trace, options.scope);
+    take_notes(table, all.notes);
+    const std::vector<bool> wanted =
+        names_that(columns, [&](std::string_view name) { return name.starts_with(options.prefix); });
+    Callers callers(trace, [&](Row row) { return wanted[columns.name[row]]; });
+    std::vector<std::pair<Row, Work>> owned;
+    for (const Work& each : all.work) {
+      const Row launch = trace.correlation.launch_of(each.row);
+      const Row call = launch == trace::kNoRow ? trace::kNoRow : callers.innermost(launch);
+      if (call != trace::kNoRow) owned.emplace_back(call, each);
+    }
+    const auto launched_ns = [&](const Work& work) {
+      return columns.start_ns[trace.correlation.launch_of(work.row)];
+    };
+    std::stable_sort(owned.begin(), owned.end(), [&](const auto& a, const auto& b) {
+      return launched_ns(a.second) < launched_ns(b.second);
+    });
+    const std::vector<CallWithWork> calls = by_call(std::move(owned));
+    for (const CallGroup& each : group(columns, calls)) {
+      std::int64_t operator_ns = 0;
+      std::int64_t launch_ns = 0;
+      for (const std::size_t call : each.calls) {
+        const Work& first = calls[call].work.front();
+        operator_ns += launched_ns(first) - columns.start_ns[calls[call].call];
+        launch_ns += first.start_ns - launched_ns(first);
+      }
+      const auto count = static_cast<double>(each.calls.size());
+      ranks.push_back(trace.rank);
+      operators.push_back(columns.names[each.name]);
+      texts.push_back(joined(columns, each, " -> "));
+      counts.push_back(static_cast<std::int64_t>(each.calls.size()));
+      operator_delay_s.push_back(seconds(operator_ns) / count);
+      launch_delay_s.push_back(seconds(launch_ns) / count);
+    }
+  }
+  table.add("rank", std::move(ranks))
+      .add("operator", std::move(operators))
+      .add("sequence", std::move(texts))
+      .add("count", std::move(counts))
+      .add("mean_operator_delay_s", std::move(operator_delay_s))
+      .add("mean_launch_delay_s", std::move(launch_delay_s));
+  return table;
+}
+
+}  // namespace headrace::analysis::device

@@ -1,0 +1,222 @@
+#include "headrace/analysis/device/stragglers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "headrace/analysis/device/device_work.h"
+#include "headrace/analysis/device/figures.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+struct Collective {
+  std::string_view name;
+  std::int64_t stream = 0;
+  std::int64_t step = 0;
+  std::size_t trace = 0;
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+
+  auto key() const noexcept { return std::tuple(name, stream, step); }
+};
+
+/// Numbers of the complete steps that all traces have, of these those that were asked for.
+std::vector<std::int64_t> common_steps(std::span<const trace::Trace> traces,
+                                       const StragglersOptions& options) {
+  std::vector<std::int64_t> common;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    std::vector<std::int64_t> numbers;
+    for (const trace::Step& step : traces[i].steps.all()) numbers.push_back(step.number);
+    if (options.steps.empty() && last_step_is_cut_off(traces[i])) numbers.pop_back();
+    std::sort(numbers.begin(), numbers.end());
+    std::vector<std::int64_t> both;
+    std::set_intersection(common.begin(), common.end(), numbers.begin(), numbers.end(),
+                          std::back_inserter(both));
+    common = i == 0 ? numbers : both;
+  }
+  if (options.steps.empty()) return common;
+  std::vector<std::int64_t> wanted = options.steps;
+  std::sort(wanted.begin(), wanted.end());
+  std::vector<std::int64_t> both;
+  std::set_intersection(common.begin(), common.end(), wanted.begin(), wanted.end(), std::back_inserter(both));
+  return both;
+}
+
+double mean_step_ns(std::span<const trace::Trace> traces, const std::vector<std::int64_t>& steps) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const trace::Trace& trace : traces) {
+    for (const trace::Step& step : trace.steps.all()) {
+      if (!std::binary_search(steps.begin(), steps.end(), step.number)) continue;
+      sum += static_cast<double>(step.end_ns - step.start_ns);
+      ++count;
+    }
+  }
+  return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
+/// The last of each name, stream, step and trace, by name, stream and step.
+std::vector<Collective> collectives(std::span<const trace::Trace> traces,
+                                    const std::vector<std::int64_t>& steps) {
+  const double shortest_ns = 0.01 * mean_step_ns(traces, steps);
+  std::vector<Collective> all;
+  Scope scope;
+  scope.steps = steps;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    const trace::Trace& trace = traces[i];
+    const DeviceWork work = device_work(trace, scope);
+    for (const Work& each : work.work) {
+      const std::int64_t duration_ns = each.end_ns - each.start_ns;
+      if (each.kind != KernelKind::communication || static_cast<double>(duration_ns) < shortest_ns) continue;
+      const auto step = static_cast<std::size_t>(trace.steps.step_of(each.row));
+      all.push_back({trace.columns().name_of(each.row), work.streams[each.stream].stream,
+                     trace.steps.all()[step].number, i, each.start_ns, duration_ns});
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Collective& a, const Collective& b) {
+    return std::tuple_cat(a.key(), std::tuple(a.trace)) < std::tuple_cat(b.key(), std::tuple(b.trace));
+  });
+  std::vector<Collective> last;
+  for (const Collective& each : all) {
+    if (!last.empty() && last.back().key() == each.key() && last.back().trace == each.trace) last.pop_back();
+    last.push_back(each);
+  }
+  return last;
+}
+
+/// One collective of one step, on all ranks.
+using Meeting = std::span<const Collective>;
+
+/// The meetings of all ranks, by name and stream.
+std::vector<Meeting> meetings(std::span<const Collective> all, std::size_t ranks) {
+  std::vector<Meeting> result;
+  for (std::size_t i = 0; i < all.size();) {
+    std::size_t end = i;
+    while (end < all.size() && all[end].key() == all[i].key()) ++end;
+    if (end - i == ranks) result.push_back(all.subspan(i, end - i));
+    i = end;
+  }
+  return result;
+}
+
+double spread_ns(Meeting meeting) {
+  double mean = 0;
+  for (const Collective& each : meeting) mean += static_cast<double>(each.duration_ns);
+  mean /= static_cast<double>(meeting.size());
+  double squares = 0;
+  for (const Collective& each : meeting) squares += std::pow(static_cast<double>(each.duration_ns) - mean, 2);
+  return std::sqrt(squares / static_cast<double>(meeting.size() - 1));
+}
+
+/// Of `all`, those of the name and stream whose durations differ most between ranks, on average over steps.
+std::span<const Meeting> most_telling(std::span<const Meeting> all) {
+  std::span<const Meeting> best;
+  double largest = -1;
+  for (std::size_t i = 0; i < all.size();) {
+    std::size_t end = i;
+    double sum = 0;
+    for (; end < all.size() && all[end][0].name == all[i][0].name && all[end][0].stream == all[i][0].stream;
+         ++end)
+      sum += spread_ns(all[end]);
+    const double mean = sum / static_cast<double>(end - i);
+    if (mean > largest) {
+      largest = mean;
+      best = all.subspan(i, end - i);
+    }
+    i = end;
+  }
+  return best;
+}
+
+struct Lateness {
+  std::int64_t steps = 0;
+  std::int64_t late_ns = 0;
+  std::int64_t wait_ns = 0;
+};
+
+std::vector<Lateness> judge(std::span<const Meeting> meetings, std::size_t ranks, std::size_t candidates) {
+  std::vector<Lateness> result(ranks);
+  for (const Meeting meeting : meetings) {
+    std::vector<std::int64_t> starts;
+    std::int64_t shortest_ns = meeting[0].duration_ns;
+    for (const Collective& each : meeting) {
+      starts.push_back(each.start_ns);
+      shortest_ns = std::min(shortest_ns, each.duration_ns);
+    }
+    std::sort(starts.begin(), starts.end(), std::greater<>());
+    const std::int64_t late_from_ns = starts[std::min(candidates, ranks) - 1];
+    for (const Collective& each : meeting) {
+      Lateness& of = result[each.trace];
+      if (each.start_ns >= late_from_ns) ++of.steps;
+      of.late_ns += each.start_ns - starts.back();
+      of.wait_ns += each.duration_ns - shortest_ns;
+    }
+  }
+  return result;
+}
+
+/// The sentence that explains an empty table, nothing where there is something to judge by.
+std::optional<std::string> missing(std::span<const trace::Trace> traces,
+                                   const std::vector<std::int64_t>& steps,
+                                   std::span<const Meeting> judged_by) {
+  if (traces.size() < 2) return "stragglers need the traces of two ranks or more";
+  if (steps.empty()) return "the ranks have no step in common: stragglers are found step by step";
+  if (judged_by.empty()) return "no collective that takes 1 % of a step runs on every rank";
+  return std::nullopt;
+}
+
+}  // namespace
+
+Table stragglers(std::span<const trace::Trace> traces, const StragglersOptions& options) {
+  const std::size_t candidates = std::max<std::size_t>(options.candidates, 1);
+  const std::vector<std::int64_t> steps = common_steps(traces, options);
+  std::vector<Collective> all;
+  std::vector<Meeting> meet;
+  if (traces.size() >= 2 && !steps.empty()) {
+    all = collectives(traces, steps);
+    meet = meetings(all, traces.size());
+  }
+  const std::span<const Meeting> judged_by = most_telling(meet);
+
+  Table table;
+  Integers ranks, candidate, late_steps, of_steps;
+  Numbers late_s, wait_s;
+  if (const auto why = missing(traces, steps, judged_by)) {
+    table.notes.push_back(*why);
+  } else {
+    table.notes.push_back("judged by " + std::string(judged_by[0][0].name) + " on stream " +
+                          std::to_string(judged_by[0][0].stream));
+    const std::vector<Lateness> judged = judge(judged_by, traces.size(), candidates);
+    std::vector<std::size_t> order(traces.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::tie(judged[a].steps, judged[a].late_ns) > std::tie(judged[b].steps, judged[b].late_ns);
+    });
+    const auto count = static_cast<double>(judged_by.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      ranks.push_back(traces[order[i]].rank);
+      candidate.push_back(i < candidates ? 1 : 0);
+      late_steps.push_back(judged[order[i]].steps);
+      of_steps.push_back(static_cast<std::int64_t>(judged_by.size()));
+      late_s.push_back(seconds(judged[order[i]].late_ns) / count);
+      wait_s.push_back(seconds(judged[order[i]].wait_ns) / count);
+    }
+  }
+  table.add("rank", std::move(ranks))
+      .add("candidate", std::move(candidate))
+      .add("late_steps", std::move(late_steps))
+      .add("steps", std::move(of_steps))
+      .add("mean_late_s", std::move(late_s))
+      .add("mean_wait_s", std::move(wait_s));
+  return table;
+}
+
+}  // namespace headrace::analysis::device

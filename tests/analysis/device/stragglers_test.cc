@@ -1,0 +1,60 @@
+#include "headrace/analysis/device/stragglers.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "analysis/device/trace_builder.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+/// Three steps of 1 ms; the all-reduce of each starts at `start_us` into it and ends at 900 us.
+trace::Trace rank_with(int rank, std::array<double, 3> start_us, int steps = 3) {
+  TraceBuilder builder;
+  builder.rank(rank);
+  for (int step = 0; step < steps; ++step) {
+    const double at = 1000.0 * step;
+    builder.step(step, at, 1000).call("cudaLaunchKernel", step + 1, at + 10, 5);
+    builder.kernel("ncclDevKernel_AllReduce", step + 1, at + start_us[static_cast<std::size_t>(step)],
+                   900 - start_us[static_cast<std::size_t>(step)]);
+  }
+  return builder.build();
+}
+
+TEST(Stragglers, StartTheirCollectivesLast) {
+  std::vector<trace::Trace> traces;
+  traces.push_back(rank_with(0, {100, 110, 120}));
+  traces.push_back(rank_with(1, {100, 105, 400}));
+  traces.push_back(rank_with(2, {500, 600, 300}));
+  StragglersOptions options;
+  options.candidates = 1;
+  const Table table = stragglers(traces, options);
+  EXPECT_EQ(table.integers("rank"), (Integers{2, 1, 0}));
+  EXPECT_EQ(table.integers("candidate"), (Integers{1, 0, 0}));
+  EXPECT_EQ(table.integers("late_steps"), (Integers{2, 1, 0}));
+  EXPECT_EQ(table.integers("steps"), (Integers{3, 3, 3}));
+  EXPECT_NEAR(table.numbers("mean_late_s")[0], (400 + 495 + 180) / 3.0 * 1e-6, 1e-12);
+  EXPECT_NEAR(table.numbers("mean_wait_s")[0], 100 / 3.0 * 1e-6, 1e-12);
+  EXPECT_EQ(table.notes, (std::vector<std::string>{"judged by ncclDevKernel_AllReduce on stream 7"}));
+  options.steps = {2};
+  EXPECT_EQ(stragglers(traces, options).integers("rank")[0], 1);
+}
+
+TEST(Stragglers, NeedRanksStepsAndCollectives) {
+  std::vector<trace::Trace> traces;
+  traces.push_back(rank_with(0, {100, 110, 120}));
+  EXPECT_EQ(stragglers(traces).notes[0], "stragglers need the traces of two ranks or more");
+  traces.push_back(TraceBuilder().rank(1).kernel("gemm", 0, 0, 10).build());
+  EXPECT_EQ(stragglers(traces).notes[0],
+            "the ranks have no step in common: stragglers are found step by step");
+  traces.pop_back();
+  traces.push_back(TraceBuilder().rank(1).step(0, 0, 1000).build());
+  const Table table = stragglers(traces);
+  EXPECT_EQ(table.rows(), 0U);
+  EXPECT_EQ(table.notes[0], "no collective that takes 1 % of a step runs on every rank");
+  EXPECT_EQ(stragglers({}).rows(), 0U);
+}
+
+}  // namespace
+}  // namespace headrace::analysis::device
