@@ -4,21 +4,29 @@
 
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "column_set.h"
 #include "crossing.h"
 #include "device_trace.h"
+#include "headrace/analysis/device/annotations.h"
+#include "headrace/analysis/device/diff.h"
 #include "headrace/analysis/device/idle_breakdown.h"
 #include "headrace/analysis/device/kernel_breakdown.h"
 #include "headrace/analysis/device/kernels.h"
 #include "headrace/analysis/device/launches.h"
 #include "headrace/analysis/device/memory_bandwidth.h"
+#include "headrace/analysis/device/operators.h"
 #include "headrace/analysis/device/overlap.h"
 #include "headrace/analysis/device/queue_length.h"
+#include "headrace/analysis/device/sequences.h"
+#include "headrace/analysis/device/step_breakdown.h"
 #include "headrace/analysis/device/steps.h"
+#include "headrace/analysis/device/stragglers.h"
 #include "headrace/analysis/device/time_breakdown.h"
+#include "headrace/profile/errors.h"
 
 namespace py = pybind11;
 
@@ -47,6 +55,13 @@ Options of_devices(Steps steps, bool per_device) {
   options.scope = scope_of(std::move(steps));
   options.per_device = per_device;
   return options;
+}
+
+device::Side side_of(const std::string& name) {
+  if (name == "both") return device::Side::both;
+  if (name == "host") return device::Side::host;
+  if (name == "device") return device::Side::device;
+  throw UsageError("side is 'both', 'host' or 'device', not '" + name + "'");
 }
 
 /// Runs with the interpreter lock let go.
@@ -124,6 +139,75 @@ void add_device_tables(PyObject* into) {
         });
       },
       py::arg("traces"), py::arg("steps"), py::arg("memory"));
+  module.def(
+      "annotations",
+      [](const TraceSet& set, Steps steps, bool on_device, std::size_t most_names, double time_share,
+         std::vector<std::string> always_shown) {
+        return released([&] {
+          device::Annotations answer = device::annotations(
+              set.traces(),
+              {scope_of(std::move(steps)), on_device, most_names, time_share, std::move(always_shown)});
+          return std::pair(shared(std::move(answer.ranges)), shared(std::move(answer.kernels)));
+        });
+      },
+      py::arg("traces"), py::arg("steps"), py::arg("on_device"), py::arg("most_names"), py::arg("time_share"),
+      py::arg("always_shown"));
+  module.def(
+      "sequences",
+      [](const TraceSet& set, Steps steps, std::string operator_name, std::size_t shortest,
+         std::size_t most) {
+        return released([&] {
+          return shared(device::sequences(
+              set.traces(), {scope_of(std::move(steps)), std::move(operator_name), shortest, most}));
+        });
+      },
+      py::arg("traces"), py::arg("steps"), py::arg("operator_name"), py::arg("shortest"), py::arg("most"));
+  module.def(
+      "operator_sequences",
+      [](const TraceSet& set, Steps steps, std::string prefix) {
+        return released([&] {
+          return shared(
+              device::operator_sequences(set.traces(), {scope_of(std::move(steps)), std::move(prefix)}));
+        });
+      },
+      py::arg("traces"), py::arg("steps"), py::arg("prefix"));
+  module.def(
+      "operators",
+      [](const TraceSet& set, Steps steps, bool by_input_shapes, std::size_t stack_frames) {
+        return released([&] {
+          return shared(
+              device::operators(set.traces(), {scope_of(std::move(steps)), by_input_shapes, stack_frames}));
+        });
+      },
+      py::arg("traces"), py::arg("steps"), py::arg("by_input_shapes"), py::arg("stack_frames"));
+  module.def(
+      "stragglers",
+      [](const TraceSet& set, Steps steps, std::size_t candidates) {
+        return released([&] {
+          return shared(device::stragglers(set.traces(), {std::move(steps), candidates}));
+        });
+      },
+      py::arg("traces"), py::arg("steps"), py::arg("candidates"));
+  module.def(
+      "diff",
+      [](const TraceSet& control, const TraceSet& test, Steps control_steps, Steps test_steps,
+         const std::string& side, bool short_names) {
+        const device::DiffOptions options{scope_of(std::move(control_steps)), scope_of(std::move(test_steps)),
+                                          side_of(side), short_names};
+        return released([&] { return shared(device::diff(control.traces()[0], test.traces()[0], options)); });
+      },
+      py::arg("control"), py::arg("test"), py::arg("control_steps"), py::arg("test_steps"), py::arg("side"),
+      py::arg("short_names"));
+  module.def(
+      "step_breakdown",
+      [](const TraceSet& set) {
+        return released([&] {
+          device::StepBreakdown answer = device::step_breakdown(set.traces());
+          return std::make_tuple(shared(std::move(answer.steps)), shared(std::move(answer.average)),
+                                 shared(std::move(answer.findings)));
+        });
+      },
+      py::arg("traces"));
   module.def(
       "trace_steps",
       [](const TraceSet& set) { return released([&] { return shared(device::steps(set.traces())); }); },

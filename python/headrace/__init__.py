@@ -28,6 +28,8 @@ from headrace.wrap import wrap
 
 if TYPE_CHECKING:
     from headrace.pipeline import Pipeline, generator, native_body, source
+    from headrace.table import Table
+    from headrace.trace import Trace
     from headrace.transport import HostDevice, open_device
 
 __all__ = [
@@ -41,6 +43,8 @@ __all__ = [
     "Report",
     "SegmentError",
     "Session",
+    "Table",
+    "Trace",
     "UsageError",
     "__version__",
     "generator",
@@ -57,6 +61,8 @@ __all__ = [
 _LATER = {
     "HostDevice": "headrace.transport",
     "Pipeline": "headrace.pipeline",
+    "Table": "headrace.table",
+    "Trace": "headrace.trace",
     "generator": "headrace.pipeline",
     "native_body": "headrace.pipeline",
     "open_device": "headrace.transport",

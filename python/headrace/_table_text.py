@@ -50,8 +50,9 @@ def title(name: str) -> str:
 
 
 def _cells(table: Table, max_rows: int | None) -> tuple[list[str], list[list[str]], list[bool]]:
-    names = table.columns
     data = table.to_dict()
+    # Bytes that nobody recorded would only push the other columns off the screen.
+    names = [name for name in table.columns if not name.endswith("_bytes") or any(data[name])]
     shown = len(table) if max_rows is None else min(len(table), max_rows)
     rows = [[figure(name, data[name][i]) for name in names] for i in range(shown)]
     is_text = [bool(data[name]) and isinstance(data[name][0], str) for name in names]

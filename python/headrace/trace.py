@@ -31,7 +31,7 @@ class Trace(TraceTables):
         """Read Chrome traces (``.json``, ``.json.gz``), of PyTorch's profiler or of another tool.
 
         ``path``: a file, a folder (every trace in it), a list of them, ``{rank: path}``, or URLs for fsspec.
-        ``arguments``: more keys of the events' ``args`` to keep, each as ``"integer"``, ``"number"``, ``"text"``.
+        ``arguments``: more keys of the events' ``args`` to keep: ``"integer"``, ``"number"`` or ``"text"``.
 
         A file that ends too early is read up to its cut, events that cannot be read are skipped: see `notes`.
         Raises FormatError for a file that is no trace, UsageError where two files are of the same rank.

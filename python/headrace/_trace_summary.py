@@ -1,0 +1,141 @@
+"""One screen about device traces: what `headrace trace` prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace._table_text import seconds
+from headrace.trace import Trace
+
+#: Rows of a list that still fit on one screen.
+_SHOWN = 8
+
+
+def summary(trace: Trace, width: int = 100) -> str:
+    """Head, time, steps, what the device waited for, kernels; of several ranks, how far they differ."""
+    parts = [_head(trace)]
+    busy = list(trace.time_breakdown().rows())
+    if busy:
+        parts += [_time(trace, busy), _waits(trace), _kernels(trace, width)]
+    parts.insert(2, _steps(trace))
+    if len(trace) > 1:
+        parts.append(_ranks(trace))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _head(trace: Trace) -> str:
+    lines = [repr(trace).strip("<>").removeprefix("headrace.")]
+    lines += [f"note: {note}" for note in trace.notes[:_SHOWN]]
+    more = len(trace.notes) - _SHOWN
+    return "\n".join(lines + ([f"note: {more} more"] if more > 0 else []))
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole > 0 else "-"
+
+
+def _mean(rows: list[dict[str, Any]], column: str) -> float:
+    return float(sum(row[column] for row in rows) / len(rows))
+
+
+def _time(trace: Trace, rows: list[dict[str, Any]]) -> str:
+    span = _mean(rows, "kernel_span_s")
+    of = "the device" if len(rows) == 1 else f"a device (mean of {len(rows)})"
+    words = [("computing", "compute_s"), ("other work only", "non_compute_s"), ("idle", "idle_s")]
+    line = ", ".join(f"{_percent(_mean(rows, column), span)} {what}" for what, column in words)
+    overlaps = [row["overlap_pct"] for row in trace.overlap().rows() if row["communication_s"] > 0]
+    told = (
+        f"\n  {sum(overlaps) / len(overlaps):.1f} % of communication is hidden by computation"
+        if overlaps
+        else ""
+    )
+    return f"{of}: {line}, of {seconds(span)}{told}"
+
+
+def _steps(trace: Trace) -> str:
+    breakdown = trace.step_breakdown()
+    steps = list(breakdown.steps.rows())
+    if not steps:
+        return "\n".join(breakdown.steps.notes)
+    shares: dict[str, list[float]] = {}
+    for row in breakdown.average.rows():
+        shares.setdefault(row["role"], []).append(row["share_pct"])
+    means = {role: sum(values) / len(values) for role, values in shares.items()}
+    line = ", ".join(f"{mean:.1f} % {role.replace('_', ' ')}" for role, mean in means.items() if mean >= 0.05)
+    counted = len({row["step"] for row in steps})
+    lines = [f"a step ({counted} of them) takes {seconds(_mean(steps, 'total_s'))}: {line}"]
+    lines += _findings(list(breakdown.findings.rows()), len(trace) > 1)
+    return "\n".join(lines)
+
+
+def _findings(rows: list[dict[str, Any]], several: bool) -> list[str]:
+    """Of ranks with the same finding, the one where it is worst."""
+    worst: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        seen = worst.get(row["finding"])
+        better = row["finding"] == "utilisation"  # the lower, the worse
+        if seen is None or (row["share_pct"] < seen["share_pct"]) == better:
+            worst[row["finding"]] = row
+    return [
+        f"  {'rank ' + str(row['rank']) + ': ' if several else ''}{row['says']}" for row in worst.values()
+    ]
+
+
+def _waits(trace: Trace) -> str:
+    """The reasons of the stream that computes: the one with the least idle time."""
+    rows = list(trace.idle_breakdown().idle.rows())
+    streams: dict[tuple[int, int, int], dict[str, float]] = {}
+    for row in rows:
+        key = (row["rank"], row["device"], row["stream"])
+        streams.setdefault(key, {})[row["category"]] = row["idle_s"]
+    if not streams:
+        return ""
+    queues = {(row["rank"], row["device"], row["stream"]): row for row in trace.queue_length().summary.rows()}
+    key = max(queues, key=lambda k: queues[k]["launches"], default=next(iter(streams)))
+    waits = streams.get(key, {})
+    whole = sum(waits.values())
+    reasons = ", ".join(f"{_percent(idle, whole)} {name}" for name, idle in waits.items() if idle > 0)
+    lines = [f"stream {key[2]} (most launches) waited {seconds(whole)}: {reasons or 'never'}"]
+    if key in queues:
+        queue = queues[key]
+        lines.append(f"  its launch queue held {queue['mean']:.3g} on average, {queue['max']:.0f} at most")
+    return "\n".join(lines)
+
+
+def _kernels(trace: Trace, width: int) -> str:
+    table = trace.kernels()
+    rows: dict[str, list[float]] = {}
+    whole = 0.0
+    for row in table.rows():
+        entry = rows.setdefault(row["name"], [0.0, 0])
+        entry[0] += row["total_s"]
+        entry[1] += row["calls"]
+        whole += row["total_s"]
+    longest = sorted(rows.items(), key=lambda item: -item[1][0])[:_SHOWN]
+    lines = [f"kernels and copies: {len(rows)} names, {seconds(whole)} in all"]
+    for name, (total, calls) in longest:
+        head = f"  {_percent(total, whole):>7}  {seconds(total):>9}  {calls:>7} x  "
+        lines.append(head + _shortened(name, width - len(head)))
+    return "\n".join(lines)
+
+
+def _shortened(name: str, width: int) -> str:
+    name = "".join(c if c.isprintable() else " " for c in name)
+    return name if len(name) <= width else name[: width - 1] + "~"
+
+
+def _ranks(trace: Trace) -> str:
+    rows = sorted(trace.time_breakdown().rows(), key=lambda row: -row["idle_pct"])
+    lines = ["ranks by idle time:"]
+    lines += [
+        f"  rank {row['rank']}: {row['idle_pct']:.1f} % idle, {row['compute_pct']:.1f} % computing"
+        for row in rows[:_SHOWN]
+    ]
+    if len(rows) > _SHOWN:
+        lines.append(f"  ... {len(rows) - _SHOWN} more (--table time_breakdown)")
+    last = next(iter(trace.stragglers(candidates=1).rows()), None)
+    if last is not None and 2 * last["late_steps"] > last["steps"]:
+        lines.append(
+            f"rank {last['rank']} comes last to its collectives in {last['late_steps']} of {last['steps']} steps"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,107 @@
+"""``headrace trace PATH...``."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from headrace.table import Table
+    from headrace.trace import Trace
+
+#: What `--table` takes: name, and how to get it.
+_TABLES: dict[str, Callable[[Trace], Table]] = {
+    "time_breakdown": lambda trace: trace.time_breakdown(),
+    "idle_breakdown": lambda trace: trace.idle_breakdown().idle,
+    "idle_intervals": lambda trace: trace.idle_breakdown().intervals,
+    "overlap": lambda trace: trace.overlap(),
+    "kernel_breakdown": lambda trace: trace.kernel_breakdown(),
+    "kernels": lambda trace: trace.kernels(),
+    "queue_length": lambda trace: trace.queue_length().summary,
+    "queue_length_series": lambda trace: trace.queue_length().series,
+    "memory_bandwidth": lambda trace: trace.memory_bandwidth().summary,
+    "memory_bandwidth_series": lambda trace: trace.memory_bandwidth().series,
+    "launches": lambda trace: trace.launches(),
+    "operators": lambda trace: trace.operators(),
+    "annotations": lambda trace: trace.annotations().ranges,
+    "host_annotations": lambda trace: trace.annotations(on_device=False).ranges,
+    "sequences": lambda trace: trace.sequences(),
+    "steps": lambda trace: trace.steps(),
+    "step_breakdown": lambda trace: trace.step_breakdown().steps,
+    "stragglers": lambda trace: trace.stragglers(),
+}
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Only this rank.")
+@click.option("--table", "name", type=click.Choice(sorted(_TABLES)), help="One table instead of the summary.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "json", "csv"]),
+    default="text",
+    show_default=True,
+    help="Of a table.",
+)
+def trace(paths: tuple[str, ...], rank: int | None, name: str | None, format_: str) -> None:
+    """Say what the device did, from traces (.json, .json.gz) of a profiler: files, folders or URLs."""
+    if name is None and format_ != "text":
+        raise click.UsageError(f"--format {format_} needs --table NAME")
+    loaded = _load(list(paths))
+    if rank is not None:
+        loaded = loaded.rank(rank)
+    on_terminal = sys.stdout.isatty()
+    width = min(shutil.get_terminal_size((100, 24)).columns, 160) if on_terminal else 100
+    if name is None:
+        from headrace._trace_summary import summary
+
+        click.echo(summary(loaded, width))
+        return
+    table = _TABLES[name](loaded)
+    if format_ == "json":
+        click.echo(table.to_json(indent=1))
+    elif format_ == "csv":
+        click.echo(table.to_csv(), nl=False)
+    else:
+        click.echo(table.to_text(width, None if not on_terminal else 30))
+    if format_ != "text":
+        for note in table.notes:
+            click.echo(f"note: {note}", err=True)
+
+
+def _load(paths: list[str]) -> Trace:
+    """Reads with a progress bar where a person looks on."""
+    from headrace import _trace_files
+    from headrace.trace import Trace
+
+    loader = _trace_files.loader(_trace_files.expand(paths), paths, None)
+    if not sys.stderr.isatty() or loader.progress[1] < 20_000_000:
+        return Trace.of_loader(loader)
+    found: list[Any] = []
+    failed: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            found.append(Trace.of_loader(loader))
+        except BaseException as error:
+            failed.append(error)
+
+    reader = threading.Thread(target=read, name="headrace-reader", daemon=True)
+    reader.start()
+    with click.progressbar(length=loader.progress[1], label="reading", file=sys.stderr) as bar:
+        shown = 0
+        while reader.is_alive():
+            reader.join(0.1)
+            done = loader.progress[0]
+            bar.update(done - shown)
+            shown = done
+    if failed:
+        raise failed[0]
+    loaded: Trace = found[0]
+    return loaded
