@@ -14,10 +14,12 @@ _SHOWN = 8
 def summary(trace: Trace, width: int = 100) -> str:
     """Head, time, steps, what the device waited for, kernels; of several ranks, how far they differ."""
     parts = [_head(trace)]
-    busy = list(trace.time_breakdown().rows())
+    time = trace.time_breakdown()
+    busy = list(time.rows())
+    parts.append(_time(trace, busy) if busy else "\n".join(time.notes[:_SHOWN]))
+    parts.append(_steps(trace))
     if busy:
-        parts += [_time(trace, busy), _waits(trace), _kernels(trace, width)]
-    parts.insert(2, _steps(trace))
+        parts += [_waits(trace), _kernels(trace, width)]
     if len(trace) > 1:
         parts.append(_ranks(trace))
     return "\n\n".join(part for part in parts if part)
@@ -64,6 +66,7 @@ def _steps(trace: Trace) -> str:
     line = ", ".join(f"{mean:.1f} % {role.replace('_', ' ')}" for role, mean in means.items() if mean >= 0.05)
     counted = len({row["step"] for row in steps})
     lines = [f"a step ({counted} of them) takes {seconds(_mean(steps, 'total_s'))}: {line}"]
+    lines += [f"  {note}" for note in breakdown.steps.notes[:3]]
     lines += _findings(list(breakdown.findings.rows()), len(trace) > 1)
     return "\n".join(lines)
 
@@ -136,6 +139,7 @@ def _ranks(trace: Trace) -> str:
     last = next(iter(trace.stragglers(candidates=1).rows()), None)
     if last is not None and 2 * last["late_steps"] > last["steps"]:
         lines.append(
-            f"rank {last['rank']} comes last to its collectives in {last['late_steps']} of {last['steps']} steps"
+            f"rank {last['rank']} comes last to its collectives"
+            f" in {last['late_steps']} of {last['steps']} steps"
         )
     return "\n".join(lines)

@@ -49,11 +49,30 @@ Calls::Calls(const trace::Trace& trace) : trace_(&trace), of_row_(trace.columns(
     if (!open.empty()) parent_[i] = open.back();
     open.push_back(static_cast<std::int32_t>(i));
   }
+  merge_overloads();
+}
+
+void Calls::merge_overloads() {
+  const trace::Columns& columns = trace_->columns();
+  std::vector<std::uint32_t> children(rows_.size());
+  for (const std::int32_t parent : parent_) {
+    if (parent != kNone) ++children[static_cast<std::size_t>(parent)];
+  }
+  whole_.resize(rows_.size());
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    whole_[i] = static_cast<std::int32_t>(i);
+    if (parent_[i] == kNone) continue;
+    parent_[i] = whole_[static_cast<std::size_t>(parent_[i])];
+    const auto parent = static_cast<std::size_t>(parent_[i]);
+    if (children[parent] != 1 || columns.name[rows_[parent]] != columns.name[rows_[i]]) continue;
+    whole_[i] = parent_[i];
+    children[parent] = children[i];
+  }
 }
 
 std::int32_t Calls::around(Row row) const noexcept {
   while (row != trace::kNoRow) {
-    if (of_row_[row] != kNone) return of_row_[row];
+    if (of_row_[row] != kNone) return whole_[static_cast<std::size_t>(of_row_[row])];
     row = trace_->calls.parent_of(row);
   }
   return kNone;
@@ -69,7 +88,7 @@ std::int32_t Calls::at(std::uint32_t lane, std::int64_t ns) const noexcept {
   auto call = static_cast<std::int32_t>(after - rows_.begin()) - 1;
   while (call != kNone && columns.end_ns(rows_[static_cast<std::size_t>(call)]) < ns)
     call = parent_[static_cast<std::size_t>(call)];
-  return call;
+  return call == kNone ? kNone : whole_[static_cast<std::size_t>(call)];
 }
 
 }  // namespace headrace::analysis::device

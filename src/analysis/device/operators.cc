@@ -85,6 +85,7 @@ void charge_device(const trace::Trace& trace, const Calls& calls, std::vector<Co
 /// Calls stand behind those that they ran inside: from the back, each is done before it is added to its own.
 void add_up(const trace::Columns& columns, const Calls& calls, std::vector<Cost>& costs) {
   for (std::size_t i = 0; i < costs.size(); ++i) {
+    if (calls.is_part(i)) continue;
     Cost& cost = costs[i];
     cost.host_total_ns = columns.duration_ns[calls.row(i)];
     cost.host_self_ns += cost.host_total_ns;
@@ -92,6 +93,7 @@ void add_up(const trace::Columns& columns, const Calls& calls, std::vector<Cost>
     if (parent != Calls::kNone) costs[static_cast<std::size_t>(parent)].host_self_ns -= cost.host_total_ns;
   }
   for (std::size_t i = costs.size(); i-- > 0;) {
+    if (calls.is_part(i)) continue;
     Cost& cost = costs[i];
     cost.device_total_ns += cost.device_self_ns;
     cost.host_bytes += cost.host_self_bytes;
@@ -249,7 +251,7 @@ Table operators(std::span<const trace::Trace> traces, const OperatorsOptions& op
 
     Groups groups(trace, options);
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      if (selection.has(calls.row(i))) groups.add(calls.row(i), costs[i]);
+      if (!calls.is_part(i) && selection.has(calls.row(i))) groups.add(calls.row(i), costs[i]);
     }
     if (options.by_input_shapes && !groups.any_shapes())
       notes.push_back(rank + " has no input shapes (record_shapes=True)");

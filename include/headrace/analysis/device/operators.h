@@ -26,7 +26,8 @@ struct OperatorsOptions {
 /// The figures of `key_averages()` of PyTorch's profiler. Self: without what ran inside, on the same thread.
 /// Device time: of the work that was launched inside (self: not inside a further operator); a runtime call
 /// has none of its own, its operator has it. Memory: bytes allocated less bytes freed inside. Totals of an
-/// operator that calls itself count it twice, as PyTorch's do. `ProfilerStep#7` is `ProfilerStep*`.
+/// operator that calls itself count it twice, as PyTorch's do; but a call that does nothing but make one call
+/// of the same name is one with it. `ProfilerStep#7` is `ProfilerStep*`.
 ///
 /// Input shapes are there where the profiler recorded them (`record_shapes=True`), stacks where it recorded
 /// Python functions (`with_stack=True`), memory with `profile_memory=True`; notes say what is missing.

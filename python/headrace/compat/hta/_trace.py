@@ -13,7 +13,6 @@ import pandas as pd
 
 from headrace.compat.hta._frames import frame_of, on_device, read_arguments
 from headrace.compat.hta._symbols import TraceSymbolTable
-from headrace.errors import UsageError
 from headrace.trace import Trace as Reader
 
 logger = logging.getLogger("headrace")
@@ -135,7 +134,7 @@ def _read(trace_files: TraceFiles, trace_dir: str) -> tuple[dict[int, str], dict
         files = [(0, os.fspath(path)) for path in trace_files]
     else:
         if not trace_dir:
-            raise UsageError("give trace_files (a dict of ranks or a list) or trace_dir")
+            raise ValueError("give trace_files (a dict of ranks or a list) or trace_dir")
         files = [(0, str(path)) for path in sorted(Path(trace_dir).iterdir())]
         files = [(rank, path) for rank, path in files if path.endswith((".gz", ".json"))]
     paths: dict[int, str] = {}

@@ -1,0 +1,74 @@
+"""``headrace trace``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from device_traces import TraceWriter, two_steps
+from headrace.cli import main
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, ["trace", *arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_a_summary_fits_on_a_screen(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        two_steps(rank, late=300 * rank).write(tmp_path / f"{rank}.json")
+    status, out, _ = run(str(tmp_path))
+    assert status == 0
+    assert len(out.splitlines()) <= 40
+    assert max(map(len, out.splitlines())) <= 200
+    assert "ncclDevKernel_AllReduce" in out
+    assert "rank 1 comes last to its collectives in 2 of 2 steps" in out
+
+
+def test_a_trace_without_a_device_says_what_it_can(tmp_path: Path) -> None:
+    path = TraceWriter().host("cpu_op", "aten::mm", 0, 10).write(tmp_path / "a.json")
+    status, out, _ = run(str(path))
+    assert status == 0
+    assert "no work on a device" in out
+    assert "whole trace counts as step 0" in out
+
+
+def test_tables_in_every_format(tmp_path: Path) -> None:
+    path = str(two_steps(0).write(tmp_path / "a.json"))
+    status, out, _ = run(path, "--table", "kernels")
+    assert status == 0
+    assert "gemm" in out
+    rows = json.loads(run(path, "--table", "kernels", "--format", "json")[1])
+    assert {row["name"] for row in rows} == {"gemm", "ncclDevKernel_AllReduce"}
+    table = list(csv.DictReader(io.StringIO(run(path, "--table", "kernels", "--format", "csv")[1])))
+    assert [row["name"] for row in table] == [row["name"] for row in rows]
+
+
+def test_one_rank(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        two_steps(rank).write(tmp_path / f"{rank}.json")
+    rows = json.loads(run(str(tmp_path), "--rank", "1", "--table", "time_breakdown", "--format", "json")[1])
+    assert [row["rank"] for row in rows] == [1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (["nowhere.json"], 1, "nowhere.json"),
+        ([], 2, "PATH"),
+        (["{trace}", "--format", "json"], 2, "--table NAME"),
+        (["{trace}", "--table", "nothing"], 2, "nothing"),
+        (["{trace}", "--rank", "9"], 2, "no trace of rank 9"),
+    ],
+)
+def test_wrong_usage_is_one_line(tmp_path: Path, arguments: list[str], status: int, says: str) -> None:
+    path = two_steps(0).write(tmp_path / "a.json")
+    code, _, err = run(*(argument.format(trace=path) for argument in arguments))
+    assert code == status
+    assert says in err
+    assert len(err.strip().splitlines()) == 1
