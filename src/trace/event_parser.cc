@@ -24,19 +24,22 @@ static_assert(ByteWindow::kSlack > simdjson::SIMDJSON_PADDING);
 enum Special : int { kStream = 1000000, kCorrelation, kExternalId };
 
 /// A key up to its closing quote, which surely comes: the parser has seen it. Never reads further than the
-/// padding.
-std::string_view key_of(const char* key) noexcept {
+/// padding. Empty where a backslash stands before the quote: the key has to be unescaped.
+std::string_view plain_key_of(const char* key) noexcept {
   std::size_t length = 0;
 #if defined(__SSE2__)
   for (;; length += 16) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(key + length));
-    const int quotes = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')));
-    if (quotes != 0)
-      return {key, length + static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(quotes)))};
+    const __m128i quotes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
+    const __m128i escapes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
+    const auto found = static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(quotes, escapes)));
+    if (found == 0) continue;
+    length += static_cast<std::size_t>(std::countr_zero(found));
+    return key[length] == '"' ? std::string_view(key, length) : std::string_view();
   }
 #else
-  while (key[length] != '"') ++length;
-  return {key, length};
+  while (key[length] != '"' && key[length] != '\\') ++length;
+  return key[length] == '"' ? std::string_view(key, length) : std::string_view();
 #endif
 }
 
@@ -134,8 +137,8 @@ bool EventParser::read_event(ondemand::object& object) {
   for (auto field : object) {
     ondemand::value value;
     if (field.error() || field.value().get(value)) return false;
-    std::string_view key = key_of(field.key().value_unsafe().raw());
-    if (has_backslash(key) && field.unescaped_key().get(key)) continue;
+    std::string_view key = plain_key_of(field.key().value_unsafe().raw());
+    if (key.empty() && field.unescaped_key().get(key)) continue;
     if (key == "args") {
       if (!read_arguments(value)) return false;
     } else {
@@ -184,8 +187,8 @@ bool EventParser::read_arguments(ondemand::value& value) {
   for (auto field : arguments) {
     ondemand::value argument;
     if (field.error() || field.value().get(argument)) return false;
-    std::string_view key = key_of(field.key().value_unsafe().raw());
-    if (has_backslash(key) && field.unescaped_key().get(key)) continue;
+    std::string_view key = plain_key_of(field.key().value_unsafe().raw());
+    if (key.empty() && field.unescaped_key().get(key)) continue;
     read_argument(key, argument);
   }
   return true;
