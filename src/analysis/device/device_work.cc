@@ -22,13 +22,12 @@ std::int64_t trailing_number(std::string_view text) noexcept {
 /// what was answered for its lane before.
 class StreamNumbering {
  public:
-  explicit StreamNumbering(const trace::Columns& columns)
-      : columns_(columns), device_(columns.argument("device")), last_(columns.lanes.size()) {}
+  explicit StreamNumbering(const trace::Columns& columns) : columns_(columns), last_(columns.lanes.size()) {}
 
   std::uint32_t number_of(trace::Row row) {
     Last& last = last_[columns_.lane[row]];
     if (last.known && last.argument == columns_.stream[row]) return last.number;
-    const Stream stream = stream_of(row);
+    const Stream stream = stream_of(columns_, row);
     const auto next = static_cast<std::uint32_t>(numbers_.size());
     last = {true, columns_.stream[row], numbers_.try_emplace(stream, next).first->second};
     return last.number;
@@ -51,26 +50,25 @@ class StreamNumbering {
     std::uint32_t number = 0;
   };
 
-  Stream stream_of(trace::Row row) const {
-    const trace::Lane& lane = columns_.lanes[columns_.lane[row]];
-    Stream stream{trace::kAbsent, columns_.stream[row]};
-    if (device_ != nullptr) {
-      if (const auto at = device_->find(row)) stream.device = device_->integers[*at];
-    }
-    if (stream.device == trace::kAbsent) stream.device = lane.pid;
-    if (stream.device == trace::kAbsent) stream.device = trailing_number(lane.process);
-    if (stream.stream == trace::kAbsent) stream.stream = lane.tid;
-    if (stream.stream == trace::kAbsent) stream.stream = trailing_number(lane.thread);
-    return stream;
-  }
-
   const trace::Columns& columns_;
-  const trace::ArgumentColumn* device_;
   std::vector<Last> last_;
   std::map<Stream, std::uint32_t> numbers_;
 };
 
 }  // namespace
+
+Stream stream_of(const trace::Columns& columns, trace::Row row) {
+  const trace::Lane& lane = columns.lanes[columns.lane[row]];
+  Stream stream{trace::kAbsent, columns.stream[row]};
+  if (const trace::ArgumentColumn* device = columns.argument("device")) {
+    if (const auto at = device->find(row)) stream.device = device->integers[*at];
+  }
+  if (stream.device == trace::kAbsent) stream.device = lane.pid;
+  if (stream.device == trace::kAbsent) stream.device = trailing_number(lane.process);
+  if (stream.stream == trace::kAbsent) stream.stream = lane.tid;
+  if (stream.stream == trace::kAbsent) stream.stream = trailing_number(lane.thread);
+  return stream;
+}
 
 DeviceWork device_work(const trace::Trace& trace, const Scope& scope) {
   const trace::Columns& columns = trace.columns();

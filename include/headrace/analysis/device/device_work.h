@@ -21,6 +21,10 @@ struct Stream {
   friend auto operator<=>(const Stream&, const Stream&) = default;
 };
 
+/// The queue whose row an event of the device stands on: its arguments `device` and `stream`, else what the
+/// names of its row say.
+Stream stream_of(const trace::Columns& columns, trace::Row row);
+
 /// Options of the tables that have a row per rank.
 struct DeviceOptions {
   Scope scope;

@@ -1,0 +1,164 @@
+#include "headrace/analysis/device/device_idle.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/device/step_windows.h"
+#include "headrace/analysis/device/device_work.h"
+#include "headrace/analysis/device/figures.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+enum Cause : std::size_t { input, launch, communication, copy, kernel_gap, unknown };
+constexpr std::array<const char*, 6> kCauses = {"input", "launch",     "communication",
+                                                "copy",  "kernel_gap", "unknown"};
+/// When the device did not compute, by cause; disjoint.
+using ByCause = std::array<Intervals, kCauses.size()>;
+
+/// Charges one gap in which nothing ran, and which ends with the start of `next`.
+void charge(const trace::Trace& trace, Interval gap, const Work& next, std::span<const Interval> waits,
+            const DeviceIdleOptions& options, ByCause& result) {
+  const trace::Row call = trace.correlation.launch_of(next.row);
+  const bool launched = call != trace::kNoRow;
+  // Until it is launched the host holds it up. Where that is not known, a wait for the input says so.
+  const std::int64_t launched_ns =
+      launched ? std::clamp(trace.columns().start_ns[call], gap.begin_ns, gap.end_ns) : gap.end_ns;
+  const Intervals before = merged({{gap.begin_ns, launched_ns}});
+  for (const Interval& wait : intersected(before, waits)) append(result[input], wait);
+  for (const Interval& rest : subtracted(before, waits)) append(result[launched ? launch : unknown], rest);
+  const bool short_gap = gap.end_ns - launched_ns < options.consecutive_kernel_delay_ns;
+  append(result[short_gap ? kernel_gap : unknown], {launched_ns, gap.end_ns});
+}
+
+ByCause causes_of(const trace::Trace& trace, std::span<const Work> work, Interval whole,
+                  const Intervals& waits, const DeviceIdleOptions& options) {
+  const Intervals computing = united(busy(work, KernelKind::computation), busy(work, KernelKind::other));
+  const Intervals collectives = busy(work, KernelKind::communication);
+  ByCause result;
+  result[communication] = subtracted(collectives, computing);
+  result[copy] = subtracted(subtracted(busy(work, KernelKind::memory), computing), collectives);
+
+  auto next = work.begin();
+  auto wait = waits.begin();
+  for (const Interval& gap : subtracted(std::array{whole}, busy(work))) {
+    while (next != work.end() && next->start_ns < gap.end_ns) ++next;
+    while (wait != waits.end() && wait->end_ns <= gap.begin_ns) ++wait;
+    auto behind = wait;
+    while (behind != waits.end() && behind->begin_ns < gap.end_ns) ++behind;
+    if (next != work.end()) {
+      charge(trace, gap, *next, std::span(wait, behind), options, result);
+    } else {
+      append(result[unknown], gap);
+    }
+  }
+  return result;
+}
+
+/// Parts of ascending intervals that lie in one window after the other.
+class Clipper {
+ public:
+  explicit Clipper(const Intervals& intervals) : intervals_(intervals) {}
+
+  /// Windows ascend and do not overlap.
+  std::int64_t within(Interval window) {
+    while (next_ < intervals_.size() && intervals_[next_].end_ns <= window.begin_ns) ++next_;
+    std::int64_t total = 0;
+    for (std::size_t i = next_; i < intervals_.size() && intervals_[i].begin_ns < window.end_ns; ++i) {
+      total +=
+          std::min(intervals_[i].end_ns, window.end_ns) - std::max(intervals_[i].begin_ns, window.begin_ns);
+    }
+    return total;
+  }
+
+ private:
+  const Intervals& intervals_;
+  std::size_t next_ = 0;
+};
+
+/// The steps' windows, or one over all work where there are no steps.
+std::vector<StepWindow> windows_of(const trace::Trace& trace, std::span<const Work> work) {
+  if (work.empty()) return {};
+  std::vector<StepWindow> windows = step_windows(trace, step_pieces(trace));
+  if (windows.empty()) {
+    const std::int64_t begin_ns = work.front().start_ns;
+    windows.push_back({trace::kAbsent, trace::Steps::kNone, {begin_ns, begin_ns + span_ns(work)}});
+  }
+  return windows;
+}
+
+}  // namespace
+
+DeviceIdle device_idle(const trace::Trace& trace, std::span<const Interval> waits,
+                       const DeviceIdleOptions& options) {
+  Scope everything;
+  everything.keep_cut_off_step = true;
+  const DeviceWork all = device_work(trace, everything);
+  const std::vector<StepWindow> windows = windows_of(trace, all.work);
+  const Intervals sorted_waits = merged(std::vector<Interval>(waits.begin(), waits.end()));
+
+  DeviceIdle result;
+  result.steps.notes = all.notes;
+  if (!windows.empty() && waits.empty())
+    result.steps.notes.push_back(
+        "rank " + std::to_string(trace.rank) +
+        ": no waits for the input are known, so none of its idle time is charged to it");
+  ByCause causes;
+  if (!windows.empty()) {
+    const Interval whole{windows.front().time.begin_ns, windows.back().time.end_ns};
+    causes = causes_of(trace, all.work, whole, sorted_waits, options);
+  }
+  std::vector<Clipper> clippers(causes.begin(), causes.end());
+
+  Integers ranks, numbers;
+  Numbers window_s, idle_s;
+  std::array<Numbers, kCauses.size()> parts_s;
+  std::array<std::int64_t, kCauses.size()> sums_ns{};
+  for (const StepWindow& window : windows) {
+    std::int64_t idle_ns = 0;
+    for (std::size_t cause = 0; cause < kCauses.size(); ++cause) {
+      const std::int64_t part_ns = clippers[cause].within(window.time);
+      parts_s[cause].push_back(seconds(part_ns));
+      sums_ns[cause] += part_ns;
+      idle_ns += part_ns;
+    }
+    ranks.push_back(trace.rank);
+    numbers.push_back(window.number);
+    window_s.push_back(seconds(window.time.end_ns - window.time.begin_ns));
+    idle_s.push_back(seconds(idle_ns));
+  }
+  result.steps.add("rank", std::move(ranks))
+      .add("step", std::move(numbers))
+      .add("window_s", std::move(window_s))
+      .add("idle_s", std::move(idle_s));
+  for (std::size_t cause = 0; cause < kCauses.size(); ++cause)
+    result.steps.add(std::string(kCauses[cause]) + "_s", std::move(parts_s[cause]));
+
+  result.total.notes = result.steps.notes;
+  std::array<std::size_t, kCauses.size()> order{};
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return sums_ns[a] > sums_ns[b]; });
+  const std::int64_t whole_ns = std::accumulate(sums_ns.begin(), sums_ns.end(), std::int64_t{0});
+  Integers total_ranks;
+  Texts names;
+  Numbers total_s, total_pct;
+  for (const std::size_t cause : order) {
+    if (windows.empty()) break;
+    total_ranks.push_back(trace.rank);
+    names.push_back(kCauses[cause]);
+    total_s.push_back(seconds(sums_ns[cause]));
+    total_pct.push_back(percent(sums_ns[cause], whole_ns));
+  }
+  result.total.add("rank", std::move(total_ranks))
+      .add("cause", std::move(names))
+      .add("idle_s", std::move(total_s))
+      .add("idle_pct", std::move(total_pct));
+  return result;
+}
+
+}  // namespace headrace::analysis::device

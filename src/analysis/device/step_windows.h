@@ -1,0 +1,39 @@
+// When the device was at which step.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "headrace/analysis/device/intervals.h"
+#include "headrace/trace/trace.h"
+
+namespace headrace::analysis::device {
+
+/// The time of one step: from the end of the step before it to the last end of what it did.
+struct StepWindow {
+  std::int64_t number = 0;
+  /// Index of the step in the trace.
+  std::int32_t step = 0;
+  Interval time;
+};
+
+/// Work of one step, on the device or, where the trace has none, an operator on the host.
+struct StepPiece {
+  std::int32_t step = 0;
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  trace::Row row = 0;
+  /// The launch, or the operator itself.
+  trace::Row host = 0;
+  /// Neither moves data nor gradients.
+  bool computes = false;
+};
+
+/// By step. Work outside of steps is left out.
+std::vector<StepPiece> step_pieces(const trace::Trace& trace);
+
+/// The steps that are not cut off, in the order of time. The first begins when it did on the host. They
+/// follow each other without a gap; a step that ended before the one before it has no time.
+std::vector<StepWindow> step_windows(const trace::Trace& trace, const std::vector<StepPiece>& pieces);
+
+}  // namespace headrace::analysis::device
