@@ -24,6 +24,7 @@
 #include "headrace/metrics/worker_probe.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/figures.h"
+#include "headrace/profile/history.h"
 #include "headrace/profile/profile_json.h"
 #include "headrace/profile/registry.h"
 #include "headrace/profile/segment.h"
@@ -68,6 +69,28 @@ void add_framework_loader(profile::Segment& segment, profile::Registry& registry
     registry.queue_id({.name = "queue", .capacity = 2, .loader = loader, .role = role});
 }
 
+/// A history with something in every kind of track.
+void add_history(profile::Segment& segment, profile::Registry& registry, int loader, int queue,
+                 std::int64_t now) {
+  metrics::HistoryStore history = segment.history();
+  metrics::HistoryTrack* levels = history.at(segment.queues()[queue].cell.track.load() - 1);
+  levels->base_ns.store(now);
+  for (const std::uint32_t level : {1, 3, 2}) history.level_history(levels).change(level, now += 1'000'000);
+  metrics::RangeHistory waits = registry.range_history(metrics::TrackKind::get_next, loader);
+  metrics::RangeHistory batches = registry.range_history(metrics::TrackKind::batches, loader);
+  for (metrics::HistoryTrack* track : {waits.track(), batches.track()})
+    track->base_ns.store(levels->base_ns.load());
+  for (std::uint64_t batch = 0; batch < 3; ++batch) {
+    batches.range(now, now + 900'000, batch, 1);
+    waits.wait(now, now + 1'000'000, batch, false);
+    now += 2'000'000;
+  }
+  waits.end_loop(now);
+  metrics::HistoryTrack* ranges = history.claim({.kind = metrics::TrackKind::annotation, .pid = 1}, now);
+  history.range_history(ranges).range(now, now + 1'000'000, 0,
+                                      static_cast<std::uint32_t>(registry.annotation_id("augment")));
+}
+
 /// Two workers, two operators and the sink around two queues, with a loop that has begun.
 std::vector<char> valid_segment() {
   const auto segment = profile::Segment::create({"", ""}, 0);
@@ -90,6 +113,7 @@ std::vector<char> valid_segment() {
     metrics::OperatorCell* cell = registry.claim_cell(*worker, op, metrics::Place::worker, false);
     metrics::WorkerProbe probe;
     probe.bind(worker, segment->cells(), &header.loop_clock, now);
+    probe.keep_history(segment->history());
     probe.enter(*cell, now += 1000);
     probe.leave(now += 300'000'000, false);
     if (op == decode) probe.edge(static_cast<std::uint32_t>(paths), false, true);
@@ -100,6 +124,7 @@ std::vector<char> valid_segment() {
   sink.waits.store(1);
   sink.wait_ns.store(1000);
   add_framework_loader(*segment, registry, now);
+  add_history(*segment, registry, loader, images, now);
   header.anchors.add(now, now);
   const auto* bytes = static_cast<const char*>(segment->data());
   return {bytes, bytes + segment->size()};
@@ -196,14 +221,38 @@ void check(const profile::Profile& profile) {
   demand(profile.windows.size() <= 4 * metrics::kWindows, "windows are bounded");
 }
 
+/// What every timeline may rely on.
+void check(const profile::History& history) {
+  demand(!history.anchors.empty(), "there is an anchor");
+  for (const profile::WorkerStates& worker : history.workers) {
+    std::int64_t last = 0;
+    for (const profile::StateSlice& slice : worker.slices) {
+      demand(slice.begin_ns >= last && slice.end_ns > slice.begin_ns, "slices lie end to end");
+      demand(slice.op < static_cast<int>(history.operators.size()), "a slice's operator is known");
+      demand(is_share(slice.busy), "busy is a share");
+      last = slice.end_ns;
+    }
+  }
+  for (const profile::LoopHistory& loop : history.loops) {
+    std::int64_t last = 0;
+    for (const profile::GetNextCall& call : loop.calls) {
+      demand(call.begin_ns >= last && call.end_ns >= call.begin_ns, "calls lie end to end");
+      demand(is_share(call.share), "waiting is a share");
+      last = call.end_ns;
+    }
+  }
+}
+
 void read(const std::string& path) {
   // Used again and again, as a live report does: nothing of an earlier input may show.
   static profile::SegmentImage image;
+  image.include_history();
   try {
     image.read_file(path);
   } catch (const SegmentError&) {
     return;
   }
+  check(profile::read_history(image));
   for (const profile::LoaderSummary& loader : profile::list_loaders(image)) {
     profile::SegmentFigures::of(image, loader.index);
     const profile::Profile all = profile::read_profile(image, loader.index);

@@ -134,16 +134,20 @@ void SinkProbe::finish_wait(std::int64_t now, bool delivered, bool failed, int r
     }
   }
   if (failed) cell_->failed.bump(1);
+  bool was_ready = false;
   if (!delivered) {
     // The call that ends the loop brings no batch: it is no step and no wait for one.
     const SeqlockWrite write(cell_->lock);
     cell_->waiting.store(0);
   } else if (steady_) {
-    deliver(now, ready, charges);
+    was_ready = deliver(now, ready, charges);
   } else {
     deliver_first(now);
   }
-  if (delivered) start_step(now);
+  if (delivered) {
+    remember(now, was_ready, charges);
+    start_step(now);
+  }
   cell_->last_event_ns.store(now);
   if (!delivered) end_loop(now);
 }
@@ -188,7 +192,7 @@ void SinkProbe::charge(const WaitCharges& charges, std::int64_t wait, std::int64
   cell_->ledger_unknown_ns.bump(left);
 }
 
-void SinkProbe::deliver(std::int64_t now, int ready, const WaitCharges* charges) noexcept {
+bool SinkProbe::deliver(std::int64_t now, int ready, const WaitCharges* charges) noexcept {
   const std::int64_t wait = std::max<std::int64_t>(0, now - wait_began_ns_);
   const std::int64_t blocked = std::min(wait, worker_->blocked_wall_ns() - blocked_at_begin_ns_);
   // Ready: the batch was only taken out of a queue. A generator around the queue may do that as well.
@@ -223,6 +227,16 @@ void SinkProbe::deliver(std::int64_t now, int ready, const WaitCharges* charges)
   }
   if (wait > cell_->longest_threshold_ns.load()) remember_longest(wait, loop_ns);
   last_wait_ns_ = wait;
+  return was_ready;
+}
+
+// A batch and the GetNext that brought it have one number: how many this loader had yielded before.
+void SinkProbe::remember(std::int64_t now, bool was_ready, const WaitCharges* charges) noexcept {
+  const std::uint64_t number = cell_->steps.load() - 1;
+  waits_.wait(wait_began_ns_, now, number, was_ready);
+  if (charges == nullptr || charges->made_from_ns == 0) return;
+  batches_.range(charges->made_from_ns, charges->made_until_ns, number,
+                 static_cast<std::uint32_t>(charges->made_by + 1));
 }
 
 void SinkProbe::remember_longest(std::int64_t wait, std::int64_t loop_ns) noexcept {
@@ -256,6 +270,7 @@ void SinkProbe::end_loop(std::int64_t now) noexcept {
   if (cell_ == nullptr || !in_loop_) return;
   in_loop_ = false;
   waiting_ = false;
+  waits_.end_loop(now);
   // Dropped in the middle of a step: that step never became complete and is not counted.
   computing_ = false;
   {

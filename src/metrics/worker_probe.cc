@@ -82,7 +82,24 @@ void WorkerProbe::restart() noexcept {
   cell_->begun.store(1);
 }
 
+// Not before something happens: by then a loader's worker process has said which of its workers it is.
+void WorkerProbe::claim_history(std::int64_t now) noexcept {
+  history_wanted_ = false;
+  TrackOwner owner;
+  owner.kind = TrackKind::worker;
+  owner.subject = cell_->loader.load();
+  owner.number = owner.subject != 0 ? cell_->number.load() : -1;
+  owner.pid = cell_->pid.load();
+  owner.tid = cell_->tid.load();
+  owner.process_start = cell_->process_start.load();
+  history_ = store_.worker_history(store_.claim(owner, now));
+  history_.open(moment_of(cell_->account.load()), now);
+}
+
 void WorkerProbe::switch_to(std::uint32_t account, std::int64_t now) noexcept {
+  if (history_wanted_) claim_history(now);
+  // Before the lock is taken: making room in the track takes longer than readers should have to wait.
+  history_.change(moment_of(account), now);
   const LoopClock::Reading reading = clock_->read(now);
   const SeqlockWrite write(cell_->lock);
   // The account that was open when the loop began is counted from loop time 0 on.
@@ -183,7 +200,9 @@ void WorkerProbe::withdraw() noexcept {
   loop_had_body_ = frames_[--depth_].loop_had_body;
   // The account alone: what has passed since it was opened is counted with the next switch, for the new one.
   const SeqlockWrite write(cell_->lock);
-  cell_->account.store(depth_ > 0 ? account_of(*top().cell) : resting_account());
+  const std::uint32_t account = depth_ > 0 ? account_of(*top().cell) : resting_account();
+  cell_->account.store(account);
+  history_.rename(moment_of(account));
 }
 
 void WorkerProbe::attribute(OperatorCell& cell, std::int64_t began, std::int64_t now, std::int64_t cpu_ns,
@@ -298,6 +317,11 @@ void WorkerProbe::finish(std::int64_t now) noexcept {
   blocked_ = false;
   loop_ = nullptr;
   switch_to(static_cast<std::uint32_t>(WorkerState::idle), now);
+  if (history_.bound()) {
+    history_.close(static_cast<std::uint32_t>(WorkerState::idle), now);
+    HistoryStore::release(*history_.track());
+    history_ = {};
+  }
   cell_->ended_ns.store(now);
   cell_->last_alive_ns.store(now);
   // Release: whoever sees `finished` (to fold the cells away) sees everything that this thread wrote.

@@ -172,6 +172,7 @@ void Runtime::wait_delivered(const Trail* trail, bool at_once) noexcept {
   }
   metrics::WaitCharges charges = last_charges_;
   charges.ready = at_once;
+  charges.made_from_ns = 0;  // of another batch
   double sum = 0;
   for (std::size_t i = 0; i < charges.count; ++i) sum += static_cast<double>(charges.charges[i].ns);
   for (std::size_t i = 0; i < charges.count; ++i) {

@@ -38,6 +38,8 @@ void Trail::thin_out() {
 metrics::WaitCharges Trail::charges(std::int64_t asked, std::int64_t now,
                                     std::span<const int> operators) const {
   metrics::WaitCharges charges;
+  charges.made_from_ns = began_ns_;
+  charges.made_until_ns = known_ns();
   charges.ready = known_ns() <= asked;
   if (charges.ready) return charges;
   const auto charge = [&](std::int64_t from, std::int64_t to, What what, int stage) {

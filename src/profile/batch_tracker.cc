@@ -349,6 +349,11 @@ WaitCharges BatchTracker::yielded(std::int64_t number, std::int64_t asked, std::
   const Batch of = *batch;
   *batch = Batch();
   charges.workers_first = number < shape_.workers;
+  if (of.fetched_ns > 0) {
+    charges.made_from_ns = of.taken_ns > 0 ? of.taken_ns : of.dispatched_ns;
+    charges.made_until_ns = of.pinned_ns > 0 ? of.pinned_ns : of.fetched_ns;
+    charges.made_by = of.worker;
+  }
   if (of.fetched_ns == 0) {
     // A worker that nothing is known of: received before the call is all that can be said.
     charges.ready = of.received_ns > 0 && of.received_ns <= asked;

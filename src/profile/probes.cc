@@ -302,6 +302,7 @@ ThreadContext* LoopRecorder::follow_thread() noexcept {
   const LoaderRecord* record = owner.loader_record(loader_->id());
   const bool followed = followed_ || (record != nullptr && record->has_own_graph.load() != 0);
   running_->probe.bind(owner.sink(loader_->id()), &context->probe, source, owner.clock(), &owner, followed);
+  owner.keep_sink_history(running_->probe, loader_->id());
   if (source != nullptr) running_->probe.ran(loader_->source()->id_in(*context->session()));
   return context;
 }

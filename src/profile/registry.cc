@@ -169,6 +169,68 @@ void Registry::begin_occupancy(metrics::QueueCell& cell) {
   if (clock.begun) cell.begun.store(1);
 }
 
+void Registry::begin_levels(std::uint32_t queue) {
+  const std::int64_t now = metrics::Clock::now_ns();
+  metrics::HistoryStore history = segment_.history();
+  metrics::HistoryTrack* track =
+      history.claim({.kind = metrics::TrackKind::queue, .subject = queue + 1}, now);
+  history.level_history(track).open(0, now);
+  segment_.queues()[queue].cell.track.store(track == nullptr ? 0 : history.index(*track) + 1);
+}
+
+void Registry::leave_levels(metrics::QueueCell& cell, std::int64_t now) noexcept {
+  metrics::HistoryStore history = segment_.history();
+  metrics::HistoryTrack* track = history.at(cell.track.load() - 1);
+  cell.track.store(0);
+  if (track == nullptr) return;
+  history.level_history(track).close(0, now);
+  metrics::HistoryStore::release(*track);
+}
+
+metrics::RangeHistory Registry::range_history(metrics::TrackKind kind, int loader) {
+  metrics::HistoryStore history = segment_.history();
+  const metrics::TrackOwner owner{.kind = kind, .subject = static_cast<std::uint32_t>(loader + 1)};
+  metrics::HistoryTrack* track = history.find_live(owner);
+  if (track == nullptr) track = history.claim(owner, metrics::Clock::now_ns());
+  return history.range_history(track);
+}
+
+void Registry::leave_tracks_of_gone_writers() noexcept {
+  metrics::HistoryStore history = segment_.history();
+  const metrics::AnchorRing& anchors = segment_.header().anchors;
+  std::int64_t last_alive = 0;
+  for (const metrics::Anchor& anchor : anchors.anchors)
+    last_alive = std::max(last_alive, anchor.monotonic_ns.load());
+  for (std::uint32_t i = 0; i < kMaxTracks; ++i) {
+    metrics::HistoryTrack& track = *history.at(i);
+    if (track.life.load(std::memory_order_acquire) != static_cast<std::uint32_t>(metrics::TrackLife::live))
+      continue;
+    const int pid = track.pid.load();
+    if (pid == 0 || pid == current_pid() || process_alive(pid, track.process_start.load())) continue;
+    history.leave_for(track, last_alive);
+  }
+}
+
+int Registry::annotation_id(std::string_view name) {
+  AnnotationName* names = segment_.annotations();
+  for (std::uint32_t i = 0; i < kMaxAnnotations; ++i) {
+    std::uint32_t free = life_of(RecordLife::free);
+    if (names[i].life.load(std::memory_order_relaxed) == free &&
+        names[i].life.compare_exchange_strong(free, life_of(RecordLife::claimed),
+                                              std::memory_order_acquire)) {
+      names[i].name.assign(name);
+      raise_high_water(segment_.header().high_water[static_cast<std::size_t>(Section::annotations)], i + 1);
+      // Release: whoever sees it live sees its name.
+      names[i].life.store(life_of(RecordLife::live), std::memory_order_release);
+      return static_cast<int>(i);
+    }
+    if (settled(names[i].life) == life_of(RecordLife::live) && names[i].name.view() == name)
+      return static_cast<int>(i);
+  }
+  segment_.header().dropped.annotations.bump(1);
+  return -1;
+}
+
 int Registry::queue_id(const QueueSpec& spec) {
   QueueRecord* records = segment_.queues();
   // A queue of the same name and size whose object is gone: the next epoch's. It goes on where that one
@@ -182,6 +244,7 @@ int Registry::queue_id(const QueueSpec& spec) {
       find_or_claim(std::span(records, kMaxQueues), Section::queues, spec.name, spec.loader, goes_on);
   if (found.id >= 0 && !found.is_new) {
     begin_occupancy(records[found.id].cell);
+    begin_levels(static_cast<std::uint32_t>(found.id));
     return found.id;
   }
   if (found.id < 0 || !allot_bins(records[found.id].cell, spec.capacity)) {
@@ -193,6 +256,7 @@ int Registry::queue_id(const QueueSpec& spec) {
   records[found.id].loader.store(static_cast<std::uint32_t>(spec.loader + 1));
   records[found.id].role.store(static_cast<std::uint32_t>(spec.role));
   begin_occupancy(records[found.id].cell);
+  begin_levels(static_cast<std::uint32_t>(found.id));
   records[found.id].life.store(life_of(RecordLife::live), std::memory_order_release);
   return found.id;
 }
@@ -274,6 +338,9 @@ void Registry::fold_loader() {
 // The number goes to another loader: what belonged to this one must not show as that one's.
 void Registry::forget_loader(std::uint32_t index) {
   clear_framework_facts(segment_.loaders()[index]);
+  for (const auto kind :
+       {metrics::TrackKind::get_next, metrics::TrackKind::batches, metrics::TrackKind::worker})
+    segment_.history().disown(kind, index + 1);
   constexpr std::uint32_t kNobodys = ~std::uint32_t{0};
   const std::uint32_t its = index + 1;
   for (std::uint32_t i = 0; i < kMaxOperators; ++i) {

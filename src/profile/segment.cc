@@ -115,6 +115,15 @@ std::unique_ptr<Segment> Segment::attach(const std::string& path) {
   return std::unique_ptr<Segment>(new Segment(base, bytes, path));
 }
 
+metrics::HistoryStore Segment::history() noexcept {
+  return {section<metrics::HistoryTrack>(Section::tracks),
+          kMaxTracks,
+          &header().high_water[static_cast<std::size_t>(Section::tracks)],
+          section<metrics::HistoryWord>(Section::words),
+          kHistoryWords,
+          &header().words_used};
+}
+
 Segment::~Segment() { munmap(base_, size_); }
 
 void Segment::unlink() noexcept {
@@ -123,6 +132,7 @@ void Segment::unlink() noexcept {
 
 std::string Segment::copy_to(const std::string& path) noexcept try {
   SegmentImage image;
+  image.include_history();
   image.read_memory(base_, size_);
   if (!file_size_allowed(size_)) return path + ": " + std::strerror(EFBIG);
   const std::string beside = path + ".tmp" + std::to_string(current_pid());
@@ -156,6 +166,10 @@ std::string Segment::copy_to(const std::string& path) noexcept try {
   write_part(image.bins().data(),
              std::min<std::size_t>(image.header().bins_used.load(), kMaxBins) * sizeof(std::int64_t));
   write_part(&image.host(), sizeof(metrics::HostCell));
+  write_live(image.tracks(), named);
+  write_part(image.words().data(), std::min<std::size_t>(image.header().words_used.load(), kHistoryWords) *
+                                       sizeof(metrics::HistoryWord));
+  write_live(image.annotations(), named);
   if (close(fd) != 0 && reason.empty()) reason = path + ": " + std::strerror(errno);
   if (reason.empty() && rename(beside.c_str(), path.c_str()) != 0)
     reason = path + ": " + std::strerror(errno);

@@ -157,6 +157,9 @@ void SegmentImage::read_records(const Source& source, const SegmentHeader& heade
     if (i == static_cast<std::size_t>(Section::bins))
       wanted = header.bins_used.load(std::memory_order_relaxed);
     if (i == static_cast<std::size_t>(Section::host)) wanted = 1;
+    if (i == static_cast<std::size_t>(Section::words))
+      wanted = header.words_used.load(std::memory_order_relaxed);
+    if (i >= static_cast<std::size_t>(Section::tracks) && !with_history_) wanted = 0;
     counts[i] = std::min(wanted, layout.sections[i].count);
     bytes += std::uint64_t{layout.sections[i].stride} * counts[i];
   }
@@ -242,10 +245,36 @@ void SegmentImage::settle_groups(const Source& source) {
     if (loader.life.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(RecordLife::live)) continue;
     settle(source, loader.sink.lock, [&] { again(&loader.sink, sizeof(loader.sink)); });
   }
+  if (with_history_) settle_tracks(source);
+}
+
+// A track's head was read before its words, so the words that its count speaks of are there, unless they were
+// merged meanwhile (the generation tells). A writer that was killed while it merged never settles.
+void SegmentImage::settle_tracks(const Source& source) {
+  constexpr int kTries = 4;
+  for (const metrics::HistoryTrack& track : tracks()) {
+    if (track.life.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(metrics::TrackLife::free))
+      continue;
+    const std::uint64_t offset = buffer_->offset_of(&track);
+    for (int attempt = 0; attempt < kTries; ++attempt) {
+      const std::uint32_t generation = track.generation.load(std::memory_order_relaxed);
+      alignas(64) std::array<char, sizeof(metrics::HistoryTrack)> now{};
+      source.read(offset, now.size(), now.data());
+      std::uint32_t after = 0;
+      std::memcpy(&after, now.data() + offsetof(metrics::HistoryTrack, generation), sizeof(after));
+      if (after == generation && generation % 2 == 0) break;
+      std::memcpy(buffer_->at(offset), now.data(), now.size());
+      const std::uint64_t first = std::min<std::uint64_t>(track.first_word.load(), words().size());
+      const std::uint64_t count = std::min<std::uint64_t>(track.capacity.load(), words().size() - first);
+      const std::uint64_t words_offset = buffer_->offset_of(words().data() + first);
+      source.read(words_offset, count * sizeof(metrics::HistoryWord), buffer_->at(words_offset));
+    }
+  }
 }
 
 SegmentImage SegmentImage::clone() const {
   SegmentImage copy;
+  copy.with_history_ = with_history_;
   copy.path_ = path_;
   if (buffer_ != nullptr) copy.read(Source(buffer_->base, buffer_->size));
   return copy;
@@ -278,6 +307,15 @@ std::span<const metrics::OperatorCell> SegmentImage::cells() const noexcept {
 }
 std::span<const metrics::Relaxed<std::int64_t>> SegmentImage::bins() const noexcept {
   return section<metrics::Relaxed<std::int64_t>>(Section::bins);
+}
+std::span<const metrics::HistoryTrack> SegmentImage::tracks() const noexcept {
+  return section<metrics::HistoryTrack>(Section::tracks);
+}
+std::span<const metrics::HistoryWord> SegmentImage::words() const noexcept {
+  return section<metrics::HistoryWord>(Section::words);
+}
+std::span<const AnnotationName> SegmentImage::annotations() const noexcept {
+  return section<AnnotationName>(Section::annotations);
 }
 const metrics::HostCell& SegmentImage::host() const noexcept {
   return section<metrics::HostCell>(Section::host).front();

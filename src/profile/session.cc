@@ -132,7 +132,9 @@ void Session::close_queue(int queue) noexcept {
   if (queue < 0) return;
   // What its last level lasted until now; closed it stands still.
   metrics::QueueProbe last = queue_probe(queue);
-  last.changed(0, metrics::Clock::now_ns());
+  const std::int64_t now = metrics::Clock::now_ns();
+  last.changed(0, now);
+  registry_.leave_levels(segment_->queues()[queue].cell, now);
   segment_->queues()[queue].life.store(static_cast<std::uint32_t>(RecordLife::closed),
                                        std::memory_order_release);
 }
@@ -150,10 +152,24 @@ void Session::close_loader(int loader) noexcept {
                                          std::memory_order_release);
 }
 
+int Session::annotation_id(std::string_view name) {
+  const std::scoped_lock lock(mutex_);
+  return registry_.annotation_id(name);
+}
+
 metrics::QueueProbe Session::queue_probe(int queue) noexcept {
   if (queue < 0) return {};
   metrics::QueueCell& cell = segment_->queues()[queue].cell;
-  return {&cell, segment_->bins() + cell.first_bin.load(), clock()};
+  const metrics::HistoryStore history = segment_->history();
+  return {&cell, segment_->bins() + cell.first_bin.load(), clock(),
+          history.level_history(history.at(cell.track.load() - 1))};
+}
+
+void Session::keep_sink_history(metrics::SinkProbe& probe, int loader) noexcept {
+  if (loader < 0) return;
+  const std::scoped_lock lock(mutex_);
+  probe.keep_history(registry_.range_history(metrics::TrackKind::get_next, loader),
+                     registry_.range_history(metrics::TrackKind::batches, loader));
 }
 
 metrics::SinkCell* Session::sink(int loader) noexcept {
@@ -310,6 +326,7 @@ void Session::keep_alive() noexcept {
     }
     if (last_alive) worker.last_alive_ns.store(now);
   }
+  if (owner()) registry_.leave_tracks_of_gone_writers();
   segment.header().anchors.add(now, metrics::Clock::realtime_ns());
 }
 

@@ -55,6 +55,7 @@ void ThreadContext::rebind() noexcept {
   if (worker == nullptr) return;
   session_ = session;
   probe.bind(worker, session->segment().cells(), session->clock(), now);
+  probe.keep_history(session->segment().history());
 }
 
 metrics::OperatorCell* ThreadContext::cell(int operator_id, bool is_loop) noexcept {

@@ -18,6 +18,7 @@ struct alignas(64) QueueCell {
   Relaxed<std::int64_t> levels_per_bin;
   Relaxed<std::uint32_t> bins;
   Relaxed<std::uint32_t> first_bin;  ///< index of its first bin in the segment's bins
+  Relaxed<std::uint32_t> track;      ///< 1 + the track that keeps its levels; 0: none
   Seqlock lock;
   Relaxed<std::uint32_t> begun;
   Occupancy occupancy;

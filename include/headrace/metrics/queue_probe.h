@@ -1,11 +1,13 @@
 // The instrumentation of a bounded queue, as a piece that any queue can carry.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
 #include "headrace/metrics/loop_clock.h"
 #include "headrace/metrics/queue_cell.h"
+#include "headrace/metrics/state_history.h"
 
 namespace headrace::metrics {
 
@@ -17,9 +19,12 @@ namespace headrace::metrics {
 class QueueProbe {
  public:
   QueueProbe() = default;
-  QueueProbe(QueueCell* cell, Relaxed<std::int64_t>* bins, const LoopClock* clock) noexcept
+  /// `history`: where its levels are kept for the timeline; not bound: nowhere.
+  QueueProbe(QueueCell* cell, Relaxed<std::int64_t>* bins, const LoopClock* clock,
+             const LevelHistory& history = {}) noexcept
       : cell_(cell),
         clock_(clock),
+        history_(history),
         bins_{cell->capacity.load(), cell->levels_per_bin.load(), cell->bins.load()},
         time_at_(bins, bins_.bins) {}
 
@@ -28,6 +33,7 @@ class QueueProbe {
   /// The queue holds `level` items from `now` (Clock) on.
   void changed(std::int64_t level, std::int64_t now) noexcept {
     if (cell_ == nullptr) return;
+    history_.change(static_cast<std::uint32_t>(std::clamp<std::int64_t>(level, 0, kMostLevel)), now);
     const LoopClock::Reading reading = clock_->read(now);
     const SeqlockWrite write(cell_->lock);
     if (reading.begun && cell_->begun.load() == 0) restart();
@@ -81,8 +87,11 @@ class QueueProbe {
         [&] { cell_->windows.halve(); });
   }
 
+  static constexpr std::int64_t kMostLevel = 1 << 24;
+
   QueueCell* cell_ = nullptr;
   const LoopClock* clock_ = nullptr;
+  LevelHistory history_;
   OccupancyBins bins_;
   std::span<Relaxed<std::int64_t>> time_at_;
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "headrace/metrics/loop_clock.h"
+#include "headrace/metrics/range_history.h"
 #include "headrace/metrics/service_sequence.h"
 #include "headrace/metrics/sink_cell.h"
 #include "headrace/metrics/worker_probe.h"
@@ -42,6 +43,10 @@ struct WaitCharges {
   bool workers_first = false;  ///< the first batch of the worker that made it: it had to start
   std::array<Charge, kMost> charges;
   std::size_t count = 0;
+  // When the batch was being made, for the timeline; 0: not known.
+  std::int64_t made_from_ns = 0;
+  std::int64_t made_until_ns = 0;
+  int made_by = -1;  ///< number of the worker that made it; -1: not known
 
   void add(What what, int op, std::int64_t ns) noexcept {
     if (ns > 0 && count < kMost) charges[count++] = {what, op, ns};
@@ -59,6 +64,11 @@ class SinkProbe {
   void bind(SinkCell* cell, WorkerProbe* worker, OperatorCell* source, const LoopClock* clock,
             SinkSurroundings* surroundings, bool followed = false) noexcept;
   bool bound() const noexcept { return cell_ != nullptr; }
+  /// Where GetNext waits and the making of batches are kept for the timeline.
+  void keep_history(const RangeHistory& waits, const RangeHistory& batches) noexcept {
+    waits_ = waits;
+    batches_ = batches;
+  }
 
   void begin_epoch(std::int64_t now) noexcept;
   void begin_wait(std::int64_t now) noexcept;
@@ -97,7 +107,8 @@ class SinkProbe {
   void deliver_first(std::int64_t now) noexcept;
   void finish_wait(std::int64_t now, bool delivered, bool failed, int ready,
                    const WaitCharges* charges) noexcept;
-  void deliver(std::int64_t now, int ready, const WaitCharges* charges) noexcept;
+  bool deliver(std::int64_t now, int ready, const WaitCharges* charges) noexcept;
+  void remember(std::int64_t now, bool was_ready, const WaitCharges* charges) noexcept;
   void charge(const WaitCharges& charges, std::int64_t wait, std::int64_t worked) noexcept;
   void close_compute(std::int64_t now) noexcept;
   /// What lasted from the cell's since_ns until now, and is not in its totals yet.
@@ -115,6 +126,8 @@ class SinkProbe {
   OperatorCell* source_ = nullptr;
   const LoopClock* clock_ = nullptr;
   SinkSurroundings* surroundings_ = nullptr;
+  RangeHistory waits_;
+  RangeHistory batches_;
   bool followed_ = false;
   bool in_loop_ = false;
   bool steady_ = false;

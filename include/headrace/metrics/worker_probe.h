@@ -6,6 +6,7 @@
 #include <span>
 
 #include "headrace/metrics/clock.h"
+#include "headrace/metrics/history_store.h"
 #include "headrace/metrics/loop_clock.h"
 #include "headrace/metrics/operator_cell.h"
 #include "headrace/metrics/worker_cell.h"
@@ -26,6 +27,12 @@ class WorkerProbe {
   /// `operator_cells` is the array in the segment that account numbers index.
   void bind(WorkerCell* cell, OperatorCell* operator_cells, const LoopClock* clock,
             std::int64_t now) noexcept;
+  /// From the next change of state on, the states are kept for the timeline too (metrics/history_track.h), in
+  /// a track of the worker's own.
+  void keep_history(const HistoryStore& store) noexcept {
+    store_ = store;
+    history_wanted_ = store.bound();
+  }
   /// Continues what a writer that is gone left open, so that `finish` can close it. `owned`: its operator
   /// cells.
   void take_over(WorkerCell& cell, OperatorCell* operator_cells, std::span<OperatorCell* const> owned,
@@ -109,6 +116,11 @@ class WorkerProbe {
   Frame& top() noexcept { return frames_[depth_ - 1]; }
   void switch_to(std::uint32_t account, std::int64_t now) noexcept;
   void charge_frame(std::int64_t now) noexcept;
+  void claim_history(std::int64_t now) noexcept;
+  std::uint32_t moment_of(std::uint32_t account) const noexcept {
+    if (account < kOperatorAccount) return account;
+    return WorkerMoment::kFirstOperator + operator_cells_[account - kOperatorAccount].operator_id.load();
+  }
   void close_windows(std::int64_t loop_ns) noexcept;
   void restart() noexcept;
   void own(OperatorCell& cell) noexcept;
@@ -123,6 +135,9 @@ class WorkerProbe {
   WorkerCell* cell_ = nullptr;
   OperatorCell* operator_cells_ = nullptr;
   const LoopClock* clock_ = nullptr;
+  WorkerHistory history_;
+  HistoryStore store_;
+  bool history_wanted_ = false;
   std::array<Frame, kMaxDepth> frames_{};
   std::uint32_t depth_ = 0;  ///< open bodies, at most kMaxDepth
   int too_deep_ = 0;

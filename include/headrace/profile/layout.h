@@ -10,7 +10,10 @@
 //     | workers            |  kMaxWorkers   x WorkerCell
 //     | deliveries         |  kMaxWorkers   x DeliveryRing, one per worker
 //     | operator cells     |  kMaxCells     x OperatorCell, given out by need: not every worker runs every
-//     operator | occupancy bins     |  kMaxBins      x int64 | host               |  1             x HostCell
+//     one | occupancy bins     |  kMaxBins      x int64 | host               |  1             x HostCell |
+//     tracks             |  kMaxTracks    x HistoryTrack, the history that timelines show, given out by need
+//     | history words      |  kHistoryWords x uint64, what the tracks hold
+//     | annotations        |  kMaxAnnotations x AnnotationName
 //     +--------------------+ total_bytes (<= 8 MiB)
 //
 // Every record is claimed by one compare-and-swap on its first word and published by a release store, so
@@ -26,6 +29,7 @@
 #include "headrace/metrics/clock.h"
 #include "headrace/metrics/delivery_ring.h"
 #include "headrace/metrics/handoff_cell.h"
+#include "headrace/metrics/history_track.h"
 #include "headrace/metrics/host_cell.h"
 #include "headrace/metrics/loop_clock.h"
 #include "headrace/metrics/operator_cell.h"
@@ -36,7 +40,7 @@
 namespace headrace::profile {
 
 inline constexpr std::array<char, 8> kMagic = {'H', 'R', 'S', 'E', 'G', '\r', '\n', '\x1a'};
-inline constexpr std::uint32_t kLayoutVersion = 4;
+inline constexpr std::uint32_t kLayoutVersion = 5;
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 
 inline constexpr std::uint32_t kMaxLoaders = 32;
@@ -46,6 +50,9 @@ inline constexpr std::uint32_t kMaxWorkers = 192;
 inline constexpr std::uint32_t kMaxCells = 640;
 inline constexpr std::uint32_t kMaxBins = 48 * 1024;
 inline constexpr std::uint32_t kMaxBinsPerQueue = 4097;
+inline constexpr std::uint32_t kMaxTracks = 128;
+inline constexpr std::uint32_t kHistoryWords = 104 * 1024;
+inline constexpr std::uint32_t kMaxAnnotations = 64;
 inline constexpr std::size_t kNameBytes = 240;
 
 /// Life of a table record.
@@ -132,6 +139,12 @@ struct alignas(64) LoaderRecord {
   metrics::SinkCell sink;
 };
 
+/// What the user called a range of the program.
+struct alignas(64) AnnotationName {
+  std::atomic<std::uint32_t> life;
+  Name name;
+};
+
 enum class Section : std::uint32_t {
   loaders,
   operators,
@@ -141,6 +154,9 @@ enum class Section : std::uint32_t {
   cells,
   bins,
   host,
+  tracks,
+  words,
+  annotations,
   count
 };
 inline constexpr std::size_t kSections = static_cast<std::size_t>(Section::count);
@@ -158,6 +174,7 @@ struct Dropped {
   metrics::Relaxed<std::uint64_t> workers;
   metrics::Relaxed<std::uint64_t> cells;
   metrics::Relaxed<std::uint64_t> loaders;
+  metrics::Relaxed<std::uint64_t> annotations;
 };
 
 struct alignas(64) SegmentHeader {
@@ -178,6 +195,7 @@ struct alignas(64) SegmentHeader {
   alignas(64) metrics::LoopClock loop_clock;
   metrics::Relaxed<std::uint32_t> closed;  ///< 1: the session was closed in order
   std::atomic<std::uint32_t> bins_used;
+  std::atomic<std::uint32_t> words_used;
   std::array<std::atomic<std::uint32_t>, kSections>
       high_water;  ///< records ever given out: readers stop there
   metrics::Relaxed<std::uint64_t> retired_workers;

@@ -50,6 +50,15 @@ class Registry {
   metrics::OperatorCell* claim_cell(const metrics::WorkerCell& worker, int operator_id, metrics::Place place,
                                     bool is_loop);
 
+  /// The track of a loader's waits or batches; not bound where there is none to be had.
+  metrics::RangeHistory range_history(metrics::TrackKind kind, int loader);
+  /// A queue is closed: its levels are kept up to here.
+  void leave_levels(metrics::QueueCell& cell, std::int64_t now) noexcept;
+  /// Tracks whose writers were killed: they end at the last anchor, and are free to be gone on with.
+  void leave_tracks_of_gone_writers() noexcept;
+  /// The number of what the user calls a range; -1 when the table is full.
+  int annotation_id(std::string_view name);
+
   /// Adds finished workers (of this process, or of dead ones) to the retired workers' cells and frees theirs.
   /// Owner process only. Returns how many were folded away.
   int fold_finished_workers();
@@ -71,6 +80,7 @@ class Registry {
   int reopened_loader(std::string_view base, std::uint64_t signature);
   bool allot_bins(metrics::QueueCell& cell, std::int64_t capacity);
   void begin_occupancy(metrics::QueueCell& cell);
+  void begin_levels(std::uint32_t queue);
   void fold_loader();
   void forget_loader(std::uint32_t index);
   void fold_worker(std::uint32_t index);

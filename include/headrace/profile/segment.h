@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "headrace/metrics/history_store.h"
 #include "headrace/profile/layout.h"
 
 namespace headrace::profile {
@@ -51,6 +52,9 @@ class Segment {
     return section<metrics::Relaxed<std::int64_t>>(Section::bins);
   }
   metrics::HostCell& host() noexcept { return *section<metrics::HostCell>(Section::host); }
+
+  AnnotationName* annotations() noexcept { return section<AnnotationName>(Section::annotations); }
+  metrics::HistoryStore history() noexcept;
 
   const void* data() const noexcept { return base_; }
   std::size_t size() const noexcept { return size_; }

@@ -22,6 +22,9 @@ class SegmentImage {
   SegmentImage(SegmentImage&&) noexcept;
   SegmentImage& operator=(SegmentImage&&) noexcept;
 
+  /// What is read from now on holds the history too (tracks, words, annotations), which only timelines need;
+  /// else those sections are empty.
+  void include_history() noexcept { with_history_ = true; }
   /// Reads a segment file by pread. Throws SegmentError (file, reason).
   void read_file(const std::string& path);
   /// Reads a segment in this process's memory.
@@ -40,12 +43,16 @@ class SegmentImage {
   std::span<const metrics::OperatorCell> cells() const noexcept;
   std::span<const metrics::Relaxed<std::int64_t>> bins() const noexcept;
   const metrics::HostCell& host() const noexcept;
+  std::span<const metrics::HistoryTrack> tracks() const noexcept;
+  std::span<const metrics::HistoryWord> words() const noexcept;
+  std::span<const AnnotationName> annotations() const noexcept;
 
  private:
   class Source;
   void read(const Source& source);
   void read_records(const Source& source, const SegmentHeader& header);
   void settle_groups(const Source& source);
+  void settle_tracks(const Source& source);
   template <class ReadAgain>
   void settle(const Source& source, const metrics::Seqlock& lock, ReadAgain&& read_again);
   template <class T>
@@ -54,6 +61,7 @@ class SegmentImage {
   struct Buffer;
   std::unique_ptr<Buffer> buffer_;
   std::string path_;
+  bool with_history_ = false;
 };
 
 }  // namespace headrace::profile

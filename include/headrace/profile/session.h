@@ -59,8 +59,11 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   void close_queue(int queue) noexcept;
   int loader_id(std::string_view name, int source_operator, std::uint64_t signature = 0);
   void close_loader(int loader) noexcept;
+  int annotation_id(std::string_view name);
   metrics::QueueProbe queue_probe(int queue) noexcept;
   metrics::SinkCell* sink(int loader) noexcept;
+  /// Gives the probe of a loader's sink the tracks that keep its waits and batches.
+  void keep_sink_history(metrics::SinkProbe& probe, int loader) noexcept;
   /// The record of a loader; null below 0.
   LoaderRecord* loader_record(int loader) noexcept;
   metrics::WorkerCell* claim_worker(std::int64_t now);
