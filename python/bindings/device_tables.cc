@@ -12,17 +12,20 @@
 #include "crossing.h"
 #include "device_trace.h"
 #include "headrace/analysis/device/annotations.h"
+#include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/diff.h"
 #include "headrace/analysis/device/idle_breakdown.h"
 #include "headrace/analysis/device/kernel_breakdown.h"
 #include "headrace/analysis/device/kernels.h"
 #include "headrace/analysis/device/launches.h"
+#include "headrace/analysis/device/loader_waits.h"
 #include "headrace/analysis/device/memory_bandwidth.h"
 #include "headrace/analysis/device/operators.h"
 #include "headrace/analysis/device/overlap.h"
 #include "headrace/analysis/device/queue_length.h"
 #include "headrace/analysis/device/sequences.h"
 #include "headrace/analysis/device/step_breakdown.h"
+#include "headrace/analysis/device/step_points.h"
 #include "headrace/analysis/device/steps.h"
 #include "headrace/analysis/device/stragglers.h"
 #include "headrace/analysis/device/time_breakdown.h"
@@ -208,6 +211,32 @@ void add_device_tables(PyObject* into) {
         });
       },
       py::arg("traces"));
+  module.def(
+      "step_points",
+      [](const TraceSet& set, std::string fp_point, std::string bp_point) {
+        return released([&] {
+          device::StepPoints answer =
+              device::step_points(set.traces(), {std::move(fp_point), std::move(bp_point)});
+          return std::pair(shared(std::move(answer.steps)), shared(std::move(answer.average)));
+        });
+      },
+      py::arg("traces"), py::arg("fp_point"), py::arg("bp_point"));
+  module.def(
+      "device_idle",
+      [](const TraceSet& set, std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> waits) {
+        return released([&] {
+          const trace::Trace& trace = set.traces()[0];
+          std::vector<device::Interval> intervals;
+          if (waits) {
+            for (const auto& [begin, end] : *waits) intervals.push_back({begin, end});
+          } else {
+            intervals = device::loader_waits(trace);
+          }
+          device::DeviceIdle answer = device::device_idle(trace, intervals);
+          return std::pair(shared(std::move(answer.steps)), shared(std::move(answer.total)));
+        });
+      },
+      py::arg("traces"), py::arg("waits"));
   module.def(
       "trace_steps",
       [](const TraceSet& set) { return released([&] { return shared(device::steps(set.traces())); }); },

@@ -52,6 +52,64 @@ class StepBreakdown(NamedTuple):
         return "\n".join([repr(self.average), *found])
 
 
+class StepPoints(NamedTuple):
+    """Iteration gap, forward and backward, tail: of each step, and their means."""
+
+    steps: Table
+    average: Table
+
+    def __repr__(self) -> str:
+        return repr(self.average)
+
+
+class DeviceIdle(NamedTuple):
+    """Why nothing was computed: by step, and in total."""
+
+    steps: Table
+    total: Table
+
+    def __repr__(self) -> str:
+        return repr(self.total)
+
+
+class CriticalPath:
+    """The longest path through what happened on host and device: shorten it, and the whole gets shorter."""
+
+    def __init__(self, found: _core.CriticalPath) -> None:
+        self._found = found
+
+    @property
+    def path(self) -> Table:
+        """The path's edges in the order of time: whose time it is, and what bounds it."""
+        return Table(self._found.path)
+
+    @property
+    def summary(self) -> Table:
+        """The path's time by what bounds it."""
+        return Table(self._found.summary)
+
+    @property
+    def length_s(self) -> float:
+        """The sum of the path's weights."""
+        return self._found.length_ns * 1e-9
+
+    @property
+    def valid(self) -> bool:
+        """The graph has no cycle, and no wait between two pieces of work of one stream."""
+        return self._found.valid
+
+    def nodes(self) -> Table:
+        """The graph's nodes: starts and ends of events (``row``: their place in ``Trace.events``)."""
+        return Table(self._found.nodes())
+
+    def edges(self) -> Table:
+        """The graph's edges, and which of them are the path's."""
+        return Table(self._found.edges())
+
+    def __repr__(self) -> str:
+        return repr(self.summary)
+
+
 class TraceTables:
     """What can be asked of device traces. The native core computes; this names and documents it.
 
@@ -171,6 +229,56 @@ class TraceTables:
     def step_breakdown(self) -> StepBreakdown:
         """Each step by the roles of PyTorch's TensorBoard plugin, their means, and its recommendations."""
         return StepBreakdown(*map(Table, _core.step_breakdown(self._traces)))
+
+    def step_points(self, *, fp_point: str = "", bp_point: str = "") -> StepPoints:
+        """The step trace: iteration gap, forward and backward, tail, and what communication took of them.
+
+        ``fp_point``, ``bp_point``: forward begins and backward ends with the first and the last work whose
+        name, or a range around whose launch, contains this (MindSpore's FP_POINT and BP_POINT); else they are
+        found.
+        """
+        return StepPoints(*map(Table, _core.step_points(self._traces, fp_point, bp_point)))
+
+    def device_idle(
+        self, waits: Sequence[tuple[int, int]] | None = None, *, rank: int | None = None
+    ) -> DeviceIdle:
+        """Why the device computed nothing: input, launch, communication, copy, kernel gaps, unknown.
+
+        ``waits``: when the loop waited for its next batch, pairs of nanoseconds on the clock of the trace;
+        None: as the trace itself shows it (``enumerate(DataLoader)``). One rank: the first where none is named.
+        """
+        given = None if waits is None else [(int(begin), int(end)) for begin, end in waits]
+        return DeviceIdle(*map(Table, _core.device_idle(_one(self._traces, rank), given)))
+
+    def critical_path(
+        self,
+        annotation: str = "",
+        instance: int | tuple[int, int] = 0,
+        *,
+        rank: int | None = None,
+        steps: Sequence[int] | None = None,
+        data_load_events: Sequence[str] = (),
+        zero_weight_launch_edges: bool = False,
+    ) -> CriticalPath:
+        """The critical path of one rank (the first where none is named).
+
+        ``annotation``: only the ranges whose name contains this, ``instance``: which of them, one or from and
+        to, counted from 0. ``data_load_events``: parts of the names of ranges that load data.
+        """
+        first, last = instance if isinstance(instance, tuple) else (instance, instance)
+        if first < 0 or last < first:
+            raise UsageError(f"instance is a number from 0 on, or (first, last), not {instance}")
+        return CriticalPath(
+            _core.critical_path(
+                _one(self._traces, rank),
+                _listed(steps),
+                annotation,
+                first,
+                last,
+                list(data_load_events),
+                zero_weight_launch_edges,
+            )
+        )
 
     def stragglers(self, *, steps: Sequence[int] | None = None, candidates: int = 2) -> Table:
         """Ranks by how often they were the last to come to the collective that waits most."""

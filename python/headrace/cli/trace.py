@@ -33,6 +33,10 @@ _TABLES: dict[str, Callable[[Trace], Table]] = {
     "sequences": lambda trace: trace.sequences(),
     "steps": lambda trace: trace.steps(),
     "step_breakdown": lambda trace: trace.step_breakdown().steps,
+    "step_trace": lambda trace: trace.step_points().steps,
+    "device_idle": lambda trace: trace.device_idle().total,
+    "critical_path": lambda trace: trace.critical_path().path,
+    "critical_path_summary": lambda trace: trace.critical_path().summary,
     "stragglers": lambda trace: trace.stragglers(),
 }
 

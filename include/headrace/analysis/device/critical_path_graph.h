@@ -15,8 +15,7 @@ namespace headrace::analysis::device {
 struct CriticalPathOptions {
   Scope scope;
   /// The part that is looked at: from the first to the last moment of the host's ranges whose name contains
-  /// this
-  /// ("ProfilerStep"), those numbered `first_instance` to `last_instance` in the order of time, from 0.
+  /// this ("ProfilerStep"), those numbered `first_instance` to `last_instance` in the order of time, from 0.
   /// Empty: the whole scope.
   std::string annotation;
   std::size_t first_instance = 0;

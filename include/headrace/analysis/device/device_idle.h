@@ -25,13 +25,13 @@ struct DeviceIdle {
   /// its start on the host). `idle_s` is the time in it in which nothing computed. Each moment of that is in
   /// one column:
   ///
-  /// communication  a collective ran, and nothing computed behind it
-  /// copy           a copy or a fill ran, and nothing else
-  /// input          nothing ran, the next work had not been launched, and the loop waited for its next batch
-  /// launch         nothing ran, the next work had not been launched, and the host was busy with something
-  /// else kernel_gap     nothing ran, the next work had been launched, and it began within a moment unknown
-  /// nothing ran, the next work had been launched long before (it waits for something), or its launch
-  ///                is not in the file and the loop did not wait
+  ///     communication  a collective ran, and nothing computed behind it
+  ///     copy           a copy or a fill ran, and nothing else
+  ///     input          nothing ran, the next work had not been launched, and the loop waited for its batch
+  ///     launch         nothing ran, the next work had not been launched, and the host did something else
+  ///     kernel_gap     nothing ran, the next work had been launched, and it began within a moment
+  ///     unknown        nothing ran, the next work had been launched long before (it waits for something), or
+  ///                    its launch is not in the file and the loop did not wait
   ///
   /// To the nanosecond the six sum to `idle_s`.
   Table steps;

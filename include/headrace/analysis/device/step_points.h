@@ -22,12 +22,11 @@ struct StepPoints {
   ///     rank step start_ns fp_ns bp_ns end_ns iteration_gap_s forward_backward_s tail_s total_s
   ///     communication_s communication_overlap_s
   ///
-  /// start  the end of the step before; of the first, its start on the host
-  /// fp     the first computation that is neither loading data nor the optimizer's
-  /// bp     the last end of a computation of the backward pass: of what autograd launched, else of what was
-  /// launched
-  ///        before the optimizer's step
-  /// end    the last end of anything that was launched in the step
+  ///     start  the end of the step before; of the first, its start on the host
+  ///     fp     the first computation that is neither loading data nor the optimizer's
+  ///     bp     the last end of a computation of the backward pass: of what autograd launched, else of what
+  ///            was launched before the optimizer's step
+  ///     end    the last end of anything that was launched in the step
   ///
   ///     iteration_gap = fp - start   forward_backward = bp - fp   tail = end - bp   total = end - start
   ///

@@ -1,0 +1,106 @@
+// The critical path of a device trace, and the graph that it runs through. Crossing only.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "column_set.h"
+#include "crossing.h"
+#include "device_trace.h"
+#include "headrace/analysis/device/critical_path.h"
+
+namespace py = pybind11;
+
+namespace headrace::python {
+namespace {
+
+namespace device = analysis::device;
+
+/// A path and its tables; `CriticalPath` of the package.
+struct Path {
+  device::CriticalPath path;
+  std::shared_ptr<ColumnSet> table;
+  std::shared_ptr<ColumnSet> summary;
+};
+
+std::shared_ptr<ColumnSet> shared(analysis::Table&& table) {
+  return std::make_shared<ColumnSet>(columns_of(std::make_shared<const analysis::Table>(std::move(table))));
+}
+
+template <class T>
+analysis::Integers integers(const std::vector<T>& values) {
+  return analysis::Integers(values.begin(), values.end());
+}
+
+/// Rows of the trace, -1 for nobody's.
+analysis::Integers rows(const std::vector<trace::Row>& values) {
+  analysis::Integers out;
+  out.reserve(values.size());
+  for (const trace::Row row : values) out.push_back(row == trace::kNoRow ? -1 : std::int64_t{row});
+  return out;
+}
+
+analysis::Table nodes_of(const device::CriticalPathGraph& graph) {
+  analysis::Table table;
+  table.add("time_ns", integers(graph.node_time_ns));
+  table.add("row", rows(graph.node_row));
+  table.add("is_start", integers(graph.node_is_start));
+  return table;
+}
+
+analysis::Table edges_of(const device::CriticalPath& path) {
+  const device::CriticalPathGraph& graph = path.graph;
+  analysis::Texts types;
+  for (const device::EdgeType type : graph.edge_type) types.push_back(device::to_string(type));
+  analysis::Integers on_path(graph.edges());
+  for (const std::uint32_t edge : path.edges) on_path[edge] = 1;
+  analysis::Table table;
+  table.add("from", integers(graph.edge_from));
+  table.add("to", integers(graph.edge_to));
+  table.add("weight_ns", integers(graph.edge_weight_ns));
+  table.add("type", std::move(types));
+  table.add("row", rows(graph.edge_row));
+  table.add("on_path", std::move(on_path));
+  return table;
+}
+
+Path find(const TraceSet& set, const device::CriticalPathOptions& options) {
+  const py::gil_scoped_release without_lock;
+  Path found{device::critical_path(set.traces()[0], options), nullptr, nullptr};
+  found.table = shared(std::move(found.path.path));
+  found.summary = shared(std::move(found.path.summary));
+  return found;
+}
+
+}  // namespace
+
+void add_critical_path(PyObject* into) {
+  auto module = py::reinterpret_borrow<py::module_>(into);
+  py::class_<Path>(module, "CriticalPath")
+      .def_property_readonly("path", [](const Path& self) { return self.table; })
+      .def_property_readonly("summary", [](const Path& self) { return self.summary; })
+      .def_property_readonly("length_ns", [](const Path& self) { return self.path.length_ns; })
+      .def_property_readonly("valid", [](const Path& self) { return self.path.valid(); })
+      .def("nodes", [](const Path& self) { return shared(nodes_of(self.path.graph)); })
+      .def("edges", [](const Path& self) { return shared(edges_of(self.path)); });
+  module.def(
+      "critical_path",
+      [](const TraceSet& set, std::vector<std::int64_t> steps, std::string annotation, std::size_t first,
+         std::size_t last, std::vector<std::string> data_load_events, bool zero_weight_launch_edges) {
+        device::CriticalPathOptions options;
+        options.scope.steps = std::move(steps);
+        options.annotation = std::move(annotation);
+        options.first_instance = first;
+        options.last_instance = last;
+        if (!data_load_events.empty()) options.data_load_events = std::move(data_load_events);
+        options.zero_weight_launch_edges = zero_weight_launch_edges;
+        return find(set, options);
+      },
+      py::arg("traces"), py::arg("steps"), py::arg("annotation"), py::arg("first"), py::arg("last"),
+      py::arg("data_load_events"), py::arg("zero_weight_launch_edges"));
+}
+
+}  // namespace headrace::python
