@@ -3,7 +3,9 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -86,21 +88,29 @@ void add_critical_path(PyObject* into) {
       .def_property_readonly("valid", [](const Path& self) { return self.path.valid(); })
       .def("nodes", [](const Path& self) { return shared(nodes_of(self.path.graph)); })
       .def("edges", [](const Path& self) { return shared(edges_of(self.path)); });
+  // What is None or empty is as the core has it.
   module.def(
       "critical_path",
-      [](const TraceSet& set, std::vector<std::int64_t> steps, std::string annotation, std::size_t first,
-         std::size_t last, std::vector<std::string> data_load_events, bool zero_weight_launch_edges) {
+      [](const TraceSet& set, std::vector<std::int64_t> steps, std::string annotation,
+         std::optional<std::pair<std::size_t, std::size_t>> instances,
+         std::vector<std::string> data_load_events, bool zero_weight_launch_edges,
+         std::optional<std::int64_t> until_ns, std::vector<std::string> lock_calls,
+         std::vector<std::string> blocking_calls) {
         device::CriticalPathOptions options;
         options.scope.steps = std::move(steps);
+        if (until_ns) options.scope.end_ns = *until_ns;
         options.annotation = std::move(annotation);
-        options.first_instance = first;
-        options.last_instance = last;
+        if (instances) std::tie(options.first_instance, options.last_instance) = *instances;
         if (!data_load_events.empty()) options.data_load_events = std::move(data_load_events);
         options.zero_weight_launch_edges = zero_weight_launch_edges;
+        if (!lock_calls.empty()) options.lock_calls = std::move(lock_calls);
+        if (!blocking_calls.empty()) options.blocking_calls = std::move(blocking_calls);
         return find(set, options);
       },
-      py::arg("traces"), py::arg("steps"), py::arg("annotation"), py::arg("first"), py::arg("last"),
-      py::arg("data_load_events"), py::arg("zero_weight_launch_edges"));
+      py::arg("traces"), py::arg("steps"), py::arg("annotation"), py::arg("instances"),
+      py::arg("data_load_events"), py::arg("zero_weight_launch_edges") = false,
+      py::arg("until_ns") = py::none(), py::arg("lock_calls") = std::vector<std::string>(),
+      py::arg("blocking_calls") = std::vector<std::string>());
 }
 
 }  // namespace headrace::python

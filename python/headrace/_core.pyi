@@ -683,10 +683,12 @@ def critical_path(
     traces: TraceSet,
     steps: list[int],
     annotation: str,
-    first: int,
-    last: int,
+    instances: tuple[int, int] | None,
     data_load_events: list[str],
-    zero_weight_launch_edges: bool,
+    zero_weight_launch_edges: bool = False,
+    until_ns: int | None = None,
+    lock_calls: list[str] = ...,
+    blocking_calls: list[str] = ...,
 ) -> CriticalPath: ...
 def trace_steps(traces: TraceSet) -> Columns: ...
 def step_breakdown(traces: TraceSet) -> tuple[Columns, Columns, Columns]: ...

@@ -245,7 +245,7 @@ class TraceTables:
         """Why the device computed nothing: input, launch, communication, copy, kernel gaps, unknown.
 
         ``waits``: when the loop waited for its next batch, pairs of nanoseconds on the clock of the trace;
-        None: as the trace itself shows it (``enumerate(DataLoader)``). One rank: the first where none is named.
+        None: as the trace itself shows it (``enumerate(DataLoader)``). One rank: the first unless named.
         """
         given = None if waits is None else [(int(begin), int(end)) for begin, end in waits]
         return DeviceIdle(*map(Table, _core.device_idle(_one(self._traces, rank), given)))
@@ -273,8 +273,7 @@ class TraceTables:
                 _one(self._traces, rank),
                 _listed(steps),
                 annotation,
-                first,
-                last,
+                (first, last),
                 list(data_load_events),
                 zero_weight_launch_edges,
             )

@@ -19,11 +19,13 @@ except ImportError:
     raise UsageError("headrace.compat.hta gives pandas data frames: pip install pandas") from None
 
 from headrace.compat.hta._analysis import TimeSeriesTypes, TraceAnalysis
+from headrace.compat.hta._critical_path import CPGraph
 from headrace.compat.hta._diff import DeviceType, LabeledTrace, TraceDiff
 from headrace.compat.hta._symbols import TraceSymbolTable
 from headrace.compat.hta._trace import Trace
 
 __all__ = [
+    "CPGraph",
     "DeviceType",
     "LabeledTrace",
     "TimeSeriesTypes",

@@ -12,6 +12,7 @@ from headrace.compat.hta import (
     _annotations,
     _breakdown,
     _counters,
+    _critical_path,
     _cupti,
     _launches,
     _plots,
@@ -203,6 +204,29 @@ class TraceAnalysis:
         if visualize and table is not None:
             _plots.bars_by_name(table, "Annotations", image_renderer)
         return table
+
+    # --- critical path ---
+
+    def critical_path_analysis(
+        self,
+        rank: int,
+        annotation: str,
+        instance_id: int | tuple[int, int] | None,
+        data_load_events: Sequence[str] | None = None,
+    ) -> tuple[_critical_path.CPGraph, bool] | None:
+        return _critical_path.critical_path(self.t, rank, annotation, instance_id, data_load_events)
+
+    def overlay_critical_path_analysis(
+        self,
+        rank: int,
+        critical_path_graph: _critical_path.CPGraph,
+        output_dir: str,
+        only_show_critical_events: bool = True,
+        show_all_edges: bool = False,
+    ) -> str:
+        return _critical_path.overlay(
+            self.t, rank, critical_path_graph, output_dir, only_show_critical_events, show_all_edges
+        )
 
     # --- steps and ranks ---
 

@@ -37,12 +37,16 @@ class Trace:
         self.meta_data: dict[int, dict[str, Any]] = {}
         self.min_ts = 0
         self.is_parsed = True
+        #: The native traces, and from when on each was cut away by `align_and_filter_trace` (its own clock).
+        self.readers: dict[int, Reader] = {}
+        self.dropped_from_ns: dict[int, int] = {}
         for rank, reader in read.items():
             frame = frame_of(reader, self.symbol_table)
             if frame.empty:
                 logger.warning("rank %d has no complete event and is left out", rank)
                 continue
             self.traces[rank] = frame
+            self.readers[rank] = reader
             self.meta_data[rank] = reader.metadata()
 
     def align_and_filter_trace(self, include_last_profiler_step: bool = False) -> None:
@@ -56,9 +60,13 @@ class Trace:
         if len(steps) < 2:
             return
         for rank, frame in self.traces.items():
-            self.traces[rank] = _without_last_step(
-                frame, self.symbol_table, steps, "end" if include_last_profiler_step else "ts"
-            )
+            if include_last_profiler_step:
+                self.traces[rank] = _without_last_step(frame, self.symbol_table, steps, "end")
+                continue
+            self.traces[rank] = _without_last_step(frame, self.symbol_table, steps, "ts")
+            of_steps = frame[frame["name"].isin(steps) & (frame["stream"] < 0)]
+            if len(of_steps):
+                self.dropped_from_ns[rank] = int(of_steps["ts"].max() + self.min_ts) * 1000
 
     def get_trace(self, rank: int) -> pd.DataFrame:
         if rank not in self.traces:
