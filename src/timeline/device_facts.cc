@@ -1,0 +1,115 @@
+#include "timeline/device_facts.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "headrace/timeline/event_writer.h"
+#include "headrace/trace/trace.h"
+
+namespace headrace::timeline {
+namespace {
+
+using trace::Columns;
+
+/// Stamps beyond this are Unix time in nanoseconds (2001); a machine's uptime is not.
+constexpr std::int64_t kUnixTime = 1'000'000'000'000'000'000;
+
+bool is_next_call(std::string_view name) {
+  return name.starts_with("enumerate(DataLoader)#") && name.ends_with("__next__");
+}
+
+void find_next_calls(const Columns& columns, DeviceFacts& facts) {
+  std::vector<char> is_call(columns.names.size());
+  bool any = false;
+  for (trace::Names::Id id = 0; id < columns.names.size(); ++id)
+    any |= (is_call[id] = is_next_call(columns.names[id]));
+  if (!any) return;
+  for (trace::Row row = 0; row < columns.size(); ++row) {
+    if (columns.phase[row] == 'X' && is_call[columns.name[row]] != 0)
+      facts.next_calls.push_back({columns.start_ns[row], columns.end_ns(row)});
+  }
+  std::sort(facts.next_calls.begin(), facts.next_calls.end(),
+            [](const TimeRange& a, const TimeRange& b) { return a.begin_ns < b.begin_ns; });
+}
+
+void find_launches(const Columns& columns, DeviceFacts& facts) {
+  const std::vector<trace::EventKind> kinds = trace::kinds_of(columns);
+  if (std::find(kinds.begin(), kinds.end(), trace::EventKind::kernel) == kinds.end()) return;
+  const trace::Correlation correlation(columns, kinds);
+  for (trace::Row row = 0; row < columns.size(); ++row) {
+    if (kinds[row] != trace::EventKind::runtime) continue;
+    for (const trace::Row started : correlation.started_by(row)) {
+      if (kinds[started] != trace::EventKind::kernel) continue;
+      facts.launches.push_back({columns.start_ns[row], columns.start_ns[started], columns.lane[started]});
+      break;
+    }
+  }
+  std::sort(facts.launches.begin(), facts.launches.end(),
+            [](const auto& a, const auto& b) { return a.at_ns < b.at_ns; });
+}
+
+void find_processes(const Columns& columns, DeviceFacts& facts) {
+  std::set<std::string> seen;
+  for (const trace::Lane& lane : columns.lanes) {
+    facts.lanes.push_back({lane.process, lane.pid, lane.thread, lane.tid});
+    if (!seen.insert(lane.process).second) continue;
+    std::string name = lane.process_name;
+    if (!lane.process_labels.empty()) name += (name.empty() ? "" : " ") + lane.process_labels;
+    facts.processes.push_back({lane.process, lane.pid, name});
+  }
+}
+
+}  // namespace
+
+bool DeviceFacts::knows_unix_time() const noexcept { return base_ns.has_value() || first_ns > kUnixTime; }
+
+DeviceFacts read_device_facts(const std::string& path) {
+  trace::ReadOptions options;
+  options.arguments.clear();
+  const trace::TraceFile file = trace::read_file(path, options);
+  DeviceFacts facts;
+  facts.path = path;
+  facts.rank = file.rank;
+  facts.base_ns = file.base_time_ns;
+  facts.whole = file.notes.clean() && !file.notes.cut && file.notes.damage.empty();
+  facts.notes = file.notes.sentences();
+  simdjson::dom::parser parser;
+  for (const auto& [key, value] : file.metadata) {
+    // The key as it stands in the file, escapes and all.
+    const std::string member = "\"" + key + "\":" + value;
+    simdjson::dom::element element;
+    if (parser.parse("{" + member + "}").get(element) == simdjson::SUCCESS) facts.header.push_back(member);
+  }
+  const Columns& columns = file.columns;
+  facts.first_ns = std::numeric_limits<std::int64_t>::max();
+  for (trace::Row row = 0; row < columns.size(); ++row) {
+    // Some producers stamp a few marks with 0.
+    if (columns.phase[row] != 'X' || columns.start_ns[row] <= 0) continue;
+    facts.first_ns = std::min(facts.first_ns, columns.start_ns[row]);
+    facts.last_ns = std::max(facts.last_ns, columns.end_ns(row));
+  }
+  if (facts.last_ns == 0) facts.first_ns = 0;
+  find_next_calls(columns, facts);
+  find_launches(columns, facts);
+  find_processes(columns, facts);
+  return facts;
+}
+
+std::optional<DeviceSlice> first_kernel(const DeviceFacts& facts, const EventChanges& changes,
+                                        std::int64_t unix_of_ts, std::int64_t begin_ns, std::int64_t end_ns) {
+  const auto found =
+      std::lower_bound(facts.launches.begin(), facts.launches.end(), begin_ns - unix_of_ts,
+                       [](const DeviceFacts::Launch& launch, std::int64_t ns) { return launch.at_ns < ns; });
+  if (found == facts.launches.end() || found->at_ns >= end_ns - unix_of_ts) return std::nullopt;
+  const DeviceFacts::Lane& lane = facts.lanes[found->lane];
+  return DeviceSlice{changed_pid(lane.process, lane.pid, changes),
+                     lane.tid >= 0 ? std::to_string(lane.tid) : json_text(lane.thread),
+                     found->kernel_ns + unix_of_ts};
+}
+
+}  // namespace headrace::timeline

@@ -1,0 +1,110 @@
+#include "headrace/timeline/gzip_writer.h"
+
+#include <fcntl.h>
+#include <isa-l/igzip_lib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "headrace/profile/errors.h"
+
+namespace headrace::timeline {
+
+struct GzipWriter::Deflater {
+  isal_zstream stream{};
+  std::vector<unsigned char> level_buffer = std::vector<unsigned char>(ISAL_DEF_LVL1_DEFAULT);
+  std::vector<unsigned char> output = std::vector<unsigned char>(std::size_t{256} << 10);
+
+  void begin() {
+    isal_deflate_init(&stream);
+    stream.gzip_flag = IGZIP_GZIP;
+    stream.level = 1;
+    stream.level_buf = level_buffer.data();
+    stream.level_buf_size = static_cast<std::uint32_t>(level_buffer.size());
+    stream.flush = NO_FLUSH;
+  }
+};
+
+GzipWriter::GzipWriter(std::string path)
+    : path_(std::move(path)),
+      beside_(path_ + ".tmp" + std::to_string(getpid())),
+      buffer_(new char[kBuffer]),
+      deflater_(std::make_unique<Deflater>()) {
+  open();
+}
+
+GzipWriter::~GzipWriter() {
+  if (file_ < 0) return;
+  close(file_);
+  unlink(beside_.c_str());
+}
+
+void GzipWriter::fail(int error) const { throw Error(path_ + ": " + std::strerror(error)); }
+
+void GzipWriter::open() {
+  file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file_ < 0) fail(errno);
+  deflater_->begin();
+}
+
+void GzipWriter::restart() {
+  close(file_);
+  file_ = -1;
+  used_ = 0;
+  bytes_in_ = 0;
+  bytes_out_ = 0;
+  open();
+}
+
+void GzipWriter::write(std::string_view text) {
+  while (!text.empty()) {
+    if (used_ == kBuffer) flush();
+    const std::size_t part = std::min(text.size(), kBuffer - used_);
+    std::memcpy(buffer_.get() + used_, text.data(), part);
+    used_ += part;
+    text.remove_prefix(part);
+  }
+}
+
+void GzipWriter::put(const char* bytes, std::size_t count) {
+  while (count > 0) {
+    const ssize_t wrote = ::write(file_, bytes, count);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) fail(errno);
+    bytes += wrote;
+    count -= static_cast<std::size_t>(wrote);
+    bytes_out_ += static_cast<std::uint64_t>(wrote);
+  }
+}
+
+void GzipWriter::compress(bool last) {
+  isal_zstream& stream = deflater_->stream;
+  stream.next_in = reinterpret_cast<unsigned char*>(buffer_.get());
+  stream.avail_in = static_cast<std::uint32_t>(used_);
+  stream.end_of_stream = last ? 1 : 0;
+  bytes_in_ += used_;
+  used_ = 0;
+  do {
+    stream.next_out = deflater_->output.data();
+    stream.avail_out = static_cast<std::uint32_t>(deflater_->output.size());
+    if (isal_deflate(&stream) != COMP_OK) throw Error(path_ + ": could not be compressed");
+    put(reinterpret_cast<const char*>(deflater_->output.data()), deflater_->output.size() - stream.avail_out);
+  } while (stream.avail_out == 0);
+}
+
+void GzipWriter::finish() {
+  compress(true);
+  const int file = std::exchange(file_, -1);
+  if (close(file) != 0 || std::rename(beside_.c_str(), path_.c_str()) != 0) {
+    const int error = errno;
+    unlink(beside_.c_str());
+    fail(error);
+  }
+}
+
+}  // namespace headrace::timeline
