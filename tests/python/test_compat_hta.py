@@ -247,3 +247,41 @@ def test_wrong_files() -> None:
         hta.TraceAnalysis(trace_files=["trace.txt"])
     with pytest.raises(ValueError, match="trace_dir"):
         hta.TraceAnalysis()
+
+
+#: Found by Holistic Trace Analysis 0.6.1 on the same files: microseconds, edges of the path, percent.
+PATHS = [
+    ("control", "ProfilerStep", 1, 40308, 10380, {"cpu_bound": 71.829414, "gpu_compute_bound": 26.771361}),
+    ("test", "ProfilerStep", 0, 56324, 6287, {"cpu_bound": 100.0}),
+    ("df_index_resolver", "ProfilerStep", 1, 259417, 24549, {"cpu_bound": 100.0}),
+    ("simple_add", "", None, 41435012, 1211, {"cpu_bound": 99.900642, "gpu_compute_bound": 0.095542}),
+    ("simple_add", "|measure|forward]", 1, 241724, 314, {"gpu_kernel_kernel_overhead": 0.003723}),
+]
+
+
+@pytest.mark.parametrize(("case", "annotation", "instance", "length", "edges", "shares"), PATHS)
+def test_critical_path(
+    case: str,
+    annotation: str,
+    instance: int | None,
+    length: int,
+    edges: int,
+    shares: dict[str, float],
+    tmp_path: Path,
+) -> None:
+    a = analyzer(case)
+    rank = a.t.get_ranks()[0]
+    graph, valid = a.critical_path_analysis(rank, annotation, instance)
+    assert valid
+    breakdown = graph.get_critical_path_breakdown()
+    assert breakdown.duration.sum() == pytest.approx(length)
+    assert len(breakdown) == edges
+    assert_same(graph.summary().to_dict(), shares)
+    overlaid = a.overlay_critical_path_analysis(rank, graph, str(tmp_path))
+    events = json.loads(gzip.decompress(Path(overlaid).read_bytes()))["traceEvents"]
+    assert any(event.get("cat") == "critical_path" for event in events)
+    assert any(event.get("args", {}).get("critical") for event in events)
+
+
+def test_no_such_annotation_is_none() -> None:
+    assert analyzer("simple_add").critical_path_analysis(0, "nothing of that name", 0) is None
