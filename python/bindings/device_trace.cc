@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -14,6 +15,10 @@
 #include "column_set.h"
 #include "crossing.h"
 #include "headrace/profile/errors.h"
+#include "headrace/profile/history.h"
+#include "headrace/profile/profile_json.h"
+#include "headrace/profile/segment_image.h"
+#include "headrace/timeline/device_profile.h"
 
 namespace py = pybind11;
 
@@ -183,6 +188,23 @@ py::list lanes(const TraceSet& set, std::size_t index) {
   return lanes;
 }
 
+/// The profile with what the device did, and whether there was anything to tell. `segment`: of the same run,
+/// or empty; a run without a history has none.
+std::pair<std::string, bool> with_device(const std::string& profile_text, const TraceSet& set,
+                                         const std::string& segment) {
+  const py::gil_scoped_release released;
+  profile::Profile profile = profile::profile_from_json(profile_text);
+  std::optional<profile::History> history;
+  if (!segment.empty()) {
+    profile::SegmentImage image;
+    image.include_history();
+    image.read_file(segment);
+    history = profile::read_history(image);
+  }
+  profile.device = timeline::device_profile(set.traces()[0], history ? &*history : nullptr, profile.loader);
+  return {profile::profile_to_json(profile), profile.device.has_value()};
+}
+
 }  // namespace
 
 void add_device_trace(PyObject* into) {
@@ -219,6 +241,7 @@ void add_device_trace(PyObject* into) {
       .def("load", &TraceLoader::load, py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("bytes_read", &TraceLoader::bytes_read)
       .def_property_readonly("bytes_total", &TraceLoader::bytes_total);
+  module.def("with_device", &with_device, py::arg("profile_text"), py::arg("traces"), py::arg("segment"));
   module.def("load_trace_sources", &load_sources, py::arg("sources"), py::arg("arguments"));
 }
 

@@ -245,6 +245,25 @@ class RankFigures:
 
 
 @dataclass
+class DeviceIdleCause:
+    """A part of the time in which a device computed nothing."""
+
+    cause: str = ""
+    idle_s: float = 0.0
+
+
+@dataclass
+class DeviceProfile:
+    """What a device did while the loop ran, from a trace that was laid beside the run."""
+
+    window_s: float = 0.0
+    idle_s: float = 0.0
+    causes: list[DeviceIdleCause] = field(default_factory=list)
+    waits_from: str = ""
+    clock_error_s: float | None = None
+
+
+@dataclass
 class Profile:
     loader: str = ""
     settings: dict[str, str] = field(default_factory=dict)
@@ -260,6 +279,7 @@ class Profile:
     windows: list[Window] = field(default_factory=list)
     ranks: list[RankFigures] = field(default_factory=list)
     host: Host = field(default_factory=Host)
+    device: DeviceProfile | None = None
     finished: bool = False
     notes: list[str] = field(default_factory=list)
 

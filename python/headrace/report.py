@@ -11,6 +11,7 @@ from headrace import _core
 
 if TYPE_CHECKING:  # dataclasses and json cost more to import than the rest of the package
     from headrace._data import Diagnosis, Profile, Steps
+    from headrace.trace import Trace
 
 
 class Report:
@@ -20,12 +21,18 @@ class Report:
     """
 
     def __init__(
-        self, profile_json: str, *, loaders: list[str] | None = None, ranks: list[int] | None = None
+        self,
+        profile_json: str,
+        *,
+        loaders: list[str] | None = None,
+        ranks: list[int] | None = None,
+        segment: str = "",
     ) -> None:
         self._profile_json = profile_json
         self._parsed = _core.ParsedReport(profile_json)
         self._loaders = loaders
         self._ranks = ranks
+        self._segment = segment  # of the run, for what a report does not hold: its history
 
     # Text and page need none of these; as Python objects, the figures of 64 workers take long to build.
     @cached_property
@@ -109,6 +116,27 @@ class Report:
             return {"step_s": None, "low": None, "high": None, "bottleneck": None, "reason": reason}
         return {"step_s": step_s, "low": low_s, "high": high_s, "bottleneck": limit}
 
+    def with_trace(self, trace: Trace | str | os.PathLike[str]) -> Report:
+        """The same report with what the device did: why it was idle, and how much of that was the input.
+
+        ``trace``: a `Trace` or its file, of this rank where there are several. The GetNext waits are those that
+        the run recorded; of a saved report, whose run is not at hand, those that the trace itself shows.
+        Raises UsageError where the trace has no work on a device.
+        """
+        from headrace.trace import Trace
+
+        device = trace if isinstance(trace, Trace) else Trace.load(trace)
+        if len(device) > 1:
+            device = device.rank(self.rank)
+        text, told = _core.with_device(self._profile_json, device._traces, self._segment)
+        if not told:
+            from headrace.errors import UsageError
+
+            raise UsageError(
+                f"{device.files[0]}: no work on a device in this trace, so nothing about its idle time"
+            )
+        return Report(text, loaders=self._loaders, ranks=self._ranks, segment=self._segment)
+
     def to_text(self, width: int = 100, color: bool = False) -> str:
         """The report for people, no line wider than ``width`` columns (at least 40)."""
         return self._parsed.text(int(width), bool(color))
@@ -150,7 +178,7 @@ class Report:
             file.write(self.to_json() + "\n")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _read_again, (self._profile_json, self._loaders, self._ranks)
+        return _read_again, (self._profile_json, self._loaders, self._ranks, self._segment)
 
     def __str__(self) -> str:
         import shutil
@@ -172,6 +200,8 @@ class Report:
         return self._parsed.html(False)
 
 
-def _read_again(profile_json: str, loaders: list[str] | None, ranks: list[int] | None) -> Report:
+def _read_again(
+    profile_json: str, loaders: list[str] | None, ranks: list[int] | None, segment: str = ""
+) -> Report:
     """A pickled or copied report."""
-    return Report(profile_json, loaders=loaders, ranks=ranks)
+    return Report(profile_json, loaders=loaders, ranks=ranks, segment=segment)

@@ -37,7 +37,7 @@ class _Recording:
     def report(self, epoch: Any = None) -> Report:
         if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, int) or epoch == 0):
             raise UsageError("epoch is a number from 1, or -1 for the last one")
-        return Report.from_profile_json(self.handle.profile_json(epoch or 0))
+        return Report(self.handle.profile_json(epoch or 0), segment=self.handle.session.live_path)
 
 
 def _keep_open(owner: object, session: _core.Session) -> None:

@@ -257,6 +257,21 @@ void fields_of(F& field, Fields<RankFigures> auto& figures) {
   field("operator", figures.op);
 }
 
+template <class F>
+void fields_of(F& field, Fields<DeviceIdleCause> auto& cause) {
+  field("cause", cause.cause);
+  field("idle_s", cause.idle_s);
+}
+
+template <class F>
+void fields_of(F& field, Fields<DeviceProfile> auto& device) {
+  field("window_s", device.window_s);
+  field("idle_s", device.idle_s);
+  field("causes", device.causes);
+  field("waits_from", device.waits_from);
+  field("clock_error_s", device.clock_error_s);
+}
+
 namespace {
 
 /// A list of parameters is one object in JSON: settings["num_workers"] is how they are looked up.
@@ -289,6 +304,7 @@ void fields_of(F& field, Fields<Profile> auto& profile) {
   field("windows", profile.windows);
   field("ranks", profile.ranks);
   field("host", profile.host);
+  field("device", profile.device);
   field("finished", profile.finished);
   field("notes", profile.notes);
 }

@@ -193,6 +193,24 @@ Lines ledger_section(const profile::Profile& profile, std::size_t width) {
   return with_heading("THE WAIT, LEDGER", table, width);
 }
 
+Lines device_section(const profile::Profile& profile, std::size_t width) {
+  if (!profile.device || !std::isfinite(profile.device->idle_s)) return {};
+  const profile::DeviceProfile& device = *profile.device;
+  Lines lines{"THE DEVICE"};
+  for (const std::string& line : wrapped(device_idle_sentence(device), width - 2))
+    lines.push_back("  " + line);
+  if (!(device.idle_s > 0)) return lines;
+  Table table({{"idle because", 9, false, true}, {"time", 8, true, false}, {"", 2, false, false}});
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, device.causes.size()); ++i) {
+    const profile::DeviceIdleCause& cause = device.causes[i];
+    if (!(cause.idle_s > 0.002 * device.idle_s)) continue;
+    table.add({device_idle_words(cause.cause), duration(cause.idle_s),
+               bar(cause.idle_s / device.idle_s, 20) + " " + percent(cause.idle_s / device.idle_s)});
+  }
+  for (const std::string& line : table.lines(width - 2)) lines.push_back("  " + line);
+  return lines;
+}
+
 Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
   if (diagnosis.windows.empty()) return {};
   constexpr std::size_t kMostWindows = 8;

@@ -29,6 +29,9 @@ Lines queue_section(const profile::Profile& profile, std::size_t width);
 /// What the awaited batch was doing; empty without a ledger.
 Lines ledger_section(const profile::Profile& profile, std::size_t width);
 
+/// Why the device computed nothing; empty where no device trace was laid beside the run.
+Lines device_section(const profile::Profile& profile, std::size_t width);
+
 /// Stretches of the run that deserve another verdict.
 Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width);
 

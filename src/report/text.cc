@@ -87,6 +87,7 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
     add(ledger_section(profile, width), true);
     add(window_section(diagnosis, width), true);
   }
+  add(device_section(profile, width), true);
   add(evidence_section(profile, diagnosis, width), true);
   return text;
 }

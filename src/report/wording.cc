@@ -113,6 +113,29 @@ std::vector<std::string> transfer_sentences(const profile::Profile& profile) {
   return sentences;
 }
 
+std::string device_idle_words(const std::string& cause) {
+  if (cause == "input") return "waited for input";
+  if (cause == "launch") return "waited for the host to launch work";
+  if (cause == "communication") return "communication that nothing hid";
+  if (cause == "copy") return "copies that nothing hid";
+  if (cause == "kernel_gap") return "between two kernels";
+  return "unknown";
+}
+
+std::string device_idle_sentence(const profile::DeviceProfile& device) {
+  const double window = device.window_s > 0 ? device.window_s : 1;
+  std::string text = "The device computed nothing for " + percent(device.idle_s / window) + " of " +
+                     duration(device.window_s) + ".";
+  for (const profile::DeviceIdleCause& cause : device.causes) {
+    if (cause.cause == "input" && device.idle_s > 0)
+      text += " " + percent(cause.idle_s / device.idle_s) + " of that it waited for input.";
+  }
+  if (device.clock_error_s)
+    text += " The clocks of run and trace agree within " + duration(*device.clock_error_s) + ".";
+  if (device.waits_from == "trace") text += " The waits are those that the trace itself shows.";
+  return text;
+}
+
 std::string limit_words(const std::string& name) {
   if (name == "sink") return "the training step";
   return name == "cpu" ? "the CPU" : name;

@@ -32,6 +32,12 @@ std::string window_words(const analysis::VerdictWindow& window);
 /// copies to a device (a screenful of them at most).
 std::vector<std::string> transfer_sentences(const profile::Profile& profile);
 
+/// "31 % of it waited for input, 52 % for the host's launches", of a device's idle time, the largest first.
+std::string device_idle_sentence(const profile::DeviceProfile& device);
+
+/// "waited for input": what a cause of idle time means.
+std::string device_idle_words(const std::string& cause);
+
 /// A limit as a sentence has it: "sink" is the training step, "cpu" the CPU.
 std::string limit_words(const std::string& name);
 

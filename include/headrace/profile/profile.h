@@ -256,6 +256,21 @@ struct RankFigures {
   std::string op;       ///< JSON "operator": its name
 };
 
+/// A part of the time in which a device computed nothing.
+struct DeviceIdleCause {
+  std::string cause;  ///< input, launch, communication, copy, kernel_gap or unknown: analysis/device_idle
+  double idle_s = 0;
+};
+
+/// What a device did while the loop ran, from a trace of it that was laid beside the run.
+struct DeviceProfile {
+  double window_s = 0;  ///< of the trace's steps, or from the first to the last work on the device
+  double idle_s = 0;    ///< of that: nothing computed
+  std::vector<DeviceIdleCause> causes;  ///< the largest first; they sum to idle_s
+  std::string waits_from;  ///< "run": the recorded GetNext waits; "trace": its own __next__ ranges
+  std::optional<double> clock_error_s;  ///< how far the run's clock and the trace's may be apart
+};
+
 struct Profile {
   std::string loader;
   std::vector<Setting> settings;  ///< empty where the loader has no parameters of its own; JSON: an object
@@ -271,8 +286,9 @@ struct Profile {
   std::vector<Window> windows;
   std::vector<RankFigures> ranks;  ///< the other ones of a run folder, by number; empty where it was not read
   Host host;
-  bool finished = false;           ///< the loop has ended or its process is gone
-  std::vector<std::string> notes;  ///< what could not be recorded, in plain words; shown in the report
+  std::optional<DeviceProfile> device;  ///< empty where no trace was laid beside
+  bool finished = false;                ///< the loop has ended or its process is gone
+  std::vector<std::string> notes;       ///< what could not be recorded, in plain words; shown in the report
 };
 
 }  // namespace headrace::profile

@@ -19,10 +19,15 @@ from headrace.report import Report
 @click.option(
     "--format", "format_", type=click.Choice(["text", "json", "html"]), default="text", show_default=True
 )
+@click.option("--trace", metavar="FILE", help="A device trace of the run: adds why the device was idle.")
 @click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
-def report(run: str, loader: str | None, rank: int | None, format_: str, output: str | None) -> None:
+def report(
+    run: str, loader: str | None, rank: int | None, format_: str, trace: str | None, output: str | None
+) -> None:
     """Print the report of RUN: a run folder (running, finished or dead), a .hrseg segment, a saved report."""
     loaded = Report.load(run, loader=loader, rank=rank)
+    if trace is not None:
+        loaded = loaded.with_trace(trace)
     on_terminal = output is None and sys.stdout.isatty()
     if format_ == "json":
         text = loaded.to_json() + "\n"

@@ -20,6 +20,7 @@ void write_content(Markup& out, const Subject& subject) {
   write_states(out, subject);
   write_time(out, subject);
   write_ledger(out, subject);
+  write_device(out, subject);
   write_ranks(out, subject);
   write_evidence(out, subject);
   write_surroundings(out, subject);

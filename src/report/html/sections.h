@@ -37,6 +37,8 @@ void write_states(Markup& out, const Subject& subject);
 void write_time(Markup& out, const Subject& subject);
 /// What the awaited batch was doing.
 void write_ledger(Markup& out, const Subject& subject);
+/// Why the device computed nothing.
+void write_device(Markup& out, const Subject& subject);
 /// The same loader in the other ranks.
 void write_ranks(Markup& out, const Subject& subject);
 void write_evidence(Markup& out, const Subject& subject);

@@ -1,0 +1,22 @@
+// Where the two wings meet: why the device computed nothing, told by the run that fed it.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "headrace/profile/history.h"
+#include "headrace/profile/profile.h"
+#include "headrace/trace/trace.h"
+
+namespace headrace::timeline {
+
+/// The device's idle time of one rank's trace, split by cause (analysis::device::device_idle), with the
+/// GetNext waits that the run recorded, on the trace's clock. `loader`: the name of the loop in `history`.
+///
+/// Without a history, or where nothing tells how the clocks lie to each other, the trace's own `__next__`
+/// ranges are the waits. Empty where the trace has no work on a device.
+std::optional<profile::DeviceProfile> device_profile(const trace::Trace& trace,
+                                                     const profile::History* history,
+                                                     std::string_view loader);
+
+}  // namespace headrace::timeline

@@ -1,0 +1,86 @@
+#include "headrace/timeline/device_profile.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headrace/analysis/device/device_idle.h"
+#include "headrace/analysis/device/loader_waits.h"
+#include "headrace/timeline/clock_alignment.h"
+
+namespace headrace::timeline {
+namespace {
+
+using analysis::device::Interval;
+
+/// Stamps behind this are Unix time (2001 and later), others count from the start of a machine or a program.
+constexpr std::int64_t kUnixTime = 1'000'000'000'000'000'000;
+
+struct Waits {
+  std::vector<Interval> intervals;  ///< on the trace's clock
+  std::optional<double> clock_error_s;
+};
+
+/// The recorded calls of a loop, as the trace would have stamped them; nothing where the clocks cannot be
+/// laid over each other.
+std::optional<Waits> waits_of_run(const trace::Trace& trace, const profile::History& history,
+                                  std::string_view loader, std::span<const Interval> own) {
+  const trace::Columns& columns = trace.columns();
+  const std::int64_t latest = *std::max_element(columns.start_ns.begin(), columns.start_ns.end());
+  const bool knows_unix_time = trace.file.base_time_ns.has_value() || latest >= kUnixTime;
+  const std::int64_t unix_of_zero = trace.file.base_time_ns.value_or(0);
+  const WallClock wall(history.anchors);
+  std::vector<TimeRange> ours;
+  for (const profile::LoopHistory& loop : history.loops) {
+    if (loop.loader != loader) continue;
+    for (const profile::GetNextCall& call : loop.calls) {
+      if (!call.merged) ours.push_back({wall.unix_ns(call.begin_ns), wall.unix_ns(call.end_ns)});
+    }
+  }
+  if (ours.empty()) return std::nullopt;
+  std::vector<TimeRange> theirs;
+  for (const Interval& range : own)
+    theirs.push_back({range.begin_ns + unix_of_zero, range.end_ns + unix_of_zero});
+  const ClockAlignment found = align_clocks(ours, theirs, knows_unix_time);
+  if (!knows_unix_time && !found.applied) return std::nullopt;
+  Waits waits;
+  if (found.error_ns) waits.clock_error_s = static_cast<double>(*found.error_ns) * 1e-9;
+  const std::int64_t shift = found.shift_ns - unix_of_zero;
+  for (const TimeRange& range : ours)
+    waits.intervals.push_back({range.begin_ns + shift, range.end_ns + shift});
+  return waits;
+}
+
+double sum(const analysis::Numbers& figures) {
+  double total = 0;
+  for (const double figure : figures) total += figure;
+  return total;
+}
+
+}  // namespace
+
+std::optional<profile::DeviceProfile> device_profile(const trace::Trace& trace,
+                                                     const profile::History* history,
+                                                     std::string_view loader) {
+  if (trace.columns().size() == 0) return std::nullopt;
+  const analysis::device::Intervals own = analysis::device::loader_waits(trace);
+  std::optional<Waits> waits;
+  if (history != nullptr) waits = waits_of_run(trace, *history, loader, own);
+
+  profile::DeviceProfile device;
+  device.waits_from = waits ? "run" : "trace";
+  if (waits) device.clock_error_s = waits->clock_error_s;
+  const analysis::device::DeviceIdle idle =
+      analysis::device::device_idle(trace, waits ? std::span<const Interval>(waits->intervals) : own);
+  if (idle.steps.rows() == 0) return std::nullopt;
+  device.window_s = sum(idle.steps.numbers("window_s"));
+  device.idle_s = sum(idle.steps.numbers("idle_s"));
+  for (std::size_t row = 0; row < idle.total.rows(); ++row) {
+    device.causes.push_back({std::string(idle.total.texts("cause")[row]), idle.total.numbers("idle_s")[row]});
+  }
+  return device;
+}
+
+}  // namespace headrace::timeline
