@@ -128,10 +128,9 @@ class DeviceEdges {
         met_an_empty_queue_(met_an_empty_queue(trace_)),
         last_on_(events.streams.size(), kNoWork),
         latest_source_ns_(events.work.size(), kNever) {
+    const std::vector<bool> records_events = names_containing(columns_, {"EventRecord"});
     for (Row row = 0; row < columns_.size(); ++row) {
-      const std::string_view name = columns_.name_of(row);
-      if (trace_.kinds[row] == trace::EventKind::runtime &&
-          name.find("EventRecord") != std::string_view::npos)
+      if (trace_.kinds[row] == trace::EventKind::runtime && records_events[columns_.name[row]])
         records_.emplace_back(columns_.correlation[row], row);
     }
     std::sort(records_.begin(), records_.end());

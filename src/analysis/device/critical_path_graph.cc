@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/device/critical_path_builder.h"
+#include "analysis/device/names_that.h"
 
 namespace headrace::analysis::device {
 namespace {
@@ -98,13 +99,10 @@ std::vector<bool> names_among(const trace::Columns& columns, const std::vector<s
 }
 
 std::vector<bool> names_containing(const trace::Columns& columns, const std::vector<std::string>& parts) {
-  std::vector<bool> result(columns.names.size(), false);
-  for (trace::Names::Id id = 0; id < columns.names.size(); ++id) {
-    result[id] = std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
-      return columns.names[id].find(part) != std::string_view::npos;
-    });
-  }
-  return result;
+  return names_that(columns, [&](std::string_view name) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const std::string& part) { return name.find(part) != std::string_view::npos; });
+  });
 }
 
 CriticalPathBuilder::CriticalPathBuilder(const trace::Trace& trace, const CriticalPathEvents& events)

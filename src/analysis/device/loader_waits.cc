@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/device/names_that.h"
+
 namespace headrace::analysis::device {
 
 bool is_loader_wait(std::string_view name) noexcept {
@@ -11,9 +13,8 @@ bool is_loader_wait(std::string_view name) noexcept {
 
 Intervals loader_waits(const trace::Trace& trace) {
   const trace::Columns& columns = trace.columns();
-  std::vector<bool> waits(columns.names.size());
-  for (trace::Names::Id id = 0; id < columns.names.size(); ++id)
-    waits[id] = is_loader_wait(columns.names[id]);
+  const std::vector<bool> waits =
+      names_that(columns, [](std::string_view name) { return is_loader_wait(name); });
   std::vector<Interval> found;
   for (trace::Row row = 0; row < columns.size(); ++row) {
     const bool on_host = columns.phase[row] == 'X' && !trace::is_on_device(trace.kinds[row]);

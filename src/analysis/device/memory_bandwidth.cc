@@ -145,6 +145,8 @@ MemoryBandwidth memory_bandwidth(std::span<const trace::Trace> traces, const Sco
       p75.push_back(over_time.p75);
       most.push_back(highest);
     }
+    if (by_name.empty() && !all.work.empty())
+      result.summary.notes.push_back("rank " + std::to_string(trace.rank) + " has no copies or fills");
     if (without_figure > 0)
       result.summary.notes.push_back(
           "rank " + std::to_string(trace.rank) + ": " + std::to_string(without_figure) +

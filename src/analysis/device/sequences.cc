@@ -7,6 +7,7 @@
 
 #include "analysis/device/call_groups.h"
 #include "analysis/device/callers.h"
+#include "analysis/device/names_that.h"
 #include "analysis/device/rank_rows.h"
 #include "headrace/analysis/device/figures.h"
 
@@ -14,14 +15,6 @@ namespace headrace::analysis::device {
 namespace {
 
 using trace::Row;
-
-/// One entry per name of the trace: whether it is one that is looked for.
-template <class Matches>
-std::vector<bool> names_that(const trace::Columns& columns, Matches matches) {
-  std::vector<bool> result(columns.names.size());
-  for (trace::Names::Id id = 0; id < columns.names.size(); ++id) result[id] = matches(columns.names[id]);
-  return result;
-}
 
 std::string joined(const trace::Columns& columns, const CallGroup& group, std::string_view between) {
   std::string text;
@@ -103,6 +96,10 @@ Table operator_sequences(std::span<const trace::Trace> traces, const OperatorSeq
       const Row call = launch == trace::kNoRow ? trace::kNoRow : callers.innermost(launch);
       if (call != trace::kNoRow) owned.emplace_back(call, each);
     }
+    if (owned.empty() && !all.work.empty())
+      table.notes.push_back("rank " + std::to_string(trace.rank) +
+                            ": no work was launched within an operator whose name begins with '" +
+                            options.prefix + "'");
     const auto launched_ns = [&](const Work& work) {
       return columns.start_ns[trace.correlation.launch_of(work.row)];
     };

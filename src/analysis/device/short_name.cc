@@ -1,5 +1,6 @@
 #include "headrace/analysis/device/short_name.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "headrace/analysis/device/kernel_kind.h"
@@ -23,6 +24,8 @@ std::string short_name(std::string_view name) {
       outside += c;
     }
   }
+  // ROCm names the copy of a kernel that it runs: "f(int) [clone .kd]".
+  outside.resize(std::min(outside.size(), outside.find(" [clone ")));
   const std::size_t last = outside.find_last_not_of(' ');
   if (last == std::string::npos) return std::string(name);
   outside.resize(last + 1);

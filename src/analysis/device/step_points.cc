@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/device/callers.h"
+#include "analysis/device/names_that.h"
 #include "analysis/device/step_windows.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
@@ -19,13 +20,6 @@ namespace headrace::analysis::device {
 namespace {
 
 using trace::Row;
-
-template <class Matches>
-std::vector<bool> names_that(const trace::Columns& columns, Matches matches) {
-  std::vector<bool> result(columns.names.size());
-  for (trace::Names::Id id = 0; id < columns.names.size(); ++id) result[id] = matches(columns.names[id]);
-  return result;
-}
 
 /// Tells whether a call is, or was called by, one whose name is among some.
 class CalledBy {
@@ -72,12 +66,17 @@ class PointFinder {
                                          [](std::string_view name) {
                                            return contains(name, "autograd::") || contains(name, "ackward");
                                          })),
-        at_fp_(trace,
-               names_that(columns_, [&](std::string_view name) { return contains(name, options.fp_point); })),
-        at_bp_(trace, names_that(columns_,
-                                 [&](std::string_view name) { return contains(name, options.bp_point); })) {
+        at_fp_(trace, names_that(columns_,
+                                 [&](std::string_view name) {
+                                   return !options.fp_point.empty() && contains(name, options.fp_point);
+                                 })),
+        at_bp_(trace, names_that(columns_, [&](std::string_view name) {
+                 return !options.bp_point.empty() && contains(name, options.bp_point);
+               })) {
+    const std::vector<bool> updates =
+        names_that(columns_, [](std::string_view name) { return contains(name, "Optimizer.step"); });
     for (Row row = 0; row < columns_.size(); ++row) {
-      if (columns_.phase[row] == 'X' && contains(columns_.name_of(row), "Optimizer.step"))
+      if (columns_.phase[row] == 'X' && updates[columns_.name[row]])
         optimizer_starts_ns_.push_back(columns_.start_ns[row]);
     }
     std::sort(optimizer_starts_ns_.begin(), optimizer_starts_ns_.end());

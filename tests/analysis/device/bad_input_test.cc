@@ -4,14 +4,22 @@
 #include <cmath>
 
 #include "analysis/device/trace_builder.h"
+#include "headrace/analysis/device/annotations.h"
+#include "headrace/analysis/device/critical_path.h"
+#include "headrace/analysis/device/device_idle.h"
+#include "headrace/analysis/device/diff.h"
 #include "headrace/analysis/device/idle_breakdown.h"
 #include "headrace/analysis/device/kernel_breakdown.h"
 #include "headrace/analysis/device/kernels.h"
 #include "headrace/analysis/device/launches.h"
+#include "headrace/analysis/device/loader_waits.h"
 #include "headrace/analysis/device/memory_bandwidth.h"
 #include "headrace/analysis/device/overlap.h"
 #include "headrace/analysis/device/queue_length.h"
+#include "headrace/analysis/device/sequences.h"
+#include "headrace/analysis/device/step_points.h"
 #include "headrace/analysis/device/steps.h"
+#include "headrace/analysis/device/stragglers.h"
 #include "headrace/analysis/device/time_breakdown.h"
 
 namespace headrace::analysis::device {
@@ -19,10 +27,17 @@ namespace {
 
 /// The tables that begin with the device's work, the one with the notes of each.
 std::vector<Table> tables_of_work(const trace::Trace& trace) {
-  return {time_breakdown(one(trace)),           overlap(one(trace)),
-          kernel_breakdown(one(trace)),         kernels(one(trace)),
-          idle_breakdown(one(trace)).idle,      queue_length(one(trace)).summary,
-          memory_bandwidth(one(trace)).summary, launches(one(trace))};
+  return {time_breakdown(one(trace)),
+          overlap(one(trace)),
+          kernel_breakdown(one(trace)),
+          kernels(one(trace)),
+          idle_breakdown(one(trace)).idle,
+          queue_length(one(trace)).summary,
+          memory_bandwidth(one(trace)).summary,
+          launches(one(trace)),
+          annotations(one(trace)).kernels,
+          operator_sequences(one(trace)),
+          device_idle(trace, loader_waits(trace)).steps};
 }
 
 void expect_nothing(std::string_view text) {
@@ -32,8 +47,15 @@ void expect_nothing(std::string_view text) {
     ASSERT_FALSE(table.notes.empty()) << text;
     EXPECT_EQ(table.notes.back(), "rank 0 has no work on a device");
   }
-  EXPECT_EQ(steps(one(trace)).rows(), 0U);
-  EXPECT_FALSE(steps(one(trace)).notes.empty());
+  // These have more to say than that; none may be silent.
+  for (const Table& table : {steps(one(trace)), step_points(one(trace)).steps, annotations(one(trace)).ranges,
+                             sequences(one(trace), {}), stragglers(one(trace)), critical_path(trace).path}) {
+    if (table.rows() == 0) {
+      EXPECT_FALSE(table.notes.empty()) << text;
+    }
+  }
+  EXPECT_TRUE(critical_path(trace).valid());
+  EXPECT_EQ(diff(trace, trace).rows() == 0, !diff(trace, trace).notes.empty());
 }
 
 TEST(BadInput, TracesWithoutDeviceWorkGiveEmptyTablesAndSaySo) {

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <numeric>
 #include <ostream>
+#include <random>
 #include <string>
 
 #include "analysis/device/trace_builder.h"
@@ -231,6 +234,41 @@ TEST(CriticalPath, NothingHasAnEmptyPathAndSaysSo) {
     EXPECT_EQ(path.summary.rows(), 0U);
     EXPECT_EQ(path.path.notes,
               (std::vector<std::string>{"rank 0 has no operators, calls or launched work there"}));
+  }
+}
+
+/// Events at a few moments on a few threads and streams: half of them begin or end together, many overlap
+/// half.
+trace::Trace muddle(unsigned seed) {
+  std::mt19937 random(seed);
+  const auto below = [&](int limit) { return static_cast<int>(random() % static_cast<unsigned>(limit)); };
+  constexpr std::array<const char*, 5> kCalls = {"cudaLaunchKernel", "cudaLaunchKernel", "cudaMemcpyAsync",
+                                                 "cudaDeviceSynchronize", "cudaStreamSynchronize"};
+  constexpr std::array<const char*, 4> kOperators = {"aten::mm", "forward", "autograd::engine", "aten::item"};
+  TraceBuilder builder;
+  for (int i = 0; i < 25; ++i)
+    builder.host("cpu_op", kOperators[static_cast<std::size_t>(below(4))], below(30), below(12),
+                 1 + below(3));
+  for (int correlation = 1; correlation <= 20; ++correlation) {
+    const auto call = static_cast<std::size_t>(below(5));
+    const int start = below(30);
+    builder.call(kCalls[call], correlation, start, below(6), 1 + below(3));
+    if (call == 3) {
+      builder.device("cuda_sync", "Context Sync", correlation, start, below(9), 99);
+    } else if (call == 4) {
+      builder.device("cuda_sync", "Stream Sync", correlation, start, below(9), 7 + below(2));
+    } else {
+      builder.kernel("gemm", correlation, start + below(9), below(7), 7 + below(2));
+    }
+  }
+  return builder.build();
+}
+
+TEST(CriticalPath, EventsInAMuddleHaveOneToo) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    expect_invariants(critical_path(muddle(seed)));
+    if (HasFailure()) break;
   }
 }
 

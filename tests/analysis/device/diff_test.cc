@@ -79,6 +79,7 @@ TEST(ShortName, LeavesTheNameOfTheFunction) {
   EXPECT_EQ(
       short_name("void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::F<2>>(int)"),
       "at::native::::multi_tensor_apply_kernel");
+  EXPECT_EQ(short_name("void at::add<float>(int) [clone .kd]"), "at::add");
   EXPECT_EQ(short_name("void f<decltype(x->y)>(int)"), "f");
   EXPECT_EQ(short_name("ampere_sgemm_128x128_tn"), "ampere_sgemm_128x128_tn");
   EXPECT_EQ(short_name("Memcpy HtoD (Pinned -> Device)"), "Memcpy HtoD (Pinned -> Device)");
