@@ -133,7 +133,7 @@ class Report:
             from headrace.errors import UsageError
 
             raise UsageError(
-                f"{device.files[0]}: no work on a device in this trace, so nothing about its idle time"
+                f"{device.files[0]}: no work on a device in it, so nothing to say about idle time"
             )
         return Report(text, loaders=self._loaders, ranks=self._ranks, segment=self._segment)
 

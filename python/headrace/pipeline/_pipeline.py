@@ -325,7 +325,7 @@ class _Record:
             raise UsageError("epoch is a number from 1, or -1 for the last one")
         if self.handle is None:
             raise UsageError("nothing was recorded yet: iterate over the pipeline first")
-        return Report.from_profile_json(self.handle.profile_json(epoch or 0))
+        return Report(self.handle.profile_json(epoch or 0), segment=self.handle.session.live_path)
 
 
 def _capacity(capacity: int | None) -> int:

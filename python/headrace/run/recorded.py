@@ -19,7 +19,8 @@ class Recorded(NamedTuple):
     waited_s: float
 
     def report(self, loaders: list[str], ranks: list[int]) -> Report:
-        return Report(_core.segment_profile_json(self.segment, self.number), loaders=loaders, ranks=ranks)
+        profile = _core.segment_profile_json(self.segment, self.number)
+        return Report(profile, loaders=loaders, ranks=ranks, segment=self.segment)
 
 
 def recorded_loaders(segments: Iterable[str]) -> list[Recorded]:
