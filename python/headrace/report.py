@@ -119,8 +119,8 @@ class Report:
     def with_trace(self, trace: Trace | str | os.PathLike[str]) -> Report:
         """The same report with what the device did: why it was idle, and how much of that was the input.
 
-        ``trace``: a `Trace` or its file, of this rank where there are several. The GetNext waits are those that
-        the run recorded; of a saved report, whose run is not at hand, those that the trace itself shows.
+        ``trace``: a `Trace` or its file, of this rank where there are several. The GetNext waits are those
+        that the run recorded; of a saved report, whose run is not at hand, those that the trace itself shows.
         Raises UsageError where the trace has no work on a device.
         """
         from headrace.trace import Trace
