@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -21,16 +23,13 @@ std::vector<std::uint32_t> threads_of(const trace::Trace& trace, std::span<const
   const std::vector<bool> autograd = names_containing(columns, {"autograd"});
   std::vector<bool> runs_forward(columns.lanes.size(), false);
   std::vector<bool> runs_autograd(columns.lanes.size(), false);
-  // Annotations are no events of the graph, but they name the threads.
-  Row first = trace::kNoRow;
-  std::int64_t begin_ns = 0;
-  std::int64_t end_ns = 0;
+  std::int64_t begin_ns = std::numeric_limits<std::int64_t>::max();
+  std::int64_t end_ns = std::numeric_limits<std::int64_t>::min();
   for (const Row row : host) {
-    if (first == trace::kNoRow) begin_ns = columns.start_ns[row];
-    first = row;
     begin_ns = std::min(begin_ns, columns.start_ns[row]);
     end_ns = std::max(end_ns, columns.end_ns(row));
   }
+  // Annotations are no events of the graph, but they tell what a thread does.
   for (Row row = 0; row < columns.size(); ++row) {
     if (trace.kinds[row] != EventKind::operation && trace.kinds[row] != EventKind::annotation) continue;
     if (columns.start_ns[row] < begin_ns || columns.start_ns[row] >= end_ns) continue;
@@ -57,10 +56,10 @@ class ThreadWalk {
         locks_(names_among(columns_, options.lock_calls)),
         blocks_(names_among(columns_, options.blocking_calls)) {}
 
+  /// Rows come by start, callers before what they call; none without a duration, so whatever ends at `row`'s
+  /// start or before ends before `row` does.
   void begin(Row row) {
     while (!open_.empty() && columns_.end_ns(open_.back()) < columns_.end_ns(row)) end_innermost();
-    // The end of one is the start of the next: they follow each other.
-    while (!open_.empty() && columns_.end_ns(open_.back()) <= columns_.start_ns[row]) end_innermost();
     const Node start = builder_.start_of(row);
     if (last_ != CriticalPathGraph::kNoNode && !is_covered_by_lock(start)) {
       if (open_.empty()) {
