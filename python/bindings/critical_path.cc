@@ -99,6 +99,7 @@ void add_critical_path(PyObject* into) {
         device::CriticalPathOptions options;
         options.scope.steps = std::move(steps);
         if (until_ns) options.scope.end_ns = *until_ns;
+        options.scope.keep_cut_off_step = until_ns.has_value();  // the caller has decided already
         options.annotation = std::move(annotation);
         if (instances) std::tie(options.first_instance, options.last_instance) = *instances;
         if (!data_load_events.empty()) options.data_load_events = std::move(data_load_events);
