@@ -64,6 +64,8 @@ void add_pipeline(PyObject* module);
 void add_transport(PyObject* module);
 /// What `Report` stands on.
 void add_parsed_report(PyObject* module);
+/// A run and device traces as one timeline.
+void add_timeline(PyObject* module);
 
 /// The handle inside an `Operator` object (defined with pybind11); null with TypeError set for anything else.
 std::shared_ptr<profile::OperatorHandle> operator_handle_of(PyObject* object);

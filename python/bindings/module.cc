@@ -235,6 +235,7 @@ PYBIND11_MODULE(_core, module) {
   python::add_loader_bindings(module.ptr());
   python::add_transport(module.ptr());
   python::add_parsed_report(module.ptr());
+  python::add_timeline(module.ptr());
   python::add_pipeline(module.ptr());
   python::add_process_channel(module.ptr());
   if (!python::add_timed_callable(module.ptr()) || !python::add_timed_iterator(module.ptr()) ||
