@@ -71,6 +71,8 @@ void add_device_tables(PyObject* module);
 void add_critical_path(PyObject* module);
 /// What `Report` stands on.
 void add_parsed_report(PyObject* module);
+/// A run and device traces as one timeline.
+void add_timeline(PyObject* module);
 
 /// The handle inside an `Operator` object (defined with pybind11); null with TypeError set for anything else.
 std::shared_ptr<profile::OperatorHandle> operator_handle_of(PyObject* object);

@@ -239,6 +239,7 @@ PYBIND11_MODULE(_core, module) {
   python::add_device_trace(module.ptr());
   python::add_device_tables(module.ptr());
   python::add_critical_path(module.ptr());
+  python::add_timeline(module.ptr());
   python::add_pipeline(module.ptr());
   python::add_process_channel(module.ptr());
   if (!python::add_timed_callable(module.ptr()) || !python::add_timed_iterator(module.ptr()) ||

@@ -27,8 +27,10 @@ from headrace.report import Report
 from headrace.wrap import wrap
 
 if TYPE_CHECKING:
+    from headrace import timeline
     from headrace.pipeline import Pipeline, generator, native_body, source
     from headrace.table import Table
+    from headrace.timeline import trace_handler
     from headrace.trace import Trace
     from headrace.transport import HostDevice, open_device
 
@@ -53,7 +55,9 @@ __all__ = [
     "operator",
     "session",
     "source",
+    "timeline",
     "to_device",
+    "trace_handler",
     "wrap",
 ]
 
@@ -67,18 +71,22 @@ _LATER = {
     "native_body": "headrace.pipeline",
     "open_device": "headrace.transport",
     "source": "headrace.pipeline",
+    "trace_handler": "headrace.timeline",
 }
+_MODULES_LATER = ("timeline",)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'headrace' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _MODULES_LATER:
+        return import_module(f"headrace.{name}")
+    if name not in _LATER:
+        raise AttributeError(f"module 'headrace' has no attribute {name!r}")
     value = getattr(import_module(_LATER[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, *_MODULES_LATER})

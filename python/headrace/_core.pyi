@@ -319,6 +319,10 @@ def segment_loaders(path: str) -> list[dict[str, Any]]:
 
 def segment_profile_json(path: str, loader: int) -> str: ...
 def add_ranks(profile_text: str, others: list[tuple[str, int, int]]) -> str: ...
+def merge_timeline(
+    segments: list[str], traces: list[str], out: str, progress: Callable[[float], object] | None
+) -> dict[str, Any]:
+    """``{"path", "slices", "counters", "flows", "bytes", "clock_error_s", "notes"}``. Ctrl-C ends it."""
 
 @final
 class ParsedReport:

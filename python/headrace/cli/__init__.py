@@ -16,6 +16,7 @@ from headrace.cli.check import check
 from headrace.cli.demo import demo
 from headrace.cli.report import report
 from headrace.cli.run import run
+from headrace.cli.timeline import timeline
 from headrace.cli.trace import trace
 from headrace.errors import Error, UsageError
 
@@ -65,4 +66,5 @@ main.add_command(demo)
 main.add_command(run)
 main.add_command(report)
 main.add_command(check)
+main.add_command(timeline)
 main.add_command(trace)

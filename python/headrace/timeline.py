@@ -1,0 +1,150 @@
+"""A run and the device traces recorded beside it as one timeline, for Perfetto and chrome://tracing.
+
+hr.timeline.merge("runs/a", traces=["trace.json.gz"], out="merged.json.gz")
+profile(on_trace_ready=hr.trace_handler(loader, "traces/"))    # torch's profiler: exports and merges
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headrace import _core
+from headrace._session import Session, warn_once
+from headrace.errors import Error, UsageError
+
+#: What a trace of a device profiler is called.
+_ENDINGS = (".json", ".json.gz")
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What was written. ``clock_error_s``: how far the run may lie beside the device; None: unknown."""
+
+    path: str
+    slices: int
+    counters: int
+    flows: int
+    bytes: int
+    clock_error_s: float | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def merge(
+    run: Any,
+    traces: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Mapping[int, Any] = (),
+    out: str | os.PathLike[str] | None = None,
+    *,
+    progress: Callable[[float], object] | None = None,
+) -> Timeline:
+    """Write queue levels, worker states, batches, steps and annotations of ``run`` above the device's rows.
+
+    run: a run folder (running, finished or dead), a .hrseg segment, a session, or a wrapped loader. traces:
+    files of a device profiler (.json, .json.gz), folders of them, or ``{rank: file}``; without any the run
+    alone makes a timeline. out: the file (gzip), default ``timeline.json.gz`` in the run folder. progress: is
+    called with how much is done, 0 to 1.
+
+    Raises FormatError for what is no trace, SegmentError for what is no segment.
+    """
+    segments, folder = _segments_of(run)
+    if out is None:
+        if folder is None:
+            raise UsageError("this run has no folder: say where the timeline goes with out=")
+        out = folder / "timeline.json.gz"
+    found = _core.merge_timeline(segments, _files_of(traces), os.fspath(out), progress)
+    return Timeline(**found)
+
+
+def trace_handler(
+    loader: Any,
+    dir: str | os.PathLike[str],  # noqa: A002 - torch's own word
+    *,
+    keep_trace: bool = True,
+) -> Callable[[Any], None]:
+    """For ``torch.profiler.profile(on_trace_ready=...)``: export the trace, merge it with the loader's run.
+
+    Writes ``rank<r>.step<n>.trace.json.gz`` (``keep_trace=False``: not kept) and
+    ``rank<r>.step<n>.timeline.json.gz`` into ``dir``. A failure is one warning: training goes on.
+    """
+    folder = Path(dir)
+    session = _session_of(loader)
+    if session is None:
+        raise UsageError("trace_handler takes a loader that hr.wrap returned")
+
+    def on_trace_ready(profiler: Any) -> None:
+        stem = f"rank{session.rank}.step{getattr(profiler, 'step_num', 0)}"
+        trace = folder / f"{stem}.trace.json.gz"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            profiler.export_chrome_trace(str(trace))
+            merge(session, [trace], folder / f"{stem}.timeline.json.gz")
+            if not keep_trace:
+                trace.unlink()
+        except (Error, OSError, RuntimeError) as error:
+            warn_once(f"no timeline of {stem} was written: {error}")
+
+    return on_trace_ready
+
+
+def _session_of(loader: Any) -> _core.Session | None:
+    """The session that a wrapped loader records into; the current one for a loader of `headrace run`."""
+    for attribute, handle in (("_headrace_record", "handle"), ("_headrace", "handle"), ("_record", "handle")):
+        try:
+            found = getattr(getattr(loader, attribute), handle)
+        except AttributeError:
+            continue
+        if isinstance(found, _core.LoaderHandle):
+            return found.session
+    return None
+
+
+def _segments_of(run: Any) -> tuple[list[str], Path | None]:
+    """Paths of the segments, and the run folder where there is one."""
+    if isinstance(run, Session):
+        run = run.run
+    session = run if isinstance(run, _core.Session) else None
+    if session is None and not isinstance(run, (str, os.PathLike)):
+        session = _session_of(run)
+        if session is None:
+            raise UsageError(f"run is a run folder, a .hrseg segment or a wrapped loader, not {run!r}")
+    if session is not None:
+        folder = Path(session.run) if session.run else None
+        if session.live_path and Path(session.live_path).exists():
+            return [session.live_path], folder
+        if folder is None:
+            raise Error("this run was recorded in memory only: there is no file to make a timeline of")
+        # It is closed: what it left.
+        return [
+            entry["path"] for entry in _core.find_segments(str(folder)) if entry["rank"] == session.rank
+        ], folder
+    where = Path(run)
+    if where.is_dir():
+        found = [entry["path"] for entry in _core.find_segments(str(where))]
+        if not found:
+            raise Error(f"{where}: no recorded run (expected rank*.hrseg)")
+        return found, where
+    if not where.exists():
+        raise Error(f"{where}: no such file or folder")
+    return [str(where)], where.parent
+
+
+def _files_of(traces: Any) -> list[str]:
+    if isinstance(traces, (str, os.PathLike)):
+        traces = [traces]
+    elif isinstance(traces, Mapping):
+        traces = [traces[rank] for rank in sorted(traces)]
+    files: list[str] = []
+    for trace in traces:
+        where = Path(trace)
+        if not where.is_dir():
+            files.append(str(where))
+            continue
+        inside = sorted(str(path) for path in where.iterdir() if path.name.endswith(_ENDINGS))
+        inside = [path for path in inside if not path.endswith("timeline.json.gz")]
+        if not inside:
+            raise Error(f"{where}: no trace in it (expected files that end in .json or .json.gz)")
+        files += inside
+    return files
