@@ -62,6 +62,8 @@ void add_process_channel(PyObject* module);
 void add_pipeline(PyObject* module);
 /// Devices and the arrays that were copied to them.
 void add_transport(PyObject* module);
+/// What `annotate` stands on.
+void add_annotation(PyObject* module);
 /// What `Table` stands on: columns of C++ memory.
 void add_columns(PyObject* module);
 /// What `Trace` stands on.

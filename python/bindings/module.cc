@@ -235,6 +235,7 @@ PYBIND11_MODULE(_core, module) {
   python::add_loader_bindings(module.ptr());
   python::add_transport(module.ptr());
   python::add_parsed_report(module.ptr());
+  python::add_annotation(module.ptr());
   python::add_columns(module.ptr());
   python::add_device_trace(module.ptr());
   python::add_device_tables(module.ptr());

@@ -28,6 +28,7 @@ from headrace.wrap import wrap
 
 if TYPE_CHECKING:
     from headrace import timeline
+    from headrace.annotation import annotate
     from headrace.pipeline import Pipeline, generator, native_body, source
     from headrace.table import Table
     from headrace.timeline import trace_handler
@@ -49,6 +50,7 @@ __all__ = [
     "Trace",
     "UsageError",
     "__version__",
+    "annotate",
     "generator",
     "native_body",
     "open_device",
@@ -67,6 +69,7 @@ _LATER = {
     "Pipeline": "headrace.pipeline",
     "Table": "headrace.table",
     "Trace": "headrace.trace",
+    "annotate": "headrace.annotation",
     "generator": "headrace.pipeline",
     "native_body": "headrace.pipeline",
     "open_device": "headrace.transport",

@@ -584,6 +584,13 @@ def transferred(
 ) -> None:
     """What the calling thread copied as this operator; figures add up."""
 
+# --- named ranges -------------------------------------------------------------------------------------------
+
+def annotate_begin(name: str) -> None:
+    """Never raises; nothing where nobody records."""
+
+def annotate_end() -> None: ...
+
 # --- device traces ------------------------------------------------------------------------------------------
 
 @final
