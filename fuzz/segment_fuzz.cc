@@ -75,7 +75,10 @@ void add_history(profile::Segment& segment, profile::Registry& registry, int loa
   metrics::HistoryStore history = segment.history();
   metrics::HistoryTrack* levels = history.at(segment.queues()[queue].cell.track.load() - 1);
   levels->base_ns.store(now);
-  for (const std::uint32_t level : {1, 3, 2}) history.level_history(levels).change(level, now += 1'000'000);
+  for (const std::uint32_t level : {1, 3, 2}) {
+    history.level_history(levels).keep_run(level, now, 0, now + 1'000'000);
+    now += 1'000'000;
+  }
   metrics::RangeHistory waits = registry.range_history(metrics::TrackKind::get_next, loader);
   metrics::RangeHistory batches = registry.range_history(metrics::TrackKind::batches, loader);
   for (metrics::HistoryTrack* track : {waits.track(), batches.track()})

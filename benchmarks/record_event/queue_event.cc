@@ -9,7 +9,7 @@ using headrace::metrics::Clock;
 
 void queue_event(benchmark::State& state) {
   auto& cells = headrace::bench::Cells::make();
-  headrace::metrics::QueueProbe probe(&cells.queue, cells.bins, &cells.clock);
+  headrace::metrics::QueueProbe probe(&cells.queue, cells.bins, &cells.clock, cells.levels());
   const std::uint64_t before = cells.queue.puts.load();
   headrace::bench::beside_clock(state, [&](int i) {
     const std::int64_t now = Clock::now_ns();

@@ -85,6 +85,7 @@ std::uint32_t LevelMoments::merged(std::uint32_t a, double a_lasted, std::uint32
 template <class Moments>
 void StateHistory<Moments>::begin_run(std::int64_t now) noexcept {
   track_->run_ns.store(now);
+  track_->due_ns.store(now + track_->threshold_ns.load());
   track_->weight.store(0);
   track_->longest_ns.store(0);
 }
@@ -123,7 +124,11 @@ void StateHistory<Moments>::keep(std::uint32_t old, std::int64_t since, std::int
   const std::int64_t threshold = track.threshold_ns.load();
   const std::int64_t before = since - run;
   if (now - since < threshold / 2) {
-    note(old, now - since);
+    if constexpr (requires { Moments::weight(old, now); }) {
+      note(old, now - since);
+    } else {
+      track.weight.bump(static_cast<std::int64_t>(old) * (now - since));
+    }
     append(run, Moments::mixed(track.longest.load(), track.weight.load(), now - run), now);
   } else if (before <= threshold / 8) {
     append(run, Moments::pure(old), now);
@@ -132,6 +137,16 @@ void StateHistory<Moments>::keep(std::uint32_t old, std::int64_t since, std::int
     append(since, Moments::pure(old), now);
   }
   begin_run(now);
+}
+
+template <class Moments>
+void StateHistory<Moments>::keep_run(std::uint32_t old, std::int64_t since, std::int64_t weight,
+                                     std::int64_t now) noexcept {
+  now = std::max(now, track_->since_ns.load());
+  since = std::clamp(since, track_->run_ns.load(), now);
+  track_->weight.store(weight);
+  track_->since_ns.store(now);
+  keep(old, since, now);
 }
 
 template <class Moments>

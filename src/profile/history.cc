@@ -185,9 +185,11 @@ class HistoryReader {
           {begin, static_cast<double>(LevelMoment::unpack(value)) / (1U << LevelMoment::kFractionBits)});
     });
     const std::int64_t until = open_until(track);
-    const std::int64_t since = std::max(sane_ns(track.run_ns.load()), sane_ns(track.since_ns.load()));
-    if (until > since && (levels.samples.empty() || since > levels.samples.back().at_ns))
-      levels.samples.push_back({since, static_cast<double>(track.value.load())});
+    const std::int64_t since = sane_ns(track.run_ns.load());
+    if (until > since && (levels.samples.empty() || since > levels.samples.back().at_ns)) {
+      const std::int64_t level = std::max<std::int64_t>(0, record.cell.occupancy.level.load());
+      levels.samples.push_back({since, static_cast<double>(level)});
+    }
     if (!levels.samples.empty() && !levels.name.empty()) history_.queues.push_back(std::move(levels));
   }
 

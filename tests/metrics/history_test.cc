@@ -114,21 +114,6 @@ TEST(WorkerHistory, WhatIsToldAfterwardsKeepsTimeGoingForward) {
   }
 }
 
-TEST(LevelHistory, KeepsLevelsAndMeans) {
-  Bench bench;
-  HistoryTrack* track = bench.store.claim({.kind = TrackKind::queue, .subject = 1}, bench.now);
-  LevelHistory history = bench.store.level_history(track);
-  history.open(0, bench.now);
-  history.change(7, bench.now += kMillisecond);
-  history.change(3, bench.now += kMillisecond);
-  ASSERT_EQ(track->count.load(), 2U);
-  EXPECT_EQ(bench.level(*track, 0), 0);
-  EXPECT_EQ(bench.level(*track, 1), 7);
-  // Between 3 and 5 every microsecond: 4 on average.
-  for (int i = 0; i < 100; ++i) history.change(i % 2 == 0 ? 5 : 3, bench.now += 1000);
-  EXPECT_NEAR(bench.level(*track, track->count.load() - 1), 4, 0.25);
-}
-
 /// A week of two states a second, on a simulated clock: the memory is what it was in the first minute, the
 /// week's beginning is still there, and the last minute is there as it was recorded.
 TEST(WorkerHistory, AWeekCostsNoMoreThanAMinute) {

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
 #include <vector>
 
+#include "headrace/metrics/history_store.h"
 #include "metrics/zeroed.h"
 
 namespace headrace::metrics {
@@ -38,6 +40,36 @@ TEST(QueueProbe, DoesNothingUnbound) {
   probe.changed(3, 100);
   probe.put(1, 100, true);
   probe.get(1, 100, true);
+}
+
+/// Levels that last are entries of the history; levels that change every microsecond are one with their mean.
+TEST(QueueProbe, KeepsLevelsForTheTimeline) {
+  Bench bench(8);
+  Zeroed<HistoryTrack> track;
+  Zeroed<HistoryWord> words(1024);
+  std::atomic<std::uint32_t> tracks_used{0};
+  std::atomic<std::uint32_t> words_used{0};
+  HistoryStore store(track.get(), 1, &tracks_used, words.get(), 1024, &words_used);
+  LevelHistory history =
+      store.level_history(store.claim({.kind = TrackKind::queue, .subject = 1}, bench.now));
+  ASSERT_TRUE(history.bound());
+  history.open(0, bench.now);
+  bench.probe = QueueProbe(bench.cell.get(), bench.time_at.get(), bench.clock.get(), history);
+  bench.clock->resume(bench.now);
+  const auto level = [&](std::uint32_t entry) {
+    return static_cast<double>(LevelMoment::unpack(HistoryPacking::value_of(words[entry].load()))) / 16;
+  };
+  bench.probe.changed(7, bench.now += 1'000'000);
+  bench.probe.changed(3, bench.now += 1'000'000);
+  bench.probe.changed(3, bench.now += 1'000'000);
+  ASSERT_EQ(track->count.load(), 3U);
+  EXPECT_EQ(level(0), 0);
+  EXPECT_EQ(level(1), 7);
+  EXPECT_EQ(level(2), 3);
+  // Between 3 and 5 every microsecond: 4 on average.
+  for (int i = 0; i < 100; ++i) bench.probe.changed(i % 2 == 0 ? 5 : 3, bench.now += 1000);
+  EXPECT_LE(track->count.load(), 9U);
+  EXPECT_NEAR(level(track->count.load() - 1), 4, 0.25);
 }
 
 TEST(QueueProbe, CountsLevelsAndWaits) {

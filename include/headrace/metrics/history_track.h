@@ -51,12 +51,13 @@ struct alignas(64) HistoryTrack {
   // What is not an entry yet: states since run_ns, the present one since since_ns.
   alignas(64) Relaxed<std::int64_t> run_ns;
   Relaxed<std::int64_t> since_ns;
-  Relaxed<std::int64_t> weight;      ///< busy time, or level x time, of the run up to since_ns
+  Relaxed<std::int64_t> due_ns;      ///< at which the run becomes an entry
+  Relaxed<std::int64_t> weight;      ///< of the run up to since_ns: busy time; of GetNext ranges: waits
   Relaxed<std::int64_t> longest_ns;  ///< of the run's states, `longest` lasted longest
   Relaxed<std::uint32_t> longest;
   Relaxed<std::uint32_t> value;  ///< the present state
   Relaxed<std::int64_t> threshold_ns;
-  Relaxed<std::int64_t> kept_ns;  ///< end of the newest range that was kept
+  Relaxed<std::int64_t> kept_ns;  ///< end of the newest range that was kept; of a queue, see QueueProbe
 
   alignas(64) std::atomic<std::uint32_t> generation;  ///< odd: entries are being merged
   std::atomic<std::uint32_t> count;                   ///< words in use; release: they are written

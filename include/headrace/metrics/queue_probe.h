@@ -33,8 +33,8 @@ class QueueProbe {
   /// The queue holds `level` items from `now` (Clock) on.
   void changed(std::int64_t level, std::int64_t now) noexcept {
     if (cell_ == nullptr) return;
-    history_.change(static_cast<std::uint32_t>(std::clamp<std::int64_t>(level, 0, kMostLevel)), now);
     const LoopClock::Reading reading = clock_->read(now);
+    if (history_.due(now)) keep_level(reading.loop_ns, now);
     const SeqlockWrite write(cell_->lock);
     if (reading.begun && cell_->begun.load() == 0) restart();
     if (reading.loop_ns >= cell_->grid.next_boundary_ns()) close_windows(reading.loop_ns);
@@ -51,6 +51,23 @@ class QueueProbe {
   }
 
  private:
+  static constexpr std::int64_t kMostLevel = 1 << 24;
+
+  /// What the occupancy has summed up of level x time since the run began (`kept_ns` of the track is what it
+  /// was then) is the run's weight, so that a change that is no entry costs one comparison.
+  void keep_level(std::int64_t loop_ns, std::int64_t now) noexcept {
+    const Occupancy& occupancy = cell_->occupancy;
+    const std::int64_t level = std::clamp<std::int64_t>(occupancy.level.load(), 0, kMostLevel);
+    const std::int64_t lasted = std::max<std::int64_t>(0, loop_ns - occupancy.since_ns.load());
+    const std::int64_t since = std::max(now - lasted, history_.run_ns());
+    const std::int64_t sum = occupancy.level_ns.load();
+    std::int64_t weight = sum - history_.track()->kept_ns.load();
+    // Counting began anew meanwhile: what it was before is not known any more.
+    if (weight < 0) weight = level * (since - history_.run_ns());
+    history_.track()->kept_ns.store(sum + lasted * level);
+    history_.keep_run(static_cast<std::uint32_t>(level), since, weight, now);
+  }
+
   void record(Relaxed<std::uint64_t>& all, Relaxed<std::int64_t>& in_loop, LatencyHistogram& wait,
               std::int64_t waited_ns, std::int64_t now) noexcept {
     all.bump(1);
@@ -86,8 +103,6 @@ class QueueProbe {
         },
         [&] { cell_->windows.halve(); });
   }
-
-  static constexpr std::int64_t kMostLevel = 1 << 24;
 
   QueueCell* cell_ = nullptr;
   const LoopClock* clock_ = nullptr;

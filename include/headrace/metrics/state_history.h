@@ -24,7 +24,10 @@ class StateHistory {
   HistoryTrack* track() const noexcept { return track_; }
 
   /// It is in state `value` from `now` (Clock) on.
-  void change(std::uint32_t value, std::int64_t now) noexcept {
+  void change(std::uint32_t value, std::int64_t now) noexcept requires requires {
+    Moments::weight(value, now);
+  }
+  {
     if (track_ == nullptr) return;
     HistoryTrack& track = *track_;
     const std::uint32_t old = track.value.load();
@@ -34,12 +37,18 @@ class StateHistory {
     now = std::max(now, since);
     track.value.store(value);
     track.since_ns.store(now);
-    if (now - track.run_ns.load() >= track.threshold_ns.load()) {
+    if (now >= track.due_ns.load()) {
       keep(old, since, now);
       return;
     }
     note(old, now - since);
   }
+
+  /// For who sums up weights himself: true when the run should become an entry.
+  bool due(std::int64_t now) const noexcept { return track_ != nullptr && now >= track_->due_ns.load(); }
+  std::int64_t run_ns() const noexcept { return track_->run_ns.load(); }
+  /// The run weighed `weight` up to `since`, and from then on it was in `old` until `now`.
+  void keep_run(std::uint32_t old, std::int64_t since, std::int64_t weight, std::int64_t now) noexcept;
 
   /// Begins to write, in state `value`: `now` is where the first run begins.
   void open(std::uint32_t value, std::int64_t now) noexcept;
@@ -51,7 +60,10 @@ class StateHistory {
   void close(std::uint32_t value, std::int64_t now) noexcept;
 
  private:
-  void note(std::uint32_t old, std::int64_t lasted) noexcept {
+  void note(std::uint32_t old, std::int64_t lasted) noexcept requires requires {
+    Moments::weight(old, lasted);
+  }
+  {
     HistoryTrack& track = *track_;
     track.weight.bump(Moments::weight(old, lasted));
     if (lasted > track.longest_ns.load()) {
@@ -77,11 +89,8 @@ struct WorkerMoments {
   static std::uint32_t merged(std::uint32_t a, double a_lasted, std::uint32_t b, double b_lasted) noexcept;
 };
 
-/// Levels of a queue.
+/// Levels of a queue; a run weighs level x time.
 struct LevelMoments {
-  static std::int64_t weight(std::uint32_t level, std::int64_t lasted) noexcept {
-    return static_cast<std::int64_t>(level) * lasted;
-  }
   static std::uint32_t pure(std::uint32_t level) noexcept;
   static std::uint32_t mixed(std::uint32_t longest, std::int64_t weight, std::int64_t lasted) noexcept;
   static std::uint32_t merged(std::uint32_t a, double a_lasted, std::uint32_t b, double b_lasted) noexcept;
