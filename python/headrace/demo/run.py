@@ -124,10 +124,12 @@ def _say_where(console: Console, folder: Path, before: hr.Report, after: hr.Repo
     before.to_html(folder / "report.html")
     if after is not None:
         after.to_html(folder / "after" / "report.html")
+    timeline = hr.timeline.merge(folder / "before", out=folder / "timeline.json.gz")
     files = " and ".join(
         f"{folder}/{name}/report.txt" for name in (("before", "after") if after else ("before",))
     )
     console.print(f"\nThe reports lie in {files}.")
     console.print(f"The first one as a page, for any browser: {folder}/report.html")
+    console.print(f"Its timeline, for ui.perfetto.dev: {timeline.path}")
     command = sys.argv[0] if Path(sys.argv[0]).name == "headrace" else "python -m headrace"
     console.print(f"Read one again with: {command} report {folder}/before")
