@@ -85,7 +85,7 @@ def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
     if not others:
         return report
     beside = _core.add_ranks(report.to_profile_json(), others)
-    return Report(beside, loaders=report.loaders, ranks=ranks, segment=report._segment)
+    return Report(beside, loaders=report.loaders, ranks=ranks, segments=report._segments)
 
 
 def _same_loader(segments: list[Any], name: str) -> list[tuple[str, int, int]]:
@@ -116,4 +116,4 @@ def _choose(
         raise UsageError(f"{where}: no loader {loader!r}; there are {', '.join(map(repr, names))}")
     path, entry = matching[0]
     profile = _core.segment_profile_json(path, entry["index"])
-    return Report(profile, loaders=names, ranks=ranks, segment=path)
+    return Report(profile, loaders=names, ranks=ranks, segments=(path,))

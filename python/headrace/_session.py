@@ -30,6 +30,11 @@ def warn_once(reason: str) -> None:
     logging.getLogger("headrace").warning("%s", reason)
 
 
+def segments_of(session: _core.Session) -> tuple[str, ...]:
+    """Where its segment lies while it records, and where it is laid when it ends."""
+    return session.live_path, os.path.join(session.run, f"rank{session.rank}.hrseg")  # noqa: PTH118
+
+
 def check_rank(rank: object) -> int:
     if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < 2**30:
         raise UsageError(f"rank must be a whole number from 0, not {rank!r}")

@@ -26,13 +26,14 @@ class Report:
         *,
         loaders: list[str] | None = None,
         ranks: list[int] | None = None,
-        segment: str = "",
+        segments: tuple[str, ...] = (),
     ) -> None:
         self._profile_json = profile_json
         self._parsed = _core.ParsedReport(profile_json)
         self._loaders = loaders
         self._ranks = ranks
-        self._segment = segment  # of the run, for what a report does not hold: its history
+        #: Where the segment may lie, for the history, which no report holds: a run that ends moves it.
+        self._segments = segments
 
     # Text and page need none of these; as Python objects, the figures of 64 workers take long to build.
     @cached_property
@@ -126,16 +127,17 @@ class Report:
         from headrace.trace import Trace
 
         device = trace if isinstance(trace, Trace) else Trace.load(trace)
+        segment = next((path for path in self._segments if os.path.exists(path)), "")  # noqa: PTH110
         if len(device) > 1:
             device = device.rank(self.rank)
-        text, told = _core.with_device(self._profile_json, device._traces, self._segment)
+        text, told = _core.with_device(self._profile_json, device._traces, segment)
         if not told:
             from headrace.errors import UsageError
 
             raise UsageError(
                 f"{device.files[0]}: no work on a device in it, so nothing to say about idle time"
             )
-        return Report(text, loaders=self._loaders, ranks=self._ranks, segment=self._segment)
+        return Report(text, loaders=self._loaders, ranks=self._ranks, segments=self._segments)
 
     def to_text(self, width: int = 100, color: bool = False) -> str:
         """The report for people, no line wider than ``width`` columns (at least 40)."""
@@ -178,7 +180,7 @@ class Report:
             file.write(self.to_json() + "\n")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _read_again, (self._profile_json, self._loaders, self._ranks, self._segment)
+        return _read_again, (self._profile_json, self._loaders, self._ranks, self._segments)
 
     def __str__(self) -> str:
         import shutil
@@ -201,7 +203,7 @@ class Report:
 
 
 def _read_again(
-    profile_json: str, loaders: list[str] | None, ranks: list[int] | None, segment: str = ""
+    profile_json: str, loaders: list[str] | None, ranks: list[int] | None, segments: tuple[str, ...] = ()
 ) -> Report:
     """A pickled or copied report."""
-    return Report(profile_json, loaders=loaders, ranks=ranks, segment=segment)
+    return Report(profile_json, loaders=loaders, ranks=ranks, segments=segments)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from headrace import _core
 from headrace._operator import readable
-from headrace._session import enabled, join_run, kept_open, open_session
+from headrace._session import enabled, join_run, kept_open, open_session, segments_of
 from headrace.adapters import adapter_for
 from headrace.adapters.base import Attachment
 from headrace.adapters.torch_dataloader import DataLoaderAdapter, as_instance
@@ -37,7 +37,7 @@ class _Recording:
     def report(self, epoch: Any = None) -> Report:
         if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, int) or epoch == 0):
             raise UsageError("epoch is a number from 1, or -1 for the last one")
-        return Report(self.handle.profile_json(epoch or 0), segment=self.handle.session.live_path)
+        return Report(self.handle.profile_json(epoch or 0), segments=segments_of(self.handle.session))
 
 
 def _keep_open(owner: object, session: _core.Session) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ def ranges(run: Path) -> list[dict[str, Any]]:
 def test_ranges_stand_on_their_thread(tmp_path: Path) -> None:
     @hr.annotate("augment")
     def augment(x: int) -> int:
+        time.sleep(0.002)
         return x + 1
 
     with hr.session(run=str(tmp_path / "run")):

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from headrace import _core
 from headrace._operator import name_of, readable
-from headrace._session import enabled, kept_open, open_session
+from headrace._session import enabled, kept_open, open_session, segments_of
 from headrace.errors import UsageError
 from headrace.pipeline import _stages
 from headrace.pipeline._stages import Share, whole
@@ -325,7 +325,7 @@ class _Record:
             raise UsageError("epoch is a number from 1, or -1 for the last one")
         if self.handle is None:
             raise UsageError("nothing was recorded yet: iterate over the pipeline first")
-        return Report(self.handle.profile_json(epoch or 0), segment=self.handle.session.live_path)
+        return Report(self.handle.profile_json(epoch or 0), segments=segments_of(self.handle.session))
 
 
 def _capacity(capacity: int | None) -> int:

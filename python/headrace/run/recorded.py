@@ -20,7 +20,7 @@ class Recorded(NamedTuple):
 
     def report(self, loaders: list[str], ranks: list[int]) -> Report:
         profile = _core.segment_profile_json(self.segment, self.number)
-        return Report(profile, loaders=loaders, ranks=ranks, segment=self.segment)
+        return Report(profile, loaders=loaders, ranks=ranks, segments=(self.segment,))
 
 
 def recorded_loaders(segments: Iterable[str]) -> list[Recorded]:
