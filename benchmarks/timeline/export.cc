@@ -1,5 +1,5 @@
-// Slices of one row as Chrome events in a gzip file (bar: <= 60 ns a slice), beside the same text copied and
-// the same text written as it is.
+// Slices of one row as Chrome events in a gzip file (bar: <= 60 ns a slice), plain and compressed, beside the
+// same text copied and the same text written as it is.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -62,17 +62,17 @@ const std::string& text_of_a_slice() {
   return text;
 }
 
-void headrace_export(benchmark::State& state) {
-  const ScratchFile file("export.json.gz");
+void headrace_export(benchmark::State& state, const char* name) {
+  const ScratchFile file(name);
   times();
   const Watch watch(state);
   for (auto _ : state) {
     timeline::GzipWriter out(file.path());
     out.write("{\"traceEvents\":[");
     timeline::EventWriter events(out, kBase, true);
-    const auto name = events.slice_name({2'000'000'000, 7}, "decode");
+    const auto prepared = events.slice_name({2'000'000'000, 7}, "decode");
     for (int i = 0; i < kSlices; ++i)
-      events.slice(name, times().begin_ns[static_cast<std::size_t>(i)],
+      events.slice(prepared, times().begin_ns[static_cast<std::size_t>(i)],
                    times().end_ns[static_cast<std::size_t>(i)]);
     out.write("]}");
     out.finish();
@@ -103,7 +103,14 @@ void plain_fwrite(benchmark::State& state) {
   }
 }
 
-BENCHMARK(headrace_export)->Name("timeline/export/headrace")->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(headrace_export, plain, "export.json")
+    ->Name("timeline/export/headrace_json")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(headrace_export, gzip, "export.json.gz")
+    ->Name("timeline/export/headrace_gzip")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 BENCHMARK(plain_copy)->Name("timeline/export/memcpy_alone")->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(plain_fwrite)
     ->Name("timeline/export/fwrite_uncompressed")

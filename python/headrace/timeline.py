@@ -44,8 +44,8 @@ def merge(
 
     run: a run folder (running, finished or dead), a .hrseg segment, a session, or a wrapped loader. traces:
     files of a device profiler (.json, .json.gz), folders of them, or ``{rank: file}``; without any the run
-    alone makes a timeline. out: the file (gzip), default ``timeline.json.gz`` in the run folder. progress: is
-    called with how much is done, 0 to 1.
+    alone makes a timeline. out: the file, gzip, or plain where it ends in .json; default
+    ``timeline.json.gz`` in the run folder. progress: is called with how much is done, 0 to 1.
 
     Raises FormatError for what is no trace, SegmentError for what is no segment.
     """

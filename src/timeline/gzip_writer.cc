@@ -33,6 +33,7 @@ struct GzipWriter::Deflater {
 GzipWriter::GzipWriter(std::string path)
     : path_(std::move(path)),
       beside_(path_ + ".tmp" + std::to_string(getpid())),
+      compresses_(!path_.ends_with(".json")),
       buffer_(new char[kBuffer]),
       deflater_(std::make_unique<Deflater>()) {
   open();
@@ -83,6 +84,12 @@ void GzipWriter::put(const char* bytes, std::size_t count) {
 }
 
 void GzipWriter::compress(bool last) {
+  if (!compresses_) {
+    put(buffer_.get(), used_);
+    bytes_in_ += used_;
+    used_ = 0;
+    return;
+  }
   isal_zstream& stream = deflater_->stream;
   stream.next_in = reinterpret_cast<unsigned char*>(buffer_.get());
   stream.avail_in = static_cast<std::uint32_t>(used_);

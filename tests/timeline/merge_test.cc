@@ -162,6 +162,15 @@ TEST(Merge, ARunAloneMakesATimeline) {
   EXPECT_EQ(info.st_mode & 0777, 0600U);
 }
 
+TEST(Merge, AFileThatEndsInJsonIsPlain) {
+  const ScratchFolder folder;
+  const RecordedRun run(folder / "run", 0, 2);
+  const MergeResult merged = merge({.segments = {run.segment}, .traces = {}, .out = folder / "plain.json"});
+  std::ifstream plain(merged.path);
+  EXPECT_EQ(plain.get(), '{');
+  EXPECT_EQ(TimelineFile(merged.path).ours("X", "GetNext").size(), 2U);
+}
+
 TEST(Merge, LaysTheRunOverTheDeviceTrace) {
   const ScratchFolder folder;
   const RecordedRun run(folder / "run");

@@ -9,9 +9,9 @@
 
 namespace headrace::timeline {
 
-/// One gzip member, compressed by ISA-L at its fastest level. The file is written beside `path` and gets its
-/// name when it is complete, so that nobody reads half of one. Not thread-safe. Throws Error when it cannot
-/// be written.
+/// One gzip member, compressed by ISA-L at a fast level; where `path` ends in ".json", the text as it is. The
+/// file is written beside `path` and gets its name when it is complete, so that nobody reads half of one. Not
+/// thread-safe. Throws Error when it cannot be written.
 class GzipWriter {
  public:
   explicit GzipWriter(std::string path);
@@ -48,6 +48,7 @@ class GzipWriter {
 
   std::string path_;
   std::string beside_;
+  bool compresses_;
   int file_ = -1;
   std::unique_ptr<char[]> buffer_;
   std::size_t used_ = 0;

@@ -17,7 +17,7 @@ namespace headrace::timeline {
 struct MergeRequest {
   std::vector<std::string> segments;  ///< of one run; a live one is read as it is now
   std::vector<std::string> traces;    ///< files of a device profiler, gzip or not; may be none
-  std::string out;                    ///< gzip, whatever it is called
+  std::string out;                    ///< gzip, or plain JSON where it ends in ".json"
   /// How far the work is, 0 to 1; called from the calling thread, a few times per MiB.
   std::function<void(double)> progress = {};
 };
