@@ -1,7 +1,6 @@
 #include "headrace/trace/reader.h"
 
 #include <simdjson.h>
-#include <tbb/parallel_for.h>
 
 #include <string_view>
 
@@ -10,6 +9,7 @@
 #include "trace/document.h"
 #include "trace/event_array.h"
 #include "trace/event_parser.h"
+#include "trace/parallel.h"
 
 namespace headrace::trace {
 namespace {
@@ -84,8 +84,7 @@ TraceFile read_file(const std::string& path, const ReadOptions& options) {
 
 std::vector<TraceFile> read_files(const std::vector<std::string>& paths, const ReadOptions& options) {
   std::vector<TraceFile> files(paths.size());
-  tbb::parallel_for(std::size_t{0}, paths.size(),
-                    [&](std::size_t i) { files[i] = read_file(paths[i], options); });
+  for_each_parallel(paths.size(), [&](std::size_t i) { files[i] = read_file(paths[i], options); });
   return files;
 }
 

@@ -1,10 +1,10 @@
 #include "headrace/trace/trace.h"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <set>
 #include <utility>
+
+#include "trace/parallel.h"
 
 namespace headrace::trace {
 
@@ -41,8 +41,7 @@ void arrange_by_rank(std::vector<Trace>& traces) {
 std::vector<Trace> load_traces(const std::vector<std::string>& paths, const ReadOptions& options,
                                const std::vector<std::int64_t>& ranks) {
   std::vector<Trace> traces(paths.size());
-  tbb::parallel_for(std::size_t{0}, paths.size(),
-                    [&](std::size_t i) { traces[i] = load_trace(paths[i], options); });
+  for_each_parallel(paths.size(), [&](std::size_t i) { traces[i] = load_trace(paths[i], options); });
   for (std::size_t i = 0; i < std::min(ranks.size(), traces.size()); ++i) {
     traces[i].file.rank = ranks[i];
     traces[i].rank = ranks[i];
