@@ -134,15 +134,17 @@ void EventParser::skip(Trouble trouble, std::uint64_t offset) {
 bool EventParser::read_event(ondemand::object& object) {
   event_ = {};
   pending_.clear();
-  for (auto field : object) {
-    ondemand::value value;
-    if (field.error() || field.value().get(value)) return false;
-    std::string_view key = plain_key_of(field.key().value_unsafe().raw());
+  // The field stays where the iterator made it: copies of its few words, stored apart and loaded together,
+  // cost a quarter of all reading.
+  for (auto found : object) {
+    if (found.error()) return false;
+    ondemand::field&& field = std::move(found).value_unsafe();
+    std::string_view key = plain_key_of(field.first.raw());
     if (key.empty() && field.unescaped_key().get(key)) continue;
     if (key == "args") {
-      if (!read_arguments(value)) return false;
+      if (!read_arguments(field.second)) return false;
     } else {
-      read_field(key, value);
+      read_field(key, field.second);
     }
   }
   return true;
@@ -184,12 +186,12 @@ bool EventParser::read_arguments(ondemand::value& value) {
   if (!value.raw_json_token().starts_with('{')) return true;
   ondemand::object arguments;
   if (value.get_object().get(arguments)) return false;
-  for (auto field : arguments) {
-    ondemand::value argument;
-    if (field.error() || field.value().get(argument)) return false;
-    std::string_view key = plain_key_of(field.key().value_unsafe().raw());
+  for (auto found : arguments) {
+    if (found.error()) return false;
+    ondemand::field&& field = std::move(found).value_unsafe();
+    std::string_view key = plain_key_of(field.first.raw());
     if (key.empty() && field.unescaped_key().get(key)) continue;
-    read_argument(key, argument);
+    read_argument(key, field.second);
   }
   return true;
 }
