@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "timeline/line_codes.h"
+
 namespace headrace::timeline {
 namespace {
 
@@ -124,23 +126,123 @@ EventWriter::Prepared EventWriter::counter_name(std::int64_t pid, std::string_vi
           ",\"pid\":" + std::to_string(pid) + ",\"tid\":0,\"ts\":"};
 }
 
+namespace {
+
+/// Puts text and its code, together.
+struct CodedText {
+  char* at;
+  LineBits bits;
+
+  void put(Code code) noexcept { bits.put(code.bits, code.count); }
+  void pair(std::uint32_t value) noexcept {
+    at = put_text(at, {kPairs.data() + 2 * value, 2});
+    put(kLineCodes.pairs[value]);
+  }
+  /// Without a leading zero.
+  void leading(std::uint32_t value) noexcept {
+    if (value >= 10) return pair(value);
+    *at++ = static_cast<char>('0' + value);
+    put(kLineCodes.literals['0' + value]);
+  }
+  void decimals(std::uint32_t value) noexcept {
+    at = put_text(at, {kDecimals.data() + 4 * value, 4});
+    put(kLineCodes.decimals[value]);
+  }
+  void match(std::size_t length, Code distance) noexcept {
+    put(kLineCodes.matches[length]);
+    put(distance);
+    bits.flush();
+  }
+};
+
+constexpr std::uint32_t kSecond = 1'000'000'000;
+constexpr std::string_view kDuration = ",\"dur\":";
+
+}  // namespace
+
+/// Of most slices nothing is new but the digits within a second and the duration: no text is compared for
+/// them.
+bool EventWriter::slice_like_last(Prepared& name, std::int64_t begin_ns, std::int64_t end_ns) {
+  const auto begin = static_cast<std::uint64_t>(begin_ns - base_ns_);
+  const auto lasts = static_cast<std::uint64_t>(std::max<std::int64_t>(0, end_ns - begin_ns));
+  LineDeflater* const coder = out_.coder();
+  if (coder == nullptr || begin / kSecond != name.last.seconds || lasts >= kSecond) return false;
+  char* const line = out_.line_room(GzipWriter::kMostLine);
+  const std::size_t back = out_.distance_to(name.begin);
+  if (back == 0) return false;
+  const Code distance = kLineCodes.distance_of(back);
+  // What is put between two flushes, beside the seven bits that one may leave.
+  static_assert(7 + 6 * kLongestDigit <= 64 && 7 + 4 * kLongestDigit + kLongestCode <= 64);
+
+  CodedText out{line, coder->bits()};
+  for (std::size_t done = 0; done < name.last.bytes; done += 16)
+    std::memcpy(line + done, name.last.text.data() + done, 16);
+  out.at += name.last.bytes;
+  out.match(name.last.bytes, distance);
+  const auto within = static_cast<std::uint32_t>(begin % kSecond);
+  const std::uint32_t microseconds = within / 1000;
+  out.pair(microseconds / 10000);
+  out.pair(microseconds / 100 % 100);
+  out.pair(microseconds % 100);
+  out.bits.flush();
+  out.decimals(within % 1000);
+  out.bits.flush();
+
+  out.at = put_text(out.at, kDuration);
+  out.match(kDuration.size(), distance);
+  const auto duration = static_cast<std::uint32_t>(lasts);
+  const std::uint32_t whole = duration / 1000;
+  if (whole >= 10000) {
+    out.leading(whole / 10000);
+    out.pair(whole / 100 % 100);
+    out.pair(whole % 100);
+  } else if (whole >= 100) {
+    out.leading(whole / 100);
+    out.pair(whole % 100);
+  } else {
+    out.leading(whole);
+  }
+  out.bits.flush();
+  out.decimals(duration % 1000);
+  *out.at++ = '}';
+  out.put(kLineCodes.literals['}']);
+  out.bits.flush();
+  coder->bits() = out.bits;
+  out_.wrote_coded(static_cast<std::size_t>(out.at - line), name.begin);
+  return true;
+}
+
+/// `line`: of a slice that was put otherwise, up to its beginning's last digit; whole where a comma leads it.
+void EventWriter::remember(Prepared& name, bool is_whole, std::string_view line,
+                           std::int64_t begin_ns) const noexcept {
+  name.last.seconds = Prepared::Beginning::kNone;
+  constexpr std::size_t kWithin = 10;  // 345678.901
+  if (!is_whole || begin_ns - base_ns_ < kSecond) return;
+  name.last.bytes = line.size() - kWithin;
+  if (name.last.bytes > name.last.text.size() - 16) return;
+  std::memcpy(name.last.text.data(), line.data(), name.last.bytes);
+  name.last.seconds = static_cast<std::uint64_t>(begin_ns - base_ns_) / kSecond;
+}
+
 void EventWriter::slice(Prepared& name, std::int64_t begin_ns, std::int64_t end_ns, std::string_view args) {
-  const std::string_view head = std::string_view(name.head).substr(std::exchange(first_, false) ? 2 : 0);
   ++slices_;
+  if (args.empty() && slice_like_last(name, begin_ns, end_ns)) return;
+  const std::string_view head = std::string_view(name.head).substr(std::exchange(first_, false) ? 2 : 0);
   if (head.size() + args.size() + 2 * kTimeRoom + 32 > GzipWriter::kMostLine) {
     std::string line(head);
     char time[kTimeRoom];
     line.append(time, put_time(time, begin_ns));
-    line += ",\"dur\":";
+    line += kDuration;
     line.append(time, put_time(time, base_ns_ + std::max<std::int64_t>(0, end_ns - begin_ns)));
-    line += ",\"args\":{" + std::string(args) + "}}";
+    line += args.empty() ? "}" : ",\"args\":{" + std::string(args) + "}}";
     return out_.write_line(line);
   }
   char* const begin = out_.line_room(GzipWriter::kMostLine);
   char* const duration = put_time(put_text(begin, head), begin_ns);
+  char* at = put_time(put_text(duration, kDuration), base_ns_ + std::max<std::int64_t>(0, end_ns - begin_ns));
+  remember(name, head.size() == name.head.size(), {begin, static_cast<std::size_t>(duration - begin)},
+           begin_ns);
   out_.wrote_line(static_cast<std::size_t>(duration - begin), name.begin);
-  char* at =
-      put_time(put_text(duration, ",\"dur\":"), base_ns_ + std::max<std::int64_t>(0, end_ns - begin_ns));
   if (args.empty()) {
     *at++ = '}';
     return out_.wrote_line(static_cast<std::size_t>(at - duration), name.duration);

@@ -9,24 +9,13 @@
 #include <vector>
 
 #include "headrace/profile/errors.h"
-#include "headrace/trace/byte_source.h"
-#include "headrace/trace/gzip_stream.h"
 #include "profile/scratch_folder.h"
+#include "timeline/read_back.h"
 
 namespace headrace::timeline {
 namespace {
 
 using profile::ScratchFolder;
-
-std::string read_back(const std::string& path) {
-  trace::FileBytes bytes(path);
-  trace::GzipStream inflated(bytes, path);
-  std::string text;
-  std::string part(1 << 16, '\0');
-  for (std::size_t got = 0; (got = inflated.read(part)) > 0;) text.append(part, 0, got);
-  EXPECT_EQ(inflated.damage(), "");
-  return text;
-}
 
 void put_line(GzipWriter& out, std::string_view text, GzipWriter::Place& like) {
   std::memcpy(out.line_room(text.size()), text.data(), text.size());

@@ -38,8 +38,15 @@ class EventWriter {
   struct Prepared {
     std::string head;
     GzipWriter::Place begin = {}, duration = {}, args = {};
-  };
 
+    /// The line at `begin`: its text but for the digits within a second, and which second that is.
+    struct Beginning {
+      static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+      std::uint64_t seconds = kNone;
+      std::size_t bytes = 0;
+      std::array<char, 256> text;
+    } last = {};
+  };
   Prepared slice_name(const Row& row, std::string_view name) const;
   /// `args`: members of a JSON object ("\"batch\":7"), or nothing.
   void slice(Prepared& name, std::int64_t begin_ns, std::int64_t end_ns, std::string_view args = {});
@@ -66,6 +73,8 @@ class EventWriter {
   void metadata(std::string_view name, std::string_view pid, std::string_view tid, std::string_view args);
   /// Where an event begins: with a comma, but for the first one.
   std::string_view separator() noexcept { return std::exchange(first_, false) ? "" : ",\n"; }
+  bool slice_like_last(Prepared& name, std::int64_t begin_ns, std::int64_t end_ns);
+  void remember(Prepared& name, bool is_whole, std::string_view line, std::int64_t begin_ns) const noexcept;
   char* put_time(char* at, std::int64_t ns) const noexcept;
 
   GzipWriter& out_;

@@ -47,14 +47,26 @@ class GzipWriter {
   /// The next `bytes` bytes of the line. They begin like what was written at `like`, or not; `like` is theirs
   /// then.
   void wrote_line(std::size_t bytes, Place& like) {
-    const std::uint64_t at = bytes_in_ + used_;
+    const std::size_t distance = distance_to(like);
+    like.at_ = bytes_in_ + used_;
     if (compresses_) {
-      const bool is_near = like.at_ >= bytes_in_ && like.at_ < at && at - like.at_ <= LineDeflater::kWindow;
-      lines_.append(buffer_.get() + used_, bytes, is_near ? static_cast<std::size_t>(at - like.at_) : 0);
+      lines_.append(buffer_.get() + used_, bytes, distance);
       if (lines_.pending().size() > LineDeflater::kMostPending) put_pending();
     }
-    like.at_ = at;
     used_ += bytes;
+  }
+  /// The same for a caller that puts the code of a line, for which there is `line_room`, itself: null where
+  /// the text stays as it is. What was written at `like` stands `distance_to` bytes before, 0: too far.
+  LineDeflater* coder() noexcept { return compresses_ ? &lines_ : nullptr; }
+  std::size_t distance_to(const Place& like) const noexcept {
+    const std::uint64_t at = bytes_in_ + used_;
+    const bool is_near = like.at_ >= bytes_in_ && like.at_ < at && at - like.at_ <= LineDeflater::kWindow;
+    return is_near ? static_cast<std::size_t>(at - like.at_) : 0;
+  }
+  void wrote_coded(std::size_t bytes, Place& like) {
+    like.at_ = bytes_in_ + used_;
+    used_ += bytes;
+    if (lines_.pending().size() > LineDeflater::kMostPending) put_pending();
   }
   /// A line of any length that is like none.
   void write_line(std::string_view text);

@@ -6,10 +6,31 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
 namespace headrace::timeline {
+
+/// Bits that wait for a whole byte, and where it goes. Work with a copy, which stays in registers.
+struct LineBits {
+  unsigned char* out;
+  std::uint64_t held = 0;
+  unsigned holding = 0;
+
+  /// Between two flushes 57 bits fit.
+  void put(std::uint64_t bits, unsigned count) noexcept {
+    held |= bits << holding;
+    holding += count;
+  }
+  /// At most seven bits are held then; up to eight bytes are written at `out`.
+  void flush() noexcept {
+    std::memcpy(out, &held, 8);
+    out += holding / 8;
+    held >>= holding & ~7U;
+    holding &= 7U;
+  }
+};
 
 /// Writes one block of a raw deflate stream (RFC 1951) with one fixed set of Huffman codes, made for JSON
 /// lines with many digits. Whatever is appended, the block decodes to it; lines that resemble nothing only
@@ -40,25 +61,15 @@ class LineDeflater {
   void clear() noexcept { bits_.out = output_.data(); }
   static constexpr std::size_t kMostPending = std::size_t{64} << 10;
 
- private:
-  /// Bits that wait for a whole byte, and where it goes; a copy of it stays in registers.
-  struct Bits {
-    unsigned char* out;
-    std::uint64_t held = 0;
-    unsigned holding = 0;
+  /// For whoever knows the codes of its text: what it puts here must decode to the bytes that it counts. At
+  /// most kMostBytes between two looks at `pending`; nothing may be appended while a copy is in use.
+  LineBits& bits() noexcept { return bits_; }
 
-    void put(std::uint64_t bits, unsigned count) noexcept {
-      held |= bits << holding;
-      holding += count;
-    }
-    /// At most seven bits are held then.
-    void flush() noexcept;
-    void fill_byte() noexcept;
-  };
-  static void put_match(Bits& bits, std::size_t length, std::size_t distance) noexcept;
+ private:
+  void fill_byte() noexcept;
 
   std::vector<unsigned char> output_;
-  Bits bits_;
+  LineBits bits_;
 };
 
 }  // namespace headrace::timeline
