@@ -591,6 +591,23 @@ def annotate_begin(name: str) -> None:
 
 def annotate_end() -> None: ...
 
+# --- marks within a training step ---------------------------------------------------------------------------
+
+def forward_began() -> None:
+    """From any thread; of a step the first counts. Nothing where no wrapped loop runs. Never raises."""
+
+def backward_ended() -> None:
+    """The same; of a step the last counts."""
+
+def update_began() -> None:
+    """The same; counts as the end of backward where no other was told."""
+
+def step_begin() -> None:
+    """`forward_began` and the beginning of a range "step"."""
+
+def step_end() -> None:
+    """`backward_ended` and the end of that range."""
+
 # --- device traces ------------------------------------------------------------------------------------------
 
 @final

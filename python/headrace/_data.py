@@ -139,6 +139,20 @@ class Stall:
 class StepSample:
     wait_s: float = 0.0
     compute_s: float = 0.0
+    before_forward_s: float | None = None
+    tail_s: float | None = None
+
+
+@dataclass
+class MarkedSteps:
+    """Steps in which `trace_steps` or `step` told where forward began; times are means over ``steps``."""
+
+    steps: int = 0
+    of_steps: int = 0
+    tail_steps: int = 0
+    iteration_gap_s: float = 0.0
+    forward_backward_s: float = 0.0
+    tail_s: float = 0.0
 
 
 @dataclass
@@ -165,6 +179,7 @@ class Sink:
     ready_share: float = 0.0
     longest_waits: list[Stall] = field(default_factory=list)
     sequence: list[StepSample] = field(default_factory=list)
+    marked: MarkedSteps | None = None
 
 
 @dataclass
@@ -339,7 +354,16 @@ class StepTime:
 
 @dataclass
 class Steps:
+    """The step trace: ``source`` is "hooks" or "loader", ``unknown`` says what that cannot know.
+
+    The average is over ``steps`` of ``of_steps``. A part that is not known is None, and the one to its left
+    contains it.
+    """
+
     source: str = ""
+    unknown: str = ""
+    steps: int = 0
+    of_steps: int = 0
     average: StepTime = field(default_factory=StepTime)
     per_step: list[StepTime] = field(default_factory=list)
 

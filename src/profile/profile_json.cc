@@ -197,6 +197,18 @@ template <class F>
 void fields_of(F& field, Fields<StepSample> auto& step) {
   field("wait_s", step.wait_s);
   field("compute_s", step.compute_s);
+  field("before_forward_s", step.before_forward_s);
+  field("tail_s", step.tail_s);
+}
+
+template <class F>
+void fields_of(F& field, Fields<MarkedSteps> auto& marked) {
+  field("steps", marked.steps);
+  field("of_steps", marked.of_steps);
+  field("tail_steps", marked.tail_steps);
+  field("iteration_gap_s", marked.iteration_gap_s);
+  field("forward_backward_s", marked.forward_backward_s);
+  field("tail_s", marked.tail_s);
 }
 
 template <class F>
@@ -216,6 +228,7 @@ void fields_of(F& field, Fields<SinkProfile> auto& sink) {
   field("ready_share", sink.ready_share);
   field("longest_waits", sink.longest_waits);
   field("sequence", sink.sequence);
+  field("marked", sink.marked);
 }
 
 template <class F>

@@ -20,6 +20,9 @@ void fields_of(F& field, const StepTime& step) {
 template <class F>
 void fields_of(F& field, const StepTrace& trace) {
   field("source", trace.source);
+  field("unknown", trace.unknown);
+  field("steps", trace.steps);
+  field("of_steps", trace.of_steps);
   field("average", trace.average);
   field("per_step", trace.per_step);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "headrace/analysis/queue_words.h"
+#include "headrace/analysis/step_trace.h"
 #include "headrace/analysis/words.h"
 #include "loader_sections.h"
 #include "printable.h"
@@ -154,6 +155,8 @@ Lines operator_section(const profile::Profile& profile, const analysis::Diagnosi
   if (shown < profile.operators.size()) {
     lines.push_back("  and " + std::to_string(profile.operators.size() - shown) + " more operators");
   }
+  const std::string parts = step_sentence(analysis::step_trace(profile));
+  if (!parts.empty()) add_sentence(lines, "  a step: ", parts, width);
   return lines;
 }
 

@@ -113,6 +113,20 @@ std::vector<std::string> transfer_sentences(const profile::Profile& profile) {
   return sentences;
 }
 
+std::string step_sentence(const analysis::StepTrace& steps) {
+  if (steps.source != "hooks") return "";
+  const analysis::StepTime& average = steps.average;
+  const auto part = [](const std::optional<double>& seconds) { return duration(seconds.value_or(-1)); };
+  std::string text = "gap " + part(average.iteration_gap_s) + ", ";
+  text += average.tail_s
+              ? "forward and backward " + part(average.forward_backward_s) + ", tail " + part(average.tail_s)
+              : "forward, backward and tail " + part(average.forward_backward_s);
+  text += " (hooks, the host's time";
+  if (steps.steps < steps.of_steps)
+    text += ", " + std::to_string(steps.steps) + " of " + std::to_string(steps.of_steps) + " steps";
+  return text + ")";
+}
+
 std::string device_idle_words(const std::string& cause) {
   if (cause == "input") return "waited for input";
   if (cause == "launch") return "waited for the host to launch work";

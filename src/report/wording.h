@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/step_trace.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::report {
@@ -31,6 +32,10 @@ std::string window_words(const analysis::VerdictWindow& window);
 /// "to_device copies 64 MB a batch at 8.1 GB/s, 0 % of it from page-locked memory", for each operator that
 /// copies to a device (a screenful of them at most).
 std::vector<std::string> transfer_sentences(const profile::Profile& profile);
+
+/// "gap 26.4 ms, forward and backward 8.1 ms, tail 2.3 ms (hooks, the host's time)", of the average step;
+/// empty where only the loader was asked, which knows no more than the table says.
+std::string step_sentence(const analysis::StepTrace& steps);
 
 /// "31 % of it waited for input, 52 % for the host's launches", of a device's idle time, the largest first.
 std::string device_idle_sentence(const profile::DeviceProfile& device);

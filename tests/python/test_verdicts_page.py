@@ -18,6 +18,8 @@ RECORDS = [
     _data.Profile,
     _data.Startup,
     _data.Sink,
+    _data.StepSample,
+    _data.MarkedSteps,
     _data.Latency,
     _data.Operator,
     _data.States,

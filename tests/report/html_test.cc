@@ -90,6 +90,16 @@ TEST(Html, VerdictAndAdviceComeFirst) {
   }
 }
 
+TEST(Html, PartsOfTheStepStandBelowItWhereHooksTold) {
+  Profile profile = decode_limits();
+  EXPECT_FALSE(holds(page_of(profile), "A step: gap"));
+  profile.sink.marked = profile::MarkedSteps{900, 1000, 900, 0.031, 0.007, 0.002};
+  const std::string page = page_of(profile);
+  check_page(page);
+  EXPECT_TRUE(holds(page, "A step: gap 31.0 ms, forward and backward 7.00 ms, tail 2.00 ms"));
+  EXPECT_TRUE(holds(page, "900 of 1000 steps"));
+}
+
 TEST(Html, AdviceStandsBesideTodayWithItsInterval) {
   const std::string page = to_html(decode_limits(), advised());
   check_page(page);
@@ -368,6 +378,7 @@ TEST(Html, FiguresThatAreNoneDoNotReachThePage) {
     profile.elapsed_s = profile.sink.step_s = profile.sink.compute_s = bad;
     profile.sink.wait_share = profile.sink.starved_share = profile.sink.handoff_floor_s = bad;
     profile.sink.compute_cpu_s = profile.sink.quiet_compute_s = bad;
+    profile.sink.marked = profile::MarkedSteps{1, 2, 1, bad, bad, bad};
     profile.sink.getnext_wait = {10, bad, bad, bad, bad, bad};
     profile.startup = {bad, bad, bad};
     for (profile::OperatorProfile& op : profile.operators) {

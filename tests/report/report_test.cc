@@ -41,6 +41,21 @@ TEST(Text, SaysVerdictThenCureThenTimesThenEvidence) {
   }
 }
 
+TEST(Text, PartsOfTheStepStandBelowItWhereHooksTold) {
+  Profile profile = decode_limits();
+  EXPECT_EQ(text_of(profile).find("a step: gap"), std::string::npos);
+  profile.sink.marked = profile::MarkedSteps{1000, 1000, 1000, 0.031, 0.007, 0.002};
+  EXPECT_NE(text_of(profile).find("  a step: gap 31.0 ms, forward and backward 7.00 ms, tail 2.00 ms "
+                                  "(hooks, the host's time)\n"),
+            std::string::npos)
+      << text_of(profile);
+  profile.sink.marked = profile::MarkedSteps{900, 1000, 0, 0.031, 0.009, 0};
+  EXPECT_NE(text_of(profile).find("forward, backward and tail 9.00 ms (hooks, the host's time, 900 of 1000"),
+            std::string::npos)
+      << text_of(profile);
+  for (const std::string& line : lines_of(text_of(profile, {.width = 40}))) EXPECT_LE(columns(line), 40u);
+}
+
 TEST(Text, HealthyRunIsShorterAndAsksForNothing) {
   const std::string text = text_of(healthy());
   EXPECT_NE(text.find("NOT INPUT-BOUND   the training step is the limit"), std::string::npos) << text;

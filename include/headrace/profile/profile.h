@@ -187,6 +187,20 @@ struct Startup {
 struct StepSample {
   double wait_s = 0;
   double compute_s = 0;
+  // Parts of the compute; empty where nobody told (MarkedSteps).
+  std::optional<double> before_forward_s = std::nullopt;  ///< from the batch to the beginning of forward
+  std::optional<double> tail_s = std::nullopt;            ///< from the end of backward to the next GetNext
+};
+
+/// Steps cut where hooks on the model, or a `with hr.step()`, told that forward began and backward ended.
+/// analysis/step_trace.h defines the parts. Times are the host's, means over `steps`.
+struct MarkedSteps {
+  std::uint64_t steps = 0;       ///< in which the beginning of forward was told
+  std::uint64_t of_steps = 0;    ///< of so many with a steady wait: first ones of epochs are none
+  std::uint64_t tail_steps = 0;  ///< of `steps`: the end of backward was told too
+  double iteration_gap_s = 0;
+  double forward_backward_s = 0;  ///< with the tail of the steps that are no tail_steps
+  double tail_s = 0;              ///< those count as 0
 };
 
 struct SinkProfile {
@@ -204,8 +218,9 @@ struct SinkProfile {
   double starved_share = 0;    ///< part of wait_share until the awaited batch was handed over
   double handoff_floor_s = 0;  ///< mean wait on calls whose batch was ready
   double ready_share = 0;      ///< calls that found their batch ready / calls
-  std::vector<Stall> longest_waits;  ///< longest first, steady part
-  std::vector<StepSample> sequence;  ///< newest last, bounded
+  std::vector<Stall> longest_waits;                  ///< longest first, steady part
+  std::vector<StepSample> sequence;                  ///< newest last, bounded
+  std::optional<MarkedSteps> marked = std::nullopt;  ///< empty where nobody told
 };
 
 struct Host {
