@@ -50,27 +50,18 @@ void subtract_sink(SinkFigures& sink, const SinkFigures& base) {
   const double later = sink.later_epochs_ns - base.later_epochs_ns;
   take_away(sink.epochs, base.epochs);
   take_away(sink.steps, base.steps);
-  for (double SinkFigures::*field : {&SinkFigures::waits,
-                                     &SinkFigures::computes,
-                                     &SinkFigures::wait_ns,
-                                     &SinkFigures::starved_ns,
-                                     &SinkFigures::worker_start_ns,
-                                     &SinkFigures::compute_ns,
-                                     &SinkFigures::ready_calls,
-                                     &SinkFigures::ready_wait_ns,
-                                     &SinkFigures::sampled_compute_ns,
-                                     &SinkFigures::sampled_compute_cpu_ns,
-                                     &SinkFigures::quiet_steps,
-                                     &SinkFigures::quiet_compute_ns,
-                                     &SinkFigures::whole_steps,
-                                     &SinkFigures::marked_steps,
-                                     &SinkFigures::tail_steps,
-                                     &SinkFigures::marked_gap_ns,
-                                     &SinkFigures::marked_forward_backward_ns,
-                                     &SinkFigures::marked_tail_ns,
-                                     &SinkFigures::redirected_ns,
-                                     &SinkFigures::ledger_unknown_ns,
-                                     &SinkFigures::ledger_handoff_ns}) {
+  for (double SinkFigures::*field :
+       {&SinkFigures::waits, &SinkFigures::computes, &SinkFigures::wait_ns, &SinkFigures::starved_ns,
+        &SinkFigures::worker_start_ns, &SinkFigures::compute_ns, &SinkFigures::ready_calls,
+        &SinkFigures::ready_wait_ns, &SinkFigures::sampled_compute_ns, &SinkFigures::sampled_compute_cpu_ns,
+        &SinkFigures::quiet_steps, &SinkFigures::quiet_compute_ns, &SinkFigures::redirected_ns,
+        &SinkFigures::ledger_unknown_ns, &SinkFigures::ledger_handoff_ns}) {
+    take_away(sink.*field, base.*field);
+  }
+  for (double SinkFigures::*field :
+       {&SinkFigures::whole_steps, &SinkFigures::marked_steps, &SinkFigures::tail_steps,
+        &SinkFigures::marked_gap_ns, &SinkFigures::marked_forward_backward_ns,
+        &SinkFigures::marked_tail_ns}) {
     take_away(sink.*field, base.*field);
   }
   for (std::size_t i = 0; i < sink.ledger_ns.size(); ++i) {
