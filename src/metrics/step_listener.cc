@@ -6,9 +6,10 @@ namespace headrace::metrics {
 
 namespace {
 
-/// Where backward ended: what hooks of autograd told, else the latest that it can have been.
+/// Where backward ended: what hooks of autograd told of this forward, else the latest that it can have been.
 std::int64_t end_of(const StepMarks::Heard& heard) noexcept {
-  return heard.backward_ended_ns != 0 ? heard.backward_ended_ns : heard.update_began_ns;
+  const bool told = heard.backward_ended_ns != 0 && heard.backward_ended_ns >= heard.forward_began_ns;
+  return told ? heard.backward_ended_ns : heard.update_began_ns;
 }
 
 }  // namespace
@@ -36,12 +37,11 @@ void StepListener::exclude(std::int64_t ns) noexcept {
   if (end != 0) excluded_after_end_ns_ += ns;
 }
 
-StepListener::Cuts StepListener::cuts(std::int64_t delivered, std::int64_t now) const noexcept {
+StepListener::Cuts StepListener::cuts_of(const StepMarks::Heard& heard, std::int64_t delivered,
+                                         std::int64_t now) const noexcept {
   Cuts cuts;
-  if (place_ < 0 || disturbed_) return cuts;
-  const StepMarks::Heard heard = marks_->heard(place_);
   const std::int64_t forward = heard.forward_began_ns;
-  if (forward == 0 || forward < delivered || forward > now) return cuts;
+  if (forward < delivered || forward > now) return cuts;
   cuts.before_forward_ns = std::max<std::int64_t>(0, forward - delivered - excluded_before_forward_ns_);
   const std::int64_t end = end_of(heard);
   if (end < forward || end > now) return cuts;

@@ -128,6 +128,20 @@ TEST(StepListener, TheUpdateTellsWhereAutogradDidNot) {
   expect_cuts(listener, 100, 200, 10, 50);
 }
 
+TEST(StepListener, AnEndThatIsLeftBehindIsNotOfTheNextForward) {
+  StepMarks marks;
+  StepListener listener;
+  listener.join(marks);
+  listener.begin_step();
+  marks.backward_ended(150);  // a step without forward
+  marks.update_began(160);
+  listener.begin_step();
+  marks.forward_began(210);
+  expect_cuts(listener, 200, 300, 10, -1);
+  marks.update_began(250);
+  expect_cuts(listener, 200, 300, 10, 50);
+}
+
 TEST(StepListener, LeavesOutOtherLoopsWaitsWhereTheyWere) {
   StepMarks marks;
   StepListener listener;

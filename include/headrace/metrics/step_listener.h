@@ -49,9 +49,14 @@ class StepListener {
 
   /// The cuts of the step whose batch came at `delivered` and that ends now, without excluded time. Marks
   /// from outside of the step do not count.
-  Cuts cuts(std::int64_t delivered, std::int64_t now) const noexcept;
+  Cuts cuts(std::int64_t delivered, std::int64_t now) const noexcept {
+    if (place_ < 0 || disturbed_ || !marks_->heard_forward(place_)) return {};
+    return cuts_of(marks_->heard(place_), delivered, now);
+  }
 
  private:
+  Cuts cuts_of(const StepMarks::Heard& heard, std::int64_t delivered, std::int64_t now) const noexcept;
+
   StepMarks* marks_ = nullptr;
   int place_ = StepMarks::kNoPlace;
   bool disturbed_ = false;

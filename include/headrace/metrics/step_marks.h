@@ -57,12 +57,15 @@ class StepMarks {
   int join() noexcept;
   void leave(int place) noexcept;
   Heard heard(int place) const noexcept;
-  /// Loads only, of one cache line, where nothing was heard.
+  bool heard_forward(int place) const noexcept {
+    return places_[static_cast<std::size_t>(place)].forward.load(std::memory_order_relaxed) != 0;
+  }
+  /// One load where no forward was heard: an end that is left behind lies before the next beginning.
   void forget(int place) noexcept {
+    if (!heard_forward(place)) return;
     Place& mine = places_[static_cast<std::size_t>(place)];
-    for (auto* mark : {&mine.forward, &mine.backward, &mine.update}) {
-      if (mark->load(std::memory_order_relaxed) != 0) mark->store(0, std::memory_order_relaxed);
-    }
+    for (auto* mark : {&mine.forward, &mine.backward, &mine.update})
+      mark->store(0, std::memory_order_relaxed);
   }
 
  private:
