@@ -1,19 +1,43 @@
-// Bytes as a trace file: the reader refuses them or makes columns of them, and nothing else.
+// Bytes as a trace file: the reader refuses them or makes columns of them, and every table is made of those.
 //
 // The first byte chooses the window, from one byte up, so that short inputs cross its borders too; the rest
 // is the file.
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 
+#include "headrace/analysis/device/annotations.h"
+#include "headrace/analysis/device/critical_path.h"
+#include "headrace/analysis/device/device_idle.h"
+#include "headrace/analysis/device/diff.h"
+#include "headrace/analysis/device/idle_breakdown.h"
+#include "headrace/analysis/device/kernel_breakdown.h"
+#include "headrace/analysis/device/kernels.h"
+#include "headrace/analysis/device/launches.h"
+#include "headrace/analysis/device/loader_waits.h"
+#include "headrace/analysis/device/memory_bandwidth.h"
+#include "headrace/analysis/device/operators.h"
+#include "headrace/analysis/device/overlap.h"
+#include "headrace/analysis/device/queue_length.h"
+#include "headrace/analysis/device/sequences.h"
+#include "headrace/analysis/device/step_breakdown.h"
+#include "headrace/analysis/device/step_points.h"
+#include "headrace/analysis/device/steps.h"
+#include "headrace/analysis/device/stragglers.h"
+#include "headrace/analysis/device/time_breakdown.h"
 #include "headrace/profile/errors.h"
-#include "headrace/trace/reader.h"
+#include "headrace/trace/trace.h"
 
 namespace {
 
 using namespace headrace;
+using analysis::Table;
 
 void demand(bool holds, const char* what) {
   if (holds) return;
@@ -50,13 +74,59 @@ void check(const trace::TraceFile& file) {
   demand(file.notes.sentences().empty() == file.notes.clean(), "what is wrong is said");
 }
 
+/// Each table of whatever the file holds.
+void make_tables(const trace::Trace& trace) {
+  using namespace analysis::device;
+  const std::span<const trace::Trace> one(&trace, 1);
+  IdleBreakdownOptions idle_options;
+  idle_options.interval_statistics = true;
+  const Table time = time_breakdown(one);
+  for (const double idle : time.numbers("idle_s")) demand(idle >= 0, "idle time is not negative");
+  overlap(one);
+  kernel_breakdown(one);
+  kernels(one);
+  steps(one);
+  idle_breakdown(one, idle_options);
+  queue_length(one);
+  memory_bandwidth(one);
+  launches(one);
+  annotations(one);
+  SequencesOptions sequence_options;
+  sequence_options.operator_name = "a";
+  sequences(one, sequence_options);
+  operator_sequences(one);
+  OperatorsOptions operator_options;
+  operator_options.by_input_shapes = true;
+  operator_options.stack_frames = 3;
+  operators(one, operator_options);
+  step_breakdown(one);
+  step_points(one);
+  stragglers(one);
+  diff(trace, trace);
+  const CriticalPath path = critical_path(trace);
+  demand(!path.acyclic || path.length_ns >= 0, "a path has a length");
+  const DeviceIdle idle = device_idle(trace, loader_waits(trace));
+  const Table& parts = idle.steps;
+  for (std::size_t row = 0; row < parts.rows(); ++row) {
+    double sum = 0;
+    for (const char* cause :
+         {"input_s", "launch_s", "communication_s", "copy_s", "kernel_gap_s", "unknown_s"}) {
+      sum += parts.numbers(cause)[row];
+    }
+    const double whole = parts.numbers("idle_s")[row];
+    demand(std::abs(sum - whole) <= 1e-9 * (1 + std::abs(whole)), "causes sum to the idle time");
+  }
+}
+
 void read(std::string_view text, std::size_t window) {
   trace::ReadOptions options;
   options.window_bytes = window;
   options.longest_event_bytes = 4096;
   trace::MemoryBytes source(text);
   try {
-    check(trace::read_source(source, "input", options));
+    trace::TraceFile file = trace::read_source(source, "input", options);
+    check(file);
+    make_tables(trace::resolve(std::move(file)));
   } catch (const FormatError&) {
   }
 }

