@@ -92,7 +92,7 @@ def trace_steps(model: Any, optimizer: Any = None) -> TracedSteps:
     if not enabled():
         return TracedSteps([], [])
     global _compiling
-    _compiling = torch.compiler.is_compiling
+    _compiling = getattr(getattr(torch, "compiler", None), "is_compiling", _never)
     hooks: list[Any] = []
     takers: list[Callable[[], None]] = []
     for module in modules:

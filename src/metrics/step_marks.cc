@@ -10,6 +10,7 @@ int StepMarks::join() noexcept {
     // What is left of the listener before is older than any step of this one.
     if (taken_.compare_exchange_weak(taken, taken | 1U << place, std::memory_order_relaxed)) {
       forget(place);
+      places_[static_cast<std::size_t>(place)].thread.store(this_thread(), std::memory_order_relaxed);
       return place;
     }
   }

@@ -50,6 +50,41 @@ TEST(StepMarks, PlacesAreGivenOutOnceAndAgain) {
   EXPECT_EQ(marks.heard(places[4]).forward_began_ns, 7);
 }
 
+TEST(StepMarks, AThreadThatRunsALoopTellsItsOwnAlone) {
+  StepMarks marks;
+  const int mine = marks.join();
+  int theirs = StepMarks::kNoPlace;
+  std::thread([&] {
+    theirs = marks.join();
+    marks.forward_began(20);
+    marks.backward_ended(21);
+  }).join();
+  EXPECT_EQ(marks.heard(mine).forward_began_ns, 0);
+  EXPECT_EQ(marks.heard(mine).backward_ended_ns, 0);
+  EXPECT_EQ(marks.heard(theirs).forward_began_ns, 20);
+  marks.forward_began(10);
+  EXPECT_EQ(marks.heard(mine).forward_began_ns, 10);
+  const int nested = marks.join();
+  marks.update_began(30);
+  EXPECT_EQ(marks.heard(mine).update_began_ns, 30);
+  EXPECT_EQ(marks.heard(nested).update_began_ns, 30);
+  EXPECT_EQ(marks.heard(theirs).update_began_ns, 0);
+}
+
+TEST(StepMarks, AThreadWithoutALoopTellsAll) {
+  StepMarks marks;
+  const int mine = marks.join();
+  int theirs = StepMarks::kNoPlace;
+  std::thread([&] {
+    theirs = marks.join();
+    std::thread([&] { marks.backward_ended(40); }).join();  // autograd's
+  }).join();
+  for (const int place : {mine, theirs}) EXPECT_EQ(marks.heard(place).backward_ended_ns, 40);
+  marks.leave(mine);
+  marks.forward_began(50);  // this thread's loop has ended
+  EXPECT_EQ(marks.heard(theirs).forward_began_ns, 50);
+}
+
 TEST(StepMarks, LoopsOfManyThreadsListenWhileOthersTell) {
   StepMarks marks;
   std::vector<std::thread> threads;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -422,6 +423,30 @@ def test_several_loaders_in_turn_have_their_own_waits() -> None:
         assert steps.average.total_s is not None
         sink = loader.report().profile.sink
         assert steps.average.total_s == pytest.approx(sink.step_s, rel=0.5)
+
+
+def test_trainings_in_two_threads_do_not_tell_each_other() -> None:
+    quick, slow = hr.wrap(batches(), name="quick"), hr.wrap(batches(), name="slow")
+
+    def train_with(loader: Any, before: float, forward: float) -> None:
+        for _ in loader:
+            time.sleep(before)
+            with hr.step():
+                time.sleep(forward)
+            time.sleep(UPDATE)
+
+    threads = [
+        threading.Thread(target=train_with, args=(quick, BEFORE, FORWARD)),
+        threading.Thread(target=train_with, args=(slow, 6 * BEFORE, FORWARD)),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expect_parts(quick.report().steps, forward_backward=FORWARD)
+    steps = slow.report().steps
+    expect_parts(steps, forward_backward=FORWARD)
+    assert steps.average.iteration_gap_s >= WAIT + 6 * BEFORE
 
 
 def test_what_the_block_raises_goes_through() -> None:

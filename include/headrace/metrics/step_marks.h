@@ -4,7 +4,9 @@
 //     StepMarks::process().forward_began(Clock::now_ns());
 //
 // Loops do not share what they heard: one that asks for its next batch forgets the marks of its own step
-// only, so a loop in another thread, or two loops that take turns, cannot take each other's.
+// only, so two loops that take turns cannot take each other's. A thread that runs loops tells those alone, so
+// two trainings in two threads are kept apart; what a thread without a loop tells (autograd's, a replica's)
+// is for every loop.
 #pragma once
 
 #include <array>
@@ -39,21 +41,21 @@ class StepMarks {
   bool anyone_listens() const noexcept { return taken_.load(std::memory_order_relaxed) != 0; }
 
   void forward_began(std::int64_t now) noexcept {
-    tell_all([now](Place& place) {
+    tell_listeners([now](Place& place) {
       std::int64_t nothing = 0;
       if (place.forward.load(std::memory_order_relaxed) == 0)
         place.forward.compare_exchange_strong(nothing, now, std::memory_order_relaxed);
     });
   }
   void backward_ended(std::int64_t now) noexcept {
-    tell_all([now](Place& place) { place.backward.store(now, std::memory_order_relaxed); });
+    tell_listeners([now](Place& place) { place.backward.store(now, std::memory_order_relaxed); });
   }
   /// The optimizer is about to change the parameters: backward has ended by then, where nothing else told.
   void update_began(std::int64_t now) noexcept {
-    tell_all([now](Place& place) { place.update.store(now, std::memory_order_relaxed); });
+    tell_listeners([now](Place& place) { place.update.store(now, std::memory_order_relaxed); });
   }
 
-  /// A place to listen at, or kNoPlace where all are taken.
+  /// A place to listen at, or kNoPlace where all are taken. Called by the thread that runs the loop.
   int join() noexcept;
   void leave(int place) noexcept;
   Heard heard(int place) const noexcept;
@@ -70,15 +72,32 @@ class StepMarks {
 
  private:
   struct alignas(64) Place {
+    std::atomic<const void*> thread{nullptr};  ///< whose loop listens
     std::atomic<std::int64_t> forward{0};
     std::atomic<std::int64_t> backward{0};
     std::atomic<std::int64_t> update{0};
   };
 
   template <class Tell>
-  void tell_all(Tell&& tell) noexcept {
-    for (std::uint32_t left = taken_.load(std::memory_order_relaxed); left != 0; left &= left - 1)
+  void tell_listeners(Tell&& tell) noexcept {
+    for (std::uint32_t left = listeners(); left != 0; left &= left - 1)
       tell(places_[static_cast<std::size_t>(std::countr_zero(left))]);
+  }
+  /// The places that the calling thread tells: its own loops', where it runs none all of them.
+  std::uint32_t listeners() const noexcept {
+    const std::uint32_t taken = taken_.load(std::memory_order_relaxed);
+    std::uint32_t mine = 0;
+    for (std::uint32_t left = taken; left != 0; left &= left - 1) {
+      const int place = std::countr_zero(left);
+      if (places_[static_cast<std::size_t>(place)].thread.load(std::memory_order_relaxed) == this_thread())
+        mine |= 1U << place;
+    }
+    return mine != 0 ? mine : taken;
+  }
+  /// Tells threads apart by an address of their own: cheaper than an id.
+  static const void* this_thread() noexcept {
+    static thread_local char here;
+    return &here;
   }
 
   std::array<Place, kPlaces> places_{};
