@@ -191,7 +191,8 @@ py::list lanes(const TraceSet& set, std::size_t index) {
 /// The profile with what the device did, and whether there was anything to tell. `segment`: of the same run,
 /// or empty; a run without a history has none.
 std::pair<std::string, bool> with_device(const std::string& profile_text, const TraceSet& set,
-                                         const std::string& segment) {
+                                         const std::string& segment, const std::string& fp_point,
+                                         const std::string& bp_point) {
   const py::gil_scoped_release released;
   profile::Profile profile = profile::profile_from_json(profile_text);
   std::optional<profile::History> history;
@@ -201,7 +202,8 @@ std::pair<std::string, bool> with_device(const std::string& profile_text, const 
     image.read_file(segment);
     history = profile::read_history(image);
   }
-  profile.device = timeline::device_profile(set.traces()[0], history ? &*history : nullptr, profile.loader);
+  profile.device = timeline::device_profile(set.traces()[0], history ? &*history : nullptr, profile.loader,
+                                            {fp_point, bp_point});
   return {profile::profile_to_json(profile), profile.device.has_value()};
 }
 
@@ -241,7 +243,8 @@ void add_device_trace(PyObject* into) {
       .def("load", &TraceLoader::load, py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("bytes_read", &TraceLoader::bytes_read)
       .def_property_readonly("bytes_total", &TraceLoader::bytes_total);
-  module.def("with_device", &with_device, py::arg("profile_text"), py::arg("traces"), py::arg("segment"));
+  module.def("with_device", &with_device, py::arg("profile_text"), py::arg("traces"), py::arg("segment"),
+             py::arg("fp_point"), py::arg("bp_point"));
   module.def("load_trace_sources", &load_sources, py::arg("sources"), py::arg("arguments"));
 }
 

@@ -661,8 +661,13 @@ class TraceLoader:
     @property
     def bytes_total(self) -> int: ...
 
-def with_device(profile_text: str, traces: TraceSet, segment: str) -> tuple[str, bool]:
-    """The profile with what the device did; ``segment``: of the run, for its GetNext waits, or empty."""
+def with_device(
+    profile_text: str, traces: TraceSet, segment: str, fp_point: str, bp_point: str
+) -> tuple[str, bool]:
+    """The profile with what the device did; ``segment``: of the run, for its GetNext waits, or empty.
+
+    ``fp_point``, ``bp_point``: names of the points of a step, or empty.
+    """
 
 def load_trace_sources(sources: list[tuple[str, Any]], arguments: list[tuple[str, str]]) -> TraceSet:
     """Reads open files, one after the other: pairs of a name and an object with ``read(n)``."""

@@ -268,6 +268,36 @@ class DeviceIdleCause:
 
 
 @dataclass
+class DeviceStep:
+    """A step of a device trace. A part that is not known is None, and the one to its left contains it."""
+
+    step: int = 0
+    iteration_gap_s: float | None = None
+    forward_backward_s: float | None = None
+    tail_s: float | None = None
+    total_s: float = 0.0
+    communication_s: float = 0.0
+    communication_overlap_s: float = 0.0
+
+
+@dataclass
+class DeviceSteps:
+    """The steps of a device trace; times are means over ``steps``, ``sequence`` has the last 512."""
+
+    steps: int = 0
+    of_steps: int = 0
+    tail_steps: int = 0
+    iteration_gap_s: float = 0.0
+    forward_backward_s: float = 0.0
+    tail_s: float = 0.0
+    communication_s: float = 0.0
+    communication_overlap_s: float = 0.0
+    fp_point: str = ""
+    bp_point: str = ""
+    sequence: list[DeviceStep] = field(default_factory=list)
+
+
+@dataclass
 class DeviceProfile:
     """What a device did while the loop ran, from a trace that was laid beside the run."""
 
@@ -276,6 +306,9 @@ class DeviceProfile:
     causes: list[DeviceIdleCause] = field(default_factory=list)
     waits_from: str = ""
     clock_error_s: float | None = None
+    rank: int | None = None
+    steps: DeviceSteps | None = None
+    step_notes: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -346,18 +379,26 @@ class Diagnosis:
 
 @dataclass
 class StepTime:
+    """The parts of a step. Of a device trace also its number there, and the time of its collectives.
+
+    ``communication_overlap_s``: the part of the communication that ran under computation.
+    """
+
+    step: int | None = None
     iteration_gap_s: float | None = None
     forward_backward_s: float | None = None
     tail_s: float | None = None
     total_s: float | None = None
+    communication_s: float | None = None
+    communication_overlap_s: float | None = None
 
 
 @dataclass
 class Steps:
-    """The step trace: ``source`` is "hooks" or "loader", ``unknown`` says what that cannot know.
+    """The step trace: ``source`` is "device_trace", "hooks" or "loader".
 
-    The average is over ``steps`` of ``of_steps``. A part that is not known is None, and the one to its left
-    contains it.
+    ``unknown`` says what that cannot know, and why a trace that is there is not the source. The average is
+    over ``steps`` of ``of_steps``. A part that is not known is None, and the one to its left contains it.
     """
 
     source: str = ""

@@ -200,8 +200,10 @@ Lines device_section(const profile::Profile& profile, std::size_t width) {
   if (!profile.device || !std::isfinite(profile.device->idle_s)) return {};
   const profile::DeviceProfile& device = *profile.device;
   Lines lines{"THE DEVICE"};
-  for (const std::string& line : wrapped(device_idle_sentence(device), width - 2))
+  for (const std::string& line : wrapped(device_idle_sentence(device, profile.rank), width - 2))
     lines.push_back("  " + line);
+  const std::string steps = device_steps_sentence(profile);
+  if (!steps.empty()) add_sentence(lines, "  ", steps, width);
   if (!(device.idle_s > 0)) return lines;
   Table table({{"idle because", 9, false, true}, {"time", 8, true, false}, {"", 2, false, false}});
   for (std::size_t i = 0; i < std::min<std::size_t>(8, device.causes.size()); ++i) {

@@ -75,6 +75,76 @@ TEST(StepTrace, SaysWhereTheEndOfBackwardWasNotSeen) {
   EXPECT_NE(trace.unknown.find("25 of 100 steps"), std::string::npos) << trace.unknown;
 }
 
+/// Two steps of a device, one of which computed nothing.
+profile::DeviceProfile traced() {
+  profile::DeviceSteps steps;
+  steps.steps = 1;
+  steps.of_steps = 2;
+  steps.tail_steps = 1;
+  steps.iteration_gap_s = 0.02;
+  steps.forward_backward_s = 0.03;
+  steps.tail_s = 0.01;
+  steps.communication_s = 0.008;
+  steps.communication_overlap_s = 0.006;
+  steps.sequence = {{7, 0.02, 0.03, 0.01, 0.06, 0.008, 0.006},
+                    {8, std::nullopt, std::nullopt, std::nullopt, 0.05, 0, 0}};
+  profile::DeviceProfile device;
+  device.steps = steps;
+  return device;
+}
+
+TEST(StepTrace, ADeviceTraceTellsMoreThanHooks) {
+  Profile profile = recorded();
+  profile.sink.marked = MarkedSteps{90, 100, 90, 0.034, 0.01, 0.006};
+  profile.device = traced();
+  const StepTrace trace = step_trace(profile);
+  EXPECT_EQ(trace.source, "device_trace");
+  EXPECT_EQ(trace.steps, 1u);
+  EXPECT_EQ(trace.of_steps, 2u);
+  EXPECT_NEAR(trace.average.iteration_gap_s.value(), 0.02, 1e-12);
+  EXPECT_NEAR(trace.average.total_s, 0.06, 1e-12);
+  EXPECT_NEAR(trace.average.communication_overlap_s.value(), 0.006, 1e-12);
+  EXPECT_FALSE(trace.average.step);
+  EXPECT_NE(trace.unknown.find("1 of 2 steps"), std::string::npos) << trace.unknown;
+  ASSERT_EQ(trace.per_step.size(), 2u);
+  EXPECT_EQ(trace.per_step[0].step, 7);
+  EXPECT_NEAR(trace.per_step[0].tail_s.value(), 0.01, 1e-12);
+  EXPECT_NEAR(trace.per_step[0].communication_s.value(), 0.008, 1e-12);
+  EXPECT_FALSE(trace.per_step[1].iteration_gap_s);
+  EXPECT_NEAR(trace.per_step[1].total_s, 0.05, 1e-12);
+}
+
+TEST(StepTrace, ATraceWithoutStepsGivesWayAndSaysSo) {
+  Profile profile = recorded();
+  profile.device = profile::DeviceProfile{};
+  profile.device->step_notes = {"rank 0 has no steps: call step() of the profiler after each"};
+  StepTrace trace = step_trace(profile);
+  EXPECT_EQ(trace.source, "loader");
+  EXPECT_NE(trace.unknown.find("rank 0 has no steps"), std::string::npos) << trace.unknown;
+  EXPECT_NE(trace.unknown.find("the loader sees"), std::string::npos) << trace.unknown;
+  profile.sink.marked = MarkedSteps{90, 100, 90, 0.034, 0.01, 0.006};
+  trace = step_trace(profile);
+  EXPECT_EQ(trace.source, "hooks");
+  EXPECT_NE(trace.unknown.find("rank 0 has no steps"), std::string::npos) << trace.unknown;
+}
+
+TEST(StepTrace, ATraceWithoutBackwardGivesWayToHooksThatSawIt) {
+  Profile profile = recorded();
+  profile.device = traced();
+  profile.device->steps->tail_steps = 0;
+  profile.device->steps->sequence[0].tail_s.reset();
+  StepTrace trace = step_trace(profile);
+  EXPECT_EQ(trace.source, "device_trace") << "the loader knows even less";
+  EXPECT_FALSE(trace.average.tail_s);
+  EXPECT_NE(trace.unknown.find("backward was not found in 1 of 1 steps"), std::string::npos) << trace.unknown;
+  profile.sink.marked = MarkedSteps{90, 100, 0, 0.034, 0.016, 0};
+  EXPECT_EQ(step_trace(profile).source, "device_trace") << "so do hooks that saw no end of backward";
+  profile.sink.marked = MarkedSteps{90, 100, 90, 0.034, 0.01, 0.006};
+  trace = step_trace(profile);
+  EXPECT_EQ(trace.source, "hooks");
+  EXPECT_NE(trace.unknown.find("does not tell where backward ends"), std::string::npos) << trace.unknown;
+}
+
 TEST(StepTrace, ABlockOfNoStepsIsNone) {
   Profile profile = recorded();
   profile.sink.marked = MarkedSteps{};

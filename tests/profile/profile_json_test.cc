@@ -107,6 +107,27 @@ TEST(ProfileJson, MarkedStepsReadBackAndMayBeMissing) {
   EXPECT_FALSE(profile_from_tree(tree).sink.marked);
 }
 
+TEST(ProfileJson, StepsOfADeviceTraceReadBack) {
+  Profile profile = full_profile();
+  profile.device = DeviceProfile{};
+  EXPECT_FALSE(profile_from_tree(to_json(profile)).device->steps);
+  profile.device->rank = 3;
+  profile.device->step_notes = {"rank 3: the last step is cut off and left out"};
+  profile.device->steps = DeviceSteps{1, 2, 1, 0.02, 0.03, 0.01, 0.008, 0.006, "forward", "", {}};
+  profile.device->steps->sequence = {{7, 0.02, 0.03, 0.01, 0.06, 0.008, 0.006},
+                                     {8, std::nullopt, std::nullopt, std::nullopt, 0.05, 0, 0}};
+  const nlohmann::json tree = to_json(profile);
+  EXPECT_TRUE(tree["device"]["steps"]["sequence"][1]["tail_s"].is_null());
+  const DeviceProfile read = *profile_from_tree(tree).device;
+  EXPECT_EQ(read.rank, 3);
+  EXPECT_EQ(read.step_notes, profile.device->step_notes);
+  EXPECT_EQ(read.steps->fp_point, "forward");
+  EXPECT_EQ(read.steps->communication_overlap_s, 0.006);
+  EXPECT_EQ(read.steps->sequence[0].step, 7);
+  EXPECT_EQ(read.steps->sequence[0].iteration_gap_s, 0.02);
+  EXPECT_FALSE(read.steps->sequence[1].iteration_gap_s);
+}
+
 TEST(ProfileJson, SettingsAreAnObject) {
   const nlohmann::json tree = to_json(full_profile());
   EXPECT_EQ(tree["settings"]["num_workers"], "4");

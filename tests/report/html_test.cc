@@ -100,6 +100,23 @@ TEST(Html, PartsOfTheStepStandBelowItWhereHooksTold) {
   EXPECT_TRUE(holds(page, "900 of 1000 steps"));
 }
 
+TEST(Html, PartsOfTheStepAreThoseOfTheDeviceWhereATraceTells) {
+  Profile profile = decode_limits();
+  profile.device = profile::DeviceProfile{};
+  profile.device->steps = profile::DeviceSteps{6, 6, 6, 0.0614, 0.114, 0.0019, 0, 0, "", "", {}};
+  const std::string page = page_of(profile);
+  check_page(page);
+  EXPECT_TRUE(
+      holds(page, "A step: gap 61.4 ms, forward and backward 114 ms, tail 1.90 ms (device trace, 6 steps)"));
+  EXPECT_FALSE(holds(page, "Parts of a step"));
+  profile.device->steps.reset();
+  profile.device->step_notes = {"rank 3 has <no> steps"};
+  const std::string without = page_of(profile);
+  check_page(without);
+  EXPECT_TRUE(
+      holds(without, "Parts of a step: the device trace tells no parts (rank 3 has &lt;no&gt; steps); "));
+}
+
 TEST(Html, AdviceStandsBesideTodayWithItsInterval) {
   const std::string page = to_html(decode_limits(), advised());
   check_page(page);

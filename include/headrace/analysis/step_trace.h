@@ -26,22 +26,30 @@ struct StepTime {
   std::optional<double> forward_backward_s;
   std::optional<double> tail_s;
   double total_s = 0;
+  // Of a device trace only.
+  std::optional<std::int64_t> step;               ///< the profiler's number; none of the average
+  std::optional<double> communication_s;          ///< in which a collective ran
+  std::optional<double> communication_overlap_s;  ///< of that: under computation
 };
 
 struct StepTrace {
-  /// What the points come from. "hooks": marks that hooks on the model (hr.trace_steps) or `with hr.step()`
-  /// set in the host's program. "loader": the GetNext calls alone; forward and backward is then all that lies
-  /// between two of them.
+  /// What the points come from. "device_trace": what the device ran, from a trace that was laid beside the
+  /// run. "hooks": marks that hooks on the model (hr.trace_steps) or `with hr.step()` set in the host's
+  /// program. "loader": the GetNext calls alone; forward and backward is then all that lies between two of
+  /// them.
   std::string source;
   std::string unknown;         ///< what this source cannot know, in a sentence
   std::uint64_t steps = 0;     ///< that the average is over
-  std::uint64_t of_steps = 0;  ///< of so many with a steady wait
+  std::uint64_t of_steps = 0;  ///< of so many: with a steady wait, or whole in the trace
   StepTime average;
-  /// The recorded ones, newest last. With hooks, a step that they did not mark has a total only.
+  /// The recorded ones, newest last. A step that hooks did not mark, or in which a device computed nothing,
+  /// has a total only.
   std::vector<StepTime> per_step;
 };
 
-/// From the sink's figures: hooks where they marked a step, else the loader. Thread-safe; never fails.
+/// The device's trace where there is one and it tells a step's points, else hooks where they marked a step,
+/// else the loader; `unknown` says why a trace was passed over. A trace that does not tell where backward
+/// ends is passed over where hooks did. Thread-safe; never fails.
 StepTrace step_trace(const profile::Profile& profile);
 
 }  // namespace headrace::analysis
