@@ -19,6 +19,7 @@
 #include "headrace/profile/profile_json.h"
 #include "headrace/profile/segment_image.h"
 #include "headrace/timeline/device_profile.h"
+#include "headrace/timeline/trace_with_counters.h"
 
 namespace py = pybind11;
 
@@ -79,6 +80,12 @@ class TraceLoader {
 class PythonBytes final : public trace::ByteSource {
  public:
   explicit PythonBytes(const py::handle& file) : read_(file.attr("read")) {}
+  ~PythonBytes() override {
+    const py::gil_scoped_acquire held;
+    read_ = {};
+  }
+  PythonBytes(const PythonBytes&) = delete;
+  PythonBytes& operator=(const PythonBytes&) = delete;
 
   std::size_t read(std::span<char> into) override {
     const py::gil_scoped_acquire held;
@@ -207,6 +214,30 @@ std::pair<std::string, bool> with_device(const std::string& profile_text, const 
   return {profile::profile_to_json(profile), profile.device.has_value()};
 }
 
+/// `opened`: gives the trace's bytes as a file of Python's; none: they are at its path.
+py::dict write_with_counters(const TraceSet& set, std::string out, std::vector<std::int64_t> steps,
+                             const py::object& opened) {
+  timeline::CountersRequest request{trace_at(set, 0), std::move(out), {}, {}};
+  request.scope.steps = std::move(steps);
+  if (!opened.is_none()) {
+    request.open = [&opened] {
+      const py::gil_scoped_acquire held;
+      return std::make_unique<PythonBytes>(opened());
+    };
+  }
+  timeline::CountersResult written;
+  {
+    const py::gil_scoped_release released;
+    written = timeline::write_with_counters(request);
+  }
+  py::dict result;
+  result["path"] = written.path;
+  result["counters"] = written.counters;
+  result["bytes"] = written.bytes;
+  result["notes"] = written.notes;
+  return result;
+}
+
 }  // namespace
 
 void add_device_trace(PyObject* into) {
@@ -245,6 +276,8 @@ void add_device_trace(PyObject* into) {
       .def_property_readonly("bytes_total", &TraceLoader::bytes_total);
   module.def("with_device", &with_device, py::arg("profile_text"), py::arg("traces"), py::arg("segment"),
              py::arg("fp_point"), py::arg("bp_point"));
+  module.def("write_with_counters", &write_with_counters, py::arg("traces"), py::arg("out"), py::arg("steps"),
+             py::arg("opened").none(true));
   module.def("load_trace_sources", &load_sources, py::arg("sources"), py::arg("arguments"));
 }
 

@@ -669,6 +669,14 @@ def with_device(
     ``fp_point``, ``bp_point``: names of the points of a step, or empty.
     """
 
+def write_with_counters(
+    traces: TraceSet, out: str, steps: list[int], opened: Callable[[], Any] | None
+) -> dict[str, Any]:
+    """The file of the first trace with counters behind its events.
+
+    ``opened``: gives the file, with ``read(n)``, where its path does not.
+    """
+
 def load_trace_sources(sources: list[tuple[str, Any]], arguments: list[tuple[str, str]]) -> TraceSet:
     """Reads open files, one after the other: pairs of a name and an object with ``read(n)``."""
 

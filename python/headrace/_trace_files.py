@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Union
@@ -73,6 +73,25 @@ class Loader:
         with ExitStack() as files:
             opened = [(path, files.enter_context(_opened(path, fsspec))) for path in self.files]
             return _core.load_trace_sources(opened, self._arguments)
+
+
+class Reopened:
+    """A URL's file, to be read again; a local one needs no opening. Close it behind the last reader."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._files = ExitStack()
+
+    def __enter__(self) -> Callable[[], Any] | None:
+        return self._open if is_url(self._path) else None
+
+    def __exit__(self, *error: object) -> None:
+        self._files.close()
+
+    def _open(self) -> Any:
+        import fsspec
+
+        return self._files.enter_context(_opened(self._path, fsspec))
 
 
 def _opened(path: str, fsspec: Any) -> Any:
