@@ -64,16 +64,16 @@ const std::string& text_of_a_slice() {
 
 void headrace_export(benchmark::State& state, const char* name) {
   const ScratchFile file(name);
-  times();
+  const Times& slices = times();
   const Watch watch(state);
   for (auto _ : state) {
     timeline::GzipWriter out(file.path());
     out.write("{\"traceEvents\":[");
     timeline::EventWriter events(out, kBase, true);
-    const auto prepared = events.slice_name({2'000'000'000, 7}, "decode");
+    auto prepared = events.slice_name({2'000'000'000, 7}, "decode");
     for (int i = 0; i < kSlices; ++i)
-      events.slice(prepared, times().begin_ns[static_cast<std::size_t>(i)],
-                   times().end_ns[static_cast<std::size_t>(i)]);
+      events.slice(prepared, slices.begin_ns[static_cast<std::size_t>(i)],
+                   slices.end_ns[static_cast<std::size_t>(i)]);
     out.write("]}");
     out.finish();
     if (events.slices() != kSlices) state.SkipWithError("slices are missing");

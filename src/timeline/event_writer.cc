@@ -1,6 +1,7 @@
 #include "headrace/timeline/event_writer.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -32,6 +33,28 @@ std::size_t character_length(std::string_view text, std::size_t at) {
   return length;
 }
 
+/// "00" to "99".
+constexpr auto kPairs = [] {
+  std::array<char, 200> pairs{};
+  for (std::size_t i = 0; i < 100; ++i) {
+    pairs[2 * i] = static_cast<char>('0' + i / 10);
+    pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return pairs;
+}();
+
+/// ".000" to ".999".
+constexpr auto kDecimals = [] {
+  std::array<char, 4000> decimals{};
+  for (std::size_t i = 0; i < 1000; ++i) {
+    decimals[4 * i] = '.';
+    decimals[4 * i + 1] = static_cast<char>('0' + i / 100);
+    decimals[4 * i + 2] = static_cast<char>('0' + i / 10 % 10);
+    decimals[4 * i + 3] = static_cast<char>('0' + i % 10);
+  }
+  return decimals;
+}();
+
 char* put_text(char* at, std::string_view text) noexcept {
   std::memcpy(at, text.data(), text.size());
   return at + text.size();
@@ -61,19 +84,34 @@ std::string json_text(std::string_view text) {
 }
 
 char* EventWriter::put_time(char* at, std::int64_t ns) const noexcept {
-  // Microseconds with three decimals; the sign is that of the whole.
-  std::int64_t relative = ns - base_ns_;
-  if (relative < 0) {
+  // Microseconds with three decimals; the sign is that of the whole. Digits are made from the end.
+  auto left = static_cast<std::uint64_t>(ns - base_ns_);
+  if (ns < base_ns_) {
     *at++ = '-';
-    relative = -relative;
+    left = 0 - left;
   }
-  at = std::to_chars(at, at + kTimeRoom, relative / 1000).ptr;
-  const auto decimals = static_cast<int>(relative % 1000);
-  *at++ = '.';
-  *at++ = static_cast<char>('0' + decimals / 100);
-  *at++ = static_cast<char>('0' + decimals / 10 % 10);
-  *at++ = static_cast<char>('0' + decimals % 10);
-  return at;
+  const std::uint64_t thousandths = left % 1000;
+  left /= 1000;
+  char digits[kTimeRoom];
+  char* first = digits + sizeof(digits) - 4;
+  std::memcpy(first, kDecimals.data() + 4 * thousandths, 4);
+  while (left >= 10000) {
+    const auto four = static_cast<std::uint32_t>(left % 10000);
+    left /= 10000;
+    std::memcpy(first - 4, kPairs.data() + 2 * (four / 100), 2);
+    std::memcpy(first - 2, kPairs.data() + 2 * (four % 100), 2);
+    first -= 4;
+  }
+  while (left >= 100) {
+    std::memcpy(first -= 2, kPairs.data() + 2 * (left % 100), 2);
+    left /= 100;
+  }
+  if (left >= 10) {
+    std::memcpy(first -= 2, kPairs.data() + 2 * left, 2);
+  } else {
+    *--first = static_cast<char>('0' + left);
+  }
+  return put_text(at, {first, static_cast<std::size_t>(digits + sizeof(digits) - first)});
 }
 
 EventWriter::Prepared EventWriter::slice_name(const Row& row, std::string_view name) const {
@@ -86,35 +124,48 @@ EventWriter::Prepared EventWriter::counter_name(std::int64_t pid, std::string_vi
           ",\"pid\":" + std::to_string(pid) + ",\"tid\":0,\"ts\":"};
 }
 
-void EventWriter::slice(const Prepared& name, std::int64_t begin_ns, std::int64_t end_ns,
-                        std::string_view args) {
-  const std::string_view head = std::string_view(name.head).substr(first_ ? 2 : 0);
-  first_ = false;
-  const std::size_t most = head.size() + args.size() + 2 * kTimeRoom + 32;
-  std::string own;
-  const bool fits = most <= 4096;
-  if (!fits) own.resize(most);
-  char* const begin = fits ? out_.room(most) : own.data();
-  char* at = put_time(put_text(begin, head), begin_ns);
-  at = put_time(put_text(at, ",\"dur\":"), base_ns_ + std::max<std::int64_t>(0, end_ns - begin_ns));
-  if (!args.empty()) {
-    at = put_text(put_text(at, ",\"args\":{"), args);
-    *at++ = '}';
-  }
-  *at++ = '}';
-  if (fits) {
-    out_.wrote(static_cast<std::size_t>(at - begin));
-  } else {
-    out_.write({begin, static_cast<std::size_t>(at - begin)});
-  }
+void EventWriter::slice(Prepared& name, std::int64_t begin_ns, std::int64_t end_ns, std::string_view args) {
+  const std::string_view head = std::string_view(name.head).substr(std::exchange(first_, false) ? 2 : 0);
   ++slices_;
+  if (head.size() + args.size() + 2 * kTimeRoom + 32 > GzipWriter::kMostLine) {
+    std::string line(head);
+    char time[kTimeRoom];
+    line.append(time, put_time(time, begin_ns));
+    line += ",\"dur\":";
+    line.append(time, put_time(time, base_ns_ + std::max<std::int64_t>(0, end_ns - begin_ns)));
+    line += ",\"args\":{" + std::string(args) + "}}";
+    return out_.write_line(line);
+  }
+  char* const begin = out_.line_room(GzipWriter::kMostLine);
+  char* const duration = put_time(put_text(begin, head), begin_ns);
+  out_.wrote_line(static_cast<std::size_t>(duration - begin), name.begin);
+  char* at =
+      put_time(put_text(duration, ",\"dur\":"), base_ns_ + std::max<std::int64_t>(0, end_ns - begin_ns));
+  if (args.empty()) {
+    *at++ = '}';
+    return out_.wrote_line(static_cast<std::size_t>(at - duration), name.duration);
+  }
+  out_.wrote_line(static_cast<std::size_t>(at - duration), name.duration);
+  char* const rest = at;
+  at = put_text(put_text(put_text(at, ",\"args\":{"), args), "}}");
+  out_.wrote_line(static_cast<std::size_t>(at - rest), name.args);
 }
 
-void EventWriter::counter(const Prepared& name, std::int64_t at_ns, double value) {
-  out_.write(std::string_view(name.head).substr(first_ ? 2 : 0));
-  first_ = false;
-  char* const begin = out_.room(2 * kTimeRoom + 64);
-  char* at = put_text(put_time(begin, at_ns), ",\"args\":{\"items\":");
+void EventWriter::counter(Prepared& name, std::int64_t at_ns, double value) {
+  const std::string_view head = std::string_view(name.head).substr(std::exchange(first_, false) ? 2 : 0);
+  ++counters_;
+  char* begin;
+  char* at;
+  if (head.size() + 2 * kTimeRoom + 64 > GzipWriter::kMostLine) {
+    out_.write_line(head);
+    begin = at = out_.line_room(GzipWriter::kMostLine);
+  } else {
+    begin = out_.line_room(GzipWriter::kMostLine);
+    at = put_text(begin, head);
+  }
+  char* const rest = put_time(at, at_ns);
+  out_.wrote_line(static_cast<std::size_t>(rest - begin), name.begin);
+  at = put_text(rest, ",\"args\":{\"items\":");
   const double rounded = std::isfinite(value) ? std::round(value * 100) / 100 : 0;
   if (rounded == std::floor(rounded)) {
     at = std::to_chars(at, at + kTimeRoom, static_cast<std::int64_t>(rounded)).ptr;
@@ -122,26 +173,33 @@ void EventWriter::counter(const Prepared& name, std::int64_t at_ns, double value
     at = std::to_chars(at, at + kTimeRoom, rounded, std::chars_format::fixed, 2).ptr;
   }
   at = put_text(at, "}}");
-  out_.wrote(static_cast<std::size_t>(at - begin));
-  ++counters_;
+  out_.wrote_line(static_cast<std::size_t>(at - rest), name.args);
 }
 
 void EventWriter::flow(char phase, std::string_view pid_json, std::string_view tid_json, std::uint64_t id,
                        std::int64_t at_ns) {
-  separate();
-  std::string event = "{\"ph\":\"";
-  event += phase;
-  event +=
-      "\",\"cat\":\"headrace\",\"name\":\"batch\",\"id\":\"headrace-" + std::to_string(id) + "\",\"pid\":";
-  event += pid_json;
-  event += ",\"tid\":";
-  event += tid_json;
-  event += phase == 'f' ? ",\"bp\":\"e\",\"ts\":" : ",\"ts\":";
-  char time[kTimeRoom];
-  event.append(time, put_time(time, at_ns));
-  event += '}';
-  out_.write(event);
+  FlowPlaces& last = last_flows_[phase == 's' ? 0 : phase == 't' ? 1 : 2];
   ++flows_;
+  const auto put = [this](const std::string& part, GzipWriter::Place& like) {
+    if (part.size() > GzipWriter::kMostLine) return out_.write_line(part);
+    put_text(out_.line_room(part.size()), part);
+    out_.wrote_line(part.size(), like);
+  };
+  std::string part(separator());
+  part += "{\"ph\":\"";
+  part += phase;
+  part += "\",\"cat\":\"headrace\",\"name\":\"batch\",\"id\":\"headrace-" + std::to_string(id);
+  put(part, last.id);
+  part = "\",\"pid\":";
+  part += pid_json;
+  part += ",\"tid\":";
+  part += tid_json;
+  put(part, last.row);
+  part = phase == 'f' ? ",\"bp\":\"e\",\"ts\":" : ",\"ts\":";
+  char time[kTimeRoom];
+  part.append(time, put_time(time, at_ns));
+  part += '}';
+  put(part, last.time);
 }
 
 void EventWriter::flow(char phase, const Row& row, std::uint64_t id, std::int64_t at_ns) {
@@ -150,8 +208,8 @@ void EventWriter::flow(char phase, const Row& row, std::uint64_t id, std::int64_
 
 void EventWriter::metadata(std::string_view name, std::string_view pid, std::string_view tid,
                            std::string_view args) {
-  separate();
-  std::string event = "{\"ph\":\"M\",\"cat\":\"headrace\",\"name\":\"";
+  std::string event(separator());
+  event += "{\"ph\":\"M\",\"cat\":\"headrace\",\"name\":\"";
   event += name;
   event += "\",\"pid\":";
   event += pid;
@@ -160,7 +218,7 @@ void EventWriter::metadata(std::string_view name, std::string_view pid, std::str
   event += ",\"ts\":0,\"args\":{";
   event += args;
   event += "}}";
-  out_.write(event);
+  out_.write_line(event);
 }
 
 void EventWriter::process_name(std::int64_t pid, std::string_view name, std::string_view labels,

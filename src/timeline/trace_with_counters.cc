@@ -1,6 +1,6 @@
 #include "headrace/timeline/trace_with_counters.h"
 
-#include <array>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -63,20 +63,27 @@ class CounterEvents {
 
   template <class Value>
   void point(std::int64_t time_ns, Value value) {
-    out_.write(std::string_view(head_).substr(first_ ? 2 : 0));
-    first_ = false;
-    std::array<char, 32> text;
-    out_.write({text.data(), put_microseconds(text.data(), time_ns)});
-    out_.write(tail_);
+    const std::string_view head = std::string_view(head_).substr(std::exchange(first_, false) ? 2 : 0);
+    const bool fits = head.size() + kMostFigures <= GzipWriter::kMostLine;
+    if (!fits) out_.write_line(head);
+    char* const begin = out_.line_room(GzipWriter::kMostLine);
+    char* const rest = put_microseconds(fits ? put(begin, head) : begin, time_ns);
+    out_.wrote_line(static_cast<std::size_t>(rest - begin), last_begin_);
+    char* at = put(rest, tail_);
     // The shortest digits that read back as the same number.
-    out_.write({text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr});
-    out_.write("}}");
+    at = std::to_chars(at, at + kMostFigures, value).ptr;
+    at = put(at, "}}");
+    out_.wrote_line(static_cast<std::size_t>(at - rest), last_rest_);
     ++count_;
   }
 
   std::uint64_t count() const noexcept { return count_; }
 
  private:
+  /// Room for the time, the value and what stands between them.
+  static constexpr std::size_t kMostFigures = 256;
+
+  static char* put(char* at, std::string_view text) { return std::copy(text.begin(), text.end(), at); }
   static char* put_microseconds(char* at, std::int64_t ns) {
     if (ns < 0) *at++ = '-';
     const std::uint64_t size = ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
@@ -90,6 +97,8 @@ class CounterEvents {
   bool first_;
   std::string head_;
   std::string tail_;
+  GzipWriter::Place last_begin_;
+  GzipWriter::Place last_rest_;
   std::uint64_t count_ = 0;
 };
 

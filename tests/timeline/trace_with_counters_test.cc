@@ -137,6 +137,16 @@ TEST_F(TraceWithCounters, NamesTheProcessAsTheFileDoes) {
   EXPECT_EQ(points[0].at("ts"), -2.5) << "before the zero of the file's clock";
 }
 
+TEST_F(TraceWithCounters, NamesMayBeLong) {
+  const std::string name(5000, 'x');
+  const trace::Trace trace = trace_of(TraceBuilder().copy(name, 0, 1, 2, 7, R"("bytes": 4000)").text());
+  EXPECT_EQ(write_with_counters({trace, path("out.json.gz"), {}, {}}).counters, 2U);
+  const auto points = TimelineFile(path("out.json.gz")).ours("C", name);
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[0].at("args").at("Memcpy BW"), 2.0);
+  EXPECT_EQ(points[1].at("args").at("Memcpy BW"), 0.0);
+}
+
 TEST_F(TraceWithCounters, OfADamagedTraceKeepsWhatIsWhole) {
   std::string text = traffic().text();
   const std::size_t events = text.find("[{\"ph\"");
