@@ -110,6 +110,25 @@ class Loader:
             return _core.load_trace_sources(self._opened, self._arguments)
 
 
+class Reopened:
+    """A URL's file, to be read again; a local one needs no opening. Closed behind the last reader."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._close = ExitStack()
+
+    def __enter__(self) -> Callable[[], Any] | None:
+        return self._open if is_url(self._path) else None
+
+    def __exit__(self, *error: object) -> None:
+        self._close.close()
+
+    def _open(self) -> Any:
+        remote = _Remote(self._path)
+        self._close.callback(remote.close)
+        return remote
+
+
 def fetch(url: str, folder: Path, progress: Callable[[int, int], object]) -> str:
     """Copy what is behind ``url`` into ``folder``; the path there.
 
