@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from headrace import _core, _trace_files
+from headrace._table_text import counted
 from headrace._trace_tables import TraceTables
 from headrace.errors import UsageError
 from headrace.table import Table
@@ -139,7 +140,7 @@ class Trace(TraceTables):
         events = sum(facts["events"] for facts in self._facts)
         steps = max((facts["steps"] for facts in self._facts), default=0)
         ranks = f"ranks {self.ranks[0]} to {self.ranks[-1]}" if len(self) > 1 else f"rank {self.ranks[0]}"
-        return f"<headrace.Trace of {ranks}: {events:,} events, {steps} steps>"
+        return f"<headrace.Trace of {ranks}: {counted(events, 'event')}, {counted(steps, 'step')}>"
 
 
 def _parsed(text: str) -> Any:
