@@ -5,7 +5,8 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 HEADRACE_WERROR ?= OFF
 HEADRACE_CONFORMANCE_DATA ?= $(abspath ../shared/data)
-export PYTHON HEADRACE_WERROR HEADRACE_CONFORMANCE_DATA
+# CXX: under one name for every build, so that ccache knows what the wheel's has compiled when the release build comes.
+export PYTHON CXX HEADRACE_WERROR HEADRACE_CONFORMANCE_DATA
 
 VENV := .venv/bin
 STAMPS := .venv/.stamps

@@ -406,7 +406,7 @@ class Steps:
     steps: int = 0
     of_steps: int = 0
     average: StepTime = field(default_factory=StepTime)
-    per_step: list[StepTime] = field(default_factory=list)
+    per_step: list[StepTime] = field(default_factory=list, repr=False)
 
 
 def build(cls: type[D], data: Any) -> D:
