@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "headrace/timeline/event_writer.h"
+#include "headrace/timeline/json_text.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::timeline {

@@ -1,89 +1,19 @@
 #include "headrace/timeline/event_writer.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 
-#include "timeline/line_codes.h"
+#include "headrace/timeline/json_text.h"
+#include "timeline/coded_text.h"
 
 namespace headrace::timeline {
 namespace {
 
 constexpr std::size_t kTimeRoom = 32;
-constexpr std::size_t kTextRoom = 1024;
-
-/// Length of the UTF-8 character at `text[at]`, 0 where there is none.
-std::size_t character_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(at);
-  const std::size_t length = first < 0x80   ? 1
-                             : first < 0xC2 ? 0
-                             : first < 0xE0 ? 2
-                             : first < 0xF0 ? 3
-                             : first < 0xF5 ? 4
-                                            : 0;
-  if (length == 0 || at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0U) != 0x80U) return 0;
-  }
-  if (length == 3 && ((first == 0xE0 && byte(at + 1) < 0xA0) || (first == 0xED && byte(at + 1) >= 0xA0)))
-    return 0;
-  if (length == 4 && ((first == 0xF0 && byte(at + 1) < 0x90) || (first == 0xF4 && byte(at + 1) >= 0x90)))
-    return 0;
-  return length;
-}
-
-/// "00" to "99".
-constexpr auto kPairs = [] {
-  std::array<char, 200> pairs{};
-  for (std::size_t i = 0; i < 100; ++i) {
-    pairs[2 * i] = static_cast<char>('0' + i / 10);
-    pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
-  }
-  return pairs;
-}();
-
-/// ".000" to ".999".
-constexpr auto kDecimals = [] {
-  std::array<char, 4000> decimals{};
-  for (std::size_t i = 0; i < 1000; ++i) {
-    decimals[4 * i] = '.';
-    decimals[4 * i + 1] = static_cast<char>('0' + i / 100);
-    decimals[4 * i + 2] = static_cast<char>('0' + i / 10 % 10);
-    decimals[4 * i + 3] = static_cast<char>('0' + i % 10);
-  }
-  return decimals;
-}();
-
-char* put_text(char* at, std::string_view text) noexcept {
-  std::memcpy(at, text.data(), text.size());
-  return at + text.size();
-}
 
 }  // namespace
-
-std::string json_text(std::string_view text) {
-  std::string json = "\"";
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_length(text, at);
-    const char c = text[at];
-    if (length == 0) {
-      json += "\\ufffd";
-    } else if (c == '"' || c == '\\') {
-      json += {'\\', c};
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      constexpr std::string_view kDigits = "0123456789abcdef";
-      json += "\\u00";
-      json += {kDigits[static_cast<unsigned char>(c) >> 4], kDigits[c & 0xF]};
-    } else {
-      json += text.substr(at, length);
-    }
-    at += std::max<std::size_t>(1, length);
-  }
-  return json += '"';
-}
 
 char* EventWriter::put_time(char* at, std::int64_t ns) const noexcept {
   // Microseconds with three decimals; the sign is that of the whole. Digits are made from the end.
@@ -127,33 +57,6 @@ EventWriter::Prepared EventWriter::counter_name(std::int64_t pid, std::string_vi
 }
 
 namespace {
-
-/// Puts text and its code, together.
-struct CodedText {
-  char* at;
-  LineBits bits;
-
-  void put(Code code) noexcept { bits.put(code.bits, code.count); }
-  void pair(std::uint32_t value) noexcept {
-    at = put_text(at, {kPairs.data() + 2 * value, 2});
-    put(kLineCodes.pairs[value]);
-  }
-  /// Without a leading zero.
-  void leading(std::uint32_t value) noexcept {
-    if (value >= 10) return pair(value);
-    *at++ = static_cast<char>('0' + value);
-    put(kLineCodes.literals['0' + value]);
-  }
-  void decimals(std::uint32_t value) noexcept {
-    at = put_text(at, {kDecimals.data() + 4 * value, 4});
-    put(kLineCodes.decimals[value]);
-  }
-  void match(std::size_t length, Code distance) noexcept {
-    put(kLineCodes.matches[length]);
-    put(distance);
-    bits.flush();
-  }
-};
 
 constexpr std::uint32_t kSecond = 1'000'000'000;
 constexpr std::string_view kDuration = ",\"dur\":";

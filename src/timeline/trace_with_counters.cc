@@ -15,6 +15,7 @@
 #include "headrace/profile/errors.h"
 #include "headrace/timeline/event_writer.h"
 #include "headrace/timeline/gzip_writer.h"
+#include "headrace/timeline/json_text.h"
 #include "headrace/timeline/trace_passage.h"
 #include "timeline/device_facts.h"
 

@@ -16,9 +16,6 @@
 
 namespace headrace::timeline {
 
-/// JSON text of a string, quotes included. Bytes that are no UTF-8 become U+FFFD.
-std::string json_text(std::string_view text);
-
 /// A thread's row of a process in the timeline.
 struct Row {
   std::int64_t pid = 0;
