@@ -1,6 +1,7 @@
 #include "timeline/line_codes.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace headrace::timeline {
 namespace {
@@ -39,23 +40,26 @@ constexpr unsigned weight(unsigned symbol) {
 
 /// Lengths of a Huffman code; with these weights none is longer than kLongestCode.
 constexpr std::array<unsigned char, kLiterals> literal_lengths() {
-  std::array<unsigned, 2 * kLiterals - 1> weights{};
-  std::array<std::size_t, 2 * kLiterals - 1> parents{};
+  // Plain arrays: compilers count each call of std::array's against what a constant may cost.
+  unsigned weights[2 * kLiterals - 1] = {};
+  std::size_t parents[2 * kLiterals - 1] = {};
   for (unsigned symbol = 0; symbol < kLiterals; ++symbol) weights[symbol] = weight(symbol);
-  for (std::size_t made = kLiterals; made < weights.size(); ++made) {
-    // The two lightest that have no parent yet.
-    std::size_t first = made, second = made;
-    for (std::size_t i = 0; i < made; ++i) {
-      if (parents[i] != 0) continue;
-      if (first == made || weights[i] < weights[first]) {
-        second = first;
-        first = i;
-      } else if (second == made || weights[i] < weights[second]) {
-        second = i;
-      }
+  // Roots of trees; the two lightest become one, until one is left.
+  std::size_t roots[kLiterals] = {};
+  for (std::size_t i = 0; i < kLiterals; ++i) roots[i] = i;
+  for (std::size_t count = kLiterals, made = kLiterals; count > 1; --count, ++made) {
+    std::size_t first = 0, second = 1;
+    if (weights[roots[second]] < weights[roots[first]]) std::swap(first, second);
+    for (std::size_t i = 2; i < count; ++i) {
+      const unsigned weight = weights[roots[i]];
+      if (weight >= weights[roots[second]]) continue;
+      second = i;
+      if (weight < weights[roots[first]]) std::swap(first, second);
     }
-    parents[first] = parents[second] = made;
-    weights[made] = weights[first] + weights[second];
+    parents[roots[first]] = parents[roots[second]] = made;
+    weights[made] = weights[roots[first]] + weights[roots[second]];
+    roots[std::min(first, second)] = made;
+    roots[std::max(first, second)] = roots[count - 1];
   }
   std::array<unsigned char, kLiterals> lengths{};
   for (std::size_t symbol = 0; symbol < kLiterals; ++symbol) {
