@@ -1,23 +1,38 @@
 #include "headrace/trace/call_stack.h"
 
-#include <algorithm>
-#include <tuple>
+#include "trace/sort_runs.h"
 
 namespace headrace::trace {
+namespace {
+
+/// The host's complete events, lane by lane; in each by their start, the longer one first.
+std::vector<Row> rows_by_lane(const Columns& columns, const std::vector<EventKind>& kinds) {
+  std::vector<std::vector<Row>> lanes(columns.lanes.size());
+  std::size_t count = 0;
+  for (Row row = 0; row < columns.size(); ++row) {
+    if (columns.phase[row] != 'X' || is_on_device(kinds[row])) continue;
+    lanes[columns.lane[row]].push_back(row);
+    ++count;
+  }
+  std::vector<Row> order;
+  order.reserve(count);
+  for (std::vector<Row>& lane : lanes) {
+    sort_runs(lane, [&](Row a, Row b) {
+      if (columns.start_ns[a] != columns.start_ns[b]) return columns.start_ns[a] < columns.start_ns[b];
+      return columns.duration_ns[a] > columns.duration_ns[b];
+    });
+    order.insert(order.end(), lane.begin(), lane.end());
+    lane = {};
+  }
+  return order;
+}
+
+}  // namespace
 
 CallStack::CallStack(const Columns& columns, const std::vector<EventKind>& kinds)
     : parent_(columns.size(), kNoRow), depth_(columns.size(), 0) {
-  std::vector<Row> order;
-  for (Row row = 0; row < columns.size(); ++row) {
-    if (columns.phase[row] == 'X' && !is_on_device(kinds[row])) order.push_back(row);
-  }
-  const auto key = [&](Row row) {
-    return std::tuple(columns.lane[row], columns.start_ns[row], -columns.duration_ns[row], row);
-  };
-  std::sort(order.begin(), order.end(), [&](Row a, Row b) { return key(a) < key(b); });
-
   std::vector<Row> open;  // outermost first; each encloses the next
-  for (const Row row : order) {
+  for (const Row row : rows_by_lane(columns, kinds)) {
     const std::int64_t start_ns = columns.start_ns[row];
     const std::int64_t end_ns = columns.end_ns(row);
     while (!open.empty()) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 #include <string_view>
 #include <system_error>
 #include <tuple>
@@ -34,17 +33,26 @@ Steps::Steps(const Columns& columns, const std::vector<EventKind>& kinds, const 
   std::sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) {
     return std::tuple(a.start_ns, a.number) < std::tuple(b.start_ns, b.number);
   });
+  if (steps_.empty()) return;
+  std::size_t last = 0;
   for (Row row = 0; row < columns.size(); ++row) {
     const Row began_by = is_on_device(kinds[row]) ? correlation.launch_of(row) : row;
-    if (began_by != kNoRow) step_of_[row] = step_at(columns.start_ns[began_by]);
+    if (began_by != kNoRow) step_of_[row] = step_at(columns.start_ns[began_by], last);
   }
 }
 
-std::int32_t Steps::step_at(std::int64_t ns) const noexcept {
-  const auto behind = std::upper_bound(steps_.begin(), steps_.end(), ns,
-                                       [](std::int64_t at, const Step& step) { return at < step.start_ns; });
-  if (behind == steps_.begin() || ns >= std::prev(behind)->end_ns) return kNone;
-  return static_cast<std::int32_t>(behind - steps_.begin() - 1);
+/// `last`: the step that began last before the moment that was asked for before, which hardly ever changes.
+std::int32_t Steps::step_at(std::int64_t ns, std::size_t& last) const noexcept {
+  const bool same =
+      steps_[last].start_ns <= ns && (last + 1 == steps_.size() || ns < steps_[last + 1].start_ns);
+  if (!same) {
+    const auto behind =
+        std::upper_bound(steps_.begin(), steps_.end(), ns,
+                         [](std::int64_t at, const Step& step) { return at < step.start_ns; });
+    if (behind == steps_.begin()) return kNone;
+    last = static_cast<std::size_t>(behind - steps_.begin() - 1);
+  }
+  return ns < steps_[last].end_ns ? static_cast<std::int32_t>(last) : kNone;
 }
 
 }  // namespace headrace::trace

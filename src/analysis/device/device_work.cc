@@ -4,7 +4,6 @@
 #include <charconv>
 #include <map>
 #include <string_view>
-#include <tuple>
 
 namespace headrace::analysis::device {
 namespace {
@@ -80,8 +79,9 @@ DeviceWork device_work(const trace::Trace& trace, const Scope& scope) {
   // A trace has a million rows and a few hundred kernels: each name is looked at once.
   constexpr auto kUnknown = static_cast<std::uint8_t>(kKernelKinds);
   std::vector<std::uint8_t> kind_of_name(columns.names.size(), kUnknown);
-  for (trace::Row row = 0; row < columns.size(); ++row) {
-    if (!trace::is_device_work(trace.kinds[row]) || !selection.has(row)) continue;
+  result.work.reserve(trace.device_rows.size());
+  for (const trace::Row row : trace.device_rows) {
+    if (!selection.has(row)) continue;
     KernelKind kind = KernelKind::memory;
     if (trace.kinds[row] == trace::EventKind::kernel) {
       std::uint8_t& known = kind_of_name[columns.name[row]];
@@ -91,12 +91,6 @@ DeviceWork device_work(const trace::Trace& trace, const Scope& scope) {
     result.work.push_back({columns.start_ns[row], columns.end_ns(row), row, streams.number_of(row), kind});
   }
   streams.finish(result);
-
-  const auto earlier = [](const Work& a, const Work& b) {
-    return std::tie(a.start_ns, a.row) < std::tie(b.start_ns, b.row);
-  };
-  if (!std::is_sorted(result.work.begin(), result.work.end(), earlier))
-    std::sort(result.work.begin(), result.work.end(), earlier);
   if (result.work.empty())
     result.notes.push_back("rank " + std::to_string(trace.rank) + " has no work on a device");
   return result;

@@ -27,6 +27,7 @@ std::vector<Launch> launches_of(const trace::Trace& trace, std::span<const Work>
   constexpr std::uint32_t kNone = ~std::uint32_t{0};
   std::vector<std::uint32_t> place(trace.columns().size(), kNone);
   std::vector<Launch> launches;
+  launches.reserve(work.size());
   for (const Work& each : work) {
     const trace::Row row = trace.correlation.launch_of(each.row);
     if (row == trace::kNoRow) continue;
@@ -60,6 +61,10 @@ Table launches(std::span<const trace::Trace> traces, const LaunchesOptions& opti
     if (launches.empty() && !all.work.empty())
       table.notes.push_back("rank " + std::to_string(trace.rank) +
                             ": the file has no call that started its work on the device");
+    for (Integers* column : {&ranks, &correlations, &rows, &device_rows, &works, &start_ns})
+      column->reserve(column->size() + launches.size());
+    for (Numbers* column : {&host_s, &device_s, &delay_s}) column->reserve(column->size() + launches.size());
+    names.reserve(names.size() + launches.size());
     for (const Launch& launch : launches) {
       if (launch.only_memory && !options.memory) continue;
       ranks.push_back(trace.rank);
