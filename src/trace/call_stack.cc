@@ -30,7 +30,7 @@ std::vector<Row> rows_by_lane(const Columns& columns, const std::vector<EventKin
 }  // namespace
 
 CallStack::CallStack(const Columns& columns, const std::vector<EventKind>& kinds)
-    : parent_(columns.size(), kNoRow), depth_(columns.size(), 0) {
+    : parent_(columns.size(), kNoRow) {
   std::vector<Row> open;  // outermost first; each encloses the next
   for (const Row row : rows_by_lane(columns, kinds)) {
     const std::int64_t start_ns = columns.start_ns[row];
@@ -44,12 +44,28 @@ CallStack::CallStack(const Columns& columns, const std::vector<EventKind>& kinds
       if (!other_lane && columns.end_ns(top) > start_ns) ++overlapping_;
       open.pop_back();
     }
-    if (!open.empty()) {
-      parent_[row] = open.back();
-      depth_[row] = depth_[open.back()] + 1;
-    }
+    if (!open.empty()) parent_[row] = open.back();
     open.push_back(row);
   }
+}
+
+std::uint32_t CallStack::depth_of(Row row) const noexcept {
+  std::uint32_t depth = 0;
+  for (Row caller = parent_[row]; caller != kNoRow; caller = parent_[caller]) ++depth;
+  return depth;
+}
+
+std::vector<std::uint32_t> CallStack::depths() const {
+  constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
+  std::vector<std::uint32_t> depths(parent_.size(), kUnknown);
+  std::vector<Row> way;  // up to the first caller whose depth is known
+  for (Row row = 0; row < parent_.size(); ++row) {
+    Row at = row;
+    for (; at != kNoRow && depths[at] == kUnknown; at = parent_[at]) way.push_back(at);
+    std::uint32_t depth = at == kNoRow ? 0 : depths[at] + 1;
+    for (; !way.empty(); way.pop_back()) depths[way.back()] = depth++;
+  }
+  return depths;
 }
 
 }  // namespace headrace::trace

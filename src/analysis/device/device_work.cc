@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 #include <string_view>
+#include <utility>
 
 namespace headrace::analysis::device {
 namespace {
@@ -96,11 +97,11 @@ DeviceWork device_work(const trace::Trace& trace, const Scope& scope) {
   return result;
 }
 
-std::vector<WorkOf> DeviceWork::by_device(bool per_device) const {
+std::vector<WorkOf> DeviceWork::by_device(bool per_device) && {
   std::vector<WorkOf> result;
   if (work.empty()) return result;
   if (!per_device) {
-    result.push_back({{}, work});
+    result.push_back({{}, std::move(work)});
     return result;
   }
   std::vector<std::size_t> place(streams.size());
@@ -110,14 +111,23 @@ std::vector<WorkOf> DeviceWork::by_device(bool per_device) const {
     place[i] = result.size() - 1;
   }
   for (const Work& each : work) result[place[each.stream]].work.push_back(each);
+  work = {};
   return result;
 }
 
-std::vector<WorkOf> DeviceWork::by_stream() const {
+std::vector<WorkOf> DeviceWork::by_stream() && {
   std::vector<WorkOf> result;
   result.reserve(streams.size());
   for (const Stream& stream : streams) result.push_back({stream, {}});
+  if (streams.size() == 1) {
+    result.front().work = std::move(work);
+    return result;
+  }
+  std::vector<std::size_t> sizes(streams.size());
+  for (const Work& each : work) ++sizes[each.stream];
+  for (std::size_t i = 0; i < sizes.size(); ++i) result[i].work.reserve(sizes[i]);
   for (const Work& each : work) result[each.stream].work.push_back(each);
+  work = {};
   return result;
 }
 

@@ -13,29 +13,36 @@
 namespace headrace::analysis::device {
 namespace {
 
-/// When work was launched and when it began, both ascending.
+/// When a stream's work was launched and when it began, both ascending.
 struct Waiting {
   std::vector<std::int64_t> puts_ns;
   std::vector<std::int64_t> takes_ns;
+};
+
+struct WaitingByStream {
+  /// As `DeviceWork::streams`.
+  std::vector<Waiting> streams;
   std::size_t without_launch = 0;
 };
 
-Waiting waiting_on(const trace::Trace& trace, std::span<const Work> work) {
-  Waiting result;
-  result.puts_ns.reserve(work.size());
-  result.takes_ns.reserve(work.size());
-  for (const Work& each : work) {
+WaitingByStream waiting_on(const trace::Trace& trace, const DeviceWork& all) {
+  WaitingByStream result;
+  result.streams.resize(all.streams.size());
+  for (const Work& each : all.work) {
     const trace::Row launch = trace.correlation.launch_of(each.row);
     if (launch == trace::kNoRow) {
       ++result.without_launch;
       continue;
     }
+    Waiting& stream = result.streams[each.stream];
     // The clocks of host and device may be a little apart: nothing is taken before it is there.
-    result.puts_ns.push_back(std::min(trace.columns().start_ns[launch], each.start_ns));
-    result.takes_ns.push_back(each.start_ns);
+    stream.puts_ns.push_back(std::min(trace.columns().start_ns[launch], each.start_ns));
+    stream.takes_ns.push_back(each.start_ns);
   }
-  if (!std::is_sorted(result.puts_ns.begin(), result.puts_ns.end()))
-    std::sort(result.puts_ns.begin(), result.puts_ns.end());
+  for (Waiting& stream : result.streams) {
+    if (!std::is_sorted(stream.puts_ns.begin(), stream.puts_ns.end()))
+      std::sort(stream.puts_ns.begin(), stream.puts_ns.end());
+  }
   return result;
 }
 
@@ -89,15 +96,15 @@ QueueLength queue_length(std::span<const trace::Trace> traces, const QueueLength
   Integers launches, longest;
   Numbers mean, p25, p50, p75, full_s, full_pct;
   for (const trace::Trace& trace : traces) {
-    const DeviceWork all = device_work(trace, options.scope);
+    DeviceWork all = device_work(trace, options.scope);
     take_notes(result.summary, all.notes);
-    std::size_t without_launch = 0;
-    for (const WorkOf& each : all.by_stream()) {
-      const Waiting waiting = waiting_on(trace, each.work);
-      without_launch += waiting.without_launch;
+    const WaitingByStream by_stream = waiting_on(trace, all);
+    all.work = {};  // the series is the larger part of the memory here
+    for (std::size_t i = 0; i < all.streams.size(); ++i) {
+      const Waiting& waiting = by_stream.streams[i];
       if (waiting.takes_ns.empty()) continue;
 
-      series.add(trace.rank, each.of, waiting);
+      series.add(trace.rank, all.streams[i], waiting);
       std::int64_t full_ns = 0;
       std::vector<Held> held;
       for (std::size_t length = 0; length < series.held_ns().size(); ++length) {
@@ -106,7 +113,7 @@ QueueLength queue_length(std::span<const trace::Trace> traces, const QueueLength
       }
       const auto most = static_cast<std::int64_t>(held.size()) - 1;
       const TimeWeighted over_time = weigh(std::move(held));
-      summary_rows.add(trace.rank, each.of);
+      summary_rows.add(trace.rank, all.streams[i]);
       launches.push_back(static_cast<std::int64_t>(waiting.takes_ns.size()));
       mean.push_back(over_time.mean);
       p25.push_back(over_time.p25);
@@ -116,9 +123,9 @@ QueueLength queue_length(std::span<const trace::Trace> traces, const QueueLength
       full_s.push_back(seconds(full_ns));
       full_pct.push_back(percent(full_ns, over_time.total_ns));
     }
-    if (without_launch > 0)
+    if (by_stream.without_launch > 0)
       result.summary.notes.push_back("rank " + std::to_string(trace.rank) + ": " +
-                                     std::to_string(without_launch) +
+                                     std::to_string(by_stream.without_launch) +
                                      " pieces of work whose launch is not in the file are left out");
   }
   series.put_into(result.series);
