@@ -17,6 +17,8 @@ constexpr const char* format_of() {
     return "i";
   } else if constexpr (std::is_same_v<T, std::uint32_t>) {
     return "I";
+  } else if constexpr (std::is_same_v<T, std::uint16_t>) {
+    return "S";
   } else {
     static_assert(std::is_same_v<T, char>);
     return "C";
@@ -33,7 +35,8 @@ ColumnView view_of(std::string name, const Array& values) {
           nullptr};
 }
 
-ColumnView view_of(std::string name, const trace::CompactIntegers& values) {
+template <class Narrow, class Wide>
+ColumnView view_of(std::string name, const trace::Compact<Narrow, Wide>& values) {
   return values.is_wide() ? view_of(std::move(name), values.wide())
                           : view_of(std::move(name), values.narrow());
 }
@@ -60,6 +63,8 @@ std::size_t ColumnView::item_bytes() const noexcept {
     case 'I':
     case 'i':
       return 4;
+    case 'S':
+      return 2;
     default:
       return 1;
   }

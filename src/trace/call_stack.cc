@@ -29,8 +29,8 @@ std::vector<Row> rows_by_lane(const Columns& columns, const std::vector<EventKin
 
 }  // namespace
 
-CallStack::CallStack(const Columns& columns, const std::vector<EventKind>& kinds)
-    : parent_(columns.size(), kNoRow) {
+CallStack::CallStack(const Columns& columns, const std::vector<EventKind>& kinds) {
+  parent_.resize(columns.size(), kNoRow);
   std::vector<Row> open;  // outermost first; each encloses the next
   for (const Row row : rows_by_lane(columns, kinds)) {
     const std::int64_t start_ns = columns.start_ns[row];

@@ -7,8 +7,8 @@
 
 namespace headrace::trace {
 
-Correlation::Correlation(const Columns& columns, const std::vector<EventKind>& kinds)
-    : launch_of_(columns.size(), kNoRow) {
+Correlation::Correlation(const Columns& columns, const std::vector<EventKind>& kinds) {
+  launch_of_.resize(columns.size(), kNoRow);
   std::vector<Row> calls;
   std::vector<Row> work;
   calls.reserve(columns.size() / 4);

@@ -59,10 +59,4 @@ void GrowingMemory::grow(std::size_t bytes) {
   bytes_ = wanted;
 }
 
-void CompactIntegers::widen() {
-  for (const std::int32_t value : narrow_) wide_.push_back(value);
-  narrow_ = {};
-  is_wide_ = true;
-}
-
 }  // namespace headrace::trace

@@ -31,7 +31,7 @@ class CallStack {
   std::size_t overlapping() const noexcept { return overlapping_; }
 
  private:
-  std::vector<Row> parent_;
+  Values<Row> parent_;
   std::size_t overlapping_ = 0;
 };
 

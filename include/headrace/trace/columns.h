@@ -74,7 +74,7 @@ struct Columns {
   /// 0 for phases that have no duration.
   Values<std::int64_t> duration_ns;
   /// Index into `lanes`.
-  Values<std::uint32_t> lane;
+  Compact<std::uint16_t, std::uint32_t> lane;
   /// The arguments that tie the two sides of a launch together, kAbsent where there is none. `stream` is
   /// kAbsent too where the file does not write it as a decimal number ("0x0").
   CompactIntegers stream;

@@ -33,7 +33,7 @@ class Correlation {
   std::size_t without_launch() const noexcept { return without_launch_; }
 
  private:
-  std::vector<Row> launch_of_;
+  Values<Row> launch_of_;
   /// Launches that started something, ascending; `started_` from `first_[i]` to `first_[i + 1]` belongs to
   /// the i-th.
   std::vector<Row> launches_;

@@ -37,7 +37,7 @@ class Steps {
   std::int32_t step_at(std::int64_t ns, std::size_t& last) const noexcept;
 
   std::vector<Step> steps_;
-  std::vector<std::int32_t> step_of_;
+  Compact<std::int16_t, std::int32_t> step_of_;
 };
 
 }  // namespace headrace::trace

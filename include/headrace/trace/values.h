@@ -68,7 +68,7 @@ class Values {
 
   void push_back(T value) {
     if (size_ == capacity_) grow(size_ + 1);
-    items()[size_++] = value;
+    data()[size_++] = value;
   }
   void pop_back() noexcept {
     assert(size_ > 0);
@@ -76,23 +76,27 @@ class Values {
   }
   void append(std::span<const T> values) {
     if (values.size() > capacity_ - size_) grow(size_ + values.size());
-    std::copy(values.begin(), values.end(), items() + size_);
+    std::copy(values.begin(), values.end(), data() + size_);
     size_ += values.size();
   }
-  /// What is new is zero.
-  void resize(std::size_t size) {
+  void resize(std::size_t size, T fill = T{}) {
     if (size > capacity_) grow(size);
-    if (size > size_) std::fill(items() + size_, items() + size, T{});
+    if (size > size_) std::fill(data() + size_, data() + size, fill);
     size_ = size;
   }
 
+  T* data() noexcept { return static_cast<T*>(memory_.data()); }
   const T* data() const noexcept { return static_cast<const T*>(memory_.data()); }
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
   /// Bytes in use. What was asked for ahead and never written to is nowhere.
   std::size_t bytes() const noexcept { return size_ * sizeof(T); }
 
-  T operator[](std::size_t i) const noexcept {
+  T& operator[](std::size_t i) noexcept {
+    assert(i < size_);
+    return data()[i];
+  }
+  const T& operator[](std::size_t i) const noexcept {
     assert(i < size_);
     return data()[i];
   }
@@ -112,7 +116,6 @@ class Values {
   friend bool operator==(const Values& a, const Values& b) noexcept { return a == std::span<const T>(b); }
 
  private:
-  T* items() noexcept { return static_cast<T*>(memory_.data()); }
   void grow(std::size_t size) {
     memory_.grow(size * sizeof(T));
     capacity_ = memory_.bytes() / sizeof(T);
@@ -123,50 +126,54 @@ class Values {
   std::size_t capacity_ = 0;
 };
 
-/// Integers that take four bytes each while all of them fit, and eight from the first one on that does not.
-/// Numbers of streams and calls are 64 bits wide in the format, and hardly ever in a file.
-class CompactIntegers {
+/// Integers of a type that is hardly ever needed: they are kept in a narrower one until the first that does
+/// not fit. Numbers of streams and calls are 64 bits wide in the format, and small in nearly every file.
+template <class Narrow, class Wide>
+class Compact {
+  static_assert(sizeof(Narrow) < sizeof(Wide) && std::is_signed_v<Narrow> == std::is_signed_v<Wide>);
+
  public:
-  using value_type = std::int64_t;
+  using value_type = Wide;
 
   class Iterator {
    public:
     using iterator_category = std::forward_iterator_tag;
-    using value_type = std::int64_t;
+    using value_type = Wide;
     using difference_type = std::ptrdiff_t;
-    using pointer = const std::int64_t*;
-    using reference = std::int64_t;
+    using pointer = const Wide*;
+    using reference = Wide;
 
     Iterator() = default;
-    Iterator(const CompactIntegers* values, std::size_t at) noexcept : values_(values), at_(at) {}
-    std::int64_t operator*() const noexcept { return (*values_)[at_]; }
+    Iterator(const Compact* values, std::size_t at) noexcept : values_(values), at_(at) {}
+    Wide operator*() const noexcept { return (*values_)[at_]; }
     Iterator& operator++() noexcept { return ++at_, *this; }
     Iterator operator++(int) noexcept { return {values_, at_++}; }
     bool operator==(const Iterator&) const = default;
 
    private:
-    const CompactIntegers* values_ = nullptr;
+    const Compact* values_ = nullptr;
     std::size_t at_ = 0;
   };
   using iterator = Iterator;
   using const_iterator = Iterator;
 
-  CompactIntegers() = default;
-  CompactIntegers(std::initializer_list<std::int64_t> values) {
-    for (const std::int64_t value : values) push_back(value);
+  Compact() = default;
+  Compact(std::initializer_list<Wide> values) {
+    for (const Wide value : values) push_back(value);
   }
 
-  void push_back(std::int64_t value) {
-    if (!is_wide_ && (value < kLeast || value > kMost)) widen();
+  void push_back(Wide value) {
+    if (!is_wide_ && value != static_cast<Wide>(static_cast<Narrow>(value))) widen();
     if (is_wide_) return wide_.push_back(value);
-    narrow_.push_back(static_cast<std::int32_t>(value));
+    narrow_.push_back(static_cast<Narrow>(value));
   }
   void pop_back() noexcept { is_wide_ ? wide_.pop_back() : narrow_.pop_back(); }
   void resize(std::size_t size) { is_wide_ ? wide_.resize(size) : narrow_.resize(size); }
 
-  std::int64_t operator[](std::size_t i) const noexcept { return is_wide_ ? wide_[i] : narrow_[i]; }
+  Wide operator[](std::size_t i) const noexcept { return is_wide_ ? wide_[i] : Wide{narrow_[i]}; }
   /// Throws std::out_of_range where there is no such item.
-  std::int64_t at(std::size_t i) const { return is_wide_ ? wide_.at(i) : narrow_.at(i); }
+  Wide at(std::size_t i) const { return is_wide_ ? wide_.at(i) : Wide{narrow_.at(i)}; }
+  Wide back() const noexcept { return (*this)[size() - 1]; }
   Iterator begin() const noexcept { return {this, 0}; }
   Iterator end() const noexcept { return {this, size()}; }
   std::size_t size() const noexcept { return is_wide_ ? wide_.size() : narrow_.size(); }
@@ -175,25 +182,28 @@ class CompactIntegers {
 
   /// Which of the two holds the values; the other is empty.
   bool is_wide() const noexcept { return is_wide_; }
-  const Values<std::int32_t>& narrow() const noexcept { return narrow_; }
-  const Values<std::int64_t>& wide() const noexcept { return wide_; }
+  const Values<Narrow>& narrow() const noexcept { return narrow_; }
+  const Values<Wide>& wide() const noexcept { return wide_; }
 
-  friend bool operator==(const CompactIntegers& a, const CompactIntegers& b) noexcept {
+  friend bool operator==(const Compact& a, const Compact& b) noexcept {
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
-  friend bool operator==(const CompactIntegers& a, std::span<const std::int64_t> b) noexcept {
+  friend bool operator==(const Compact& a, std::span<const Wide> b) noexcept {
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
 
  private:
-  static constexpr std::int64_t kLeast = std::numeric_limits<std::int32_t>::min();
-  static constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-
-  void widen();
+  void widen() {
+    for (const Narrow value : narrow_) wide_.push_back(value);
+    narrow_ = {};
+    is_wide_ = true;
+  }
 
   bool is_wide_ = false;
-  Values<std::int32_t> narrow_;
-  Values<std::int64_t> wide_;
+  Values<Narrow> narrow_;
+  Values<Wide> wide_;
 };
+
+using CompactIntegers = Compact<std::int32_t, std::int64_t>;
 
 }  // namespace headrace::trace

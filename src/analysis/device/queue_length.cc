@@ -28,6 +28,12 @@ struct WaitingByStream {
 WaitingByStream waiting_on(const trace::Trace& trace, const DeviceWork& all) {
   WaitingByStream result;
   result.streams.resize(all.streams.size());
+  std::vector<std::size_t> sizes(all.streams.size());
+  for (const Work& each : all.work) ++sizes[each.stream];
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    result.streams[i].puts_ns.reserve(sizes[i]);
+    result.streams[i].takes_ns.reserve(sizes[i]);
+  }
   for (const Work& each : all.work) {
     const trace::Row launch = trace.correlation.launch_of(each.row);
     if (launch == trace::kNoRow) {
@@ -49,10 +55,13 @@ WaitingByStream waiting_on(const trace::Trace& trace, const DeviceWork& all) {
 /// One row per change, and how long each length held.
 class Series {
  public:
+  explicit Series(std::size_t most_works) {
+    rows_.reserve(2 * most_works);
+    for (Integers* column : {&time_ns_, &length_}) column->reserve(2 * most_works);
+  }
+
   void add(std::int64_t rank, const Stream& stream, const Waiting& waiting) {
     const std::size_t first = time_ns_.size();
-    for (Integers* column : {&time_ns_, &length_}) column->reserve(first + 2 * waiting.takes_ns.size());
-    rows_.reserve(2 * waiting.takes_ns.size());
     held_ns_.clear();
     std::int64_t length = 0;
     auto put = waiting.puts_ns.begin();
@@ -91,7 +100,7 @@ class Series {
 
 QueueLength queue_length(std::span<const trace::Trace> traces, const QueueLengthOptions& options) {
   QueueLength result;
-  Series series;
+  Series series(most_works(traces));
   StreamRows summary_rows;
   Integers launches, longest;
   Numbers mean, p25, p50, p75, full_s, full_pct;

@@ -18,9 +18,8 @@ class StreamRows {
     streams_.push_back(stream.stream);
   }
 
-  /// Makes room for so many more.
   void reserve(std::size_t rows) {
-    for (Integers* column : {&ranks_, &devices_, &streams_}) column->reserve(column->size() + rows);
+    for (Integers* column : {&ranks_, &devices_, &streams_}) column->reserve(rows);
   }
 
   /// The first columns of `table`; leaves this empty.
