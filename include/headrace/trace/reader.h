@@ -28,7 +28,7 @@ struct ReadOptions {
   std::vector<Argument> arguments = analysed_arguments();
   /// Bytes of JSON that are looked at together. Memory beside the columns is about eight times this, or of
   /// the longest event.
-  std::size_t window_bytes = std::size_t{1} << 20;
+  std::size_t window_bytes = std::size_t{1} << 18;
   /// An event that is longer than this is skipped and counted.
   std::size_t longest_event_bytes = std::size_t{4} << 20;
   /// Counted up by the bytes of files that are read, as they are read; null where nobody looks.
