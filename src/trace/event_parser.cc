@@ -26,7 +26,7 @@ enum Special : int { kStream = 1000000, kCorrelation, kExternalId };
 
 /// A key up to its closing quote, which surely comes: the parser has seen it. Never reads further than the
 /// padding. Empty where a backslash stands before the quote: the key has to be unescaped.
-std::string_view plain_key_of(const char* key) noexcept {
+inline std::string_view plain_key_of(const char* key) noexcept {
   std::size_t length = 0;
 #if defined(__SSE2__)
   for (;; length += 16) {
