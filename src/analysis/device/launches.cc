@@ -56,11 +56,6 @@ Table launches(std::span<const trace::Trace> traces, const LaunchesOptions& opti
   Integers ranks, correlations, rows, device_rows, works, start_ns;
   Texts names;
   Numbers host_s, device_s, delay_s;
-  const std::size_t most = most_works(traces);
-  for (Integers* column : {&ranks, &correlations, &rows, &device_rows, &works, &start_ns})
-    column->reserve(most);
-  for (Numbers* column : {&host_s, &device_s, &delay_s}) column->reserve(most);
-  names.reserve(most);
   for (const trace::Trace& trace : traces) {
     const trace::Columns& columns = trace.columns();
     DeviceWork all = device_work(trace, options.scope);
@@ -70,6 +65,13 @@ Table launches(std::span<const trace::Trace> traces, const LaunchesOptions& opti
     if (launches.empty() && worked)
       table.notes.push_back("rank " + std::to_string(trace.rank) +
                             ": the file has no call that started its work on the device");
+    if (ranks.empty()) {  // not before: what was freed until now is used again
+      const std::size_t most = most_works(traces);
+      for (Integers* column : {&ranks, &correlations, &rows, &device_rows, &works, &start_ns})
+        column->reserve(most);
+      for (Numbers* column : {&host_s, &device_s, &delay_s}) column->reserve(most);
+      names.reserve(most);
+    }
     for (const Launch& launch : launches) {
       if (launch.only_memory && !options.memory) continue;
       ranks.push_back(trace.rank);

@@ -55,13 +55,11 @@ WaitingByStream waiting_on(const trace::Trace& trace, const DeviceWork& all) {
 /// One row per change, and how long each length held.
 class Series {
  public:
-  explicit Series(std::size_t most_works) {
-    rows_.reserve(2 * most_works);
-    for (Integers* column : {&time_ns_, &length_}) column->reserve(2 * most_works);
-  }
+  explicit Series(std::size_t most_works) : most_rows_(2 * most_works) {}
 
   void add(std::int64_t rank, const Stream& stream, const Waiting& waiting) {
     const std::size_t first = time_ns_.size();
+    if (first == 0) make_room();
     held_ns_.clear();
     std::int64_t length = 0;
     auto put = waiting.puts_ns.begin();
@@ -86,11 +84,17 @@ class Series {
   }
 
  private:
+  /// At the first row and not before: what was freed until then is used again.
+  void make_room() {
+    rows_.reserve(most_rows_);
+    for (Integers* column : {&time_ns_, &length_}) column->reserve(most_rows_);
+  }
   void append(std::int64_t time_ns, std::int64_t length) {
     time_ns_.push_back(time_ns);
     length_.push_back(length);
   }
 
+  std::size_t most_rows_;
   StreamRows rows_;
   Integers time_ns_, length_;
   std::vector<std::int64_t> held_ns_;
