@@ -5,7 +5,8 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 HEADRACE_WERROR ?= OFF
 HEADRACE_CONFORMANCE_DATA ?= $(abspath ../shared/data)
-export PYTHON HEADRACE_WERROR HEADRACE_CONFORMANCE_DATA
+# CXX: under one name for every build, so that ccache knows what the wheel's has compiled when the release build comes.
+export PYTHON CXX HEADRACE_WERROR HEADRACE_CONFORMANCE_DATA
 
 VENV := .venv/bin
 STAMPS := .venv/.stamps
@@ -15,7 +16,7 @@ NATIVE := CMakeLists.txt python/CMakeLists.txt $(wildcard cmake/*) \
 PACKAGE := $(shell find python/headrace -name '*.py' -o -name '*.pyi' -o -name py.typed 2>/dev/null)
 CXX_FILES = $(shell find include src python tests benchmarks fuzz samples -name '*.h' -o -name '*.cc')
 PUBLIC_MODULES := headrace headrace.pipeline headrace.transport headrace.report headrace.trace headrace.table \
-  headrace.timeline headrace.annotation headrace.compat.hta headrace.errors
+  headrace.timeline headrace.annotation headrace.steps headrace.compat.hta headrace.errors
 PY_DIRS := python tests tools benchmarks samples
 
 .DEFAULT_GOAL := help

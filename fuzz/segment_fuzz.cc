@@ -128,7 +128,7 @@ std::vector<char> valid_segment() {
   sink.wait_ns.store(1000);
   add_framework_loader(*segment, registry, now);
   add_history(*segment, registry, loader, images, now);
-  header.anchors.add(now, now);
+  header.anchors.add({now, now});
   const auto* bytes = static_cast<const char*>(segment->data());
   return {bytes, bytes + segment->size()};
 }

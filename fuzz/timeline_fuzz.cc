@@ -1,8 +1,7 @@
-// Bytes as a device trace that is laid beside a run: the merge refuses them, or writes a file that can be
-// read.
+// Bytes as a device trace that is laid beside a run, and that gets counters: both refuse them, or write a
+// file that can be read.
 //
-// The first byte chooses how often the file is given (one rank or two) and whether the merged file is
-// compressed; the rest is the file.
+// The first byte chooses how often the file is given (one rank or two); the rest is the file.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,13 +10,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
-#include <string_view>
 #include <system_error>
 
+#include "headrace/profile/current.h"
 #include "headrace/profile/errors.h"
+#include "headrace/profile/probes.h"
 #include "headrace/profile/session.h"
 #include "headrace/timeline/merge.h"
+#include "headrace/timeline/trace_with_counters.h"
 #include "headrace/trace/reader.h"
 
 namespace {
@@ -43,62 +45,73 @@ class MemoryFile {
   int file_;
 };
 
-void demand(bool holds, const char* what) {
+/// A folder with a run of a few steps; out it goes at the end of the process.
+class Scratch {
+ public:
+  Scratch() {
+    if (mkdtemp(folder_.data()) == nullptr) std::abort();
+    const auto session = profile::Session::open({.run = folder_, .rank = 0});
+    profile::CurrentSession::set(session);
+    profile::LoopRecorder loop(std::make_shared<profile::LoaderHandle>(session, "train", nullptr));
+    for (int step = 0; step < 20; ++step) {
+      loop.begin_wait();
+      loop.end_wait(true, false);
+    }
+    loop.end_loop();
+    profile::CurrentSession::set(nullptr);
+    session->close();
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  std::string segment() const { return folder_ + "/rank0.hrseg"; }
+  std::string out() const { return folder_ + "/out.json.gz"; }
+
+ private:
+  std::string folder_ = std::filesystem::temp_directory_path() / "headrace-fuzz-XXXXXX";
+};
+
+void require(bool holds, const char* what) {
   if (holds) return;
-  std::fprintf(stderr, "not so: %s\n", what);
+  std::fprintf(stderr, "%s\n", what);
   std::abort();
 }
 
-/// The segment of a run in which nothing happened, and room for what is merged.
-class Folder {
- public:
-  Folder() {
-    if (mkdtemp(path_.data()) == nullptr) std::abort();
-    const auto session = profile::Session::open({.run = path_, .rank = 0});
-    session->close();
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string segment() const { return path_ + "/rank0.hrseg"; }
-  std::string out(bool compressed) const { return path_ + (compressed ? "/out.json.gz" : "/out.json"); }
-
- private:
-  std::string path_ = "/tmp/headrace-fuzz-XXXXXX";
-};
-
-/// False where the file is refused.
-bool merge(const Folder& folder, std::string_view text, int times, bool compressed) {
-  const MemoryFile trace;
-  trace.write(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
-  timeline::MergeRequest request;
-  request.segments = {folder.segment()};
-  request.traces.assign(static_cast<std::size_t>(times), trace.path());
-  request.out = folder.out(compressed);
-  try {
-    timeline::merge(request);
-  } catch (const Error&) {
-    return false;
-  }
-  const trace::TraceFile merged = trace::read_file(request.out);
-  demand(!merged.notes.cut && merged.notes.damage.empty(), "the merged file is whole");
-  return true;
+/// What was written can be read, and holds at least so many events.
+void require_sound(const std::string& path, std::size_t events) {
+  const trace::TraceFile written = trace::read_file(path);
+  require(!written.notes.cut && written.notes.damage.empty(), "the written file is cut or damaged");
+  require(written.columns.size() >= events, "events of ours are missing");
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const Folder folder;
-  // Where nothing can be written every merge is refused, and nothing would be tested.
-  static const bool works =
-      merge(folder, R"([{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])", 1, true);
-  demand(works, "a sound file can be merged");
   if (size == 0) return 0;
-  merge(folder, std::string_view(reinterpret_cast<const char*>(data) + 1, size - 1), 1 + data[0] % 2,
-        data[0] % 4 < 2);
+  static const Scratch scratch;
+  const MemoryFile file;
+  file.write(data + 1, size - 1);
+  const std::string out = scratch.out();
+
+  timeline::MergeRequest request;
+  request.segments = {scratch.segment()};
+  request.traces.assign(1 + data[0] % 2, file.path());
+  request.out = out;
+  try {
+    const timeline::MergeResult merged = timeline::merge(request);
+    require_sound(out, merged.slices + merged.counters + merged.flows);
+  } catch (const FormatError&) {  // no trace: the only reason to write nothing
+    return 0;
+  }
+  const trace::Trace trace = trace::load_trace(file.path());
+  try {
+    const timeline::CountersResult counted = timeline::write_with_counters({.trace = trace, .out = out});
+    require_sound(out, counted.counters);
+  } catch (const UsageError&) {  // nothing to count
+  }
   return 0;
 }

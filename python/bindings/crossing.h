@@ -64,6 +64,8 @@ void add_pipeline(PyObject* module);
 void add_transport(PyObject* module);
 /// What `annotate` stands on.
 void add_annotation(PyObject* module);
+/// What `trace_steps` and `step` stand on.
+void add_steps(PyObject* module);
 /// What `Table` stands on: columns of C++ memory.
 void add_columns(PyObject* module);
 /// What `Trace` stands on.

@@ -19,6 +19,7 @@
 #include "headrace/profile/profile_json.h"
 #include "headrace/profile/segment_image.h"
 #include "headrace/timeline/device_profile.h"
+#include "headrace/timeline/trace_with_counters.h"
 
 namespace py = pybind11;
 
@@ -79,6 +80,12 @@ class TraceLoader {
 class PythonBytes final : public trace::ByteSource {
  public:
   explicit PythonBytes(const py::handle& file) : read_(file.attr("read")) {}
+  ~PythonBytes() override {
+    const py::gil_scoped_acquire held;
+    read_ = {};
+  }
+  PythonBytes(const PythonBytes&) = delete;
+  PythonBytes& operator=(const PythonBytes&) = delete;
 
   std::size_t read(std::span<char> into) override {
     const py::gil_scoped_acquire held;
@@ -192,7 +199,8 @@ py::list lanes(const TraceSet& set, std::size_t index) {
 /// The profile with what the device did, and whether there was anything to tell. `segment`: of the same run,
 /// or empty; a run without a history has none.
 std::pair<std::string, bool> with_device(const std::string& profile_text, const TraceSet& set,
-                                         const std::string& segment) {
+                                         const std::string& segment, const std::string& fp_point,
+                                         const std::string& bp_point) {
   const py::gil_scoped_release released;
   profile::Profile profile = profile::profile_from_json(profile_text);
   std::optional<profile::History> history;
@@ -202,8 +210,33 @@ std::pair<std::string, bool> with_device(const std::string& profile_text, const 
     image.read_file(segment);
     history = profile::read_history(image);
   }
-  profile.device = timeline::device_profile(set.traces()[0], history ? &*history : nullptr, profile.loader);
+  profile.device = timeline::device_profile(set.traces()[0], history ? &*history : nullptr, profile.loader,
+                                            {fp_point, bp_point});
   return {profile::profile_to_json(profile), profile.device.has_value()};
+}
+
+/// `opened`: gives the trace's bytes as a file of Python's; none: they are at its path.
+py::dict write_with_counters(const TraceSet& set, std::string out, std::vector<std::int64_t> steps,
+                             const py::object& opened) {
+  timeline::CountersRequest request{trace_at(set, 0), std::move(out), {}, {}};
+  request.scope.steps = std::move(steps);
+  if (!opened.is_none()) {
+    request.open = [&opened] {
+      const py::gil_scoped_acquire held;
+      return std::make_unique<PythonBytes>(opened());
+    };
+  }
+  timeline::CountersResult written;
+  {
+    const py::gil_scoped_release released;
+    written = timeline::write_with_counters(request);
+  }
+  py::dict result;
+  result["path"] = written.path;
+  result["counters"] = written.counters;
+  result["bytes"] = written.bytes;
+  result["notes"] = written.notes;
+  return result;
 }
 
 }  // namespace
@@ -242,7 +275,10 @@ void add_device_trace(PyObject* into) {
       .def("load", &TraceLoader::load, py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("bytes_read", &TraceLoader::bytes_read)
       .def_property_readonly("bytes_total", &TraceLoader::bytes_total);
-  module.def("with_device", &with_device, py::arg("profile_text"), py::arg("traces"), py::arg("segment"));
+  module.def("with_device", &with_device, py::arg("profile_text"), py::arg("traces"), py::arg("segment"),
+             py::arg("fp_point"), py::arg("bp_point"));
+  module.def("write_with_counters", &write_with_counters, py::arg("traces"), py::arg("out"), py::arg("steps"),
+             py::arg("opened").none(true));
   module.def("load_trace_sources", &load_sources, py::arg("sources"), py::arg("arguments"));
 }
 

@@ -236,6 +236,7 @@ PYBIND11_MODULE(_core, module) {
   python::add_transport(module.ptr());
   python::add_parsed_report(module.ptr());
   python::add_annotation(module.ptr());
+  python::add_steps(module.ptr());
   python::add_columns(module.ptr());
   python::add_device_trace(module.ptr());
   python::add_device_tables(module.ptr());

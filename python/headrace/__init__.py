@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from headrace import timeline
     from headrace.annotation import annotate
     from headrace.pipeline import Pipeline, generator, native_body, source
+    from headrace.steps import step, trace_steps
     from headrace.table import Table
     from headrace.timeline import trace_handler
     from headrace.trace import Trace
@@ -57,9 +58,11 @@ __all__ = [
     "operator",
     "session",
     "source",
+    "step",
     "timeline",
     "to_device",
     "trace_handler",
+    "trace_steps",
     "wrap",
 ]
 
@@ -74,7 +77,9 @@ _LATER = {
     "native_body": "headrace.pipeline",
     "open_device": "headrace.transport",
     "source": "headrace.pipeline",
+    "step": "headrace.steps",
     "trace_handler": "headrace.timeline",
+    "trace_steps": "headrace.steps",
 }
 _MODULES_LATER = ("timeline",)
 

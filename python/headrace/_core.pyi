@@ -591,6 +591,23 @@ def annotate_begin(name: str) -> None:
 
 def annotate_end() -> None: ...
 
+# --- marks within a training step ---------------------------------------------------------------------------
+
+def forward_began() -> None:
+    """From any thread; of a step the first counts. Nothing where no wrapped loop runs. Never raises."""
+
+def backward_ended() -> None:
+    """The same; of a step the last counts."""
+
+def update_began() -> None:
+    """The same; counts as the end of backward where no other was told."""
+
+def step_begin() -> None:
+    """`forward_began` and the beginning of a range "step"."""
+
+def step_end() -> None:
+    """`backward_ended` and the end of that range."""
+
 # --- device traces ------------------------------------------------------------------------------------------
 
 @final
@@ -644,8 +661,21 @@ class TraceLoader:
     @property
     def bytes_total(self) -> int: ...
 
-def with_device(profile_text: str, traces: TraceSet, segment: str) -> tuple[str, bool]:
-    """The profile with what the device did; ``segment``: of the run, for its GetNext waits, or empty."""
+def with_device(
+    profile_text: str, traces: TraceSet, segment: str, fp_point: str, bp_point: str
+) -> tuple[str, bool]:
+    """The profile with what the device did; ``segment``: of the run, for its GetNext waits, or empty.
+
+    ``fp_point``, ``bp_point``: names of the points of a step, or empty.
+    """
+
+def write_with_counters(
+    traces: TraceSet, out: str, steps: list[int], opened: Callable[[], Any] | None
+) -> dict[str, Any]:
+    """The file of the first trace with counters behind its events.
+
+    ``opened``: gives the file, with ``read(n)``, where its path does not.
+    """
 
 def load_trace_sources(sources: list[tuple[str, Any]], arguments: list[tuple[str, str]]) -> TraceSet:
     """Reads open files, one after the other: pairs of a name and an object with ``read(n)``."""

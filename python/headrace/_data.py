@@ -139,6 +139,20 @@ class Stall:
 class StepSample:
     wait_s: float = 0.0
     compute_s: float = 0.0
+    before_forward_s: float | None = None
+    tail_s: float | None = None
+
+
+@dataclass
+class MarkedSteps:
+    """Steps in which `trace_steps` or `step` told where forward began; times are means over ``steps``."""
+
+    steps: int = 0
+    of_steps: int = 0
+    tail_steps: int = 0
+    iteration_gap_s: float = 0.0
+    forward_backward_s: float = 0.0
+    tail_s: float = 0.0
 
 
 @dataclass
@@ -165,6 +179,7 @@ class Sink:
     ready_share: float = 0.0
     longest_waits: list[Stall] = field(default_factory=list)
     sequence: list[StepSample] = field(default_factory=list)
+    marked: MarkedSteps | None = None
 
 
 @dataclass
@@ -253,6 +268,36 @@ class DeviceIdleCause:
 
 
 @dataclass
+class DeviceStep:
+    """A step of a device trace. A part that is not known is None, and the one to its left contains it."""
+
+    step: int = 0
+    iteration_gap_s: float | None = None
+    forward_backward_s: float | None = None
+    tail_s: float | None = None
+    total_s: float = 0.0
+    communication_s: float = 0.0
+    communication_overlap_s: float = 0.0
+
+
+@dataclass
+class DeviceSteps:
+    """The steps of a device trace; times are means over ``steps``, ``sequence`` has the last 512."""
+
+    steps: int = 0
+    of_steps: int = 0
+    tail_steps: int = 0
+    iteration_gap_s: float = 0.0
+    forward_backward_s: float = 0.0
+    tail_s: float = 0.0
+    communication_s: float = 0.0
+    communication_overlap_s: float = 0.0
+    fp_point: str = ""
+    bp_point: str = ""
+    sequence: list[DeviceStep] = field(default_factory=list)
+
+
+@dataclass
 class DeviceProfile:
     """What a device did while the loop ran, from a trace that was laid beside the run."""
 
@@ -261,6 +306,9 @@ class DeviceProfile:
     causes: list[DeviceIdleCause] = field(default_factory=list)
     waits_from: str = ""
     clock_error_s: float | None = None
+    rank: int | None = None
+    steps: DeviceSteps | None = None
+    step_notes: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -331,17 +379,34 @@ class Diagnosis:
 
 @dataclass
 class StepTime:
+    """The parts of a step. Of a device trace also its number there, and the time of its collectives.
+
+    ``communication_overlap_s``: the part of the communication that ran under computation.
+    """
+
+    step: int | None = None
     iteration_gap_s: float | None = None
     forward_backward_s: float | None = None
     tail_s: float | None = None
     total_s: float | None = None
+    communication_s: float | None = None
+    communication_overlap_s: float | None = None
 
 
 @dataclass
 class Steps:
+    """The step trace: ``source`` is "device_trace", "hooks" or "loader".
+
+    ``unknown`` says what that cannot know, and why a trace that is there is not the source. The average is
+    over ``steps`` of ``of_steps``. A part that is not known is None, and the one to its left contains it.
+    """
+
     source: str = ""
+    unknown: str = ""
+    steps: int = 0
+    of_steps: int = 0
     average: StepTime = field(default_factory=StepTime)
-    per_step: list[StepTime] = field(default_factory=list)
+    per_step: list[StepTime] = field(default_factory=list, repr=False)
 
 
 def build(cls: type[D], data: Any) -> D:

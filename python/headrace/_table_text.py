@@ -106,3 +106,8 @@ def table_html(table: Table, max_rows: int) -> str:
     )
     rest = "".join(f"<p>{escape(line)}</p>" for line in _rest(table, len(rows)))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+
+def counted(count: int, what: str) -> str:
+    """``1 event``, ``2,000 events``."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

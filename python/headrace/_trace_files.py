@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Union
@@ -15,6 +15,9 @@ from headrace.errors import FormatError, UsageError
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], Mapping[int, Any]]
 
 _ENDINGS = (".json", ".json.gz", ".trace", ".trace.gz")
+
+#: Bytes that are fetched at a time.
+_PART = 1 << 20
 
 
 def is_url(path: str) -> bool:
@@ -45,6 +48,32 @@ def expand(paths: Paths) -> list[str]:
     return files
 
 
+class _Remote:
+    """A file behind a URL, opened by fsspec; counts what is read of it."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            import fsspec
+        except ImportError:
+            raise UsageError("traces behind a URL need fsspec: pip install fsspec") from None
+        self.url = url
+        self.bytes_read = 0
+        try:
+            self._file = fsspec.open(url, "rb").open()
+        except Exception as error:  # whatever the file system behind fsspec raises
+            raise FormatError(url, 0, f"a file that can be opened: {error}") from error
+        #: 0 where the file system does not say.
+        self.size = int(getattr(self._file, "size", None) or 0)
+
+    def read(self, count: int) -> bytes:
+        part: bytes = self._file.read(count)
+        self.bytes_read += len(part)
+        return part
+
+    def close(self) -> None:
+        self._file.close()
+
+
 class Loader:
     """Reads files: local ones in parallel; where a URL is among them, one after the other through fsspec."""
 
@@ -52,34 +81,69 @@ class Loader:
         self.files = files
         self._arguments = arguments
         self._local: _core.TraceLoader | None = None
-        if any(is_url(path) for path in files):
-            if ranks:
-                raise UsageError("{rank: path} takes local files; URLs say their rank themselves")
-        else:
+        self._opened: list[tuple[str, Any]] = []
+        self._close = ExitStack()
+        if not any(is_url(path) for path in files):
             self._local = _core.TraceLoader(files, arguments, ranks)
+            return
+        if ranks:
+            raise UsageError("{rank: path} takes local files; URLs say their rank themselves")
+        with ExitStack() as opened:
+            for path in files:
+                remote = _Remote(path)
+                opened.callback(remote.close)
+                self._opened.append((path, remote))
+            self._close = opened.pop_all()
 
     @property
     def progress(self) -> tuple[int, int]:
         """Bytes read and bytes in all, 0 of 0 where nobody knows."""
-        return (self._local.bytes_read, self._local.bytes_total) if self._local else (0, 0)
+        if self._local:
+            return self._local.bytes_read, self._local.bytes_total
+        sizes = [remote.size for _, remote in self._opened]
+        return sum(remote.bytes_read for _, remote in self._opened), sum(sizes) if all(sizes) else 0
 
     def load(self) -> _core.TraceSet:
         if self._local:
             return self._local.load()
-        try:
-            import fsspec
-        except ImportError:
-            raise UsageError("traces behind a URL need fsspec: pip install fsspec") from None
-        with ExitStack() as files:
-            opened = [(path, files.enter_context(_opened(path, fsspec))) for path in self.files]
-            return _core.load_trace_sources(opened, self._arguments)
+        with self._close:
+            return _core.load_trace_sources(self._opened, self._arguments)
 
 
-def _opened(path: str, fsspec: Any) -> Any:
+class Reopened:
+    """A URL's file, to be read again; a local one needs no opening. Closed behind the last reader."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._close = ExitStack()
+
+    def __enter__(self) -> Callable[[], Any] | None:
+        return self._open if is_url(self._path) else None
+
+    def __exit__(self, *error: object) -> None:
+        self._close.close()
+
+    def _open(self) -> Any:
+        remote = _Remote(self._path)
+        self._close.callback(remote.close)
+        return remote
+
+
+def fetch(url: str, folder: Path, progress: Callable[[int, int], object]) -> str:
+    """Copy what is behind ``url`` into ``folder``; the path there.
+
+    progress: bytes so far, and in all (0: unknown).
+    """
+    remote = _Remote(url)
+    path = folder / (Path(url).name or "trace.json")
     try:
-        return fsspec.open(path, "rb").open()
-    except Exception as error:  # whatever the file system behind fsspec raises
-        raise FormatError(path, 0, f"a file that can be opened: {error}") from error
+        with path.open("wb") as copy:
+            while part := remote.read(_PART):
+                copy.write(part)
+                progress(remote.bytes_read, remote.size)
+    finally:
+        remote.close()
+    return str(path)
 
 
 def loader(files: list[str], paths: Paths, arguments: Mapping[str, str] | None) -> Loader:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace._table_text import seconds
+from headrace._table_text import counted, seconds
 from headrace.trace import Trace
 
 #: Rows of a list that still fit on one screen.
@@ -20,6 +20,8 @@ def summary(trace: Trace, width: int = 100) -> str:
     parts.append(_steps(trace))
     if busy:
         parts += [_waits(trace), _kernels(trace, width)]
+    else:
+        parts.append(_host(trace, width))
     if len(trace) > 1:
         parts.append(_ranks(trace))
     return "\n\n".join(part for part in parts if part)
@@ -98,7 +100,8 @@ def _waits(trace: Trace) -> str:
     waits = streams.get(key, {})
     whole = sum(waits.values())
     reasons = ", ".join(f"{_percent(idle, whole)} {name}" for name, idle in waits.items() if idle > 0)
-    lines = [f"stream {key[2]} (most launches) waited {seconds(whole)}: {reasons or 'never'}"]
+    waited = f"waited {seconds(whole)}: {reasons}" if reasons else "never waited"
+    lines = [f"stream {key[2]} (most launches) {waited}"]
     if key in queues:
         queue = queues[key]
         lines.append(f"  its launch queue held {queue['mean']:.3g} on average, {queue['max']:.0f} at most")
@@ -108,14 +111,40 @@ def _waits(trace: Trace) -> str:
 def _kernels(trace: Trace, width: int) -> str:
     table = trace.kernels()
     rows: dict[str, list[float]] = {}
-    whole = 0.0
     for row in table.rows():
         entry = rows.setdefault(row["name"], [0.0, 0])
         entry[0] += row["total_s"]
         entry[1] += row["calls"]
-        whole += row["total_s"]
+    return _longest("kernels and copies", rows, width)
+
+
+def _host(trace: Trace, width: int) -> str:
+    """What a trace without a device has: operators, or, of another tool, what has a name and a duration."""
+    rows: dict[str, list[float]] = {}
+    for row in trace.operators().rows():
+        entry = rows.setdefault(row["name"], [0.0, 0])
+        entry[0] += row["host_self_s"]
+        entry[1] += row["calls"]
+    what = "operators of the host, by their own time"
+    if not rows:
+        what = "no category of PyTorch's profiler; ranges, inner ones included"
+        for rank in trace.ranks:
+            events = trace.events(rank).to_dict()
+            for name, phase, duration_ns in zip(
+                events["name"], events["phase"], events["duration_ns"], strict=True
+            ):
+                if phase == ord("X"):
+                    entry = rows.setdefault(name, [0.0, 0])
+                    entry[0] += duration_ns * 1e-9
+                    entry[1] += 1
+    return _longest(what, rows, width) if rows else ""
+
+
+def _longest(what: str, rows: dict[str, list[float]], width: int) -> str:
+    """`rows`: seconds and calls by name."""
+    whole = sum(total for total, _ in rows.values())
     longest = sorted(rows.items(), key=lambda item: -item[1][0])[:_SHOWN]
-    lines = [f"kernels and copies: {len(rows)} names, {seconds(whole)} in all"]
+    lines = [f"{what}: {counted(len(rows), 'name')}, {seconds(whole)} in all"]
     for name, (total, calls) in longest:
         head = f"  {_percent(total, whole):>7}  {seconds(total):>9}  {calls:>7} x  "
         lines.append(head + _shortened(name, width - len(head)))

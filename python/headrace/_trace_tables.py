@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from headrace import _core
+from headrace._step_points import point_names
 from headrace.errors import UsageError
 from headrace.table import Table
 
@@ -230,14 +231,16 @@ class TraceTables:
         """Each step by the roles of PyTorch's TensorBoard plugin, their means, and its recommendations."""
         return StepBreakdown(*map(Table, _core.step_breakdown(self._traces)))
 
-    def step_points(self, *, fp_point: str = "", bp_point: str = "") -> StepPoints:
+    def step_points(self, *, fp_point: str | None = None, bp_point: str | None = None) -> StepPoints:
         """The step trace: iteration gap, forward and backward, tail, and what communication took of them.
 
         ``fp_point``, ``bp_point``: forward begins and backward ends with the first and the last work whose
-        name, or a range around whose launch, contains this (MindSpore's FP_POINT and BP_POINT); else they are
-        found.
+        name, or a range around whose launch, contains this (MindSpore's FP_POINT and BP_POINT). None: as
+        ``FP_POINT`` and ``BP_POINT`` in the environment say; where they say nothing, or with "", the points
+        are found. Raises UsageError for an argument that names no work.
         """
-        return StepPoints(*map(Table, _core.step_points(self._traces, fp_point, bp_point)))
+        names = point_names(self._traces, fp_point, bp_point)
+        return StepPoints(*map(Table, _core.step_points(self._traces, *names)))
 
     def device_idle(
         self, waits: Sequence[tuple[int, int]] | None = None, *, rank: int | None = None

@@ -117,20 +117,32 @@ class Report:
             return {"step_s": None, "low": None, "high": None, "bottleneck": None, "reason": reason}
         return {"step_s": step_s, "low": low_s, "high": high_s, "bottleneck": limit}
 
-    def with_trace(self, trace: Trace | str | os.PathLike[str]) -> Report:
-        """The same report with what the device did: why it was idle, and how much of that was the input.
+    def with_trace(
+        self,
+        trace: Trace | str | os.PathLike[str],
+        *,
+        fp_point: str | None = None,
+        bp_point: str | None = None,
+    ) -> Report:
+        """The same report with what the device did: the parts of its steps, and why it was idle.
 
         ``trace``: a `Trace` or its file, of this rank where there are several. The GetNext waits are those
         that the run recorded; of a saved report, whose run is not at hand, those that the trace itself shows.
-        Raises UsageError where the trace has no work on a device.
+
+        ``fp_point``, ``bp_point``: names of the work that forward begins and backward ends with, see
+        `Trace.step_points`. Where the trace does not tell the parts of a step, `steps` stays what hooks or
+        the loader told. Raises UsageError where the trace has no work on a device, nothing of this rank, or
+        nothing by a name that was given.
         """
+        from headrace._step_points import point_names
         from headrace.trace import Trace
 
         device = trace if isinstance(trace, Trace) else Trace.load(trace)
         segment = next((path for path in self._segments if os.path.exists(path)), "")  # noqa: PTH110
         if len(device) > 1:
             device = device.rank(self.rank)
-        text, told = _core.with_device(self._profile_json, device._traces, segment)
+        points = point_names(device._traces, fp_point, bp_point)
+        text, told = _core.with_device(self._profile_json, device._traces, segment, *points)
         if not told:
             from headrace.errors import UsageError
 

@@ -7,6 +7,7 @@ profile(on_trace_ready=hr.trace_handler(loader, "traces/"))    # torch's profile
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import Any
 
 from headrace import _core
 from headrace._session import Session, warn_once
-from headrace.errors import Error, UsageError
+from headrace._trace_files import fetch, is_url
+from headrace.errors import Error, FormatError, UsageError
 
 #: What a trace of a device profiler is called.
 _ENDINGS = (".json", ".json.gz")
@@ -43,9 +45,10 @@ def merge(
     """Write queue levels, worker states, batches, steps and annotations of ``run`` above the device's rows.
 
     run: a run folder (running, finished or dead), a .hrseg segment, a session, or a wrapped loader. traces:
-    files of a device profiler (.json, .json.gz), folders of them, or ``{rank: file}``; without any the run
-    alone makes a timeline. out: the file, gzip, or plain where it ends in .json; default
-    ``timeline.json.gz`` in the run folder. progress: is called with how much is done, 0 to 1.
+    files of a device profiler (.json, .json.gz), folders of them, URLs (fsspec; copied beside ``out`` until
+    it is done), or ``{rank: file}``; without any the run alone makes a timeline. out: the file, gzip, or
+    plain where it ends in .json; default ``timeline.json.gz`` in the run folder. progress: is called with
+    how much is done, 0 to 1 (of each copy first, then of the merging).
 
     Raises FormatError for what is no trace, SegmentError for what is no segment.
     """
@@ -54,8 +57,14 @@ def merge(
         if folder is None:
             raise UsageError("this run has no folder: say where the timeline goes with out=")
         out = folder / "timeline.json.gz"
-    found = _core.merge_timeline(segments, _files_of(traces), os.fspath(out), progress)
-    return Timeline(**found)
+    with _Fetched(Path(out).parent) as fetched:
+        files = [fetched.local(path, progress) for path in _files_of(traces)]
+        try:
+            found = _core.merge_timeline(segments, files, os.fspath(out), progress)
+        except FormatError as error:
+            raise FormatError(fetched.with_urls(error.path), error.offset, error.expected) from None
+        notes = [fetched.with_urls(note) for note in found.pop("notes")]
+    return Timeline(**found, notes=notes)
 
 
 def trace_handler(
@@ -87,6 +96,45 @@ def trace_handler(
             warn_once(f"no timeline of {stem} was written: {error}")
 
     return on_trace_ready
+
+
+class _Fetched:
+    """Copies of traces behind URLs, which are read more than once; gone at the end."""
+
+    def __init__(self, beside: Path) -> None:
+        self._beside = beside
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._urls: dict[str, str] = {}
+
+    def __enter__(self) -> _Fetched:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def local(self, path: str, progress: Callable[[float], object] | None) -> str:
+        if not is_url(path):
+            return path
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(
+                prefix=".fetched-", dir=self._beside if self._beside.is_dir() else None
+            )
+        folder = Path(self._folder.name, str(len(self._urls)))
+        folder.mkdir()
+
+        def show(done: int, size: int) -> None:
+            if progress is not None and size:
+                progress(min(1.0, done / size))
+
+        copy = fetch(path, folder, show)
+        self._urls[copy] = path
+        return copy
+
+    def with_urls(self, note: str) -> str:
+        for copy, url in self._urls.items():
+            note = note.replace(copy, url)
+        return note
 
 
 def _session_of(loader: Any) -> _core.Session | None:
@@ -138,7 +186,10 @@ def _files_of(traces: Any) -> list[str]:
         traces = [traces[rank] for rank in sorted(traces)]
     files: list[str] = []
     for trace in traces:
-        where = Path(trace)
+        if is_url(os.fspath(trace)):
+            files.append(os.fspath(trace))
+            continue
+        where = Path(os.fspath(trace).removeprefix("file://"))
         if not where.is_dir():
             files.append(str(where))
             continue

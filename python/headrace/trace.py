@@ -10,14 +10,25 @@ Definitions, formulas and units: docs/device_traces.md.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace import _core, _trace_files
+from headrace._table_text import counted
 from headrace._trace_tables import TraceTables
 from headrace.errors import UsageError
 from headrace.table import Table
+
+
+class WithCounters(NamedTuple):
+    """The file that `Trace.with_counters` wrote."""
+
+    path: str
+    counters: int
+    bytes: int
+    notes: list[str]
 
 
 class Trace(TraceTables):
@@ -103,6 +114,25 @@ class Trace(TraceTables):
         """Of each event: its kind, the row of its launch, of its caller, its depth, its step; -1 for none."""
         return Table(self._traces.resolved(self._index(rank)))
 
+    def with_counters(
+        self, path: str | os.PathLike[str], *, rank: int | None = None, steps: Sequence[int] | None = None
+    ) -> WithCounters:
+        """Write the trace of a rank again, with the length of its launch queues and the speed of its copies.
+
+        The events stay as they are; counters behind them have the points of `queue_length` and
+        `memory_bandwidth`, as tracks above the rows of their device in Perfetto and chrome://tracing.
+        ``path``: gzip, or plain where it ends in .json. One rank: the first unless named. ``steps``: count
+        in these alone.
+
+        Raises UsageError where the trace has no work on a device, or ``path`` is the trace itself.
+        """
+        index = self._index(rank)
+        with _trace_files.Reopened(self.files[index]) as opened:
+            written = _core.write_with_counters(
+                self._traces.one(index), os.fspath(path), list(steps or ()), opened
+            )
+        return WithCounters(**written)
+
     def _index(self, rank: int | None) -> int:
         if rank is None:
             return 0
@@ -114,7 +144,7 @@ class Trace(TraceTables):
         events = sum(facts["events"] for facts in self._facts)
         steps = max((facts["steps"] for facts in self._facts), default=0)
         ranks = f"ranks {self.ranks[0]} to {self.ranks[-1]}" if len(self) > 1 else f"rank {self.ranks[0]}"
-        return f"<headrace.Trace of {ranks}: {events:,} events, {steps} steps>"
+        return f"<headrace.Trace of {ranks}: {counted(events, 'event')}, {counted(steps, 'step')}>"
 
 
 def _parsed(text: str) -> Any:

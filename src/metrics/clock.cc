@@ -5,6 +5,7 @@
 #endif
 
 #include <atomic>
+#include <limits>
 #include <mutex>
 
 namespace headrace::metrics {
@@ -77,6 +78,22 @@ const ClockCalibration& Clock::calibrate() noexcept {
     calibrated = true;
   }
   return calibration_;
+}
+
+ClockMoment Clock::moment() noexcept {
+  constexpr int kTries = 16;
+  constexpr std::int64_t kClose = 1000;
+  ClockMoment best;
+  std::int64_t best_width = std::numeric_limits<std::int64_t>::max();
+  for (int i = 0; i < kTries && best_width > kClose; ++i) {
+    const std::int64_t before = now_ns();
+    const std::int64_t realtime = realtime_ns();
+    const std::int64_t width = now_ns() - before;
+    if (width >= best_width) continue;
+    best_width = width;
+    best = {before + width / 2, realtime};
+  }
+  return best;
 }
 
 void Clock::adopt(const ClockCalibration& calibration) noexcept {

@@ -27,6 +27,7 @@ void SinkProbe::begin_epoch(std::int64_t now) noexcept {
   delivered_ns_ = now;
   in_loop_ = true;
   steady_ = false;
+  parts_.join(*marks_);
   cell_->epochs.bump(1);
   cell_->active.bump(1);
   if (cell_->first_iter_ns.load() == 0) cell_->first_iter_ns.store(now);
@@ -56,6 +57,7 @@ void SinkProbe::close_compute(std::int64_t now) noexcept {
   if (!computing_) return;
   computing_ = false;
   const std::int64_t compute = std::max<std::int64_t>(0, now - delivered_ns_ - excluded_ns_);
+  const StepListener::Cuts cuts = parts_.cuts(delivered_ns_, now);
   const std::uint64_t step = static_cast<std::uint64_t>(cell_->computes.load());
   std::int64_t cpu = -1;
   bool quiet = false;
@@ -76,9 +78,25 @@ void SinkProbe::close_compute(std::int64_t now) noexcept {
     cell_->quiet_steps.bump(1);
     cell_->quiet_compute_ns.bump(compute);
   }
+  if (steady_step_) add_parts(cuts, compute);
   SinkCell::Step& sample = cell_->sequence[step % SinkCell::kSequence];
   sample.wait_ns.store(static_cast<float>(last_wait_ns_));
   sample.compute_ns.store(static_cast<float>(compute));
+  sample.before_forward_ns.store(static_cast<float>(cuts.before_forward_ns));
+  sample.tail_ns.store(static_cast<float>(cuts.tail_ns));
+}
+
+// Within the caller's SeqlockWrite.
+void SinkProbe::add_parts(StepListener::Cuts cuts, std::int64_t compute) noexcept {
+  cell_->whole_steps.bump(1);
+  if (cuts.before_forward_ns < 0) return;
+  const std::int64_t before = std::min(cuts.before_forward_ns, compute);
+  const std::int64_t tail = std::clamp<std::int64_t>(cuts.tail_ns, 0, compute - before);
+  cell_->marked_steps.bump(1);
+  cell_->marked_gap_ns.bump(last_wait_ns_ + before);
+  cell_->marked_forward_backward_ns.bump(compute - before - tail);
+  cell_->marked_tail_ns.bump(tail);
+  if (cuts.tail_ns >= 0) cell_->tail_steps.bump(1);
 }
 
 void SinkProbe::begin_wait(std::int64_t now) noexcept {
@@ -117,6 +135,7 @@ void SinkProbe::resume(std::int64_t now) noexcept {
   delivered_ns_ = now;
   in_loop_ = true;
   steady_ = false;
+  parts_.join(*marks_);
   cell_->active.bump(1);
 }
 
@@ -161,6 +180,7 @@ void SinkProbe::deliver_first(std::int64_t now) noexcept {
   }
   cell_->steps.bump(1);
   steady_ = true;
+  steady_step_ = false;
   last_wait_ns_ = 0;
   surroundings_->loop_began(now);
   const SeqlockWrite write(cell_->lock);
@@ -227,6 +247,7 @@ bool SinkProbe::deliver(std::int64_t now, int ready, const WaitCharges* charges)
   }
   if (wait > cell_->longest_threshold_ns.load()) remember_longest(wait, loop_ns);
   last_wait_ns_ = wait;
+  steady_step_ = true;
   return was_ready;
 }
 
@@ -256,6 +277,7 @@ void SinkProbe::start_step(std::int64_t now) noexcept {
   const std::int64_t last_step = now - delivered_ns_;
   delivered_ns_ = now;
   excluded_ns_ = 0;
+  parts_.begin_step();
   computing_ = true;
   if (sampling_.take(now, last_step)) {
     busy_at_delivery_ = surroundings_->busy_workers();
@@ -270,6 +292,7 @@ void SinkProbe::end_loop(std::int64_t now) noexcept {
   if (cell_ == nullptr || !in_loop_) return;
   in_loop_ = false;
   waiting_ = false;
+  parts_.leave();
   waits_.end_loop(now);
   // Dropped in the middle of a step: that step never became complete and is not counted.
   computing_ = false;

@@ -303,6 +303,12 @@ SinkFigures sink_figures(const metrics::SinkCell& cell, std::int64_t loop_ns, bo
   figures.sampled_compute_cpu_ns = sane(cell.sampled_compute_cpu_ns.load());
   figures.quiet_steps = sane(cell.quiet_steps.load());
   figures.quiet_compute_ns = sane(cell.quiet_compute_ns.load());
+  figures.whole_steps = sane(cell.whole_steps.load());
+  figures.marked_steps = std::min(sane(cell.marked_steps.load()), figures.whole_steps);
+  figures.tail_steps = std::min(sane(cell.tail_steps.load()), figures.marked_steps);
+  figures.marked_gap_ns = sane(cell.marked_gap_ns.load());
+  figures.marked_forward_backward_ns = sane(cell.marked_forward_backward_ns.load());
+  figures.marked_tail_ns = sane(cell.marked_tail_ns.load());
   figures.redirected_ns = sane(cell.redirected_ns.load());
   figures.ledger_unknown_ns = sane(cell.ledger_unknown_ns.load());
   figures.first_batch_ns = sane(cell.first_batch_ns.load());

@@ -58,6 +58,12 @@ void subtract_sink(SinkFigures& sink, const SinkFigures& base) {
         &SinkFigures::ledger_unknown_ns, &SinkFigures::ledger_handoff_ns}) {
     take_away(sink.*field, base.*field);
   }
+  for (double SinkFigures::*field :
+       {&SinkFigures::whole_steps, &SinkFigures::marked_steps, &SinkFigures::tail_steps,
+        &SinkFigures::marked_gap_ns, &SinkFigures::marked_forward_backward_ns,
+        &SinkFigures::marked_tail_ns}) {
+    take_away(sink.*field, base.*field);
+  }
   for (std::size_t i = 0; i < sink.ledger_ns.size(); ++i) {
     take_away(sink.ledger_ns[i], base.ledger_ns[i]);
     take_away(sink.ledger_order_ns[i], base.ledger_order_ns[i]);

@@ -398,7 +398,7 @@ void LoopRecorder::end_loop() noexcept {
   for (const auto& other : context_->running_loops()) {
     const std::int64_t delivered = other->probe.last_delivery_ns();
     if (other != running_ && delivered > 0 && delivered <= began) {
-      other->probe.exclude(std::max<std::int64_t>(0, now - began - waits_told_ns_));
+      other->probe.exclude_loop(std::max<std::int64_t>(0, now - began - waits_told_ns_));
     }
   }
   running_->probe.end_loop(now);

@@ -197,6 +197,18 @@ template <class F>
 void fields_of(F& field, Fields<StepSample> auto& step) {
   field("wait_s", step.wait_s);
   field("compute_s", step.compute_s);
+  field("before_forward_s", step.before_forward_s);
+  field("tail_s", step.tail_s);
+}
+
+template <class F>
+void fields_of(F& field, Fields<MarkedSteps> auto& marked) {
+  field("steps", marked.steps);
+  field("of_steps", marked.of_steps);
+  field("tail_steps", marked.tail_steps);
+  field("iteration_gap_s", marked.iteration_gap_s);
+  field("forward_backward_s", marked.forward_backward_s);
+  field("tail_s", marked.tail_s);
 }
 
 template <class F>
@@ -216,6 +228,7 @@ void fields_of(F& field, Fields<SinkProfile> auto& sink) {
   field("ready_share", sink.ready_share);
   field("longest_waits", sink.longest_waits);
   field("sequence", sink.sequence);
+  field("marked", sink.marked);
 }
 
 template <class F>
@@ -264,12 +277,41 @@ void fields_of(F& field, Fields<DeviceIdleCause> auto& cause) {
 }
 
 template <class F>
+void fields_of(F& field, Fields<DeviceStep> auto& step) {
+  field("step", step.step);
+  field("iteration_gap_s", step.iteration_gap_s);
+  field("forward_backward_s", step.forward_backward_s);
+  field("tail_s", step.tail_s);
+  field("total_s", step.total_s);
+  field("communication_s", step.communication_s);
+  field("communication_overlap_s", step.communication_overlap_s);
+}
+
+template <class F>
+void fields_of(F& field, Fields<DeviceSteps> auto& steps) {
+  field("steps", steps.steps);
+  field("of_steps", steps.of_steps);
+  field("tail_steps", steps.tail_steps);
+  field("iteration_gap_s", steps.iteration_gap_s);
+  field("forward_backward_s", steps.forward_backward_s);
+  field("tail_s", steps.tail_s);
+  field("communication_s", steps.communication_s);
+  field("communication_overlap_s", steps.communication_overlap_s);
+  field("fp_point", steps.fp_point);
+  field("bp_point", steps.bp_point);
+  field("sequence", steps.sequence);
+}
+
+template <class F>
 void fields_of(F& field, Fields<DeviceProfile> auto& device) {
   field("window_s", device.window_s);
   field("idle_s", device.idle_s);
   field("causes", device.causes);
   field("waits_from", device.waits_from);
   field("clock_error_s", device.clock_error_s);
+  field("rank", device.rank);
+  field("steps", device.steps);
+  field("step_notes", device.step_notes);
 }
 
 namespace {

@@ -58,15 +58,16 @@ void fill_header(SegmentHeader& header, const Layout& layout, int rank) {
   header.total_bytes = layout.total_bytes;
   header.sections = layout.sections;
   header.clock = metrics::Clock::calibrate();
-  header.opened_ns = metrics::Clock::now_ns();
-  header.opened_realtime_ns = metrics::Clock::realtime_ns();
+  const metrics::ClockMoment opened = metrics::Clock::moment();
+  header.opened_ns = opened.now_ns;
+  header.opened_realtime_ns = opened.realtime_ns;
   header.owner_pid = current_pid();
   header.owner_start = process_start(current_pid());
   header.boot = boot_identity();
   header.rank = rank;
   header.checksum = header_checksum(header);
   header.loop_clock.open(header.opened_ns);
-  header.anchors.add(header.opened_ns, header.opened_realtime_ns);
+  header.anchors.add(opened);
 }
 
 }  // namespace

@@ -327,7 +327,7 @@ void Session::keep_alive() noexcept {
     if (last_alive) worker.last_alive_ns.store(now);
   }
   if (owner()) registry_.leave_tracks_of_gone_writers();
-  segment.header().anchors.add(now, metrics::Clock::realtime_ns());
+  segment.header().anchors.add_now();
 }
 
 }  // namespace headrace::profile

@@ -123,6 +123,17 @@ class ProfileBuilder {
     out.ready_share = share(sink.ready_calls, sink.waits);
     add_longest_waits(out);
     add_step_sequence(out);
+    add_marked_steps(out);
+  }
+
+  void add_marked_steps(SinkProfile& out) const {
+    const SinkFigures& sink = figures_.sink;
+    if (sink.marked_steps <= 0) return;
+    const auto mean_s = [&](double total_ns) { return total_ns / sink.marked_steps * kSecond; };
+    out.marked = MarkedSteps{
+        static_cast<std::uint64_t>(sink.marked_steps), static_cast<std::uint64_t>(sink.whole_steps),
+        static_cast<std::uint64_t>(sink.tail_steps),   mean_s(sink.marked_gap_ns),
+        mean_s(sink.marked_forward_backward_ns),       mean_s(sink.marked_tail_ns)};
   }
 
   void add_longest_waits(SinkProfile& out) const {
@@ -145,9 +156,16 @@ class ProfileBuilder {
       const auto& step = sink.sequence[i % metrics::SinkCell::kSequence];
       const double wait = step.wait_ns.load();
       const double compute = step.compute_ns.load();
-      if (std::isfinite(wait) && std::isfinite(compute) && wait >= 0 && compute >= 0) {
-        out.sequence.push_back({wait * kSecond, compute * kSecond});
+      if (!std::isfinite(wait) || !std::isfinite(compute) || wait < 0 || compute < 0) continue;
+      StepSample sample{wait * kSecond, compute * kSecond};
+      const double before = step.before_forward_ns.load();
+      const double tail = step.tail_ns.load();
+      if (std::isfinite(before) && before >= 0) {
+        sample.before_forward_s = std::min(before, compute) * kSecond;
+        if (std::isfinite(tail) && tail >= 0)
+          sample.tail_s = std::min(tail, std::max(0.0, compute - before)) * kSecond;
       }
+      out.sequence.push_back(sample);
     }
   }
 

@@ -15,11 +15,18 @@ void fields_of(F& field, const StepTime& step) {
   field("forward_backward_s", step.forward_backward_s);
   field("tail_s", step.tail_s);
   field("total_s", step.total_s);
+  // Only of a device trace.
+  if (step.step) field("step", step.step);
+  if (step.communication_s) field("communication_s", step.communication_s);
+  if (step.communication_overlap_s) field("communication_overlap_s", step.communication_overlap_s);
 }
 
 template <class F>
 void fields_of(F& field, const StepTrace& trace) {
   field("source", trace.source);
+  field("unknown", trace.unknown);
+  field("steps", trace.steps);
+  field("of_steps", trace.of_steps);
   field("average", trace.average);
   field("per_step", trace.per_step);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "headrace/analysis/queue_words.h"
+#include "headrace/analysis/step_trace.h"
 #include "headrace/analysis/words.h"
 #include "loader_sections.h"
 #include "printable.h"
@@ -154,6 +155,8 @@ Lines operator_section(const profile::Profile& profile, const analysis::Diagnosi
   if (shown < profile.operators.size()) {
     lines.push_back("  and " + std::to_string(profile.operators.size() - shown) + " more operators");
   }
+  const std::string parts = step_sentence(analysis::step_trace(profile));
+  if (!parts.empty()) add_sentence(lines, "  a step: ", parts, width);
   return lines;
 }
 
@@ -197,8 +200,10 @@ Lines device_section(const profile::Profile& profile, std::size_t width) {
   if (!profile.device || !std::isfinite(profile.device->idle_s)) return {};
   const profile::DeviceProfile& device = *profile.device;
   Lines lines{"THE DEVICE"};
-  for (const std::string& line : wrapped(device_idle_sentence(device), width - 2))
+  for (const std::string& line : wrapped(device_idle_sentence(device, profile.rank), width - 2))
     lines.push_back("  " + line);
+  const std::string steps = device_steps_sentence(profile);
+  if (!steps.empty()) add_sentence(lines, "  ", steps, width);
   if (!(device.idle_s > 0)) return lines;
   Table table({{"idle because", 9, false, true}, {"time", 8, true, false}, {"", 2, false, false}});
   for (std::size_t i = 0; i < std::min<std::size_t>(8, device.causes.size()); ++i) {

@@ -113,6 +113,34 @@ std::vector<std::string> transfer_sentences(const profile::Profile& profile) {
   return sentences;
 }
 
+std::string step_sentence(const analysis::StepTrace& steps) {
+  if (steps.source == "loader") return "";
+  const analysis::StepTime& average = steps.average;
+  const auto part = [](const std::optional<double>& seconds) { return duration(seconds.value_or(-1)); };
+  std::string text = "gap " + part(average.iteration_gap_s) + ", ";
+  text += average.tail_s
+              ? "forward and backward " + part(average.forward_backward_s) + ", tail " + part(average.tail_s)
+              : "forward, backward and tail " + part(average.forward_backward_s);
+  const bool of_device = steps.source == "device_trace";
+  text += of_device ? " (device trace" : " (hooks, the host's time";
+  if (steps.steps < steps.of_steps) {
+    text += ", " + std::to_string(steps.steps) + " of " + std::to_string(steps.of_steps) + " steps";
+  } else if (of_device) {
+    text += ", " + std::to_string(steps.steps) + (steps.steps == 1 ? " step" : " steps");
+  }
+  text += ")";
+  if (const double communication = average.communication_s.value_or(0); communication > 0)
+    text += ", communication " + duration(communication) + ", " +
+            percent(average.communication_overlap_s.value_or(0) / communication) + " of it under computation";
+  return text;
+}
+
+std::string device_steps_sentence(const profile::Profile& profile) {
+  if (!profile.device) return "";
+  const analysis::StepTrace steps = analysis::step_trace(profile);
+  return steps.source == "device_trace" ? "" : "Parts of a step: " + shortened(steps.unknown, 400) + ".";
+}
+
 std::string device_idle_words(const std::string& cause) {
   if (cause == "input") return "waited for input";
   if (cause == "launch") return "waited for the host to launch work";
@@ -122,7 +150,7 @@ std::string device_idle_words(const std::string& cause) {
   return "unknown";
 }
 
-std::string device_idle_sentence(const profile::DeviceProfile& device) {
+std::string device_idle_sentence(const profile::DeviceProfile& device, int rank) {
   const double window = device.window_s > 0 ? device.window_s : 1;
   std::string text = "The device computed nothing for " + percent(device.idle_s / window) + " of " +
                      duration(device.window_s) + ".";
@@ -133,6 +161,8 @@ std::string device_idle_sentence(const profile::DeviceProfile& device) {
   if (device.clock_error_s)
     text += " The clocks of run and trace agree within " + duration(*device.clock_error_s) + ".";
   if (device.waits_from == "trace") text += " The waits are those that the trace itself shows.";
+  if (device.rank && *device.rank != rank)
+    text += " The trace is of rank " + std::to_string(*device.rank) + ".";
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/step_trace.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::report {
@@ -32,8 +33,16 @@ std::string window_words(const analysis::VerdictWindow& window);
 /// copies to a device (a screenful of them at most).
 std::vector<std::string> transfer_sentences(const profile::Profile& profile);
 
-/// "31 % of it waited for input, 52 % for the host's launches", of a device's idle time, the largest first.
-std::string device_idle_sentence(const profile::DeviceProfile& device);
+/// "gap 26.4 ms, forward and backward 8.1 ms, tail 2.3 ms (hooks, the host's time)", of the average step;
+/// empty where only the loader could tell, which knows no more than the table says.
+std::string step_sentence(const analysis::StepTrace& steps);
+
+/// Why a device trace that is there does not tell the parts of a step; empty where it does, or is not there.
+std::string device_steps_sentence(const profile::Profile& profile);
+
+/// "The device computed nothing for 40 % of 1.2 s. 31 % of that it waited for input." `rank`: the report's;
+/// another one's trace says so.
+std::string device_idle_sentence(const profile::DeviceProfile& device, int rank);
 
 /// "waited for input": what a cause of idle time means.
 std::string device_idle_words(const std::string& cause);

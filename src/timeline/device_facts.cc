@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "headrace/timeline/event_writer.h"
+#include "headrace/timeline/json_text.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::timeline {
@@ -68,6 +68,22 @@ void find_processes(const Columns& columns, DeviceFacts& facts) {
 
 bool DeviceFacts::knows_unix_time() const noexcept { return base_ns.has_value() || first_ns > kUnixTime; }
 
+bool is_sound(const trace::TraceFile& file) {
+  return file.notes.clean() && !file.notes.cut && file.notes.damage.empty();
+}
+
+std::vector<std::string> sound_members(const trace::TraceFile& file) {
+  std::vector<std::string> members;
+  simdjson::dom::parser parser;
+  for (const auto& [key, value] : file.metadata) {
+    // The key as it stands in the file, escapes and all.
+    const std::string member = "\"" + key + "\":" + value;
+    simdjson::dom::element element;
+    if (parser.parse("{" + member + "}").get(element) == simdjson::SUCCESS) members.push_back(member);
+  }
+  return members;
+}
+
 DeviceFacts read_device_facts(const std::string& path) {
   trace::ReadOptions options;
   options.arguments.clear();
@@ -76,15 +92,9 @@ DeviceFacts read_device_facts(const std::string& path) {
   facts.path = path;
   facts.rank = file.rank;
   facts.base_ns = file.base_time_ns;
-  facts.whole = file.notes.clean() && !file.notes.cut && file.notes.damage.empty();
+  facts.whole = is_sound(file);
   facts.notes = file.notes.sentences();
-  simdjson::dom::parser parser;
-  for (const auto& [key, value] : file.metadata) {
-    // The key as it stands in the file, escapes and all.
-    const std::string member = "\"" + key + "\":" + value;
-    simdjson::dom::element element;
-    if (parser.parse("{" + member + "}").get(element) == simdjson::SUCCESS) facts.header.push_back(member);
-  }
+  facts.header = sound_members(file);
   const Columns& columns = file.columns;
   facts.first_ns = std::numeric_limits<std::int64_t>::max();
   for (trace::Row row = 0; row < columns.size(); ++row) {

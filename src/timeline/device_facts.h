@@ -9,6 +9,7 @@
 #include "headrace/timeline/clock_alignment.h"
 #include "headrace/timeline/run_tracks.h"
 #include "headrace/timeline/trace_passage.h"
+#include "headrace/trace/reader.h"
 
 namespace headrace::timeline {
 
@@ -49,6 +50,12 @@ struct DeviceFacts {
   /// What makes Unix time of the file's stamps, where they can be that; else 0.
   std::int64_t unix_base_ns() const noexcept { return base_ns.value_or(0); }
 };
+
+/// True where the bytes of the file can be handed on as they are: nothing in it was skipped or repaired.
+bool is_sound(const trace::TraceFile& file);
+
+/// The members of the top-level object besides the events that are JSON, each as "key":value.
+std::vector<std::string> sound_members(const trace::TraceFile& file);
 
 /// Reads a trace file. Throws FormatError.
 DeviceFacts read_device_facts(const std::string& path);

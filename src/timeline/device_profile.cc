@@ -9,6 +9,7 @@
 #include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/loader_waits.h"
 #include "headrace/timeline/clock_alignment.h"
+#include "timeline/device_steps.h"
 
 namespace headrace::timeline {
 namespace {
@@ -62,8 +63,8 @@ double sum(const analysis::Numbers& figures) {
 }  // namespace
 
 std::optional<profile::DeviceProfile> device_profile(const trace::Trace& trace,
-                                                     const profile::History* history,
-                                                     std::string_view loader) {
+                                                     const profile::History* history, std::string_view loader,
+                                                     const analysis::device::StepPointsOptions& points) {
   if (trace.columns().size() == 0) return std::nullopt;
   const analysis::device::Intervals own = analysis::device::loader_waits(trace);
   std::optional<Waits> waits;
@@ -80,6 +81,10 @@ std::optional<profile::DeviceProfile> device_profile(const trace::Trace& trace,
   for (std::size_t row = 0; row < idle.total.rows(); ++row) {
     device.causes.push_back({std::string(idle.total.texts("cause")[row]), idle.total.numbers("idle_s")[row]});
   }
+  device.rank = trace.file.rank;
+  analysis::device::StepPoints found = analysis::device::step_points({&trace, 1}, points);
+  device.steps = device_steps(found.steps, points);
+  device.step_notes = std::move(found.steps.notes);
   return device;
 }
 

@@ -5,75 +5,45 @@
 #include <cmath>
 #include <cstring>
 
+#include "headrace/timeline/json_text.h"
+#include "timeline/coded_text.h"
+
 namespace headrace::timeline {
 namespace {
 
 constexpr std::size_t kTimeRoom = 32;
-constexpr std::size_t kTextRoom = 1024;
-
-/// Length of the UTF-8 character at `text[at]`, 0 where there is none.
-std::size_t character_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(at);
-  const std::size_t length = first < 0x80   ? 1
-                             : first < 0xC2 ? 0
-                             : first < 0xE0 ? 2
-                             : first < 0xF0 ? 3
-                             : first < 0xF5 ? 4
-                                            : 0;
-  if (length == 0 || at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0U) != 0x80U) return 0;
-  }
-  if (length == 3 && ((first == 0xE0 && byte(at + 1) < 0xA0) || (first == 0xED && byte(at + 1) >= 0xA0)))
-    return 0;
-  if (length == 4 && ((first == 0xF0 && byte(at + 1) < 0x90) || (first == 0xF4 && byte(at + 1) >= 0x90)))
-    return 0;
-  return length;
-}
-
-char* put_text(char* at, std::string_view text) noexcept {
-  std::memcpy(at, text.data(), text.size());
-  return at + text.size();
-}
 
 }  // namespace
 
-std::string json_text(std::string_view text) {
-  std::string json = "\"";
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_length(text, at);
-    const char c = text[at];
-    if (length == 0) {
-      json += "\\ufffd";
-    } else if (c == '"' || c == '\\') {
-      json += {'\\', c};
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      constexpr std::string_view kDigits = "0123456789abcdef";
-      json += "\\u00";
-      json += {kDigits[static_cast<unsigned char>(c) >> 4], kDigits[c & 0xF]};
-    } else {
-      json += text.substr(at, length);
-    }
-    at += std::max<std::size_t>(1, length);
-  }
-  return json += '"';
-}
-
 char* EventWriter::put_time(char* at, std::int64_t ns) const noexcept {
-  // Microseconds with three decimals; the sign is that of the whole.
-  std::int64_t relative = ns - base_ns_;
-  if (relative < 0) {
+  // Microseconds with three decimals; the sign is that of the whole. Digits are made from the end.
+  auto left = static_cast<std::uint64_t>(ns - base_ns_);
+  if (ns < base_ns_) {
     *at++ = '-';
-    relative = -relative;
+    left = 0 - left;
   }
-  at = std::to_chars(at, at + kTimeRoom, relative / 1000).ptr;
-  const auto decimals = static_cast<int>(relative % 1000);
-  *at++ = '.';
-  *at++ = static_cast<char>('0' + decimals / 100);
-  *at++ = static_cast<char>('0' + decimals / 10 % 10);
-  *at++ = static_cast<char>('0' + decimals % 10);
-  return at;
+  const std::uint64_t thousandths = left % 1000;
+  left /= 1000;
+  char digits[kTimeRoom];
+  char* first = digits + sizeof(digits) - 4;
+  std::memcpy(first, kDecimals.data() + 4 * thousandths, 4);
+  while (left >= 10000) {
+    const auto four = static_cast<std::uint32_t>(left % 10000);
+    left /= 10000;
+    std::memcpy(first - 4, kPairs.data() + 2 * (four / 100), 2);
+    std::memcpy(first - 2, kPairs.data() + 2 * (four % 100), 2);
+    first -= 4;
+  }
+  while (left >= 100) {
+    std::memcpy(first -= 2, kPairs.data() + 2 * (left % 100), 2);
+    left /= 100;
+  }
+  if (left >= 10) {
+    std::memcpy(first -= 2, kPairs.data() + 2 * left, 2);
+  } else {
+    *--first = static_cast<char>('0' + left);
+  }
+  return put_text(at, {first, static_cast<std::size_t>(digits + sizeof(digits) - first)});
 }
 
 EventWriter::Prepared EventWriter::slice_name(const Row& row, std::string_view name) const {
@@ -86,35 +56,121 @@ EventWriter::Prepared EventWriter::counter_name(std::int64_t pid, std::string_vi
           ",\"pid\":" + std::to_string(pid) + ",\"tid\":0,\"ts\":"};
 }
 
-void EventWriter::slice(const Prepared& name, std::int64_t begin_ns, std::int64_t end_ns,
-                        std::string_view args) {
-  const std::string_view head = std::string_view(name.head).substr(first_ ? 2 : 0);
-  first_ = false;
-  const std::size_t most = head.size() + args.size() + 2 * kTimeRoom + 32;
-  std::string own;
-  const bool fits = most <= 4096;
-  if (!fits) own.resize(most);
-  char* const begin = fits ? out_.room(most) : own.data();
-  char* at = put_time(put_text(begin, head), begin_ns);
-  at = put_time(put_text(at, ",\"dur\":"), base_ns_ + std::max<std::int64_t>(0, end_ns - begin_ns));
-  if (!args.empty()) {
-    at = put_text(put_text(at, ",\"args\":{"), args);
-    *at++ = '}';
-  }
-  *at++ = '}';
-  if (fits) {
-    out_.wrote(static_cast<std::size_t>(at - begin));
+namespace {
+
+constexpr std::uint32_t kSecond = 1'000'000'000;
+constexpr std::string_view kDuration = ",\"dur\":";
+
+}  // namespace
+
+/// Of most slices nothing is new but the digits within a second and the duration: no text is compared for
+/// them.
+bool EventWriter::slice_like_last(Prepared& name, std::int64_t begin_ns, std::int64_t end_ns) {
+  const auto begin = static_cast<std::uint64_t>(begin_ns - base_ns_);
+  const auto lasts = static_cast<std::uint64_t>(std::max<std::int64_t>(0, end_ns - begin_ns));
+  LineDeflater* const coder = out_.coder();
+  if (coder == nullptr || begin / kSecond != name.last.seconds || lasts >= kSecond) return false;
+  char* const line = out_.line_room(GzipWriter::kMostLine);
+  const std::size_t back = out_.distance_to(name.begin);
+  if (back == 0) return false;
+  const Code distance = kLineCodes.distance_of(back);
+  // What is put between two flushes, beside the seven bits that one may leave.
+  static_assert(7 + 6 * kLongestDigit <= 64 && 7 + 4 * kLongestDigit + kLongestCode <= 64);
+
+  CodedText out{line, coder->bits()};
+  for (std::size_t done = 0; done < name.last.bytes; done += 16)
+    std::memcpy(line + done, name.last.text.data() + done, 16);
+  out.at += name.last.bytes;
+  out.match(name.last.bytes, distance);
+  const auto within = static_cast<std::uint32_t>(begin % kSecond);
+  const std::uint32_t microseconds = within / 1000;
+  out.pair(microseconds / 10000);
+  out.pair(microseconds / 100 % 100);
+  out.pair(microseconds % 100);
+  out.bits.flush();
+  out.decimals(within % 1000);
+  out.bits.flush();
+
+  out.at = put_text(out.at, kDuration);
+  out.match(kDuration.size(), distance);
+  const auto duration = static_cast<std::uint32_t>(lasts);
+  const std::uint32_t whole = duration / 1000;
+  if (whole >= 10000) {
+    out.leading(whole / 10000);
+    out.pair(whole / 100 % 100);
+    out.pair(whole % 100);
+  } else if (whole >= 100) {
+    out.leading(whole / 100);
+    out.pair(whole % 100);
   } else {
-    out_.write({begin, static_cast<std::size_t>(at - begin)});
+    out.leading(whole);
   }
-  ++slices_;
+  out.bits.flush();
+  out.decimals(duration % 1000);
+  *out.at++ = '}';
+  out.put(kLineCodes.literals['}']);
+  out.bits.flush();
+  coder->bits() = out.bits;
+  out_.wrote_coded(static_cast<std::size_t>(out.at - line), name.begin);
+  return true;
 }
 
-void EventWriter::counter(const Prepared& name, std::int64_t at_ns, double value) {
-  out_.write(std::string_view(name.head).substr(first_ ? 2 : 0));
-  first_ = false;
-  char* const begin = out_.room(2 * kTimeRoom + 64);
-  char* at = put_text(put_time(begin, at_ns), ",\"args\":{\"items\":");
+/// `line`: of a slice that was put otherwise, up to its beginning's last digit; whole where a comma leads it.
+void EventWriter::remember(Prepared& name, bool is_whole, std::string_view line,
+                           std::int64_t begin_ns) const noexcept {
+  name.last.seconds = Prepared::Beginning::kNone;
+  constexpr std::size_t kWithin = 10;  // 345678.901
+  if (!is_whole || begin_ns - base_ns_ < kSecond) return;
+  name.last.bytes = line.size() - kWithin;
+  if (name.last.bytes > name.last.text.size() - 16) return;
+  std::memcpy(name.last.text.data(), line.data(), name.last.bytes);
+  name.last.seconds = static_cast<std::uint64_t>(begin_ns - base_ns_) / kSecond;
+}
+
+void EventWriter::slice(Prepared& name, std::int64_t begin_ns, std::int64_t end_ns, std::string_view args) {
+  ++slices_;
+  if (args.empty() && slice_like_last(name, begin_ns, end_ns)) return;
+  const std::string_view head = std::string_view(name.head).substr(std::exchange(first_, false) ? 2 : 0);
+  if (head.size() + args.size() + 2 * kTimeRoom + 32 > GzipWriter::kMostLine) {
+    std::string line(head);
+    char time[kTimeRoom];
+    line.append(time, put_time(time, begin_ns));
+    line += kDuration;
+    line.append(time, put_time(time, base_ns_ + std::max<std::int64_t>(0, end_ns - begin_ns)));
+    line += args.empty() ? "}" : ",\"args\":{" + std::string(args) + "}}";
+    return out_.write_line(line);
+  }
+  char* const begin = out_.line_room(GzipWriter::kMostLine);
+  char* const duration = put_time(put_text(begin, head), begin_ns);
+  char* at = put_time(put_text(duration, kDuration), base_ns_ + std::max<std::int64_t>(0, end_ns - begin_ns));
+  remember(name, head.size() == name.head.size(), {begin, static_cast<std::size_t>(duration - begin)},
+           begin_ns);
+  out_.wrote_line(static_cast<std::size_t>(duration - begin), name.begin);
+  if (args.empty()) {
+    *at++ = '}';
+    return out_.wrote_line(static_cast<std::size_t>(at - duration), name.duration);
+  }
+  out_.wrote_line(static_cast<std::size_t>(at - duration), name.duration);
+  char* const rest = at;
+  at = put_text(put_text(put_text(at, ",\"args\":{"), args), "}}");
+  out_.wrote_line(static_cast<std::size_t>(at - rest), name.args);
+}
+
+void EventWriter::counter(Prepared& name, std::int64_t at_ns, double value) {
+  const std::string_view head = std::string_view(name.head).substr(std::exchange(first_, false) ? 2 : 0);
+  ++counters_;
+  char* begin;
+  char* at;
+  if (head.size() + 2 * kTimeRoom + 64 > GzipWriter::kMostLine) {
+    out_.write_line(head);
+    begin = at = out_.line_room(GzipWriter::kMostLine);
+  } else {
+    begin = out_.line_room(GzipWriter::kMostLine);
+    at = put_text(begin, head);
+  }
+  char* const rest = put_time(at, at_ns);
+  out_.wrote_line(static_cast<std::size_t>(rest - begin), name.begin);
+  at = put_text(rest, ",\"args\":{\"items\":");
   const double rounded = std::isfinite(value) ? std::round(value * 100) / 100 : 0;
   if (rounded == std::floor(rounded)) {
     at = std::to_chars(at, at + kTimeRoom, static_cast<std::int64_t>(rounded)).ptr;
@@ -122,26 +178,33 @@ void EventWriter::counter(const Prepared& name, std::int64_t at_ns, double value
     at = std::to_chars(at, at + kTimeRoom, rounded, std::chars_format::fixed, 2).ptr;
   }
   at = put_text(at, "}}");
-  out_.wrote(static_cast<std::size_t>(at - begin));
-  ++counters_;
+  out_.wrote_line(static_cast<std::size_t>(at - rest), name.args);
 }
 
 void EventWriter::flow(char phase, std::string_view pid_json, std::string_view tid_json, std::uint64_t id,
                        std::int64_t at_ns) {
-  separate();
-  std::string event = "{\"ph\":\"";
-  event += phase;
-  event +=
-      "\",\"cat\":\"headrace\",\"name\":\"batch\",\"id\":\"headrace-" + std::to_string(id) + "\",\"pid\":";
-  event += pid_json;
-  event += ",\"tid\":";
-  event += tid_json;
-  event += phase == 'f' ? ",\"bp\":\"e\",\"ts\":" : ",\"ts\":";
-  char time[kTimeRoom];
-  event.append(time, put_time(time, at_ns));
-  event += '}';
-  out_.write(event);
+  FlowPlaces& last = last_flows_[phase == 's' ? 0 : phase == 't' ? 1 : 2];
   ++flows_;
+  const auto put = [this](const std::string& part, GzipWriter::Place& like) {
+    if (part.size() > GzipWriter::kMostLine) return out_.write_line(part);
+    put_text(out_.line_room(part.size()), part);
+    out_.wrote_line(part.size(), like);
+  };
+  std::string part(separator());
+  part += "{\"ph\":\"";
+  part += phase;
+  part += "\",\"cat\":\"headrace\",\"name\":\"batch\",\"id\":\"headrace-" + std::to_string(id);
+  put(part, last.id);
+  part = "\",\"pid\":";
+  part += pid_json;
+  part += ",\"tid\":";
+  part += tid_json;
+  put(part, last.row);
+  part = phase == 'f' ? ",\"bp\":\"e\",\"ts\":" : ",\"ts\":";
+  char time[kTimeRoom];
+  part.append(time, put_time(time, at_ns));
+  part += '}';
+  put(part, last.time);
 }
 
 void EventWriter::flow(char phase, const Row& row, std::uint64_t id, std::int64_t at_ns) {
@@ -150,8 +213,8 @@ void EventWriter::flow(char phase, const Row& row, std::uint64_t id, std::int64_
 
 void EventWriter::metadata(std::string_view name, std::string_view pid, std::string_view tid,
                            std::string_view args) {
-  separate();
-  std::string event = "{\"ph\":\"M\",\"cat\":\"headrace\",\"name\":\"";
+  std::string event(separator());
+  event += "{\"ph\":\"M\",\"cat\":\"headrace\",\"name\":\"";
   event += name;
   event += "\",\"pid\":";
   event += pid;
@@ -160,7 +223,7 @@ void EventWriter::metadata(std::string_view name, std::string_view pid, std::str
   event += ",\"ts\":0,\"args\":{";
   event += args;
   event += "}}";
-  out_.write(event);
+  out_.write_line(event);
 }
 
 void EventWriter::process_name(std::int64_t pid, std::string_view name, std::string_view labels,

@@ -1,6 +1,7 @@
 #include "headrace/timeline/gzip_writer.h"
 
 #include <fcntl.h>
+#include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #include <unistd.h>
 
@@ -14,15 +15,25 @@
 #include "headrace/profile/errors.h"
 
 namespace headrace::timeline {
+namespace {
+
+/// Lines are compared sixteen bytes at a time.
+constexpr std::size_t kSlack = 16;
+
+/// RFC 1952: deflate, no flags, no time, Unix.
+constexpr unsigned char kHeader[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
+
+}  // namespace
 
 struct GzipWriter::Deflater {
   isal_zstream stream{};
   std::vector<unsigned char> level_buffer = std::vector<unsigned char>(ISAL_DEF_LVL1_DEFAULT);
   std::vector<unsigned char> output = std::vector<unsigned char>(std::size_t{256} << 10);
 
+  /// A stretch of raw deflate that refers to nothing before it.
   void begin() {
     isal_deflate_init(&stream);
-    stream.gzip_flag = IGZIP_GZIP;
+    stream.gzip_flag = IGZIP_DEFLATE;
     stream.level = 1;
     stream.level_buf = level_buffer.data();
     stream.level_buf_size = static_cast<std::uint32_t>(level_buffer.size());
@@ -34,7 +45,7 @@ GzipWriter::GzipWriter(std::string path)
     : path_(std::move(path)),
       beside_(path_ + ".tmp" + std::to_string(getpid())),
       compresses_(!path_.ends_with(".json")),
-      buffer_(new char[kBuffer]),
+      buffer_(new char[kBuffer + kSlack]()),
       deflater_(std::make_unique<Deflater>()) {
   open();
 }
@@ -50,24 +61,38 @@ void GzipWriter::fail(int error) const { throw Error(path_ + ": " + std::strerro
 void GzipWriter::open() {
   file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file_ < 0) fail(errno);
+  if (compresses_) put(reinterpret_cast<const char*>(kHeader), sizeof(kHeader));
   deflater_->begin();
 }
 
 void GzipWriter::restart() {
   close(file_);
   file_ = -1;
-  used_ = 0;
-  bytes_in_ = 0;
-  bytes_out_ = 0;
+  used_ = summed_ = 0;
+  checksum_ = 0;
+  bytes_in_ = bytes_out_ = 0;
+  if (in_lines_) lines_ = LineDeflater();
+  in_lines_ = false;
   open();
 }
 
 void GzipWriter::write(std::string_view text) {
+  if (in_lines_) end_lines(false);
   while (!text.empty()) {
-    if (used_ == kBuffer) flush();
+    if (used_ == kBuffer) compress(false);
     const std::size_t part = std::min(text.size(), kBuffer - used_);
     std::memcpy(buffer_.get() + used_, text.data(), part);
     used_ += part;
+    text.remove_prefix(part);
+  }
+}
+
+void GzipWriter::write_line(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t part = std::min(text.size(), kMostLine);
+    std::memcpy(line_room(part), text.data(), part);
+    Place nowhere;
+    wrote_line(part, nowhere);
     text.remove_prefix(part);
   }
 }
@@ -83,29 +108,68 @@ void GzipWriter::put(const char* bytes, std::size_t count) {
   }
 }
 
-void GzipWriter::compress(bool last) {
-  if (!compresses_) {
-    put(buffer_.get(), used_);
-    bytes_in_ += used_;
-    used_ = 0;
-    return;
-  }
+void GzipWriter::compress(bool whole_bytes) {
   isal_zstream& stream = deflater_->stream;
-  stream.next_in = reinterpret_cast<unsigned char*>(buffer_.get());
-  stream.avail_in = static_cast<std::uint32_t>(used_);
-  stream.end_of_stream = last ? 1 : 0;
+  if (compresses_) {
+    checksum_ = crc32_gzip_refl(checksum_, reinterpret_cast<const unsigned char*>(buffer_.get()), used_);
+    stream.next_in = reinterpret_cast<unsigned char*>(buffer_.get());
+    stream.avail_in = static_cast<std::uint32_t>(used_);
+    stream.flush = whole_bytes ? FULL_FLUSH : NO_FLUSH;
+    do {
+      stream.next_out = deflater_->output.data();
+      stream.avail_out = static_cast<std::uint32_t>(deflater_->output.size());
+      if (isal_deflate(&stream) != COMP_OK) throw Error(path_ + ": could not be compressed");
+      put(reinterpret_cast<const char*>(deflater_->output.data()),
+          deflater_->output.size() - stream.avail_out);
+    } while (stream.avail_out == 0);
+  } else {
+    put(buffer_.get(), used_);
+  }
   bytes_in_ += used_;
   used_ = 0;
-  do {
-    stream.next_out = deflater_->output.data();
-    stream.avail_out = static_cast<std::uint32_t>(deflater_->output.size());
-    if (isal_deflate(&stream) != COMP_OK) throw Error(path_ + ": could not be compressed");
-    put(reinterpret_cast<const char*>(deflater_->output.data()), deflater_->output.size() - stream.avail_out);
-  } while (stream.avail_out == 0);
+}
+
+void GzipWriter::begin_lines() {
+  compress(true);
+  in_lines_ = true;
+  if (compresses_) lines_.begin_block();
+}
+
+void GzipWriter::slide() {
+  if (!compresses_) return compress(false);
+  checksum_ = crc32_gzip_refl(checksum_, reinterpret_cast<const unsigned char*>(buffer_.get()) + summed_,
+                              used_ - summed_);
+  summed_ = std::min(used_, LineDeflater::kWindow);
+  std::memmove(buffer_.get(), buffer_.get() + (used_ - summed_), summed_);
+  bytes_in_ += used_ - summed_;
+  used_ = summed_;
+}
+
+void GzipWriter::put_pending() {
+  put(lines_.pending().data(), lines_.pending().size());
+  lines_.clear();
+}
+
+void GzipWriter::end_lines(bool last) {
+  in_lines_ = false;
+  if (!compresses_) return;
+  slide();
+  lines_.end_block(last);
+  put_pending();
+  bytes_in_ += used_;
+  used_ = summed_ = 0;
+  deflater_->begin();
 }
 
 void GzipWriter::finish() {
-  compress(true);
+  if (!in_lines_) begin_lines();
+  end_lines(true);
+  if (compresses_) {
+    const std::uint32_t trailer[] = {checksum_, static_cast<std::uint32_t>(bytes_in_)};
+    put(reinterpret_cast<const char*>(trailer), sizeof(trailer));
+  } else {
+    compress(false);
+  }
   const int file = std::exchange(file_, -1);
   if (close(file) != 0 || std::rename(beside_.c_str(), path_.c_str()) != 0) {
     const int error = errno;

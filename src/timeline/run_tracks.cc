@@ -85,7 +85,7 @@ class RunWriter {
     const Row calls = new_row("GetNext" + suffix);
     const Row steps = new_row("steps" + suffix);
     const std::map<std::uint64_t, Ready> ready = write_batches(loop, suffix);
-    const auto get_next = events_.slice_name(calls, "GetNext");
+    auto get_next = events_.slice_name(calls, "GetNext");
     Cursor cursor;
     for (const GetNextCall& call : loop.calls) {
       const TimeRange range = cursor.take(clock_.at(call.begin_ns), clock_.at(call.end_ns));
@@ -139,7 +139,7 @@ class RunWriter {
 
   void write_steps(const profile::LoopHistory& loop, const Row& calls, const Row& steps,
                    const std::map<std::uint64_t, Ready>& ready) {
-    const auto name = events_.slice_name(steps, "step");
+    auto name = events_.slice_name(steps, "step");
     Cursor cursor;
     for (std::size_t i = 0; i < loop.calls.size(); ++i) {
       const GetNextCall& call = loop.calls[i];
@@ -245,12 +245,12 @@ class RunWriter {
   void write_worker(const profile::WorkerStates& worker, int op, bool is_first, bool is_last,
                     const std::string& row_name) {
     const Row row = new_row(row_name);
-    const auto busy = events_.slice_name(row, history_.operators[static_cast<std::size_t>(op)].name);
-    const auto blocked_in = events_.slice_name(row, "blocked-in");
-    const auto blocked_out = events_.slice_name(row, "blocked-out");
+    auto busy = events_.slice_name(row, history_.operators[static_cast<std::size_t>(op)].name);
+    auto blocked_in = events_.slice_name(row, "blocked-in");
+    auto blocked_out = events_.slice_name(row, "blocked-out");
     Cursor cursor;
     for (const StateSlice& slice : worker.slices) {
-      const EventWriter::Prepared* name = nullptr;
+      EventWriter::Prepared* name = nullptr;
       if (slice.op == op) {
         name = &busy;
       } else if (slice.op < 0 && slice.state == WorkerState::blocked_in && is_first) {
@@ -277,7 +277,7 @@ class RunWriter {
       std::string name = queue.name;
       if (named[queue.name] > 1 && queue.loader >= 0)
         name += " (" + history_.loops[static_cast<std::size_t>(queue.loader)].loader + ")";
-      const auto counter = events_.counter_name(pid_, name);
+      auto counter = events_.counter_name(pid_, name);
       std::int64_t last = std::numeric_limits<std::int64_t>::min();
       for (const profile::LevelSample& sample : queue.samples) {
         const std::int64_t at = std::max(last, clock_.at(sample.at_ns));

@@ -7,7 +7,7 @@
 #include <limits>
 #include <span>
 
-#include "headrace/timeline/event_writer.h"
+#include "headrace/timeline/json_text.h"
 #include "headrace/trace/event_boundaries.h"
 #include "headrace/trace/gzip_stream.h"
 #include "trace/byte_window.h"

@@ -73,6 +73,7 @@ void Document::read() {
     events_.read();
     return;
   }
+  if (first == kEnd) throw FormatError(name_, window_.offset(), "a trace, but there is nothing in it");
   if (first != '{') throw FormatError(name_, window_.offset(), kExpected);
   window_.drop(1);
   read_object();

@@ -7,7 +7,6 @@
 
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/diagnosis_json.h"
-#include "headrace/analysis/step_trace.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
 #include "support/simulation/labelled_lines.h"
@@ -316,18 +315,6 @@ TEST(DiagnosisJson, ReadsWhatItWrote) {
     EXPECT_NE(text.find(key), std::string::npos) << key;
   }
   EXPECT_THROW(diagnosis_from_json(R"({"evidence":[{"figures":{"a":"b"}}]})"), FormatError);
-}
-
-TEST(StepTrace, GapAndComputeFollowFromTheSink) {
-  Profile profile = sink_only(0.03, 0.02);
-  profile.sink.sequence = {{0.01, 0.02}, {0.05, 0.02}};
-  const StepTrace trace = step_trace(profile);
-  EXPECT_EQ(trace.source, "loader");
-  EXPECT_NEAR(trace.average.iteration_gap_s, 0.03, 1e-12);
-  EXPECT_NEAR(trace.average.forward_backward_s, 0.02, 1e-12);
-  EXPECT_FALSE(trace.average.tail_s);
-  ASSERT_EQ(trace.per_step.size(), 2u);
-  EXPECT_NEAR(trace.per_step[1].total_s, 0.07, 1e-12);
 }
 
 }  // namespace

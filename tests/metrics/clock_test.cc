@@ -73,10 +73,22 @@ TEST(Clock, KeepsItsOwnCalibrationWhenItJoinsARun) {
   EXPECT_LT(distance_ns(), 20'000);
 }
 
+TEST(Clock, MomentsLieOnOneLine) {
+  Clock::calibrate();
+  const ClockMoment first = Clock::moment();
+  const std::int64_t before = Clock::now_ns();
+  const ClockMoment second = Clock::moment();
+  EXPECT_GE(second.now_ns, before);
+  EXPECT_LE(second.now_ns, Clock::now_ns());
+  // A hundred times what an interruption of every try but one would leave.
+  EXPECT_NEAR(static_cast<double>(second.realtime_ns - first.realtime_ns),
+              static_cast<double>(second.now_ns - first.now_ns), 1e5);
+}
+
 TEST(AnchorRing, KeepsTheFirstAndTheNewest) {
   Zeroed<AnchorRing> ring;
   constexpr std::int64_t kAdded = 1000;
-  for (std::int64_t i = 0; i < kAdded; ++i) ring->add(i, 10'000 + i);
+  for (std::int64_t i = 0; i < kAdded; ++i) ring->add({i, 10'000 + i});
   EXPECT_EQ(ring->count.load(), static_cast<std::uint64_t>(kAdded));
   std::vector<std::int64_t> kept;
   for (const Anchor& anchor : ring->anchors) {
@@ -92,7 +104,7 @@ TEST(AnchorRing, KeepsTheFirstAndTheNewest) {
 
 TEST(AnchorRing, HoldsFewAsTheyCame) {
   Zeroed<AnchorRing> ring;
-  for (std::int64_t i = 0; i < AnchorRing::kLength; ++i) ring->add(i, -i);
+  for (std::int64_t i = 0; i < AnchorRing::kLength; ++i) ring->add({i, -i});
   for (std::uint32_t i = 0; i < AnchorRing::kLength; ++i) EXPECT_EQ(ring->anchors[i].monotonic_ns.load(), i);
 }
 

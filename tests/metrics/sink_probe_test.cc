@@ -38,6 +38,7 @@ struct Bench {
     clock->open(now);
     worker.bind(worker_cell.get(), cells.get(), clock.get(), now);
     sink.bind(cell.get(), &worker, with_source ? &cells[0] : nullptr, clock.get(), &surroundings);
+    sink.listen_to(marks);
   }
   /// A GetNext of which `blocked` was spent waiting at a recorded queue, then the step's compute.
   void step(std::int64_t wait, std::int64_t blocked, std::int64_t compute) {
@@ -48,6 +49,15 @@ struct Bench {
     }
     sink.end_wait(now += wait - blocked, true, false);
     now += compute;
+  }
+  /// A step in parts, told as hooks tell it: forward and backward in two pieces.
+  void marked_step(std::int64_t wait, std::int64_t before, std::int64_t forward_backward, std::int64_t tail) {
+    step(wait, wait, before);
+    marks.forward_began(now);
+    marks.backward_ended(now += forward_backward / 2);
+    marks.forward_began(now);
+    marks.backward_ended(now += forward_backward - forward_backward / 2);
+    now += tail;
   }
   void exhaust(std::int64_t wait = 0) {
     sink.begin_wait(now);
@@ -61,6 +71,7 @@ struct Bench {
   Zeroed<SinkCell> cell;
   WorkerProbe worker;
   FakeSurroundings surroundings{*clock};
+  StepMarks marks;
   SinkProbe sink;
 };
 
@@ -217,6 +228,103 @@ TEST(SinkProbe, LeavesOutWhatOtherLoopsTook) {
   EXPECT_EQ(bench.cell->compute_ns.load(), (1 + 20 + 50) * kMs);
 }
 
+TEST(SinkProbe, CutsStepsWhereMarksSay) {
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.marked_step(9 * kMs, kMs, kMs, kMs);  // the first one has no steady wait: it is in no sum
+  for (int i = 0; i < 4; ++i) bench.marked_step(3 * kMs, 2 * kMs, 20 * kMs, 5 * kMs);
+  bench.exhaust();
+  EXPECT_EQ(bench.cell->whole_steps.load(), 4);
+  EXPECT_EQ(bench.cell->marked_steps.load(), 4);
+  EXPECT_EQ(bench.cell->tail_steps.load(), 4);
+  EXPECT_EQ(bench.cell->marked_gap_ns.load(), 4 * 5 * kMs) << "the wait, and from the batch to forward";
+  EXPECT_EQ(bench.cell->marked_forward_backward_ns.load(), 4 * 20 * kMs) << "first beginning to last end";
+  EXPECT_EQ(bench.cell->marked_tail_ns.load(), 4 * 5 * kMs);
+  for (int i = 1; i < 5; ++i) {
+    const auto& step = bench.cell->sequence[static_cast<std::size_t>(i)];
+    EXPECT_EQ(step.before_forward_ns.load(), static_cast<float>(2 * kMs));
+    EXPECT_EQ(step.tail_ns.load(), static_cast<float>(5 * kMs));
+  }
+}
+
+TEST(SinkProbe, StepsWithoutMarksHaveNoParts) {
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.step(0, 0, kMs);
+  bench.marked_step(kMs, kMs, 4 * kMs, kMs);
+  bench.step(kMs, kMs, 7 * kMs);
+  bench.exhaust();
+  bench.marks.forward_began(bench.now += kMs);  // nobody listens between epochs
+  bench.sink.begin_epoch(bench.now);
+  bench.step(kMs, kMs, kMs);
+  bench.step(kMs, kMs, kMs);
+  bench.exhaust();
+  EXPECT_EQ(bench.cell->whole_steps.load(), 3);
+  EXPECT_EQ(bench.cell->marked_steps.load(), 1);
+  EXPECT_GE(bench.cell->sequence[1].before_forward_ns.load(), 0);
+  for (const std::size_t unmarked : {std::size_t{0}, std::size_t{2}, std::size_t{3}, std::size_t{4}}) {
+    EXPECT_LT(bench.cell->sequence[unmarked].before_forward_ns.load(), 0);
+    EXPECT_LT(bench.cell->sequence[unmarked].tail_ns.load(), 0);
+  }
+}
+
+TEST(SinkProbe, AStepWithoutAnEndOfBackwardHasNoTail) {
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.step(0, 0, kMs);
+  bench.step(kMs, kMs, 2 * kMs);
+  bench.marks.forward_began(bench.now);
+  bench.now += 8 * kMs;
+  bench.exhaust();
+  EXPECT_EQ(bench.cell->marked_steps.load(), 1);
+  EXPECT_EQ(bench.cell->tail_steps.load(), 0);
+  EXPECT_EQ(bench.cell->marked_forward_backward_ns.load(), 8 * kMs);
+  EXPECT_LT(bench.cell->sequence[1].tail_ns.load(), 0);
+}
+
+TEST(SinkProbe, TwoLoopsThatTakeTurnsKeepTheirOwnParts) {
+  Bench first;
+  Bench second;
+  second.sink.listen_to(first.marks);
+  std::int64_t& now = first.now;
+  first.sink.begin_epoch(now);
+  second.sink.begin_epoch(now);
+  constexpr std::int64_t kWait = 4 * kMs;
+  for (int i = 0; i < 3; ++i) {  // for a, b in zip(first, second)
+    first.step(kWait, kWait, 0);
+    if (i > 0) second.sink.exclude(kWait);
+    second.now = now;
+    second.step(kWait, kWait, 0);
+    now = second.now;
+    first.sink.exclude(kWait);
+    now += 2 * kMs;
+    first.marks.forward_began(now);
+    first.marks.backward_ended(now += 10 * kMs);
+    now += 3 * kMs;
+  }
+  first.exhaust();
+  second.now = now;
+  second.exhaust();
+  for (const Bench* bench : {&first, &second}) {
+    EXPECT_EQ(bench->cell->marked_steps.load(), 2);
+    EXPECT_EQ(bench->cell->marked_gap_ns.load(), 2 * (kWait + 2 * kMs)) << "its own wait, not the other's";
+    EXPECT_EQ(bench->cell->marked_forward_backward_ns.load(), 2 * 10 * kMs);
+    EXPECT_EQ(bench->cell->marked_tail_ns.load(), 2 * 3 * kMs);
+  }
+}
+
+TEST(SinkProbe, AWholeLoopWithinAStepLeavesItWithoutParts) {
+  Bench bench;
+  bench.sink.begin_epoch(bench.now);
+  bench.step(0, 0, kMs);
+  bench.marked_step(kMs, kMs, 4 * kMs, 0);
+  bench.sink.exclude_loop(0);  // validation, whose forwards were marked like any
+  bench.marked_step(kMs, kMs, 4 * kMs, kMs);
+  bench.exhaust();
+  EXPECT_EQ(bench.cell->whole_steps.load(), 2);
+  EXPECT_EQ(bench.cell->marked_steps.load(), 1);
+}
+
 TEST(SinkProbe, KnowsQuietSteps) {
   Bench bench;
   bench.sink.begin_epoch(bench.now);
@@ -328,12 +436,18 @@ TEST(SinkProbe, SurvivesAClockThatJumpsBack) {
   for (int i = 0; i < 1000; ++i) {
     bench.step(static_cast<std::int64_t>(random() % 1'000'000), 0,
                static_cast<std::int64_t>(random() % 1'000'000));
+    if (random() % 2 == 0) bench.marks.forward_began(bench.now);
+    if (random() % 2 == 0) bench.marks.backward_ended(bench.now);
     if (random() % 5 == 0) bench.now -= static_cast<std::int64_t>(random() % 10'000'000);
   }
   bench.exhaust();
   EXPECT_GE(bench.cell->wait_ns.load(), 0);
   EXPECT_GE(bench.cell->compute_ns.load(), 0);
   EXPECT_GE(bench.cell->starved_ns.load(), 0);
+  for (const auto* sum :
+       {&bench.cell->marked_gap_ns, &bench.cell->marked_forward_backward_ns, &bench.cell->marked_tail_ns}) {
+    EXPECT_GE(sum->load(), 0);
+  }
   for (const auto& step : bench.cell->sequence) {
     EXPECT_GE(step.wait_ns.load(), 0);
     EXPECT_GE(step.compute_ns.load(), 0);

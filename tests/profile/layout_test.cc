@@ -35,7 +35,7 @@ TEST(Layout, WrittenPartsStayOutOfTheChecksum) {
   auto header = std::make_unique<SegmentHeader>();
   const std::uint64_t before = header_checksum(*header);
   header->loop_clock.resume(12345);
-  header->anchors.add(1, 2);
+  header->anchors.add({1, 2});
   header->closed.store(1);
   EXPECT_EQ(header_checksum(*header), before);
   header->rank = 1;

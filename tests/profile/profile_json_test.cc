@@ -22,7 +22,8 @@ Profile full_profile() {
   profile.sink.steps = std::numeric_limits<std::uint64_t>::max();
   profile.sink.quiet_compute_s = 1e-308;
   profile.sink.longest_waits = {{1, 2, 3}};
-  profile.sink.sequence = {{0.1, 0.2}};
+  profile.sink.sequence = {{0.1, 0.2}, {0.1, 0.2, 0.05, 0.01}};
+  profile.sink.marked = MarkedSteps{700, 782, 650, 0.3, 0.1, 0.05};
   OperatorProfile op;
   op.name = "decode";
   op.cpu_s = 0.7;
@@ -92,6 +93,41 @@ TEST(ProfileJson, ACopyToADeviceHasItsFigures) {
   EXPECT_TRUE(to_json(nothing_copied)["operators"][0]["transfer"].is_null());
 }
 
+TEST(ProfileJson, MarkedStepsReadBackAndMayBeMissing) {
+  nlohmann::json tree = to_json(full_profile());
+  EXPECT_TRUE(tree["sink"]["sequence"][0]["tail_s"].is_null());
+  EXPECT_EQ(tree["sink"]["marked"]["of_steps"], 782);
+  const Profile read = profile_from_tree(tree);
+  EXPECT_FALSE(read.sink.sequence[0].before_forward_s);
+  EXPECT_EQ(read.sink.sequence[1].before_forward_s, 0.05);
+  ASSERT_TRUE(read.sink.marked);
+  EXPECT_EQ(read.sink.marked->tail_steps, 650u);
+  EXPECT_EQ(read.sink.marked->forward_backward_s, 0.1);
+  tree["sink"].erase("marked");  // a report of before steps were marked
+  EXPECT_FALSE(profile_from_tree(tree).sink.marked);
+}
+
+TEST(ProfileJson, StepsOfADeviceTraceReadBack) {
+  Profile profile = full_profile();
+  profile.device = DeviceProfile{};
+  EXPECT_FALSE(profile_from_tree(to_json(profile)).device->steps);
+  profile.device->rank = 3;
+  profile.device->step_notes = {"rank 3: the last step is cut off and left out"};
+  profile.device->steps = DeviceSteps{1, 2, 1, 0.02, 0.03, 0.01, 0.008, 0.006, "forward", "", {}};
+  profile.device->steps->sequence = {{7, 0.02, 0.03, 0.01, 0.06, 0.008, 0.006},
+                                     {8, std::nullopt, std::nullopt, std::nullopt, 0.05, 0, 0}};
+  const nlohmann::json tree = to_json(profile);
+  EXPECT_TRUE(tree["device"]["steps"]["sequence"][1]["tail_s"].is_null());
+  const DeviceProfile read = *profile_from_tree(tree).device;
+  EXPECT_EQ(read.rank, 3);
+  EXPECT_EQ(read.step_notes, profile.device->step_notes);
+  EXPECT_EQ(read.steps->fp_point, "forward");
+  EXPECT_EQ(read.steps->communication_overlap_s, 0.006);
+  EXPECT_EQ(read.steps->sequence[0].step, 7);
+  EXPECT_EQ(read.steps->sequence[0].iteration_gap_s, 0.02);
+  EXPECT_FALSE(read.steps->sequence[1].iteration_gap_s);
+}
+
 TEST(ProfileJson, SettingsAreAnObject) {
   const nlohmann::json tree = to_json(full_profile());
   EXPECT_EQ(tree["settings"]["num_workers"], "4");
@@ -144,7 +180,9 @@ TEST(ProfileJson, WrongTypesAreNamed) {
                                R"({"settings":[]})",
                                R"({"settings":{"num_workers":4}})",
                                R"({"handoff":3})",
-                               R"({"sink":[]})"};
+                               R"({"sink":[]})",
+                               R"({"sink":{"marked":[]}})",
+                               R"({"sink":{"sequence":[{"tail_s":"x"}]}})"};
   for (const char* text : wrong) EXPECT_THROW(profile_from_json(std::string_view(text)), FormatError) << text;
   try {
     profile_from_json(std::string_view(R"({"operators":[{},{"busy_s":"x"}]})"));

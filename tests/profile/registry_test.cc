@@ -325,7 +325,7 @@ class ManyWorkers {
     probe.finish(now_);
     // So that the figures' own "now" (the last anchor or event of a run whose owner is alive) is this
     // clock's.
-    bench_.segment->header().anchors.add(now_, now_);
+    bench_.segment->header().anchors.add({now_, now_});
   }
 
  private:

@@ -184,3 +184,28 @@ def test_lies_over_a_trace_of_torchs_profiler(tmp_path: Path, workers: int) -> N
         assert {"batches worker 0", "batches worker 1"} <= rows
         assert ours(events, "C", "results")
         assert len(ours(events, "s")) == len(ours(events, "f"))
+
+
+def test_a_trace_behind_a_url_is_fetched(tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    run = tmp_path / "run"
+    with hr.session(run=run):
+        record_a_loop()
+    kernel = {"ph": "X", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2}
+    trace = {"schemaVersion": 1, "traceEvents": [kernel]}
+    with fsspec.open("memory://timeline/trace.json.gz", "wb") as file:
+        file.write(gzip.compress(json.dumps(trace).encode()))
+    with fsspec.open("memory://timeline/text.json", "wb") as file:
+        file.write(b"no trace at all")
+    shares: list[float] = []
+    out = tmp_path / "merged.json.gz"
+    merged = hr.timeline.merge(run, "memory://timeline/trace.json.gz", out, progress=shares.append)
+    assert any(event["name"] == "k" for event in events_of(out))
+    assert merged.slices > 0
+    assert shares
+    assert max(shares) <= 1
+    with pytest.raises(hr.FormatError, match=r"^memory://timeline/text.json"):
+        hr.timeline.merge(run, ["memory://timeline/text.json"], tmp_path / "none.json.gz")
+    with pytest.raises(hr.FormatError, match=r"memory://timeline/nothing"):
+        hr.timeline.merge(run, ["memory://timeline/nothing.json"], tmp_path / "none.json.gz")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["merged.json.gz", "run"]

@@ -11,6 +11,7 @@ import pytest
 
 import headrace as hr
 from device_traces import TraceWriter, conformance_file, two_steps
+from headrace import _trace_files
 
 np = pytest.importorskip("numpy")
 
@@ -133,6 +134,18 @@ def test_a_url_is_opened_by_fsspec() -> None:
     assert hr.Trace.load("memory://traces/rank1.json.gz").ranks == [1]
     with pytest.raises(hr.FormatError, match="memory://traces/none"):
         hr.Trace.load("memory://traces/none.json")
+
+
+def test_reading_behind_a_url_shows_how_far_it_is() -> None:
+    fsspec = pytest.importorskip("fsspec")
+    text = gzip.compress(two_steps(1).text().encode())
+    with fsspec.open("memory://traces/counted.json.gz", "wb") as file:
+        file.write(text)
+    url = "memory://traces/counted.json.gz"
+    loader = _trace_files.loader([url], [url], None)
+    assert loader.progress == (0, len(text))
+    loader.load()
+    assert loader.progress == (len(text), len(text))
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,29 @@ def test_a_trace_without_a_device_says_what_it_can(tmp_path: Path) -> None:
     assert status == 0
     assert "no work on a device" in out
     assert "whole trace counts as step 0" in out
+    assert "operators of the host, by their own time: 1 name" in out
+    assert "aten::mm" in out
+
+
+def test_a_trace_of_another_tool_shows_its_longest_names(tmp_path: Path) -> None:
+    events = [
+        {"ph": "X", "cat": "toplevel", "name": name, "pid": "main", "tid": "t", "ts": ts, "dur": dur}
+        for name, ts, dur in (("parse", 1, 2), ("draw", 4, 20), ("parse", 30, 1))
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(events))
+    status, out, _ = run(str(tmp_path / "a.json"))
+    assert status == 0
+    assert "no category of PyTorch's profiler" in out
+    lines = out.splitlines()
+    assert lines[-2].split() == ["87.0", "%", "20", "us", "1", "x", "draw"]
+    assert lines[-1].split() == ["13.0", "%", "3", "us", "2", "x", "parse"]
+
+
+def test_an_empty_file_is_said_to_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "a.json.gz").touch()
+    status, out, err = run(str(tmp_path / "a.json.gz"))
+    assert (status, out) == (1, "")
+    assert "there is nothing in it" in err
 
 
 def test_tables_in_every_format(tmp_path: Path) -> None:

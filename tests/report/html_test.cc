@@ -90,6 +90,33 @@ TEST(Html, VerdictAndAdviceComeFirst) {
   }
 }
 
+TEST(Html, PartsOfTheStepStandBelowItWhereHooksTold) {
+  Profile profile = decode_limits();
+  EXPECT_FALSE(holds(page_of(profile), "A step: gap"));
+  profile.sink.marked = profile::MarkedSteps{900, 1000, 900, 0.031, 0.007, 0.002};
+  const std::string page = page_of(profile);
+  check_page(page);
+  EXPECT_TRUE(holds(page, "A step: gap 31.0 ms, forward and backward 7.00 ms, tail 2.00 ms"));
+  EXPECT_TRUE(holds(page, "900 of 1000 steps"));
+}
+
+TEST(Html, PartsOfTheStepAreThoseOfTheDeviceWhereATraceTells) {
+  Profile profile = decode_limits();
+  profile.device = profile::DeviceProfile{};
+  profile.device->steps = profile::DeviceSteps{6, 6, 6, 0.0614, 0.114, 0.0019, 0, 0, "", "", {}};
+  const std::string page = page_of(profile);
+  check_page(page);
+  EXPECT_TRUE(
+      holds(page, "A step: gap 61.4 ms, forward and backward 114 ms, tail 1.90 ms (device trace, 6 steps)"));
+  EXPECT_FALSE(holds(page, "Parts of a step"));
+  profile.device->steps.reset();
+  profile.device->step_notes = {"rank 3 has <no> steps"};
+  const std::string without = page_of(profile);
+  check_page(without);
+  EXPECT_TRUE(
+      holds(without, "Parts of a step: the device trace tells no parts (rank 3 has &lt;no&gt; steps); "));
+}
+
 TEST(Html, AdviceStandsBesideTodayWithItsInterval) {
   const std::string page = to_html(decode_limits(), advised());
   check_page(page);
@@ -368,6 +395,7 @@ TEST(Html, FiguresThatAreNoneDoNotReachThePage) {
     profile.elapsed_s = profile.sink.step_s = profile.sink.compute_s = bad;
     profile.sink.wait_share = profile.sink.starved_share = profile.sink.handoff_floor_s = bad;
     profile.sink.compute_cpu_s = profile.sink.quiet_compute_s = bad;
+    profile.sink.marked = profile::MarkedSteps{1, 2, 1, bad, bad, bad};
     profile.sink.getnext_wait = {10, bad, bad, bad, bad, bad};
     profile.startup = {bad, bad, bad};
     for (profile::OperatorProfile& op : profile.operators) {

@@ -41,6 +41,45 @@ TEST(Text, SaysVerdictThenCureThenTimesThenEvidence) {
   }
 }
 
+TEST(Text, PartsOfTheStepStandBelowItWhereHooksTold) {
+  Profile profile = decode_limits();
+  EXPECT_EQ(text_of(profile).find("a step: gap"), std::string::npos);
+  profile.sink.marked = profile::MarkedSteps{1000, 1000, 1000, 0.031, 0.007, 0.002};
+  EXPECT_NE(text_of(profile).find("  a step: gap 31.0 ms, forward and backward 7.00 ms, tail 2.00 ms "
+                                  "(hooks, the host's time)\n"),
+            std::string::npos)
+      << text_of(profile);
+  profile.sink.marked = profile::MarkedSteps{900, 1000, 0, 0.031, 0.009, 0};
+  EXPECT_NE(text_of(profile).find("forward, backward and tail 9.00 ms (hooks, the host's time, 900 of 1000"),
+            std::string::npos)
+      << text_of(profile);
+  for (const std::string& line : lines_of(text_of(profile, {.width = 40}))) EXPECT_LE(columns(line), 40u);
+}
+
+TEST(Text, PartsOfTheStepAreThoseOfTheDeviceWhereATraceTells) {
+  Profile profile = decode_limits();
+  profile.sink.marked = profile::MarkedSteps{1000, 1000, 1000, 0.031, 0.007, 0.002};
+  profile.device = profile::DeviceProfile{};
+  profile.device->rank = 3;
+  profile.device->steps = profile::DeviceSteps{6, 6, 6, 0.0614, 0.114, 0.0019, 0.02, 0.005, "", "", {}};
+  const std::string text = text_of(profile, {.width = 200});
+  EXPECT_NE(
+      text.find("  a step: gap 61.4 ms, forward and backward 114 ms, tail 1.90 ms (device trace, 6 steps), "
+                "communication 20.0 ms, 25 % of it under computation\n"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("The trace is of rank 3."), std::string::npos) << text;
+  EXPECT_EQ(text.find("Parts of a step"), std::string::npos);
+  profile.device->steps.reset();
+  profile.device->step_notes = {"rank 3 has no steps"};
+  const std::string without = text_of(profile, {.width = 400});
+  EXPECT_NE(without.find("(hooks, the host's time)"), std::string::npos) << without;
+  EXPECT_NE(without.find("Parts of a step: the device trace tells no parts (rank 3 has no steps); hooks see"),
+            std::string::npos)
+      << without;
+  for (const std::string& line : lines_of(text_of(profile, {.width = 40}))) EXPECT_LE(columns(line), 40u);
+}
+
 TEST(Text, HealthyRunIsShorterAndAsksForNothing) {
   const std::string text = text_of(healthy());
   EXPECT_NE(text.find("NOT INPUT-BOUND   the training step is the limit"), std::string::npos) << text;

@@ -11,21 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/trace/byte_source.h"
-#include "headrace/trace/gzip_stream.h"
+#include "timeline/read_back.h"
 
 namespace headrace::timeline {
 
 class TimelineFile {
  public:
   explicit TimelineFile(const std::string& path) {
-    trace::FileBytes bytes(path);
-    trace::GzipStream inflated(bytes, path);
-    std::string text;
-    std::string part(1 << 16, '\0');
-    for (std::size_t got = 0; (got = inflated.read(part)) > 0;) text.append(part, 0, got);
-    EXPECT_EQ(inflated.damage(), "");
-    document = nlohmann::json::parse(text);
+    document = nlohmann::json::parse(read_back(path));
     const auto& events = document.is_array() ? document : document.at("traceEvents");
     for (const auto& event : events) all.push_back(event);
   }

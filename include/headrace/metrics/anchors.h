@@ -22,14 +22,14 @@ struct AnchorRing {
   Relaxed<std::uint64_t> count;
   std::array<Anchor, kLength> anchors;
 
-  void add(std::int64_t monotonic_ns, std::int64_t realtime_ns) noexcept {
+  void add(const ClockMoment& moment) noexcept {
     const std::uint64_t number = count.load();
     const std::uint64_t slot = number < kLength ? number : 1 + (number - 1) % (kLength - 1);
-    anchors[slot].monotonic_ns.store(monotonic_ns);
-    anchors[slot].realtime_ns.store(realtime_ns);
+    anchors[slot].monotonic_ns.store(moment.now_ns);
+    anchors[slot].realtime_ns.store(moment.realtime_ns);
     count.store(number + 1);
   }
-  void add_now() noexcept { add(Clock::now_ns(), Clock::realtime_ns()); }
+  void add_now() noexcept { add(Clock::moment()); }
 };
 
 }  // namespace headrace::metrics

@@ -22,6 +22,11 @@ struct ClockCalibration {
   std::uint32_t reserved = 0;
 };
 
+struct ClockMoment {
+  std::int64_t now_ns = 0;       ///< Clock::now_ns()
+  std::int64_t realtime_ns = 0;  ///< CLOCK_REALTIME
+};
+
 /// Nanoseconds that never run backwards on one machine and can be compared between its processes.
 ///
 /// Costs about 11 ns with an invariant time stamp counter (23 ns through CLOCK_MONOTONIC elsewhere). Until
@@ -40,6 +45,9 @@ class Clock {
 
   static std::int64_t monotonic_ns() noexcept { return read(CLOCK_MONOTONIC); }
   static std::int64_t realtime_ns() noexcept { return read(CLOCK_REALTIME); }
+  /// Both clocks at one moment, as near as can be told: within a microsecond unless every one of several
+  /// tries is interrupted.
+  static ClockMoment moment() noexcept;
   /// CPU time of the calling thread. A system call of about 250 ns: sample it.
   static std::int64_t thread_cpu_ns() noexcept { return read(CLOCK_THREAD_CPUTIME_ID); }
 

@@ -49,6 +49,12 @@ struct alignas(64) SinkCell {
   Relaxed<std::int64_t> sampled_compute_cpu_ns;
   Relaxed<std::int64_t> quiet_steps;  ///< sampled steps with no busy worker at both ends
   Relaxed<std::int64_t> quiet_compute_ns;
+  Relaxed<std::int64_t> whole_steps;    ///< with a steady wait and all of their compute
+  Relaxed<std::int64_t> marked_steps;   ///< of these: the beginning of forward was told (step_marks.h)
+  Relaxed<std::int64_t> marked_gap_ns;  ///< GetNext wait, and from the batch to forward
+  Relaxed<std::int64_t> marked_forward_backward_ns;
+  Relaxed<std::int64_t> tail_steps;  ///< of the marked ones: the end of backward was told too
+  Relaxed<std::int64_t> marked_tail_ns;
   Relaxed<std::int64_t>
       redirected_ns;  ///< of the wrapped object's own time: it waited for a worker elsewhere
   WindowGrid grid;
@@ -67,6 +73,8 @@ struct alignas(64) SinkCell {
   struct Step {
     Relaxed<float> wait_ns;
     Relaxed<float> compute_ns;
+    Relaxed<float> before_forward_ns;  ///< of the compute; below 0: not known
+    Relaxed<float> tail_ns;            ///< of the compute; below 0: not known
   };
   std::array<Step, kSequence> sequence;  ///< newest at (computes - 1) % kSequence
 

@@ -9,6 +9,7 @@
 #include "headrace/metrics/range_history.h"
 #include "headrace/metrics/service_sequence.h"
 #include "headrace/metrics/sink_cell.h"
+#include "headrace/metrics/step_listener.h"
 #include "headrace/metrics/worker_probe.h"
 
 namespace headrace::metrics {
@@ -64,6 +65,8 @@ class SinkProbe {
   void bind(SinkCell* cell, WorkerProbe* worker, OperatorCell* source, const LoopClock* clock,
             SinkSurroundings* surroundings, bool followed = false) noexcept;
   bool bound() const noexcept { return cell_ != nullptr; }
+  /// Whose marks cut its steps; the process's where nothing is said. Before the loop begins.
+  void listen_to(StepMarks& marks) noexcept { marks_ = &marks; }
   /// Where GetNext waits and the making of batches are kept for the timeline.
   void keep_history(const RangeHistory& waits, const RangeHistory& batches) noexcept {
     waits_ = waits;
@@ -100,8 +103,16 @@ class SinkProbe {
   bool in_loop() const noexcept { return in_loop_; }
   std::int64_t loop_started_ns() const noexcept { return epoch_ns_; }
   std::int64_t last_delivery_ns() const noexcept { return delivered_ns_; }
-  /// Time of the current step that belongs to another wrapped loop on the same thread.
-  void exclude(std::int64_t ns) noexcept { excluded_ns_ += ns; }
+  /// The last `ns` of the current step were a wait of another wrapped loop on the same thread.
+  void exclude(std::int64_t ns) noexcept {
+    excluded_ns_ += ns;
+    parts_.exclude(ns);
+  }
+  /// A whole other loop ran within the current step, on the same thread: `ns` of it are not excluded yet.
+  void exclude_loop(std::int64_t ns) noexcept {
+    exclude(ns);
+    parts_.disturb();
+  }
 
  private:
   void deliver_first(std::int64_t now) noexcept;
@@ -111,6 +122,7 @@ class SinkProbe {
   void remember(std::int64_t now, bool was_ready, const WaitCharges* charges) noexcept;
   void charge(const WaitCharges& charges, std::int64_t wait, std::int64_t worked) noexcept;
   void close_compute(std::int64_t now) noexcept;
+  void add_parts(StepListener::Cuts cuts, std::int64_t compute) noexcept;
   /// What lasted from the cell's since_ns until now, and is not in its totals yet.
   struct Span {
     std::int64_t wait_ns;
@@ -128,11 +140,14 @@ class SinkProbe {
   SinkSurroundings* surroundings_ = nullptr;
   RangeHistory waits_;
   RangeHistory batches_;
+  StepMarks* marks_ = &StepMarks::process();
+  StepListener parts_;
   bool followed_ = false;
   bool in_loop_ = false;
   bool steady_ = false;
   bool waiting_ = false;
   bool computing_ = false;
+  bool steady_step_ = false;        ///< the current step has a wait: it is not the first of its epoch
   bool took_ = false;               ///< this GetNext took from a recorded queue
   std::int64_t source_own_ns_ = 0;  ///< time of the wrapped object itself in this GetNext
   int candidate_ = SinkSurroundings::kNobody;

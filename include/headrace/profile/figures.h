@@ -100,6 +100,8 @@ struct SinkFigures {
   double waits = 0, computes = 0, wait_ns = 0, starved_ns = 0, worker_start_ns = 0, compute_ns = 0;
   double ready_calls = 0, ready_wait_ns = 0;
   double sampled_compute_ns = 0, sampled_compute_cpu_ns = 0, quiet_steps = 0, quiet_compute_ns = 0;
+  double whole_steps = 0, marked_steps = 0, tail_steps = 0;
+  double marked_gap_ns = 0, marked_forward_backward_ns = 0, marked_tail_ns = 0;
   double redirected_ns = 0, ledger_unknown_ns = 0;
   double first_batch_ns = 0, later_epochs_ns = 0;
   std::array<double, metrics::kLedgerOperators> ledger_ns{};

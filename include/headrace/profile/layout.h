@@ -51,7 +51,7 @@ inline constexpr std::uint32_t kMaxCells = 640;
 inline constexpr std::uint32_t kMaxBins = 48 * 1024;
 inline constexpr std::uint32_t kMaxBinsPerQueue = 4097;
 inline constexpr std::uint32_t kMaxTracks = 128;
-inline constexpr std::uint32_t kHistoryWords = 104 * 1024;
+inline constexpr std::uint32_t kHistoryWords = 88 * 1024;
 inline constexpr std::uint32_t kMaxAnnotations = 64;
 inline constexpr std::size_t kNameBytes = 240;
 

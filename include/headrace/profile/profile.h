@@ -187,6 +187,20 @@ struct Startup {
 struct StepSample {
   double wait_s = 0;
   double compute_s = 0;
+  // Parts of the compute; empty where nobody told (MarkedSteps).
+  std::optional<double> before_forward_s = std::nullopt;  ///< from the batch to the beginning of forward
+  std::optional<double> tail_s = std::nullopt;            ///< from the end of backward to the next GetNext
+};
+
+/// Steps cut where hooks on the model, or a `with hr.step()`, told that forward began and backward ended.
+/// analysis/step_trace.h defines the parts. Times are the host's, means over `steps`.
+struct MarkedSteps {
+  std::uint64_t steps = 0;       ///< in which the beginning of forward was told
+  std::uint64_t of_steps = 0;    ///< of so many with a steady wait: first ones of epochs are none
+  std::uint64_t tail_steps = 0;  ///< of `steps`: the end of backward was told too
+  double iteration_gap_s = 0;
+  double forward_backward_s = 0;  ///< with the tail of the steps that are no tail_steps
+  double tail_s = 0;              ///< those count as 0
 };
 
 struct SinkProfile {
@@ -204,8 +218,9 @@ struct SinkProfile {
   double starved_share = 0;    ///< part of wait_share until the awaited batch was handed over
   double handoff_floor_s = 0;  ///< mean wait on calls whose batch was ready
   double ready_share = 0;      ///< calls that found their batch ready / calls
-  std::vector<Stall> longest_waits;  ///< longest first, steady part
-  std::vector<StepSample> sequence;  ///< newest last, bounded
+  std::vector<Stall> longest_waits;                  ///< longest first, steady part
+  std::vector<StepSample> sequence;                  ///< newest last, bounded
+  std::optional<MarkedSteps> marked = std::nullopt;  ///< empty where nobody told
 };
 
 struct Host {
@@ -262,6 +277,33 @@ struct DeviceIdleCause {
   double idle_s = 0;
 };
 
+/// A step of a device trace, cut on the device's clock (analysis/device/step_points.h).
+struct DeviceStep {
+  std::int64_t step = 0;  ///< the profiler's number
+  // Empty where the trace does not tell the point; the part to the left, or the total, contains it.
+  std::optional<double> iteration_gap_s;
+  std::optional<double> forward_backward_s;
+  std::optional<double> tail_s;
+  double total_s = 0;
+  double communication_s = 0;          ///< in which a collective ran
+  double communication_overlap_s = 0;  ///< of that: under computation
+};
+
+/// The steps of a device trace. Means are over `steps`.
+struct DeviceSteps {
+  std::uint64_t steps = 0;       ///< in which the beginning of forward was found
+  std::uint64_t of_steps = 0;    ///< whole steps of the trace
+  std::uint64_t tail_steps = 0;  ///< of `steps`: the end of backward was found too
+  double iteration_gap_s = 0;
+  double forward_backward_s = 0;  ///< with the tail of the steps that are no tail_steps
+  double tail_s = 0;              ///< those count as 0
+  double communication_s = 0;
+  double communication_overlap_s = 0;
+  std::string fp_point;              ///< what the user named the points by; empty: they were found
+  std::string bp_point;              ///< the same
+  std::vector<DeviceStep> sequence;  ///< newest last, bounded
+};
+
 /// What a device did while the loop ran, from a trace of it that was laid beside the run.
 struct DeviceProfile {
   double window_s = 0;  ///< of the trace's steps, or from the first to the last work on the device
@@ -269,6 +311,9 @@ struct DeviceProfile {
   std::vector<DeviceIdleCause> causes;  ///< the largest first; they sum to idle_s
   std::string waits_from;  ///< "run": the recorded GetNext waits; "trace": its own __next__ ranges
   std::optional<double> clock_error_s;  ///< how far the run's clock and the trace's may be apart
+  std::optional<std::int64_t> rank;     ///< of the trace; empty where its file does not say
+  std::optional<DeviceSteps> steps;     ///< empty where the trace has no whole step
+  std::vector<std::string> step_notes;  ///< what the trace's steps lack, a sentence each
 };
 
 struct Profile {

@@ -1,9 +1,11 @@
-// Where the two wings meet: why the device computed nothing, told by the run that fed it.
+// Where the two wings meet: what the device did with the steps of a run, and why it computed nothing, told by
+// the run that fed it.
 #pragma once
 
 #include <optional>
 #include <string_view>
 
+#include "headrace/analysis/device/step_points.h"
 #include "headrace/profile/history.h"
 #include "headrace/profile/profile.h"
 #include "headrace/trace/trace.h"
@@ -15,8 +17,10 @@ namespace headrace::timeline {
 ///
 /// Without a history, or where nothing tells how the clocks lie to each other, the trace's own `__next__`
 /// ranges are the waits. Empty where the trace has no work on a device.
+///
+/// Its steps are cut at `points`; the last 512 are kept, their means are over all.
 std::optional<profile::DeviceProfile> device_profile(const trace::Trace& trace,
-                                                     const profile::History* history,
-                                                     std::string_view loader);
+                                                     const profile::History* history, std::string_view loader,
+                                                     const analysis::device::StepPointsOptions& points = {});
 
 }  // namespace headrace::timeline

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from headrace.cli import _options
 from headrace.report import Report
 
 
@@ -19,15 +20,28 @@ from headrace.report import Report
 @click.option(
     "--format", "format_", type=click.Choice(["text", "json", "html"]), default="text", show_default=True
 )
-@click.option("--trace", metavar="FILE", help="A device trace of the run: adds why the device was idle.")
+@click.option(
+    "--trace", metavar="FILE", help="A device trace of the run: adds its steps and why the device was idle."
+)
+@_options.fp_point
+@_options.bp_point
 @click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
 def report(
-    run: str, loader: str | None, rank: int | None, format_: str, trace: str | None, output: str | None
+    run: str,
+    loader: str | None,
+    rank: int | None,
+    format_: str,
+    trace: str | None,
+    fp_point: str | None,
+    bp_point: str | None,
+    output: str | None,
 ) -> None:
     """Print the report of RUN: a run folder (running, finished or dead), a .hrseg segment, a saved report."""
+    if trace is None and (fp_point is not None or bp_point is not None):
+        raise click.UsageError("--fp-point and --bp-point need --trace FILE")
     loaded = Report.load(run, loader=loader, rank=rank)
     if trace is not None:
-        loaded = loaded.with_trace(trace)
+        loaded = loaded.with_trace(trace, fp_point=fp_point, bp_point=bp_point)
     on_terminal = output is None and sys.stdout.isatty()
     if format_ == "json":
         text = loaded.to_json() + "\n"

@@ -15,7 +15,7 @@ import click
     multiple=True,
     type=click.Path(),
     metavar="FILE...",
-    help="Device traces (or folders).",
+    help="Device traces, folders of them, URLs (fsspec).",
 )
 @click.argument("more_traces", nargs=-1, type=click.Path(), metavar="")
 @click.option(

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headrace.cli import _options
+
 if TYPE_CHECKING:
     from headrace.table import Table
     from headrace.trace import Trace
@@ -33,18 +35,24 @@ _TABLES: dict[str, Callable[[Trace], Table]] = {
     "sequences": lambda trace: trace.sequences(),
     "steps": lambda trace: trace.steps(),
     "step_breakdown": lambda trace: trace.step_breakdown().steps,
-    "step_trace": lambda trace: trace.step_points().steps,
     "device_idle": lambda trace: trace.device_idle().total,
     "critical_path": lambda trace: trace.critical_path().path,
     "critical_path_summary": lambda trace: trace.critical_path().summary,
     "stragglers": lambda trace: trace.stragglers(),
 }
+#: The one whose points can be named.
+_STEP_TRACE = "step_trace"
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Only this rank.")
-@click.option("--table", "name", type=click.Choice(sorted(_TABLES)), help="One table instead of the summary.")
+@click.option(
+    "--table",
+    "name",
+    type=click.Choice(sorted([*_TABLES, _STEP_TRACE])),
+    help="One table instead of the summary.",
+)
 @click.option(
     "--format",
     "format_",
@@ -53,10 +61,21 @@ _TABLES: dict[str, Callable[[Trace], Table]] = {
     show_default=True,
     help="Of a table.",
 )
-def trace(paths: tuple[str, ...], rank: int | None, name: str | None, format_: str) -> None:
+@_options.fp_point
+@_options.bp_point
+def trace(
+    paths: tuple[str, ...],
+    rank: int | None,
+    name: str | None,
+    format_: str,
+    fp_point: str | None,
+    bp_point: str | None,
+) -> None:
     """Say what the device did, from traces (.json, .json.gz) of a profiler: files, folders or URLs."""
     if name is None and format_ != "text":
         raise click.UsageError(f"--format {format_} needs --table NAME")
+    if name != _STEP_TRACE and (fp_point is not None or bp_point is not None):
+        raise click.UsageError(f"--fp-point and --bp-point need --table {_STEP_TRACE}")
     loaded = _load(list(paths))
     if rank is not None:
         loaded = loaded.rank(rank)
@@ -67,7 +86,10 @@ def trace(paths: tuple[str, ...], rank: int | None, name: str | None, format_: s
 
         click.echo(summary(loaded, width))
         return
-    table = _TABLES[name](loaded)
+    if name == _STEP_TRACE:
+        table = loaded.step_points(fp_point=fp_point, bp_point=bp_point).steps
+    else:
+        table = _TABLES[name](loaded)
     if format_ == "json":
         click.echo(table.to_json(indent=1))
     elif format_ == "csv":

@@ -100,6 +100,13 @@ void sink(profile::SinkProfile& sink) {
   for (profile::StepSample& step : sink.sequence) {
     seconds(step.wait_s);
     seconds(step.compute_s);
+    each(step.before_forward_s, seconds);
+    each(step.tail_s, seconds);
+  }
+  if (!sink.marked) return;
+  for (double* value :
+       {&sink.marked->iteration_gap_s, &sink.marked->forward_backward_s, &sink.marked->tail_s}) {
+    seconds(*value);
   }
 }
 

@@ -17,7 +17,9 @@ void write_device(Markup& out, const Subject& subject) {
   const profile::DeviceProfile& device = *subject.profile.device;
   const auto section = out.open("section", {{"class", "ledger"}});
   out.leaf("h2", "What the device waited for");
-  out.leaf("p", {{"class", "read"}}, device_idle_sentence(device));
+  out.leaf("p", {{"class", "read"}}, device_idle_sentence(device, subject.profile.rank));
+  const std::string steps = device_steps_sentence(subject.profile);
+  if (!steps.empty()) out.leaf("p", {{"class", "read"}}, steps);
   if (!(device.idle_s > 0)) return;
   const auto table = out.open("table", {{"class", "ledger"}});
   const auto body = out.open("tbody");

@@ -4,6 +4,7 @@
 
 #include "../wording.h"
 #include "figures.h"
+#include "headrace/analysis/step_trace.h"
 #include "headrace/analysis/words.h"
 #include "sections.h"
 
@@ -20,6 +21,12 @@ void write_cost(Markup& out, double share) {
   const auto cost = out.open("div", {{"class", "cost"}});
   out.leaf("span", "the bottleneck costs " + percent(fraction(share)) + " of the step");
   out.leaf("div", {{"class", "bracket"}, {"style", "width:" + css_percent(share)}}, "");
+}
+
+/// What hooks on the model told of the step; nothing where nobody told.
+void write_parts(Markup& out, const analysis::StepTrace& steps) {
+  const std::string parts = step_sentence(steps);
+  if (!parts.empty()) out.leaf("p", {{"class", "read"}}, "A step: " + parts + ".");
 }
 
 void write_waits(Markup& out, const profile::SinkProfile& sink) {
@@ -64,6 +71,7 @@ void write_step(Markup& out, const Subject& subject) {
   write_legend(out, {{"starved", "waiting, no batch finished", figure(starved)},
                      {"floor", "waiting, hand-off of a finished batch", figure(floor)},
                      {"compute", "training step", computes}});
+  write_parts(out, analysis::step_trace(subject.profile));
   if (sink.getnext_wait.count > 0) write_waits(out, sink);
 }
 
