@@ -2,8 +2,10 @@
 
     python benchmarks/trace/compare.py TRACE --hta PYTHON_WITH_TRACEINSIGHT [--rounds 3]
 
-Each contender runs in a process of its own, in turns. Imports are not timed, and the memory of the
-interpreter and the imports is subtracted on both sides. `headrace.compat.hta` must find the same idle time as
+Each contender runs in a process of its own, in turns. Imports are not timed on either side. Memory is the
+greatest resident set from then on, less what the interpreter and all imports (NumPy's among them, which
+headrace itself needs for no table) had taken before the trace was opened. All keep the same answers until the
+end: launches, kernels and the time table. `headrace.compat.hta` must find the same idle time as
 Holistic Trace Analysis, launches and kernel names must agree. Not run by `make bench`: it needs the PyPI
 package `traceinsight` in an environment of its own.
 """
@@ -17,17 +19,22 @@ import subprocess
 import sys
 
 MEASURE = """
-import json, resource, sys, time, logging, warnings
+import json, sys, time, logging, warnings
 warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
 
-def resident():
+def kilobytes(entry):
     with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) * 1024
+        return next(int(line.split()[1]) for line in status if line.startswith(entry))
+
+def resident():
+    with open("/proc/self/clear_refs", "w") as peak:
+        peak.write("5")  # from here on: imports may have had their own
+    return kilobytes("VmRSS") * 1024
 
 def done(before, began, middle, figures):
     ended = time.perf_counter()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = kilobytes("VmHWM") * 1024
     times = {"load_s": middle - began, "tables_s": ended - middle}
     print(json.dumps({**times, "peak_bytes": peak - before, **figures}))
 """
@@ -40,9 +47,15 @@ from headrace.trace import Trace
 before = resident(); began = time.perf_counter()
 trace = Trace.load(sys.argv[1])
 middle = time.perf_counter()
-tables = [trace.time_breakdown(), trace.idle_breakdown(), trace.kernel_breakdown(), trace.kernels(),
-          trace.overlap(), trace.launches(), trace.queue_length(), trace.memory_bandwidth()]
-done(before, began, middle, {"launches": len(tables[5]), "kernels": len(set(tables[3].column("name")))})
+time_table = trace.time_breakdown()
+trace.idle_breakdown()
+trace.kernel_breakdown()
+kernels = trace.kernels()
+trace.overlap()
+launches = trace.launches()
+trace.queue_length()
+trace.memory_bandwidth()
+done(before, began, middle, {"launches": len(launches), "kernels": len(set(kernels.column("name")))})
 """
 
 COMPAT = """

@@ -13,17 +13,32 @@ constexpr const char* format_of() {
     return "g";
   } else if constexpr (std::is_same_v<T, std::int64_t>) {
     return "l";
+  } else if constexpr (std::is_same_v<T, std::int32_t>) {
+    return "i";
   } else if constexpr (std::is_same_v<T, std::uint32_t>) {
     return "I";
+  } else if constexpr (std::is_same_v<T, std::uint16_t>) {
+    return "S";
   } else {
     static_assert(std::is_same_v<T, char>);
     return "C";
   }
 }
 
-template <class T>
-ColumnView view_of(std::string name, const std::vector<T>& values) {
-  return {format_of<T>(), std::move(name), values.size(), values.data(), nullptr, nullptr};
+template <class Array>
+ColumnView view_of(std::string name, const Array& values) {
+  return {format_of<typename Array::value_type>(),
+          std::move(name),
+          values.size(),
+          values.data(),
+          nullptr,
+          nullptr};
+}
+
+template <class Narrow, class Wide>
+ColumnView view_of(std::string name, const trace::Compact<Narrow, Wide>& values) {
+  return values.is_wide() ? view_of(std::move(name), values.wide())
+                          : view_of(std::move(name), values.narrow());
 }
 
 ColumnView view_of(std::string name, const analysis::Texts& texts) {
@@ -48,6 +63,8 @@ std::size_t ColumnView::item_bytes() const noexcept {
     case 'I':
     case 'i':
       return 4;
+    case 'S':
+      return 2;
     default:
       return 1;
   }
@@ -73,7 +90,7 @@ ColumnSet columns_of(std::shared_ptr<const analysis::Table> table) {
 ColumnSet columns_of(const trace::Columns& columns, std::shared_ptr<const void> owner) {
   ColumnSet set;
   const auto texts = dictionary_of(columns.names);
-  const auto named = [&](const char* name, const std::vector<trace::Names::Id>& ids) {
+  const auto named = [&](const char* name, const trace::Values<trace::Names::Id>& ids) {
     ColumnView view = view_of(name, ids);
     view.dictionary = texts;
     set.columns.push_back(std::move(view));

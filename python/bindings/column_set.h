@@ -14,7 +14,7 @@ namespace headrace::python {
 
 /// One column. `data` belongs to the owner of its ColumnSet.
 struct ColumnView {
-  /// As Arrow writes it: l int64, g double, I uint32, i int32, C uint8, c int8, U large utf-8.
+  /// As Arrow writes it: l int64, g double, I uint32, i int32, S uint16, C uint8, c int8, U large utf-8.
   std::string format;
   std::string name;
   std::size_t rows = 0;

@@ -43,6 +43,8 @@ class Rows {
         return py::float_(static_cast<const double*>(column_.data)[row]);
       case 'i':
         return py::int_(static_cast<const std::int32_t*>(column_.data)[row]);
+      case 'S':
+        return py::int_(static_cast<const std::uint16_t*>(column_.data)[row]);
       case 'C':
         return py::int_(static_cast<const std::uint8_t*>(column_.data)[row]);
       case 'I': {
@@ -76,6 +78,7 @@ py::object view_of(const ColumnView& column, const py::object& owner) {
                      : column.format == "g" ? "f8"
                      : column.format == "I" ? "u4"
                      : column.format == "i" ? "i4"
+                     : column.format == "S" ? "u2"
                                             : "u1";
   static constexpr std::int64_t kNothing = 0;
   py::array view(py::dtype(type), {static_cast<py::ssize_t>(column.rows)},

@@ -152,11 +152,12 @@ ColumnSet resolved(const TraceSet& set, std::size_t index) {
   const auto row_or_none = [](trace::Row row) {
     return row == trace::kNoRow ? std::int64_t{-1} : std::int64_t{row};
   };
+  const std::vector<std::uint32_t> depths = trace.calls.depths();
   for (trace::Row row = 0; row < rows; ++row) {
     kind[row] = static_cast<std::int64_t>(trace.kinds[row]);
     launch[row] = row_or_none(trace.correlation.launch_of(row));
     parent[row] = row_or_none(trace.calls.parent_of(row));
-    depth[row] = trace.calls.depth_of(row);
+    depth[row] = depths[row];
     step[row] = trace.steps.step_of(row);
   }
   auto table = std::make_shared<analysis::Table>();

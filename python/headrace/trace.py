@@ -95,7 +95,11 @@ class Trace(TraceTables):
         return {key: _parsed(value) for key, value in self._facts[self._index(rank)]["metadata"].items()}
 
     def events(self, rank: int | None = None) -> Table:
-        """Every event of a rank, in the order of its file: names, times in ns, lane, stream, correlation."""
+        """Every event of a rank, in the order of its file: names, times in ns, lane, stream, correlation.
+
+        Times are 64 bits wide; ``lane``, ``stream``, ``correlation`` and ``external_id`` are so only where a
+        value of this file needs it, else 16 (``lane``) or 32: widen them before you put ranks together.
+        """
         return Table(self._traces.events(self._index(rank)))
 
     def lanes(self, rank: int | None = None) -> list[dict[str, Any]]:

@@ -5,9 +5,9 @@
 namespace headrace::trace {
 namespace {
 
-template <class... Vectors>
-std::size_t bytes_of(const Vectors&... vectors) {
-  return (... + (vectors.capacity() * sizeof(*vectors.data())));
+template <class... Arrays>
+std::size_t bytes_of(const Arrays&... arrays) {
+  return (... + arrays.bytes());
 }
 
 std::size_t bytes_of_column(const ArgumentColumn& column) {
@@ -32,7 +32,8 @@ const ArgumentColumn* Columns::argument(std::string_view name) const noexcept {
 std::size_t Columns::bytes() const noexcept {
   std::size_t bytes = names.bytes() + bytes_of_column(flow_id);
   bytes += bytes_of(name, category, phase, start_ns, duration_ns, lane, stream, correlation, external_id,
-                    position, lanes);
+                    position);
+  bytes += lanes.capacity() * sizeof(Lane);
   for (const ArgumentColumn& column : arguments) bytes += bytes_of_column(column);
   return bytes;
 }

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <tuple>
 
+#include "trace/sort_runs.h"
+
 namespace headrace::trace {
 
-Correlation::Correlation(const Columns& columns, const std::vector<EventKind>& kinds)
-    : launch_of_(columns.size(), kNoRow) {
+Correlation::Correlation(const Columns& columns, const std::vector<EventKind>& kinds) {
+  launch_of_.resize(columns.size(), kNoRow);
   std::vector<Row> calls;
   std::vector<Row> work;
+  calls.reserve(columns.size() / 4);
+  work.reserve(columns.size() / 4);
   for (Row row = 0; row < columns.size(); ++row) {
     // 0 is what profilers write where there is no correlation.
     const bool correlated = columns.correlation[row] > 0;
@@ -22,8 +26,8 @@ Correlation::Correlation(const Columns& columns, const std::vector<EventKind>& k
     return std::tuple(columns.correlation[a], columns.start_ns[a], a) <
            std::tuple(columns.correlation[b], columns.start_ns[b], b);
   };
-  std::sort(calls.begin(), calls.end(), by_correlation);
-  std::sort(work.begin(), work.end(), by_correlation);
+  sort_runs(calls, by_correlation);
+  sort_runs(work, by_correlation);
 
   auto call = calls.begin();
   for (const Row row : work) {
@@ -37,15 +41,14 @@ Correlation::Correlation(const Columns& columns, const std::vector<EventKind>& k
     }
   }
   // Rows of one launch have one correlation, so they stay in the order of their starts.
-  std::stable_sort(started_.begin(), started_.end(),
-                   [&](Row a, Row b) { return launch_of_[a] < launch_of_[b]; });
+  sort_runs(started_, [&](Row a, Row b) { return launch_of_[a] < launch_of_[b]; });
   for (std::size_t i = 0; i < started_.size(); ++i) {
     const Row launch = launch_of_[started_[i]];
     if (!launches_.empty() && launches_.back() == launch) continue;
     launches_.push_back(launch);
-    first_.push_back(i);
+    first_.push_back(static_cast<std::uint32_t>(i));
   }
-  first_.push_back(started_.size());
+  first_.push_back(static_cast<std::uint32_t>(started_.size()));
 }
 
 std::span<const Row> Correlation::started_by(Row launch) const noexcept {

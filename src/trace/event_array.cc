@@ -27,8 +27,22 @@ bool EventArray::read() {
 EventArray::Progress EventArray::read_window() {
   const std::string_view text = window_.text();
   const std::size_t first = std::min(text.find_first_not_of(" \t\r\n,"), text.size());
+  if (!window_.ended() && read_up_to_last_event(first)) return Progress::some;
+  return read_up_to_last_bracket(first);
+}
+
+/// False when nothing was read: the text is out of order, or the array ends in this window.
+bool EventArray::read_up_to_last_event(std::size_t first) {
+  const std::size_t length = last_event_end(window_.text().substr(first));
+  if (length == std::string_view::npos) return false;
+  if (!parser_.parse_all(window_.data() + first, length, window_.offset() + first)) return false;
+  window_.drop(first + length);
+  return true;
+}
+
+EventArray::Progress EventArray::read_up_to_last_bracket(std::size_t first) {
   EventBoundaries boundaries;
-  const EventBoundaries::Found found = boundaries.scan(text.substr(first));
+  const EventBoundaries::Found found = boundaries.scan(window_.text().substr(first));
   const bool closes = found.array_end != EventBoundaries::npos;
   const std::size_t length = closes ? found.array_end : found.after_last;
   if (length == EventBoundaries::npos) return read_one_by_one(0);

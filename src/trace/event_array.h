@@ -10,10 +10,18 @@
 
 namespace headrace::trace {
 
-/// The usual way: cut the window behind the last complete event, parse all before the cut at once. When the
-/// parser refuses, or a window holds no end of an event, the events in the window are found and parsed one by
-/// one, so that one damaged event costs itself and no other. An event longer than the window makes the window
-/// grow.
+/// Three ways through a window, each more careful than the one before it:
+///
+/// - Cut it where its last event seems to begin, and parse all before the cut at once. What counts is that
+/// the
+///   parser finds whole events up to the very cut; else nothing of it holds.
+/// - Cut it behind the last complete event by counting brackets through all of it (EventBoundaries). So too
+///   for the last window of a file: what stands behind the events must not be taken for one.
+/// - When the parser refuses that as well, or a window holds no end of an event, find and parse the events
+/// one
+///   by one, so that one damaged event costs itself and no other.
+///
+/// An event longer than the window makes the window grow.
 class EventArray {
  public:
   EventArray(ByteWindow& window, EventParser& parser, ReadNotes& notes, std::size_t longest_event)
@@ -26,6 +34,8 @@ class EventArray {
   enum class Progress { some, none, closed };
 
   Progress read_window();
+  bool read_up_to_last_event(std::size_t first);
+  Progress read_up_to_last_bracket(std::size_t first);
   Progress read_one_by_one(std::size_t from);
   void read_damaged(std::size_t begin, std::size_t end);
   bool make_room();

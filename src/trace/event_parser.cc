@@ -1,5 +1,6 @@
 #include "trace/event_parser.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -25,7 +26,7 @@ enum Special : int { kStream = 1000000, kCorrelation, kExternalId };
 
 /// A key up to its closing quote, which surely comes: the parser has seen it. Never reads further than the
 /// padding. Empty where a backslash stands before the quote: the key has to be unescaped.
-std::string_view plain_key_of(const char* key) noexcept {
+inline std::string_view plain_key_of(const char* key) noexcept {
   std::size_t length = 0;
 #if defined(__SSE2__)
   for (;; length += 16) {
@@ -84,7 +85,7 @@ EventParser::Outcome EventParser::parse(char* text, std::size_t length, std::uin
   const char before = std::exchange(text[-1], '[');
   const char behind = std::exchange(text[length], ']');
   Outcome outcome;
-  const auto stop = [&](bool done) { outcome = {false, outcome.stopped_at, done}; };
+  const auto stop = [&](bool done) { outcome = {false, outcome.stopped_at, done, false}; };
 
   ondemand::document document;
   ondemand::array elements;
@@ -120,10 +121,43 @@ EventParser::Outcome EventParser::parse(char* text, std::size_t length, std::uin
       append();
       element_done = true;
     }
+    const char* behind_array = nullptr;
+    outcome.up_to_end = outcome.whole && document.current_location().get(behind_array) != simdjson::SUCCESS;
   }
   text[length] = behind;
   text[-1] = before;
   return outcome;
+}
+
+bool EventParser::parse_all(char* text, std::size_t length, std::uint64_t offset) {
+  const auto rows = static_cast<Row>(columns_.size());
+  const auto lanes = static_cast<std::uint32_t>(columns_.lanes.size());
+  const auto troubles = notes_.troubles;
+  const std::uint32_t position = position_;
+  if (parse(text, length, offset).up_to_end) return true;
+  forget_from(rows, lanes);
+  notes_.troubles = troubles;
+  position_ = position;
+  return false;
+}
+
+/// Names stay: whoever reads the same events again finds them.
+void EventParser::forget_from(Row row, std::uint32_t lane) {
+  const auto shorten = [](std::size_t size, auto&... columns) { (columns.resize(size), ...); };
+  Columns& c = columns_;
+  lanes_.forget_from(lane);
+  shorten(row, c.name, c.category, c.phase, c.start_ns, c.duration_ns, c.lane, c.stream, c.correlation,
+          c.external_id, c.position);
+  const auto shorten_argument = [&](ArgumentColumn& column) {
+    const auto size = static_cast<std::size_t>(std::lower_bound(column.rows.begin(), column.rows.end(), row) -
+                                               column.rows.begin());
+    shorten(size, column.rows);
+    shorten(std::min(size, column.integers.size()), column.integers);
+    shorten(std::min(size, column.numbers.size()), column.numbers);
+    shorten(std::min(size, column.texts.size()), column.texts);
+  };
+  shorten_argument(c.flow_id);
+  for (ArgumentColumn& column : c.arguments) shorten_argument(column);
 }
 
 void EventParser::skip(Trouble trouble, std::uint64_t offset) {
@@ -134,6 +168,7 @@ void EventParser::skip(Trouble trouble, std::uint64_t offset) {
 bool EventParser::read_event(ondemand::object& object) {
   event_ = {};
   pending_.clear();
+  troubles_.clear();
   // The field stays where the iterator made it: copies of its few words, stored apart and loaded together,
   // cost a quarter of all reading.
   for (auto found : object) {
@@ -257,6 +292,7 @@ void EventParser::append() {
     columns_.lane.push_back(lane);
     append_row();
   }
+  for (const Trouble trouble : troubles_) notes_.count(trouble, event_offset_);
   ++position_;
 }
 

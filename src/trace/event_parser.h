@@ -32,12 +32,17 @@ class EventParser {
     std::size_t stopped_at = 0;
     /// That element itself was read; what follows it is in disorder.
     bool element_done = false;
+    /// All of the text was read: no `]` in it closes the array.
+    bool up_to_end = false;
   };
 
   /// Reads elements of an array, with commas between them. The byte before `text` and the one behind it are
   /// borrowed, and ByteWindow::kSlack bytes behind it may be read. `offset`: where the text stands in the
   /// file.
   Outcome parse(char* text, std::size_t length, std::uint64_t offset);
+
+  /// The same where the text is nothing but whole elements; else false, and no row or remark was made.
+  bool parse_all(char* text, std::size_t length, std::uint64_t offset);
 
   /// Counts an element that could not be read.
   void skip(Trouble trouble, std::uint64_t offset);
@@ -74,6 +79,7 @@ class EventParser {
     Names::Id text;
   };
 
+  void forget_from(Row row, std::uint32_t lane);
   bool read_event(simdjson::ondemand::object& object);
   bool read_arguments(simdjson::ondemand::value& value);
   void read_field(std::string_view key, simdjson::ondemand::value& value);
@@ -88,7 +94,7 @@ class EventParser {
   bool time_of(simdjson::ondemand::value& value, std::int64_t& ns);
   bool integer_of(simdjson::ondemand::value& value, std::int64_t& integer);
   bool number_of(simdjson::ondemand::value& value, double& number);
-  void count(Trouble trouble) { notes_.count(trouble, event_offset_); }
+  void count(Trouble trouble) { troubles_.push_back(trouble); }
 
   Columns& columns_;
   ReadNotes& notes_;
@@ -97,6 +103,8 @@ class EventParser {
   simdjson::ondemand::parser parser_;
   Event event_;
   std::vector<Pending> pending_;
+  /// Of the event; counted with it, or an event that has to be read again would count twice.
+  std::vector<Trouble> troubles_;
   std::uint64_t event_offset_ = 0;
   std::uint32_t position_ = 0;
 };

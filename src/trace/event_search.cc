@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <vector>
@@ -11,6 +12,9 @@ namespace {
 
 constexpr std::array<std::string_view, 10> kEventKeys = {"ph", "name", "cat", "pid",  "tid",
                                                          "ts", "dur",  "id",  "args", "s"};
+
+/// An event is rarely longer; where one is, EventBoundaries finds its end.
+constexpr std::size_t kLookBack = std::size_t{64} << 10;
 
 bool is_blank(char c) noexcept { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
@@ -37,6 +41,15 @@ bool begins_event(std::string_view text, std::size_t brace) noexcept {
 }
 
 }  // namespace
+
+std::size_t last_event_end(std::string_view text) noexcept {
+  const std::string_view end = text.substr(text.size() - std::min(text.size(), kLookBack));
+  for (std::size_t brace = end.rfind('{'); brace != std::string_view::npos && brace > 0;
+       brace = end.rfind('{', brace - 1)) {
+    if (begins_event(end, brace)) return text.size() - end.size() + end.rfind('}', brace) + 1;
+  }
+  return std::string_view::npos;
+}
 
 EventSpan find_event(std::string_view text, std::size_t from) {
   std::size_t begin = from;

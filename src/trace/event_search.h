@@ -1,4 +1,4 @@
-// The careful way from one event to the next: for text that the parser has refused.
+// Where events begin, without and with care for damage.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,14 @@ struct EventSpan {
   std::size_t end = 0;
 };
 
-/// The first element of the array at or behind `from`.
+/// Behind the event before the last thing in `text` that looks like the beginning of an event
+/// (`}, {"name":`); npos where nothing near the end does. In JSON that can stand in no string, but it can
+/// stand in an array inside an event, or behind the end of the events: whoever parses up to there notices.
+/// A look at the end of a window costs nothing, finding the same through all of its brackets a tenth of all
+/// reading.
+std::size_t last_event_end(std::string_view text) noexcept;
+
+/// The first element of the array at or behind `from`: the careful way, for text that the parser has refused.
 ///
 /// Quotes and brackets alone would not find back after one quote too many: all that follows would count as
 /// inside out. So the search also looks for what only the beginning of an event looks like (`}, {"name":`).

@@ -1,7 +1,9 @@
 #include "trace/fixed_point.h"
 
+#include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <system_error>
 
@@ -11,6 +13,40 @@ namespace {
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+/// The next eight bytes.
+std::uint64_t load_eight(const char* from) noexcept {
+  std::uint64_t word = 0;
+  std::memcpy(&word, from, sizeof word);
+  return word;
+}
+
+/// All of them are '0' to '9': the upper half of each byte is 3, and stays so when 6 is added.
+bool are_digits(std::uint64_t eight) noexcept {
+  constexpr std::uint64_t kUpper = 0xf0f0f0f0f0f0f0f0ULL;
+  return ((eight & kUpper) | ((eight + 0x0606060606060606ULL) & kUpper) >> 4) == 0x3333333333333333ULL;
+}
+
+/// Their value: neighbours are put together, then pairs, then fours.
+std::int64_t value_of_digits(std::uint64_t eight) noexcept {
+  eight = (eight & 0x0f0f0f0f0f0f0f0fULL) * 2561 >> 8;
+  eight = (eight & 0x00ff00ff00ff00ffULL) * 6553601 >> 16;
+  return static_cast<std::int64_t>((eight & 0x0000ffff0000ffffULL) * 42949672960001ULL >> 32);
+}
+
+/// Up to 18 digits, which fit whatever they are.
+bool to_short_integer(std::string_view token, std::int64_t& value) noexcept {
+  const bool negative = token.starts_with('-');
+  token.remove_prefix(negative);
+  if (token.empty() || token.size() > 18) return false;
+  std::int64_t number = 0;
+  for (const char c : token) {
+    if (!is_digit(c)) return false;
+    number = number * 10 + (c - '0');
+  }
+  value = negative ? -number : number;
+  return true;
+}
 
 /// A double to the nearest integer, where there is one.
 NumberError round_to(double value, std::int64_t& rounded) noexcept {
@@ -32,6 +68,7 @@ NumberError to_number(std::string_view token, double& value) noexcept {
 }
 
 NumberError to_integer(std::string_view token, std::int64_t& value) noexcept {
+  if (to_short_integer(token, value)) return NumberError::none;
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
   if (end == token.data() + token.size() && end != token.data()) {
     return error == std::errc() ? NumberError::none : NumberError::out_of_range;
@@ -49,6 +86,13 @@ NumberError to_nanoseconds(std::string_view token, std::int64_t& ns) noexcept {
   at += negative;
   if (at == end || !is_digit(*at)) return NumberError::not_a_number;
   std::int64_t whole = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    constexpr std::int64_t kEightDigits = 100'000'000;
+    while (end - at >= 8 && whole < kLargest / kEightDigits && are_digits(load_eight(at))) {
+      whole = whole * kEightDigits + value_of_digits(load_eight(at));
+      at += 8;
+    }
+  }
   for (; at < end && is_digit(*at); ++at) {
     if (whole > kLargest / 10000) return NumberError::out_of_range;
     whole = whole * 10 + (*at - '0');

@@ -24,6 +24,12 @@ std::uint32_t Lanes::find_or_add(const Key& key) {
   return at->second;
 }
 
+void Lanes::forget_from(std::uint32_t first) {
+  std::erase_if(known_, [&](const auto& lane) { return lane.second >= first; });
+  columns_.lanes.resize(first);
+  last_ = kNone;
+}
+
 void Lanes::label(std::uint32_t lane, std::string_view kind, std::string_view text) {
   Lane& labelled = columns_.lanes[lane];
   if (kind == "thread_name") labelled.thread_name = text;

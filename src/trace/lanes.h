@@ -29,6 +29,9 @@ class Lanes {
     return last_ = find_or_add(key);
   }
 
+  /// Forgets the lanes from `first` on: events that turned out to be none came with them.
+  void forget_from(std::uint32_t first);
+
   /// A metadata event of this lane; texts of unknown kinds are ignored.
   void label(std::uint32_t lane, std::string_view kind, std::string_view text);
 

@@ -1,6 +1,7 @@
 #include "headrace/trace/names.h"
 
 #include <cstring>
+#include <tuple>
 
 namespace headrace::trace {
 namespace {
@@ -28,6 +29,24 @@ std::uint32_t hash_of(std::string_view text) noexcept {
   return static_cast<std::uint32_t>(hash ^ hash >> 32);
 }
 
+/// Length, both ends and the middle.
+std::size_t glance_at(std::string_view text) noexcept {
+  const char* const at = text.data();
+  const std::size_t size = text.size();
+  std::uint64_t seen = 0;
+  if (size >= 8) {
+    seen = load(at, 8) * kMultiplier ^ load(at + size - 8, 8);
+    seen = seen * kMultiplier ^ load(at + (size - 8) / 2, 8);
+  } else if (size >= 4) {
+    seen = load(at, 4) << 32 ^ load(at + size - 4, 4);
+  } else if (size > 0) {
+    seen = static_cast<std::uint64_t>(static_cast<unsigned char>(at[0])) << 16 |
+           static_cast<std::uint64_t>(static_cast<unsigned char>(at[size / 2])) << 8 |
+           static_cast<unsigned char>(at[size - 1]);
+  }
+  return static_cast<std::size_t>((seen ^ size) * kMultiplier >> 54);
+}
+
 }  // namespace
 
 Names::Names() : slots_(kFirstSlots) { intern({}); }
@@ -42,6 +61,13 @@ std::size_t Names::slot_of(std::string_view text, std::uint32_t hash) const noex
 }
 
 Names::Id Names::intern(std::string_view text) {
+  const std::size_t glance = glance_at(text);
+  static_assert(std::tuple_size_v<decltype(recent_)> == std::size_t{1} << (64 - 54));
+  if (const Id id = recent_[glance]; id < size() && (*this)[id] == text) return id;
+  return recent_[glance] = intern_new_or_old(text);
+}
+
+Names::Id Names::intern_new_or_old(std::string_view text) {
   const std::uint32_t hash = hash_of(text);
   const std::size_t at = slot_of(text, hash);
   if (slots_[at].id != missing) return slots_[at].id;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 #include <string_view>
 #include <system_error>
 #include <tuple>
@@ -23,8 +22,7 @@ std::int64_t number_of(std::string_view name) noexcept {
 
 }  // namespace
 
-Steps::Steps(const Columns& columns, const std::vector<EventKind>& kinds, const Correlation& correlation)
-    : step_of_(columns.size(), kNone) {
+Steps::Steps(const Columns& columns, const std::vector<EventKind>& kinds, const Correlation& correlation) {
   for (Row row = 0; row < columns.size(); ++row) {
     // Old traces have them among the operators.
     if (kinds[row] != EventKind::annotation && kinds[row] != EventKind::operation) continue;
@@ -34,17 +32,26 @@ Steps::Steps(const Columns& columns, const std::vector<EventKind>& kinds, const 
   std::sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) {
     return std::tuple(a.start_ns, a.number) < std::tuple(b.start_ns, b.number);
   });
+  std::size_t last = 0;
   for (Row row = 0; row < columns.size(); ++row) {
     const Row began_by = is_on_device(kinds[row]) ? correlation.launch_of(row) : row;
-    if (began_by != kNoRow) step_of_[row] = step_at(columns.start_ns[began_by]);
+    step_of_.push_back(began_by == kNoRow ? kNone : step_at(columns.start_ns[began_by], last));
   }
 }
 
-std::int32_t Steps::step_at(std::int64_t ns) const noexcept {
-  const auto behind = std::upper_bound(steps_.begin(), steps_.end(), ns,
-                                       [](std::int64_t at, const Step& step) { return at < step.start_ns; });
-  if (behind == steps_.begin() || ns >= std::prev(behind)->end_ns) return kNone;
-  return static_cast<std::int32_t>(behind - steps_.begin() - 1);
+/// `last`: the step that began last before the moment that was asked for before, which hardly ever changes.
+std::int32_t Steps::step_at(std::int64_t ns, std::size_t& last) const noexcept {
+  if (steps_.empty()) return kNone;
+  const bool same =
+      steps_[last].start_ns <= ns && (last + 1 == steps_.size() || ns < steps_[last + 1].start_ns);
+  if (!same) {
+    const auto behind =
+        std::upper_bound(steps_.begin(), steps_.end(), ns,
+                         [](std::int64_t at, const Step& step) { return at < step.start_ns; });
+    if (behind == steps_.begin()) return kNone;
+    last = static_cast<std::size_t>(behind - steps_.begin() - 1);
+  }
+  return ns < steps_[last].end_ns ? static_cast<std::int32_t>(last) : kNone;
 }
 
 }  // namespace headrace::trace

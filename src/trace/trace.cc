@@ -5,14 +5,30 @@
 #include <utility>
 
 #include "trace/parallel.h"
+#include "trace/sort_runs.h"
 
 namespace headrace::trace {
+
+namespace {
+
+std::vector<Row> device_rows_of(const Columns& columns, const std::vector<EventKind>& kinds) {
+  std::vector<Row> rows;
+  rows.reserve(static_cast<std::size_t>(std::count_if(kinds.begin(), kinds.end(), is_device_work)));
+  for (Row row = 0; row < columns.size(); ++row) {
+    if (is_device_work(kinds[row])) rows.push_back(row);
+  }
+  sort_runs(rows, [&](Row a, Row b) { return columns.start_ns[a] < columns.start_ns[b]; });
+  return rows;
+}
+
+}  // namespace
 
 Trace resolve(TraceFile file) {
   Trace trace;
   trace.file = std::move(file);
   trace.rank = trace.file.rank.value_or(0);
   trace.kinds = kinds_of(trace.columns());
+  trace.device_rows = device_rows_of(trace.columns(), trace.kinds);
   trace.correlation = Correlation(trace.columns(), trace.kinds);
   trace.calls = CallStack(trace.columns(), trace.kinds);
   trace.steps = Steps(trace.columns(), trace.kinds, trace.correlation);

@@ -69,6 +69,18 @@ def test_tables_convert(tmp_path: Path) -> None:
     assert "<table>" in table._repr_html_()
 
 
+@pytest.mark.parametrize(("correlation", "bits"), [(7, 32), (2**31 - 1, 32), (2**31, 64)])
+def test_identities_are_as_wide_as_they_have_to_be(tmp_path: Path, correlation: int, bits: int) -> None:
+    written = TraceWriter().launch(correlation, 0).kernel("gemm", correlation, 10, 10)
+    trace = hr.Trace.load(written.write(tmp_path / "a.json"))
+    column = trace.events().column("correlation")
+    assert column.dtype == f"int{bits}"
+    assert column.tolist() == [correlation, correlation]
+    assert trace.launches().column("correlation").tolist() == [correlation]
+    pyarrow = pytest.importorskip("pyarrow")
+    assert pyarrow.table(trace.events())["correlation"].to_pylist() == [correlation, correlation]
+
+
 def test_a_missing_figure_is_nan_and_null(tmp_path: Path) -> None:
     trace = TraceWriter().launch(1, 0).kernel("gemm", 1, 10, 10).write(tmp_path / "a.json")
     table = hr.Trace.load(trace).overlap()

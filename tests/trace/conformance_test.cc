@@ -69,7 +69,7 @@ TEST_P(KinetoTrace, IsReadAsOtherReadersReadIt) {
   EXPECT_EQ(static_cast<std::size_t>(std::count_if(columns.stream.begin(), columns.stream.end(), present)),
             expected.streams);
   EXPECT_EQ(columns.argument("Input Dims")->rows.size(), expected.shapes);
-  const std::vector<std::int64_t>& bytes = columns.argument("bytes")->integers;
+  const CompactIntegers& bytes = columns.argument("bytes")->integers;
   EXPECT_EQ(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}), expected.bytes);
 }
 

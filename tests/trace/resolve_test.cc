@@ -123,6 +123,9 @@ TEST(CallStack, FindsTheInnermostEnclosingEventOfTheSameThread) {
     EXPECT_EQ(trace.calls.parent_of(top), kNoRow) << top;
     EXPECT_EQ(trace.calls.depth_of(top), 0U) << top;
   }
+  const std::vector<std::uint32_t> depths = trace.calls.depths();
+  ASSERT_EQ(depths.size(), trace.columns().size());
+  for (Row row = 0; row < depths.size(); ++row) EXPECT_EQ(depths[row], trace.calls.depth_of(row)) << row;
   EXPECT_EQ(trace.calls.overlapping(), 0U);
 }
 

@@ -24,13 +24,14 @@ class CallStack {
 
   /// kNoRow for what nothing encloses, and for rows that are not calls of the host.
   Row parent_of(Row row) const noexcept { return parent_[row]; }
-  /// How many events enclose it.
-  std::uint32_t depth_of(Row row) const noexcept { return depth_[row]; }
+  /// How many events enclose it. Counts them; for all rows take `depths`.
+  std::uint32_t depth_of(Row row) const noexcept;
+  /// Of every row, made for this call.
+  std::vector<std::uint32_t> depths() const;
   std::size_t overlapping() const noexcept { return overlapping_; }
 
  private:
-  std::vector<Row> parent_;
-  std::vector<std::uint32_t> depth_;
+  Values<Row> parent_;
   std::size_t overlapping_ = 0;
 };
 

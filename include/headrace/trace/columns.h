@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headrace/trace/names.h"
+#include "headrace/trace/values.h"
 
 namespace headrace::trace {
 
@@ -44,19 +45,19 @@ struct Argument {
   ArgumentKind kind = ArgumentKind::text;
 };
 
-/// One argument of the events that have it: `rows` ascending, and the values in the vector of its kind.
+/// One argument of the events that have it: `rows` ascending, and the values in the array of its kind.
 struct ArgumentColumn {
   Argument argument;
-  std::vector<Row> rows;
-  std::vector<std::int64_t> integers;
-  std::vector<double> numbers;
-  std::vector<Names::Id> texts;
+  Values<Row> rows;
+  CompactIntegers integers;
+  Values<double> numbers;
+  Values<Names::Id> texts;
 
   /// Where `row` stands in `rows`, nothing when that event does not have the argument. Binary search.
   std::optional<std::size_t> find(Row row) const noexcept;
 };
 
-/// All events that have a time stamp, in the order of the file. Vectors of one length, one entry per event:
+/// All events that have a time stamp, in the order of the file. Arrays of one length, one entry per event:
 ///
 ///     name  category  phase  start_ns  duration_ns  lane  stream  correlation  external_id  position
 ///
@@ -65,22 +66,22 @@ struct ArgumentColumn {
 struct Columns {
   Names names;
 
-  std::vector<Names::Id> name;
-  std::vector<Names::Id> category;
+  Values<Names::Id> name;
+  Values<Names::Id> category;
   /// The letter of the Chrome format: X complete, i instant, C counter, s t f flow, B E begin and end.
-  std::vector<char> phase;
-  std::vector<std::int64_t> start_ns;
+  Values<char> phase;
+  Values<std::int64_t> start_ns;
   /// 0 for phases that have no duration.
-  std::vector<std::int64_t> duration_ns;
+  Values<std::int64_t> duration_ns;
   /// Index into `lanes`.
-  std::vector<std::uint32_t> lane;
+  Compact<std::uint16_t, std::uint32_t> lane;
   /// The arguments that tie the two sides of a launch together, kAbsent where there is none. `stream` is
   /// kAbsent too where the file does not write it as a decimal number ("0x0").
-  std::vector<std::int64_t> stream;
-  std::vector<std::int64_t> correlation;
-  std::vector<std::int64_t> external_id;
+  CompactIntegers stream;
+  CompactIntegers correlation;
+  CompactIntegers external_id;
   /// The event's index in the file's array; events that were skipped and metadata events count.
-  std::vector<std::uint32_t> position;
+  Values<std::uint32_t> position;
 
   std::vector<Lane> lanes;
   /// `id` of flow events and whatever else has one.

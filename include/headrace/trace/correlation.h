@@ -33,11 +33,11 @@ class Correlation {
   std::size_t without_launch() const noexcept { return without_launch_; }
 
  private:
-  std::vector<Row> launch_of_;
+  Values<Row> launch_of_;
   /// Launches that started something, ascending; `started_` from `first_[i]` to `first_[i + 1]` belongs to
   /// the i-th.
   std::vector<Row> launches_;
-  std::vector<std::size_t> first_;
+  std::vector<std::uint32_t> first_;
   std::vector<Row> started_;
   std::size_t without_launch_ = 0;
 };

@@ -1,6 +1,7 @@
 // Texts that are stored once and named by a number.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -44,11 +45,15 @@ class Names {
     Id id = missing;
   };
 
+  Id intern_new_or_old(std::string_view text);
   std::size_t slot_of(std::string_view text, std::uint32_t hash) const noexcept;
   void grow();
 
   std::string texts_;
   std::vector<std::uint64_t> offsets_{0};
+  /// Of texts that look alike at a glance, the one that was asked for last: nearly always the one that is
+  /// asked for next, and found without going through all of a text that is hundreds of bytes long.
+  std::array<Id, 1024> recent_{};
   std::vector<Slot> slots_;  // open addressing, a power of two of them, at most half full
 };
 

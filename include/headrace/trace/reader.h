@@ -27,8 +27,8 @@ struct ReadOptions {
   /// Arguments that become columns. Others are left in the file: to see them, read it with their names added.
   std::vector<Argument> arguments = analysed_arguments();
   /// Bytes of JSON that are looked at together. Memory beside the columns is about eight times this, or of
-  /// the longest event.
-  std::size_t window_bytes = std::size_t{1} << 20;
+  /// the longest event. This long it stays in the cache of a core.
+  std::size_t window_bytes = std::size_t{1} << 18;
   /// An event that is longer than this is skipped and counted.
   std::size_t longest_event_bytes = std::size_t{4} << 20;
   /// Counted up by the bytes of files that are read, as they are read; null where nobody looks.

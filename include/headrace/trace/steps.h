@@ -1,6 +1,7 @@
 // The training steps that the profiler marked.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -33,10 +34,10 @@ class Steps {
   std::int32_t step_of(Row row) const noexcept { return step_of_[row]; }
 
  private:
-  std::int32_t step_at(std::int64_t ns) const noexcept;
+  std::int32_t step_at(std::int64_t ns, std::size_t& last) const noexcept;
 
   std::vector<Step> steps_;
-  std::vector<std::int32_t> step_of_;
+  Compact<std::int16_t, std::int32_t> step_of_;
 };
 
 }  // namespace headrace::trace

@@ -21,6 +21,8 @@ struct Trace {
   /// Of the file, or where the file does not say, the smallest that no other file of the same call has.
   std::int64_t rank = 0;
   std::vector<EventKind> kinds;
+  /// Kernels, copies and fills by their start; of two with the same start, in the order of the file.
+  std::vector<Row> device_rows;
   Correlation correlation;
   CallStack calls;
   Steps steps;

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <map>
 #include <string_view>
-#include <tuple>
+#include <utility>
 
 namespace headrace::analysis::device {
 namespace {
@@ -80,8 +80,9 @@ DeviceWork device_work(const trace::Trace& trace, const Scope& scope) {
   // A trace has a million rows and a few hundred kernels: each name is looked at once.
   constexpr auto kUnknown = static_cast<std::uint8_t>(kKernelKinds);
   std::vector<std::uint8_t> kind_of_name(columns.names.size(), kUnknown);
-  for (trace::Row row = 0; row < columns.size(); ++row) {
-    if (!trace::is_device_work(trace.kinds[row]) || !selection.has(row)) continue;
+  result.work.reserve(trace.device_rows.size());
+  for (const trace::Row row : trace.device_rows) {
+    if (!selection.has(row)) continue;
     KernelKind kind = KernelKind::memory;
     if (trace.kinds[row] == trace::EventKind::kernel) {
       std::uint8_t& known = kind_of_name[columns.name[row]];
@@ -91,22 +92,16 @@ DeviceWork device_work(const trace::Trace& trace, const Scope& scope) {
     result.work.push_back({columns.start_ns[row], columns.end_ns(row), row, streams.number_of(row), kind});
   }
   streams.finish(result);
-
-  const auto earlier = [](const Work& a, const Work& b) {
-    return std::tie(a.start_ns, a.row) < std::tie(b.start_ns, b.row);
-  };
-  if (!std::is_sorted(result.work.begin(), result.work.end(), earlier))
-    std::sort(result.work.begin(), result.work.end(), earlier);
   if (result.work.empty())
     result.notes.push_back("rank " + std::to_string(trace.rank) + " has no work on a device");
   return result;
 }
 
-std::vector<WorkOf> DeviceWork::by_device(bool per_device) const {
+std::vector<WorkOf> DeviceWork::by_device(bool per_device) && {
   std::vector<WorkOf> result;
   if (work.empty()) return result;
   if (!per_device) {
-    result.push_back({{}, work});
+    result.push_back({{}, std::move(work)});
     return result;
   }
   std::vector<std::size_t> place(streams.size());
@@ -116,14 +111,23 @@ std::vector<WorkOf> DeviceWork::by_device(bool per_device) const {
     place[i] = result.size() - 1;
   }
   for (const Work& each : work) result[place[each.stream]].work.push_back(each);
+  work = {};
   return result;
 }
 
-std::vector<WorkOf> DeviceWork::by_stream() const {
+std::vector<WorkOf> DeviceWork::by_stream() && {
   std::vector<WorkOf> result;
   result.reserve(streams.size());
   for (const Stream& stream : streams) result.push_back({stream, {}});
+  if (streams.size() == 1) {
+    result.front().work = std::move(work);
+    return result;
+  }
+  std::vector<std::size_t> sizes(streams.size());
+  for (const Work& each : work) ++sizes[each.stream];
+  for (std::size_t i = 0; i < sizes.size(); ++i) result[i].work.reserve(sizes[i]);
   for (const Work& each : work) result[each.stream].work.push_back(each);
+  work = {};
   return result;
 }
 

@@ -51,9 +51,9 @@ IdleBreakdown idle_breakdown(std::span<const trace::Trace> traces, const IdleBre
   Numbers idle_s, idle_pct;
   DescriptionColumns intervals;
   for (const trace::Trace& trace : traces) {
-    const DeviceWork all = device_work(trace, options.scope);
+    DeviceWork all = device_work(trace, options.scope);
     take_notes(result.idle, all.notes);
-    for (const WorkOf& each : all.by_stream()) {
+    for (const WorkOf& each : std::move(all).by_stream()) {
       const Gaps gaps = gaps_of(trace, each.work, options.consecutive_kernel_delay_ns);
       const std::int64_t whole_ns = sum(gaps[host_wait]) + sum(gaps[kernel_wait]) + sum(gaps[other]);
       for (std::size_t category = 0; category < kCategories.size(); ++category) {

@@ -65,9 +65,9 @@ Table kernel_breakdown(std::span<const trace::Trace> traces, const DeviceOptions
   Texts kinds;
   Numbers total_s, total_pct;
   for (const trace::Trace& trace : traces) {
-    const DeviceWork all = device_work(trace, options.scope);
+    DeviceWork all = device_work(trace, options.scope);
     take_notes(table, all.notes);
-    for (const WorkOf& each : all.by_device(options.per_device)) {
+    for (const WorkOf& each : std::move(all).by_device(options.per_device)) {
       const auto time_ns = time_by_combination(each.work);
       const std::int64_t busy_ns = std::accumulate(time_ns.begin(), time_ns.end(), std::int64_t{0});
       std::vector<std::size_t> order(kCombinations);

@@ -1,6 +1,7 @@
 #include "headrace/analysis/device/launches.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -13,35 +14,38 @@ namespace headrace::analysis::device {
 namespace {
 
 struct Launch {
-  std::int64_t start_ns = 0;
   trace::Row row = 0;
+  /// The first that it started.
   trace::Row device_row = 0;
-  std::int64_t works = 0;
-  std::int64_t device_start_ns = 0;
-  std::int64_t device_ns = 0;
+  std::uint32_t works = 0;
   bool only_memory = true;
+  std::int64_t device_ns = 0;
 };
 
 /// By start. `work` is in the order of time, so the first piece of each launch is its first.
 std::vector<Launch> launches_of(const trace::Trace& trace, std::span<const Work> work) {
+  const trace::Columns& columns = trace.columns();
   constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  std::vector<std::uint32_t> place(trace.columns().size(), kNone);
+  std::vector<std::uint32_t> place(columns.size(), kNone);
   std::vector<Launch> launches;
+  launches.reserve(work.size());
   for (const Work& each : work) {
     const trace::Row row = trace.correlation.launch_of(each.row);
     if (row == trace::kNoRow) continue;
     if (place[row] == kNone) {
       place[row] = static_cast<std::uint32_t>(launches.size());
-      launches.push_back({trace.columns().start_ns[row], row, each.row, 0, each.start_ns, 0, true});
+      launches.push_back({row, each.row, 0, true, 0});
     }
     Launch& launch = launches[place[row]];
     ++launch.works;
     launch.device_ns += each.end_ns - each.start_ns;
     if (each.kind != KernelKind::memory) launch.only_memory = false;
   }
-  std::sort(launches.begin(), launches.end(), [](const Launch& a, const Launch& b) {
-    return std::tie(a.start_ns, a.row) < std::tie(b.start_ns, b.row);
-  });
+  const auto earlier = [&](const Launch& a, const Launch& b) {
+    return std::tuple(columns.start_ns[a.row], a.row) < std::tuple(columns.start_ns[b.row], b.row);
+  };
+  if (!std::is_sorted(launches.begin(), launches.end(), earlier))
+    std::sort(launches.begin(), launches.end(), earlier);
   return launches;
 }
 
@@ -54,12 +58,20 @@ Table launches(std::span<const trace::Trace> traces, const LaunchesOptions& opti
   Numbers host_s, device_s, delay_s;
   for (const trace::Trace& trace : traces) {
     const trace::Columns& columns = trace.columns();
-    const DeviceWork all = device_work(trace, options.scope);
+    DeviceWork all = device_work(trace, options.scope);
     take_notes(table, all.notes);
     const std::vector<Launch> launches = launches_of(trace, all.work);
-    if (launches.empty() && !all.work.empty())
+    const bool worked = !std::exchange(all.work, {}).empty();
+    if (launches.empty() && worked)
       table.notes.push_back("rank " + std::to_string(trace.rank) +
                             ": the file has no call that started its work on the device");
+    if (ranks.empty()) {  // not before: what was freed until now is used again
+      const std::size_t most = most_works(traces);
+      for (Integers* column : {&ranks, &correlations, &rows, &device_rows, &works, &start_ns})
+        column->reserve(most);
+      for (Numbers* column : {&host_s, &device_s, &delay_s}) column->reserve(most);
+      names.reserve(most);
+    }
     for (const Launch& launch : launches) {
       if (launch.only_memory && !options.memory) continue;
       ranks.push_back(trace.rank);
@@ -68,11 +80,11 @@ Table launches(std::span<const trace::Trace> traces, const LaunchesOptions& opti
       rows.push_back(launch.row);
       device_rows.push_back(launch.device_row);
       works.push_back(launch.works);
-      start_ns.push_back(launch.start_ns);
+      start_ns.push_back(columns.start_ns[launch.row]);
       host_s.push_back(seconds(columns.duration_ns[launch.row]));
       device_s.push_back(seconds(launch.device_ns));
-      delay_s.push_back(
-          seconds(std::max<std::int64_t>(0, launch.device_start_ns - columns.end_ns(launch.row))));
+      const std::int64_t delay_ns = columns.start_ns[launch.device_row] - columns.end_ns(launch.row);
+      delay_s.push_back(seconds(std::max<std::int64_t>(0, delay_ns)));
     }
   }
   table.add("rank", std::move(ranks))

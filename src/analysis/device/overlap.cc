@@ -14,9 +14,9 @@ Table overlap(std::span<const trace::Trace> traces, const DeviceOptions& options
   RankRows rows(options.per_device);
   Numbers communication_s, computation_s, overlap_s, overlap_pct;
   for (const trace::Trace& trace : traces) {
-    const DeviceWork all = device_work(trace, options.scope);
+    DeviceWork all = device_work(trace, options.scope);
     take_notes(table, all.notes);
-    for (const WorkOf& each : all.by_device(options.per_device)) {
+    for (const WorkOf& each : std::move(all).by_device(options.per_device)) {
       const Intervals communication = busy(each.work, KernelKind::communication);
       const Intervals computation = busy(each.work, KernelKind::computation);
       const std::int64_t both_ns = total_ns(intersected(communication, computation));

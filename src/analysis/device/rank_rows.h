@@ -1,12 +1,15 @@
 // The columns that say whom a row is about.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "headrace/analysis/table.h"
+#include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {
 
@@ -31,6 +34,14 @@ class RankRows {
   Integers ranks_;
   Integers devices_;
 };
+
+/// Most rows that a table with one for each piece of device work may have. Columns that are made this long
+/// ahead are not copied while they grow; what is not written to costs nothing.
+inline std::size_t most_works(std::span<const trace::Trace> traces) {
+  std::size_t works = 0;
+  for (const trace::Trace& trace : traces) works += trace.device_rows.size();
+  return works;
+}
 
 /// Appends notes to a table's.
 inline void take_notes(Table& table, const std::vector<std::string>& notes) {

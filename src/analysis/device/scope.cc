@@ -10,8 +10,7 @@ bool last_step_is_cut_off(const trace::Trace& trace) {
   if (trace.file.notes.cut) return true;
   std::size_t last = 0;
   std::size_t before = 0;
-  for (trace::Row row = 0; row < trace.columns().size(); ++row) {
-    if (!trace::is_device_work(trace.kinds[row])) continue;
+  for (const trace::Row row : trace.device_rows) {
     const std::int32_t step = trace.steps.step_of(row);
     if (step == static_cast<std::int32_t>(steps) - 1) ++last;
     if (step == static_cast<std::int32_t>(steps) - 2) ++before;

@@ -1,6 +1,7 @@
 // The columns `rank device stream`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -15,6 +16,10 @@ class StreamRows {
     ranks_.push_back(rank);
     devices_.push_back(stream.device);
     streams_.push_back(stream.stream);
+  }
+
+  void reserve(std::size_t rows) {
+    for (Integers* column : {&ranks_, &devices_, &streams_}) column->reserve(rows);
   }
 
   /// The first columns of `table`; leaves this empty.

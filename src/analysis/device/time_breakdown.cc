@@ -13,9 +13,9 @@ Table time_breakdown(std::span<const trace::Trace> traces, const DeviceOptions& 
   RankRows rows(options.per_device);
   Numbers idle_s, compute_s, non_compute_s, span_s, idle_pct, compute_pct, non_compute_pct;
   for (const trace::Trace& trace : traces) {
-    const DeviceWork all = device_work(trace, options.scope);
+    DeviceWork all = device_work(trace, options.scope);
     take_notes(table, all.notes);
-    for (const WorkOf& each : all.by_device(options.per_device)) {
+    for (const WorkOf& each : std::move(all).by_device(options.per_device)) {
       const std::int64_t span = span_ns(each.work);
       const std::int64_t busy_ns = total_ns(busy(each.work));
       const std::int64_t compute_ns = total_ns(busy(each.work, KernelKind::computation));

@@ -57,11 +57,11 @@ struct DeviceWork {
   /// What has to be said beside the answer: "rank 2 has no work on a device".
   std::vector<std::string> notes;
 
-  /// One entry per device (its `of.stream` says nothing), or one with everything. Nothing where there is no
-  /// work.
-  std::vector<WorkOf> by_device(bool per_device) const;
-  /// One entry per stream.
-  std::vector<WorkOf> by_stream() const;
+  /// The work divided up: one entry per device (its `of.stream` says nothing), or one with everything.
+  /// Nothing where there is no work. Takes `work`, which is large.
+  std::vector<WorkOf> by_device(bool per_device) &&;
+  /// One entry per stream. Takes `work` too.
+  std::vector<WorkOf> by_stream() &&;
 };
 
 DeviceWork device_work(const trace::Trace& trace, const Scope& scope);

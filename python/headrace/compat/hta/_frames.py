@@ -82,12 +82,12 @@ def frame_of(trace: Reader, symbols: TraceSymbolTable) -> pd.DataFrame:
         "tid": _of_lanes(lanes, "tid", "thread")[lane],
         "ts": start,
         "dur": duration,
-        "stream": columns.view("stream")[rows],
-        "correlation": columns.view("correlation")[rows],
+        "stream": columns.view("stream")[rows].astype(np.int64),
+        "correlation": columns.view("correlation")[rows].astype(np.int64),
     }
     for argument, column, kind, absent in ARGUMENTS:
         if column == "python_id":
-            data["external_id"] = columns.view("external_id")[rows]
+            data["external_id"] = columns.view("external_id")[rows].astype(np.int64)
         data[column] = _argument(trace, argument, kind, absent, rows, len(kept))
     frame = pd.DataFrame(data, index=position)
     frame["index_correlation"] = _partners(frame, symbols)
