@@ -60,15 +60,15 @@ class StateHistory {
   void close(std::uint32_t value, std::int64_t now) noexcept;
 
  private:
-  void note(std::uint32_t old, std::int64_t lasted) noexcept requires requires {
-    Moments::weight(old, lasted);
-  }
-  {
-    HistoryTrack& track = *track_;
-    track.weight.bump(Moments::weight(old, lasted));
-    if (lasted > track.longest_ns.load()) {
-      track.longest_ns.store(lasted);
-      track.longest.store(old);
+  // Inside and not as a constraint: clang before 16 also instantiates what is constrained away.
+  void note(std::uint32_t old, std::int64_t lasted) noexcept {
+    if constexpr (requires { Moments::weight(old, lasted); }) {
+      HistoryTrack& track = *track_;
+      track.weight.bump(Moments::weight(old, lasted));
+      if (lasted > track.longest_ns.load()) {
+        track.longest_ns.store(lasted);
+        track.longest.store(old);
+      }
     }
   }
   void keep(std::uint32_t old, std::int64_t since, std::int64_t now) noexcept;
