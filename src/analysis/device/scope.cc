@@ -24,13 +24,19 @@ Selection::Selection(const trace::Trace& trace, const Scope& scope)
   const std::string rank = "rank " + std::to_string(trace.rank);
   const std::vector<trace::Step>& steps = trace.steps.all();
   wanted_.reserve(steps.size());
+  // Sorted, because all of a long run's steps may be asked for.
+  std::vector<std::int64_t> asked = scope.steps;
+  std::sort(asked.begin(), asked.end());
+  std::vector<std::int64_t> there;
+  there.reserve(steps.size());
   for (const trace::Step& step : steps) {
-    wanted_.push_back(std::find(scope.steps.begin(), scope.steps.end(), step.number) != scope.steps.end());
+    wanted_.push_back(std::binary_search(asked.begin(), asked.end(), step.number));
+    there.push_back(step.number);
   }
+  std::sort(there.begin(), there.end());
   for (const std::int64_t number : scope.steps) {
-    const bool there = std::any_of(steps.begin(), steps.end(),
-                                   [&](const trace::Step& step) { return step.number == number; });
-    if (!there) notes_.push_back(rank + " has no step " + std::to_string(number));
+    if (!std::binary_search(there.begin(), there.end(), number))
+      notes_.push_back(rank + " has no step " + std::to_string(number));
   }
   // A step that is asked for by its number is wanted as it is.
   if (scope.keep_cut_off_step || !any_step_ || !last_step_is_cut_off(trace)) return;
