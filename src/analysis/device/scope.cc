@@ -1,6 +1,7 @@
 #include "headrace/analysis/device/scope.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace headrace::analysis::device {
 
@@ -17,6 +18,20 @@ bool last_step_is_cut_off(const trace::Trace& trace) {
     if (step == static_cast<std::int32_t>(steps) - 2) ++before;
   }
   return 5 * last < 4 * before;
+}
+
+std::int32_t step_of(const trace::Trace& trace, trace::Row row) noexcept {
+  const std::int32_t by_launch = trace.steps.step_of(row);
+  const bool launched = trace.correlation.launch_of(row) != trace::kNoRow;
+  if (by_launch != trace::Steps::kNone || launched || !trace::is_on_device(trace.kinds[row]))
+    return by_launch;
+  const std::vector<trace::Step>& steps = trace.steps.all();
+  const std::int64_t began_ns = trace.columns().start_ns[row];
+  const auto behind =
+      std::upper_bound(steps.begin(), steps.end(), began_ns,
+                       [](std::int64_t at, const trace::Step& step) { return at < step.start_ns; });
+  if (behind == steps.begin() || began_ns >= std::prev(behind)->end_ns) return trace::Steps::kNone;
+  return static_cast<std::int32_t>(behind - steps.begin() - 1);
 }
 
 Selection::Selection(const trace::Trace& trace, const Scope& scope)
@@ -47,7 +62,7 @@ Selection::Selection(const trace::Trace& trace, const Scope& scope)
 }
 
 bool Selection::is_in_a_step(trace::Row row) const noexcept {
-  const std::int32_t step = trace_->steps.step_of(row);
+  const std::int32_t step = step_of(*trace_, row);
   return step != trace::Steps::kNone && wanted_[static_cast<std::size_t>(step)];
 }
 

@@ -77,7 +77,7 @@ std::vector<Collective> collectives(std::span<const trace::Trace> traces,
     for (const Work& each : work.work) {
       const std::int64_t duration_ns = each.end_ns - each.start_ns;
       if (each.kind != KernelKind::communication || static_cast<double>(duration_ns) < shortest_ns) continue;
-      const auto step = static_cast<std::size_t>(trace.steps.step_of(each.row));
+      const auto step = static_cast<std::size_t>(step_of(trace, each.row));
       all.push_back({trace.columns().name_of(each.row), work.streams[each.stream].stream,
                      trace.steps.all()[step].number, i, each.start_ns, duration_ns});
     }

@@ -99,6 +99,23 @@ TEST(Stragglers, OfTwoRanksAreLateByMoreThanTheyVary) {
   EXPECT_EQ(table.notes[1], "two ranks and one step do not tell a straggler from chance");
 }
 
+TEST(Stragglers, CollectivesWithoutALaunchAreOfTheStepInWhichTheyBegan) {
+  std::vector<trace::Trace> traces;
+  for (int rank = 0; rank < 2; ++rank) {
+    TraceBuilder builder;
+    builder.rank(rank);
+    for (int step = 0; step < 3; ++step) {
+      builder.step(step, 1000.0 * step, 1000);
+      builder.kernel("ncclDevKernel_AllReduce", 0, 1000.0 * step + 100 + 50 * rank, 300 - 50 * rank);
+    }
+    traces.push_back(builder.build());
+  }
+  const Table table = stragglers(traces);
+  EXPECT_EQ(table.integers("rank"), (Integers{1, 0}));
+  EXPECT_EQ(table.integers("candidate"), (Integers{1, 0}));
+  EXPECT_EQ(table.integers("steps"), (Integers{3, 3}));
+}
+
 TEST(Stragglers, NeedRanksStepsAndCollectives) {
   std::vector<trace::Trace> traces;
   traces.push_back(rank_with(0, {100, 110, 120}));
