@@ -283,7 +283,11 @@ class TraceTables:
         )
 
     def stragglers(self, *, steps: Sequence[int] | None = None, candidates: int = 2) -> Table:
-        """Ranks by how often they were the last to come to the collective that waits most."""
+        """Ranks by how often they were the last to come to the collective that waits most.
+
+        ``candidate`` is 1 for those, ``candidates`` at most, that are later than the others by more than the
+        others differ among themselves: for none where all are equally late.
+        """
         return Table(_core.stragglers(self._traces, _listed(steps), candidates))
 
     def diff(

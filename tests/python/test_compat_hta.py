@@ -285,3 +285,14 @@ def test_critical_path(
 
 def test_no_such_annotation_is_none() -> None:
     assert analyzer("simple_add").critical_path_analysis(0, "nothing of that name", 0) is None
+
+
+def test_counters_never_replace_the_file_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "run.json.d"  # only the file's own ending is replaced
+    folder.mkdir()
+    two_steps(0, 0).write(tmp_path / "rank0.json")
+    original = gzip.compress((tmp_path / "rank0.json").read_bytes())
+    (folder / "rank0.gz").write_bytes(original)
+    hta.TraceAnalysis(trace_files={0: str(folder / "rank0.gz")}).generate_trace_with_counters()
+    assert (folder / "rank0.gz").read_bytes() == original
+    assert (folder / "rank0_with_counters.json.gz").exists()

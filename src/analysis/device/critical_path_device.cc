@@ -184,7 +184,7 @@ class DeviceEdges {
         if (const auto stream = number_of(stream_of(columns_, wait))) wait_for(last_on_[*stream], wait);
         break;
       case Wait::context:
-        for (const std::size_t last : last_on_) wait_for(last, wait);
+        wait_for_device(stream_of(columns_, wait).device, wait);
         break;
       case Wait::event:
         wait_for(work_before_event(wait), wait);
@@ -192,6 +192,15 @@ class DeviceEdges {
       case Wait::stream_for_event:
       case Wait::unknown:
         break;
+    }
+  }
+
+  /// All its streams; those of every device where no work is of this one.
+  void wait_for_device(std::int64_t device, Row wait) {
+    const auto is_of_it = [&](const Stream& stream) { return stream.device == device; };
+    const bool known = std::any_of(events_.streams.begin(), events_.streams.end(), is_of_it);
+    for (std::size_t i = 0; i < last_on_.size(); ++i) {
+      if (!known || is_of_it(events_.streams[i])) wait_for(last_on_[i], wait);
     }
   }
 

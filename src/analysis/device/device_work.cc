@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -18,15 +19,32 @@ std::int64_t trailing_number(std::string_view text) noexcept {
   return number;
 }
 
+/// One entry per lane: whether its events are of several devices, by their argument.
+std::vector<bool> lanes_of_several_devices(const trace::Columns& columns) {
+  std::vector<bool> several(columns.lanes.size(), false);
+  const trace::ArgumentColumn* device = columns.argument("device");
+  if (device == nullptr) return several;
+  constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
+  std::vector<std::int64_t> first(columns.lanes.size(), kUnknown);
+  for (std::size_t i = 0; i < device->rows.size(); ++i) {
+    const std::uint32_t lane = columns.lane[device->rows[i]];
+    if (first[lane] == kUnknown) first[lane] = device->integers[i];
+    if (first[lane] != device->integers[i]) several[lane] = true;
+  }
+  return several;
+}
+
 /// Numbers the streams as they come up. Kineto has one lane per stream, so nearly every row is answered by
 /// what was answered for its lane before.
 class StreamNumbering {
  public:
-  explicit StreamNumbering(const trace::Columns& columns) : columns_(columns), last_(columns.lanes.size()) {}
+  explicit StreamNumbering(const trace::Columns& columns)
+      : columns_(columns), several_devices_(lanes_of_several_devices(columns)), last_(columns.lanes.size()) {}
 
   std::uint32_t number_of(trace::Row row) {
     Last& last = last_[columns_.lane[row]];
-    if (last.known && last.argument == columns_.stream[row]) return last.number;
+    const bool same_device = !several_devices_[columns_.lane[row]];
+    if (last.known && same_device && last.argument == columns_.stream[row]) return last.number;
     const Stream stream = stream_of(columns_, row);
     const auto next = static_cast<std::uint32_t>(numbers_.size());
     last = {true, columns_.stream[row], numbers_.try_emplace(stream, next).first->second};
@@ -51,6 +69,7 @@ class StreamNumbering {
   };
 
   const trace::Columns& columns_;
+  std::vector<bool> several_devices_;
   std::vector<Last> last_;
   std::map<Stream, std::uint32_t> numbers_;
 };

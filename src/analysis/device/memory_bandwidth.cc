@@ -18,8 +18,9 @@ namespace {
 /// "Memcpy HtoD (Pageable -> Device)" without what is in brackets: one name per direction.
 std::string_view direction(std::string_view name) noexcept {
   if (name.starts_with("Memset")) return "Memset";
-  constexpr std::size_t kLength = std::string_view("Memcpy HtoD").size();
-  return name.starts_with("Memcpy") ? name.substr(0, kLength) : name;
+  if (!name.starts_with("Memcpy")) return name;
+  const std::string_view outside = name.substr(0, name.find('('));
+  return outside.substr(0, outside.find_last_not_of(' ') + 1);
 }
 
 struct Copy {

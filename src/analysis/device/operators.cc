@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/device/callers.h"
 #include "analysis/device/calls.h"
 #include "analysis/device/rank_rows.h"
 #include "headrace/analysis/device/figures.h"
@@ -136,7 +137,10 @@ constexpr std::string_view kStep = "ProfilerStep#";
 class Groups {
  public:
   Groups(const trace::Trace& trace, const OperatorsOptions& options)
-      : trace_(trace), options_(options), shapes_(trace.columns().argument("Input Dims")) {
+      : trace_(trace),
+        options_(options),
+        shapes_(trace.columns().argument("Input Dims")),
+        frames_(trace, IsFrame{&trace}) {
     const trace::Names& names = trace.columns().names;
     for (trace::Names::Id id = 0; id < names.size(); ++id) {
       if (names[id].starts_with(kStep)) steps_.push_back(id);
@@ -154,16 +158,28 @@ class Groups {
   bool any_shapes() const noexcept { return shapes_ != nullptr && !shapes_->rows.empty(); }
 
  private:
-  Key key_of(Row row) const {
+  struct IsFrame {
+    const trace::Trace* trace;
+    bool operator()(Row row) const { return trace->kinds[row] == trace::EventKind::python; }
+  };
+
+  /// The innermost Python function around a call, kNoRow where there is none.
+  Row frame_around(Row row) {
+    const Row caller = trace_.calls.parent_of(row);
+    return caller == trace::kNoRow ? trace::kNoRow : frames_.innermost(caller);
+  }
+
+  Key key_of(Row row) {
     const trace::Columns& columns = trace_.columns();
     Key key{columns.name[row], 0, {}};
     if (std::binary_search(steps_.begin(), steps_.end(), key.name)) key.name = steps_.front();
     if (options_.by_input_shapes && shapes_ != nullptr) {
       if (const auto at = shapes_->find(row)) key.shapes = shapes_->texts[*at];
     }
-    for (Row at = trace_.calls.parent_of(row);
-         at != trace::kNoRow && key.stack.size() < options_.stack_frames; at = trace_.calls.parent_of(at)) {
-      if (trace_.kinds[at] == trace::EventKind::python) key.stack.push_back(columns.name[at]);
+    if (options_.stack_frames == 0) return key;
+    for (Row at = frame_around(row); at != trace::kNoRow; at = frame_around(at)) {
+      key.stack.push_back(columns.name[at]);
+      if (key.stack.size() == options_.stack_frames) break;
     }
     return key;
   }
@@ -171,6 +187,7 @@ class Groups {
   const trace::Trace& trace_;
   const OperatorsOptions& options_;
   const trace::ArgumentColumn* shapes_;
+  Callers<IsFrame> frames_;
   std::vector<trace::Names::Id> steps_;  ///< the names of steps, ascending
   std::unordered_map<Key, std::size_t, KeyHash> places_;
   std::vector<Group> groups_;

@@ -1,6 +1,7 @@
 #include "headrace/analysis/device/scope.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace headrace::analysis::device {
 
@@ -18,18 +19,38 @@ bool last_step_is_cut_off(const trace::Trace& trace) {
   return 5 * last < 4 * before;
 }
 
+std::int32_t step_of(const trace::Trace& trace, trace::Row row) noexcept {
+  const std::int32_t by_launch = trace.steps.step_of(row);
+  const bool launched = trace.correlation.launch_of(row) != trace::kNoRow;
+  if (by_launch != trace::Steps::kNone || launched || !trace::is_on_device(trace.kinds[row]))
+    return by_launch;
+  const std::vector<trace::Step>& steps = trace.steps.all();
+  const std::int64_t began_ns = trace.columns().start_ns[row];
+  const auto behind =
+      std::upper_bound(steps.begin(), steps.end(), began_ns,
+                       [](std::int64_t at, const trace::Step& step) { return at < step.start_ns; });
+  if (behind == steps.begin() || began_ns >= std::prev(behind)->end_ns) return trace::Steps::kNone;
+  return static_cast<std::int32_t>(behind - steps.begin() - 1);
+}
+
 Selection::Selection(const trace::Trace& trace, const Scope& scope)
     : trace_(&trace), begin_ns_(scope.begin_ns), end_ns_(scope.end_ns), any_step_(scope.steps.empty()) {
   const std::string rank = "rank " + std::to_string(trace.rank);
   const std::vector<trace::Step>& steps = trace.steps.all();
   wanted_.reserve(steps.size());
+  // Sorted, because all of a long run's steps may be asked for.
+  std::vector<std::int64_t> asked = scope.steps;
+  std::sort(asked.begin(), asked.end());
+  std::vector<std::int64_t> there;
+  there.reserve(steps.size());
   for (const trace::Step& step : steps) {
-    wanted_.push_back(std::find(scope.steps.begin(), scope.steps.end(), step.number) != scope.steps.end());
+    wanted_.push_back(std::binary_search(asked.begin(), asked.end(), step.number));
+    there.push_back(step.number);
   }
+  std::sort(there.begin(), there.end());
   for (const std::int64_t number : scope.steps) {
-    const bool there = std::any_of(steps.begin(), steps.end(),
-                                   [&](const trace::Step& step) { return step.number == number; });
-    if (!there) notes_.push_back(rank + " has no step " + std::to_string(number));
+    if (!std::binary_search(there.begin(), there.end(), number))
+      notes_.push_back(rank + " has no step " + std::to_string(number));
   }
   // A step that is asked for by its number is wanted as it is.
   if (scope.keep_cut_off_step || !any_step_ || !last_step_is_cut_off(trace)) return;
@@ -40,7 +61,7 @@ Selection::Selection(const trace::Trace& trace, const Scope& scope)
 }
 
 bool Selection::is_in_a_step(trace::Row row) const noexcept {
-  const std::int32_t step = trace_->steps.step_of(row);
+  const std::int32_t step = step_of(*trace_, row);
   return step != trace::Steps::kNone && wanted_[static_cast<std::size_t>(step)];
 }
 

@@ -16,15 +16,28 @@ namespace {
 
 using RoleSums = std::array<std::int64_t, kStepRoles>;
 
-/// How much of `within` the intervals cover.
-std::int64_t covered_ns(const Intervals& intervals, Interval within) {
-  auto at = std::partition_point(intervals.begin(), intervals.end(),
-                                 [&](const Interval& i) { return i.end_ns <= within.begin_ns; });
-  std::int64_t sum = 0;
-  for (; at != intervals.end() && at->begin_ns < within.end_ns; ++at)
-    sum += std::min(at->end_ns, within.end_ns) - std::max(at->begin_ns, within.begin_ns);
-  return sum;
-}
+/// How much of a stretch of time intervals cover, whatever its length in the same time: steps may overlap.
+class Cover {
+ public:
+  explicit Cover(const Intervals& intervals) : intervals_(intervals), before_ns_{0} {
+    before_ns_.reserve(intervals.size() + 1);
+    for (const Interval& each : intervals)
+      before_ns_.push_back(before_ns_.back() + each.end_ns - each.begin_ns);
+  }
+
+  std::int64_t within(Interval time) const { return until(time.end_ns) - until(time.begin_ns); }
+
+ private:
+  std::int64_t until(std::int64_t ns) const {
+    const auto at = std::partition_point(intervals_.begin(), intervals_.end(),
+                                         [&](const Interval& each) { return each.end_ns <= ns; });
+    const std::int64_t whole_ns = before_ns_[static_cast<std::size_t>(at - intervals_.begin())];
+    return at == intervals_.end() ? whole_ns : whole_ns + std::max<std::int64_t>(0, ns - at->begin_ns);
+  }
+
+  const Intervals& intervals_;
+  std::vector<std::int64_t> before_ns_;  ///< the sum of all before the i-th
+};
 
 /// Splits steps among the roles: each moment to the first one that is active.
 std::vector<RoleSums> split(const std::vector<CountedStep>& steps, const RoleTimes& times) {
@@ -33,7 +46,8 @@ std::vector<RoleSums> split(const std::vector<CountedStep>& steps, const RoleTim
   Intervals rest = merged(std::move(whole));
   std::vector<RoleSums> sums(steps.size());
   const auto charge = [&](std::size_t role, const Intervals& taken) {
-    for (std::size_t i = 0; i < steps.size(); ++i) sums[i][role] = covered_ns(taken, steps[i].time);
+    const Cover cover(taken);
+    for (std::size_t i = 0; i < steps.size(); ++i) sums[i][role] = cover.within(steps[i].time);
   };
   for (std::size_t role = 0; role + 1 < kStepRoles; ++role) {
     charge(role, intersected(rest, times[role]));
@@ -69,7 +83,7 @@ double utilisation(const std::vector<CountedStep>& steps, const RoleTimes& times
   const Intervals kernels = united(times[static_cast<std::size_t>(StepRole::kernel)],
                                    times[static_cast<std::size_t>(StepRole::communication)]);
   if (times[static_cast<std::size_t>(StepRole::kernel)].empty() || span.end_ns <= span.begin_ns) return 1;
-  return seconds(covered_ns(kernels, span)) / seconds(span.end_ns - span.begin_ns);
+  return seconds(Cover(kernels).within(span)) / seconds(span.end_ns - span.begin_ns);
 }
 
 void find(Findings& findings, std::int64_t rank, const std::array<double, kStepRoles>& shares, double busy,

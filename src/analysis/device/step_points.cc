@@ -163,10 +163,12 @@ Communication communication_of(const trace::Trace& trace, std::span<const StepPi
   std::vector<Interval> collectives;
   std::vector<Interval> computation;
   for (const StepPiece& piece : pieces) {
-    if (piece.computes) computation.push_back({piece.start_ns, piece.end_ns});
+    if (piece.computes) {
+      computation.push_back({piece.start_ns, piece.end_ns});
+      continue;
+    }
     const KernelKind kind = kind_of_work(trace.kinds[piece.row], trace.columns().name_of(piece.row));
-    if (!piece.computes && kind == KernelKind::communication)
-      collectives.push_back({piece.start_ns, piece.end_ns});
+    if (kind == KernelKind::communication) collectives.push_back({piece.start_ns, piece.end_ns});
   }
   const Intervals all = merged(std::move(collectives));
   return {total_ns(all), total_ns(intersected(all, merged(std::move(computation))))};

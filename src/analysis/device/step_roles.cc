@@ -199,7 +199,11 @@ std::vector<CountedStep> counted_steps(const trace::Trace& trace) {
   const std::size_t count = work.any ? whole_steps(work.works) : steps.size();
   for (std::size_t i = 0; i < count; ++i) {
     CountedStep step{steps[i].number, {steps[i].start_ns, steps[i].end_ns}};
-    if (work.any) step.time = {std::max(previous_end, steps[i].start_ns), work.last_end_ns[i]};
+    if (work.any) {
+      const std::int64_t begin = std::max(previous_end, steps[i].start_ns);
+      // What was done before the step before it ended: the device was never at this step alone.
+      step.time = {begin, std::max(begin, work.last_end_ns[i])};
+    }
     previous_end = step.time.end_ns;
     counted.push_back(step);
   }

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "headrace/analysis/device/describe.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
 
@@ -76,7 +77,7 @@ std::vector<Collective> collectives(std::span<const trace::Trace> traces,
     for (const Work& each : work.work) {
       const std::int64_t duration_ns = each.end_ns - each.start_ns;
       if (each.kind != KernelKind::communication || static_cast<double>(duration_ns) < shortest_ns) continue;
-      const auto step = static_cast<std::size_t>(trace.steps.step_of(each.row));
+      const auto step = static_cast<std::size_t>(step_of(trace, each.row));
       all.push_back({trace.columns().name_of(each.row), work.streams[each.stream].stream,
                      trace.steps.all()[step].number, i, each.start_ns, duration_ns});
     }
@@ -163,6 +164,50 @@ std::vector<Lateness> judge(std::span<const Meeting> meetings, std::size_t ranks
   return result;
 }
 
+/// Whether each of `late` is behind the last of the others by more than these are apart, and by more than it
+/// varies itself from step to step.
+bool stand_out(std::span<const Meeting> meetings, std::span<const Lateness> judged,
+               std::span<const std::size_t> late, std::span<const std::size_t> others) {
+  const auto by_lateness = [&](std::size_t a, std::size_t b) {
+    return judged[a].late_ns < judged[b].late_ns;
+  };
+  const auto [first, last] = std::minmax_element(others.begin(), others.end(), by_lateness);
+  const auto steps = static_cast<double>(meetings.size());
+  const double last_ns = static_cast<double>(judged[*last].late_ns) / steps;
+  const double apart_ns = last_ns - static_cast<double>(judged[*first].late_ns) / steps;
+
+  // Of each step where the others began, on average, less its first start: small numbers stay exact.
+  std::vector<double> others_ns;
+  for (const Meeting meeting : meetings) {
+    double sum = 0;
+    for (const std::size_t other : others)
+      sum += static_cast<double>(meeting[other].start_ns - meeting[0].start_ns);
+    others_ns.push_back(sum / static_cast<double>(others.size()));
+  }
+  return std::all_of(late.begin(), late.end(), [&](std::size_t rank) {
+    std::vector<double> behind_ns;
+    for (std::size_t step = 0; step < meetings.size(); ++step) {
+      const Meeting meeting = meetings[step];
+      const std::int64_t start_ns = meeting[rank].start_ns - meeting[0].start_ns;
+      behind_ns.push_back(static_cast<double>(start_ns) - others_ns[step]);
+    }
+    const double varies_ns = behind_ns.size() < 2 ? 0 : describe(std::move(behind_ns)).std;
+    const double late_ns = static_cast<double>(judged[rank].late_ns) / steps - last_ns;
+    return late_ns > apart_ns && late_ns > varies_ns;
+  });
+}
+
+/// How many of `order` (the latest first) are stragglers: as many as possible, but no more than half, since
+/// where most are late it is the others that stand out.
+std::size_t count_stragglers(std::span<const Meeting> meetings, std::span<const Lateness> judged,
+                             std::span<const std::size_t> order, std::size_t candidates) {
+  if (order.size() == 2 && meetings.size() == 1) return 0;
+  for (std::size_t count = std::min(candidates, order.size() / 2); count > 0; --count) {
+    if (stand_out(meetings, judged, order.first(count), order.subspan(count))) return count;
+  }
+  return 0;
+}
+
 /// The sentence that explains an empty table, nothing where there is something to judge by.
 std::optional<std::string> missing(std::span<const trace::Trace> traces,
                                    const std::vector<std::int64_t>& steps,
@@ -200,10 +245,16 @@ Table stragglers(std::span<const trace::Trace> traces, const StragglersOptions& 
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return std::tie(judged[a].steps, judged[a].late_ns) > std::tie(judged[b].steps, judged[b].late_ns);
     });
+    const std::size_t found = count_stragglers(judged_by, judged, order, candidates);
+    if (found == 0 && traces.size() == 2 && judged_by.size() == 1) {
+      table.notes.emplace_back("two ranks and one step do not tell a straggler from chance");
+    } else if (found == 0) {
+      table.notes.emplace_back("no rank is later than the others by more than these differ among themselves");
+    }
     const auto count = static_cast<double>(judged_by.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
       ranks.push_back(traces[order[i]].rank);
-      candidate.push_back(i < candidates ? 1 : 0);
+      candidate.push_back(i < found ? 1 : 0);
       late_steps.push_back(judged[order[i]].steps);
       of_steps.push_back(static_cast<std::int64_t>(judged_by.size()));
       late_s.push_back(seconds(judged[order[i]].late_ns) / count);

@@ -100,6 +100,20 @@ TEST(BadInput, StreamsAndDevicesMayHaveNames) {
   EXPECT_EQ(table.integers("stream"), (Integers{-1, -1, -1, 7, 7, 7, 9, 9, 9}));
 }
 
+TEST(BadInput, RowsThatSeveralDevicesShareAreKeptApartByTheirArgument) {
+  const trace::Trace trace = TraceBuilder()
+                                 .event("kernel", "gemm", "55", "7", 0, 10, R"("device": 0, "stream": 7)")
+                                 .event("kernel", "gemm", "55", "7", 20, 30, R"("device": 1, "stream": 7)")
+                                 .event("kernel", "gemm", "55", "7", 60, 20, R"("device": 0, "stream": 7)")
+                                 .build();
+  DeviceOptions options;
+  options.per_device = true;
+  const Table table = time_breakdown(one(trace), options);
+  EXPECT_EQ(table.integers("device"), (Integers{0, 1}));
+  EXPECT_DOUBLE_EQ(table.numbers("compute_s")[0], 30e-6);
+  EXPECT_DOUBLE_EQ(table.numbers("compute_s")[1], 30e-6);
+}
+
 TEST(BadInput, ACutFileLosesItsLastStepOnly) {
   TraceBuilder builder;
   builder.step(1, 0, 100).call("cudaLaunchKernel", 1, 10, 1).kernel("k", 1, 20, 5);

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "analysis/device/trace_builder.h"
+#include "headrace/analysis/device/annotations.h"
 #include "headrace/analysis/device/kernel_breakdown.h"
 #include "headrace/analysis/device/kernels.h"
 #include "headrace/analysis/device/overlap.h"
@@ -191,6 +192,28 @@ TEST(Scope, TakesStepsAndTimes) {
   options.scope.begin_ns = 121'000;  // by launch, not by when it ran
   options.scope.end_ns = 211'000;
   EXPECT_EQ(kernels(one(trace), options).integers("calls"), (Integers{4}));
+}
+
+TEST(Scope, WhatHasNoLaunchLiesInTheStepInWhichItBegan) {
+  const trace::Trace trace = TraceBuilder()
+                                 .step(1, 0, 100)
+                                 .step(2, 100, 100)
+                                 .kernel("gemm", 0, 20, 10)
+                                 .kernel("gemm", 0, 120, 10)
+                                 .kernel("gemm", 0, 130, 10)
+                                 .kernel("gemm", 0, 230, 10)
+                                 .device("gpu_user_annotation", "forward", 0, 119, 12)
+                                 .device("gpu_user_annotation", "forward", 0, 219, 12)
+                                 .build();
+  KernelsOptions options;
+  options.scope.steps = {2};
+  EXPECT_EQ(kernels(one(trace), options).integers("calls"), (Integers{2}));
+  AnnotationsOptions ranges;
+  ranges.scope.steps = {2};
+  const Annotations found = annotations(one(trace), ranges);
+  EXPECT_EQ(found.ranges.integers("calls"), (Integers{1}));
+  EXPECT_EQ(found.kernels.texts("annotation")[0], "");
+  EXPECT_EQ(found.kernels.texts("annotation")[1], "forward");
 }
 
 }  // namespace

@@ -87,6 +87,25 @@ TEST(CriticalPath, GoesThroughTheDeviceWhereTheHostWaitsForIt) {
   EXPECT_TRUE(table.notes.empty());
 }
 
+TEST(CriticalPath, AWaitForADeviceIsOneForItsOwnWork) {
+  const trace::Trace trace = TraceBuilder()
+                                 .call("cudaLaunchKernel", 1, 0, 10)
+                                 .call("cudaLaunchKernel", 2, 20, 10)
+                                 .call("cudaDeviceSynchronize", 3, 40, 100)
+                                 .kernel("gemm", 1, 30, 60, 7, 0)
+                                 .kernel("gemm", 2, 50, 70, 7, 1)
+                                 .device("cuda_sync", "Context Sync", 3, 41, 98, 99, 0)
+                                 .build();
+  const CriticalPath path = critical_path(trace);
+  expect_invariants(path);
+  std::vector<std::int64_t> waited_for;
+  for (std::size_t edge = 0; edge < path.graph.edges(); ++edge) {
+    if (path.graph.edge_type[edge] == EdgeType::sync_dependency)
+      waited_for.push_back(path.graph.node_row[path.graph.edge_from[edge]]);
+  }
+  EXPECT_EQ(waited_for, (std::vector<std::int64_t>{3}));
+}
+
 TEST(CriticalPath, StaysOnTheHostWhereItNeverWaits) {
   const trace::Trace trace = TraceBuilder()
                                  .host("cpu_op", "aten::mm", 0, 400)

@@ -53,6 +53,40 @@ TEST(StepBreakdown, AStepReachesUntilItsWorkIsDone) {
   EXPECT_EQ(microseconds_of(answer.steps, 1)[0], 100);
 }
 
+TEST(StepBreakdown, AStepWhoseWorkIsDoneBeforeTheStepBeforeItsHasNoTime) {
+  const trace::Trace trace = TraceBuilder()
+                                 .step(1, 0, 100)
+                                 .call("cudaLaunchKernel", 1, 10, 10)
+                                 .kernel("gemm", 1, 50, 450)
+                                 .step(2, 100, 100)
+                                 .call("cudaLaunchKernel", 2, 110, 10)
+                                 .kernel("relu", 2, 130, 20, 8)
+                                 .step(3, 200, 400)
+                                 .call("cudaLaunchKernel", 3, 210, 10)
+                                 .kernel("gemm", 3, 520, 80)
+                                 .build();
+  const StepBreakdown answer = step_breakdown(one(trace));
+  ASSERT_EQ(answer.steps.rows(), 3U);
+  EXPECT_EQ(microseconds_of(answer.steps, 0)[8], 500);
+  EXPECT_EQ(microseconds_of(answer.steps, 1)[8], 0);
+  // What the device did for the first step is not counted again for the third.
+  EXPECT_EQ(microseconds_of(answer.steps, 2)[8], 100);
+  EXPECT_EQ(microseconds_of(answer.steps, 2)[0], 80);
+}
+
+TEST(StepBreakdown, StepsThatOverlapOnTheHostEachHaveTheirRoles) {
+  const trace::Trace trace = TraceBuilder()
+                                 .step(1, 0, 100)
+                                 .step(2, 50, 100)
+                                 .host("cpu_op", "aten::mm", 20, 20)
+                                 .host("cpu_op", "aten::mm", 60, 60)
+                                 .build();
+  const StepBreakdown answer = step_breakdown(one(trace));
+  ASSERT_EQ(answer.steps.rows(), 2U);
+  EXPECT_EQ(microseconds_of(answer.steps, 0), (Row{0, 0, 0, 0, 0, 0, 60, 40, 100}));
+  EXPECT_EQ(microseconds_of(answer.steps, 1), (Row{0, 0, 0, 0, 0, 0, 60, 40, 100}));
+}
+
 TEST(StepBreakdown, AKernelOfACollectiveIsCommunication) {
   const trace::Trace trace =
       TraceBuilder()

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 #include "analysis/device/trace_builder.h"
 
@@ -39,6 +40,80 @@ TEST(Stragglers, StartTheirCollectivesLast) {
   EXPECT_EQ(table.notes, (std::vector<std::string>{"judged by ncclDevKernel_AllReduce on stream 7"}));
   options.steps = {2};
   EXPECT_EQ(stragglers(traces, options).integers("rank")[0], 1);
+}
+
+/// Rows in order of rank: 1 where the rank is a straggler.
+Integers candidates_of(const Table& table) {
+  Integers result(table.rows());
+  for (std::size_t row = 0; row < table.rows(); ++row)
+    result[static_cast<std::size_t>(table.integers("rank")[row])] = table.integers("candidate")[row];
+  return result;
+}
+
+std::vector<trace::Trace> ranks_with(const std::vector<std::array<double, 3>>& starts_us) {
+  std::vector<trace::Trace> traces;
+  for (std::size_t rank = 0; rank < starts_us.size(); ++rank)
+    traces.push_back(rank_with(static_cast<int>(rank), starts_us[rank]));
+  return traces;
+}
+
+TEST(Stragglers, NobodyIsOneWhereAllAreEquallyLate) {
+  const std::vector<trace::Trace> same = ranks_with({{100, 100, 100}, {100, 100, 100}, {100, 100, 100}});
+  const Table table = stragglers(same);
+  EXPECT_EQ(table.integers("candidate"), (Integers{0, 0, 0}));
+  ASSERT_EQ(table.notes.size(), 2U);
+  EXPECT_EQ(table.notes[1], "no rank is later than the others by more than these differ among themselves");
+  // Each is the last in one step.
+  EXPECT_EQ(candidates_of(stragglers(ranks_with({{130, 100, 90}, {90, 130, 100}, {100, 90, 130}}))),
+            (Integers{0, 0, 0}));
+  // Evenly spread: the last is no further behind than the others are apart.
+  EXPECT_EQ(candidates_of(
+                stragglers(ranks_with({{100, 100, 100}, {200, 200, 200}, {300, 300, 300}, {400, 400, 400}}))),
+            (Integers{0, 0, 0, 0}));
+}
+
+TEST(Stragglers, AreAsManyAsStandOut) {
+  const std::array<double, 3> early{100, 120, 110};
+  const std::array<double, 3> early_too{120, 100, 105};
+  const std::array<double, 3> late{500, 520, 510};
+  const std::array<double, 3> late_too{480, 530, 505};
+  EXPECT_EQ(candidates_of(stragglers(ranks_with({early, late, early_too, early, late_too}))),
+            (Integers{0, 1, 0, 0, 1}));
+  EXPECT_EQ(candidates_of(stragglers(ranks_with({early, late, early_too, early, early}))),
+            (Integers{0, 1, 0, 0, 0}));
+  // At most half of the ranks: where three of four are late, the one that is early is the exception.
+  StragglersOptions options;
+  options.candidates = 3;
+  EXPECT_EQ(candidates_of(stragglers(ranks_with({early, late, late_too, late}), options)),
+            (Integers{0, 0, 0, 0}));
+}
+
+TEST(Stragglers, OfTwoRanksAreLateByMoreThanTheyVary) {
+  EXPECT_EQ(candidates_of(stragglers(ranks_with({{100, 100, 100}, {150, 160, 155}}))), (Integers{0, 1}));
+  EXPECT_EQ(candidates_of(stragglers(ranks_with({{100, 100, 100}, {400, 90, 95}}))), (Integers{0, 0}));
+  // One step of two ranks has nothing to compare with.
+  StragglersOptions options;
+  options.steps = {1};
+  const Table table = stragglers(ranks_with({{100, 100, 100}, {400, 400, 400}}), options);
+  EXPECT_EQ(candidates_of(table), (Integers{0, 0}));
+  EXPECT_EQ(table.notes[1], "two ranks and one step do not tell a straggler from chance");
+}
+
+TEST(Stragglers, CollectivesWithoutALaunchAreOfTheStepInWhichTheyBegan) {
+  std::vector<trace::Trace> traces;
+  for (int rank = 0; rank < 2; ++rank) {
+    TraceBuilder builder;
+    builder.rank(rank);
+    for (int step = 0; step < 3; ++step) {
+      builder.step(step, 1000.0 * step, 1000);
+      builder.kernel("ncclDevKernel_AllReduce", 0, 1000.0 * step + 100 + 50 * rank, 300 - 50 * rank);
+    }
+    traces.push_back(builder.build());
+  }
+  const Table table = stragglers(traces);
+  EXPECT_EQ(table.integers("rank"), (Integers{1, 0}));
+  EXPECT_EQ(table.integers("candidate"), (Integers{1, 0}));
+  EXPECT_EQ(table.integers("steps"), (Integers{3, 3}));
 }
 
 TEST(Stragglers, NeedRanksStepsAndCollectives) {

@@ -134,5 +134,20 @@ TEST(MemoryBandwidth, WeighsEachLevelWithItsTime) {
   EXPECT_EQ(summary.notes.size(), 1U);
 }
 
+TEST(MemoryBandwidth, DirectionsAreWhatStandsBeforeTheBrackets) {
+  const trace::Trace trace = TraceBuilder()
+                                 .copy("Memcpy M2D(USM -> Device)", 0, 0, 10, 7, R"x("bytes": 100)x")
+                                 .copy("Memcpy M2D(Host -> Device)", 0, 20, 10, 7, R"x("bytes": 100)x")
+                                 .copy("Memcpy PtoP (Device 0 -> Device 1)", 0, 40, 10, 7, R"x("bytes": 5)x")
+                                 .copy("CopyHostToDevice", 0, 60, 10, 7, R"x("bytes": 7)x")
+                                 .build();
+  const Table table = memory_bandwidth(one(trace)).summary;
+  ASSERT_EQ(table.rows(), 3U);
+  EXPECT_EQ(table.texts("name")[0], "CopyHostToDevice");
+  EXPECT_EQ(table.texts("name")[1], "Memcpy M2D");
+  EXPECT_EQ(table.texts("name")[2], "Memcpy PtoP");
+  EXPECT_EQ(table.integers("bytes"), (Integers{7, 200, 5}));
+}
+
 }  // namespace
 }  // namespace headrace::analysis::device

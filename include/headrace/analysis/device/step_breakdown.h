@@ -36,8 +36,9 @@ struct StepBreakdown {
 /// annotations; nothing of all that.
 ///
 /// A step begins where the work of the one before ended and ends with its own work on the device, so that
-/// what the device still has to do is not the next step's. Steps at the end whose work on the device is
-/// missing are left out. Without a ProfilerStep the whole trace is one step 0.
+/// what the device still has to do is not the next step's; one that ended before the one before it has no
+/// time. Steps at the end whose work on the device is missing are left out. Without a ProfilerStep the whole
+/// trace is one step 0; without work on a device steps are those of the host, also where they overlap.
 StepBreakdown step_breakdown(std::span<const trace::Trace> traces, const StepBreakdownOptions& options = {});
 
 }  // namespace headrace::analysis::device

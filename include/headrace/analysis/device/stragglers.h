@@ -14,7 +14,7 @@ namespace headrace::analysis::device {
 struct StragglersOptions {
   /// Only these steps; empty: all that every rank has and that are not cut off.
   std::vector<std::int64_t> steps;
-  /// How many ranks to name.
+  /// How many ranks to name at most.
   std::size_t candidates = 2;
 };
 
@@ -29,7 +29,18 @@ struct StragglersOptions {
 /// `mean_late_s`: how much later than the first rank it started, on average; it compares the clocks of the
 /// ranks' machines and is as good as these. `mean_wait_s`: how much longer its kernel ran than the shortest
 /// of the same step, which needs no common clock. How to read it: a rank with `late_steps` close to `steps`
-/// and a wait close to 0 is the straggler. `candidate` is 1 for the first `candidates` rows.
+/// and a wait close to 0 is the straggler.
+///
+/// `candidate` is 1 for stragglers: the largest group of first rows, of at most `candidates` and half of the
+/// ranks, each of which stands out from the rows behind the group. A rank stands out when its `mean_late_s`
+/// exceeds the greatest of the others by more than
+///
+///     the others' greatest `mean_late_s` less their smallest, and
+///     the standard deviation, over the steps, of its start less the mean start of the others (0 for one
+///     step)
+///
+/// Where none does, as where all are equally late, `candidate` is 0 throughout and a note says so. Two ranks
+/// in a single step show neither spread: none stands out.
 ///
 /// Needs steps, and traces of two ranks or more.
 Table stragglers(std::span<const trace::Trace> traces, const StragglersOptions& options = {});

@@ -23,15 +23,20 @@ def kernels_with_annotations(trace: Trace, rank: int, expand: bool, shorten: boo
         return None
     kernels = frame[frame["stream"] >= 0].copy()
     marked = np.full(len(kernels), -1, dtype=np.int64)
-    places = kernels.reset_index(drop=True).groupby(["pid", "tid"]).indices
     start = kernels["ts"].to_numpy()
     end = start + kernels["dur"].to_numpy()
+    lanes = {}
+    for lane, rows in kernels.reset_index(drop=True).groupby(["pid", "tid"]).indices.items():
+        rows = rows[np.argsort(start[rows], kind="stable")]
+        lanes[lane] = (rows, start[rows], np.maximum.accumulate(end[rows]))
     for annotation in annotations.sort_values("dur", ascending=False, kind="stable").itertuples():
-        rows = places.get((annotation.pid, annotation.tid))
-        if rows is None:
+        if (annotation.pid, annotation.tid) not in lanes:
             continue
-        inside = (start[rows] < annotation.ts + annotation.dur) & (end[rows] > annotation.ts)
-        marked[rows[inside]] = annotation.name
+        rows, starts, reached = lanes[annotation.pid, annotation.tid]
+        # Only those can overlap it that begin before its end, from the first that reaches beyond its start.
+        first = np.searchsorted(reached, annotation.ts, side="right")
+        rows = rows[first : np.searchsorted(starts, annotation.ts + annotation.dur)]
+        marked[rows[end[rows] > annotation.ts]] = annotation.name
     kernels["user_annotation"] = marked
     if expand:
         names = np.array([*symbols.sym_table, ""], dtype=object)

@@ -142,10 +142,11 @@ def idle_time(
         work = frame[(frame["stream"] >= 0) & frame["cat"].isin(categories)]
         start_of = pd.Series(frame["ts"].to_numpy(), index=frame["index"])
         start_of = start_of[~start_of.index.duplicated()]
+        places = work.reset_index(drop=True).groupby("stream", sort=False).indices
         for stream in work["stream"].unique() if streams is None else streams:
-            ours = work[work["stream"] == stream].sort_values("ts", kind="stable")
-            if ours.empty:
+            if stream not in places:
                 continue
+            ours = work.iloc[places[stream]].sort_values("ts", kind="stable")
             gap, category = _gaps(ours, start_of, delay)
             times = {name: gap[category == name].sum() for name in _WAITS}
             whole = sum(times.values())

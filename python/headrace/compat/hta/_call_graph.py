@@ -91,8 +91,13 @@ def _adopt_backward(
     marks = symbols.matching("## backward ##")
     rows_of_main = host[threads[main[0]]]
     around = rows_of_main[np.isin(name[rows_of_main], marks if len(marks) else steps)]
+    order = around[np.argsort(start[around], kind="stable")]
+    starts, reached = start[order], np.maximum.accumulate(end[order])
     for place in tops[backward[0]]:
-        outside = around[(start[around] <= start[place]) & (end[around] >= end[place])]
+        # Only those can lie around it that begin by its start, from the first that reaches its end.
+        first = np.searchsorted(reached, end[place])
+        near = np.sort(order[first : np.searchsorted(starts, start[place], side="right")])
+        outside = near[end[near] >= end[place]]
         if len(outside):
             parent[place] = outside[np.argmin(end[outside] - start[outside])]
 

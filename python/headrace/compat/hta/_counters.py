@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -136,5 +137,6 @@ def with_counters(trace: Trace, queues: bool, copies: bool, ranks: Sequence[int]
         if copies:
             series = memory_bandwidth(trace, rank)
             raw["traceEvents"] += counter_events(trace, series, "memory_bw_gbps", "Memcpy BW")
-        path = trace.trace_files[rank].removesuffix(".gz")
-        trace.write_raw_trace(path.replace(".json", f"{suffix}.json") + ".gz", raw)
+        path = Path(trace.trace_files[rank].removesuffix(".gz"))
+        stem = path.name.removesuffix(".json")
+        trace.write_raw_trace(str(path.with_name(f"{stem}{suffix}.json.gz")), raw)

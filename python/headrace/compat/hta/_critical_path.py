@@ -156,14 +156,13 @@ def overlay(
         ]
     else:
         kept = list(events)
-    nodes = graph.nodes
+    owner, time = graph.nodes["ev_idx"].tolist(), graph.nodes["ts"].tolist()
     drawn = graph.edges if all_edges else graph.critical_path_edges
     for number, edge in enumerate(drawn.itertuples()):
-        begin, end = nodes.iloc[edge.begin], nodes.iloc[edge.end]
-        if begin["ev_idx"] == end["ev_idx"] or begin["ev_idx"] < 0 or end["ev_idx"] < 0:
+        if owner[edge.begin] == owner[edge.end] or owner[edge.begin] < 0 or owner[edge.end] < 0:
             continue
-        for phase, node in (("s", begin), ("f", end)):
-            event = events[int(node["ev_idx"])]
+        for phase, node in (("s", edge.begin), ("f", edge.end)):
+            event = events[owner[node]]
             arrow = {
                 "ph": phase,
                 "id": number,
@@ -171,7 +170,7 @@ def overlay(
                 "name": edge.type,
                 "pid": event["pid"],
                 "tid": event["tid"],
-                "ts": node["ts"],
+                "ts": time[node],
                 "args": {"weight": int(edge.weight), "critical": bool(edge.critical)},
             }
             kept.append({**arrow, "bp": "e"} if phase == "f" else arrow)
