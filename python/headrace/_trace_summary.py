@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from headrace._table_text import counted, seconds
@@ -87,7 +88,7 @@ def _findings(rows: list[dict[str, Any]], several: bool) -> list[str]:
 
 
 def _waits(trace: Trace) -> str:
-    """The reasons of the stream that computes: the one with the least idle time."""
+    """The reasons of the stream that the host launches most on."""
     rows = list(trace.idle_breakdown().idle.rows())
     streams: dict[tuple[int, int, int], dict[str, float]] = {}
     for row in rows:
@@ -101,9 +102,12 @@ def _waits(trace: Trace) -> str:
     whole = sum(waits.values())
     reasons = ", ".join(f"{_percent(idle, whole)} {name}" for name, idle in waits.items() if idle > 0)
     waited = f"waited {seconds(whole)}: {reasons}" if reasons else "never waited"
-    lines = [f"stream {key[2]} (most launches) {waited}"]
-    if key in queues:
-        queue = queues[key]
+    where = f"rank {key[0]}, " if len(trace) > 1 else ""
+    if len({device for _, device, _ in streams}) > 1:
+        where += f"device {key[1]}, "
+    lines = [f"{where}stream {key[2]} (most launches) {waited}"]
+    queue = queues.get(key)
+    if queue is not None and not math.isnan(queue["mean"]):
         lines.append(f"  its launch queue held {queue['mean']:.3g} on average, {queue['max']:.0f} at most")
     return "\n".join(lines)
 
@@ -156,8 +160,12 @@ def _shortened(name: str, width: int) -> str:
     return name if len(name) <= width else name[: width - 1] + "~"
 
 
+def _idle_pct(row: dict[str, Any]) -> float:
+    return -1.0 if math.isnan(row["idle_pct"]) else float(row["idle_pct"])
+
+
 def _ranks(trace: Trace) -> str:
-    rows = sorted(trace.time_breakdown().rows(), key=lambda row: -row["idle_pct"])
+    rows = sorted(trace.time_breakdown().rows(), key=_idle_pct, reverse=True)
     lines = ["ranks by idle time:"]
     lines += [
         f"  rank {row['rank']}: {row['idle_pct']:.1f} % idle, {row['compute_pct']:.1f} % computing"
@@ -166,7 +174,7 @@ def _ranks(trace: Trace) -> str:
     if len(rows) > _SHOWN:
         lines.append(f"  ... {len(rows) - _SHOWN} more (--table time_breakdown)")
     last = next(iter(trace.stragglers(candidates=1).rows()), None)
-    if last is not None and 2 * last["late_steps"] > last["steps"]:
+    if last is not None and last["candidate"] and 2 * last["late_steps"] > last["steps"]:
         lines.append(
             f"rank {last['rank']} comes last to its collectives"
             f" in {last['late_steps']} of {last['steps']} steps"

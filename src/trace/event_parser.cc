@@ -1,6 +1,7 @@
 #include "trace/event_parser.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -16,6 +17,11 @@
 
 namespace headrace::trace {
 namespace {
+
+/// About the year 2096; the distance of any two times fits into 64 bits.
+constexpr std::int64_t kFurthestNs = 4'000'000'000'000'000'000;
+/// Four months.
+constexpr std::int64_t kLongestNs = 10'000'000'000'000'000;
 
 namespace ondemand = simdjson::ondemand;
 
@@ -286,7 +292,7 @@ void EventParser::append() {
     count(Trouble::no_duration);
   } else if (event_.duration_ns < 0) {
     count(Trouble::negative_duration);
-  } else if (event_.start_ns > std::numeric_limits<std::int64_t>::max() - event_.duration_ns) {
+  } else if (std::abs(event_.start_ns) > kFurthestNs || event_.duration_ns > kLongestNs) {
     count(Trouble::time_out_of_range);
   } else {
     columns_.lane.push_back(lane);

@@ -72,6 +72,21 @@ def test_tables_in_every_format(tmp_path: Path) -> None:
     assert [row["name"] for row in table] == [row["name"] for row in rows]
 
 
+def test_a_table_of_one_rank_says_so(tmp_path: Path) -> None:
+    for rank in (2, 3):
+        two_steps(rank).write(tmp_path / f"{rank}.json")
+    status, _, err = run(str(tmp_path), "--table", "device_idle")
+    assert status == 0
+    assert "rank 2 only" in err
+    assert "only" not in run(str(tmp_path), "--table", "device_idle", "--rank", "3")[2]
+
+
+def test_equally_late_ranks_name_nobody(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        two_steps(rank).write(tmp_path / f"{rank}.json")
+    assert "comes last" not in run(str(tmp_path))[1]
+
+
 def test_one_rank(tmp_path: Path) -> None:
     for rank in (0, 1):
         two_steps(rank).write(tmp_path / f"{rank}.json")

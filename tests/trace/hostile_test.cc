@@ -53,6 +53,8 @@ std::vector<Case> cases() {
       {"a negative duration", R"({"ph": "X", "ts": 1, "dur": -0.001})", {}, Trouble::negative_duration},
       {"a time beyond int64", R"({"ph": "i", "ts": 9223372036854775807})", {}, Trouble::time_out_of_range},
       {"an end beyond int64", R"({"ph": "X", "ts": 9e15, "dur": 9e15})", {}, Trouble::time_out_of_range},
+      {"a time of the year 2100", R"({"ph": "i", "ts": 4.1e15})", {}, Trouble::time_out_of_range},
+      {"half a year", R"({"ph": "X", "ts": 1, "dur": 1.6e13})", {}, Trouble::time_out_of_range},
       {"NaN in an argument",
        event("a", R"(, "args": {"bytes": NaN, "stream": 3})"),
        {"a"},

@@ -40,6 +40,8 @@ _TABLES: dict[str, Callable[[Trace], Table]] = {
     "critical_path_summary": lambda trace: trace.critical_path().summary,
     "stragglers": lambda trace: trace.stragglers(),
 }
+#: Tables of the first rank.
+_OF_ONE_RANK = {"device_idle", "critical_path", "critical_path_summary"}
 #: The one whose points can be named.
 _STEP_TRACE = "step_trace"
 
@@ -90,6 +92,8 @@ def trace(
         table = loaded.step_points(fp_point=fp_point, bp_point=bp_point).steps
     else:
         table = _TABLES[name](loaded)
+        if name in _OF_ONE_RANK and len(loaded) > 1:
+            click.echo(f"note: rank {loaded.ranks[0]} only; --rank N for another", err=True)
     if format_ == "json":
         click.echo(table.to_json(indent=1))
     elif format_ == "csv":

@@ -23,6 +23,9 @@ std::string_view direction(std::string_view name) noexcept {
   return outside.substr(0, outside.find_last_not_of(' ') + 1);
 }
 
+/// Nothing copies more at once; what claims to is counted as so much.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 53;
+
 struct Copy {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -43,7 +46,7 @@ class CopyArguments {
 
   std::int64_t bytes(trace::Row row) const {
     const auto at = bytes_ == nullptr ? std::nullopt : bytes_->find(row);
-    return at ? std::max<std::int64_t>(bytes_->integers[*at], 0) : 0;
+    return at ? std::clamp<std::int64_t>(bytes_->integers[*at], 0, kMostBytes) : 0;
   }
 
   /// GB/s is bytes per nanosecond. 0 where there is no figure.
