@@ -74,6 +74,7 @@ void add_history(profile::Segment& segment, profile::Registry& registry, int loa
                  std::int64_t now) {
   metrics::HistoryStore history = segment.history();
   metrics::HistoryTrack* levels = history.at(segment.queues()[queue].cell.track.load() - 1);
+  if (levels == nullptr) std::abort();
   levels->base_ns.store(now);
   for (const std::uint32_t level : {1, 3, 2}) {
     history.level_history(levels).keep_run(level, now, 0, now + 1'000'000);
