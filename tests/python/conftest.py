@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -134,3 +135,9 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
 @pytest.fixture(name="wait_until")
 def wait_until_fixture() -> Callable[..., None]:
     return wait_until
+
+
+def pytest_configure() -> None:
+    """Tests that a script runs in the background ignore Ctrl-C, and so would the programs they interrupt."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
