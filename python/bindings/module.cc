@@ -1,15 +1,20 @@
 // headrace._core: what Python sees of the C++ library. Crossing only, no logic.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
+#include <filesystem>
 
 #include "crossing.h"
 #include "headrace/profile/current.h"
 #include "headrace/profile/errors.h"
+#include "headrace/profile/orphans.h"
 #include "headrace/profile/profile_json.h"
 #include "headrace/profile/rank_figures.h"
 #include "headrace/profile/run_folder.h"
 #include "headrace/profile/sampler.h"
 #include "headrace/profile/snapshot.h"
+#include "headrace/profile/unnamed_runs.h"
 
 namespace py = pybind11;
 
@@ -52,6 +57,26 @@ std::int64_t wait_for_interpreter_lock() {
 
 namespace {
 
+/// A path from Python: str, bytes or PathLike, also one that is no UTF-8.
+using Path = std::filesystem::path;
+
+py::str str_of_path(const std::string& path) {
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
+}
+
+/// Text for people, which may name such a path.
+py::str str_of_text(const std::string& text) {
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+}
+
+py::list list_of_texts(const std::vector<std::string>& texts) {
+  py::list list;
+  for (const std::string& text : texts) list.append(str_of_text(text));
+  return list;
+}
+
 /// A session that can be told apart from others and closed; what Python's Session object holds.
 using SharedSession = std::shared_ptr<profile::Session>;
 
@@ -72,7 +97,10 @@ std::string profile_of_handle(const profile::LoaderHandle& loader, int epoch) {
   if (loader.id() < 0)
     throw Error("this loader was not recorded: the run already holds as many loaders as it can");
   const auto index = static_cast<std::uint32_t>(loader.id());
-  if (epoch == 0) return profile::profile_to_json(profile::read_profile(now, index));
+  if (epoch == 0) {
+    loader.session()->note_report(loader.id());
+    return profile::profile_to_json(profile::read_profile(now, index));
+  }
   const auto starts = loader.epoch_starts();
   const auto total = static_cast<int>(now.loaders()[index].sink.epochs.load());
   const int wanted = epoch > 0 ? epoch : total + 1 + epoch;
@@ -103,11 +131,13 @@ void add_recording(py::module_& module) {
   py::class_<profile::Session, SharedSession>(module, "Session")
       .def_static(
           "open",
-          [](const std::string& run, int rank) { return profile::CurrentSession::for_run(run, rank); },
-          py::arg("run"), py::arg("rank"))
+          [](const Path& run, int rank, bool unnamed) {
+            return profile::CurrentSession::for_run(run.string(), rank, unnamed);
+          },
+          py::arg("run"), py::arg("rank"), py::arg("unnamed") = false)
       .def_static("attach",
-                  [](const std::string& path) {
-                    SharedSession session = profile::Session::attach(path);
+                  [](const Path& path) {
+                    SharedSession session = profile::Session::attach(path.string());
                     profile::CurrentSession::set(session);
                     return session;
                   })
@@ -115,18 +145,27 @@ void add_recording(py::module_& module) {
       .def("pop", [](const SharedSession& session) { profile::CurrentSession::pop(*session); })
       .def("close", &profile::Session::close, py::call_guard<py::gil_scoped_release>())
       .def("copy_out", &profile::Session::copy_out, py::call_guard<py::gil_scoped_release>())
-      .def("take_trouble", &profile::Session::take_trouble)
-      .def_property_readonly("run", &profile::Session::run)
+      .def("take_messages",
+           [](const SharedSession& session) { return list_of_texts(session->take_messages()); })
+      .def_property_readonly("run", [](const SharedSession& session) { return str_of_path(session->run()); })
       .def_property_readonly("rank", &profile::Session::rank)
       .def_property_readonly("owner", &profile::Session::owner)
-      .def_property_readonly("live_path", &profile::Session::live_path);
+      .def_property_readonly("live_path",
+                             [](const SharedSession& session) { return str_of_path(session->live_path()); });
 
   module.def("current_session", [] { return profile::CurrentSession::peek(); });
   module.def("leave_session", [](const SharedSession& session) {
     if (profile::CurrentSession::peek() == session) profile::CurrentSession::set(nullptr);
   });
   module.def("disable", &profile::CurrentSession::disable);
-  module.def("close_all", &profile::CurrentSession::close_all, py::call_guard<py::gil_scoped_release>());
+  module.def("close_all", [] {
+    std::vector<std::string> messages;
+    {
+      const py::gil_scoped_release released;
+      messages = profile::CurrentSession::close_all();
+    }
+    return list_of_texts(messages);
+  });
 
   py::class_<profile::OperatorHandle, std::shared_ptr<profile::OperatorHandle>>(module, "OperatorHandle")
       .def(
@@ -161,39 +200,45 @@ void add_recording(py::module_& module) {
 }
 
 void add_reading(py::module_& module) {
-  module.def("default_run_folder", &profile::default_run_folder);
+  module.def("default_run_folder", [] { return str_of_path(profile::default_run_folder()); });
+  module.def("default_run_is_unnamed", &profile::default_run_is_unnamed);
+  module.def("make_run_folder",
+             [](const Path& run) { return str_of_text(profile::make_run_folder(run.string())); });
+  module.def("remove_run_folder", [](const Path& run) { profile::remove_run_folder(run.string()); });
+  module.def("collect_orphans", [](const Path& run) { profile::collect_orphans(run.string()); });
+  module.def("missing_recordings",
+             [](const Path& run) { return list_of_texts(profile::missing_recordings(run.string())); });
   module.def("default_rank", &profile::default_rank);
-  module.def("find_segments", [](const std::string& run) {
+  module.def("find_segments", [](const Path& run) {
     py::list found;
-    for (const profile::RunSegment& segment : profile::find_segments(run)) {
+    for (const profile::RunSegment& segment : profile::find_segments(run.string())) {
       py::dict entry;
-      entry["path"] = segment.path;
+      entry["path"] = str_of_path(segment.path);
       entry["rank"] = segment.rank;
       entry["running"] = segment.running;
       found.append(entry);
     }
     return found;
   });
-  module.def("segment_loaders", [](const std::string& path) {
+  module.def("segment_loaders", [](const Path& path) {
     profile::SegmentImage image;
-    image.read_file(path);
+    image.read_file(path.string());
     return loaders_of_image(image);
   });
   module.def(
       "segment_profile_json",
-      [](const std::string& path, std::uint32_t loader) {
+      [](const Path& path, std::uint32_t loader) {
         profile::SegmentImage image;
-        image.read_file(path);
+        image.read_file(path.string());
         return profile::profile_to_json(profile::read_profile(image, loader));
       },
       py::call_guard<py::gil_scoped_release>());
   module.def(
       "add_ranks",
-      [](const std::string& profile_text,
-         const std::vector<std::tuple<std::string, std::uint32_t, int>>& others) {
+      [](const std::string& profile_text, const std::vector<std::tuple<Path, std::uint32_t, int>>& others) {
         profile::Profile profile = profile::profile_from_json(profile_text);
         std::vector<profile::RankSource> sources;
-        for (const auto& [path, loader, rank] : others) sources.push_back({path, loader, rank});
+        for (const auto& [path, loader, rank] : others) sources.push_back({path.string(), loader, rank});
         profile::add_ranks(profile, sources);
         return profile::profile_to_json(profile);
       },
@@ -210,15 +255,16 @@ void add_errors() {
     try {
       if (pending) std::rethrow_exception(pending);
     } catch (const FormatError& error) {
-      raise("FormatError", py::make_tuple(error.path(), error.offset(), error.expected()));
+      raise("FormatError",
+            py::make_tuple(str_of_path(error.path()), error.offset(), str_of_text(error.expected())));
     } catch (const SegmentError& error) {
-      raise("SegmentError", py::make_tuple(error.what()));
+      raise("SegmentError", py::make_tuple(str_of_text(error.what())));
     } catch (const UsageError& error) {
-      raise("UsageError", py::make_tuple(error.what()));
+      raise("UsageError", py::make_tuple(str_of_text(error.what())));
     } catch (const DeviceError& error) {
-      raise("DeviceError", py::make_tuple(error.what()));
+      raise("DeviceError", py::make_tuple(str_of_text(error.what())));
     } catch (const Error& error) {
-      raise("Error", py::make_tuple(error.what()));
+      raise("Error", py::make_tuple(str_of_text(error.what())));
     }
   });
 }

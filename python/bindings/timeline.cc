@@ -3,6 +3,9 @@
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
+#include <filesystem>
 
 #include "crossing.h"
 
@@ -11,9 +14,13 @@ namespace py = pybind11;
 namespace headrace::python {
 namespace {
 
-py::dict merge_timeline(std::vector<std::string> segments, std::vector<std::string> traces, std::string out,
+using Path = std::filesystem::path;
+
+std::vector<std::string> strings_of(const std::vector<Path>& paths) { return {paths.begin(), paths.end()}; }
+
+py::dict merge_timeline(const std::vector<Path>& segments, const std::vector<Path>& traces, const Path& out,
                         const py::object& progress) {
-  timeline::MergeRequest request{std::move(segments), std::move(traces), std::move(out), {}};
+  timeline::MergeRequest request{strings_of(segments), strings_of(traces), out.string(), {}};
   // Called from this thread: a place to notice Ctrl-C as well.
   request.progress = [&progress](double share) {
     const py::gil_scoped_acquire lock;
@@ -26,7 +33,7 @@ py::dict merge_timeline(std::vector<std::string> segments, std::vector<std::stri
     merged = timeline::merge(request);
   }
   py::dict result;
-  result["path"] = merged.path;
+  result["path"] = py::reinterpret_steal<py::str>(PyUnicode_DecodeFSDefault(merged.path.c_str()));
   result["slices"] = merged.slices;
   result["counters"] = merged.counters;
   result["flows"] = merged.flows;

@@ -1,10 +1,12 @@
 """The native module: recording, reading and judging. All but `Queue` is an implementation detail."""
 
+import os
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, final
 
 T = TypeVar("T")
+StrPath = str | os.PathLike[str]
 
 __version__: str
 
@@ -30,23 +32,23 @@ class Session:
     """A segment that this process writes to: its own, or another process's."""
 
     @staticmethod
-    def open(run: str, rank: int) -> Session:
+    def open(run: StrPath, rank: int, unnamed: bool = False) -> Session:
         """The session of a run folder; empty ``run``: the current one, or a new one in the default folder."""
 
     @staticmethod
-    def attach(path: str) -> Session:
+    def attach(path: StrPath) -> Session:
         """Another process's session, made current. Raises SegmentError where it is gone."""
 
     def push(self) -> None: ...
     def pop(self) -> None: ...
     def close(self) -> None:
-        """Lay the segment into the run folder. What is recorded afterwards is lost."""
+        """Write the last copy to the run folder. What is recorded afterwards is lost."""
 
     def copy_out(self) -> None:
         """Copy the segment into the run folder now."""
 
-    def take_trouble(self) -> str:
-        """Why nothing is left on disk, once; empty where all is well."""
+    def take_messages(self) -> list[str]:
+        """What went wrong with files, and where an unnamed run was left: each line once."""
 
     @property
     def run(self) -> str: ...
@@ -63,7 +65,8 @@ class Session:
 def current_session() -> Session | None: ...
 def leave_session(session: Session) -> None: ...
 def disable() -> None: ...
-def close_all() -> None: ...
+def close_all() -> list[str]:
+    """Closes every session. Returns what they have to say."""
 
 @final
 class OperatorHandle:
@@ -310,17 +313,35 @@ class Queue(Generic[T]):
 # --- reading ------------------------------------------------------------------------------------------------
 
 def default_run_folder() -> str: ...
+def default_run_is_unnamed() -> bool:
+    """The default folder has nothing but date, time and pid for a name."""
+
+def make_run_folder(run: StrPath) -> str:
+    """Creates it, private, with its parents. Returns "" or the reason why not."""
+
+def remove_run_folder(run: StrPath) -> None:
+    """Removes it where it holds only what Headrace wrote."""
+
+def collect_orphans(run: StrPath) -> None:
+    """Brings what killed processes recorded to where it belongs."""
+
+def missing_recordings(run: StrPath) -> list[str]:
+    """A line for each recording of which there is nothing to read, and why."""
+
 def default_rank() -> int: ...
-def find_segments(run: str) -> list[dict[str, Any]]:
+def find_segments(run: StrPath) -> list[dict[str, Any]]:
     """``{"path", "rank", "running"}`` for each recording of a run folder."""
 
-def segment_loaders(path: str) -> list[dict[str, Any]]:
+def segment_loaders(path: StrPath) -> list[dict[str, Any]]:
     """``{"index", "name", "steps", "wait_s"}``, the loader that waited most first."""
 
-def segment_profile_json(path: str, loader: int) -> str: ...
-def add_ranks(profile_text: str, others: list[tuple[str, int, int]]) -> str: ...
+def segment_profile_json(path: StrPath, loader: int) -> str: ...
+def add_ranks(profile_text: str, others: Sequence[tuple[StrPath, int, int]]) -> str: ...
 def merge_timeline(
-    segments: list[str], traces: list[str], out: str, progress: Callable[[float], object] | None
+    segments: Sequence[StrPath],
+    traces: Sequence[StrPath],
+    out: StrPath,
+    progress: Callable[[float], object] | None,
 ) -> dict[str, Any]:
     """``{"path", "slices", "counters", "flows", "bytes", "clock_error_s", "notes"}``. Ctrl-C ends it."""
 

@@ -61,12 +61,13 @@ def _load_saved(path: Path) -> Report:
 
 
 def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
-    segments = _core.find_segments(str(folder))
+    segments = _core.find_segments(folder)
     ranks = sorted({segment["rank"] for segment in segments})
     if not segments:
-        raise Error(
-            f"{folder}: no recorded run (expected rank*.hrseg); give the folder that hr.wrap(run=...) names"
+        why = "; ".join(_core.missing_recordings(folder)) or (
+            "no recorded run (expected rank*.hrseg); give the folder that hr.wrap(run=...) names"
         )
+        raise Error(f"{folder}: {why}")
     _check_rank(folder, rank, ranks)
     wanted = ranks[0] if rank is None else rank
     found: list[tuple[str, dict[str, Any]]] = []

@@ -30,6 +30,22 @@ def warn_once(reason: str) -> None:
     logging.getLogger("headrace").warning("%s", reason)
 
 
+def say_all(lines: list[str]) -> None:
+    """Say what sessions have to say, each line once."""
+    for line in lines:
+        warn_once(line)
+
+
+def loader_handle(
+    session: _core.Session, name: str, source: _core.OperatorHandle | None, signature: int = 0
+) -> _core.LoaderHandle:
+    """A loader's record in the session; one line where the run has no place for it."""
+    handle = _core.LoaderHandle(session, name, source, signature)
+    if handle.id < 0:
+        warn_once(f"{name!r} is not recorded: 32 loaders are alive, which is what a run holds")
+    return handle
+
+
 def segments_of(session: _core.Session) -> tuple[str, ...]:
     """Where its segment lies while it records, and where it is laid when it ends."""
     return session.live_path, os.path.join(session.run, f"rank{session.rank}.hrseg")  # noqa: PTH118
@@ -41,18 +57,28 @@ def check_rank(rank: object) -> int:
     return rank
 
 
-def open_session(run: str | os.PathLike[str] | None, rank: int | None) -> _core.Session:
+def open_session(
+    run: str | os.PathLike[str] | None, rank: int | None, *, unnamed: bool = False
+) -> _core.Session:
     """The session for ``run`` (None: the current one, or a new one in the default folder)."""
-    path = "" if run is None else os.path.abspath(os.fspath(run))  # noqa: PTH100 - resolve() follows links
-    native = _core.Session.open(path, _core.default_rank() if rank is None else check_rank(rank))
-    _warn_about(native)
+    path = "" if run is None else absolute_run(run)
+    native = _core.Session.open(path, _core.default_rank() if rank is None else check_rank(rank), unnamed)
+    say_all(native.take_messages())
     return native
 
 
-def _warn_about(native: _core.Session) -> None:
-    trouble = native.take_trouble()
-    if trouble:
-        warn_once(f"nothing will be left on disk, recording goes on in memory ({trouble})")
+def absolute_run(run: str | os.PathLike[str]) -> str:
+    """The run folder that ``run`` names. Raises UsageError where no file can have that name."""
+    try:
+        path = os.fsdecode(run)
+    except (TypeError, UnicodeError):
+        raise UsageError(f"run is the path of a folder, not {run!r}") from None
+    if "\0" in path:
+        raise UsageError(f"run is the path of a folder, not {path!r}: no name holds a zero byte")
+    try:
+        return os.path.abspath(path)  # noqa: PTH100 - resolve() follows links
+    except OSError:  # the working directory is gone; what is below it cannot be made either
+        return path
 
 
 def join_run(live_path: str) -> bool:
@@ -81,6 +107,7 @@ class Session:
     """
 
     def __init__(self, run: str | os.PathLike[str] | None = None, rank: int | None = None) -> None:
+        self._unnamed = run is None and _core.default_run_is_unnamed()
         self._run = _core.default_run_folder() if run is None else run
         self._rank = rank
         self._native: _core.Session | None = None
@@ -90,13 +117,13 @@ class Session:
         """The run folder."""
         if self._native is not None:
             return self._native.run
-        return os.path.abspath(os.fspath(self._run))  # noqa: PTH100 - resolve() follows links
+        return absolute_run(self._run)
 
     def __enter__(self) -> Session:
         if self._native is not None:
             raise UsageError("this session is open already")
         if enabled():
-            self._native = open_session(self._run, self._rank)
+            self._native = open_session(self._run, self._rank, unnamed=self._unnamed)
             kept_open.add(self._native)
             self._native.push()
         return self
@@ -108,7 +135,7 @@ class Session:
             self._native.pop()
             self._native.close()
             kept_open.discard(self._native)
-            _warn_about(self._native)
+            say_all(self._native.take_messages())
 
     def __repr__(self) -> str:
         return f"<headrace.Session run={self.run!r}>"
@@ -122,5 +149,11 @@ def session(run: str | os.PathLike[str] | None = None, rank: int | None = None) 
 if not enabled():
     _core.disable()
 
+
+def close_all() -> None:
+    """The end of the process: every session is closed, and says what it has to say."""
+    say_all(_core.close_all())
+
+
 # Before the interpreter goes: the sampler must not ask for a lock that nobody will hand out any more.
-atexit.register(_core.close_all)
+atexit.register(close_all)

@@ -6,6 +6,7 @@ from contextlib import ContextDecorator
 from types import TracebackType
 
 from headrace import _core
+from headrace._operator import readable
 from headrace.errors import UsageError
 
 
@@ -19,7 +20,7 @@ class annotate(ContextDecorator):  # noqa: N801 - used like a statement
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
             raise UsageError(f"annotate takes a name, not {type(name).__name__}")
-        self._name = name
+        self._name = readable(name)
 
     def __enter__(self) -> annotate:
         _core.annotate_begin(self._name)

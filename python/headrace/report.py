@@ -199,7 +199,10 @@ class Report:
 
         on_terminal = sys.stdout is not None and sys.stdout.isatty()
         width = shutil.get_terminal_size((100, 24)).columns if on_terminal else 100
-        return self.to_text(width=min(width, 120), color=on_terminal and "NO_COLOR" not in os.environ)
+        text = self.to_text(width=min(width, 120), color=on_terminal and "NO_COLOR" not in os.environ)
+        # `print` must not fail on a terminal that cannot show an arrow.
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        return text.encode(encoding, "replace").decode(encoding)
 
     def __repr__(self) -> str:
         said = self.diagnosis

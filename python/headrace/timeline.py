@@ -57,7 +57,7 @@ def merge(
         if folder is None:
             raise UsageError("this run has no folder: say where the timeline goes with out=")
         out = folder / "timeline.json.gz"
-    with _Fetched(Path(out).parent) as fetched:
+    with _Fetched(Path(out)) as fetched:
         files = [fetched.local(path, progress) for path in _files_of(traces)]
         try:
             found = _core.merge_timeline(segments, files, os.fspath(out), progress)
@@ -101,8 +101,9 @@ def trace_handler(
 class _Fetched:
     """Copies of traces behind URLs, which are read more than once; gone at the end."""
 
-    def __init__(self, beside: Path) -> None:
-        self._beside = beside
+    def __init__(self, out: Path) -> None:
+        #: There is room for traces where the timeline goes; None: that is a device or a pipe.
+        self._beside = None if out.exists() and not out.is_file() else out.parent
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._urls: dict[str, str] = {}
 
@@ -118,7 +119,7 @@ class _Fetched:
             return path
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(
-                prefix=".fetched-", dir=self._beside if self._beside.is_dir() else None
+                prefix=".fetched-", dir=self._beside if self._beside and self._beside.is_dir() else None
             )
         folder = Path(self._folder.name, str(len(self._urls)))
         folder.mkdir()
@@ -166,11 +167,11 @@ def _segments_of(run: Any) -> tuple[list[str], Path | None]:
             raise Error("this run was recorded in memory only: there is no file to make a timeline of")
         # It is closed: what it left.
         return [
-            entry["path"] for entry in _core.find_segments(str(folder)) if entry["rank"] == session.rank
+            entry["path"] for entry in _core.find_segments(folder) if entry["rank"] == session.rank
         ], folder
     where = Path(run)
     if where.is_dir():
-        found = [entry["path"] for entry in _core.find_segments(str(where))]
+        found = [entry["path"] for entry in _core.find_segments(where)]
         if not found:
             raise Error(f"{where}: no recorded run (expected rank*.hrseg)")
         return found, where

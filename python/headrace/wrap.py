@@ -10,11 +10,20 @@ from typing import Any, TypeVar, cast
 
 from headrace import _core
 from headrace._operator import readable
-from headrace._session import enabled, join_run, kept_open, open_session, segments_of
+from headrace._session import (
+    enabled,
+    join_run,
+    kept_open,
+    loader_handle,
+    open_session,
+    say_all,
+    segments_of,
+    warn_once,
+)
 from headrace.adapters import adapter_for
 from headrace.adapters.base import Attachment
 from headrace.adapters.torch_dataloader import DataLoaderAdapter, as_instance
-from headrace.errors import UsageError
+from headrace.errors import Error, UsageError
 from headrace.report import Report
 
 T = TypeVar("T")
@@ -28,7 +37,7 @@ class _Recording:
 
     def __init__(self, attachment: Attachment, session: _core.Session, name: str) -> None:
         self.attachment = attachment
-        self.handle = _core.LoaderHandle(session, name, attachment.source)
+        self.handle = loader_handle(session, name, attachment.source)
         self.session = session
 
     def iterate(self, iterable: Any, owner: Any) -> Any:
@@ -56,6 +65,7 @@ def _let_go(session: _core.Session) -> None:
     if session in kept_open or not session.owner:
         return
     session.close()
+    say_all(session.take_messages())
     _core.leave_session(session)
 
 
@@ -145,7 +155,9 @@ def wrap(
     folder (created, mode 0700); default $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from
     the launcher's environment.
 
-    Raises UsageError where obj cannot be iterated. With HEADRACE=0 in the environment obj itself is returned.
+    Raises UsageError where obj cannot be iterated. Where nothing can be recorded (no memory is left), one
+    warning says so, and the loop runs as if it were not wrapped. With HEADRACE=0 in the environment obj
+    itself is returned.
     """
     if name is not None and not isinstance(name, str):
         raise UsageError(f"name is a str, not {type(name).__name__}")
@@ -155,10 +167,15 @@ def wrap(
     adapter = adapter_for(obj)
     if not enabled():
         return obj
-    session = open_session(run, rank)
-    if run is None and session not in _users:
-        kept_open.add(session)
-    recording = _Recording(adapter.attach(obj), session, readable(name or adapter.name(obj)))
+    try:
+        session = open_session(run, rank)
+        if run is None and session not in _users:
+            kept_open.add(session)
+        recording = _Recording(adapter.attach(obj), session, readable(name or adapter.name(obj)))
+    except UsageError:
+        raise
+    except Exception as error:  # the loop must run all the same
+        return _unrecorded(obj, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
     if isinstance(adapter, DataLoaderAdapter):
         return _wrap_instance(obj, recording)
     wrapper = Wrapped
@@ -174,6 +191,39 @@ def _wrap_instance(obj: T, recording: _Recording) -> T:
     wrapped: T = as_instance(obj, recording.handle, methods)
     _keep_open(wrapped, recording.session)
     return wrapped
+
+
+class Unrecorded:
+    """What `wrap` returns where nothing can be recorded: the object itself in all but `report`."""
+
+    def __init__(self, obj: Any, reason: str) -> None:
+        self._headrace_object = obj
+        self._headrace_reason = reason
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._headrace_object)
+
+    def __next__(self) -> Any:
+        return next(self._headrace_object)
+
+    def __len__(self) -> int:
+        return len(self._headrace_object)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._headrace_object[index]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._headrace_object, name)
+
+    def report(self, epoch: int | None = None) -> Report:
+        """Raises Error: there is nothing to report."""
+        raise Error(f"nothing was recorded of this loop: {self._headrace_reason}")
+
+
+def _unrecorded(obj: T, reason: str) -> T:
+    warn_once(f"nothing is recorded: {reason}")
+    # A trainer wants an instance of the loader's own class.
+    return obj if DataLoaderAdapter().detect(obj) else cast(T, Unrecorded(obj, reason))
 
 
 def _rewrap(obj: Any, name: str | None, live_path: str) -> Any:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "headrace/metrics/page_backing.h"
 #include "headrace/metrics/worker_cell.h"
 
 namespace headrace::metrics {
@@ -56,6 +57,7 @@ bool HistoryStore::allot(HistoryTrack& track) noexcept {
   for (;;) {
     if (first > word_count_ || word_count_ - first < kLeastWords) return false;
     const std::uint32_t words = std::max(kLeastWords, (word_count_ - first) / kShare / 8 * 8);
+    if (!back_pages(words_ + first, words * sizeof(HistoryWord))) return false;
     if (!words_used_->compare_exchange_weak(first, first + words, std::memory_order_relaxed)) continue;
     track.first_word.store(first);
     track.capacity.store(words);

@@ -141,7 +141,8 @@ void BatchTracker::catch_up_with(int index) noexcept {
     const Delivery& delivery = ring->at(worker.taken);
     // A batch of an epoch that was left early is in no queue that is counted.
     Batch* batch = find(delivery.batch.load());
-    if (batch == nullptr || delivery.taken_ns.load() < batch->dispatched_ns) continue;
+    if (batch == nullptr || batch->received_ns != 0 || delivery.taken_ns.load() < batch->dispatched_ns)
+      continue;
     batch->taken_ns = delivery.taken_ns.load();
     batch->delivery = &delivery;
     index_queue(index).get(batch->taken_ns);
@@ -235,6 +236,8 @@ void BatchTracker::received(std::int64_t number, std::int64_t asked, std::int64_
       context->probe.unblock(now);
       return;
     }
+    // Taken by a worker that nothing is known of (it is not recorded, or ran a whole ring ahead).
+    if (batch->taken_ns == 0) index_queue(batch->worker).get(now);
     results_.get(now);
     last_received_.store(number, std::memory_order_relaxed);
     batch->received_ns = now;

@@ -38,7 +38,8 @@ std::shared_ptr<Session> open_in(State& state, const SessionOptions& options) {
   auto session = Session::open(options);
   std::erase_if(state.all, [](const auto& weak) { return weak.expired(); });
   state.all.push_back(session);
-  Sampler::instance().add(session);
+  if (!Sampler::instance().add(session))
+    session->tell("no thread could be started: figures of CPU and memory are missing in the report");
   return session;
 }
 
@@ -123,7 +124,7 @@ void CurrentSession::pop(const Session& session) noexcept {
   generation_.fetch_add(1, std::memory_order_release);
 }
 
-std::shared_ptr<Session> CurrentSession::for_run(const std::string& run, int rank) {
+std::shared_ptr<Session> CurrentSession::for_run(const std::string& run, int rank, bool unnamed) {
   watch_forks(generation_);
   const std::scoped_lock lock(state().mutex);
   std::shared_ptr<Session> session = current_of(state());
@@ -136,7 +137,7 @@ std::shared_ptr<Session> CurrentSession::for_run(const std::string& run, int ran
       // Absolute: a program that changes its folder later still has one run.
       std::error_code error;
       const std::filesystem::path folder = std::filesystem::absolute(default_run_folder(), error);
-      session->bind_run(error ? default_run_folder() : folder.string());
+      session->bind_run(error ? default_run_folder() : folder.string(), default_run_is_unnamed());
     }
     return session;
   }
@@ -156,10 +157,10 @@ std::shared_ptr<Session> CurrentSession::for_run(const std::string& run, int ran
                           !session->closed() && !session->has_run() && !session->has_loaders() &&
                           session->rank() == rank;
     if (implicit) {
-      session->bind_run(run);
+      session->bind_run(run, unnamed);
       return session;
     }
-    session = open_in(state(), {run, rank});
+    session = open_in(state(), {run, rank, unnamed});
   }
   state().current = session;
   generation_.fetch_add(1, std::memory_order_release);
@@ -171,7 +172,7 @@ void CurrentSession::disable() noexcept {
   generation_.fetch_add(1, std::memory_order_release);
 }
 
-void CurrentSession::close_all() noexcept {
+std::vector<std::string> CurrentSession::close_all() noexcept try {
   Sampler::instance().stop();
   std::vector<std::shared_ptr<Session>> sessions;
   {
@@ -180,7 +181,14 @@ void CurrentSession::close_all() noexcept {
       if (auto session = weak.lock()) sessions.push_back(std::move(session));
     }
   }
-  for (const auto& session : sessions) session->close();
+  std::vector<std::string> messages;
+  for (const auto& session : sessions) {
+    session->close();
+    for (std::string& line : session->take_messages()) messages.push_back(std::move(line));
+  }
+  return messages;
+} catch (...) {
+  return {};
 }
 
 }  // namespace headrace::profile

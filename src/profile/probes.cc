@@ -244,11 +244,18 @@ void LoaderHandle::miss(std::uint32_t gap) noexcept {
 
 void LoaderHandle::mark_epoch() noexcept try {
   constexpr std::size_t kKept = 4;
-  auto image = std::make_shared<SegmentImage>();
-  image->read_memory(session_->segment().data(), session_->segment().size());
   const metrics::SinkCell* sink = session_->sink(id_);
   if (sink == nullptr) return;
   const std::scoped_lock lock(mutex_);
+  std::shared_ptr<SegmentImage> image;
+  // Before the first loop of the run there is nothing that a report would have to leave out.
+  if (session_->clock()->read(metrics::Clock::now_ns()).begun) {
+    // The oldest image makes room for the new one: mapping and touching new memory takes ten times as long.
+    if (epochs_.size() == kKept && epochs_.front().image.use_count() == 1)
+      image = std::move(epochs_.front().image);
+    if (image == nullptr) image = std::make_shared<SegmentImage>();
+    image->read_memory(session_->segment().data(), session_->segment().size());
+  }
   epochs_.push_back({sink->epochs.load() + 1, std::move(image)});
   if (epochs_.size() > kKept) epochs_.pop_front();
 } catch (...) {

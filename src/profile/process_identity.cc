@@ -88,6 +88,11 @@ std::uint64_t boot_identity() noexcept {
   return length == 0 ? 0 : hash;
 }
 
+std::uint64_t pid_namespace() noexcept {
+  struct stat info {};
+  return stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
+}
+
 int current_pid() noexcept {
   const int pid = cached_pid.load(std::memory_order_relaxed);
   return pid != 0 ? pid : getpid();

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 
 #include "headrace/profile/layout.h"
+#include "headrace/profile/live_pointer.h"
 #include "headrace/profile/process_identity.h"
+#include "headrace/profile/run_folder.h"
 
 namespace headrace::profile {
 namespace {
@@ -41,15 +41,13 @@ std::int64_t read_cpu_ns(const std::string& path) noexcept {
 }  // namespace
 
 void RankNeighbours::look(const std::string& run, const std::string& own_live_path) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(run, error)) {
-    if (entry.path().extension() != ".live") continue;
-    std::ifstream file(entry.path());
-    std::string path;
-    std::getline(file, path);
-    if (path.empty() || path == own_live_path || last_by_path_.count(path) != 0) continue;
-    const std::int64_t cpu_ns = read_cpu_ns(path);
-    if (cpu_ns >= 0) last_by_path_[path] = cpu_ns;
+  for (const std::string& copy_path : copy_paths(run)) {
+    const auto pointer = read_live_pointer(copy_path);
+    if (!pointer || pointer->path.empty() || pointer->path == own_live_path ||
+        last_by_path_.count(pointer->path) != 0)
+      continue;
+    const std::int64_t cpu_ns = read_cpu_ns(pointer->path);
+    if (cpu_ns >= 0) last_by_path_[pointer->path] = cpu_ns;
   }
 }
 

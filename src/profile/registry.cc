@@ -5,6 +5,7 @@
 #include <ctime>
 #include <string>
 
+#include "headrace/metrics/page_backing.h"
 #include "headrace/metrics/worker_probe.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/retire.h"
@@ -57,10 +58,25 @@ void raise_high_water(std::atomic<std::uint32_t>& mark, std::uint32_t to) {
 
 }  // namespace
 
+std::uint32_t Registry::given_out(Section section) const noexcept {
+  const auto which = static_cast<std::size_t>(section);
+  return std::min(segment_.header().high_water[which].load(std::memory_order_relaxed),
+                  segment_.header().sections[which].count);
+}
+
+// Before anybody looks at or claims a record that was never given out: its pages may still be a hole of the
+// file. Two processes may do it at once; both have done it before one of them raises the high-water mark.
+bool Registry::back_record(Section section, std::uint32_t index) noexcept {
+  if (index < given_out(section)) return true;
+  return segment_.back_record(section, index) &&
+         (section != Section::workers || segment_.back_record(Section::deliveries, index));
+}
+
 int Registry::claim(std::atomic<std::uint32_t>* first, std::size_t stride, Section section,
                     std::uint32_t free_value, std::uint32_t claimed_value) {
   const std::uint32_t count = segment_.header().sections[static_cast<std::size_t>(section)].count;
   for (std::uint32_t i = 0; i < count; ++i) {
+    if (!back_record(section, i)) return -1;
     auto* life = reinterpret_cast<std::atomic<std::uint32_t>*>(reinterpret_cast<char*>(first) + stride * i);
     std::uint32_t expected = free_value;
     // Acquire pairs with the release of whoever freed the record: its old contents are settled.
@@ -116,6 +132,10 @@ Registry::Found Registry::find_or_claim(std::span<Record> records, Section secti
     bool taken = false;
     int first_free = -1;
     for (std::size_t i = 0; i < records.size(); ++i) {
+      const bool is_new = i >= given_out(section);
+      // Behind the records that were ever given out there are only free ones; the first of them will do.
+      if (is_new && first_free >= 0) break;
+      if (is_new && !back_record(section, static_cast<std::uint32_t>(i))) break;
       const std::uint32_t life = settled(records[i].life);
       if (life == life_of(RecordLife::free) && first_free < 0) first_free = static_cast<int>(i);
       if (!is_live(life) || loader_of(records[i]) != loader || records[i].name.view() != found.name) continue;
@@ -149,6 +169,7 @@ bool Registry::allot_bins(metrics::QueueCell& cell, std::int64_t capacity) {
     const metrics::OccupancyBins bins = metrics::OccupancyBins::make(capacity, limit);
     std::uint32_t first = used.load(std::memory_order_relaxed);
     while (first + bins.bins <= kMaxBins) {
+      if (!metrics::back_pages(segment_.bins() + first, bins.bins * sizeof(std::int64_t))) return false;
       if (!used.compare_exchange_weak(first, first + bins.bins, std::memory_order_relaxed)) continue;
       cell.capacity.store(capacity);
       cell.levels_per_bin.store(bins.levels_per_bin);
@@ -263,7 +284,7 @@ int Registry::queue_id(const QueueSpec& spec) {
 
 int Registry::reopened_loader(std::string_view base, std::uint64_t signature) {
   LoaderRecord* records = segment_.loaders();
-  for (std::uint32_t i = 0; i < kMaxLoaders; ++i) {
+  for (std::uint32_t i = 0; i < given_out(Section::loaders); ++i) {
     std::uint32_t closed = life_of(RecordLife::closed);
     if (records[i].life.load(std::memory_order_acquire) == closed &&
         records[i].signature.load() == signature && records[i].name.view() == base &&
@@ -282,7 +303,7 @@ int Registry::loader_id(std::string_view base, int source_operator, std::uint64_
     if (reopened >= 0) return reopened;
   }
   const auto name_taken = [&](const std::string& name) {
-    for (std::uint32_t i = 0; i < kMaxLoaders; ++i) {
+    for (std::uint32_t i = 0; i < given_out(Section::loaders); ++i) {
       if (is_live(records[i].life.load(std::memory_order_acquire)) && records[i].name.view() == name)
         return true;
     }
@@ -311,7 +332,7 @@ void Registry::fold_loader() {
   LoaderRecord* records = segment_.loaders();
   LoaderRecord* target = nullptr;
   LoaderRecord* oldest = nullptr;
-  for (std::uint32_t i = 0; i < kMaxLoaders; ++i) {
+  for (std::uint32_t i = 0; i < given_out(Section::loaders); ++i) {
     LoaderRecord& record = records[i];
     if (record.life.load(std::memory_order_acquire) != life_of(RecordLife::closed)) continue;
     if (record.folded.load() > 0) {
@@ -348,10 +369,10 @@ void Registry::forget_loader(std::uint32_t index) {
     if (is_live(record.life.load(std::memory_order_acquire)) && record.loader.load() == its)
       record.loader.store(kNobodys);
   }
-  for (std::uint32_t i = 0; i < kMaxQueues; ++i) {
+  for (std::uint32_t i = 0; i < given_out(Section::queues); ++i) {
     if (segment_.queues()[i].loader.load() == its) segment_.queues()[i].loader.store(kNobodys);
   }
-  for (std::uint32_t i = 0; i < kMaxWorkers; ++i) {
+  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
     if (segment_.workers()[i].loader.load() == its) segment_.workers()[i].loader.store(kNobodys);
   }
 }
@@ -401,10 +422,11 @@ bool Registry::is_crowded() const noexcept {
   Segment& segment = segment_;
   std::uint32_t used_workers = 0;
   std::uint32_t used_cells = 0;
-  for (std::uint32_t i = 0; i < kMaxWorkers; ++i) {
+  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
     used_workers += segment.workers()[i].life.load(std::memory_order_relaxed) != 0 ? 1 : 0;
   }
-  for (std::uint32_t i = 0; i < kMaxCells; ++i) used_cells += segment.cells()[i].owner.load() != 0 ? 1 : 0;
+  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i)
+    used_cells += segment.cells()[i].owner.load() != 0 ? 1 : 0;
   return used_workers > kMaxWorkers * 3 / 4 || used_cells > kMaxCells * 3 / 4;
 }
 
@@ -418,7 +440,7 @@ metrics::WorkerCell* Registry::retired_worker(const metrics::WorkerCell& leaving
     }
     return true;
   };
-  for (std::uint32_t i = 0; i < kMaxWorkers; ++i) {
+  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
     const bool is_retired =
         workers[i].life.load(std::memory_order_acquire) == life_of(metrics::WorkerLife::retired);
     if (is_retired && same_place(workers[i])) return &workers[i];
@@ -440,7 +462,7 @@ void Registry::settle_gone(std::uint32_t index) {
   if (worker.life.load(std::memory_order_acquire) != life_of(metrics::WorkerLife::live)) return;
   if (worker.account.load() >= metrics::kOperatorAccount + kMaxCells) return;
   std::vector<metrics::OperatorCell*> owned;
-  for (std::uint32_t i = 0; i < kMaxCells; ++i) {
+  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
     if (segment_.cells()[i].owner.load() == index + 1) owned.push_back(&segment_.cells()[i]);
   }
   metrics::WorkerProbe probe;
@@ -452,7 +474,7 @@ void Registry::settle_gone(std::uint32_t index) {
 void Registry::forget_start_up(std::uint32_t index) {
   metrics::WorkerCell& worker = segment_.workers()[index];
   if (worker.begun.load() != 0) return;
-  for (std::uint32_t i = 0; i < kMaxCells; ++i) {
+  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
     if (segment_.cells()[i].owner.load() == index + 1) restart_cell(segment_.cells()[i]);
   }
   restart_worker(worker);
@@ -469,11 +491,11 @@ void Registry::fold_worker(std::uint32_t index) {
   if (begun) forget_start_up(index);
   if (begun) forget_start_up(retired_owner - 1);
   std::vector<metrics::OperatorCell*> retired_cells;
-  for (std::uint32_t i = 0; i < kMaxCells; ++i) {
+  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
     if (cells[i].owner.load() == retired_owner) retired_cells.push_back(&cells[i]);
   }
   widen_retired(*retired, retired_cells, worker.grid.doublings.load());
-  for (std::uint32_t i = 0; i < kMaxCells; ++i) {
+  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
     metrics::OperatorCell& cell = cells[i];
     if (cell.owner.load() != index + 1) continue;
     align_windows(*retired, worker, cell);
@@ -502,7 +524,7 @@ void Registry::fold_worker(std::uint32_t index) {
 int Registry::fold_finished_workers() {
   int folded = 0;
   metrics::WorkerCell* workers = segment_.workers();
-  for (std::uint32_t i = 0; i < kMaxWorkers; ++i) {
+  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
     const std::uint32_t life = workers[i].life.load(std::memory_order_acquire);
     bool gone = life == life_of(metrics::WorkerLife::finished);
     if (life == life_of(metrics::WorkerLife::live) && workers[i].pid.load() != current_pid()) {

@@ -10,28 +10,20 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <string_view>
 
 #include "headrace/profile/errors.h"
+#include "headrace/profile/live_pointer.h"
+#include "headrace/profile/private_folder.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/segment_image.h"
+#include "headrace/profile/unnamed_runs.h"
 
 namespace headrace::profile {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kSuffix = ".hrseg";
-constexpr std::string_view kLiveSuffix = ".live";
-/// Beside a live segment: the path of its copy.
-constexpr std::string_view kHomeSuffix = ".home";
-
-std::string shared_memory_folder() { return "/dev/shm/headrace-" + std::to_string(geteuid()); }
-
-std::string pointer_of(const std::string& copy_path) {
-  return copy_path.substr(0, copy_path.size() - kSuffix.size()) + std::string(kLiveSuffix);
-}
+constexpr std::string_view kPointerSuffix = ".live";
 
 /// rank<r>[.n].hrseg -> r; -1 for any other name.
 int rank_of(const std::string& name) {
@@ -43,67 +35,53 @@ int rank_of(const std::string& name) {
   return static_cast<int>(std::min<long>(rank, 1 << 30));
 }
 
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
-std::string read_line(const fs::path& path) {
-  std::error_code error;
-  // Opening a FIFO that somebody left here would wait for ever.
-  if (!fs::is_regular_file(path, error)) return "";
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-/// What the segment at `path` says of its owner; nothing where it cannot be read.
-struct Owner {
-  bool running = false;
-  bool gone = false;  ///< certainly: it closed, or this is its machine and it runs no more
-};
-std::optional<Owner> owner_of(const std::string& path) {
+/// Fills in what the live segment says, where it is one and has this identity (0: any).
+bool take_live(RunSegment& segment, const std::string& live_path, std::uint64_t identity) {
   try {
     SegmentImage image;
-    image.read_file(path);
+    image.read_file(live_path);
     const SegmentHeader& header = image.header();
+    if (identity != 0 && header.identity != identity) return false;
     // On a shared file system the owner may run on another machine.
     const bool here = header.boot == boot_identity();
-    const bool closed = header.closed.load() != 0;
-    const bool alive = here && process_alive(header.owner_pid, header.owner_start);
-    return Owner{!closed && alive, closed || (here && !alive)};
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
-/// Its owner left a sign of life in the last half minute: a process that cannot be seen from here (of another
-/// container that shares this memory) is not dead for that.
-bool was_alive_lately(const std::string& path) {
-  constexpr std::int64_t kLately = 30'000'000'000;
-  try {
-    SegmentImage image;
-    image.read_file(path);
-    std::int64_t last = image.header().opened_ns;
-    for (const auto& anchor : image.header().anchors.anchors)
-      last = std::max(last, anchor.monotonic_ns.load());
-    return image.header().closed.load() == 0 && metrics::Clock::now_ns() - last < kLately;
+    segment.running =
+        header.closed.load() == 0 && here && process_alive(header.owner_pid, header.owner_start);
+    segment.live = true;
+    segment.path = live_path;
+    return true;
   } catch (const Error&) {
     return false;
   }
 }
 
-/// Lays a dead owner's live segment into the run folder.
-void harvest(const std::string& live_path, const std::string& copy_path) {
-  std::error_code error;
-  const std::string beside = copy_path + ".tmp" + std::to_string(current_pid());
-  fs::copy_file(live_path, beside, fs::copy_options::overwrite_existing, error);
-  if (error) return;
-  fs::rename(beside, copy_path, error);
-  if (error) return;
-  remove_live_pointer(copy_path);
-  fs::remove(live_path, error);
-  fs::remove(live_path + std::string(kHomeSuffix), error);
+// Where the run folder is full, its pointer could not be written; the segment still knows its home.
+void add_without_pointer(const std::string& run, std::vector<RunSegment>& segments) {
+  const PrivateFolder folder(shared_memory_folder(), false);
+  std::vector<std::string> homes;
+  folder.each([&](const std::string& name) {
+    if (name.ends_with(kHomeSuffix)) homes.push_back(name);
+  });
+  for (const std::string& name : homes) {
+    std::string copy_path = folder.read_text(name);
+    copy_path.erase(std::find(copy_path.begin(), copy_path.end(), '\n'), copy_path.end());
+    std::error_code error;
+    const fs::path home(copy_path);
+    if (!is_copy_path(copy_path) || !fs::equivalent(home.parent_path(), run, error)) continue;
+    const std::string live = folder.path() + "/" + name.substr(0, name.size() - kHomeSuffix.size());
+    const auto known = std::find_if(segments.begin(), segments.end(), [&](const RunSegment& segment) {
+      return fs::path(segment.copy_path).filename() == home.filename();
+    });
+    if (known != segments.end() && known->live) continue;
+    RunSegment segment{.path = "",
+                       .copy_path = (fs::path(run) / home.filename()).string(),
+                       .rank = rank_of(home.filename().string())};
+    if (!take_live(segment, live, 0)) continue;
+    if (known != segments.end()) {
+      *known = segment;
+    } else {
+      segments.push_back(segment);
+    }
+  }
 }
 
 }  // namespace
@@ -115,114 +93,114 @@ std::string make_run_folder(const std::string& run) {
     return access(run.c_str(), W_OK | X_OK) == 0 ? "" : run + ": " + std::strerror(errno);
   }
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  tidy_unnamed_runs(run);
   if (mkdir(run.c_str(), 0700) == 0) return "";
   const int made = errno;
   return made == EEXIST && fs::is_directory(path, error) ? "" : run + ": " + std::strerror(made);
 }
 
+std::string shared_memory_folder() { return "/dev/shm/headrace-" + std::to_string(geteuid()); }
+
 std::string shared_memory_path() {
   static std::atomic<unsigned> next{0};
-  const std::string folder = shared_memory_folder();
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return "";
-  struct stat info {};
-  // A folder somebody else made, or a link, is not used: it would be theirs to read and cut.
-  if (lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid()) return "";
-  if ((info.st_mode & 077) != 0 && chmod(folder.c_str(), 0700) != 0) return "";
-  return folder + "/" + std::to_string(current_pid()) + "-" + std::to_string(process_start(current_pid())) +
-         "-" + std::to_string(next.fetch_add(1)) + std::string(kSuffix);
+  const PrivateFolder folder(shared_memory_folder(), true);
+  if (!folder.ok()) return "";
+  return folder.path() + "/" + std::to_string(current_pid()) + "-" +
+         std::to_string(process_start(current_pid())) + "-" + std::to_string(next.fetch_add(1)) +
+         std::string(kSegmentSuffix);
 }
 
 std::string free_copy_path(const std::string& run, int rank) {
   for (int number = 1;; ++number) {
     std::string path = run + "/rank" + std::to_string(rank);
     if (number > 1) path += "." + std::to_string(number);
+    path += kSegmentSuffix;
     // The pointer reserves the name, so two processes that start at once get two names.
-    const std::string pointer = path + std::string(kLiveSuffix);
-    if (access((path + std::string(kSuffix)).c_str(), F_OK) == 0) continue;
-    const int fd = open(pointer.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (access(path.c_str(), F_OK) == 0) continue;
+    const int fd = open(live_pointer_path(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) close(fd);
-    if (fd >= 0 || errno != EEXIST || number > 10000) return path + std::string(kSuffix);
+    if (fd >= 0 || errno != EEXIST || number > 10000) return path;
   }
 }
 
-void write_live_pointer(const std::string& copy_path, const std::string& live_path) {
-  std::ofstream(pointer_of(copy_path)) << live_path << "\n";
-  // The other way round as well: whoever finds the segment of a dead process knows where it belongs.
-  if (!live_path.empty()) std::ofstream(live_path + std::string(kHomeSuffix)) << copy_path << "\n";
+bool is_copy_path(const std::string& path) {
+  const std::string name = fs::path(path).filename().string();
+  return name.ends_with(kSegmentSuffix) && rank_of(name) >= 0;
 }
 
-void remove_live_pointer(const std::string& copy_path) {
-  const std::string pointer = pointer_of(copy_path);
-  const std::string live_path = read_line(pointer);
-  if (!live_path.empty()) unlink((live_path + std::string(kHomeSuffix)).c_str());
-  unlink(pointer.c_str());
+bool is_half_copy(const std::string& name) {
+  constexpr std::size_t kSuffix = 7;  // ".XXXXXX"
+  return name.size() > kSuffix && is_copy_path(name.substr(0, name.size() - kSuffix));
 }
 
-void remove_home(const std::string& live_path) {
-  if (!live_path.empty()) unlink((live_path + std::string(kHomeSuffix)).c_str());
-}
-
-void harvest_leftovers() try {
-  constexpr int kAtOnce = 16;
+std::vector<std::string> copy_paths(const std::string& run) {
+  std::vector<std::string> paths;
   std::error_code error;
-  int looked = 0;
-  for (const auto& entry : fs::directory_iterator(shared_memory_folder(), error)) {
-    const std::string path = entry.path().string();
-    if (!ends_with(path, kSuffix)) continue;
-    if (++looked > kAtOnce) return;
-    // <pid>-<start>-<n>.hrseg
-    char* end = nullptr;
-    const std::string name = entry.path().filename().string();
-    const long pid = std::strtol(name.c_str(), &end, 10);
-    const std::uint64_t start = *end == '-' ? std::strtoull(end + 1, nullptr, 10) : 0;
-    if (start == 0 || process_alive(static_cast<int>(pid), start)) continue;
-    if (was_alive_lately(path)) continue;
-    const std::string copy_path = read_line(path + std::string(kHomeSuffix));
-    if (copy_path.empty()) {
-      unlink(path.c_str());
-    } else if (fs::is_directory(fs::path(copy_path).parent_path(), error)) {
-      harvest(path, copy_path);
+  for (fs::directory_iterator entry(run, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    for (const std::string_view suffix : {kSegmentSuffix, kPointerSuffix}) {
+      if (rank_of(name) < 0 || !name.ends_with(suffix)) continue;
+      const std::string stem = name.substr(0, name.size() - suffix.size());
+      paths.push_back((fs::path(run) / (stem + std::string(kSegmentSuffix))).string());
     }
   }
-} catch (...) {
-  // Somebody else's turn.
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  return paths;
+}
+
+void write_home(const std::string& live_path, const std::string& copy_path) {
+  const PrivateFolder folder(shared_memory_folder(), false);
+  // A live segment in the run folder needs none: it is at home.
+  if (!folder.ok() || live_path.rfind(folder.path() + "/", 0) != 0) return;
+  const std::string name = live_path.substr(folder.path().size() + 1) + std::string(kHomeSuffix);
+  if (copy_path.empty()) {
+    folder.remove(name);
+  } else {
+    folder.write_text(name, copy_path + "\n");
+  }
 }
 
 std::vector<RunSegment> find_segments(const std::string& run) {
   std::error_code error;
   if (!fs::is_directory(run, error)) throw Error(run + ": no such run folder");
-  std::vector<std::string> stems;
-  for (const auto& entry : fs::directory_iterator(run, error)) {
-    const std::string name = entry.path().filename().string();
-    if (rank_of(name) < 0) continue;
-    for (const std::string_view suffix : {kSuffix, kLiveSuffix}) {
-      if (ends_with(name, suffix)) stems.push_back(name.substr(0, name.size() - suffix.size()));
-    }
-  }
-  std::sort(stems.begin(), stems.end());
-  stems.erase(std::unique(stems.begin(), stems.end()), stems.end());
   std::vector<RunSegment> segments;
-  for (const std::string& stem : stems) {
-    RunSegment segment;
-    segment.rank = rank_of(stem);
-    segment.copy_path = (fs::path(run) / (stem + std::string(kSuffix))).string();
-    segment.path = segment.copy_path;
-    const std::string live_path = read_line(fs::path(run) / (stem + std::string(kLiveSuffix)));
-    const auto owner = live_path.empty() ? std::nullopt : owner_of(live_path);
-    if (owner) {
-      segment.running = owner->running;
-      if (owner->gone) harvest(live_path, segment.copy_path);
-      segment.live = fs::exists(live_path, error);
-      if (segment.live) segment.path = live_path;
-    }
-    if (fs::exists(segment.path, error)) segments.push_back(segment);
+  for (const std::string& copy_path : copy_paths(run)) {
+    RunSegment segment{
+        .path = copy_path, .copy_path = copy_path, .rank = rank_of(fs::path(copy_path).filename().string())};
+    const auto pointer = read_live_pointer(copy_path);
+    if (pointer && !pointer->path.empty()) take_live(segment, pointer->path, pointer->identity);
+    if (segment.live || fs::exists(segment.path, error)) segments.push_back(segment);
   }
+  add_without_pointer(run, segments);
   std::stable_sort(segments.begin(), segments.end(), [](const RunSegment& a, const RunSegment& b) {
     if (a.rank != b.rank) return a.rank < b.rank;
     std::error_code ignored;
     return fs::last_write_time(a.path, ignored) < fs::last_write_time(b.path, ignored);
   });
   return segments;
+}
+
+std::vector<std::string> missing_recordings(const std::string& run) {
+  std::vector<std::string> lines;
+  for (const std::string& copy_path : copy_paths(run)) {
+    std::error_code error;
+    const auto pointer = read_live_pointer(copy_path);
+    if (!pointer || fs::exists(copy_path, error)) continue;
+    const std::string rank = "rank " + std::to_string(rank_of(fs::path(copy_path).filename().string()));
+    if (!pointer->path.empty()) {
+      RunSegment segment;
+      if (!take_live(segment, pointer->path, pointer->identity))
+        lines.push_back(rank + " left nothing: " + pointer->path + " is gone");
+    } else if (pointer->owner_is_gone()) {
+      lines.push_back(rank +
+                      " was recorded in memory only, as no file could be made, and its process was killed");
+    } else {
+      lines.push_back(
+          rank + " is recorded in memory only, as no file could be made: take the report in the program");
+    }
+  }
+  return lines;
 }
 
 }  // namespace headrace::profile

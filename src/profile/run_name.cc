@@ -8,6 +8,7 @@
 #include <string>
 
 #include "headrace/profile/session.h"
+#include "headrace/profile/unnamed_runs.h"
 
 namespace headrace::profile {
 namespace {
@@ -54,8 +55,10 @@ std::string default_run_folder() {
     std::strftime(text.data(), text.size(), "%Y%m%d-%H%M%S", &local);
     name = std::string(text.data()) + "-" + std::to_string(getpid());
   }
-  return "headrace-runs/" + as_file_name(name);
+  return std::string(kDefaultRuns) + "/" + as_file_name(name);
 }
+
+bool default_run_is_unnamed() { return environment("HEADRACE_DIR").empty() && shared_name().empty(); }
 
 int default_rank() {
   for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) {

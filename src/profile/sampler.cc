@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -59,7 +60,7 @@ Sampler::Sampler() : state_(new State) {}
 
 void Sampler::set_lock_probe(LockProbe probe) noexcept { state_->lock_probe.store(probe); }
 
-void Sampler::add(const std::shared_ptr<Session>& session) {
+bool Sampler::add(const std::shared_ptr<Session>& session) {
   if (state_->pid != 0 && state_->pid != current_pid()) {
     // A forked child that opens a run of its own: the parent's thread does not exist here, its state is left
     // behind.
@@ -73,18 +74,24 @@ void Sampler::add(const std::shared_ptr<Session>& session) {
   state_->stopping = false;
   if (state_->thread.joinable()) {
     state_->wake.notify_all();
-    return;
+    return true;
   }
   // Signals belong to the user's threads.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  state_->thread = std::thread([state = state_] {
-    pthread_setname_np(pthread_self(), "headrace");
-    state->run();
-  });
+  bool started = true;
+  try {
+    state_->thread = std::thread([state = state_] {
+      pthread_setname_np(pthread_self(), "headrace");
+      state->run();
+    });
+  } catch (const std::system_error&) {
+    started = false;  // a limit on processes or memory
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
 }
 
 void Sampler::stop() noexcept {

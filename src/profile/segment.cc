@@ -2,28 +2,54 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
 #include <utility>
+#include <vector>
 
+#include "headrace/metrics/page_backing.h"
 #include "headrace/profile/errors.h"
+#include "headrace/profile/output_file.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/segment_image.h"
 
 namespace headrace::profile {
 namespace {
 
+/// Header and the small tables that every run uses.
+bool back_common_tables(void* base) {
+  const Layout layout = Layout::current();
+  if (!metrics::back_pages(base, sizeof(SegmentHeader))) return false;
+  for (const Section section : {Section::operators, Section::host, Section::tracks, Section::annotations}) {
+    const SectionInfo& info = layout.sections[static_cast<std::size_t>(section)];
+    if (!metrics::back_pages(static_cast<char*>(base) + info.offset, std::size_t{info.stride} * info.count))
+      return false;
+  }
+  return true;
+}
+
 /// True where a file may grow to `bytes`: writing past the limit (`ulimit -f`) would be a SIGXFSZ, which
 /// kills.
 bool file_size_allowed(std::size_t bytes) {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes;
+}
+
+/// True where the file system of `path` has so much room that the segment takes nothing that somebody else
+/// needs: DataLoader workers hand batches over in /dev/shm, of which a container has 64 MB by default.
+bool has_room(const std::string& path, std::size_t bytes) {
+  constexpr std::uint64_t kTimes = 16;
+  struct statvfs info {};
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  if (statvfs(folder.c_str(), &info) != 0) return true;  // opening the file will say why
+  return std::uint64_t{info.f_bavail} * info.f_frsize / kTimes >= bytes;
 }
 
 /// Maps a new file of `bytes` zeros; null and a reason where that fails.
@@ -37,18 +63,38 @@ void* map_new_file(const std::string& path, std::size_t bytes, std::string& reas
     reason = path + ": " + std::strerror(errno);
     return nullptr;
   }
-  // Every page is allocated here: on a full disk this fails, while a store into a hole would be a SIGBUS.
-  const int full = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  const auto length = static_cast<off_t>(bytes);
+  // Where single pages cannot be allocated later, all of them are now: a store into a hole may be a SIGBUS.
+  int error = 0;
+  if (metrics::can_back_pages()) {
+    if (ftruncate(fd, length) != 0) error = errno;
+  } else {
+    error = posix_fallocate(fd, 0, length);
+  }
   void* base = MAP_FAILED;
-  if (full == 0) base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (base == MAP_FAILED) {
-    reason = path + ": " + std::strerror(full != 0 ? full : errno);
-    ::unlink(path.c_str());
-    close(fd);
-    return nullptr;
+  if (error == 0) {
+    base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED) error = errno;
   }
   close(fd);
-  return base;
+  if (base != MAP_FAILED && !back_common_tables(base)) {
+    munmap(base, bytes);
+    base = MAP_FAILED;
+    error = ENOSPC;
+  }
+  if (base != MAP_FAILED) return base;
+  reason = path + ": " + std::strerror(error);
+  ::unlink(path.c_str());
+  return nullptr;
+}
+
+/// Tells segments apart; nobody can guess it. Never 0.
+std::uint64_t random_identity() {
+  std::uint64_t identity = 0;
+  if (getrandom(&identity, sizeof(identity), GRND_NONBLOCK) != sizeof(identity)) {
+    identity = static_cast<std::uint64_t>(metrics::Clock::now_ns()) ^ process_start(current_pid()) << 40;
+  }
+  return identity == 0 ? 1 : identity;
 }
 
 void fill_header(SegmentHeader& header, const Layout& layout, int rank) {
@@ -64,6 +110,8 @@ void fill_header(SegmentHeader& header, const Layout& layout, int rank) {
   header.owner_pid = current_pid();
   header.owner_start = process_start(current_pid());
   header.boot = boot_identity();
+  header.pid_namespace = pid_namespace();
+  header.identity = random_identity();
   header.rank = rank;
   header.checksum = header_checksum(header);
   header.loop_clock.open(header.opened_ns);
@@ -80,7 +128,11 @@ std::unique_ptr<Segment> Segment::create(const Places& places, int rank) {
   for (const std::string* candidate : {&places.first, &places.second}) {
     if (candidate->empty() || base != nullptr) continue;
     std::string reason;
-    base = map_new_file(*candidate, layout.total_bytes, reason);
+    if (candidate == &places.first && !has_room(*candidate, layout.total_bytes)) {
+      reason = candidate->substr(0, candidate->rfind('/', candidate->rfind('/') - 1)) + " is short of room";
+    } else {
+      base = map_new_file(*candidate, layout.total_bytes, reason);
+    }
     if (base != nullptr) {
       path = *candidate;
     } else {
@@ -90,9 +142,11 @@ std::unique_ptr<Segment> Segment::create(const Places& places, int rank) {
   if (base == nullptr) {
     base = mmap(nullptr, layout.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED) throw std::bad_alloc();
+    path.clear();
   }
   std::unique_ptr<Segment> segment(new Segment(base, layout.total_bytes, path));
-  segment->trouble_ = path.empty() ? trouble : "";
+  segment->trouble_ = trouble;
+  segment->header().in_memory.store(path.empty() ? 1 : 0);
   fill_header(segment->header(), layout, rank);
   return segment;
 }
@@ -131,51 +185,22 @@ void Segment::unlink() noexcept {
   if (!path_.empty()) ::unlink(path_.c_str());
 }
 
+bool Segment::back_record(Section section, std::uint32_t index) noexcept {
+  const SectionInfo& info = header().sections[static_cast<std::size_t>(section)];
+  return metrics::back_pages(static_cast<char*>(base_) + info.offset + std::size_t{info.stride} * index,
+                             info.stride);
+}
+
 std::string Segment::copy_to(const std::string& path) noexcept try {
   SegmentImage image;
   image.include_history();
   image.read_memory(base_, size_);
-  if (!file_size_allowed(size_)) return path + ": " + std::strerror(EFBIG);
-  const std::string beside = path + ".tmp" + std::to_string(current_pid());
-  const int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return path + ": " + std::strerror(errno);
-  std::string reason;
-  const auto write_part = [&](const void* from, std::size_t bytes) {
-    const auto offset = static_cast<const char*>(from) - reinterpret_cast<const char*>(&image.header());
-    std::size_t done = 0;
-    while (reason.empty() && done < bytes) {
-      const ssize_t wrote = pwrite(fd, static_cast<const char*>(from) + done, bytes - done,
-                                   static_cast<off_t>(offset + static_cast<std::ptrdiff_t>(done)));
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote < 0) reason = path + ": " + std::strerror(errno);
-      if (wrote > 0) done += static_cast<std::size_t>(wrote);
-    }
-  };
-  if (ftruncate(fd, static_cast<off_t>(size_)) != 0) reason = path + ": " + std::strerror(errno);
-  write_part(&image.header(), sizeof(SegmentHeader));
-  const auto write_live = [&](const auto& records, const auto& live) {
-    for (const auto& record : records) {
-      if (live(record)) write_part(&record, sizeof(record));
-    }
-  };
-  const auto named = [](const auto& record) { return record.life.load(std::memory_order_relaxed) != 0; };
-  write_live(image.loaders(), named);
-  write_live(image.operators(), named);
-  write_live(image.queues(), named);
-  write_live(image.workers(), named);
-  write_live(image.cells(), [](const metrics::OperatorCell& cell) { return cell.owner.load() != 0; });
-  write_part(image.bins().data(),
-             std::min<std::size_t>(image.header().bins_used.load(), kMaxBins) * sizeof(std::int64_t));
-  write_part(&image.host(), sizeof(metrics::HostCell));
-  write_live(image.tracks(), named);
-  write_part(image.words().data(), std::min<std::size_t>(image.header().words_used.load(), kHistoryWords) *
-                                       sizeof(metrics::HistoryWord));
-  write_live(image.annotations(), named);
-  if (close(fd) != 0 && reason.empty()) reason = path + ": " + std::strerror(errno);
-  if (reason.empty() && rename(beside.c_str(), path.c_str()) != 0)
-    reason = path + ": " + std::strerror(errno);
-  if (!reason.empty()) ::unlink(beside.c_str());
-  return reason;
+  const std::vector<unsigned char> packed = image.pack();
+  if (!file_size_allowed(packed.size())) return path + ": " + std::strerror(EFBIG);
+  OutputFile file(path);
+  file.write(packed.data(), packed.size());
+  file.commit();
+  return "";
 } catch (const std::exception& error) {
   return error.what();
 }

@@ -1,6 +1,7 @@
 #include "headrace/profile/segment_image.h"
 
 #include <fcntl.h>
+#include <isa-l/igzip_lib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,7 +55,8 @@ struct SegmentImage::Buffer {
 class SegmentImage::Source {
  public:
   Source(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
-  Source(const void* data, std::size_t size) : data_(static_cast<const char*>(data)), size_(size) {}
+  Source(const void* data, std::size_t size, std::string name = "")
+      : name_(std::move(name)), data_(static_cast<const char*>(data)), size_(size) {}
 
   std::uint64_t size() const {
     if (data_ != nullptr) return size_;
@@ -77,6 +79,14 @@ class SegmentImage::Source {
       if (got == 0) fail("cut off at byte " + std::to_string(offset + done));
       done += static_cast<std::uint64_t>(got);
     }
+  }
+
+  /// A copy, which begins as gzip does.
+  bool is_packed() const {
+    std::array<unsigned char, 2> begin{};
+    if (size() < begin.size()) return false;
+    read(0, begin.size(), begin.data());
+    return begin[0] == 0x1f && begin[1] == 0x8b;
   }
 
   [[noreturn]] void fail(const std::string& why) const {
@@ -107,14 +117,68 @@ bool SegmentImage::empty() const noexcept { return buffer_ == nullptr; }
 void SegmentImage::read_file(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) throw SegmentError(path + ": " + std::strerror(errno));
-  path_ = path;
   try {
-    read(Source(fd, path));
+    read_descriptor(fd, path);
   } catch (...) {
     close(fd);
     throw;
   }
   close(fd);
+}
+
+void SegmentImage::read_descriptor(int fd, const std::string& name) {
+  path_ = name;
+  const Source file(fd, name);
+  if (!file.is_packed()) {
+    read(file);
+    return;
+  }
+  const Buffer unpacked(Layout::current().total_bytes);
+  const std::size_t bytes = unpack(file, unpacked);
+  read(Source(unpacked.base, bytes, name));
+}
+
+// A copy that is larger than the segment itself is none of ours: it is not read to its end.
+std::size_t SegmentImage::unpack(const Source& file, const Buffer& into) {
+  const std::uint64_t packed_bytes = file.size();
+  if (packed_bytes > into.size) file.fail("too long for a copy of a segment");
+  std::vector<unsigned char> packed(packed_bytes);
+  file.read(0, packed_bytes, packed.data());
+  inflate_state stream;
+  isal_inflate_init(&stream);
+  stream.crc_flag = ISAL_GZIP;
+  stream.next_in = packed.data();
+  stream.avail_in = static_cast<std::uint32_t>(packed.size());
+  stream.next_out = static_cast<unsigned char*>(into.base);
+  stream.avail_out = static_cast<std::uint32_t>(into.size);
+  const int result = isal_inflate(&stream);
+  const std::string at = std::to_string(packed.size() - stream.avail_in);
+  if (result == ISAL_INCORRECT_CHECKSUM) file.fail("damaged (its checksum does not fit)");
+  if (result != ISAL_DECOMP_OK) file.fail("damaged at byte " + at);
+  if (stream.block_state != ISAL_BLOCK_FINISH) file.fail("cut off at byte " + at);
+  return into.size - stream.avail_out;
+}
+
+std::vector<unsigned char> SegmentImage::pack() const {
+  constexpr std::size_t kOverhead = std::size_t{64}
+                                    << 10;  // of stored blocks, should nothing be compressible
+  std::vector<unsigned char> level_buffer(ISAL_DEF_LVL1_DEFAULT);
+  // Not a vector: most of it is never touched.
+  const std::size_t room = buffer_->size + kOverhead;
+  const auto packed = std::make_unique_for_overwrite<unsigned char[]>(room);
+  isal_zstream stream;
+  isal_deflate_stateless_init(&stream);
+  stream.gzip_flag = IGZIP_GZIP;
+  stream.level = 1;
+  stream.level_buf = level_buffer.data();
+  stream.level_buf_size = static_cast<std::uint32_t>(level_buffer.size());
+  stream.end_of_stream = 1;
+  stream.next_in = static_cast<unsigned char*>(buffer_->base);
+  stream.avail_in = static_cast<std::uint32_t>(buffer_->size);
+  stream.next_out = packed.get();
+  stream.avail_out = static_cast<std::uint32_t>(room);
+  if (isal_deflate_stateless(&stream) != COMP_OK) throw SegmentError(path_ + ": could not be compressed");
+  return {packed.get(), packed.get() + stream.total_out};
 }
 
 void SegmentImage::read_memory(const void* data, std::size_t size) { read(Source(data, size)); }

@@ -1,9 +1,13 @@
 #include "headrace/profile/session.h"
 
 #include <bit>
+#include <utility>
 
+#include "headrace/profile/live_pointer.h"
+#include "headrace/profile/orphans.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/run_folder.h"
+#include "headrace/profile/unnamed_runs.h"
 
 namespace headrace::profile {
 namespace {
@@ -25,21 +29,22 @@ Session::Session(std::unique_ptr<Segment> segment)
 
 std::shared_ptr<Session> Session::open(const SessionOptions& options) {
   metrics::Clock::calibrate();
-  harvest_leftovers();
-  std::string trouble;
+  collect_orphans(options.run);
   std::string copy_path;
+  std::string trouble;
   if (!options.run.empty()) {
     trouble = make_run_folder(options.run);
     if (trouble.empty()) copy_path = free_copy_path(options.run, options.rank);
   }
-  const Segment::Places places{shared_memory_path(), copy_path.empty() ? "" : copy_path + ".live-segment"};
+  const Segment::Places places{shared_memory_path(),
+                               copy_path.empty() ? "" : copy_path + std::string(kLiveSegmentSuffix)};
   std::shared_ptr<Session> session(new Session(Segment::create(places, options.rank)));
   session->rank_ = options.rank;
   session->run_ = options.run;
+  session->unnamed_ = options.unnamed;
   session->copy_path_ = copy_path;
   session->owner_pid_ = current_pid();
-  session->trouble_ = !trouble.empty() ? trouble : session->segment_->trouble();
-  if (!copy_path.empty()) write_live_pointer(copy_path, session->segment_->path());
+  session->say_where_it_records(trouble);
   return session;
 }
 
@@ -63,31 +68,70 @@ std::string Session::run() const {
   return run_;
 }
 
-void Session::bind_run(const std::string& run) {
+void Session::bind_run(const std::string& run, bool unnamed) {
   const std::scoped_lock lock(mutex_);
   if (!run_.empty() || !owner()) return;
   run_ = run;
-  trouble_ = make_run_folder(run);
-  trouble_taken_ = false;
-  if (!trouble_.empty()) return;
-  copy_path_ = free_copy_path(run, rank_);
-  write_live_pointer(copy_path_, segment_->path());
+  unnamed_ = unnamed;
+  const std::string trouble = make_run_folder(run);
+  if (trouble.empty()) copy_path_ = free_copy_path(run, rank_);
+  say_where_it_records(trouble);
 }
 
-std::string Session::take_trouble() noexcept {
+// Links the live segment with the place of its copy, and says what a reader of the folder will not find.
+void Session::say_where_it_records(const std::string& trouble) {
+  const std::string& live = segment_->path();
+  if (!trouble.empty()) {
+    say("nothing will be left on disk, recording goes on in memory (" + trouble + ")");
+    return;
+  }
+  if (copy_path_.empty()) return;
+  const std::string reason = write_live_pointer(copy_path_, LivePointer::to(segment_->header(), live));
+  if (!live.empty()) write_home(live, copy_path_);
+  if (live.empty()) {
+    say("recording goes on in memory: operators in spawned processes are not recorded, and nothing is left "
+        "should this process be killed (" +
+        segment_->trouble() + ")");
+  } else if (!reason.empty()) {
+    say("nothing can be written to the run folder now (" + reason + "); recording goes on in shared memory");
+  } else if (!segment_->trouble().empty()) {
+    say(segment_->trouble() + ", recording into " + live);
+  }
+}
+
+void Session::say(const std::string& line) noexcept try { messages_.push_back(line); } catch (...) {
+  // No memory for the line.
+}
+
+void Session::tell(const std::string& line) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (trouble_.empty() || trouble_taken_) return "";
-  trouble_taken_ = true;
-  return trouble_;
+  say(line);
 }
 
-bool Session::lay_copy(const std::string& path) noexcept {
+std::vector<std::string> Session::take_messages() noexcept {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(messages_, {});
+}
+
+void Session::note_report(int loader) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (loader < 0 || loader >= static_cast<int>(kMaxLoaders)) return;
+  reported_steps_[static_cast<std::size_t>(loader)] = segment_->loaders()[loader].sink.steps.load();
+}
+
+bool Session::all_reported() const noexcept {
+  const std::uint32_t loaders =
+      segment_->header().high_water[static_cast<std::size_t>(Section::loaders)].load(
+          std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < loaders; ++i) {
+    if (segment_->loaders()[i].sink.steps.load() != reported_steps_[i]) return false;
+  }
+  return true;
+}
+
+std::string Session::write_copy(const std::string& path) noexcept {
   const std::scoped_lock one_at_a_time(copy_mutex_);
-  const std::string reason = segment_->copy_to(path);
-  if (reason.empty()) return true;
-  const std::scoped_lock lock(mutex_);
-  if (trouble_.empty()) trouble_ = reason;
-  return false;
+  return segment_->copy_to(path);
 }
 
 void Session::copy_out() noexcept {
@@ -97,11 +141,12 @@ void Session::copy_out() noexcept {
     if (!owner()) return;
     path = copy_path_;
   }
-  if (!path.empty()) lay_copy(path);
+  if (!path.empty()) write_copy(path);  // the last one says what went wrong
 }
 
-void Session::close() noexcept {
+void Session::close() noexcept try {
   std::string path;
+  bool is_kept = true;
   {
     const std::scoped_lock lock(mutex_);
     if (closed_ || !owner()) return;
@@ -110,12 +155,33 @@ void Session::close() noexcept {
     segment_->header().loop_clock.pause(metrics::Clock::now_ns());
     segment_->header().closed.store(1);
     path = copy_path_;
+    is_kept = !unnamed_ || !all_reported();
   }
-  // Without a copy the live file is all there is: it stays, and the pointer to it, for who reads the run.
-  if (!path.empty() && !lay_copy(path)) return;
+  const std::string& live = segment_->path();
+  std::string trouble;
+  if (!path.empty() && is_kept) trouble = write_copy(path);
+  if (!trouble.empty()) {
+    // Without a copy the live file is all there is: it stays, for whoever reads the run.
+    const std::scoped_lock lock(mutex_);
+    say("the recording could not be saved (" + trouble + ")" +
+        (live.empty()
+             ? "; it ends with this process"
+             : "; until tomorrow it stays in " + live + ", where headrace report " + run_ + " finds it"));
+    if (live.empty()) remove_live_pointer(path);
+    return;
+  }
   if (!path.empty()) remove_live_pointer(path);
   segment_->unlink();
-  remove_home(segment_->path());
+  write_home(live, "");
+  if (path.empty() || !unnamed_) return;
+  if (!is_kept) {
+    remove_run_folder(run_);
+  } else {
+    const std::scoped_lock lock(mutex_);
+    say("recorded in " + run_ + "; headrace report " + run_ + " shows it");
+  }
+} catch (...) {
+  // No memory for names: what can be read stays where it is.
 }
 
 int Session::operator_id(const OperatorSpec& spec) {

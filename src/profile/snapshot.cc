@@ -499,7 +499,7 @@ class ProfileBuilder {
     const auto note = [&](std::uint64_t count, const char* what, std::uint32_t limit) {
       if (count == 0) return;
       profile_.notes.push_back(std::to_string(count) + " " + what + " not recorded (a run holds " +
-                               std::to_string(limit) + ")");
+                               std::to_string(limit) + ", where its file system has room)");
     };
     note(dropped.operators.load(), "operators were", kMaxOperators);
     note(dropped.queues.load(), "queues were", kMaxQueues);
@@ -513,6 +513,10 @@ class ProfileBuilder {
       }
     }
     add_loader_notes(image_.loaders()[loader_], profile_);
+    if (image_.header().in_memory.load() != 0) {
+      profile_.notes.push_back(
+          "recorded in memory only, as no file could be made: operators in spawned processes are missing");
+    }
     std::size_t lost = 0;
     for (const WorkerFigures& worker : figures_.workers) {
       const auto& record = image_.workers()[worker.index];

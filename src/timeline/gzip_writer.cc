@@ -1,13 +1,9 @@
 #include "headrace/timeline/gzip_writer.h"
 
-#include <fcntl.h>
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -43,37 +39,28 @@ struct GzipWriter::Deflater {
 
 GzipWriter::GzipWriter(std::string path)
     : path_(std::move(path)),
-      beside_(path_ + ".tmp" + std::to_string(getpid())),
+      file_(path_),
       compresses_(!path_.ends_with(".json")),
       buffer_(new char[kBuffer + kSlack]()),
       deflater_(std::make_unique<Deflater>()) {
-  open();
+  begin();
 }
 
-GzipWriter::~GzipWriter() {
-  if (file_ < 0) return;
-  close(file_);
-  unlink(beside_.c_str());
-}
+GzipWriter::~GzipWriter() = default;
 
-void GzipWriter::fail(int error) const { throw Error(path_ + ": " + std::strerror(error)); }
-
-void GzipWriter::open() {
-  file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file_ < 0) fail(errno);
+void GzipWriter::begin() {
   if (compresses_) put(reinterpret_cast<const char*>(kHeader), sizeof(kHeader));
   deflater_->begin();
 }
 
 void GzipWriter::restart() {
-  close(file_);
-  file_ = -1;
+  file_.restart();
   used_ = summed_ = 0;
   checksum_ = 0;
   bytes_in_ = bytes_out_ = 0;
   if (in_lines_) lines_ = LineDeflater();
   in_lines_ = false;
-  open();
+  begin();
 }
 
 void GzipWriter::write(std::string_view text) {
@@ -98,14 +85,8 @@ void GzipWriter::write_line(std::string_view text) {
 }
 
 void GzipWriter::put(const char* bytes, std::size_t count) {
-  while (count > 0) {
-    const ssize_t wrote = ::write(file_, bytes, count);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) fail(errno);
-    bytes += wrote;
-    count -= static_cast<std::size_t>(wrote);
-    bytes_out_ += static_cast<std::uint64_t>(wrote);
-  }
+  file_.write(bytes, count);
+  bytes_out_ += count;
 }
 
 void GzipWriter::compress(bool whole_bytes) {
@@ -170,12 +151,7 @@ void GzipWriter::finish() {
   } else {
     compress(false);
   }
-  const int file = std::exchange(file_, -1);
-  if (close(file) != 0 || std::rename(beside_.c_str(), path_.c_str()) != 0) {
-    const int error = errno;
-    unlink(beside_.c_str());
-    fail(error);
-  }
+  file_.commit();
 }
 
 }  // namespace headrace::timeline

@@ -72,22 +72,5 @@ TEST(RankNeighbours, CountWhatAnotherRankUsesSinceItWasSeen) {
   EXPECT_EQ(neighbours.cpu_ns(folder / "run", "", 20 * kSecond), 3 * kSecond);
 }
 
-TEST(Leftovers, OfADeadProcessAreLaidIntoTheirRun) {
-  const ScratchFolder folder;
-  const pid_t child = in_child([&] {
-    const auto session = Session::open({folder / "run", 0});
-    raise(SIGKILL);
-  });
-  wait_for(child);
-  EXPECT_EQ(access((folder / "run/rank0.hrseg").c_str(), F_OK), -1);
-  // It left a sign of life just now, so the sweep leaves it alone; who asks for the run by name gets it.
-  harvest_leftovers();
-  EXPECT_EQ(access((folder / "run/rank0.hrseg").c_str(), F_OK), -1);
-  const auto segments = find_segments(folder / "run");
-  ASSERT_EQ(segments.size(), 1U);
-  EXPECT_EQ(access((folder / "run/rank0.hrseg").c_str(), F_OK), 0);
-  EXPECT_FALSE(segments[0].running);
-}
-
 }  // namespace
 }  // namespace headrace::profile

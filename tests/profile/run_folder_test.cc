@@ -9,6 +9,9 @@
 #include <set>
 
 #include "headrace/profile/errors.h"
+#include "headrace/profile/live_pointer.h"
+#include "headrace/profile/orphans.h"
+#include "headrace/profile/process_identity.h"
 #include "headrace/profile/segment.h"
 #include "headrace/profile/segment_image.h"
 #include "headrace/profile/session.h"
@@ -18,6 +21,22 @@ namespace headrace::profile {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// A process that recorded into `run` and was killed. Returns where its live segment lies.
+std::string killed_recording(const ScratchFolder& folder, const std::string& run) {
+  const pid_t child = in_child([&] {
+    const auto session = Session::open({run, 0});
+    write_bytes(folder / "path", session->live_path());
+    session->operator_id({.name = "decode"});
+    metrics::WorkerCell* worker = session->claim_worker(metrics::Clock::now_ns());
+    session->claim_cell(*worker, 0, metrics::Place::worker, false)->items.store(12345);
+    raise(SIGKILL);
+  });
+  EXPECT_TRUE(WIFSIGNALED(wait_for(child)));
+  const std::string live = read_bytes(folder / "path");
+  EXPECT_TRUE(fs::exists(live));
+  return live;
+}
 
 TEST(RunFolder, IsMadePrivateWithItsParents) {
   const ScratchFolder folder;
@@ -101,34 +120,60 @@ TEST(RunFolder, ReadsARunningOwnersLiveSegment) {
   EXPECT_TRUE(fs::exists(session->live_path())) << "looking changes nothing";
 }
 
-/// kill -9 of the trainer: the live segment in shared memory is all there is, and it is laid into the run
-/// folder.
-TEST(RunFolder, HarvestsWhatADeadOwnerLeft) {
+/// kill -9 of the trainer: the live segment in shared memory is all there is, and is read where it lies.
+TEST(RunFolder, ReadsWhatADeadOwnerLeftAndChangesNothing) {
   const ScratchFolder folder;
-  write_bytes(folder / "path", "");
-  const pid_t child = in_child([&] {
-    const auto session = Session::open({folder / "run", 0});
-    write_bytes(folder / "path", session->live_path());
-    session->operator_id({.name = "decode"});
-    metrics::WorkerCell* worker = session->claim_worker(metrics::Clock::now_ns());
-    session->claim_cell(*worker, 0, metrics::Place::worker, false)->items.store(12345);
-    raise(SIGKILL);
-  });
-  ASSERT_TRUE(WIFSIGNALED(wait_for(child)));
-  const std::string live = read_bytes(folder / "path");
-  ASSERT_TRUE(fs::exists(live));
+  const std::string live = killed_recording(folder, folder / "run");
   for (int time = 0; time < 2; ++time) {
     const auto segments = find_segments(folder / "run");
     ASSERT_EQ(segments.size(), 1U);
-    EXPECT_FALSE(segments[0].live);
+    EXPECT_TRUE(segments[0].live);
     EXPECT_FALSE(segments[0].running);
-    EXPECT_EQ(segments[0].path, folder / "run/rank0.hrseg");
+    EXPECT_EQ(segments[0].path, live);
     SegmentImage image;
     image.read_file(segments[0].path);
     EXPECT_EQ(image.cells()[0].items.load(), 12345U);
   }
-  EXPECT_FALSE(fs::exists(live)) << "nothing is left behind in shared memory";
-  EXPECT_FALSE(fs::exists(folder / "run/rank0.live"));
+  EXPECT_TRUE(fs::exists(live));
+  collect_orphans("");
+}
+
+TEST(RunFolder, BelievesNoPointerToAnotherRun) {
+  const ScratchFolder folder;
+  const std::string live = killed_recording(folder, folder / "run");
+  fs::create_directory(folder / "crafted");
+  LivePointer pointer = *read_live_pointer(folder / "run/rank0.hrseg");
+  pointer.identity ^= 1;
+  ASSERT_EQ(write_live_pointer(folder / "crafted/rank0.hrseg", pointer), "");
+  write_bytes(folder / "crafted/rank1.live", live + "\n");
+  EXPECT_TRUE(find_segments(folder / "crafted").empty());
+  EXPECT_TRUE(fs::exists(live));
+  EXPECT_EQ(find_segments(folder / "run").size(), 1U) << "it is still where it belongs";
+  collect_orphans("");
+}
+
+TEST(RunFolder, FindsTheSegmentWhereThePointerCouldNotBeWritten) {
+  const ScratchFolder folder;
+  const auto session = Session::open({folder / "run", 0});
+  remove_live_pointer(folder / "run/rank0.hrseg");
+  const auto segments = find_segments(folder / "run");
+  ASSERT_EQ(segments.size(), 1U);
+  EXPECT_EQ(segments[0].path, session->live_path());
+  EXPECT_TRUE(segments[0].running);
+}
+
+TEST(RunFolder, SaysWhatIsMissing) {
+  const ScratchFolder folder;
+  EXPECT_TRUE(missing_recordings(folder.path()).empty());
+  const pid_t child = in_child([] {});
+  LivePointer pointer{
+      .path = "", .identity = 1, .owner_pid = child, .owner_start = 1, .boot = boot_identity()};
+  wait_for(child);
+  ASSERT_EQ(write_live_pointer(folder / "rank3.hrseg", pointer), "");
+  auto lines = missing_recordings(folder.path());
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("rank 3"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find("in memory only"), std::string::npos) << lines[0];
 }
 
 /// On a shared file system the owner may be alive on a machine that this one cannot ask.
@@ -139,7 +184,7 @@ TEST(RunFolder, LeavesTheLiveSegmentOfAnotherMachineAlone) {
   header.boot += 1;
   header.owner_pid = 999'999;
   header.checksum = header_checksum(header);
-  write_live_pointer(folder / "rank0.hrseg", folder / "live.hrseg");
+  write_live_pointer(folder / "rank0.hrseg", LivePointer::to(header, folder / "live.hrseg"));
   const auto segments = find_segments(folder.path());
   ASSERT_EQ(segments.size(), 1U);
   EXPECT_TRUE(fs::exists(folder / "live.hrseg"));
@@ -165,18 +210,27 @@ TEST(RunFolder, FallsBackToTheCopyWhereThePointerLeadsNowhere) {
 TEST(RunFolder, NeverRemovesWhatIsNoSegment) {
   const ScratchFolder folder;
   write_bytes(folder / "thesis.txt", "important");
-  write_live_pointer(folder / "rank0.hrseg", folder / "thesis.txt");
+  write_live_pointer(folder / "rank0.hrseg", {.path = folder / "thesis.txt", .identity = 1});
   EXPECT_TRUE(find_segments(folder.path()).empty());
+  collect_orphans(folder.path());
   EXPECT_EQ(read_bytes(folder / "thesis.txt"), "important");
 }
 
-TEST(RunFolder, PointerIsWrittenAndRemoved) {
+TEST(RunFolder, PointerIsWrittenReadAndRemoved) {
   const ScratchFolder folder;
-  write_live_pointer(folder / "rank0.hrseg", "/dev/shm/x");
-  EXPECT_EQ(read_bytes(folder / "rank0.live"), "/dev/shm/x\n");
+  const LivePointer pointer{"/dev/shm/x", 0xfedcba9876543210, 12, 34, 0x8000000000000001};
+  ASSERT_EQ(write_live_pointer(folder / "rank0.hrseg", pointer), "");
+  const auto read = read_live_pointer(folder / "rank0.hrseg");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->path, pointer.path);
+  EXPECT_EQ(read->identity, pointer.identity);
+  EXPECT_EQ(read->owner_pid, pointer.owner_pid);
+  EXPECT_EQ(read->owner_start, pointer.owner_start);
+  EXPECT_EQ(read->boot, pointer.boot);
   remove_live_pointer(folder / "rank0.hrseg");
   EXPECT_FALSE(fs::exists(folder / "rank0.live"));
   remove_live_pointer(folder / "rank0.hrseg");
+  EXPECT_NE(write_live_pointer(folder / "no/rank0.hrseg", pointer), "");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "headrace/metrics/operator_probe.h"
 #include "headrace/profile/current.h"
 #include "headrace/profile/errors.h"
+#include "headrace/profile/orphans.h"
 #include "headrace/profile/run_folder.h"
 #include "headrace/profile/segment_image.h"
 #include "profile/scratch_folder.h"
@@ -36,7 +37,7 @@ TEST(Session, LeavesOneFileWhenClosed) {
     live = session->live_path();
     EXPECT_TRUE(session->owner());
     EXPECT_EQ(session->run(), folder / "run");
-    EXPECT_EQ(session->take_trouble(), "");
+    EXPECT_TRUE(session->take_messages().empty());
     EXPECT_TRUE(fs::exists(live));
     session->operator_id({.name = "decode"});
     session->close();
@@ -68,8 +69,8 @@ TEST(Session, GoesOnWithoutAFolder) {
   write_bytes(folder / "file", "x");
   for (const std::string& run : {folder / "file", folder / "file/below", std::string("/proc/headrace")}) {
     const auto session = Session::open({run, 0});
-    EXPECT_NE(session->take_trouble(), "") << run;
-    EXPECT_EQ(session->take_trouble(), "") << "said once";
+    EXPECT_EQ(session->take_messages().size(), 1U) << run;
+    EXPECT_TRUE(session->take_messages().empty()) << "said once";
     EXPECT_EQ(session->operator_id({.name = "decode"}), 0);
     metrics::WorkerCell* worker = session->claim_worker(Clock::now_ns());
     ASSERT_NE(worker, nullptr);
@@ -88,8 +89,39 @@ TEST(Session, KeepsTheLiveSegmentWhereTheLastCopyFails) {
   fs::remove_all(folder / "run");
   session->close();
   EXPECT_TRUE(fs::exists(session->live_path())) << "it is all there is of this run";
-  EXPECT_NE(session->take_trouble(), "");
+  const auto messages = session->take_messages();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_NE(messages[0].find(session->live_path()), std::string::npos) << messages[0];
+  // The run folder is gone for good, so the next session takes the segment away.
+  session->segment().header().closed.store(1);
+  collect_orphans("");
+  EXPECT_TRUE(fs::exists(session->live_path())) << "its process still runs";
   fs::remove(session->live_path());
+  write_home(session->live_path(), "");
+}
+
+TEST(Session, AnUnnamedRunGoesWhenAllOfItWasReported) {
+  const ScratchFolder folder;
+  const std::string run = folder / "headrace-runs/20260101-120000-17";
+  {
+    const auto session = Session::open({run, 0, true});
+    const int loader = session->loader_id("train", -1);
+    session->sink(loader)->steps.store(5);
+    EXPECT_EQ(read_bytes(folder / "headrace-runs/.gitignore"), "*\n");
+    session->note_report(loader);
+    session->close();
+    EXPECT_TRUE(session->take_messages().empty());
+    EXPECT_FALSE(fs::exists(folder / "headrace-runs"));
+  }
+  const auto session = Session::open({run, 0, true});
+  const int loader = session->loader_id("train", -1);
+  session->note_report(loader);
+  session->sink(loader)->steps.store(5);
+  session->close();
+  EXPECT_TRUE(fs::exists(run + "/rank0.hrseg")) << "nobody has seen the last steps";
+  const auto messages = session->take_messages();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_NE(messages[0].find(run), std::string::npos);
 }
 
 /// A disk that was full for a while: what counts is the last copy.

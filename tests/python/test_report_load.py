@@ -1,5 +1,6 @@
 """`Report.load`: folders, segments and saved reports, whole and broken; what is wrong is said in one line."""
 
+import gzip
 import json
 import os
 from collections.abc import Callable
@@ -112,8 +113,12 @@ def test_a_run_in_which_nothing_was_wrapped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 100, 1000, 4096, 100_000])
-def test_cut_segments(recorded: Path, tmp_path: Path, length: int) -> None:
+@pytest.mark.parametrize("packed", [True, False])
+def test_cut_segments(recorded: Path, tmp_path: Path, length: int, packed: bool) -> None:
     data = (recorded / "rank0.hrseg").read_bytes()
+    if not packed:
+        data = gzip.decompress(data)  # as a live segment is
+    length = min(length, len(data) - 1)
     (tmp_path / "cut.hrseg").write_bytes(data[:length])
     refused(tmp_path / "cut.hrseg", hr.SegmentError)
 
@@ -124,10 +129,10 @@ def test_segments_cut_at_every_place_or_with_anything_flipped_never_crash(
     # In a program of its own: a crash here would take every other test along.
     result = execute(
         """
-        import random, sys
+        import gzip, random, sys
         import headrace as hr
 
-        whole = open(sys.argv[1], "rb").read()
+        whole = gzip.decompress(open(sys.argv[1], "rb").read())
         chance = random.Random(5)
         said = {"loaded": 0, "refused": 0}
 

@@ -227,6 +227,11 @@ DEFAULT_RUN = """
 """
 
 
+def runs_in(folder: Path) -> list[Path]:
+    assert (folder / "headrace-runs" / ".gitignore").read_text() == "*\n"
+    return [path for path in (folder / "headrace-runs").iterdir() if path.is_dir()]
+
+
 class TestDefaults:
     @pytest.mark.parametrize(
         ("environment", "folder"),
@@ -248,8 +253,10 @@ class TestDefaults:
         assert steps(tmp_path / folder) == 3
 
     def test_else_the_date_and_the_process(self, execute: Callable[..., Any], tmp_path: Path) -> None:
-        execute(DEFAULT_RUN)
-        (folder,) = (tmp_path / "headrace-runs").iterdir()
+        result = execute(DEFAULT_RUN)
+        (folder,) = runs_in(tmp_path)
+        # Nobody asked for a folder, so its place is said.
+        assert f"headrace report {folder}" in result.err
         date, time, pid = folder.name.split("-")
         assert (len(date), len(time)) == (8, 6)
         assert pid.isdigit()
@@ -260,7 +267,7 @@ class TestDefaults:
         self, execute: Callable[..., Any], tmp_path: Path, name: str
     ) -> None:
         execute(DEFAULT_RUN, TORCHELASTIC_RUN_ID=name)
-        (folder,) = (tmp_path / "headrace-runs").iterdir()
+        (folder,) = runs_in(tmp_path)
         assert steps(folder) == 3
 
     @pytest.mark.parametrize("variable", ["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"])

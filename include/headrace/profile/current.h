@@ -29,13 +29,14 @@ class CurrentSession {
 
   /// The session for a wrapped object that names no run, or names `run`: the current one where that fits, the
   /// implicit one (given the folder) where nothing was wrapped in it yet, else a new one, made current.
-  static std::shared_ptr<Session> for_run(const std::string& run, int rank);
+  /// `unnamed`: see SessionOptions.
+  static std::shared_ptr<Session> for_run(const std::string& run, int rank, bool unnamed = false);
 
   static void disable() noexcept;
   static bool enabled() noexcept { return enabled_.load(std::memory_order_relaxed); }
 
-  /// At the end of the process.
-  static void close_all() noexcept;
+  /// At the end of the process. Returns what its sessions have to say.
+  static std::vector<std::string> close_all() noexcept;
 
  private:
   static std::atomic<std::uint64_t> generation_;

@@ -16,8 +16,9 @@
 //     | annotations        |  kMaxAnnotations x AnnotationName
 //     +--------------------+ total_bytes (<= 8 MiB)
 //
-// Every record is claimed by one compare-and-swap on its first word and published by a release store, so
-// processes share the tables without a lock. All offsets are in the header; a reader checks each of them.
+// The file has this size; memory is allocated for what is used of it (Segment). Every record is claimed by
+// one compare-and-swap on its first word and published by a release store, so processes share the tables
+// without a lock. All offsets are in the header; a reader checks each of them.
 #pragma once
 
 #include <array>
@@ -40,7 +41,7 @@
 namespace headrace::profile {
 
 inline constexpr std::array<char, 8> kMagic = {'H', 'R', 'S', 'E', 'G', '\r', '\n', '\x1a'};
-inline constexpr std::uint32_t kLayoutVersion = 5;
+inline constexpr std::uint32_t kLayoutVersion = 6;
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 
 inline constexpr std::uint32_t kMaxLoaders = 32;
@@ -186,14 +187,17 @@ struct alignas(64) SegmentHeader {
   metrics::ClockCalibration clock;
   std::int64_t opened_ns;  ///< Clock
   std::int64_t opened_realtime_ns;
-  std::uint64_t owner_start;  ///< field 22 of /proc/pid/stat
-  std::uint64_t boot;         ///< hash of the machine's boot id: same machine, same boot
+  std::uint64_t owner_start;    ///< field 22 of /proc/pid/stat
+  std::uint64_t boot;           ///< hash of the machine's boot id: same machine, same boot
+  std::uint64_t pid_namespace;  ///< in which owner_pid is a process: containers have their own
+  std::uint64_t identity;       ///< random; a run folder's pointer names it, so that only its own run does
   std::int32_t owner_pid;
   std::int32_t rank;
   std::uint64_t checksum;  ///< of every byte before it
 
   alignas(64) metrics::LoopClock loop_clock;
-  metrics::Relaxed<std::uint32_t> closed;  ///< 1: the session was closed in order
+  metrics::Relaxed<std::uint32_t> closed;     ///< 1: the session was closed in order
+  metrics::Relaxed<std::uint32_t> in_memory;  ///< 1: there was no file to be had, so no process can attach
   std::atomic<std::uint32_t> bins_used;
   std::atomic<std::uint32_t> words_used;
   std::array<std::atomic<std::uint32_t>, kSections>

@@ -135,8 +135,8 @@ class LoaderHandle {
   /// State of the segment when an epoch began, newest last; the last few are kept, so that reports can be
   /// cut.
   struct EpochStart {
-    std::uint64_t epoch = 0;  ///< 1 for the first
-    std::shared_ptr<const SegmentImage> image;
+    std::uint64_t epoch = 0;              ///< 1 for the first
+    std::shared_ptr<SegmentImage> image;  ///< null: nothing had been recorded yet
   };
   std::vector<EpochStart> epoch_starts() const;
 

@@ -17,6 +17,9 @@ bool thread_alive(int pid, int tid) noexcept;
 /// Hash of /proc/sys/kernel/random/boot_id: equal on one machine until it reboots. 0 where unknown.
 std::uint64_t boot_identity() noexcept;
 
+/// Number of the namespace in which this process's pids count; 0 where unknown.
+std::uint64_t pid_namespace() noexcept;
+
 /// This process and thread; the pid is cached and right after fork too.
 int current_pid() noexcept;
 int current_tid() noexcept;

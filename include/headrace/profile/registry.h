@@ -66,6 +66,10 @@ class Registry {
   bool is_crowded() const noexcept;
 
  private:
+  /// Records of a section that were ever given out: what lies behind them may be a hole of the file.
+  std::uint32_t given_out(Section section) const noexcept;
+  /// False: the file system has no room for it.
+  bool back_record(Section section, std::uint32_t index) noexcept;
   int claim(std::atomic<std::uint32_t>* first, std::size_t stride, Section section, std::uint32_t free_value,
             std::uint32_t claimed_value);
   /// A record by name: the one that `is_same` accepts, or a new one, claimed, under a name that nobody has.

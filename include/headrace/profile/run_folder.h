@@ -1,11 +1,17 @@
 // The folder of a run: what lies in it and where its live segments are.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headrace::profile {
+
+inline constexpr std::string_view kSegmentSuffix = ".hrseg";
+/// Of a live segment in the run folder, behind the name of its copy.
+inline constexpr std::string_view kLiveSegmentSuffix = ".live-segment";
+/// Beside a live segment in shared memory: the path of its copy.
+inline constexpr std::string_view kHomeSuffix = ".home";
 
 /// One recorded segment of a run.
 struct RunSegment {
@@ -16,28 +22,33 @@ struct RunSegment {
   bool running = false;  ///< its owner still runs
 };
 
-/// Creates the folder (0700, with its parents). Returns "" or the reason why not.
+/// Creates the folder (0700, with its parents). Returns "" or the reason why not. Below a folder
+/// "headrace-runs": keeps that out of version control, and only the newest runs that nobody named
+/// (unnamed_runs.h).
 std::string make_run_folder(const std::string& run);
 
-/// A path for a new segment outside the run folder, in shared memory; "" where there is none.
+/// Where live segments of this user lie in shared memory.
+std::string shared_memory_folder();
+/// A path for a new segment there; "" where there is none.
 std::string shared_memory_path();
 
 /// Name of the copy of a new segment: rank<r>.hrseg, or rank<r>.2.hrseg, ... where an earlier one has that
 /// name.
 std::string free_copy_path(const std::string& run, int rank);
+/// True where the file name is one that `free_copy_path` gives.
+bool is_copy_path(const std::string& path);
+/// True for the name under which a copy is written until it is complete (OutputFile).
+bool is_half_copy(const std::string& name);
+/// The copies that lie, or will lie, in the folder, by name.
+std::vector<std::string> copy_paths(const std::string& run);
 
-/// Leaves a note beside the copy that says where the live segment is; removes it.
-void write_live_pointer(const std::string& copy_path, const std::string& live_path);
-void remove_live_pointer(const std::string& copy_path);
-/// What a live segment keeps beside it to find its run, where the run's own pointer is not there any more.
-void remove_home(const std::string& live_path);
+/// Keeps beside a live segment in shared memory where its copy belongs ("": removes that).
+void write_home(const std::string& live_path, const std::string& copy_path);
 
-/// Looks after live segments in shared memory whose processes died: lays them into their run folders; removes
-/// those that never had one (nothing was wrapped in them). A few at a time; called whenever a session opens.
-void harvest_leftovers();
-
-/// The segments of a run, by rank, newest last. Throws Error where `run` is no run folder.
-/// A live segment whose owner is dead is laid into the run folder first (nothing that was recorded is lost).
+/// The segments of a run, by rank, newest last. Throws Error where `run` is no run folder. Changes nothing.
 std::vector<RunSegment> find_segments(const std::string& run);
+
+/// A line for each recording of the run of which there is nothing to read, and why.
+std::vector<std::string> missing_recordings(const std::string& run);
 
 }  // namespace headrace::profile

@@ -15,7 +15,7 @@ class Sampler {
  public:
   static Sampler& instance();
 
-  void add(const std::shared_ptr<Session>& session);
+  bool add(const std::shared_ptr<Session>& session);
   /// Ends the thread (at exit, before the interpreter is gone).
   void stop() noexcept;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,9 @@ namespace headrace::profile {
 /// A mapped, writable segment. Readers of files use SegmentReader instead: they never map (a file that
 /// somebody truncates would kill them with SIGBUS).
 ///
+/// Only what is used takes memory: the tables that every run needs are allocated at once, records when they
+/// are first given out (`back_record`), so that a full disk is an error there and no SIGBUS later.
+///
 /// Remaining risk, stated: the segment is a file of mode 0600 in a folder of mode 0700; whoever runs as the
 /// same user (or root) can still truncate it under the writer.
 class Segment {
@@ -24,8 +28,8 @@ class Segment {
     std::string second;  ///< file path in the run folder
   };
 
-  /// Creates a segment of the current layout, every page allocated (a full disk is an error here, not a
-  /// SIGBUS later). Never truncates or reuses an existing file. Never fails: see `path()`.
+  /// Creates a segment of the current layout. Never truncates or reuses an existing file. A file system that
+  /// is short (`has_room`) is passed over. Never fails: see `path()`.
   static std::unique_ptr<Segment> create(const Places& places, int rank);
 
   /// Maps the segment of a running job in another process. Throws SegmentError where it is none of this
@@ -38,8 +42,11 @@ class Segment {
 
   /// The file behind it; empty where recording goes to the process's own memory.
   const std::string& path() const noexcept { return path_; }
-  /// Why a file could not be had, for the one warning; empty when all is well.
+  /// Why the first place was not taken, and the second one where that failed too; empty when all is well.
   const std::string& trouble() const noexcept { return trouble_; }
+
+  /// Gives the pages of a record their memory; false where there is no room. Before its first use.
+  bool back_record(Section section, std::uint32_t index) noexcept;
 
   SegmentHeader& header() noexcept { return *static_cast<SegmentHeader*>(base_); }
   LoaderRecord* loaders() noexcept { return section<LoaderRecord>(Section::loaders); }
@@ -59,8 +66,8 @@ class Segment {
   const void* data() const noexcept { return base_; }
   std::size_t size() const noexcept { return size_; }
 
-  /// Lays a copy at `path` (written beside it, then renamed). Returns "" or the reason why not. Live parts
-  /// only are written, so the copy is sparse.
+  /// Writes a copy to `path`, compressed with gzip (20 to 150 kB; 1 ms). Returns "" or the reason why not;
+  /// then whatever was at `path` is still there.
   std::string copy_to(const std::string& path) noexcept;
 
   /// Removes the file; the mapping goes on.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "headrace/profile/layout.h"
 
@@ -25,10 +26,14 @@ class SegmentImage {
   /// What is read from now on holds the history too (tracks, words, annotations), which only timelines need;
   /// else those sections are empty.
   void include_history() noexcept { with_history_ = true; }
-  /// Reads a segment file by pread. Throws SegmentError (file, reason).
+  /// Reads a segment: a live one by pread, or a copy (gzip). Throws SegmentError (file, reason).
   void read_file(const std::string& path);
+  /// The same for an open file, whose name is only for messages.
+  void read_descriptor(int fd, const std::string& name);
   /// Reads a segment in this process's memory.
   void read_memory(const void* data, std::size_t size);
+  /// All that is held, as the file of a copy: gzip of the whole segment.
+  std::vector<unsigned char> pack() const;
   /// A copy of its own of what is held now.
   SegmentImage clone() const;
 
@@ -49,6 +54,8 @@ class SegmentImage {
 
  private:
   class Source;
+  struct Buffer;
+  static std::size_t unpack(const Source& file, const Buffer& into);
   void read(const Source& source);
   void read_records(const Source& source, const SegmentHeader& header);
   void settle_groups(const Source& source);
@@ -58,7 +65,6 @@ class SegmentImage {
   template <class T>
   std::span<const T> section(Section which) const noexcept;
 
-  struct Buffer;
   std::unique_ptr<Buffer> buffer_;
   std::string path_;
   bool with_history_ = false;

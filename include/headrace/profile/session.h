@@ -1,11 +1,13 @@
 // One run as one process tree records it: the segment, who registers in it, and what the sinks ask of it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "headrace/metrics/queue_probe.h"
 #include "headrace/metrics/sink_probe.h"
@@ -15,9 +17,11 @@
 namespace headrace::profile {
 
 struct SessionOptions {
-  std::string
-      run;  ///< run folder; empty: decided later (bind_run), the segment lives in shared memory until then
+  /// Run folder; empty: decided later (bind_run), the segment lies in shared memory until then.
+  std::string run;
   int rank = 0;
+  /// Nobody asked for this folder: it goes at the end, if the program itself reported on all of its loops.
+  bool unnamed = false;
 };
 
 /// Opened by the process that trains; its workers attach. All methods are thread-safe and, after opening,
@@ -31,11 +35,13 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   ~Session() override;
 
   /// Gives a session that was opened without a folder its folder.
-  void bind_run(const std::string& run);
+  void bind_run(const std::string& run, bool unnamed = false);
   /// Last anchor, last copy, the live file goes. What is still recorded afterwards is lost with the process.
   void close() noexcept;
-  /// Lays a copy into the run folder now.
+  /// Writes a copy to the run folder now.
   void copy_out() noexcept;
+  /// A report on all that this loader has recorded was taken in the program.
+  void note_report(int loader) noexcept;
 
   std::uint64_t uid() const noexcept { return uid_; }
   bool owner() const noexcept;  ///< false in attached and forked processes
@@ -45,8 +51,10 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   int rank() const noexcept { return rank_; }
   /// Path of the live segment, for processes that attach; empty where there is no file.
   const std::string& live_path() const noexcept { return segment_->path(); }
-  /// What went wrong with files, once; empty when nothing did. The caller warns.
-  std::string take_trouble() noexcept;
+  /// What went wrong with files, and where an unnamed run was left: each line once, for the caller to say.
+  std::vector<std::string> take_messages() noexcept;
+  /// One more line for `take_messages`.
+  void tell(const std::string& line) noexcept;
 
   Segment& segment() noexcept { return *segment_; }
   const metrics::LoopClock* clock() noexcept { return &segment_->header().loop_clock; }
@@ -107,8 +115,12 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
 
   std::unique_ptr<Segment> segment_;
   Registry registry_;
-  /// Lays a copy at `path`; false, and a reason kept for `take_trouble`, where that fails.
-  bool lay_copy(const std::string& path) noexcept;
+  /// `mutex_` is held, or nobody else knows the session yet.
+  void say_where_it_records(const std::string& trouble);
+  void say(const std::string& line) noexcept;
+  bool all_reported() const noexcept;
+  /// Returns "" or why it could not be written.
+  std::string write_copy(const std::string& path) noexcept;
 
   mutable std::mutex mutex_;
   /// Held while a copy is written, by the owner only: a slow disk must not keep recording threads (mutex_)
@@ -116,8 +128,9 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   std::mutex copy_mutex_;
   std::string run_;
   std::string copy_path_;
-  std::string trouble_;
-  bool trouble_taken_ = false;
+  bool unnamed_ = false;
+  std::array<std::uint64_t, kMaxLoaders> reported_steps_{};
+  std::vector<std::string> messages_;
   int rank_ = 0;
   std::atomic<int> owner_pid_{0};
   bool closed_ = false;
@@ -129,6 +142,8 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
 /// Where a run goes when nobody says: $HEADRACE_DIR, else `headrace-runs/<name>`, named by what all ranks
 /// of a job share (TORCHELASTIC_RUN_ID, SLURM_JOB_ID, MASTER_ADDR:MASTER_PORT), else date, time and pid.
 std::string default_run_folder();
+/// The default folder has nothing but date, time and pid for a name.
+bool default_run_is_unnamed();
 /// RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK, else 0.
 int default_rank();
 

@@ -14,13 +14,14 @@
 #include <string>
 #include <string_view>
 
+#include "headrace/profile/output_file.h"
 #include "headrace/timeline/line_deflater.h"
 
 namespace headrace::timeline {
 
 /// One gzip member; where `path` ends in ".json", the text as it is. Text of any kind is compressed by ISA-L
-/// at a fast level, lines by `LineDeflater`. The file is written beside `path` and gets its name when it is
-/// complete, so that nobody reads half of one. Not thread-safe. Throws Error when it cannot be written.
+/// at a fast level, lines by `LineDeflater`. The file gets its name when it is complete, and a device or a
+/// pipe is written through (profile::OutputFile). Not thread-safe. Throws Error when it cannot be written.
 class GzipWriter {
  public:
   explicit GzipWriter(std::string path);
@@ -91,13 +92,9 @@ class GzipWriter {
   void slide();
   void put_pending();
   void put(const char* bytes, std::size_t count);
-  void open();
-  [[noreturn]] void fail(int error) const;
-
   std::string path_;
-  std::string beside_;
+  profile::OutputFile file_;
   bool compresses_;
-  int file_ = -1;
   std::unique_ptr<char[]> buffer_;
   std::size_t used_ = 0;
   std::size_t summed_ = 0;      ///< so many bytes of the buffer are in the checksum

@@ -5,6 +5,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 a check did not hold.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Any
@@ -25,6 +26,9 @@ class _Group(click.Group):
     """Errors are one line on stderr; ``--debug`` shows the traceback."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")  # what a terminal cannot show must not end the command
         try:
             result = super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.ClickException as error:

@@ -7,6 +7,7 @@ import shlex
 import sys
 from typing import TextIO
 
+from headrace import _core
 from headrace.report import Report
 from headrace.run.folder import RunFolder
 from headrace.run.recorded import Recorded, recorded_loaders
@@ -39,7 +40,7 @@ def print_epilogue(folder: RunFolder, ended: str) -> None:
         ranks = sorted({rank for _, rank in segments})
         loaders = recorded_loaders(path for path, rank in segments if rank == ranks[0])
         if not loaders:
-            say(_nothing(ended))
+            say(_nothing(ended, folder))
             folder.remove_if_empty()
             return
         names = [loader.name for loader in loaders]
@@ -54,9 +55,15 @@ def print_epilogue(folder: RunFolder, ended: str) -> None:
     write("\n" + _text(reports[0]))
 
 
-def _nothing(ended: str) -> str:
+def _nothing(ended: str, folder: RunFolder) -> str:
+    before = f"{ended + '; ' if ended else ''}nothing was recorded: "
+    missing = _core.missing_recordings(folder.path)
+    if missing:
+        return before + "; ".join(missing)
+    if os.statvfs(folder.path).f_bavail == 0:
+        return f"{before}the file system of {folder.path} is full"
     return (
-        f"{ended + '; ' if ended else ''}nothing was recorded: no DataLoader was iterated "
+        f"{before}no DataLoader was iterated "
         "(or only where Headrace cannot be seen: python -I, -E, -S, an environment without it)"
     )
 

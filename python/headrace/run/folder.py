@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 from headrace import _core
+from headrace._session import absolute_run
 
 
 class RunFolder(NamedTuple):
@@ -23,7 +22,8 @@ class RunFolder(NamedTuple):
     made: tuple[str, ...]
 
     def new_segments(self) -> list[tuple[str, int]]:
-        """Path and rank of what was recorded by this run. Lays what dead processes left into the folder."""
+        """Path and rank of what was recorded by this run; what killed processes left is collected first."""
+        _core.collect_orphans(self.path)
         return [
             (segment["path"], segment["rank"])
             for segment in _core.find_segments(self.path)
@@ -32,20 +32,22 @@ class RunFolder(NamedTuple):
 
     def remove_if_empty(self) -> None:
         """A run that recorded nothing leaves no empty folder behind."""
+        if self.made:
+            _core.remove_run_folder(self.path)
         try:
             for folder in self.made:
                 Path(folder).rmdir()
         except OSError:
-            pass  # another rank records here
+            pass  # another rank records here, or it is gone
 
 
 def choose_run_folder(out: str | None) -> RunFolder:
     """``out``, else the folder that `wrap` would take; where it cannot be made, one for temporary files."""
-    asked = os.path.abspath(out or _core.default_run_folder())  # noqa: PTH100 - resolve() follows links
+    asked = absolute_run(out or _core.default_run_folder())
     try:
         return RunFolder(asked, "", _segments_in(asked), _make(asked))
     except OSError as error:
-        trouble = f"{asked}: {error.strerror or error}"
+        trouble = f"{asked}: {error}"
     instead = tempfile.mkdtemp(prefix="headrace-")
     return RunFolder(instead, trouble, frozenset(), (instead,))
 
@@ -54,10 +56,9 @@ def _make(folder: str) -> tuple[str, ...]:
     """Make it and what is missing above it; what was made. Raises OSError where nothing can be written."""
     path = Path(folder)
     missing = tuple(str(above) for above in (path, *path.parents) if not above.exists())
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.mkdir(mode=0o700, exist_ok=True)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    trouble = _core.make_run_folder(folder)
+    if trouble:
+        raise OSError(trouble.removeprefix(f"{folder}: "))
     return missing
 
 
@@ -68,5 +69,6 @@ def _segments_in(folder: str) -> frozenset[str]:
         if path.suffix == ".hrseg":
             found.add(str(path))
         elif path.suffix == ".live" and path.is_file():
-            found |= {str(path.with_suffix(".hrseg")), path.read_text(errors="replace").strip()}
+            pointer = path.read_text(errors="surrogateescape").partition("\n")[0]
+            found |= {str(path.with_suffix(".hrseg")), pointer}
     return frozenset(found)

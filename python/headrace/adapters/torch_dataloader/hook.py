@@ -30,6 +30,13 @@ _FOLLOWED = (
 )
 
 
+def _start_method(loader: Any) -> str:
+    import multiprocessing  # torch has imported it
+
+    context = getattr(loader, "multiprocessing_context", None)
+    return str((context or multiprocessing).get_start_method())
+
+
 class _Pending(threading.local):
     """What is known between the call of ``_get_iterator`` and its return, innermost last."""
 
@@ -47,6 +54,8 @@ class _Start:
         self.pass_number = _core.next_pass()
         self.handle.describe(as_lines(settings_of(loader)), self.workers)
         self.watch = _core.IteratorWatch(self.handle, begins)
+        if not self.handle.session.live_path and self.workers > 0 and _start_method(loader) != "fork":
+            self.handle.miss(_core.NO_WORKER_DETAIL)  # no file, so a spawned worker has nothing to write to
         self.view: Any = None
 
     def make_view(self) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace import _core
 from headrace._operator import readable
-from headrace._session import enabled, kept_open, open_session
+from headrace._session import enabled, kept_open, loader_handle, open_session
 from headrace.adapters.torch_dataloader.operators import object_name
 from headrace.adapters.torch_dataloader.settings import as_lines, settings_of
 
@@ -122,7 +122,7 @@ def _record_by_site(loader: Any) -> Record:
         session = open_session(None, None)
         kept_open.add(session)
         _forget_gone()
-        record = Record(_core.LoaderHandle(session, name, None))
+        record = Record(loader_handle(session, name, None))
     _of_site[key] = record, weakref.ref(loader)
     _of_object[id(loader)] = record
     weakref.finalize(loader, _of_object.pop, id(loader), None).atexit = False

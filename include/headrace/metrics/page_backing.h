@@ -1,0 +1,18 @@
+// Memory behind a mapped file, page by page.
+#pragma once
+
+#include <cstddef>
+
+namespace headrace::metrics {
+
+/// Gives the pages of `bytes` bytes at `from` their memory, so that a later store cannot fail. False: there
+/// is no room. A store into a hole of a mapped file raises SIGBUS where the file system is full.
+///
+/// Thread-safe, also between processes; about a microsecond where the pages are there already. Needs Linux
+/// 5.14; older kernels return true, because `Segment::create` allocates the whole file there.
+bool back_pages(void* from, std::size_t bytes) noexcept;
+
+/// True where the kernel can give single pages their memory.
+bool can_back_pages() noexcept;
+
+}  // namespace headrace::metrics

@@ -1,0 +1,109 @@
+#include "headrace/profile/unnamed_runs.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "headrace/profile/run_folder.h"
+
+namespace headrace::profile {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kIgnoreFile = ".gitignore";
+
+bool is_own_folder(const fs::path& path) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid();
+}
+
+/// What `hr.wrap`, `headrace run` and `headrace timeline` write into a run folder.
+bool is_ours(const std::string& name) {
+  constexpr std::array<std::string_view, 3> kSuffixes = {kSegmentSuffix, ".live", kLiveSegmentSuffix};
+  if (name == "timeline.json.gz" || is_half_copy(name)) return true;
+  return name.starts_with("rank") &&
+         std::any_of(kSuffixes.begin(), kSuffixes.end(),
+                     [&](std::string_view suffix) { return name.ends_with(suffix); });
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    entries.push_back(entry->path());
+  return entries;
+}
+
+bool may_go(const fs::path& run) {
+  const auto entries = entries_of(run);
+  if (!std::all_of(entries.begin(), entries.end(),
+                   [](const fs::path& entry) { return is_ours(entry.filename().string()); }))
+    return false;
+  const auto segments = find_segments(run.string());
+  return std::none_of(segments.begin(), segments.end(), [](const RunSegment& one) { return one.running; });
+}
+
+void write_ignore_file(const fs::path& runs) {
+  const int fd =
+      open((runs / kIgnoreFile).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (fd < 0) return;
+  constexpr std::string_view kAll = "*\n";
+  const bool whole = write(fd, kAll.data(), kAll.size()) == static_cast<ssize_t>(kAll.size());
+  if (close(fd) != 0 || !whole) unlink((runs / kIgnoreFile).c_str());
+}
+
+}  // namespace
+
+bool is_unnamed_run(const std::string& folder_name) {
+  constexpr std::string_view kShape = "dddddddd-dddddd-";
+  if (folder_name.size() <= kShape.size()) return false;
+  for (std::size_t i = 0; i < folder_name.size(); ++i) {
+    const bool digit = std::isdigit(static_cast<unsigned char>(folder_name[i])) != 0;
+    const bool wants_digit = i >= kShape.size() || kShape[i] == 'd';
+    if (wants_digit ? !digit : folder_name[i] != '-') return false;
+  }
+  return true;
+}
+
+void tidy_unnamed_runs(const std::string& run) noexcept try {
+  const fs::path runs = fs::path(run).parent_path();
+  if (runs.filename() != kDefaultRuns || !is_own_folder(runs)) return;
+  write_ignore_file(runs);
+  if (!is_unnamed_run(fs::path(run).filename().string())) return;
+  std::vector<fs::path> unnamed;
+  for (const fs::path& entry : entries_of(runs)) {
+    if (is_unnamed_run(entry.filename().string()) && is_own_folder(entry)) unnamed.push_back(entry);
+  }
+  std::sort(unnamed.begin(), unnamed.end());
+  // The one that is about to be made is the newest.
+  for (std::size_t i = 0; i + kUnnamedRunsKept <= unnamed.size(); ++i) {
+    if (may_go(unnamed[i])) remove_run_folder(unnamed[i].string());
+  }
+} catch (...) {
+  // The next run tidies up.
+}
+
+void remove_run_folder(const std::string& run) noexcept try {
+  std::error_code error;
+  for (const fs::path& entry : entries_of(run)) {
+    if (is_ours(entry.filename().string())) fs::remove(entry, error);
+  }
+  const fs::path runs = fs::path(run).parent_path();
+  if (!fs::remove(run, error) || runs.filename() != kDefaultRuns) return;
+  const auto left = entries_of(runs);
+  if (left.size() != 1 || left.front().filename() != kIgnoreFile) return;
+  fs::remove(left.front(), error);
+  fs::remove(runs, error);
+} catch (...) {
+  // What is left says itself what it is.
+}
+
+}  // namespace headrace::profile
