@@ -6,6 +6,8 @@
 //         [section, record low, record high, offset low, offset high, length, bytes...], again and again.
 //         Records and offsets are taken modulo what there is; a section past the last is the header's running
 //         part. Inputs stay small, however large a segment is.
+//   254   the rest is a list of patches to a valid copy (gzip): [offset low, offset high, byte], again and
+//   again.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -141,6 +143,10 @@ class Workbench {
     fd_ = memfd_create("segment", MFD_CLOEXEC);
     if (fd_ < 0) std::abort();
     path_ += std::to_string(fd_);
+    profile::SegmentImage image;
+    image.include_history();
+    image.read_memory(valid_.data(), valid_.size());
+    valid_copy_ = image.pack();
   }
 
   const std::string& path() const { return path_; }
@@ -149,6 +155,14 @@ class Workbench {
     resize(size);
     put(data, size, 0);
     patched_.assign(1, {0, valid_.size()});
+  }
+
+  void write_patched_copy(const std::uint8_t* data, std::size_t size) {
+    constexpr std::size_t kPatch = 3;
+    std::vector<std::uint8_t> copy = valid_copy_;
+    for (; size >= kPatch; data += kPatch, size -= kPatch)
+      copy[static_cast<std::size_t>(data[0] | data[1] << 8) % copy.size()] = data[2];
+    write_raw(copy.data(), copy.size());
   }
 
   void write_patched(const std::uint8_t* data, std::size_t size) {
@@ -194,6 +208,7 @@ class Workbench {
   }
 
   std::vector<char> valid_;
+  std::vector<std::uint8_t> valid_copy_;
   std::vector<Range> patched_{{0, valid_.size()}};
   std::string path_;
   int fd_ = -1;
@@ -271,7 +286,9 @@ void read(const std::string& path) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static Workbench workbench;
   if (size == 0) return 0;
-  if (data[0] % 2 == 0) {
+  if (data[0] == 254) {
+    workbench.write_patched_copy(data + 1, size - 1);
+  } else if (data[0] % 2 == 0) {
     workbench.write_raw(data + 1, size - 1);
   } else {
     workbench.write_patched(data + 1, size - 1);

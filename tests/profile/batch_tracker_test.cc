@@ -313,5 +313,37 @@ TEST(BatchTracker, SurvivesWorkersAPinningThreadAndTheLoop) {
   }
 }
 
+/// Workers that could not join the run (spawned, where there is no file to attach to): levels follow what the
+/// training process sees.
+TEST(BatchTracker, LevelsStayWithinTheWindowWhereWorkersAreNotRecorded) {
+  const auto session = Session::open({"", 0});
+  CurrentSession::set(session);
+  const auto handle = std::make_shared<LoaderHandle>(session, "loader", nullptr);
+  handle->describe("framework=torch\nprefetch_factor=2\n", 2);
+  {
+    IteratorWatch watch(handle);
+    constexpr int kWindow = 4;
+    watch.follow({2, kWindow, true, false, BatchTracker::next_pass()});
+    ThreadContext* context = ThreadContext::recording();
+    std::int64_t given_out = 0;
+    for (; given_out < kWindow; ++given_out)
+      watch.tracker()->dispatched(static_cast<int>(given_out % 2), given_out, Clock::now_ns());
+    for (std::int64_t batch = 0; batch < 40; ++batch) {
+      const std::int64_t asked = Clock::now_ns();
+      context->probe.block(metrics::WorkerState::blocked_in, asked);
+      watch.tracker()->received(batch, asked, Clock::now_ns(), 0);
+      watch.tracker()->dispatched(static_cast<int>(given_out % 2), given_out, Clock::now_ns());
+      ++given_out;
+      watch.tracker()->yielded(batch, asked, Clock::now_ns());
+      for (std::uint32_t i = 0; i < kMaxQueues; ++i) {
+        const metrics::QueueCell& cell = session->segment().queues()[i].cell;
+        ASSERT_LE(cell.occupancy.level.load(), cell.capacity.load())
+            << "queue " << i << " at batch " << batch;
+      }
+    }
+  }
+  CurrentSession::set(nullptr);
+}
+
 }  // namespace
 }  // namespace headrace::profile
