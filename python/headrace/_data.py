@@ -342,9 +342,12 @@ class Evidence:
 @dataclass
 class Advice:
     parameter: str | None = None
-    from_: str | None = None
-    to: str | None = None
+    #: In the parameter's own type: ``DataLoader(num_workers=advice.to)``.
+    from_: int | bool | str | None = None
+    to: int | bool | str | None = None
     text: str = ""
+    #: Lines that make the change, where the loader has no such parameter.
+    code: str | None = None
     predicted_step_s: float | None = None
     low: float | None = None
     high: float | None = None

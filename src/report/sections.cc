@@ -13,6 +13,7 @@
 
 namespace headrace::report {
 
+using analysis::as_written;
 using analysis::duration;
 using analysis::percent;
 
@@ -78,7 +79,7 @@ Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis&
                {"predicted", 8, true, false},
                {"gain", 7, true, false},
                {"then the limit is", 2, false, false}});
-  int rank = 0;
+  std::size_t rank = 0;
   for (const analysis::Advice& advice : diagnosis.advice) {
     ++rank;
     if (advice.parameter.empty()) continue;
@@ -88,36 +89,32 @@ Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis&
       const auto [low, high] = interval(*advice.low, *advice.high);
       then += " [" + low + ", " + high + "]";
     }
-    const std::string limit =
-        rank == 1 && diagnosis.next_bottleneck ? limit_words(*diagnosis.next_bottleneck) : "";
     // The value must survive where a name has to be cut.
-    const std::string change = " " + advice.from + " -> " + advice.to;
+    const std::string change = " " + as_written(advice.from) + " -> " + as_written(advice.to);
     table.add({std::to_string(rank),
                shortened(advice.parameter, 40 - std::min<std::size_t>(30, columns(change))) + change,
                duration(profile.sink.step_s), then, advice.speedup ? number(*advice.speedup, 2) + "x" : "-",
-               limit});
+               limit_after(diagnosis, rank - 1)});
   }
-  const Lines rows = with_heading("DO THIS", table, width);
-  if (rows.size() > 2) {
-    lines = rows;
-  } else {
-    lines.push_back("DO THIS");
-  }
+  const Lines rows = table.lines(width - 2);
+  std::size_t row = 0;
   rank = 0;
-  Lines first;  // what is best and no parameter stands before the rows
-  bool rows_began = false;
+  lines.push_back("DO THIS");
   for (const analysis::Advice& advice : diagnosis.advice) {
     ++rank;
-    rows_began = rows_began || !advice.parameter.empty();
-    if (rows.size() > 3 && !advice.parameter.empty()) continue;  // several rows speak for themselves
+    if (!advice.parameter.empty()) {
+      if (row == 0) lines.push_back("  " + rows[row++]);
+      lines.push_back("  " + rows[row++]);
+    }
     std::string text = advice.text;
     if (advice.parameter.empty() && advice.predicted_step_s) {
       text += ": " + duration(profile.sink.step_s) + " -> " + duration(*advice.predicted_step_s);
     }
-    add_sentence(rows_began ? lines : first,
-                 advice.parameter.empty() ? "  " + std::to_string(rank) + "  " : "     ", text, width);
+    const bool numbered = advice.parameter.empty();
+    add_sentence(lines, numbered ? "  " + std::to_string(rank) + "  " : "     ", text, width);
+    for (const std::string& line : code_lines(advice.code))
+      lines.push_back(shortened("       " + line, width));
   }
-  lines.insert(lines.begin() + 1, first.begin(), first.end());
   return lines;
 }
 

@@ -25,6 +25,18 @@ const analysis::Evidence* find_rule(const analysis::Diagnosis& diagnosis, const 
   return nullptr;
 }
 
+/// ", so a faster input gains at most 1.06x": small where little was lost.
+std::string most_gain(const analysis::Diagnosis& diagnosis) {
+  constexpr double kWorthAWord = 1.05;
+  constexpr double kNearlyAll = 10;
+  const analysis::Evidence* gate = find_rule(diagnosis, "gate");
+  const auto most =
+      gate == nullptr ? std::map<std::string, double>::const_iterator{} : gate->figures.find("most_speedup");
+  if (gate == nullptr || most == gate->figures.end() || !(most->second >= kWorthAWord)) return "";
+  if (most->second >= kNearlyAll) return "";
+  return ", so a faster input gains at most " + number(most->second, 2) + "x";
+}
+
 std::string transfer_sentence(const profile::OperatorProfile& op) {
   if (!op.transfer || op.transfer->copies == 0) return "";
   const profile::Transfer& transfer = *op.transfer;
@@ -71,7 +83,8 @@ std::string explanation(const profile::Profile& profile, const analysis::Diagnos
       say("The input could feed steps down to " + duration(*diagnosis.headroom_step_s));
   } else if (diagnosis.kind != "undetermined") {
     say("The training loop waited " + duration(profile.sink.wait_share * profile.sink.step_s) + " of " +
-        duration(profile.sink.step_s) + " in every step (" + percent(profile.sink.wait_share) + ")");
+        duration(profile.sink.step_s) + " in every step (" + percent(profile.sink.wait_share) + ")" +
+        most_gain(diagnosis));
   }
   if (const analysis::Evidence* cause = find_rule(diagnosis, "cause")) say(cause->says);
   say(diagnosis.reason);
@@ -164,6 +177,23 @@ std::string device_idle_sentence(const profile::DeviceProfile& device, int rank)
   if (device.rank && *device.rank != rank)
     text += " The trace is of rank " + std::to_string(*device.rank) + ".";
   return text;
+}
+
+std::string limit_after(const analysis::Diagnosis& diagnosis, std::size_t index) {
+  if (index >= diagnosis.advice.size()) return "";
+  std::string limit = diagnosis.advice[index].then_limit;
+  if (limit.empty() && index == 0) limit = diagnosis.next_bottleneck.value_or("");
+  return limit.empty() ? "" : limit_words(limit);
+}
+
+std::vector<std::string> code_lines(const std::string& code) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < code.size();) {
+    const std::size_t end = std::min(code.find('\n', at), code.size());
+    lines.push_back(code.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
 }
 
 std::string limit_words(const std::string& name) {

@@ -47,6 +47,12 @@ std::string device_idle_sentence(const profile::DeviceProfile& device, int rank)
 /// "waited for input": what a cause of idle time means.
 std::string device_idle_words(const std::string& cause);
 
+/// What limits once advice `index` is followed, in words; "" where that is unknown.
+std::string limit_after(const analysis::Diagnosis& diagnosis, std::size_t index);
+
+/// The lines of an advice's code, without their ends.
+std::vector<std::string> code_lines(const std::string& code);
+
 /// A limit as a sentence has it: "sink" is the training step, "cpu" the CPU.
 std::string limit_words(const std::string& name);
 

@@ -96,10 +96,51 @@ TEST(EdgeCases, PlainGeneratorHasNoOverlap) {
   EXPECT_EQ(diagnosis.cause, "no_overlap");
   ASSERT_FALSE(diagnosis.advice.empty());
   EXPECT_EQ(diagnosis.advice.front().parameter, "prefetch");
-  EXPECT_EQ(diagnosis.advice.front().from, "0");
+  EXPECT_EQ(diagnosis.advice.front().from, ParameterValue(0));
   EXPECT_NEAR(*diagnosis.advice.front().predicted_step_s, 0.03, 0.003);
   // Beside the training loop it still needs 30 ms a batch.
   EXPECT_EQ(diagnosis.next_bottleneck, "Stream");
+}
+
+/// A loop of nanoseconds: whatever passes a batch between threads costs more than the step.
+TEST(EdgeCases, NothingIsAdvisedThatCostsMoreThanTheStep) {
+  Profile profile = sink_only(2e-7, 1e-7);
+  profile.sink.getnext_wait.count = 1'000'000;
+  profile.elapsed_s = 0.3;
+  profile.operators.push_back(inclusive(2e-7, true));
+  profile.operators.front().cpu_s = profile.operators.front().busy_s;
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.kind, "input_bound");
+  EXPECT_TRUE(diagnosis.advice.empty());
+  EXPECT_EQ(diagnosis.reason, "no parameter gains 5 %");
+  // Nor where no number can be given.
+  profile.host.foreign_cpu_share = profile.host.foreign_contention_share = 0.4;
+  EXPECT_TRUE(diagnose(profile).advice.empty());
+}
+
+TEST(EdgeCases, AnIterableInWhichTheLoopOnlyWaitsIsNotBlamed) {
+  Profile profile = sink_only(0.03, 0.02);
+  profile.operators.push_back(inclusive(0.03, true));
+  OperatorProfile& op = profile.operators.front();
+  op.cpu_s = 0.02 * op.busy_s;
+  const Diagnosis waits = diagnose(profile);
+  EXPECT_EQ(waits.kind, "input_bound");
+  EXPECT_FALSE(waits.op);
+  EXPECT_FALSE(waits.cause);
+  EXPECT_TRUE(waits.advice.empty());
+  EXPECT_EQ(waits.summary, "the training loop waits for something that was not recorded");
+  EXPECT_NE(waits.reason.find("Stream"), std::string::npos);
+  // One that computes there is the loop's own work, as before.
+  op.cpu_s = 0.9 * op.busy_s;
+  EXPECT_EQ(diagnose(profile).cause, "no_overlap");
+}
+
+TEST(EdgeCases, PlainLoopGetsTheLinesThatPrefetch) {
+  Profile profile = sink_only(0.03, 0.02);
+  profile.operators.push_back(inclusive(0.03, true));
+  const Diagnosis diagnosis = diagnose(profile);
+  ASSERT_FALSE(diagnosis.advice.empty());
+  EXPECT_NE(diagnosis.advice.front().code.find("hr.source(loader).prefetch(2)"), std::string::npos);
 }
 
 TEST(EdgeCases, WorkerlessLoaderNeedsAsManyWorkersAsKeepUp) {
@@ -110,7 +151,7 @@ TEST(EdgeCases, WorkerlessLoaderNeedsAsManyWorkersAsKeepUp) {
   EXPECT_EQ(diagnosis.cause, "no_overlap");
   ASSERT_FALSE(diagnosis.advice.empty());
   EXPECT_EQ(diagnosis.advice.front().parameter, "num_workers");
-  EXPECT_NEAR(std::stod(diagnosis.advice.front().to), 17, 1);
+  EXPECT_NEAR(static_cast<double>(std::get<std::int64_t>(diagnosis.advice.front().to)), 17, 1);
 }
 
 TEST(EdgeCases, AnnotatedPartOfAGeneratorIsNotBlamedForTheRest) {
@@ -239,7 +280,7 @@ TEST(EdgeCases, AdviceStopsWhereTheCoresDo) {
   const Diagnosis diagnosis = diagnose(simulation::simulate(line, 1));
   ASSERT_FALSE(diagnosis.advice.empty());
   EXPECT_EQ(diagnosis.advice.front().parameter, "decode.workers");
-  EXPECT_EQ(diagnosis.advice.front().to, "3");
+  EXPECT_EQ(diagnosis.advice.front().to, ParameterValue(3));
 }
 
 TEST(EdgeCases, HealthyRunsHaveHeadroom) {
@@ -310,8 +351,8 @@ TEST(DiagnosisJson, ReadsWhatItWrote) {
   const Diagnosis diagnosis = diagnose(simulation::simulate(line, 1));
   const std::string text = diagnosis_to_json(diagnosis);
   EXPECT_EQ(diagnosis_to_json(diagnosis_from_json(text)), text);
-  for (const char* key : {"\"kind\"", "\"operator\"", "\"cause\"", "\"share_of_step\"", "\"from\":\"1\"",
-                          "\"next_bottleneck\""}) {
+  for (const char* key :
+       {"\"kind\"", "\"operator\"", "\"cause\"", "\"share_of_step\"", "\"from\":1,", "\"next_bottleneck\""}) {
     EXPECT_NE(text.find(key), std::string::npos) << key;
   }
   EXPECT_THROW(diagnosis_from_json(R"({"evidence":[{"figures":{"a":"b"}}]})"), FormatError);

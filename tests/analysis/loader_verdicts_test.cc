@@ -6,6 +6,7 @@
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/diagnosis_json.h"
 #include "headrace/analysis/diagnosis/loader.h"
+#include "headrace/analysis/what_if/loader_simulator.h"
 #include "headrace/profile/profile_json.h"
 #include "support/simulation/labelled_loaders.h"
 
@@ -92,7 +93,7 @@ TEST(LoaderVerdicts, ArraysAreToldToBecomeTensors) {
   EXPECT_TRUE(says(diagnosis, "return tensors instead of arrays (64 MB"));
   const Advice* workers = advice_on(diagnosis, "num_workers");
   ASSERT_NE(workers, nullptr);  // making a batch takes 1 ms, fetching it 30
-  EXPECT_EQ(workers->to, "0");
+  EXPECT_EQ(workers->to, ParameterValue(0));
   EXPECT_NEAR(*workers->predicted_step_s, 0.011, 0.001);
 }
 
@@ -175,13 +176,81 @@ TEST(LoaderVerdicts, SlowWorkerIsCalledByItsNumberAndPart) {
   EXPECT_NEAR(*diagnosis.advice.front().predicted_step_s, 0.0112, 0.0015);
 }
 
+/// Trivial items: each batch costs the loop its hand-off, and nothing would wait for them in the loop itself.
+DataLoader trivial(int workers) {
+  DataLoader loader = images(workers);
+  loader.parts.front() = {.name = "Rows", .cpu_s = 1e-5};
+  loader.parts.back().cpu_s = 2e-5;
+  loader.cores = 2;
+  loader.batch_size = 1;
+  loader.receive_cpu_s = 1.2e-3;
+  return loader;
+}
+
+TEST(LoaderVerdicts, TooManyWorkersAreAdvisedAway) {
+  const Diagnosis diagnosis = diagnose(simulation::simulate(trivial(4), 1));
+  EXPECT_EQ(diagnosis.kind, "input_bound") << diagnosis_to_json(diagnosis, 1);
+  EXPECT_EQ(diagnosis.cause, "handoff");
+  EXPECT_EQ(diagnosis.op, "handoff");
+  ASSERT_FALSE(diagnosis.advice.empty());
+  EXPECT_EQ(diagnosis.advice.front().parameter, "num_workers");
+  EXPECT_EQ(diagnosis.advice.front().from, ParameterValue(4));
+  EXPECT_EQ(diagnosis.advice.front().to, ParameterValue(0));
+  const double without_s = simulation::simulate(trivial(0), 2).sink.step_s;
+  EXPECT_GE(without_s, *diagnosis.advice.front().low);
+  EXPECT_LE(without_s, *diagnosis.advice.front().high);
+  // Where batches take longer to make than to hand over, the workers stay.
+  EXPECT_TRUE(diagnose(simulation::simulate(images(8), 1)).advice.empty());
+}
+
+/// One worker that computes, beside a program that computes on the other core of two.
+Profile beside_a_neighbour() {
+  DataLoader loader = images(1);
+  loader.parts.front() = {.name = "Images", .cpu_s = 0.005};
+  loader.cores = 2;
+  Profile profile = simulation::simulate(loader, 1);
+  profile.host.cpu_share = 0.5;
+  profile.host.foreign_cpu_share = 0.5;
+  profile.host.foreign_contention_share = 0.02;
+  return profile;
+}
+
+TEST(LoaderVerdicts, CoresThatOthersHoldAreNotPromised) {
+  const Profile profile = beside_a_neighbour();
+  const LoaderSimulator simulator;
+  const int dataset = loader_of(profile)->in_workers.front();
+  const Prediction two = simulator.predict(profile, {{Change::Kind::kWorkers, dataset, 2, 1}});
+  ASSERT_TRUE(two.known);
+  EXPECT_GT(two.step_s, 0.9 * profile.sink.step_s);  // the neighbour stays: there is no second core
+  EXPECT_LT(two.low_s, 0.75 * profile.sink.step_s);  // it may give way, as far as the scheduler shares
+  EXPECT_EQ(advice_on(diagnose(profile), "num_workers"), nullptr);
+  // Alone on the machine, the second core is free.
+  Profile alone = profile;
+  alone.host.foreign_cpu_share = alone.host.foreign_contention_share = 0.0;
+  EXPECT_LT(simulator.predict(alone, {{Change::Kind::kWorkers, dataset, 2, 1}}).step_s,
+            0.7 * alone.sink.step_s);
+}
+
+TEST(LoaderVerdicts, SpentCoresAreTheNeighboursWhereTheyUseMore) {
+  Profile profile = beside_a_neighbour();
+  profile.host.cpu_share = 0.38;
+  profile.host.foreign_cpu_share = profile.host.foreign_contention_share = 0.62;
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.cause, "cpu_saturated");
+  EXPECT_NE(diagnosis.summary.find("other processes hold the cores: they use 62 % of 2 cores, this run 38 %"),
+            std::string::npos)
+      << diagnosis.summary;
+  EXPECT_FALSE(says(diagnosis, "decoder"));
+  EXPECT_TRUE(says(diagnosis, "stop the other processes"));
+}
+
 TEST(LoaderVerdicts, PredictionsAbstainOnABusyMachine) {
   Profile profile = simulation::simulate(images(1), 1);
   profile.host.foreign_cpu_share = profile.host.foreign_contention_share = 0.4;
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(diagnosis.cause, "too_few_workers");
   ASSERT_FALSE(diagnosis.advice.empty());
-  EXPECT_EQ(diagnosis.advice.front().to, "2");
+  EXPECT_EQ(diagnosis.advice.front().to, ParameterValue(2));
   EXPECT_FALSE(diagnosis.advice.front().predicted_step_s);
 }
 

@@ -154,11 +154,12 @@ TEST(Plan, NextChangeIsPredictedOnTopOfTheFirst) {
   ASSERT_GE(diagnosis.advice.size(), 2U);
   EXPECT_EQ(diagnosis.advice[0].parameter, "decode.workers");
   EXPECT_EQ(diagnosis.advice[1].parameter, "read.workers");
-  EXPECT_EQ(diagnosis.advice[1].after, std::vector<std::string>{"decode.workers=" + diagnosis.advice[0].to});
+  EXPECT_EQ(diagnosis.advice[1].after,
+            std::vector<std::string>{"decode.workers=" + as_written(diagnosis.advice[0].to)});
   EXPECT_LT(*diagnosis.advice[1].predicted_step_s, 0.9 * *diagnosis.advice[0].predicted_step_s);
   Line changed = line;
-  changed.stages[2].workers = std::stoi(diagnosis.advice[0].to);
-  changed.stages[1].workers = std::stoi(diagnosis.advice[1].to);
+  changed.stages[2].workers = static_cast<int>(std::get<std::int64_t>(diagnosis.advice[0].to));
+  changed.stages[1].workers = static_cast<int>(std::get<std::int64_t>(diagnosis.advice[1].to));
   const double measured_s = simulation::simulate(changed, 2).sink.step_s;
   EXPECT_NEAR(*diagnosis.advice[1].predicted_step_s, measured_s, 0.1 * measured_s);
 }
@@ -177,7 +178,8 @@ TEST(Plan, AlternatingOperatorsAreRelievedTogether) {
   line.stages[1].workers = line.stages[2].workers = 1;
   for (const Advice& advice : {diagnosis.advice[0], diagnosis.advice[1]}) {
     for (simulation::Stage& stage : line.stages) {
-      if (advice.parameter == stage.name + ".workers") stage.workers = std::stoi(advice.to);
+      if (advice.parameter == stage.name + ".workers")
+        stage.workers = static_cast<int>(std::get<std::int64_t>(advice.to));
     }
   }
   EXPECT_GT(line.stages[1].workers, 1);

@@ -196,7 +196,7 @@ def test_loading_in_the_loop_is_no_overlap() -> None:
     assert report.diagnosis.operator == "Slow"
     assert report.diagnosis.cause == "no_overlap"
     assert report.diagnosis.advice[0].parameter == "num_workers"
-    assert report.diagnosis.advice[0].from_ == "0"
+    assert report.diagnosis.advice[0].from_ == 0
 
 
 def test_switched_off(execute: Any) -> None:

@@ -47,18 +47,19 @@ void check_page(const std::string& page) {
   EXPECT_FALSE(std::regex_search(reading.text, found, not_a_figure)) << found.str();
 }
 
-analysis::Advice change(const std::string& parameter, const std::string& from, const std::string& to) {
+analysis::Advice change(const std::string& parameter, analysis::ParameterValue from,
+                        analysis::ParameterValue to) {
   analysis::Advice advice;
   advice.parameter = parameter;
-  advice.from = from;
-  advice.to = to;
+  advice.from = std::move(from);
+  advice.to = std::move(to);
   return advice;
 }
 
 /// A diagnosis with two alternatives, the first one with everything.
 analysis::Diagnosis advised() {
   analysis::Diagnosis diagnosis = analysis::diagnose(decode_limits());
-  analysis::Advice workers = change("decode.workers", "1", "4");
+  analysis::Advice workers = change("decode.workers", 1, 4);
   workers.text = "run decode with 4 workers";
   workers.predicted_step_s = 0.0125;
   workers.low = 0.011;
@@ -426,7 +427,7 @@ TEST(Html, FiguresThatAreNoneDoNotReachThePage) {
     diagnosis.confidence = diagnosis.share_of_step = bad;
     diagnosis.headroom_step_s = bad;
     diagnosis.evidence = {{"gate", "it waited", {{"wait_s", bad}}}};
-    diagnosis.advice = {change("num_workers", "1", "2")};
+    diagnosis.advice = {change("num_workers", 1, 2)};
     analysis::Advice& advice = diagnosis.advice.front();
     advice.predicted_step_s = advice.low = advice.high = advice.speedup = advice.memory_bytes = bad;
     diagnosis.windows = {{bad, bad, "input_bound", "decode"}};

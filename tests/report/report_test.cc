@@ -7,6 +7,7 @@
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/diagnosis_json.h"
 #include "headrace/profile/profile_json.h"
+#include "headrace/report/html.h"
 #include "headrace/report/json.h"
 #include "headrace/report/text.h"
 #include "report/profiles.h"
@@ -39,6 +40,53 @@ TEST(Text, SaysVerdictThenCureThenTimesThenEvidence) {
     ASSERT_NE(at, std::string::npos) << part << "\n" << text;
     before = at;
   }
+}
+
+TEST(Text, EveryRowOfAdviceKeepsItsSentence) {
+  const Profile profile = decode_limits();
+  analysis::Diagnosis diagnosis = analysis::diagnose(profile);
+  diagnosis.advice.resize(1);
+  diagnosis.advice.front().then_limit = "cpu";
+  analysis::Advice then = diagnosis.advice.front();
+  then.parameter = "read.workers";
+  then.text = "after that, run read with 2 workers; up to 72 MB more wait in memory";
+  then.then_limit = "read";
+  analysis::Advice code;
+  code.predicted_step_s = 0.02;
+  code.text = "load in a background thread";
+  code.code = "import headrace as hr\nloader = hr.source(loader).prefetch(2)";
+  diagnosis.advice.push_back(then);
+  diagnosis.advice.push_back(code);
+  const std::string text = to_text(profile, diagnosis);
+  for (const char* part :
+       {"  1  decode.workers 1 -> 4", "the CPU\n     run decode with 4 workers instead of 1\n",
+        "  2  read.workers 1 -> 4",
+        "read\n     after that, run read with 2 workers; up to 72 MB more wait in",
+        "  3  load in a background thread: 40.0 ms -> ",
+        "\n       import headrace as hr\n       loader = hr.source(loader).prefetch(2)\n"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  // The page says the same limit for the same row.
+  const std::string page = to_html(profile, diagnosis, {});
+  EXPECT_NE(page.find("Then the limit is the CPU."), std::string::npos);
+  EXPECT_NE(page.find("hr.source(loader).prefetch(2)"), std::string::npos);
+  for (const std::string& line : lines_of(to_text(profile, diagnosis, {.width = 40}))) {
+    EXPECT_LE(columns(line), 40u);
+  }
+}
+
+TEST(Text, HeadlineSaysHowLittleThereIsToGain) {
+  Profile profile = decode_limits();
+  EXPECT_NE(text_of(profile, {.width = 400}).find("so a faster input gains at most 4.00x"),
+            std::string::npos);
+  profile.sink.compute_s = 0.0378;
+  profile.sink.wait_share = profile.sink.starved_share = 0.055;
+  profile.operators[1].demand_s = 0.038;
+  const std::string text = text_of(profile, {.width = 400});
+  EXPECT_NE(text.find("INPUT-BOUND"), std::string::npos) << text;
+  EXPECT_NE(text.find("gains at most 1.06x"), std::string::npos) << text;
+  EXPECT_EQ(text.find("DO THIS"), std::string::npos) << text;
+  EXPECT_NE(text.find("No parameter gains 5 %."), std::string::npos) << text;
 }
 
 TEST(Text, PartsOfTheStepStandBelowItWhereHooksTold) {
@@ -259,7 +307,7 @@ TEST(Json, DocumentHasTheNamesOfTheApi) {
   EXPECT_EQ(document["loader"], "train_loader");
   EXPECT_EQ(document["rank"], 0);
   EXPECT_EQ(document["diagnosis"]["operator"], "decode");
-  EXPECT_EQ(document["diagnosis"]["advice"][0]["from"], "1");
+  EXPECT_EQ(document["diagnosis"]["advice"][0]["from"], 1);
   EXPECT_EQ(document["steps"]["source"], "loader");
   EXPECT_NEAR(document["steps"]["average"]["iteration_gap_s"].get<double>(), 0.03, 1e-9);
   EXPECT_TRUE(document["steps"]["average"]["tail_s"].is_null());

@@ -45,6 +45,7 @@ TEST_P(Recorded, IsJudgedAsLabelled) {
   EXPECT_GT(diagnosis.confidence, 0.0);
   const bool healthy = kinds == std::set<std::string>{"not_input_bound"};
   EXPECT_TRUE(!healthy || diagnosis.advice.empty());
+  for (const Advice& advice : diagnosis.advice) EXPECT_GE(advice.speedup.value_or(1.05), 1.05) << advice.text;
 }
 
 TEST(Corpus, IsThere) { EXPECT_GE(corpus().size(), 40U); }

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "headrace/profile/errors.h"
@@ -61,6 +62,11 @@ class JsonFieldWriter {
     nlohmann::json object = nlohmann::json::object();
     for (const auto& [key, value] : values) object[key] = tree(value);
     return object;
+  }
+  static nlohmann::json tree(std::monostate) { return nullptr; }
+  template <class... T>
+  static nlohmann::json tree(const std::variant<T...>& value) {
+    return std::visit([](const auto& held) { return tree(held); }, value);
   }
 
   nlohmann::json object_ = nlohmann::json::object();
@@ -126,6 +132,20 @@ class JsonFieldReader {
     if (!tree.is_object()) fail(where, "an object");
     for (const auto& [key, item] : tree.items()) {
       if (!item.is_null()) read(item, where + "." + key, values[key]);
+    }
+  }
+
+  /// The alternative of the JSON value's own type.
+  template <class... T>
+  static void read(const nlohmann::json& tree, const std::string& where, std::variant<T...>& value) {
+    if (tree.is_boolean()) {
+      value = tree.get<bool>();
+    } else if (tree.is_number()) {
+      value = number<std::int64_t>(tree);
+    } else if (tree.is_string()) {
+      value = tree.get<std::string>();
+    } else {
+      fail(where, "true, false, a number or a string");
     }
   }
 

@@ -109,8 +109,25 @@ def _compare(console: Console, subject: Subject, before: hr.Report, after: hr.Re
         f"  gained            {was.step_s / max(now.step_s, 1e-9):7.2f} x    "
         f"({subject.batch / now.step_s:.0f} images a second)"
     )
+    for line in _disturbed(before, after, advice):
+        console.print(f"  {line}", markup=False)
     verdict = after.diagnosis
     console.print(f"  now the limit is  {verdict.operator or 'the training step'}: {verdict.summary}")
+
+
+def _disturbed(before: hr.Report, after: hr.Report, advice: Advice) -> list[str]:
+    """What to say where the machine was busy with other programs and the prediction missed the measured step."""
+    noticeable = 0.1
+    others = [report.profile.host.foreign_cpu_share or 0.0 for report in (before, after)]
+    low, high, measured = advice.low, advice.high, after.profile.sink.step_s
+    missed = low is None or high is None or not low <= measured <= high
+    if not missed or max(others) < noticeable:
+        return []
+    return [
+        f"the machine was busy: other programs used {others[0]:.0%} of the cores in run 1 "
+        f"and {others[1]:.0%} in run 2,",
+        "which is why predicted and measured differ; on an idle machine they agree better",
+    ]
 
 
 def _say_where(console: Console, folder: Path, before: hr.Report, after: hr.Report | None) -> None:

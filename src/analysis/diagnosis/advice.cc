@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 
+#include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/loader_advice.h"
 #include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
@@ -20,6 +21,13 @@ constexpr int kWorkersWithoutDoubt = 16;
 constexpr int kLargestBuffer = 64;
 /// A step more than this much shorter is a gain; less is within what runs differ by.
 constexpr double kWorthIt = 1.05;
+
+constexpr double kMostlyComputes = 0.7;
+
+/// This run and its neighbours leave no core.
+bool cores_taken(const profile::Host& host) {
+  return host.cpu_share.value_or(0) + host.foreign_cpu_share.value_or(0) >= 0.9;
+}
 
 /// Numbers of workers in a row that gain nothing more: the ones after them will not either.
 constexpr int kFlat = 3;
@@ -64,6 +72,12 @@ bool worth_it(double step_s, const Prediction& prediction) {
   return prediction.step_s * kWorthIt <= step_s && likely_high < step_s;
 }
 
+void drop_what_does_not_gain(std::vector<Advice>& advice, double step_s) {
+  std::erase_if(advice, [step_s](const Advice& each) {
+    return each.predicted_step_s && !(*each.predicted_step_s * kWorthIt <= step_s);
+  });
+}
+
 bool names(const std::string& list, const std::string& op) {
   if (op.empty()) return false;
   for (std::size_t at = list.find(op); at != std::string::npos; at = list.find(op, at + 1)) {
@@ -72,6 +86,13 @@ bool names(const std::string& list, const std::string& op) {
     if (begins && (end == list.size() || list.compare(end, 2, ", ") == 0)) return true;
   }
   return false;
+}
+
+std::string as_written(const ParameterValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "True" : "False";
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
+  return "";
 }
 
 std::string as_written(double value) {
@@ -140,7 +161,8 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
   int most = std::min(static_cast<int>(limit), std::max(kWorkersWithoutDoubt, 8 * now));
   // Processes that compute all the time share the cores; beyond them they only take memory.
   const int cores = profile.host.cores;
-  if (loader && cores > 0 && computes(profile, *loader)) most = std::min(most, cores);
+  const bool needs_cores = loader ? computes(profile, *loader) : cpu_bound_share(op) > kMostlyComputes;
+  if (loader && cores > 0 && needs_cores) most = std::min(most, cores);
   if (most <= now) return rows;
   // A simulated run has a little noise, and a worker process costs memory.
   const int enough = predicted.enough(now, most, loader ? 1.05 : 1.02);
@@ -148,8 +170,8 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
   const auto row = [&](int to) {
     Advice advice;
     advice.parameter = knob != nullptr ? knob->parameter : op.name + ".workers";
-    advice.from = as_written(now);
-    advice.to = as_written(to);
+    advice.from = now;
+    advice.to = to;
     advice.changes = {{Change::Kind::kWorkers, index, to, 1}};
     advice.text =
         loader ? workers_sentence(*loader, to)
@@ -157,8 +179,10 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
     return with_prediction(std::move(advice), step_s, predicted(to));
   };
   if (!predicted(now + 1).known) {
+    // Work that needs a core finds none, so a worker more gains nothing.
+    if (needs_cores && cores_taken(profile.host)) return rows;
     Advice advice = row(now + 1);
-    advice.text += "; how much that gains cannot be said while other processes use the machine";
+    advice.text += "; how much that gains is unknown: " + predicted(now + 1).why_not;
     rows.push_back(std::move(advice));
     return rows;
   }
@@ -203,8 +227,8 @@ std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predi
     const profile::Knob* knob = queue.knobs.empty() ? nullptr : &queue.knobs.front();
     Advice advice;
     advice.parameter = knob != nullptr ? knob->parameter : queue.name + ".capacity";
-    advice.from = as_written(static_cast<double>(queue.capacity));
-    advice.to = as_written(change.to);
+    advice.from = queue.capacity;
+    advice.to = change.to;
     advice.changes = {change};
     advice.text = "make " + in_a_sentence(queue) + " hold " + as_written(change.to) + " " + queue.unit;
     if (path.size() > 1) advice.text += " (predicted with all queues from here to the training loop)";

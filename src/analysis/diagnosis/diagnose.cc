@@ -9,6 +9,7 @@
 #include "confidence.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/causes/cause.h"
+#include "headrace/analysis/diagnosis/loader_advice.h"
 #include "headrace/analysis/diagnosis/memory.h"
 #include "headrace/analysis/diagnosis/plan.h"
 #include "headrace/analysis/diagnosis/plausible.h"
@@ -174,9 +175,13 @@ std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagno
 void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.kind = "not_input_bound";
   diagnosis.confidence = confidence_when_healthy(facts);
-  diagnosis.summary = "the training step is the limit (waited " +
-                      duration(facts.gate.wait_share * facts.gate.step_s) + " of " +
-                      duration(facts.gate.step_s) + ", " + percent(facts.gate.wait_share) + ")";
+  const std::string waited = duration(facts.gate.wait_share * facts.gate.step_s) + " of " +
+                             duration(facts.gate.step_s) + ", " + percent(facts.gate.wait_share) + ")";
+  // A large wait beside "not input-bound" needs its reason in the same line.
+  const bool receives = facts.gate.floor_share >= kStarvedGate && facts.gate.starved_share < kStarvedGate;
+  diagnosis.summary =
+      receives ? "the training step is the limit; batches were ready (receiving them took " + waited
+               : "the training step is the limit (waited " + waited;
   add_waiting_rank(facts, diagnosis);
   const auto [cause, finding] = find_cause(facts, false);
   if (cause != nullptr) {
@@ -220,10 +225,44 @@ void add_memory(const Case& facts, Diagnosis& diagnosis) {
   }
 }
 
+/// The loop waits in the object's own next(), and hardly computes there: nothing says for what.
+void conclude_unseen(const Case& facts, Diagnosis& diagnosis) {
+  const profile::OperatorProfile& op = facts.op();
+  const double computes = std::max(0.0, cpu_bound_share(op));
+  diagnosis.summary = "the training loop waits for something that was not recorded";
+  diagnosis.evidence.push_back({"cause",
+                                "the loop's thread used a core for " + percent(computes) +
+                                    " of the time that it spent in " + op.name + ", so " + op.name +
+                                    " waits there: for threads or processes of its own, or for storage",
+                                {{"cpu_share", computes}, {"in_sink_s", op.demand_s}}});
+  diagnosis.reason = "what runs behind " + op.name +
+                     " is not in the recording; mark its parts with hr.operator and hr.Queue to see them";
+}
+
+/// A DataLoader whose verdict came with nothing that shortens the step may have too many workers.
+void add_fewer_workers(const Case& facts, Diagnosis& diagnosis) {
+  if (!facts.loader || facts.intermittent || diagnosis.kind == "not_input_bound") return;
+  const bool gains = std::any_of(diagnosis.advice.begin(), diagnosis.advice.end(),
+                                 [](const Advice& advice) { return advice.predicted_step_s.has_value(); });
+  if (gains) return;
+  std::optional<Advice> fewer = advise_fewer_workers(facts.profile, *facts.loader, facts.predictor);
+  if (!fewer || !fewer->predicted_step_s) return;
+  std::erase_if(diagnosis.advice, [](const Advice& each) { return each.parameter == "num_workers"; });
+  diagnosis.advice.insert(diagnosis.advice.begin(), std::move(*fewer));
+}
+
+/// Why a loop that waits gets no advice.
+std::string why_no_advice(const Case& facts) {
+  const Prediction as_is = facts.predictor.predict(facts.profile, {});
+  return as_is.known ? "no parameter gains 5 %" : "what a change would gain is unknown: " + as_is.why_not;
+}
+
 void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
   const auto [cause, finding] = find_cause(facts, true);
   diagnosis.kind = facts.intermittent ? "intermittent" : "input_bound";
-  if (cause == nullptr) {
+  if (cause == nullptr && facts.waits_for_unseen()) {
+    conclude_unseen(facts, diagnosis);
+  } else if (cause == nullptr) {
     if (facts.candidate >= 0) diagnosis.op = facts.op().name;
     diagnosis.summary = diagnosis.op ? "the training loop waits for " + *diagnosis.op
                                      : "the training loop waits for its input";
@@ -243,12 +282,28 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.summary = finding->headline;
     diagnosis.evidence.push_back(finding->evidence);
     diagnosis.advice = finding->advice;
+    drop_what_does_not_gain(diagnosis.advice, facts.gate.step_s);
     if (diagnosis.cause != "alternating") add_plan(facts, diagnosis);
+    add_fewer_workers(facts, diagnosis);
     add_memory(facts, diagnosis);
+    if (diagnosis.advice.empty()) diagnosis.reason = why_no_advice(facts);
   }
   diagnosis.share_of_step = diagnosis.kind == "not_input_bound" ? 0 : share_of_step(facts, diagnosis.op);
   diagnosis.confidence = confidence_when_bound(facts, diagnosis, finding ? finding->certainty : 0.6);
   if (diagnosis.kind != "not_input_bound") diagnosis.next_bottleneck = next_limit(facts, diagnosis);
+}
+
+/// The loop does not starve, and would be faster with fewer workers or none: then handing over finished
+/// batches is what holds it up.
+void look_for_too_many_workers(Case& facts) {
+  if (!facts.loader || facts.loader->handoff < 0 || facts.gate.wait_share < kStarvedGate) return;
+  if (find_cause(facts, false).first != nullptr) return;
+  const std::optional<Advice> fewer = advise_fewer_workers(facts.profile, *facts.loader, facts.predictor);
+  if (!fewer || !fewer->speedup) return;
+  facts.gate.state = Gate::State::kBound;
+  facts.gate.handoff_only = true;
+  facts.gate.distance = ramp(*fewer->speedup, 1.05, 1.25);
+  facts.candidate = facts.loader->handoff;
 }
 
 /// A healthy run that lives on what a queue held at its start: judged as it will be.
@@ -273,6 +328,16 @@ std::optional<Diagnosis> foresee(const profile::Profile& profile, const Predicto
 
 }  // namespace
 
+bool Case::waits_for_unseen() const noexcept {
+  constexpr double kHardlyComputes = 0.1;
+  if (loader || candidate < 0 || !profile.queues.empty()) return false;
+  const SegmentDemand* segment = demand.of(candidate);
+  if (segment == nullptr || segment->operators.size() != 1) return false;
+  const double computes = cpu_bound_share(op());
+  return op().in_sink && op().fidelity == "inclusive" && op().knobs.empty() && computes >= 0 &&
+         computes < kHardlyComputes;
+}
+
 bool Case::rate_bound() const noexcept {
   if (pressure >= 1.12) return true;
   if (utilisation < 0.9 || pressure < 0.97) return false;
@@ -287,13 +352,14 @@ Diagnosis diagnose(const profile::Profile& recorded, const Predictor& predictor)
   const profile::Profile profile = plausible(recorded);
   Diagnosis diagnosis;
   if (std::optional<Diagnosis> foreseen = foresee(profile, predictor)) return *foreseen;
-  const Case facts = examine(profile, predictor);
+  Case facts = examine(profile, predictor);
   if (facts.gate.state == Gate::State::kUnmeasurable) {
     diagnosis.kind = "undetermined";
     diagnosis.reason = facts.gate.missing;
     diagnosis.summary = "too short to judge";
     return diagnosis;
   }
+  if (facts.gate.state == Gate::State::kHealthy) look_for_too_many_workers(facts);
   add_evidence(facts, diagnosis);
   if (facts.gate.state == Gate::State::kHealthy) {
     conclude_healthy(facts, diagnosis);

@@ -31,9 +31,10 @@ void fields_of(F& field, Fields<Evidence> auto& evidence) {
 template <class F>
 void fields_of(F& field, Fields<Advice> auto& advice) {
   text_or_null(field, "parameter", advice.parameter);
-  text_or_null(field, "from", advice.from);
-  text_or_null(field, "to", advice.to);
+  field("from", advice.from);
+  field("to", advice.to);
   field("text", advice.text);
+  text_or_null(field, "code", advice.code);
   field("predicted_step_s", advice.predicted_step_s);
   field("low", advice.low);
   field("high", advice.high);

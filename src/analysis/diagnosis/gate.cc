@@ -31,8 +31,8 @@ double copied_in_step_s(const profile::Profile& profile) {
   return std::min(sum, profile.sink.compute_s);
 }
 
-/// Of the floor: waiting for a core, which others took, is not the price of handing over.
-double floor_without_a_core(const profile::Profile& profile) {
+/// Share of the hand-off spent waiting for a core, which is not the price of handing over.
+double core_wait_of_handoff(const profile::Profile& profile) {
   for (const profile::OperatorProfile& op : profile.operators) {
     if (op.kind != "handoff") continue;
     return std::clamp(ratio(op.run_queue_wait_s.value_or(0), op.busy_s), 0.0, 0.8);
@@ -48,7 +48,8 @@ Evidence gate_evidence(const Gate& gate) {
                       {"compute_s", gate.compute_s},
                       {"wait_share", gate.wait_share},
                       {"starved_share", gate.starved_share},
-                      {"handoff_floor_share", gate.floor_share}};
+                      {"handoff_floor_share", gate.floor_share},
+                      {"most_speedup", gate.most_speedup()}};
   evidence.says = "the training loop waited " + duration(gate.wait_share * gate.step_s) + " of " +
                   duration(gate.step_s) + " in every step (" + percent(gate.wait_share) + "); starved " +
                   percent(gate.starved_share) + " of the time (healthy: under 5 %)";
@@ -58,6 +59,10 @@ Evidence gate_evidence(const Gate& gate) {
   }
   if (gate.floor_share > 0.001) {
     evidence.says += "; hand-off of finished batches " + duration(gate.floor_share * gate.step_s);
+    if (gate.core_wait_share > 0.005) {
+      evidence.says += ", " + duration(gate.core_wait_share * gate.step_s) + " of it waiting for a core";
+      evidence.figures["core_wait_share"] = gate.core_wait_share;
+    }
   }
   if (gate.transfer_share > 0.001) {
     evidence.says += "; copies to the device inside the step " + duration(gate.transfer_share * gate.step_s);
@@ -72,6 +77,11 @@ Evidence gate_evidence(const Gate& gate) {
 }
 
 }  // namespace
+
+double Gate::most_speedup() const noexcept {
+  constexpr double kMost = 1e6;
+  return std::min(kMost, 1 / std::max(1 / kMost, 1 - input_share));
+}
 
 Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock) {
   const profile::SinkProfile& sink = profile.sink;
@@ -102,7 +112,8 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock) {
   double threshold = lock.contended ? 2 * kStarvedGate : kStarvedGate;
   if (gate.opaque && sink.getnext_wait.p50_s < kOpaqueHandoff_s) threshold = kHandoffGate;
   const bool starves = counted_share >= threshold;
-  const double own_floor_share = gate.floor_share * (1 - floor_without_a_core(profile));
+  gate.core_wait_share = gate.floor_share * core_wait_of_handoff(profile);
+  const double own_floor_share = gate.floor_share - gate.core_wait_share;
   gate.served_share = std::max(own_floor_share, gate.transfer_share);
   const bool served_slowly = !starves && gate.served_share >= kHandoffGate;
   gate.transfer_only = served_slowly && gate.transfer_share > own_floor_share;

@@ -1,6 +1,7 @@
 #include "headrace/analysis/diagnosis/loader_advice.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "headrace/analysis/diagnosis/advice.h"
@@ -13,15 +14,18 @@ namespace {
 constexpr int kMostPrefetch = 64;
 /// Of what the longest prefetch gains; the rest costs twice the memory each time.
 constexpr double kMostOfTheGain = 0.85;
-/// As much as before, as far as a run can tell.
-constexpr double kAsMuch = 1.03;
+/// As much as before: the simulation repeats itself to this.
+constexpr double kAsMuch = 1.01;
+/// Numbers of workers within this of the best one are as good; the fewest take the least memory.
+constexpr double kAsGood = 1.02;
+/// Above this, every number is not tried: powers of two are.
+constexpr int kTriedOneByOne = 16;
 
-Advice change_of(const std::string& parameter, const std::string& from, const std::string& to,
-                 std::string text) {
+Advice change_of(const std::string& parameter, ParameterValue from, ParameterValue to, std::string text) {
   Advice advice;
   advice.parameter = parameter;
-  advice.from = from;
-  advice.to = to;
+  advice.from = std::move(from);
+  advice.to = std::move(to);
   advice.text = std::move(text);
   return advice;
 }
@@ -46,7 +50,7 @@ std::optional<Advice> advise_prefetch(const profile::Profile& profile, const Loa
   int to = 2 * loader.prefetch_factor;
   while (to < longest && step_s - predicted(to).step_s < kMostOfTheGain * gain_s) to *= 2;
   to = std::min(to, longest);
-  Advice advice = change_of("prefetch_factor", as_written(loader.prefetch_factor), as_written(to),
+  Advice advice = change_of("prefetch_factor", loader.prefetch_factor, to,
                             "keep up to " + as_written(static_cast<double>(to) * loader.num_workers) +
                                 " batches ready (" + as_written(to) + " per worker)");
   advice.changes = {{Change::Kind::kPrefetchFactor, 0, to, 1}};
@@ -57,25 +61,50 @@ std::optional<Advice> advise_any_order(const profile::Profile& profile, const Lo
                                        const Predictor& predictor) {
   if (loader.num_workers < 2 || !loader.in_order) return std::nullopt;
   return if_worth_it(
-      change_of("in_order", "True", "False",
+      change_of("in_order", true, false,
                 "deliver batches as they are ready; their order is then no longer the sampler's"),
       profile.sink.step_s, predictor.predict(profile, {{Change::Kind::kInOrder, 0, 0, 1}}));
 }
 
-std::optional<Advice> advise_no_workers(const profile::Profile& profile, const Loader& loader,
-                                        const Predictor& predictor) {
-  if (loader.num_workers < 1 || loader.in_workers.empty()) return std::nullopt;
-  if (work_per_batch_s(profile, loader) >= profile.sink.step_s - profile.sink.compute_s) return std::nullopt;
-  return if_worth_it(
-      change_of("num_workers", as_written(loader.num_workers), "0",
-                "load in the training loop itself: making a batch takes " +
-                    duration(work_per_batch_s(profile, loader)) + ", less than handing it over"),
-      profile.sink.step_s,
-      predictor.predict(profile, {{Change::Kind::kWorkers, loader.in_workers.front(), 0, 1}}));
-}
-
 std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, const Loader& loader,
                                            const Predictor& predictor) {
+  if (loader.num_workers < 1 || loader.in_workers.empty()) return std::nullopt;
+  const auto predicted = [&](int to) {
+    return predictor.predict(profile, {{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}});
+  };
+  const double step_s = profile.sink.step_s;
+  const double work_s = work_per_batch_s(profile, loader);
+  const bool cheap = work_s < step_s - profile.sink.compute_s;
+  std::map<int, Prediction> tried;
+  double best_s = step_s;
+  for (int to = 0; to < loader.num_workers; to = to < kTriedOneByOne ? to + 1 : 2 * to) {
+    Prediction then = predicted(to);
+    // Without a number, only what was measured speaks for it: making a batch takes less than waiting for it.
+    if (!then.known && (to > 0 || !cheap)) return std::nullopt;
+    if (then.known) best_s = std::min(best_s, then.step_s);
+    const bool known = then.known;
+    tried.emplace(to, std::move(then));
+    if (!known) break;
+  }
+  const auto fewest = std::find_if(tried.begin(), tried.end(), [&](const auto& each) {
+    return !each.second.known || each.second.step_s <= kAsGood * best_s;
+  });
+  if (fewest == tried.end()) return std::nullopt;
+  const int to = fewest->first;
+  const std::string instead = " instead of " + as_written(loader.num_workers);
+  std::string text = "load in " + counted(to, "worker") + instead +
+                     ": batches are made in time, and each worker takes time on the cores";
+  if (to == 0) {
+    text = "load in the training loop itself: making a batch takes " + duration(work_s) +
+           (cheap ? ", less than handing it over" : ", and the workers take cores from the training step");
+  }
+  Advice advice = change_of("num_workers", loader.num_workers, to, std::move(text));
+  advice.changes = {{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}};
+  return if_worth_it(std::move(advice), step_s, fewest->second);
+}
+
+std::optional<Advice> advise_workers_as_cores(const profile::Profile& profile, const Loader& loader,
+                                              const Predictor& predictor) {
   const int cores = profile.host.cores;
   if (cores < 1 || loader.num_workers <= cores || loader.in_workers.empty()) return std::nullopt;
   const auto predicted = [&](int to) {
@@ -84,11 +113,10 @@ std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, cons
   const Prediction now = predicted(loader.num_workers);
   const Prediction then = predicted(cores);
   if (!now.known || !then.known || then.step_s > kAsMuch * now.step_s) return std::nullopt;
-  return with_prediction(
-      change_of("num_workers", as_written(loader.num_workers), as_written(cores),
-                counted(cores, "worker") + " would do as much on " + counted(cores, "core") + " as " +
-                    as_written(loader.num_workers) + ", with less memory"),
-      profile.sink.step_s, then);
+  // It saves memory, not time: there is no step to promise.
+  return change_of("num_workers", loader.num_workers, cores,
+                   counted(cores, "worker") + " would do as much on " + counted(cores, "core") + " as " +
+                       as_written(loader.num_workers) + ", with less memory");
 }
 
 std::string workers_sentence(const Loader& loader, int to) {

@@ -142,7 +142,7 @@ std::vector<Advice> plan_after(const profile::Profile& profile, const Predictor&
   std::string limit;
   for (const Advice& advice : base) {
     changes.insert(changes.end(), advice.changes.begin(), advice.changes.end());
-    after.push_back(advice.parameter + "=" + advice.to);
+    after.push_back(advice.parameter + "=" + as_written(advice.to));
     step_s = advice.predicted_step_s.value_or(step_s);
     limit = advice.then_limit;
   }
@@ -154,15 +154,15 @@ std::vector<Advice> plan_after(const profile::Profile& profile, const Predictor&
     if (!found) break;
     Advice advice;
     advice.parameter = found->parameter->name;
-    advice.from = found->parameter->now;
-    advice.to = as_written(found->change.to);
+    advice.from = static_cast<std::int64_t>(std::stod(found->parameter->now));
+    advice.to = found->change.to;
     advice.text =
         (after.empty() ? "" : "after that, ") + sentence_of(profile, *found->parameter, found->change.to);
     changes.push_back(found->change);
     advice.changes = changes;
     advice.after = after;
     plan.push_back(with_prediction(std::move(advice), profile.sink.step_s, found->then));
-    after.push_back(plan.back().parameter + "=" + plan.back().to);
+    after.push_back(plan.back().parameter + "=" + as_written(plan.back().to));
     step_s = found->then.step_s;
     limit = found->then.limit;
   }

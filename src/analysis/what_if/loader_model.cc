@@ -180,8 +180,7 @@ bool make_loader_model(const profile::Profile& profile, const Loader& loader,
   model.num_workers = std::min(loader.num_workers, kMostWorkers);
   model.prefetch_factor = loader.prefetch_factor;
   model.in_order = loader.in_order;
-  const double foreign = disturbance(profile.host);
-  model.cores = std::max(0.25, (profile.host.cores > 0 ? profile.host.cores : kMostWorkers) * (1 - foreign));
+  model.cores = free_cores(profile.host, kMostWorkers).held;
   Effects effects;
   effects.service.assign(profile.operators.size(), 1);
   effects.alike.assign(profile.operators.size(), false);

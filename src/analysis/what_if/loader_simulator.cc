@@ -85,12 +85,16 @@ Prediction LoaderSimulator::predict(const profile::Profile& profile,
   // misses.
   const bool handoff_goes = loader.num_workers > 0 && model.num_workers == 0;
   prediction.step_s = then.mean.step_s * (handoff_goes ? 1 : std::sqrt(factor));
-  const bool quiet = disturbance(profile.host) < kDisturbed && !outgrows_cores(model);
+  const bool quiet = !has_neighbours(profile.host) && !outgrows_cores(model);
   const double by_model = (quiet ? 0.1 : 0.15) + (held_up_by_lock(profile) ? 0.08 : 0);
   const double interval = std::min(0.6, by_model + 1.5 * then.spread + 0.5 * std::abs(std::log(factor)));
   // A worker that wakes up for every batch takes longer over it than a loop that never rests.
   const double awake = handoff_goes ? 0.5 * std::min(1.0, then.mean.wait_share) : 0;
-  prediction.low_s = prediction.step_s * std::max(0.1, 1 - interval - awake);
+  // What it would be if the neighbours gave way: they may, as far as the scheduler shares evenly.
+  const double at_best_s =
+      step_with_cores(model, free_cores(profile.host, model.cores).yielded, then.mean.step_s);
+  const double yielding = ratio(at_best_s, then.mean.step_s);
+  prediction.low_s = prediction.step_s * yielding * std::max(0.1, 1 - interval - awake);
   prediction.high_s = prediction.step_s * (1 + interval);
   prediction.limit = limit_of(model, then.mean);
   prediction.known = true;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "../diagnosis/numbers.h"
+#include "../handoff_costs.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/disturbance.h"
@@ -23,8 +24,6 @@ constexpr int kMostWorkers = 512;
 constexpr std::size_t kMostStages = 128;
 constexpr int kMostWorkersOfAll = 2048;
 constexpr int kLargestQueue = 1 << 20;
-/// What a queue between threads costs per batch where the loader had none.
-constexpr double kThreadHandoff_s = 1e-4;
 /// More items than this per batch travel several as one, unless workers or short queues need it finer.
 constexpr double kTokens = 8;
 constexpr double kMostTokens = 64;
@@ -351,8 +350,7 @@ bool make_pipeline_model(const profile::Profile& profile, const std::vector<Chan
   if (profile.sink.step_s <= 0 || profile.operators.empty()) return false;
   PipelineGraph graph = pipeline_graph(profile);
   model.guessed_queue = graph.guessed_queue;
-  const double foreign = disturbance(profile.host);
-  model.cores = std::max(0.25, (profile.host.cores > 0 ? profile.host.cores : kMostWorkers) * (1 - foreign));
+  model.cores = free_cores(profile.host, kMostWorkers).held;
   model.receive.cpu_s = profile.sink.handoff_floor_s * profile.sink.ready_share;
   Effects effects;
   effects.service.assign(profile.operators.size(), 1);

@@ -71,13 +71,16 @@ Prediction PipelineSimulator::predict(const profile::Profile& profile,
   Prediction prediction;
   // Half of what the model misses today is believed to stay.
   prediction.step_s = then.mean.step_s * std::sqrt(factor);
-  const bool quiet = disturbance(profile.host) < kDisturbed && !shares_cores(then.mean);
+  const bool quiet = !has_neighbours(profile.host) && !shares_cores(then.mean);
   const bool processes = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
     return change.kind == Change::Kind::kProcesses;
   });
   const double by_model = (quiet ? 0.1 : 0.15) + (model.guessed_queue ? 0.05 : 0) + (processes ? 0.05 : 0);
   const double interval = std::min(0.6, by_model + 1.5 * then.spread + 0.5 * std::abs(std::log(factor)));
-  prediction.low_s = prediction.step_s * (1 - interval);
+  // What it would be if the neighbours gave way: they may, as far as the scheduler shares evenly.
+  const double at_best_s =
+      step_with_cores(model, free_cores(profile.host, model.cores).yielded, then.mean.step_s);
+  prediction.low_s = prediction.step_s * ratio(at_best_s, then.mean.step_s) * (1 - interval);
   prediction.high_s = prediction.step_s * (1 + interval);
   prediction.limit = limit_of(model, then.mean);
   prediction.known = true;

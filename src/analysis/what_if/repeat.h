@@ -81,4 +81,13 @@ auto repeat(const Model& model) {
   return repeated;
 }
 
+/// The mean step of the same model with more cores; that of `held` where it has no more.
+template <typename Model>
+double step_with_cores(Model model, double cores, double held_s) {
+  if (cores <= model.cores) return held_s;
+  model.cores = cores;
+  const double step_s = repeat(model).mean.step_s;
+  return step_s > 0 ? std::min(step_s, held_s) : held_s;
+}
+
 }  // namespace headrace::analysis

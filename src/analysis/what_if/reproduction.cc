@@ -18,6 +18,8 @@ std::string Reproduction::figures_of(const profile::Profile& profile) {
   add(static_cast<double>(profile.sink.getnext_wait.count));
   add(static_cast<double>(profile.sink.sequence.size()));
   add(profile.host.cores);
+  add(profile.host.cpu_share.value_or(-1));
+  add(profile.host.foreign_cpu_share.value_or(-1));
   add(profile.host.foreign_contention_share.value_or(-1));
   add(profile.host.gil_share.value_or(-1));
   if (profile.handoff) {

@@ -11,6 +11,7 @@
 namespace headrace::report {
 
 using analysis::Advice;
+using analysis::as_written;
 using analysis::duration;
 
 namespace {
@@ -82,31 +83,32 @@ void write_change(Markup& out, const Advice& advice) {
     out.text(sentence(advice.text));
   } else {
     out.leaf("code", {{"title", whole(advice.parameter)}}, brief(advice.parameter));
-    out.text(" " + brief(advice.from) + " ");
+    out.text(" " + brief(as_written(advice.from)) + " ");
     out.leaf("span", {{"class", "to"}, {"aria-label", "to"}}, "→");
     out.text(" ");
-    out.leaf("b", brief(advice.to));
+    out.leaf("b", brief(as_written(advice.to)));
   }
   if (known(advice.speedup)) {
     out.leaf("span", {{"class", "gain"}}, number(std::min(*advice.speedup, 1e4), 2) + "× as fast");
   }
 }
 
-void write_one(Markup& out, const Subject& subject, const Advice& advice, bool first) {
-  const auto item = out.open("li", {{"class", first ? "first" : "other"}});
+void write_one(Markup& out, const Subject& subject, std::size_t index) {
+  const Advice& advice = subject.diagnosis.advice[index];
+  const auto item = out.open("li", {{"class", index == 0 ? "first" : "other"}});
   write_change(out, advice);
   if (!advice.parameter.empty() && !advice.text.empty()) {
     out.leaf("p", {{"class", "text"}}, sentence(advice.text) + ".");
   }
+  std::string code;
+  for (const std::string& line : code_lines(advice.code)) code += shortened(line, 120) + "\n";
+  if (!code.empty()) out.leaf("pre", code);
   std::string after;
   for (const std::string& earlier : advice.after) after += (after.empty() ? "After " : ", ") + brief(earlier);
   if (!after.empty()) out.leaf("p", {{"class", "text"}}, shortened(after, 200) + ".");
   if (known(advice.predicted_step_s)) write_prediction(out, advice, subject.profile.sink.step_s);
-  std::string limit = advice.then_limit;
-  if (limit.empty() && first) limit = subject.diagnosis.next_bottleneck.value_or("");
-  if (!limit.empty()) {
-    out.leaf("p", {{"class", "then"}}, "Then the limit is " + brief(limit_words(limit)) + ".");
-  }
+  const std::string limit = limit_after(subject.diagnosis, index);
+  if (!limit.empty()) out.leaf("p", {{"class", "then"}}, "Then the limit is " + brief(limit) + ".");
   if (known(advice.memory_bytes) && *advice.memory_bytes > 0) {
     out.leaf("p", {{"class", "then"}},
              "It takes up to " + analysis::memory_size(*advice.memory_bytes) + " more memory.");
@@ -122,7 +124,7 @@ void write_advice(Markup& out, const Subject& subject) {
   out.leaf("h2", "Do this");
   const auto list = out.open("ol");
   for (std::size_t i = 0; i < std::min(kMostAdvice, advice.size()); ++i) {
-    write_one(out, subject, advice[i], i == 0);
+    write_one(out, subject, i);
   }
 }
 

@@ -18,6 +18,9 @@ Advice with_prediction(Advice advice, double step_s, const Prediction& predictio
 /// Not known, or gains more than half of its interval: with less, the change may as well do nothing.
 bool worth_it(double step_s, const Prediction& prediction);
 
+/// Leaves out what is predicted to shorten the step by less than 5 %: that is within what runs differ by.
+void drop_what_does_not_gain(std::vector<Advice>& advice, double step_s);
+
 /// Fewest workers of operator `index` after which it is no longer the limit; further rows: one worker more
 /// than now. Empty where no number of workers gains more than the interval of its own prediction.
 std::vector<Advice> advise_workers(const profile::Profile& profile, const Predictor& predictor, int index);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headrace/analysis/diagnosis/change.h"
+#include "headrace/analysis/diagnosis/parameter_value.h"
 
 namespace headrace::analysis {
 
@@ -20,9 +21,10 @@ struct Evidence {
 /// One change. Best first in Diagnosis::advice.
 struct Advice {
   std::string parameter;  ///< "" for a cure that is no parameter (see text)
-  std::string from;       ///< value now, as the user would write it; "" where none
-  std::string to;
+  ParameterValue from;    ///< value now; empty where the cure is no parameter
+  ParameterValue to;
   std::string text;
+  std::string code;  ///< lines that make the change, where the loader has no such parameter; "" otherwise
   std::optional<double> predicted_step_s;
   std::optional<double> low;  ///< interval of predicted_step_s, seconds
   std::optional<double> high;

@@ -28,6 +28,7 @@ struct Gate {
   double starved_share = 0;    ///< waiting for a batch that was not there; workers' starts left out
   double starting_share = 0;   ///< of the time: waiting for the first batches of workers that had to start
   double floor_share = 0;      ///< waiting for batches that were
+  double core_wait_share = 0;  ///< of that: waiting for a core, which is not the hand-off's own cost
   double stretch_share = 0;    ///< of the step: compute stretched by the interpreter lock
   double transfer_share = 0;   ///< of the step: copies to the device that the step itself waits for
   double served_share = 0;     ///< the larger of both: fetching (without waiting for a core), copying
@@ -40,6 +41,9 @@ struct Gate {
   /// on: the floor is not the hand-off's own cost.
   bool floor_by_workers = false;
   Evidence evidence;
+
+  /// How much faster a step would be if the input cost nothing.
+  double most_speedup() const noexcept;
 };
 
 /// Fewer than 8 steady steps or less than 50 ms of them: kUnmeasurable.

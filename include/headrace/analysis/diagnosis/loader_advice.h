@@ -23,13 +23,15 @@ std::optional<Advice> advise_prefetch(const profile::Profile& profile, const Loa
 std::optional<Advice> advise_any_order(const profile::Profile& profile, const Loader& loader,
                                        const Predictor& predictor);
 
-/// num_workers=0, where making a batch takes less than handing it over.
-std::optional<Advice> advise_no_workers(const profile::Profile& profile, const Loader& loader,
-                                        const Predictor& predictor);
-
-/// Fewer workers that do as much; only where there are more than cores.
+/// Fewer workers, or none, where they shorten the step: handing a batch over costs more than the workers
+/// save, or they take cores from the training step. The fewest that are as good as the best number.
 std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, const Loader& loader,
                                            const Predictor& predictor);
+
+/// As many workers as cores, where there are more and they do no more: it saves memory, so no step is
+/// predicted.
+std::optional<Advice> advise_workers_as_cores(const profile::Profile& profile, const Loader& loader,
+                                              const Predictor& predictor);
 
 /// "load in 4 workers instead of 2", with what a stream needs for that.
 std::string workers_sentence(const Loader& loader, int to);

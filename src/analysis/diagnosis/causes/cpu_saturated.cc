@@ -12,6 +12,8 @@ constexpr double kSpent = 0.9;
 constexpr double kSpentByWorkers = 0.8;
 constexpr double kCpuBound = 0.7;
 constexpr double kThrottled = 0.1;
+/// Others use at least this share of the cores.
+constexpr double kNeighbours = 0.2;
 /// Of the busy time, waiting for a core: more runnable workers than cores (measured: 0.04 without others).
 constexpr double kQueues = 0.2;
 
@@ -39,9 +41,15 @@ std::optional<Finding> judge(const Case& facts) {
   double all_cpu_s = facts.profile.sink.compute_cpu_s.value_or(0);
   for (const profile::OperatorProfile& each : facts.profile.operators) all_cpu_s += cpu_per_batch_s(each);
   const double share = ratio(cpu_per_batch_s(op), all_cpu_s);
+  // Alone, this run would have cores left: then the neighbours are the reason, not its work.
+  const bool by_neighbours = all_foreign >= kNeighbours && *host.cpu_share < kSpentByWorkers && !throttled;
+  const std::string cores = counted(host.cores, "core");
   Finding finding;
-  finding.headline =
-      "the CPU is spent: " + op.name + " and the rest use all of " + counted(host.cores, "core");
+  finding.headline = "the CPU is spent: " + op.name + " and the rest use all of " + cores;
+  if (by_neighbours) {
+    finding.headline = "other processes hold the cores: they use " + percent(all_foreign) + " of " + cores +
+                       ", this run " + percent(*host.cpu_share);
+  }
   finding.evidence =
       cause_evidence("this run uses " + percent(*host.cpu_share) + " of " + counted(host.cores, "core") +
                          ", others " + percent(host.foreign_cpu_share.value_or(0)) + "; " + op.name +
@@ -52,12 +60,18 @@ std::optional<Finding> judge(const Case& facts) {
                       {"cores", static_cast<double>(host.cores)},
                       {"cpu_bound_share", cpu_bound},
                       {"operator_cpu_share", share}});
+  if (by_neighbours) {
+    finding.advice.push_back(in_words("stop the other processes or run this elsewhere: while they use " +
+                                      percent(all_foreign) + " of " + cores + ", more workers find no core"));
+    return finding;
+  }
   finding.advice.push_back(
       in_words("adding workers will not help: reduce the work of " + op.name +
                " (smaller inputs, a faster decoder, a cache) or move it off this machine"));
   if (facts.loader) {
-    if (std::optional<Advice> fewer = advise_fewer_workers(facts.profile, *facts.loader, facts.predictor)) {
-      finding.advice.push_back(std::move(*fewer));
+    if (std::optional<Advice> as_many =
+            advise_workers_as_cores(facts.profile, *facts.loader, facts.predictor)) {
+      finding.advice.push_back(std::move(*as_many));
     }
   } else if (op.workers > host.cores) {
     finding.advice.push_back(in_words(counted(host.cores, "worker") + " for " + op.name +

@@ -1,6 +1,7 @@
 // Threads and the training loop wait for one interpreter lock: more threads share the same core.
 #include <algorithm>
 
+#include "../../handoff_costs.h"
 #include "sentences.h"
 
 namespace headrace::analysis {
@@ -53,7 +54,9 @@ std::optional<Finding> judge(const Case& facts) {
   advice.parameter = op.name + ".executor";
   advice.from = "thread";
   advice.to = "process";
-  finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, best));
+  if (best.known || cpu_s > kProcessHandoff_s) {
+    finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, best));
+  }
   finding.certainty = lock.lock_share >= 0 ? 1 : 0.8;
   return finding;
 }

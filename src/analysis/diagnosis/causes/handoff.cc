@@ -52,8 +52,8 @@ std::vector<Advice> cures(const Case& facts) {
                               " per batch go through a pipe): tensors pass through shared memory"));
   }
   if (loader && loader->num_workers > 0) {
-    if (std::optional<Advice> none = advise_no_workers(facts.profile, *loader, facts.predictor)) {
-      advice.push_back(std::move(*none));
+    if (std::optional<Advice> fewer = advise_fewer_workers(facts.profile, *loader, facts.predictor)) {
+      advice.push_back(std::move(*fewer));
     }
   }
   const bool many = facts.profile.handoff && facts.profile.handoff->tensors >= kManyTensors && !large;

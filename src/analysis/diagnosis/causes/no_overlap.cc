@@ -2,10 +2,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../../handoff_costs.h"
 #include "sentences.h"
 
 namespace headrace::analysis {
 namespace {
+
+/// Where a hand-off costs as much as overlapping could save, no number means no advice.
+void drop_unpredicted(std::vector<Advice>& advice) {
+  std::erase_if(advice, [](const Advice& each) { return !each.predicted_step_s; });
+}
 
 /// A loader whose workers are its own number: the fewest that keep up with the sink, as far as cores allow.
 Advice with_workers(const Case& facts, const profile::Knob& knob, double demand_s) {
@@ -22,8 +28,8 @@ Advice with_workers(const Case& facts, const profile::Knob& knob, double demand_
   }
   Advice advice = in_words("load in " + counted(workers, "worker") + " beside the training loop");
   advice.parameter = knob.parameter;
-  advice.from = as_written(knob.value);
-  advice.to = as_written(workers);
+  advice.from = static_cast<std::int64_t>(knob.value);
+  advice.to = workers;
   advice.changes = {{Change::Kind::kWorkers, facts.candidate, workers, 1}};
   return with_prediction(std::move(advice), facts.gate.step_s, prediction);
 }
@@ -33,6 +39,7 @@ std::optional<Finding> judge(const Case& facts) {
   const SegmentDemand* segment = facts.demand.of(facts.candidate);
   // Indices are drawn in the training loop whatever the loader does.
   if (segment == nullptr || !segment->in_sink || facts.candidate_is("sampler")) return std::nullopt;
+  if (facts.waits_for_unseen()) return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   Finding finding;
   finding.headline = op.name + " runs inside the training loop, which waits for it";
@@ -44,6 +51,7 @@ std::optional<Finding> judge(const Case& facts) {
                      {{"in_sink_s", segment->demand_s}, {"compute_s", facts.gate.own_compute_s}});
   if (facts.loader) {
     finding.advice = advise_workers(facts.profile, facts.predictor, facts.candidate);
+    if (segment->demand_s <= kProcessHandoff_s) drop_unpredicted(finding.advice);
     return finding;
   }
   const profile::Knob* knob = find_knob(op.knobs, "num_workers");
@@ -54,12 +62,16 @@ std::optional<Finding> judge(const Case& facts) {
   Advice advice =
       in_words("load in a background thread that keeps 2 batches ready" +
                std::string(facts.lock.lock_share >= 0.5 ? " (a process: it is pure Python)" : ""));
+  advice.code = "import headrace as hr\nloader = hr.source(loader).prefetch(2)\nfor batch in loader: ...";
   advice.parameter = "prefetch";
-  advice.from = "0";
-  advice.to = "2";
+  advice.from = 0;
+  advice.to = 2;
   advice.changes = {{Change::Kind::kPrefetch, facts.candidate, 2, 1}};
   const Prediction then = facts.predictor.predict(facts.profile, advice.changes);
   finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, then));
+  // A thread overlaps the shorter of both.
+  const double overlapped_s = std::min(segment->demand_s, facts.gate.own_compute_s);
+  if (overlapped_s <= kThreadHandoff_s) drop_unpredicted(finding.advice);
   return finding;
 }
 

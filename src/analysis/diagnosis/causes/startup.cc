@@ -33,8 +33,8 @@ std::optional<Finding> judge(const Case& facts) {
   if (every_epoch && workers_end_with_each_epoch(facts)) {
     Advice advice = in_words("keep the workers between epochs");
     advice.parameter = "persistent_workers";
-    advice.from = "False";
-    advice.to = "True";
+    advice.from = false;
+    advice.to = true;
     finding.advice.push_back(std::move(advice));
   }
   return finding;

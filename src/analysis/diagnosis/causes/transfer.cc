@@ -22,8 +22,8 @@ Finding copies(const Case& facts) {
         "pin the batches and copy them without waiting: copies from pageable memory are "
         "staged, and block");
     advice.parameter = "pin_memory";
-    advice.from = "False";
-    advice.to = "True";
+    advice.from = false;
+    advice.to = true;
     finding.advice.push_back(std::move(advice));
   }
   finding.advice.push_back(in_words(
