@@ -16,13 +16,15 @@ py::dict merge_timeline(std::vector<std::string> segments, std::vector<std::stri
   timeline::MergeRequest request{std::move(segments), std::move(traces), std::move(out), {}};
   // Called from this thread: a place to notice Ctrl-C as well.
   request.progress = [&progress](double share) {
-    const py::gil_scoped_acquire lock;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    if (!progress.is_none()) progress(share);
+    const LockTaken lock;
+    calling_python([&] {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      if (!progress.is_none()) progress(share);
+    });
   };
   timeline::MergeResult merged;
   {
-    const py::gil_scoped_release released;
+    const LockReleased released;
     merged = timeline::merge(request);
   }
   py::dict result;
