@@ -69,8 +69,8 @@ analysis::Table edges_of(const device::CriticalPath& path) {
   return table;
 }
 
-Path find(const TraceSet& set, const device::CriticalPathOptions& options) {
-  const py::gil_scoped_release without_lock;
+Path find(const TraceSet set, const device::CriticalPathOptions& options) {
+  const LockReleased without_lock;
   Path found{device::critical_path(set.traces()[0], options), nullptr, nullptr};
   found.table = shared(std::move(found.path.path));
   found.summary = shared(std::move(found.path.summary));

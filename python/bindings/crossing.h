@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headrace/profile/probes.h"
+#include "interpreter_lock.h"
 
 namespace headrace::profile {
 class BatchTracker;

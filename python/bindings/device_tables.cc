@@ -67,10 +67,11 @@ device::Side side_of(const std::string& name) {
   throw UsageError("side is 'both', 'host' or 'device', not '" + name + "'");
 }
 
-/// Runs with the interpreter lock let go.
+/// Runs with the interpreter lock let go. What `body` uses is on the stack (traces by value: they are
+/// shared).
 template <class Body>
 auto released(Body&& body) {
-  const py::gil_scoped_release without_lock;
+  const LockReleased without_lock;
   return body();
 }
 
@@ -81,7 +82,7 @@ void add_device_tables(PyObject* into) {
   const auto per_device = [&](const char* name, auto* table) {
     module.def(
         name,
-        [table](const TraceSet& set, Steps steps, bool devices) {
+        [table](const TraceSet set, Steps steps, bool devices) {
           return released([&] {
             return shared(table(set.traces(), of_devices<device::DeviceOptions>(std::move(steps), devices)));
           });
@@ -94,7 +95,7 @@ void add_device_tables(PyObject* into) {
 
   module.def(
       "kernels",
-      [](const TraceSet& set, Steps steps, bool memory, std::size_t most_names, double time_share) {
+      [](const TraceSet set, Steps steps, bool memory, std::size_t most_names, double time_share) {
         return released([&] {
           return shared(
               device::kernels(set.traces(), {scope_of(std::move(steps)), memory, most_names, time_share}));
@@ -103,7 +104,7 @@ void add_device_tables(PyObject* into) {
       py::arg("traces"), py::arg("steps"), py::arg("memory"), py::arg("most_names"), py::arg("time_share"));
   module.def(
       "idle_breakdown",
-      [](const TraceSet& set, Steps steps, double consecutive_kernel_delay_s) {
+      [](const TraceSet set, Steps steps, double consecutive_kernel_delay_s) {
         return released([&] {
           device::IdleBreakdownOptions options;
           options.scope = scope_of(std::move(steps));
@@ -117,7 +118,7 @@ void add_device_tables(PyObject* into) {
       py::arg("traces"), py::arg("steps"), py::arg("consecutive_kernel_delay_s"));
   module.def(
       "queue_length",
-      [](const TraceSet& set, Steps steps, std::int64_t capacity) {
+      [](const TraceSet set, Steps steps, std::int64_t capacity) {
         return released([&] {
           device::QueueLength answer =
               device::queue_length(set.traces(), {scope_of(std::move(steps)), capacity});
@@ -127,7 +128,7 @@ void add_device_tables(PyObject* into) {
       py::arg("traces"), py::arg("steps"), py::arg("capacity"));
   module.def(
       "memory_bandwidth",
-      [](const TraceSet& set, Steps steps) {
+      [](const TraceSet set, Steps steps) {
         return released([&] {
           device::MemoryBandwidth answer = device::memory_bandwidth(set.traces(), scope_of(std::move(steps)));
           return std::pair(shared(std::move(answer.summary)), shared(std::move(answer.series)));
@@ -136,7 +137,7 @@ void add_device_tables(PyObject* into) {
       py::arg("traces"), py::arg("steps"));
   module.def(
       "launches",
-      [](const TraceSet& set, Steps steps, bool memory) {
+      [](const TraceSet set, Steps steps, bool memory) {
         return released([&] {
           return shared(device::launches(set.traces(), {scope_of(std::move(steps)), memory}));
         });
@@ -144,7 +145,7 @@ void add_device_tables(PyObject* into) {
       py::arg("traces"), py::arg("steps"), py::arg("memory"));
   module.def(
       "annotations",
-      [](const TraceSet& set, Steps steps, bool on_device, std::size_t most_names, double time_share,
+      [](const TraceSet set, Steps steps, bool on_device, std::size_t most_names, double time_share,
          std::vector<std::string> always_shown) {
         return released([&] {
           device::Annotations answer = device::annotations(
@@ -157,8 +158,7 @@ void add_device_tables(PyObject* into) {
       py::arg("always_shown"));
   module.def(
       "sequences",
-      [](const TraceSet& set, Steps steps, std::string operator_name, std::size_t shortest,
-         std::size_t most) {
+      [](const TraceSet set, Steps steps, std::string operator_name, std::size_t shortest, std::size_t most) {
         return released([&] {
           return shared(device::sequences(
               set.traces(), {scope_of(std::move(steps)), std::move(operator_name), shortest, most}));
@@ -167,7 +167,7 @@ void add_device_tables(PyObject* into) {
       py::arg("traces"), py::arg("steps"), py::arg("operator_name"), py::arg("shortest"), py::arg("most"));
   module.def(
       "operator_sequences",
-      [](const TraceSet& set, Steps steps, std::string prefix) {
+      [](const TraceSet set, Steps steps, std::string prefix) {
         return released([&] {
           return shared(
               device::operator_sequences(set.traces(), {scope_of(std::move(steps)), std::move(prefix)}));
@@ -176,7 +176,7 @@ void add_device_tables(PyObject* into) {
       py::arg("traces"), py::arg("steps"), py::arg("prefix"));
   module.def(
       "operators",
-      [](const TraceSet& set, Steps steps, bool by_input_shapes, std::size_t stack_frames) {
+      [](const TraceSet set, Steps steps, bool by_input_shapes, std::size_t stack_frames) {
         return released([&] {
           return shared(
               device::operators(set.traces(), {scope_of(std::move(steps)), by_input_shapes, stack_frames}));
@@ -185,7 +185,7 @@ void add_device_tables(PyObject* into) {
       py::arg("traces"), py::arg("steps"), py::arg("by_input_shapes"), py::arg("stack_frames"));
   module.def(
       "stragglers",
-      [](const TraceSet& set, Steps steps, std::size_t candidates) {
+      [](const TraceSet set, Steps steps, std::size_t candidates) {
         return released([&] {
           return shared(device::stragglers(set.traces(), {std::move(steps), candidates}));
         });
@@ -203,7 +203,7 @@ void add_device_tables(PyObject* into) {
       py::arg("short_names"));
   module.def(
       "step_breakdown",
-      [](const TraceSet& set) {
+      [](const TraceSet set) {
         return released([&] {
           device::StepBreakdown answer = device::step_breakdown(set.traces());
           return std::make_tuple(shared(std::move(answer.steps)), shared(std::move(answer.average)),
@@ -213,7 +213,7 @@ void add_device_tables(PyObject* into) {
       py::arg("traces"));
   module.def(
       "step_points",
-      [](const TraceSet& set, std::string fp_point, std::string bp_point) {
+      [](const TraceSet set, std::string fp_point, std::string bp_point) {
         return released([&] {
           device::StepPoints answer =
               device::step_points(set.traces(), {std::move(fp_point), std::move(bp_point)});
@@ -223,7 +223,7 @@ void add_device_tables(PyObject* into) {
       py::arg("traces"), py::arg("fp_point"), py::arg("bp_point"));
   module.def(
       "device_idle",
-      [](const TraceSet& set, std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> waits) {
+      [](const TraceSet set, std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> waits) {
         return released([&] {
           const trace::Trace& trace = set.traces()[0];
           std::vector<device::Interval> intervals;
@@ -239,7 +239,7 @@ void add_device_tables(PyObject* into) {
       py::arg("traces"), py::arg("waits"));
   module.def(
       "trace_steps",
-      [](const TraceSet& set) { return released([&] { return shared(device::steps(set.traces())); }); },
+      [](const TraceSet set) { return released([&] { return shared(device::steps(set.traces())); }); },
       py::arg("traces"));
 }
 

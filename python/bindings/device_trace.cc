@@ -81,15 +81,15 @@ class PythonBytes final : public trace::ByteSource {
  public:
   explicit PythonBytes(const py::handle& file) : read_(file.attr("read")) {}
   ~PythonBytes() override {
-    const py::gil_scoped_acquire held;
-    read_ = {};
+    const LockTaken held;
+    calling_python([this] { read_ = {}; });
   }
   PythonBytes(const PythonBytes&) = delete;
   PythonBytes& operator=(const PythonBytes&) = delete;
 
   std::size_t read(std::span<char> into) override {
-    const py::gil_scoped_acquire held;
-    const py::bytes bytes = read_(into.size());
+    const LockTaken held;
+    const py::bytes bytes = calling_python([&] { return py::bytes(read_(into.size())); });
     const auto view = static_cast<std::string_view>(bytes);
     if (view.size() > into.size()) throw UsageError("read(n) of a trace's file gave more than n bytes");
     std::copy(view.begin(), view.end(), into.begin());
@@ -107,7 +107,7 @@ TraceSet load_sources(const std::vector<std::pair<std::string, py::object>>& sou
   std::vector<trace::Trace> traces;
   for (const auto& [name, file] : sources) {
     PythonBytes bytes(file);
-    const py::gil_scoped_release released;
+    const LockReleased released;
     traces.push_back(trace::resolve(trace::read_source(bytes, name, options)));
   }
   trace::arrange_by_rank(traces);
@@ -198,10 +198,10 @@ py::list lanes(const TraceSet& set, std::size_t index) {
 
 /// The profile with what the device did, and whether there was anything to tell. `segment`: of the same run,
 /// or empty; a run without a history has none.
-std::pair<std::string, bool> with_device(const std::string& profile_text, const TraceSet& set,
+std::pair<std::string, bool> with_device(const std::string& profile_text, const TraceSet set,
                                          const std::string& segment, const std::string& fp_point,
                                          const std::string& bp_point) {
-  const py::gil_scoped_release released;
+  const LockReleased released;
   profile::Profile profile = profile::profile_from_json(profile_text);
   std::optional<profile::History> history;
   if (!segment.empty()) {
@@ -216,19 +216,19 @@ std::pair<std::string, bool> with_device(const std::string& profile_text, const 
 }
 
 /// `opened`: gives the trace's bytes as a file of Python's; none: they are at its path.
-py::dict write_with_counters(const TraceSet& set, std::string out, std::vector<std::int64_t> steps,
+py::dict write_with_counters(const TraceSet set, std::string out, std::vector<std::int64_t> steps,
                              const py::object& opened) {
   timeline::CountersRequest request{trace_at(set, 0), std::move(out), {}, {}};
   request.scope.steps = std::move(steps);
   if (!opened.is_none()) {
     request.open = [&opened] {
-      const py::gil_scoped_acquire held;
-      return std::make_unique<PythonBytes>(opened());
+      const LockTaken held;
+      return calling_python([&] { return std::make_unique<PythonBytes>(opened()); });
     };
   }
   timeline::CountersResult written;
   {
-    const py::gil_scoped_release released;
+    const LockReleased released;
     written = timeline::write_with_counters(request);
   }
   py::dict result;
@@ -269,10 +269,12 @@ void add_device_trace(PyObject* into) {
            })
       .def("lanes", &lanes);
 
-  py::class_<TraceLoader>(module, "TraceLoader")
+  py::class_<TraceLoader, std::shared_ptr<TraceLoader>>(module, "TraceLoader")
       .def(py::init<std::vector<std::string>, const Arguments&, std::vector<std::int64_t>>(),
            py::arg("paths"), py::arg("arguments"), py::arg("ranks"))
-      .def("load", &TraceLoader::load, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "load", [](const std::shared_ptr<TraceLoader>& self) { return self->load(); },
+          py::call_guard<LockReleased>())
       .def_property_readonly("bytes_read", &TraceLoader::bytes_read)
       .def_property_readonly("bytes_total", &TraceLoader::bytes_total);
   module.def("with_device", &with_device, py::arg("profile_text"), py::arg("traces"), py::arg("segment"),

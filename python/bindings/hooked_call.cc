@@ -34,8 +34,10 @@ Owned call_hook(PyObject* hook, PyObject* first, PyObject* const* args, Py_ssize
   all.push_back(nullptr);  // room for a bound method's self
   if (first != nullptr) all.push_back(first);
   all.insert(all.end(), args, args + count);
-  Owned result(
-      PyObject_Vectorcall(hook, all.data() + 1, (all.size() - 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+  Owned result(calling_python([&] {
+    return PyObject_Vectorcall(hook, all.data() + 1, (all.size() - 1) | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                               nullptr);
+  }));
   if (!result) PyErr_Clear();
   return result;
 }
@@ -43,9 +45,11 @@ Owned call_hook(PyObject* hook, PyObject* first, PyObject* const* args, Py_ssize
 PyObject* call_original(PyObject* original, PyObject* const* args, std::size_t nargsf, PyObject* kwnames,
                         PyObject* changed) {
   if (original == Py_None) return Py_NewRef(Py_None);
-  if (changed == nullptr) return PyObject_Vectorcall(original, args, nargsf, kwnames);
-  return PyObject_Vectorcall(original, &PyTuple_GET_ITEM(changed, 0),
-                             static_cast<std::size_t>(PyTuple_GET_SIZE(changed)), nullptr);
+  return calling_python([&] {
+    if (changed == nullptr) return PyObject_Vectorcall(original, args, nargsf, kwnames);
+    return PyObject_Vectorcall(original, &PyTuple_GET_ITEM(changed, 0),
+                               static_cast<std::size_t>(PyTuple_GET_SIZE(changed)), nullptr);
+  });
 }
 
 PyObject* hooked_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {

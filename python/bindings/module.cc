@@ -47,12 +47,10 @@ std::shared_ptr<profile::LoaderHandle> loader_handle_of(PyObject* object) {
 }
 
 std::int64_t wait_for_interpreter_lock() {
-  if (Py_IsInitialized() == 0) return -1;
+  if (interpreter_is_ending()) return -1;
   const std::int64_t asked = metrics::Clock::now_ns();
-  const PyGILState_STATE state = PyGILState_Ensure();
-  const std::int64_t waited = metrics::Clock::now_ns() - asked;
-  PyGILState_Release(state);
-  return waited;
+  const LockTaken taken;
+  return metrics::Clock::now_ns() - asked;
 }
 
 namespace {
@@ -91,7 +89,8 @@ std::vector<std::shared_ptr<profile::QueueHandle>> queue_handles(const py::itera
 }
 
 /// JSON of one loader's profile; `epoch` counts from 1, negative ones from the end; 0: everything.
-std::string profile_of_handle(const profile::LoaderHandle& loader, int epoch) {
+std::string profile_of_handle(const std::shared_ptr<const profile::LoaderHandle>& handle, int epoch) {
+  const profile::LoaderHandle& loader = *handle;
   profile::SegmentImage now;
   now.read_memory(loader.session()->segment().data(), loader.session()->segment().size());
   if (loader.id() < 0)
@@ -143,8 +142,11 @@ void add_recording(py::module_& module) {
                   })
       .def("push", [](const SharedSession& session) { profile::CurrentSession::push(session); })
       .def("pop", [](const SharedSession& session) { profile::CurrentSession::pop(*session); })
-      .def("close", &profile::Session::close, py::call_guard<py::gil_scoped_release>())
-      .def("copy_out", &profile::Session::copy_out, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "close", [](const SharedSession& session) { session->close(); }, py::call_guard<LockReleased>())
+      .def(
+          "copy_out", [](const SharedSession& session) { session->copy_out(); },
+          py::call_guard<LockReleased>())
       .def("take_messages",
            [](const SharedSession& session) { return list_of_texts(session->take_messages()); })
       .def_property_readonly("run", [](const SharedSession& session) { return str_of_path(session->run()); })
@@ -161,7 +163,7 @@ void add_recording(py::module_& module) {
   module.def("close_all", [] {
     std::vector<std::string> messages;
     {
-      const py::gil_scoped_release released;
+      const LockReleased released;
       messages = profile::CurrentSession::close_all();
     }
     return list_of_texts(messages);
@@ -195,8 +197,7 @@ void add_recording(py::module_& module) {
       .def_property_readonly("id", &profile::LoaderHandle::id)
       .def("describe", &profile::LoaderHandle::describe, py::arg("settings"), py::arg("workers"))
       .def("miss", &profile::LoaderHandle::miss, py::arg("gap"))
-      .def("profile_json", &profile_of_handle, py::arg("epoch") = 0,
-           py::call_guard<py::gil_scoped_release>());
+      .def("profile_json", &profile_of_handle, py::arg("epoch") = 0, py::call_guard<LockReleased>());
 }
 
 void add_reading(py::module_& module) {
@@ -232,7 +233,7 @@ void add_reading(py::module_& module) {
         image.read_file(path.string());
         return profile::profile_to_json(profile::read_profile(image, loader));
       },
-      py::call_guard<py::gil_scoped_release>());
+      py::call_guard<LockReleased>());
   module.def(
       "add_ranks",
       [](const std::string& profile_text, const std::vector<std::tuple<Path, std::uint32_t, int>>& others) {
@@ -242,7 +243,7 @@ void add_reading(py::module_& module) {
         profile::add_ranks(profile, sources);
         return profile::profile_to_json(profile);
       },
-      py::call_guard<py::gil_scoped_release>());
+      py::call_guard<LockReleased>());
 }
 
 /// The errors of the C++ tree become those of headrace.errors, with their fields.

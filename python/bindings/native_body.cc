@@ -15,7 +15,8 @@ namespace {
 class View {
  public:
   explicit View(PyObject* object) {
-    if (PyObject_GetBuffer(object, &view_, PyBUF_SIMPLE) != 0) throw py::error_already_set();
+    const int got = calling_python([&] { return PyObject_GetBuffer(object, &view_, PyBUF_SIMPLE); });
+    if (got != 0) throw BodyFailure();
   }
   ~View() { PyBuffer_Release(&view_); }
   View(const View&) = delete;
@@ -64,22 +65,23 @@ NativeBody::~NativeBody() { const Item dropped(owner_); }
 
 Item NativeBody::call(Item&& item) const {
   const View input(item.get());
-  Item output(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(output_bytes_)));
-  if (output.get() == nullptr) throw py::error_already_set();
+  Item output =
+      made_by([&] { return PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(output_bytes_)); });
   void* to = PyByteArray_AS_STRING(output.get());
   std::int64_t written = 0;
   {
+    const NativeBody self = *this;
     const LockReleased released;
-    written = function_(input.get().buf, input.get().len, to, output_bytes_, context_);
+    written = self.function_(input.get().buf, input.get().len, to, self.output_bytes_, self.context_);
   }
   if (written < 0 || written > output_bytes_) {
     const std::string what =
         written < 0 ? "failed with code " + std::to_string(written)
                     : "wrote " + std::to_string(written) + " bytes into " + std::to_string(output_bytes_);
     PyErr_SetString(PyExc_RuntimeError, ("the native body " + what).c_str());
-    throw py::error_already_set();
+    throw BodyFailure();
   }
-  if (PyByteArray_Resize(output.get(), static_cast<Py_ssize_t>(written)) != 0) throw py::error_already_set();
+  if (PyByteArray_Resize(output.get(), static_cast<Py_ssize_t>(written)) != 0) throw BodyFailure();
   return output;
 }
 
@@ -94,7 +96,12 @@ void add_native_body(PyObject* object) {
       .def_static("from_capsule", &body_from_capsule, py::arg("capsule"), py::arg("output_bytes"))
       .def("__call__", [](const NativeBody& self, const py::object& item) {
         Py_INCREF(item.ptr());
-        return py::reinterpret_steal<py::object>(self.call(Item(item.ptr())).release());
+        try {
+          return py::reinterpret_steal<py::object>(self.call(Item(item.ptr())).release());
+        } catch (const BodyFailure& failure) {
+          PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(failure.value())), failure.value());
+          throw py::error_already_set();
+        }
       });
 }
 

@@ -25,7 +25,7 @@ class NativeBody {
   NativeBody& operator=(const NativeBody&) = delete;
   ~NativeBody();
 
-  /// With the interpreter lock held. Throws pybind11::error_already_set.
+  /// With the interpreter lock held. Throws BodyFailure.
   Item call(Item&& item) const;
 
  private:

@@ -42,14 +42,26 @@ class ParsedReport {
 }  // namespace
 
 void add_parsed_report(PyObject* into) {
-  using Released = py::call_guard<py::gil_scoped_release>;
+  using Released = py::call_guard<LockReleased>;
+  // Shared, because the interpreter may end, and drop its reference, while a thread is writing a report.
+  using Shared = const std::shared_ptr<ParsedReport>&;
   auto module = py::reinterpret_borrow<py::module_>(into);
-  py::class_<ParsedReport>(module, "ParsedReport")
+  py::class_<ParsedReport, std::shared_ptr<ParsedReport>>(module, "ParsedReport")
       .def(py::init<const std::string&>(), py::arg("profile_text"), Released())
-      .def("text", &ParsedReport::text, py::arg("width"), py::arg("color"), Released())
-      .def("html", &ParsedReport::html, py::arg("whole_page"), Released())
-      .def("json", &ParsedReport::json, py::arg("indent"), Released())
-      .def("what_if", &ParsedReport::what_if, py::arg("assigned"), Released());
+      .def(
+          "text", [](Shared self, int width, bool color) { return self->text(width, color); },
+          py::arg("width"), py::arg("color"), Released())
+      .def(
+          "html", [](Shared self, bool whole_page) { return self->html(whole_page); }, py::arg("whole_page"),
+          Released())
+      .def(
+          "json", [](Shared self, int indent) { return self->json(indent); }, py::arg("indent"), Released())
+      .def(
+          "what_if",
+          [](Shared self, const std::vector<std::pair<std::string, std::string>>& assigned) {
+            return self->what_if(assigned);
+          },
+          py::arg("assigned"), Released());
 }
 
 }  // namespace headrace::python

@@ -4,11 +4,14 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -55,49 +58,54 @@ QueueChoice queue_named(const std::string& name) {
 }
 
 Item call_with(const Callable& body, Item&& item) {
-  PyObject* made = PyObject_CallOneArg(body->get(), item.get());
-  if (made == nullptr) throw_python_error();
-  return Item(made);
+  return made_by([&] { return PyObject_CallOneArg(body->get(), item.get()); });
 }
 
 ItemMaker<Item> items_of(const Callable& begin, const Shard& shard) {
-  PyObject* iterator = PyObject_CallFunction(begin->get(), "iiK", shard.index, shard.count,
-                                             static_cast<unsigned long long>(shard.pass));
-  if (iterator == nullptr) throw_python_error();
-  auto owned = std::make_shared<Item>(iterator);
-  if (PyIter_Check(iterator) == 0) {
-    throw UsageError(std::string("a source gives an iterator, not ") + Py_TYPE(iterator)->tp_name);
+  auto owned = std::make_shared<Item>(made_by([&] {
+    return PyObject_CallFunction(begin->get(), "iiK", shard.index, shard.count,
+                                 static_cast<unsigned long long>(shard.pass));
+  }));
+  if (PyIter_Check(owned->get()) == 0) {
+    throw UsageError(std::string("a source gives an iterator, not ") + Py_TYPE(owned->get())->tp_name);
   }
   return [owned]() -> std::optional<Item> {
-    PyObject* item = PyIter_Next(owned->get());
+    PyObject* item = calling_python([&] { return PyIter_Next(owned->get()); });
     if (item != nullptr) return Item(item);
-    if (PyErr_Occurred() != nullptr) throw_python_error();
+    if (PyErr_Occurred() != nullptr) throw BodyFailure();
     return std::nullopt;
   };
 }
 
 Item list_of(std::vector<Item>&& items) {
-  PyObject* list = PyList_New(static_cast<Py_ssize_t>(items.size()));
-  if (list == nullptr) throw_python_error();
+  Item list = made_by([&] { return PyList_New(static_cast<Py_ssize_t>(items.size())); });
   for (std::size_t i = 0; i < items.size(); ++i)
-    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), items[i].release());
-  return Item(list);
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), items[i].release());
+  return list;
 }
 
 /// A chain that is being built, and then runs. Its calls hold the interpreter lock; those that may wait let
 /// it go meanwhile.
+///
+/// `next`, `finish` and the end of the chain take turns (`turn_`), so any thread may call them. `turn_` is
+/// waited for without the interpreter lock, and may be held while waiting for that one.
 class NativePipeline {
  public:
   NativePipeline(const std::string& name, const py::object& begin, int workers, std::int64_t capacity,
                  const std::string& queue, const std::string& kind)
-      : chain_(pipeline::generator<Item>(
+      : chain_(std::make_unique<Chain>(pipeline::generator<Item>(
             name, [begin = kept(begin)](const Shard& shard) { return items_of(begin, shard); },
             {.kind = kind,
              .workers = workers,
              .capacity = capacity,
              .queue = queue_named(queue),
-             .environment = interpreter_lock})) {}
+             .environment = interpreter_lock}))) {}
   ~NativePipeline() {
+    // At the interpreter's end its threads are parked, and one of them may be using the chain.
+    if (interpreter_is_ending()) {
+      static_cast<void>(chain_.release());
+      return;
+    }
     const LockReleased released;
     chain_.reset();
   }
@@ -125,9 +133,9 @@ class NativePipeline {
     replace(std::move(*chain_).filter(
         name,
         [body = kept(body)](const Item& item) {
-          const Owned answer(PyObject_CallOneArg(body->get(), item.get()));
-          const int truth = answer ? PyObject_IsTrue(answer.get()) : -1;
-          if (truth < 0) throw_python_error();
+          const Item answer = made_by([&] { return PyObject_CallOneArg(body->get(), item.get()); });
+          const int truth = calling_python([&] { return PyObject_IsTrue(answer.get()); });
+          if (truth < 0) throw BodyFailure();
           return truth != 0;
         },
         {.capacity = capacity, .on_error = on_error_named(on_error), .environment = interpreter_lock}));
@@ -155,16 +163,40 @@ class NativePipeline {
   }
   void prefetch(std::int64_t capacity) { replace(std::move(*chain_).prefetch(capacity)); }
 
-  /// The next item, a new reference; null with StopIteration, the body's exception, or KeyboardInterrupt.
-  PyObject* next() {
-    chain_->begin_next();
+  /// The next item of a pass, a new reference; null with the body's exception, KeyboardInterrupt, or nothing
+  /// set: the pass is over. `pass`: 0 begins one and is given its number.
+  PyObject* next(std::uint64_t& pass) {
+    // What is used without the interpreter lock is on this stack or never freed: see interpreter_lock.h.
+    Chain& chain = *chain_;
+    pipeline::Runtime& its = chain.runtime();
+    if (its.is_of_another_process()) {
+      throw UsageError(
+          "this pass belongs to the process that began it: in a forked child, iterate over the pipeline "
+          "anew");
+    }
+    if (is_mine()) throw UsageError("a signal handler cannot take from the pass that it interrupted");
+    std::unique_lock turn(turn_, std::try_to_lock);
+    while (!turn.owns_lock()) {
+      {
+        const LockReleased released;
+        static_cast<void>(turn.try_lock_for(kSlice));
+      }
+      if (PyErr_CheckSignals() != 0) return nullptr;
+    }
+    const Holder holder(holder_);
+    if (pass != 0 && (!its.in_pass() || its.passes() != pass)) return nullptr;  // somebody ended it
+    chain.begin_next();
+    pass = its.passes();
     std::optional<Item> item;
-    QueueStatus status = poll(item);
+    QueueStatus status = guarded([&] { return chain.poll_next(item); });
     while (status == QueueStatus::timed_out || status == QueueStatus::not_now) {
-      status = wait(item);
+      status = guarded([&] {
+        const LockReleased released;
+        return chain.wait_next(item, queues::after(kSlice));
+      });
       if (status == QueueStatus::timed_out && PyErr_CheckSignals() != 0) {
         const LockReleased released;
-        chain_->give_up();
+        chain.give_up();
         return nullptr;
       }
     }
@@ -173,8 +205,13 @@ class NativePipeline {
 
   void stop() noexcept { chain_->stop(); }
   bool drained() const noexcept { return chain_->drained(); }
+  /// Ends the pass that runs, in whichever thread.
   void finish() {
+    if (interpreter_is_ending() || runtime().is_of_another_process()) return;
+    chain_->stop();
+    if (is_mine()) return;  // a signal handler: the wait that it interrupted ends the pass
     const LockReleased released;
+    const std::scoped_lock turn(turn_);
     chain_->finish();
   }
   pipeline::Runtime& runtime() noexcept { return chain_->runtime(); }
@@ -191,21 +228,11 @@ class NativePipeline {
             .in_processes = in_processes,
             .environment = interpreter_lock};
   }
-  void replace(Chain&& chain) { chain_.emplace(std::move(chain)); }
+  void replace(Chain&& chain) { chain_ = std::make_unique<Chain>(std::move(chain)); }
 
-  QueueStatus poll(std::optional<Item>& item) {
-    return guarded([&] { return chain_->poll_next(item); });
-  }
-  QueueStatus wait(std::optional<Item>& item) {
-    // In slices, so that Ctrl-C is seen.
-    constexpr auto kSlice = std::chrono::milliseconds(50);
-    return guarded([&] { return chain_->wait_next(item, queues::after(kSlice)); }, true);
-  }
   template <class Call>
-  QueueStatus guarded(Call&& call, bool waits = false) {
+  QueueStatus guarded(Call&& call) {
     try {
-      std::optional<LockReleased> released;
-      if (waits) released.emplace();
       return call();
     } catch (const OperatorError& error) {
       raise(error);
@@ -218,20 +245,44 @@ class NativePipeline {
     py::object cause = py::none();
     try {
       std::rethrow_exception(error.cause());
-    } catch (const py::error_already_set& python) {
-      cause = python.value();
-      if (python.trace()) PyException_SetTraceback(cause.ptr(), python.trace().ptr());
-    } catch (...) {
+    } catch (const BodyFailure& python) {
+      cause = py::reinterpret_borrow<py::object>(python.value());
+    } catch (const std::exception&) {
+      // One of C++: its text says it all.
     }
-    try {
-      py::module_::import("headrace.pipeline._errors")
-          .attr("raise_operator_error")(error.operator_name(), error.item(), cause, error.what());
-    } catch (py::error_already_set& raised) {
-      raised.restore();
-    }
+    calling_python([&] {
+      try {
+        py::module_::import("headrace.pipeline._errors")
+            .attr("raise_operator_error")(error.operator_name(), error.item(), cause, error.what());
+      } catch (py::error_already_set& raised) {
+        raised.restore();
+      }
+    });
   }
 
-  std::optional<Chain> chain_;
+  /// Notes which thread is inside `next`.
+  class Holder {
+   public:
+    explicit Holder(std::atomic<std::thread::id>& of) noexcept : of_(of) {
+      of_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    }
+    ~Holder() { of_.store({}, std::memory_order_relaxed); }
+    Holder(const Holder&) = delete;
+    Holder& operator=(const Holder&) = delete;
+
+   private:
+    std::atomic<std::thread::id>& of_;
+  };
+  bool is_mine() const noexcept {
+    return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
+
+  /// So often a wait looks for Ctrl-C.
+  static constexpr auto kSlice = std::chrono::milliseconds(50);
+
+  std::unique_ptr<Chain> chain_;
+  std::timed_mutex turn_;
+  std::atomic<std::thread::id> holder_{};
 };
 
 /// `iter(pipeline)`: one pass. Keeps the pipeline; ends the pass when it is dropped early.
@@ -245,20 +296,19 @@ class PassIterator {
   PassIterator& operator=(const PassIterator&) = delete;
 
   py::object next() {
-    if (of_ == nullptr) throw py::stop_iteration();
-    PyObject* item = of_->next();
+    const std::shared_ptr<NativePipeline> of = of_;  // `close` may come from another thread meanwhile
+    if (of == nullptr) throw py::stop_iteration();
+    PyObject* item = of->next(pass_);
     if (item != nullptr) {
       auto owned = py::reinterpret_steal<py::object>(item);
-      return hand_over_.is_none() ? owned : hand_over_(owned);
+      return hand_over_.is_none() ? owned : calling_python([&] { return hand_over_(owned); });
     }
     of_ = nullptr;
     if (PyErr_Occurred() != nullptr) throw_python_error();
     throw py::stop_iteration();
   }
   void close() {
-    if (of_ == nullptr) return;
-    of_->finish();
-    of_ = nullptr;
+    if (const auto of = std::exchange(of_, nullptr)) of->finish();
   }
   /// It has more to give, as far as is known.
   bool active() const noexcept { return of_ != nullptr && !of_->drained(); }
@@ -266,6 +316,7 @@ class PassIterator {
  private:
   std::shared_ptr<NativePipeline> of_;
   py::object hand_over_;
+  std::uint64_t pass_ = 0;
 };
 
 std::shared_ptr<profile::OperatorHandle> current_operator() {
@@ -314,8 +365,9 @@ void add_pipeline(PyObject* object) {
       .def(
           "set_workers",
           [](NativePipeline& self, const std::string& op, int workers) {
+            pipeline::Runtime& runtime = self.runtime();
             const LockReleased released;
-            self.runtime().set_workers(op, workers);
+            runtime.set_workers(op, workers);
           },
           py::arg("op"), py::arg("workers"))
       .def(

@@ -1,11 +1,15 @@
-// A Python object as an item of a pipeline, and the interpreter lock around a worker's work.
+// A Python object as an item of a pipeline, a body's exception, and the interpreter lock around a worker's
+// work.
 #pragma once
 
 #include <Python.h>
 
+#include <exception>
+#include <memory>
 #include <utility>
 
 #include "headrace/pipeline/environment.h"
+#include "interpreter_lock.h"
 
 namespace headrace::python {
 
@@ -23,47 +27,61 @@ class Item {
   Item(const Item&) = delete;
   Item& operator=(const Item&) = delete;
   ~Item() {
-    if (object_ == nullptr) return;
-    if (PyGILState_Check() != 0) {
-      Py_DECREF(object_);
-      return;
-    }
-    if (_Py_IsFinalizing() != 0) return;  // nobody can take the lock any more
-    const PyGILState_STATE state = PyGILState_Ensure();
-    Py_DECREF(object_);
-    PyGILState_Release(state);
+    if (object_ != nullptr) drop();
   }
 
   PyObject* get() const noexcept { return object_; }
   PyObject* release() noexcept { return std::exchange(object_, nullptr); }
 
  private:
+  void drop() noexcept {
+    const bool ending = interpreter_is_ending();
+    // Asked second: after the interpreter's end it says that every thread has the lock.
+    if (!ending && PyGILState_Check() == 0) {
+      const LockTaken taken;
+      Py_DECREF(object_);
+    } else if (!ending) {
+      calling_python([this] { Py_DECREF(object_); });
+    }
+  }
+
   PyObject* object_;
 };
+
+/// What a body raised. Unlike pybind11's exception it may be copied and destroyed without the lock, and by
+/// threads that outlive the interpreter.
+class BodyFailure : public std::exception {
+ public:
+  /// Takes the error that is set over; with the lock held.
+  BodyFailure();
+  /// Its message is Python's to tell (`raise_operator_error`): asking for it runs the exception's own code.
+  const char* what() const noexcept override { return "a Python exception"; }
+  /// The exception object, which has its traceback; a borrowed reference.
+  PyObject* value() const noexcept { return value_->get(); }
+
+ private:
+  std::shared_ptr<Item> value_;
+};
+
+/// Runs a body: `call` gives a new reference, or null with an error set, which is thrown as a BodyFailure.
+template <class Call>
+Item made_by(Call&& call) {
+  PyObject* made = calling_python(std::forward<Call>(call));
+  if (made == nullptr) throw BodyFailure();
+  return Item(made);
+}
 
 /// A worker with a Python body holds the interpreter lock except while it waits at a queue.
 class InterpreterLock final : public pipeline::Environment {
  public:
-  void enter() noexcept override { state_ = PyGILState_Ensure(); }
-  void leave() noexcept override { PyGILState_Release(state_); }
+  void enter() noexcept override { state_ = take_lock(); }
+  void leave() noexcept override { give_lock_back(state_); }
   void before_wait() noexcept override { saved_ = PyEval_SaveThread(); }
-  void after_wait() noexcept override { PyEval_RestoreThread(saved_); }
+  void after_wait() noexcept override { take_lock_again(saved_); }
 
  private:
   PyGILState_STATE state_{};
   PyThreadState* saved_ = nullptr;
-};
-
-/// While it lives the calling thread, which holds the interpreter lock, does not.
-class LockReleased {
- public:
-  LockReleased() noexcept : saved_(PyEval_SaveThread()) {}
-  ~LockReleased() { PyEval_RestoreThread(saved_); }
-  LockReleased(const LockReleased&) = delete;
-  LockReleased& operator=(const LockReleased&) = delete;
-
- private:
-  PyThreadState* saved_;
 };
 
 }  // namespace headrace::python

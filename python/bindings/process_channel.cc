@@ -48,7 +48,8 @@ class SlotWriter {
   void write(std::int64_t offset, const py::object& source) {
     Py_buffer view;
     if (PyObject_GetBuffer(source.ptr(), &view, PyBUF_SIMPLE) != 0) throw py::error_already_set();
-    const std::span<std::byte> to = claimed_.slot->data();
+    const std::shared_ptr<SharedSlot> slot = claimed_.slot;  // on the stack: see interpreter_lock.h
+    const std::span<std::byte> to = slot->data();
     const bool fits = offset >= 0 && offset <= std::ssize(to) && view.len <= std::ssize(to) - offset;
     if (fits && view.len > 0) {
       constexpr py::ssize_t kWorthLettingGo = 64 << 10;
@@ -126,23 +127,23 @@ void add_process_channel(PyObject* object) {
       .def_property_readonly("number", &SlotWriter::number)
       .def_property_readonly("descriptor", &SlotWriter::descriptor)
       .def_property_readonly("is_lent", &SlotWriter::is_lent);
-  py::class_<SlotSender>(module, "SlotSender")
+  py::class_<SlotSender, std::shared_ptr<SlotSender>>(module, "SlotSender")
       .def(py::init<std::int64_t>(), py::arg("most_bytes"))
       .def(
           "claim",
-          [](SlotSender& self, std::int64_t size) {
+          [](const std::shared_ptr<SlotSender>& self, std::int64_t size) {
             const LockReleased released;
-            return std::make_unique<SlotWriter>(self.claim(size));
+            return std::make_unique<SlotWriter>(self->claim(size));
           },
           py::arg("size"))
       .def_property_readonly("bytes", &SlotSender::bytes);
-  py::class_<SlotReceiver>(module, "SlotReceiver")
+  py::class_<SlotReceiver, std::shared_ptr<SlotReceiver>>(module, "SlotReceiver")
       .def(py::init<>())
       .def(
           "add",
-          [](SlotReceiver& self, std::uint32_t number, int fd) {
+          [](const std::shared_ptr<SlotReceiver>& self, std::uint32_t number, int fd) {
             const LockReleased released;
-            self.add(number, fd);
+            self->add(number, fd);
           },
           py::arg("number"), py::arg("fd"))
       .def(

@@ -135,11 +135,10 @@ bool wait_for_change(Members& members, bool putting, Deadline deadline, QueueSta
   bool go_on = true;
   do {
     const Deadline look = next_look(deadline);
-    // No guard object: at the interpreter's end RestoreThread leaves by unwinding, which a destructor must
-    // not.
-    PyThreadState* thread = PyEval_SaveThread();
-    status = putting ? members.native.wait_not_full(look) : members.native.wait_not_empty(look);
-    PyEval_RestoreThread(thread);
+    {
+      const LockReleased released;
+      status = putting ? members.native.wait_not_full(look) : members.native.wait_not_empty(look);
+    }
     if (status == QueueStatus::timed_out && look != deadline) status = QueueStatus::interrupted;
     if (status == QueueStatus::interrupted) go_on = PyErr_CheckSignals() == 0;
   } while (go_on && status == QueueStatus::interrupted);
@@ -295,14 +294,15 @@ PyObject* queue_join(PyObject* self, PyObject*) {
   if (members == nullptr) return nullptr;
   while (members->unfinished.load() > 0) {
     queues::Wake wake = queues::Wake::notified;
-    PyThreadState* thread = PyEval_SaveThread();
-    const EventCount::Ticket ticket = members->all_done.prepare();
-    if (members->unfinished.load() == 0) {
-      members->all_done.cancel(ticket);
-    } else {
-      wake = members->all_done.wait(ticket, next_look(Deadline::max()));
+    {
+      const LockReleased released;
+      const EventCount::Ticket ticket = members->all_done.prepare();
+      if (members->unfinished.load() == 0) {
+        members->all_done.cancel(ticket);
+      } else {
+        wake = members->all_done.wait(ticket, next_look(Deadline::max()));
+      }
     }
-    PyEval_RestoreThread(thread);
     if (wake != queues::Wake::notified && PyErr_CheckSignals() != 0) return nullptr;
   }
   Py_RETURN_NONE;
@@ -396,7 +396,8 @@ void queue_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (cast(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
   queue_clear(self);
-  delete cast(self)->members;
+  // At the interpreter's end a thread may be waiting in it.
+  if (!interpreter_is_ending()) delete cast(self)->members;
   type->tp_free(self);
   Py_DECREF(type);
 }

@@ -88,7 +88,7 @@ std::int64_t count_tensors(PyObject* data, int depth, int& budget) {
 }
 
 PyObject* call(QueueCall* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
-  return PyObject_Vectorcall(self->function, args, nargsf, kwnames);
+  return calling_python([&] { return PyObject_Vectorcall(self->function, args, nargsf, kwnames); });
 }
 
 /// What is put or sent: the first argument after the queue itself.
@@ -282,7 +282,8 @@ PyObject* method_vectorcall(PyObject* self, PyObject* const* args, std::size_t n
   QueueMethod* method = Method::cast(self);
   const Owned call(PyVectorcall_NARGS(nargsf) > 0 ? PyObject_GetAttr(args[0], method->attribute) : nullptr);
   if (!call) PyErr_Clear();
-  return PyObject_Vectorcall(call ? call.get() : method->original, args, nargsf, kwnames);
+  return calling_python(
+      [&] { return PyObject_Vectorcall(call ? call.get() : method->original, args, nargsf, kwnames); });
 }
 
 PyObject* method_new(PyTypeObject* type, PyObject* args, PyObject*) {

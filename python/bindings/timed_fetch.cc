@@ -72,8 +72,10 @@ PyObject* fetch_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
     more.push_back(fetcher.get());
     more.insert(more.end(), args, args + count + named);
   }
-  PyObject* batch = PyObject_Vectorcall(timed->function, more.empty() ? pair : more.data(),
-                                        static_cast<std::size_t>(count) + 1, kwnames);
+  PyObject* batch = calling_python([&] {
+    return PyObject_Vectorcall(timed->function, more.empty() ? pair : more.data(),
+                               static_cast<std::size_t>(count) + 1, kwnames);
+  });
 
   PyObject* type = nullptr;
   PyObject* value = nullptr;

@@ -28,7 +28,7 @@ TimedIterator* cast(PyObject* object) { return reinterpret_cast<TimedIterator*>(
 
 /// 1 or 0; -1 when the adapter's question failed (which must not disturb the loop).
 int ask_ready(PyObject* ready) {
-  const Owned answer(PyObject_CallNoArgs(ready));
+  const Owned answer(calling_python([&] { return PyObject_CallNoArgs(ready); }));
   const int truth = answer ? PyObject_IsTrue(answer.get()) : -1;
   if (truth < 0) PyErr_Clear();
   return truth;

@@ -42,10 +42,10 @@ PyObject* timed_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
   profile::IteratorWatch* watch = held ? iterator_watch_of(held.get()) : nullptr;
   if (watch == nullptr) {
     PyErr_Clear();
-    return PyObject_Vectorcall(original, args, nargsf, kwnames);
+    return calling_python([&] { return PyObject_Vectorcall(original, args, nargsf, kwnames); });
   }
   watch->begin_wait();
-  PyObject* batch = PyObject_Vectorcall(original, args, nargsf, kwnames);
+  PyObject* batch = calling_python([&] { return PyObject_Vectorcall(original, args, nargsf, kwnames); });
   PyObject* type = nullptr;
   PyObject* value = nullptr;
   PyObject* trace = nullptr;

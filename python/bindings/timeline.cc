@@ -23,13 +23,15 @@ py::dict merge_timeline(const std::vector<Path>& segments, const std::vector<Pat
   timeline::MergeRequest request{strings_of(segments), strings_of(traces), out.string(), {}};
   // Called from this thread: a place to notice Ctrl-C as well.
   request.progress = [&progress](double share) {
-    const py::gil_scoped_acquire lock;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    if (!progress.is_none()) progress(share);
+    const LockTaken lock;
+    calling_python([&] {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      if (!progress.is_none()) progress(share);
+    });
   };
   timeline::MergeResult merged;
   {
-    const py::gil_scoped_release released;
+    const LockReleased released;
     merged = timeline::merge(request);
   }
   py::dict result;

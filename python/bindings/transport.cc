@@ -118,7 +118,7 @@ struct CopiedBatch {
   CopiedBatch& operator=(const CopiedBatch&) = delete;
   ~CopiedBatch() {
     if (read_directly.empty()) return;
-    const py::gil_scoped_release free_lock;
+    const LockReleased free_lock;
     try {
       copied.completion.wait();
     } catch (const Error&) {
@@ -147,7 +147,7 @@ transport::Acquired acquire(Device& device, std::size_t bytes,
   for (;;) {
     transport::Acquired acquired;
     {
-      const py::gil_scoped_release free_lock;
+      const LockReleased free_lock;
       acquired = transport::acquire_recorded(device, bytes, deadline);
     }
     acquired.waited_ns += waited_ns;
@@ -177,7 +177,7 @@ std::unique_ptr<CopiedBatch> copy(const std::shared_ptr<Device>& device, const p
   auto batch = std::make_unique<CopiedBatch>();
   batch->buffer_wait_ns = acquired.waited_ns;
   {
-    const py::gil_scoped_release free_lock;
+    const LockReleased free_lock;
     batch->copied = device->copy(arrays, acquired.block);
   }
   const auto lease =
@@ -276,10 +276,10 @@ void add_transport(PyObject* to) {
              return py::make_tuple(self.dlpack_device().type, self.dlpack_device().id);
            })
       .def("tobytes",
-           [](const DeviceArray& self) {
+           [](const DeviceArray self) {
              std::vector<std::byte> host;
              {
-               const py::gil_scoped_release free_lock;
+               const LockReleased free_lock;
                host = self.read_back();
              }
              return py::bytes(reinterpret_cast<const char*>(host.data()), host.size());
@@ -307,7 +307,8 @@ void add_transport(PyObject* to) {
 
   py::class_<transport::Completion>(module, "Completion")
       .def("done", &transport::Completion::done)
-      .def("wait", &transport::Completion::wait, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "wait", [](const transport::Completion self) { self.wait(); }, py::call_guard<LockReleased>())
       .def_property_readonly("copy_s", &known_copy_s);
 
   py::class_<Device, std::shared_ptr<Device>>(module, "TransportDevice")
@@ -326,8 +327,7 @@ void add_transport(PyObject* to) {
             name, {buffers, buffer_bytes, max_buffer_bytes, bandwidth, pin, cuda_library});
       },
       py::arg("name"), py::arg("buffers"), py::arg("buffer_bytes"), py::arg("max_buffer_bytes"),
-      py::arg("bandwidth"), py::arg("pin"), py::arg("cuda_library"),
-      py::call_guard<py::gil_scoped_release>());
+      py::arg("bandwidth"), py::arg("pin"), py::arg("cuda_library"), py::call_guard<LockReleased>());
   module.def(
       "available_devices",
       [](const std::string& cuda_library) {
@@ -335,7 +335,7 @@ void add_transport(PyObject* to) {
         options.cuda_library = cuda_library;
         return transport::available_devices(options);
       },
-      py::arg("cuda_library"), py::call_guard<py::gil_scoped_release>());
+      py::arg("cuda_library"), py::call_guard<LockReleased>());
   module.attr("CUDA_LIBRARY") = transport::DeviceOptions().cuda_library;
 
   module.def(

@@ -20,8 +20,8 @@ constexpr std::size_t kMostStages = 64;
 }  // namespace
 
 Runtime::~Runtime() {
-  if (pid_ != 0 && pid_ != profile::current_pid()) {
-    // A forked child's copy: its threads are in the parent, and so is what they hold.
+  if (is_of_another_process()) {
+    // Its threads are in the parent, and so is what they hold.
     for (auto& crew : crews_) static_cast<void>(crew.release());
     for (auto& op : operators_) static_cast<void>(op.release());
     return;
@@ -91,10 +91,16 @@ void Runtime::open_record() noexcept try {
   // Recording must not stop the pipeline.
 }
 
+bool Runtime::is_of_another_process() const noexcept { return pid_ != 0 && pid_ != profile::current_pid(); }
+
+void Runtime::check_process() const {
+  if (is_of_another_process())
+    throw UsageError("a pipeline cannot be used in a forked process; build another one there");
+}
+
 void Runtime::begin_pass() {
   if (pid_ == 0) pid_ = profile::current_pid();
-  if (pid_ != profile::current_pid())
-    throw UsageError("a pipeline cannot be used in a forked process; build another one there");
+  check_process();
   end_pass();
   if (const auto& loader = this->loader()) recorder_ = std::make_unique<profile::LoopRecorder>(loader, true);
   auto stop = std::make_shared<StopState>([this] {
@@ -119,6 +125,7 @@ void Runtime::begin_pass() {
 }
 
 void Runtime::end_pass() noexcept {
+  if (is_of_another_process()) return;
   std::shared_ptr<StopState> stop;
   {
     const std::scoped_lock lock(mutex_);
@@ -135,6 +142,7 @@ void Runtime::end_pass() noexcept {
 }
 
 void Runtime::stop() noexcept {
+  if (is_of_another_process()) return;
   std::shared_ptr<StopState> stop;
   {
     const std::scoped_lock lock(mutex_);
@@ -195,9 +203,13 @@ Crew& Runtime::crew_of(const std::string& op) const {
   throw UsageError("no operator '" + op + "' in this pipeline; there are: " + known);
 }
 
-void Runtime::set_workers(const std::string& op, int workers) { crew_of(op).resize(workers); }
+void Runtime::set_workers(const std::string& op, int workers) {
+  check_process();
+  crew_of(op).resize(workers);
+}
 
 void Runtime::set_capacity(const std::string& op, std::int64_t capacity) {
+  check_process();
   crew_of(op).op().set_capacity(capacity);
 }
 

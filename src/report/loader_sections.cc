@@ -1,7 +1,8 @@
 #include "loader_sections.h"
 
 #include <algorithm>
-#include <map>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "headrace/analysis/words.h"
@@ -25,13 +26,16 @@ constexpr std::size_t kFastestShown = 2;
 
 /// PyTorch's own defaults; what is set so needs no word.
 bool goes_without_saying(const profile::Setting& setting) {
-  static const std::map<std::string, std::string> defaults{
-      {"in_order", "True"},     {"persistent_workers", "False"}, {"pin_memory", "False"},
-      {"start_method", "fork"}, {"dataset_kind", "map"},         {"sharing_strategy", "file_descriptor"},
-      {"collates", "True"}};
+  using Default = std::pair<std::string_view, std::string_view>;
+  static constexpr std::array defaults{
+      Default{"in_order", "True"},    Default{"persistent_workers", "False"},
+      Default{"pin_memory", "False"}, Default{"start_method", "fork"},
+      Default{"dataset_kind", "map"}, Default{"sharing_strategy", "file_descriptor"},
+      Default{"collates", "True"}};
   if (setting.parameter == "framework" || setting.value == "None" || setting.value.empty()) return true;
-  const auto known = defaults.find(setting.parameter);
-  return known != defaults.end() && known->second == setting.value;
+  return std::any_of(defaults.begin(), defaults.end(), [&](const Default& known) {
+    return known.first == setting.parameter && known.second == setting.value;
+  });
 }
 
 /// "index" of "index[12]"; "" where the name is none of a numbered queue.

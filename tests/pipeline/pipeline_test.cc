@@ -1,6 +1,8 @@
 #include "headrace/pipeline/pipeline.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -346,6 +348,32 @@ TEST(Pipeline, AWaitCanTimeOutAndGoOn) {
     ++timeouts;
   EXPECT_EQ(item, 5);
   EXPECT_GT(timeouts, 0);
+}
+
+TEST(Pipeline, AForkedChildGetsAnErrorAndLeavesAtOnce) {
+  auto pipeline =
+      source("numbers", numbers(1000)).map("double", slow_double, {.workers = 2}).shuffle(8, 0).batch(4);
+  pipeline.next();  // a pass runs, its workers wait for room
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);  // rather than for ever
+    int status = 1;
+    {
+      auto of_the_parent = std::move(pipeline);
+      of_the_parent.stop();
+      of_the_parent.finish();
+      try {
+        of_the_parent.next();
+      } catch (const UsageError&) {
+        status = 0;
+      }
+    }
+    _exit(status);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "the child's exit status";
+  EXPECT_EQ(all(pipeline).size(), 249u) << "the parent's pass goes on";
 }
 
 TEST(Pipeline, ArenaBodiesAndTbbQueuesGiveTheSame) {

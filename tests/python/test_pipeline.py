@@ -12,8 +12,9 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -504,6 +505,51 @@ def test_a_body_that_forks() -> None:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
     assert list(hr.source(range(6)).map(forks, workers=2)) == [7, 0, 7, 0, 7, 0]
+
+
+@pytest.mark.parametrize("executor", ["thread", "process"])
+@pytest.mark.parametrize(
+    "child",
+    [
+        "sys.exit(0)",
+        "del passing, pipe; gc.collect(); sys.exit(0)",
+        "passing.close(); pipe.stop(); pipe.close(); sys.exit(0)",
+        """
+        for _ in range(2):
+            try:
+                next(passing)
+            except hr.UsageError as error:
+                assert "in a forked child, iterate over the pipeline anew" in str(error)
+            else:
+                sys.exit(3)
+        assert [len(batch) for batch, _ in zip(pipe, range(3))] == [4, 4, 4]
+        """,
+    ],
+    ids=["exit", "drop", "close", "next"],
+)
+def test_a_pass_is_closed_in_a_forked_child(executor: str, child: str, execute: Callable[..., Any]) -> None:
+    ended = execute(f"""
+        import gc, os, signal, sys, time
+        import headrace as hr
+
+        def body(x):
+            time.sleep(0.001)
+            return x
+
+        if __name__ == "__main__":
+            pipe = hr.source(range(10**6)).map(body, workers=3, executor="{executor}").shuffle(8).batch(4)
+            passing = iter(pipe)
+            next(passing)
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(30)  # rather than for ever
+                {textwrap.indent(textwrap.dedent(child), " " * 16).strip()}
+                sys.exit(0)
+            _, status = os.waitpid(pid, 0)
+            assert len(next(passing)) == 4  # the parent's goes on
+            print(os.waitstatus_to_exitcode(status))
+    """)
+    assert (ended.status, ended.out, ended.err) == (0, "0\n", "")
 
 
 def test_a_forked_process_builds_its_own() -> None:

@@ -202,7 +202,7 @@ class Pipeline {
   /// The same in pieces, for those who must look after something else while they wait: `begin_next`, then
   /// `wait_next` until it does not say timed_out.
   void begin_next() {
-    if (!runtime_->in_pass()) runtime_->begin_pass();
+    if (!runtime_->in_pass() || runtime_->is_of_another_process()) runtime_->begin_pass();
     at_once_ = true;
     runtime_->wait_began();
   }

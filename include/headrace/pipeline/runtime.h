@@ -44,6 +44,10 @@ class Runtime {
   /// Equal for pipelines that are built alike: what LoaderHandle takes. Never 0.
   std::uint64_t signature() const;
 
+  /// True in a forked child for what its parent has run: its threads are not here. Then every call below does
+  /// nothing or throws UsageError.
+  bool is_of_another_process() const noexcept;
+
   /// Ends the pass that may still run, and starts all operators anew.
   void begin_pass();
   /// Stops the pass, waits until no worker is in it, empties the queues. Harmless where none runs.
@@ -74,6 +78,7 @@ class Runtime {
 
  private:
   Crew& crew_of(const std::string& op) const;
+  void check_process() const;
   void open_record() noexcept;
 
   std::vector<std::unique_ptr<Operator>> operators_;

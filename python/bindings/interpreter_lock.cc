@@ -1,0 +1,32 @@
+#include "interpreter_lock.h"
+
+#include <unistd.h>
+
+namespace headrace::python {
+
+bool interpreter_is_ending() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsInitialized() == 0 || Py_IsFinalizing() != 0;
+#else
+  return Py_IsInitialized() == 0 || _Py_IsFinalizing() != 0;
+#endif
+}
+
+void park() noexcept {
+  for (;;) pause();
+}
+
+PyGILState_STATE take_lock() noexcept {
+  if (PyGILState_Check() == 0 && interpreter_is_ending()) park();
+  return calling_python([] { return PyGILState_Ensure(); });
+}
+
+void give_lock_back(PyGILState_STATE state) noexcept {
+  calling_python([state] { PyGILState_Release(state); });
+}
+
+void take_lock_again(PyThreadState* thread) noexcept {
+  calling_python([thread] { PyEval_RestoreThread(thread); });
+}
+
+}  // namespace headrace::python

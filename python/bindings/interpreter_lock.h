@@ -1,0 +1,67 @@
+// Taking the interpreter lock, also while the interpreter ends.
+//
+// Once the interpreter has begun to end, CPython gives the lock to no other thread: up to 3.13 it ends a
+// thread that asks for it by `pthread_exit`, which unwinds the thread's C++ frames, and from 3.14 on it lets
+// the thread hang. Unwinding is fatal: destructors may not unwind, `catch (...)` may not swallow it, and
+// frames that hold Python objects would drop them without the lock. So no thread of ours is unwound: it is
+// parked where it asked for the lock, until the process is gone. For the same reason whatever a thread uses
+// without the lock must stay alive on that thread's own stack; Python's objects are destroyed meanwhile.
+#pragma once
+
+#include <Python.h>
+#include <cxxabi.h>
+
+#include <utility>
+
+namespace headrace::python {
+
+/// True from the moment from which no thread gets the lock but the one that ends the interpreter.
+bool interpreter_is_ending() noexcept;
+
+/// Sleeps until the process is gone.
+[[noreturn]] void park() noexcept;
+
+/// Runs `call`, which runs Python code or takes the lock, and returns what it gives. Does not return where
+/// the interpreter ended meanwhile. Needed around every such call below a frame that owns something or
+/// catches everything. Free where nothing is thrown.
+template <class Call>
+decltype(auto) calling_python(Call&& call) {
+  try {
+    return std::forward<Call>(call)();
+  } catch (const abi::__forced_unwind&) {
+    park();
+  }
+}
+
+/// PyGILState_Ensure for threads that may not be known to the interpreter.
+PyGILState_STATE take_lock() noexcept;
+void give_lock_back(PyGILState_STATE state) noexcept;
+
+/// PyEval_RestoreThread.
+void take_lock_again(PyThreadState* thread) noexcept;
+
+/// While it lives the calling thread, which holds the interpreter lock, does not.
+class LockReleased {
+ public:
+  LockReleased() noexcept : saved_(PyEval_SaveThread()) {}
+  ~LockReleased() { take_lock_again(saved_); }
+  LockReleased(const LockReleased&) = delete;
+  LockReleased& operator=(const LockReleased&) = delete;
+
+ private:
+  PyThreadState* saved_;
+};
+
+/// While it lives the calling thread, which does not hold the interpreter lock, does.
+class LockTaken {
+ public:
+  LockTaken() noexcept : state_(take_lock()) {}
+  ~LockTaken() { give_lock_back(state_); }
+  LockTaken(const LockTaken&) = delete;
+  LockTaken& operator=(const LockTaken&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+}  // namespace headrace::python
