@@ -70,7 +70,7 @@ void add_loader_bindings(PyObject* into) {
       [](int loader, std::uint32_t gap) {
         const auto session = profile::CurrentSession::peek();
         profile::LoaderRecord* record = session == nullptr ? nullptr : session->loader_record(loader);
-        if (record != nullptr) record->gaps.store(record->gaps.load() | gap);
+        if (record != nullptr) record->gaps.set_bits(gap);
       },
       py::arg("loader"), py::arg("gap"));
 

@@ -239,7 +239,7 @@ void note_device(std::string_view device) noexcept {
 
 void LoaderHandle::miss(std::uint32_t gap) noexcept {
   LoaderRecord* record = session_->loader_record(id_);
-  if (record != nullptr) record->gaps.store(record->gaps.load() | gap);
+  if (record != nullptr) record->gaps.set_bits(gap);
 }
 
 void LoaderHandle::mark_epoch() noexcept try {

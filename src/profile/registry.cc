@@ -97,7 +97,7 @@ int Registry::operator_id(const OperatorSpec& spec) {
   };
   const Found found =
       find_or_claim(std::span(records, kMaxOperators), Section::operators, spec.name, spec.loader, is_same);
-  if (found.id < 0) segment_.header().dropped.operators.bump(1);
+  if (found.id < 0) segment_.header().dropped.operators.add(1);
   if (!found.is_new) return found.id;
   OperatorRecord made{};
   made.name.assign(found.name);
@@ -248,7 +248,7 @@ int Registry::annotation_id(std::string_view name) {
     if (settled(names[i].life) == life_of(RecordLife::live) && names[i].name.view() == name)
       return static_cast<int>(i);
   }
-  segment_.header().dropped.annotations.bump(1);
+  segment_.header().dropped.annotations.add(1);
   return -1;
 }
 
@@ -270,7 +270,7 @@ int Registry::queue_id(const QueueSpec& spec) {
   }
   if (found.id < 0 || !allot_bins(records[found.id].cell, spec.capacity)) {
     if (found.id >= 0) records[found.id].life.store(life_of(RecordLife::free), std::memory_order_release);
-    segment_.header().dropped.queues.bump(1);
+    segment_.header().dropped.queues.add(1);
     return -1;
   }
   records[found.id].name.assign(found.name);
@@ -324,7 +324,7 @@ int Registry::loader_id(std::string_view base, int source_operator, std::uint64_
     }
     fold_loader();
   }
-  segment_.header().dropped.loaders.bump(1);
+  segment_.header().dropped.loaders.add(1);
   return -1;
 }
 
@@ -382,7 +382,7 @@ metrics::WorkerCell* Registry::claim_worker(std::int64_t now) {
   const int index = claim(&workers[0].life, sizeof(metrics::WorkerCell), Section::workers,
                           life_of(metrics::WorkerLife::free), life_of(metrics::WorkerLife::claimed));
   if (index < 0) {
-    segment_.header().dropped.workers.bump(1);
+    segment_.header().dropped.workers.add(1);
     return nullptr;
   }
   metrics::WorkerCell& worker = workers[index];
@@ -407,7 +407,7 @@ metrics::OperatorCell* Registry::claim_cell(const metrics::WorkerCell& worker, i
   const int index = claim(reinterpret_cast<std::atomic<std::uint32_t>*>(&cells[0].owner),
                           sizeof(metrics::OperatorCell), Section::cells, 0, owner);
   if (index < 0) {
-    segment_.header().dropped.cells.bump(1);
+    segment_.header().dropped.cells.add(1);
     return nullptr;
   }
   metrics::OperatorCell& cell = cells[index];

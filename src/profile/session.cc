@@ -95,7 +95,7 @@ void Session::say_where_it_records(const std::string& trouble) {
   } else if (!reason.empty()) {
     say("nothing can be written to the run folder now (" + reason + "); recording goes on in shared memory");
   } else if (!segment_->trouble().empty()) {
-    say(segment_->trouble() + ", recording into " + live);
+    say(segment_->trouble() + ": the recording is a file in the run folder");
   }
 }
 

@@ -18,6 +18,7 @@
 #include "headrace/timeline/json_text.h"
 #include "headrace/timeline/trace_passage.h"
 #include "timeline/device_facts.h"
+#include "timeline/line_text.h"
 
 namespace headrace::timeline {
 namespace {
@@ -65,16 +66,12 @@ class CounterEvents {
   template <class Value>
   void point(std::int64_t time_ns, Value value) {
     const std::string_view head = std::string_view(head_).substr(std::exchange(first_, false) ? 2 : 0);
-    const bool fits = head.size() + kMostFigures <= GzipWriter::kMostLine;
-    if (!fits) out_.write_line(head);
-    char* const begin = out_.line_room(GzipWriter::kMostLine);
-    char* const rest = put_microseconds(fits ? put(begin, head) : begin, time_ns);
-    out_.wrote_line(static_cast<std::size_t>(rest - begin), last_begin_);
-    char* at = put(rest, tail_);
+    out_.write(head);
+    char* const begin = out_.room(tail_.size() + kMostFigures);
+    char* at = put_text(put_microseconds(begin, time_ns), tail_);
     // The shortest digits that read back as the same number.
     at = std::to_chars(at, at + kMostFigures, value).ptr;
-    at = put(at, "}}");
-    out_.wrote_line(static_cast<std::size_t>(at - rest), last_rest_);
+    out_.wrote(static_cast<std::size_t>(put_text(at, "}}") - begin));
     ++count_;
   }
 
@@ -84,22 +81,10 @@ class CounterEvents {
   /// Room for the time, the value and what stands between them.
   static constexpr std::size_t kMostFigures = 256;
 
-  static char* put(char* at, std::string_view text) { return std::copy(text.begin(), text.end(), at); }
-  static char* put_microseconds(char* at, std::int64_t ns) {
-    if (ns < 0) *at++ = '-';
-    const std::uint64_t size = ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
-    at = std::to_chars(at, at + 20, size / 1000).ptr;
-    *at++ = '.';
-    for (const std::uint64_t unit : {100, 10, 1}) *at++ = static_cast<char>('0' + size % 1000 / unit % 10);
-    return at;
-  }
-
   GzipWriter& out_;
   bool first_;
   std::string head_;
   std::string tail_;
-  GzipWriter::Place last_begin_;
-  GzipWriter::Place last_rest_;
   std::uint64_t count_ = 0;
 };
 

@@ -12,11 +12,11 @@ import pytest
 
 
 def conformance_file(name: str) -> Path:
-    """A public sample; skips the test where it is absent."""
+    """A public sample. Where it is absent the test is skipped; in CI it fails."""
     default = Path(__file__).parents[2] / ".." / "shared" / "data"
     path = Path(os.environ.get("HEADRACE_CONFORMANCE_DATA") or default) / name
     if not path.exists():
-        pytest.skip(f"no conformance data at {path}")
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no conformance data at {path}")
     return path
 
 

@@ -167,7 +167,7 @@ class TestShortSharedMemory:
     def test_it_is_left_to_training(self, tmp_path: Path, size: str) -> None:
         result = in_shared_memory_of(size, self.SOURCE, tmp_path)
         assert result.returncode == 0, result.stderr
-        assert result.stderr.count("/dev/shm is short of room") == 7  # it names the folder instead, one each
+        assert result.stderr.count("/dev/shm is short of room") == 1
         for number in range(7):
             assert hr.Report.load(tmp_path / f"run {number}").profile.sink.steps == 10
             assert [path.name for path in (tmp_path / f"run {number}").iterdir()] == ["rank0.hrseg"]
@@ -384,6 +384,48 @@ class TestNames:
         )  # fmt: skip
         assert printed.returncode == 0, printed.stderr
         assert printed.stdout.startswith(b"tr?n")
+
+
+class TestHeadraceRun:
+    """What the command says where its script could not leave a recording."""
+
+    SCRIPT = """
+        import headrace as hr
+        loader = hr.wrap(range(60), name="train")
+        for item in loader:
+            pass
+    """
+
+    def command(self, folder: Path, *arguments: str) -> list[str]:
+        (folder / "script.py").write_text(textwrap.dedent(self.SCRIPT))
+        return [sys.executable, "-m", "headrace", "run", *arguments, str(folder / "script.py")]
+
+    @own_shared_memory
+    def test_on_a_full_disk_it_reports_all_the_same(self, tmp_path: Path) -> None:
+        (tmp_path / "full").mkdir()
+        command = " ".join(self.command(tmp_path, "--out", str(tmp_path / "full" / "run")))
+        line = (
+            "mount -t tmpfs -o size=512m shm /dev/shm && "
+            f"mount -t tmpfs -o size=64k full {tmp_path}/full && mkdir -m 700 {tmp_path}/full/run && "
+            f"head -c 1m /dev/zero > {tmp_path}/full/x 2>/dev/null; {command}"
+        )
+        result = subprocess.run(
+            ["unshare", "-m", "sh", "-c", line], capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 0, result.stderr
+        assert "No space left on device" in result.stderr
+        assert "train" in result.stderr
+        assert "60 steps" in result.stderr
+        assert "no DataLoader was iterated" not in result.stderr
+
+    def test_a_folder_that_is_no_text(self, tmp_path: Path) -> None:
+        folder = os.fsencode(tmp_path) + b"/caf\xe9"
+        command = self.command(tmp_path)
+        command[4:4] = ["--out", os.fsdecode(folder)]
+        result = subprocess.run(command, capture_output=True, check=False)
+        assert result.returncode == 0, result.stderr
+        assert b"60 steps" in result.stderr
+        assert os.listdir(folder) == [b"rank0.hrseg"]  # noqa: PTH208 - a path of bytes
 
 
 class TestOutput:

@@ -7,7 +7,8 @@
 namespace headrace::metrics {
 
 /// Every access is relaxed: order between cells comes from the group's Seqlock, never from here.
-/// `bump` is a load and a store, not a fetch_add (18 times cheaper), so it is for the single writer only.
+/// `bump` is a load and a store, not a fetch_add (18 times cheaper), so it is for the single writer only;
+/// `add` and `set_bits` are for words that several threads or processes write.
 template <class T>
 class Relaxed {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8);
@@ -17,6 +18,8 @@ class Relaxed {
   T load() const noexcept { return value_.load(std::memory_order_relaxed); }
   void store(T value) noexcept { value_.store(value, std::memory_order_relaxed); }
   void bump(T by) noexcept { store(static_cast<T>(load() + by)); }
+  void add(T by) noexcept { value_.fetch_add(by, std::memory_order_relaxed); }
+  void set_bits(T bits) noexcept { value_.fetch_or(bits, std::memory_order_relaxed); }
 
  private:
   std::atomic<T> value_;

@@ -168,7 +168,7 @@ struct SectionInfo {
   std::uint32_t count;
 };
 
-/// What did not fit; each is said in the report.
+/// What did not fit; each is said in the report. Every process of the run adds to them.
 struct Dropped {
   metrics::Relaxed<std::uint64_t> operators;
   metrics::Relaxed<std::uint64_t> queues;

@@ -6,7 +6,6 @@
 //     for (...) events.slice(decode, begin_ns, end_ns);
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,25 +30,16 @@ class EventWriter {
   EventWriter(GzipWriter& out, std::int64_t base_ns, bool first)
       : out_(out), base_ns_(base_ns), first_(first) {}
 
-  /// What is the same in many events, as text: escaped once; and where the last of them stands.
+  /// What is the same in many events, as text: escaped once.
   struct Prepared {
     std::string head;
-    GzipWriter::Place begin = {}, duration = {}, args = {};
-
-    /// The line at `begin`: its text but for the digits within a second, and which second that is.
-    struct Beginning {
-      static constexpr std::uint64_t kNone = ~std::uint64_t{0};
-      std::uint64_t seconds = kNone;
-      std::size_t bytes = 0;
-      std::array<char, 256> text;
-    } last = {};
   };
   Prepared slice_name(const Row& row, std::string_view name) const;
   /// `args`: members of a JSON object ("\"batch\":7"), or nothing.
-  void slice(Prepared& name, std::int64_t begin_ns, std::int64_t end_ns, std::string_view args = {});
+  void slice(const Prepared& name, std::int64_t begin_ns, std::int64_t end_ns, std::string_view args = {});
 
   Prepared counter_name(std::int64_t pid, std::string_view name) const;
-  void counter(Prepared& name, std::int64_t at_ns, double value);
+  void counter(const Prepared& name, std::int64_t at_ns, double value);
 
   /// An arrow: begins (`s`), passes (`t`) and ends (`f`) inside slices, at those slices' times.
   void flow(char phase, const Row& row, std::uint64_t id, std::int64_t at_ns);
@@ -70,17 +60,14 @@ class EventWriter {
   void metadata(std::string_view name, std::string_view pid, std::string_view tid, std::string_view args);
   /// Where an event begins: with a comma, but for the first one.
   std::string_view separator() noexcept { return std::exchange(first_, false) ? "" : ",\n"; }
-  bool slice_like_last(Prepared& name, std::int64_t begin_ns, std::int64_t end_ns);
-  void remember(Prepared& name, bool is_whole, std::string_view line, std::int64_t begin_ns) const noexcept;
-  char* put_time(char* at, std::int64_t ns) const noexcept;
+  /// Gives `write` room for its line, whose first part is `head`, and takes what it returns as the line's
+  /// end.
+  template <class Write>
+  void line(const Prepared& name, std::size_t most, Write&& write);
 
   GzipWriter& out_;
   std::int64_t base_ns_;
   bool first_;
-  struct FlowPlaces {
-    GzipWriter::Place id = {}, row = {}, time = {};
-  };
-  std::array<FlowPlaces, 3> last_flows_ = {};
   std::uint64_t slices_ = 0;
   std::uint64_t counters_ = 0;
   std::uint64_t flows_ = 0;

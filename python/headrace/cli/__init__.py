@@ -26,9 +26,8 @@ class _Group(click.Group):
     """Errors are one line on stderr; ``--debug`` shows the traceback."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="replace")  # what a terminal cannot show must not end the command
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # what a terminal cannot show must not end the command
         try:
             result = super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.ClickException as error:
