@@ -634,6 +634,13 @@ class TestOneLoaderPerObject:
         assert pipe.report().profile.epochs == 2
         assert loaders_of(tmp_path / "run") == {"pipeline": 40}
 
+    def test_asked_for_something_before_the_first_pass(self, tmp_path: Path) -> None:
+        pipe = hr.source(range(20)).map(double)
+        pipe.set_workers("double", 2)
+        list(pipe)
+        assert pipe.report().profile.sink.steps == 20
+        assert loaders_of(tmp_path / "run") == {"pipeline": 20}
+
     def test_pickled_it_is_another_object(self, tmp_path: Path) -> None:
         pipe = hr.source(range(20)).map(double)
         list(pipe)
