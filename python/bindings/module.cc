@@ -191,7 +191,7 @@ void add_recording(py::module_& module) {
   py::class_<profile::LoaderHandle, std::shared_ptr<profile::LoaderHandle>>(module, "LoaderHandle")
       .def(py::init<SharedSession, const std::string&, std::shared_ptr<profile::OperatorHandle>,
                     std::uint64_t>(),
-           py::arg("session"), py::arg("name"), py::arg("source").none(true), py::arg("signature") = 0)
+           py::arg("session"), py::arg("name"), py::arg("source").none(true), py::arg("identity") = 0)
       .def_property_readonly("name", &profile::LoaderHandle::name)
       .def_property_readonly("session", &profile::LoaderHandle::session)
       .def_property_readonly("id", &profile::LoaderHandle::id)

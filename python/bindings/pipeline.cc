@@ -359,7 +359,6 @@ void add_pipeline(PyObject* object) {
             self.runtime().record_in(loader);
           },
           py::arg("loader"))
-      .def_property_readonly("signature", [](NativePipeline& self) { return self.runtime().signature(); })
       .def_property_readonly("names", [](NativePipeline& self) { return self.runtime().names(); })
       .def_property_readonly("passes", [](NativePipeline& self) { return self.runtime().passes(); })
       .def(

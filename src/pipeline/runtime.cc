@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <utility>
 
 #include "headrace/profile/current.h"
@@ -66,17 +65,6 @@ const std::shared_ptr<profile::LoaderHandle>& Runtime::loader() {
   return loader_;
 }
 
-// What makes two pipelines alike, so that one that is built anew in every epoch is one loader of the report.
-std::uint64_t Runtime::signature() const {
-  std::string text;
-  for (const auto& op : operators_) {
-    const OperatorSettings& its = op->settings();
-    text += its.kind + '\n' + its.name + '\n' + std::to_string(its.workers) + '\n' +
-            std::to_string(op->capacity()) + (its.ordered ? "o\n" : "\n");
-  }
-  return std::hash<std::string>()(text) | 1;
-}
-
 void Runtime::open_record() noexcept try {
   std::shared_ptr<profile::Session> session;
   if (!recording_.run.empty() || recording_.rank >= 0) {
@@ -86,7 +74,7 @@ void Runtime::open_record() noexcept try {
     session = CurrentSession::get();
   }
   if (session == nullptr) return;
-  loader_ = std::make_shared<profile::LoaderHandle>(session, recording_.name, nullptr, signature());
+  loader_ = std::make_shared<profile::LoaderHandle>(session, recording_.name, nullptr);
 } catch (...) {
   // Recording must not stop the pipeline.
 }

@@ -31,11 +31,17 @@ void OperatorHandle::declare(std::vector<std::shared_ptr<QueueHandle>> inputs,
 
 int OperatorHandle::id_in(Session& session) noexcept { return id_in(session, loader_); }
 
+void OperatorHandle::feeds(const Session& session, int loader) noexcept {
+  fed_session_ = session.uid();
+  fed_loader_ = loader;
+}
+
 int OperatorHandle::id_in(Session& session, int loader) noexcept try {
   const std::uint64_t cached = cached_.load(std::memory_order_relaxed);
   const std::uint64_t where = session.uid() << 8 | static_cast<std::uint64_t>(loader + 1);
   if (cached >> 16 == where) return static_cast<int>(cached & 0xFFFFU) - 1;
   OperatorSpec spec{name_, kind_, key_, flags_, knob_, {}, {}, loader, stage_};
+  if (session.uid() == fed_session_) spec.feeds = fed_loader_;
   for (const auto& queue : inputs_) spec.inputs.push_back(queue->id_in(session));
   for (const auto& queue : outputs_) spec.outputs.push_back(queue->id_in(session));
   std::erase(spec.inputs, -1);
@@ -187,10 +193,11 @@ void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t wait
 // --- loader ---
 
 LoaderHandle::LoaderHandle(std::shared_ptr<Session> session, const std::string& name,
-                           std::shared_ptr<OperatorHandle> source, std::uint64_t signature)
+                           std::shared_ptr<OperatorHandle> source, std::uint64_t identity)
     : session_(std::move(session)), source_(std::move(source)), pid_(current_pid()) {
   const int source_id = source_ == nullptr ? -1 : source_->id_in(*session_);
-  id_ = session_->loader_id(name, source_id, signature);
+  id_ = session_->loader_id(name, source_id, identity);
+  if (source_ != nullptr) source_->feeds(*session_, id_);
 }
 
 LoaderHandle::~LoaderHandle() {

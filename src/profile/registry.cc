@@ -33,6 +33,12 @@ std::string numbered(std::string_view base, int number) {
   return name;
 }
 
+/// True for "decode" and "decode#2" of base "decode".
+bool is_numbered(std::string_view name, std::string_view base) {
+  const std::string first = numbered(base, 1);
+  return name == first || name.starts_with(first + "#");
+}
+
 /// The life of a record, when whoever claimed it has written it (a microsecond). A process killed in between
 /// leaves it claimed for ever: after 10 ms it is passed over.
 std::uint32_t settled(const std::atomic<std::uint32_t>& life) {
@@ -92,11 +98,17 @@ int Registry::claim(std::atomic<std::uint32_t>* first, std::size_t stride, Secti
 int Registry::operator_id(const OperatorSpec& spec) {
   OperatorRecord* records = segment_.operators();
   const std::string_view kind = spec.kind.substr(0, records[0].kind.size() - 1);
+  const bool wrapped = (spec.flags & kIsWrappedObject) != 0;
   const auto is_same = [&](OperatorRecord& record) {
-    return record.key == spec.key && std::string_view(record.kind.data()) == kind;
+    return record.key == spec.key && std::string_view(record.kind.data()) == kind &&
+           !(wrapped && feeds_another(static_cast<std::uint32_t>(&record - records), spec.feeds));
   };
-  const Found found =
-      find_or_claim(std::span(records, kMaxOperators), Section::operators, spec.name, spec.loader, is_same);
+  const auto find = [&] {
+    return find_or_claim(std::span(records, kMaxOperators), Section::operators, spec.name, spec.loader,
+                         is_same);
+  };
+  Found found = find();
+  while (found.id < 0 && fold_loader()) found = find();
   if (found.id < 0) segment_.header().dropped.operators.add(1);
   if (!found.is_new) return found.id;
   OperatorRecord made{};
@@ -163,6 +175,11 @@ Registry::Found Registry::find_or_claim(std::span<Record> records, Section secti
 
 bool Registry::allot_bins(metrics::QueueCell& cell, std::int64_t capacity) {
   constexpr std::uint32_t kUnboundedBins = 257;
+  // A record that was freed keeps its bins.
+  if (cell.bins.load() > 0 && cell.capacity.load() == capacity) {
+    for (std::uint32_t i = 0; i < cell.bins.load(); ++i) segment_.bins()[cell.first_bin.load() + i].store(0);
+    return true;
+  }
   std::atomic<std::uint32_t>& used = segment_.header().bins_used;
   for (std::uint32_t limit :
        {capacity > 0 ? kMaxBinsPerQueue : kUnboundedBins, std::uint32_t{129}, std::uint32_t{17}}) {
@@ -261,8 +278,11 @@ int Registry::queue_id(const QueueSpec& spec) {
     return record.cell.capacity.load() == capacity &&
            record.life.compare_exchange_strong(closed, life_of(RecordLife::live), std::memory_order_acq_rel);
   };
-  const Found found =
-      find_or_claim(std::span(records, kMaxQueues), Section::queues, spec.name, spec.loader, goes_on);
+  const auto find = [&] {
+    return find_or_claim(std::span(records, kMaxQueues), Section::queues, spec.name, spec.loader, goes_on);
+  };
+  Found found = find();
+  while (found.id < 0 && fold_loader()) found = find();
   if (found.id >= 0 && !found.is_new) {
     begin_occupancy(records[found.id].cell);
     begin_levels(static_cast<std::uint32_t>(found.id));
@@ -282,12 +302,12 @@ int Registry::queue_id(const QueueSpec& spec) {
   return found.id;
 }
 
-int Registry::reopened_loader(std::string_view base, std::uint64_t signature) {
+int Registry::reopened_loader(std::string_view base, std::uint64_t identity) {
   LoaderRecord* records = segment_.loaders();
   for (std::uint32_t i = 0; i < given_out(Section::loaders); ++i) {
     std::uint32_t closed = life_of(RecordLife::closed);
-    if (records[i].life.load(std::memory_order_acquire) == closed &&
-        records[i].signature.load() == signature && records[i].name.view() == base &&
+    if (records[i].life.load(std::memory_order_acquire) == closed && records[i].identity.load() == identity &&
+        is_numbered(records[i].name.view(), base) &&
         records[i].life.compare_exchange_strong(closed, life_of(RecordLife::live),
                                                 std::memory_order_acq_rel)) {
       return static_cast<int>(i);
@@ -296,10 +316,10 @@ int Registry::reopened_loader(std::string_view base, std::uint64_t signature) {
   return -1;
 }
 
-int Registry::loader_id(std::string_view base, int source_operator, std::uint64_t signature) {
+int Registry::loader_id(std::string_view base, int source_operator, std::uint64_t identity) {
   LoaderRecord* records = segment_.loaders();
-  if (signature != 0) {
-    const int reopened = reopened_loader(base, signature);
+  if (identity != 0) {
+    const int reopened = reopened_loader(base, identity);
     if (reopened >= 0) return reopened;
   }
   const auto name_taken = [&](const std::string& name) {
@@ -311,24 +331,36 @@ int Registry::loader_id(std::string_view base, int source_operator, std::uint64_
   };
   int number = 1;
   while (name_taken(numbered(base, number))) ++number;
-  for (int attempt = 0; attempt < 2; ++attempt) {
+  do {
     const int id = claim(&records[0].life, sizeof(LoaderRecord), Section::loaders, life_of(RecordLife::free),
                          life_of(RecordLife::claimed));
     if (id >= 0) {
       records[id].name.assign(numbered(base, number));
       records[id].source_operator.store(static_cast<std::uint32_t>(source_operator + 1));
       records[id].folded.store(0);
-      records[id].signature.store(signature);
+      records[id].identity.store(identity);
       records[id].life.store(life_of(RecordLife::live), std::memory_order_release);
       return id;
     }
-    fold_loader();
-  }
+  } while (fold_loader());
   segment_.header().dropped.loaders.add(1);
   return -1;
 }
 
-void Registry::fold_loader() {
+bool Registry::feeds_another(std::uint32_t op, int loader) const noexcept {
+  const LoaderRecord* records = segment_.loaders();
+  for (std::uint32_t i = 0; i < given_out(Section::loaders); ++i) {
+    if (static_cast<int>(i) != loader && is_live(records[i].life.load(std::memory_order_acquire)) &&
+        records[i].source_operator.load() == op + 1)
+      return true;
+  }
+  return false;
+}
+
+bool Registry::owned_here() const noexcept { return segment_.header().owner_pid == current_pid(); }
+
+bool Registry::fold_loader() {
+  if (!owned_here()) return false;
   LoaderRecord* records = segment_.loaders();
   LoaderRecord* target = nullptr;
   LoaderRecord* oldest = nullptr;
@@ -341,40 +373,76 @@ void Registry::fold_loader() {
       oldest = &record;
     }
   }
-  if (oldest == nullptr) return;
+  if (oldest == nullptr) return false;
+  forget_loader(static_cast<std::uint32_t>(oldest - records));
   if (target == nullptr) {
-    oldest->folded.store(1);
-    oldest->has_own_graph.store(0);  // of several loaders there is no one graph
     oldest->name.assign("(earlier loaders)");
-    fold_loader();
-    return;
+    oldest->identity.store(0);
+    oldest->folded.store(1);
+    return true;
   }
   add_sink(target->sink, oldest->sink);
   target->folded.bump(1);
   clear_sink(oldest->sink);
-  forget_loader(static_cast<std::uint32_t>(oldest - records));
   oldest->life.store(life_of(RecordLife::free), std::memory_order_release);
+  return true;
 }
 
-// The number goes to another loader: what belonged to this one must not show as that one's.
+// Its numbers go to others: what belonged to this one must not show as theirs.
 void Registry::forget_loader(std::uint32_t index) {
-  clear_framework_facts(segment_.loaders()[index]);
+  LoaderRecord& loader = segment_.loaders()[index];
+  clear_framework_facts(loader);
+  forget_operators(loader.sink);
   for (const auto kind :
        {metrics::TrackKind::get_next, metrics::TrackKind::batches, metrics::TrackKind::worker})
     segment_.history().disown(kind, index + 1);
   constexpr std::uint32_t kNobodys = ~std::uint32_t{0};
   const std::uint32_t its = index + 1;
-  for (std::uint32_t i = 0; i < kMaxOperators; ++i) {
-    OperatorRecord& record = segment_.operators()[i];
-    if (is_live(record.life.load(std::memory_order_acquire)) && record.loader.load() == its)
-      record.loader.store(kNobodys);
-  }
-  for (std::uint32_t i = 0; i < given_out(Section::queues); ++i) {
-    if (segment_.queues()[i].loader.load() == its) segment_.queues()[i].loader.store(kNobodys);
-  }
   for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
     if (segment_.workers()[i].loader.load() == its) segment_.workers()[i].loader.store(kNobodys);
   }
+  for (std::uint32_t i = 0; i < kMaxOperators; ++i) {
+    OperatorRecord& record = segment_.operators()[i];
+    if (!is_live(record.life.load(std::memory_order_acquire))) continue;
+    if (record.loader.load() == its || i + 1 == loader.source_operator.load()) free_operator(i);
+  }
+  loader.source_operator.store(0);
+  for (std::uint32_t i = 0; i < given_out(Section::queues); ++i) {
+    QueueRecord& record = segment_.queues()[i];
+    if (!is_live(record.life.load(std::memory_order_acquire)) || record.loader.load() != its) continue;
+    record.loader.store(kNobodys);
+    if (record.life.load(std::memory_order_acquire) == life_of(RecordLife::closed)) free_queue(i);
+  }
+}
+
+// Cells of workers that are gone are freed. Those of a thread that goes on stay its own, emptied: it may run
+// whatever operator gets this number next.
+void Registry::free_operator(std::uint32_t op) {
+  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
+    metrics::OperatorCell& cell = segment_.cells()[i];
+    const std::uint32_t owner = cell.owner.load();
+    if (owner == 0 || owner > kMaxWorkers || cell.operator_id.load() != op) continue;
+    const bool goes_on = segment_.workers()[owner - 1].life.load(std::memory_order_acquire) ==
+                         life_of(metrics::WorkerLife::live);
+    empty_cell(cell);
+    if (goes_on) continue;
+    // Release pairs with the acquire of the next claim: nobody reads the old figures there.
+    std::atomic_thread_fence(std::memory_order_release);
+    cell.owner.store(0);
+  }
+  segment_.operators()[op].life.store(life_of(RecordLife::free), std::memory_order_release);
+}
+
+void Registry::free_queue(std::uint32_t queue) {
+  QueueRecord& record = segment_.queues()[queue];
+  segment_.history().disown(metrics::TrackKind::queue, queue + 1);
+  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
+    for (metrics::WorkerEdge& edge : segment_.workers()[i].edges) {
+      if (edge.queue.load() == queue + 1) edge.items.store(0);
+    }
+  }
+  clear_queue(record.cell);
+  record.life.store(life_of(RecordLife::free), std::memory_order_release);
 }
 
 metrics::WorkerCell* Registry::claim_worker(std::int64_t now) {

@@ -51,6 +51,25 @@ void clear_cell(OperatorCell& cell) noexcept {
 
 void clear_sink(metrics::SinkCell& sink) noexcept { zero_from(&sink, 0, sizeof(metrics::SinkCell)); }
 
+void empty_cell(OperatorCell& cell) noexcept {
+  zero_from(&cell, offsetof(OperatorCell, items), sizeof(OperatorCell));
+}
+
+void clear_queue(metrics::QueueCell& queue) noexcept {
+  zero_from(&queue, offsetof(metrics::QueueCell, begun), sizeof(metrics::QueueCell));
+}
+
+void forget_operators(metrics::SinkCell& sink) noexcept {
+  for (auto* ledger : {&sink.ledger, &sink.ledger_order, &sink.ledger_waiting}) {
+    for (auto& charged : *ledger) {
+      sink.ledger_unknown_ns.bump(charged.load());
+      charged.store(0);
+    }
+  }
+  for (auto& bits : sink.operators) bits.store(0);
+  sink.queues.store(0);
+}
+
 void clear_framework_facts(LoaderRecord& loader) noexcept {
   loader.has_own_graph.store(0);
   loader.gaps.store(0);
@@ -166,11 +185,6 @@ void add_sink(metrics::SinkCell& target, const metrics::SinkCell& sink) noexcept
   target.ready_wait_ns.bump(sink.ready_wait_ns.load());
   target.ledger_unknown_ns.bump(sink.ledger_unknown_ns.load());
   target.ledger_handoff_ns.bump(sink.ledger_handoff_ns.load());
-  for (std::size_t i = 0; i < sink.ledger.size(); ++i) {
-    target.ledger[i].bump(sink.ledger[i].load());
-    target.ledger_order[i].bump(sink.ledger_order[i].load());
-    target.ledger_waiting[i].bump(sink.ledger_waiting[i].load());
-  }
   target.wait.merge(sink.wait);
 }
 

@@ -205,9 +205,9 @@ void Session::close_queue(int queue) noexcept {
                                        std::memory_order_release);
 }
 
-int Session::loader_id(std::string_view name, int source_operator, std::uint64_t signature) {
+int Session::loader_id(std::string_view name, int source_operator, std::uint64_t identity) {
   const std::scoped_lock lock(mutex_);
-  const int id = registry_.loader_id(name, source_operator, signature);
+  const int id = registry_.loader_id(name, source_operator, identity);
   if (id >= 0) loaders_.fetch_add(1);
   return id;
 }

@@ -243,14 +243,61 @@ TEST(Registry, ALoaderThatTakesAnothersPlaceHasNothingOfIts) {
   }
   const int op = bench.registry.operator_id({.name = "Numbers", .kind = "source", .loader = 1});
   const int queue = bench.registry.queue_id({.name = "results", .capacity = 4, .loader = 1});
+  metrics::WorkerCell* worker = bench.registry.claim_worker(1);
+  metrics::OperatorCell* cell = bench.registry.claim_cell(*worker, op, Place::get_next, false);
+  cell->items.store(5);
+  cell->busy_ns.store(50);
+  bench.segment->queues()[queue].cell.puts.store(9);
+  bench.segment->queues()[queue].life.store(static_cast<std::uint32_t>(RecordLife::closed));
   const int next = bench.registry.loader_id("the next one", -1);
   ASSERT_EQ(next, 1) << "the first one holds the sums of earlier ones";
   EXPECT_EQ(loaders[next].has_own_graph.load(), 0U);
   EXPECT_EQ(loaders[next].workers.load(), 0U);
   EXPECT_EQ(loaders[next].handoff.batches.load(), 0);
   EXPECT_EQ(loaders[next].settings[0], '\0');
-  EXPECT_NE(bench.registry.operator_id({.name = "Numbers", .kind = "source", .loader = next}), op);
-  EXPECT_NE(bench.registry.queue_id({.name = "results", .capacity = 4, .loader = next}), queue);
+  EXPECT_EQ(cell->items.load(), 0U) << "a thread that goes on has an empty cell for whatever is next";
+  EXPECT_EQ(cell->busy_ns.load(), 0);
+  const int read = bench.registry.operator_id({.name = "Read", .kind = "map", .loader = next});
+  EXPECT_EQ(bench.operator_name(read), "Read");
+  EXPECT_EQ(bench.segment->operators()[read].loader.load(), static_cast<std::uint32_t>(next + 1));
+  const int decoded = bench.registry.queue_id({.name = "decoded", .capacity = 4, .loader = next});
+  EXPECT_EQ(bench.queue_name(decoded), "decoded");
+  EXPECT_EQ(bench.segment->queues()[decoded].cell.puts.load(), 0U);
+}
+
+TEST(Registry, WhatBelongsToClosedLoadersMakesRoom) {
+  Bench bench;
+  LoaderRecord* loaders = bench.segment->loaders();
+  for (int i = 0; i < 500; ++i) {
+    const int id = bench.registry.loader_id("train", -1);
+    ASSERT_GE(id, 0) << i;
+    const int capacity = 4 + i % 3;
+    for (const char* name : {"read", "decode", "collate", "copy"}) {
+      const int op = bench.registry.operator_id({.name = name, .kind = "map", .loader = id});
+      ASSERT_GE(op, 0) << i;
+      EXPECT_EQ(bench.operator_name(op), name) << "names are unique within one loader only";
+      const int queue = bench.registry.queue_id({.name = name, .capacity = capacity, .loader = id});
+      ASSERT_GE(queue, 0) << i;
+      EXPECT_EQ(bench.segment->queues()[queue].cell.capacity.load(), capacity);
+      bench.segment->queues()[queue].life.store(static_cast<std::uint32_t>(RecordLife::closed));
+    }
+    loaders[id].life.store(static_cast<std::uint32_t>(RecordLife::closed));
+  }
+  EXPECT_EQ(bench.segment->header().dropped.operators.load(), 0U);
+  EXPECT_EQ(bench.segment->header().dropped.queues.load(), 0U);
+}
+
+TEST(Registry, AWrappedObjectIsOneLoadersOnly) {
+  Bench bench;
+  const OperatorSpec spec{.name = "slow", .kind = "generator", .key = 7, .flags = kIsWrappedObject};
+  const int first = bench.registry.operator_id(spec);
+  const int train = bench.registry.loader_id("train", first);
+  const int second = bench.registry.operator_id(spec);
+  bench.registry.loader_id("validation", second);
+  EXPECT_NE(second, first);
+  OperatorSpec again = spec;
+  again.feeds = train;
+  EXPECT_EQ(bench.registry.operator_id(again), first) << "asked for a second time by the same loader";
 }
 
 // --- folding ---

@@ -77,7 +77,7 @@ def test_breakdowns(case: str) -> None:
         ranks=a.t.get_ranks(), visualize=False, show_idle_interval_stats=True
     )
     assert_same(records(idle), wanted["idle"]["t"])
-    assert_same(records(statistics), wanted["idle"]["stats"])
+    assert_same(records(statistics.reset_index()), wanted["idle"]["stats"])
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -117,7 +117,8 @@ def test_launches_and_queues(case: str) -> None:
         assert_same(got, {key: value for key, value in figures.items() if key in got})
     # Where two changes fall into one microsecond their order is not defined, which moves the mean a little.
     queues = a.get_queue_length_summary(ranks=a.t.get_ranks())
-    for got, figures in zip(records(queues.reset_index()), wanted["queue"], strict=True):
+    assert {level for level, _ in queues.columns} == {"queue_length"}
+    for got, figures in zip(records(queues["queue_length"].reset_index()), wanted["queue"], strict=True):
         exact = ("rank", "stream", "count", "min", "25%", "50%", "75%", "max")
         assert_same({key: got[key] for key in exact}, {key: figures[key] for key in exact})
         assert_same(got["mean"], figures["mean"], 2e-2)
@@ -133,7 +134,8 @@ def test_bandwidth(case: str) -> None:
     if wanted is None:
         assert table is None
         return
-    got = records(table.reset_index())
+    assert {level for level, _ in table.columns} == {"memory_bw_gbps"}
+    got = records(table["memory_bw_gbps"].reset_index())
     assert [(row["rank"], row["name"]) for row in got] == [(row["rank"], row["name"]) for row in wanted]
     for mine, theirs in zip(got, wanted, strict=True):
         if mine["count"] == theirs["count"]:
@@ -233,6 +235,65 @@ def test_annotations_mark_their_kernels(tmp_path: Path) -> None:
     a = hta.TraceAnalysis(trace_files={0: str(tmp_path / "rank0.json")})
     table = a.get_gpu_kernels_with_user_annotations(0)
     assert table.s_user_annotation.tolist() == ["forward", ""]
+
+
+def three_ranks(folder: Path) -> Any:
+    """Copies that touch kernels, a rank without copies, a rank whose times have decimals."""
+    ranks = [TraceWriter(rank, world_size=3) for rank in range(3)]
+    for rank, trace in enumerate(ranks):
+        tail = 0.375 if rank == 2 else 0
+        for number, (name, ts, dur) in enumerate(
+            [
+                ("gemm", 10, 10),
+                ("Memcpy HtoD (Pageable -> Device)", 20, 10),
+                ("gemm", 30, 5),
+                ("gemm", 50, 10),
+            ]
+        ):
+            trace.launch(number + 1, 2 * number, 1)
+            if not name.startswith("Memcpy"):
+                trace.kernel(name, number + 1, ts + tail, dur)
+            elif rank != 1:
+                copy = {"device": 0, "stream": 8, "correlation": number + 1}
+                speed = {"bytes": 100, "memory bandwidth (GB/s)": 2.5}
+                trace.event("gpu_memcpy", name, 0, 8, ts + tail, dur + tail, **copy, **speed)
+        trace.write(folder / f"rank{rank}.json")
+    return hta.TraceAnalysis(trace_files={rank: str(folder / f"rank{rank}.json") for rank in range(3)})
+
+
+def test_columns_of_two_levels(tmp_path: Path) -> None:
+    queues = three_ranks(tmp_path).get_queue_length_summary(ranks=[0, 1, 2])
+    assert queues.index.names == ["rank", "stream"]
+    assert queues.index.tolist() == [(0, 7), (0, 8), (1, 7), (2, 7), (2, 8)]
+    assert queues["queue_length", "max"].tolist() == [3, 1, 3, 3, 1]
+    assert queues.loc[(0, 7), "queue_length"].tolist() == pytest.approx(
+        [6, 1.5, 1.0488088481701516, 0, 1, 1.5, 2, 3]
+    )
+
+
+def test_copies_by_rank(tmp_path: Path) -> None:
+    a = three_ranks(tmp_path)
+    series = a.get_memory_bw_time_series(ranks=[0, 1, 2])
+    assert set(series) == {0, 2}, "a rank without copies has no entry"
+    assert series[0].to_dict("list") == {
+        "ts": [20.0, 30.0],
+        "pid": [0, 0],
+        "name": ["Memcpy HtoD"] * 2,
+        "memory_bw_gbps": [2.5, 0.0],
+    }
+    assert series[2]["ts"].tolist() == [21.0, 30.0], "starts are rounded up, ends down"
+    summary = a.get_memory_bw_summary(ranks=[0, 1, 2])
+    assert summary["memory_bw_gbps", "mean"].to_dict() == {(0, "Memcpy HtoD"): 2.5, (2, "Memcpy HtoD"): 2.5}
+    assert a.get_memory_bw_summary(ranks=[1]) is None
+
+
+def test_kinds_that_overlap_for_no_time_are_listed(tmp_path: Path) -> None:
+    types, _ = three_ranks(tmp_path).get_gpu_kernel_breakdown(visualize=False)
+    assert records(types) == [
+        {"kernel_type": "COMPUTATION", "sum": 72, "percentage": 79.1},
+        {"kernel_type": "MEMORY", "sum": 19, "percentage": 20.9},
+        {"kernel_type": "COMPUTATION overlapping MEMORY", "sum": 0, "percentage": 0.0},
+    ]
 
 
 def test_a_rank_without_a_device_is_an_index_error(tmp_path: Path) -> None:

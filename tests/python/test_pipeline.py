@@ -591,3 +591,72 @@ def test_off_means_off() -> None:
         env=os.environ | {"HEADRACE": "0"},
     )
     assert done.stdout == "[[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]]\nno report\n", done.stderr
+
+
+def loaders_of(folder: Path) -> dict[str, int]:
+    listed = hr.Report.load(folder).loaders
+    return {name: hr.Report.load(folder, loader=name).profile.sink.steps for name in listed}
+
+
+class TestOneLoaderPerObject:
+    """Each Pipeline object is a loader of its own; its passes are the epochs."""
+
+    def test_two_objects_of_the_same_functions(self, tmp_path: Path) -> None:
+        def made(count: int) -> hr.Pipeline[int]:
+            return hr.source(range(count)).map(double, workers=2)
+
+        train = made(30)
+        for _ in range(2):
+            list(train)
+        first = train.report()
+        del train  # as a notebook's cell does that is run again
+        again = made(10)
+        list(again)
+        assert (first.profile.epochs, first.profile.sink.steps) == (2, 60)
+        assert (again.report().profile.epochs, again.report().profile.sink.steps) == (1, 10)
+        assert again.report().profile.operators[1].items == 10
+        assert loaders_of(tmp_path / "run") == {"pipeline": 60, "pipeline#2": 10}
+
+    def test_wrapped_anew_it_is_the_same_object(self, tmp_path: Path) -> None:
+        pipe = hr.source(range(20)).map(double)
+        for _ in range(3):
+            train = hr.wrap(pipe, name="train")
+            list(train)
+        list(hr.wrap(pipe, name="validation"))
+        assert train.report().profile.epochs == 3
+        assert loaders_of(tmp_path / "run") == {"train": 60, "validation": 20}
+
+    def test_closed_and_used_again(self, tmp_path: Path) -> None:
+        pipe = hr.source(range(20)).map(double)
+        list(pipe)
+        pipe.close()
+        list(pipe)
+        assert pipe.report().profile.epochs == 2
+        assert loaders_of(tmp_path / "run") == {"pipeline": 40}
+
+    def test_asked_for_something_before_the_first_pass(self, tmp_path: Path) -> None:
+        pipe = hr.source(range(20)).map(double)
+        pipe.set_workers("double", 2)
+        list(pipe)
+        assert pipe.report().profile.sink.steps == 20
+        assert loaders_of(tmp_path / "run") == {"pipeline": 20}
+
+    def test_pickled_it_is_another_object(self, tmp_path: Path) -> None:
+        pipe = hr.source(range(20)).map(double)
+        list(pipe)
+        list(pickle.loads(pickle.dumps(pipe)))
+        assert loaders_of(tmp_path / "run") == {"pipeline": 20, "pipeline#2": 20}
+
+    def test_a_hundred_objects_in_one_process(self, tmp_path: Path) -> None:
+        for built in range(100):
+            count = 10 + built % 3
+            pipe = hr.source(range(count)).map(double, workers=2).shuffle(4).batch(2)
+            list(pipe)
+            profile = pipe.report().profile
+            assert (profile.epochs, profile.notes) == (1, [])
+            assert {operator.name: operator.items for operator in profile.operators} == {
+                "source": count,
+                "double": count,
+                "shuffle": count,
+                "batch": (count + 1) // 2,
+            }

@@ -209,6 +209,27 @@ class TestSeveralLoaders:
         assert "decode" in [operator.name for operator in train.report().profile.operators]
         assert "decode" not in [operator.name for operator in valid.report().profile.operators]
 
+    @pytest.mark.parametrize("make", [lambda count: slow(count, 0), range, lambda count: list(range(count))])
+    def test_objects_of_one_class_have_figures_of_their_own(self, make: Callable[[int], Any]) -> None:
+        loaders = {count: hr.wrap(make(count), name=f"of {count}") for count in (20, 5)}
+        for _ in range(2):  # in turns, and a generator's second epoch is empty
+            for loader in loaders.values():
+                list(loader)
+        for count, loader in loaders.items():
+            profile = loader.report().profile  # type: ignore[attr-defined]
+            (operator,) = profile.operators
+            assert operator.items == profile.sink.steps
+            assert profile.sink.steps in (count, 2 * count)
+            assert "#" not in operator.name
+
+    def test_hundreds_of_objects_of_one_class(self) -> None:
+        for turn in range(200):
+            loader: Any = hr.wrap(slow(3 + turn % 4, 0))
+            list(loader)
+            profile = loader.report().profile
+            assert [operator.items for operator in profile.operators] == [3 + turn % 4]
+            assert profile.notes == []
+
     def test_a_name_used_twice_gets_a_number(self) -> None:
         loaders: list[Any] = [hr.wrap([1], name="train") for _ in range(3)]
         assert [loader.report().loader for loader in loaders] == ["train", "train#2", "train#3"]

@@ -41,8 +41,6 @@ class Runtime {
   void record_as(RecordingOptions options);
   /// Into this record, before the first pass.
   void record_in(std::shared_ptr<profile::LoaderHandle> loader);
-  /// Equal for pipelines that are built alike: what LoaderHandle takes. Never 0.
-  std::uint64_t signature() const;
 
   /// True in a forked child for what its parent has run: its threads are not here. Then every call below does
   /// nothing or throws UsageError.

@@ -40,6 +40,9 @@ class OperatorHandle {
 
   /// The record's number in a session, registering it at first use; -1 when the table is full.
   int id_in(Session& session) noexcept;
+  /// Of the object given to wrap: the loader that it feeds. Its figures are then that loader's alone. Before
+  /// the loop begins.
+  void feeds(const Session& session, int loader) noexcept;
 
   const std::string& name() const noexcept { return name_; }
   const std::string& kind() const noexcept { return kind_; }
@@ -61,6 +64,8 @@ class OperatorHandle {
   std::uint32_t stage_;
   std::vector<std::shared_ptr<class QueueHandle>> inputs_;
   std::vector<std::shared_ptr<class QueueHandle>> outputs_;
+  std::uint64_t fed_session_ = 0;  ///< uid
+  int fed_loader_ = -1;
   std::atomic<std::uint64_t> cached_{0};  ///< session uid << 24 | loader + 1 << 16 | id + 1
 };
 
@@ -121,10 +126,10 @@ class QueueHandle {
 /// Records the loops over one wrapped loader: one at a time, or several interleaved on one thread.
 class LoaderHandle {
  public:
-  /// `signature`: of a pipeline that may be built again, alike; it then goes on in the same record (0:
-  /// never).
+  /// `identity`: of an object that may be given a handle again later, and then goes on in the same record
+  /// (0: never).
   LoaderHandle(std::shared_ptr<Session> session, const std::string& name,
-               std::shared_ptr<OperatorHandle> source, std::uint64_t signature = 0);
+               std::shared_ptr<OperatorHandle> source, std::uint64_t identity = 0);
   ~LoaderHandle();
 
   const std::shared_ptr<Session>& session() const noexcept { return session_; }

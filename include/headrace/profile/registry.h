@@ -21,6 +21,7 @@ struct OperatorSpec {
   std::vector<int> outputs = {};
   int loader = -1;          ///< whose own graph it belongs to; names are unique within it
   std::uint32_t stage = 0;  ///< place in that graph
+  int feeds = -1;           ///< of an object given to wrap: its loader, where that is known already
 };
 
 struct QueueSpec {
@@ -36,15 +37,17 @@ class Registry {
  public:
   explicit Registry(Segment& segment) : segment_(segment) {}
 
-  /// Finds the operator of this name, kind and key, or makes it. A name used for something else gets "#2".
+  /// Finds the operator of this name, kind and key, or makes it. A name used for something else gets "#2". An
+  /// object given to wrap is one loader's only: the next one of its name and class is another operator.
   int operator_id(const OperatorSpec& spec);
   int queue_id(const QueueSpec& spec);
   int queue_id(std::string_view name, std::int64_t capacity) {
     return queue_id({.name = name, .capacity = capacity});
   }
-  /// `signature`: a loader of this name and signature that was closed is opened again, with all that belongs
+  /// `identity`: a loader of this name and identity that was closed is opened again, with all that belongs
   /// to it; 0: always a new one.
-  int loader_id(std::string_view name, int source_operator, std::uint64_t signature = 0);
+  /// Where a table is full of what belongs to closed loaders, the oldest of them is folded, see fold_loader.
+  int loader_id(std::string_view name, int source_operator, std::uint64_t identity = 0);
 
   metrics::WorkerCell* claim_worker(std::int64_t now);
   metrics::OperatorCell* claim_cell(const metrics::WorkerCell& worker, int operator_id, metrics::Place place,
@@ -81,12 +84,18 @@ class Registry {
   template <class Record, class IsSame>
   Found find_or_claim(std::span<Record> records, Section section, std::string_view base, int loader,
                       IsSame&& is_same);
-  int reopened_loader(std::string_view base, std::uint64_t signature);
+  int reopened_loader(std::string_view base, std::uint64_t identity);
+  bool feeds_another(std::uint32_t op, int loader) const noexcept;
   bool allot_bins(metrics::QueueCell& cell, std::int64_t capacity);
   void begin_occupancy(metrics::QueueCell& cell);
   void begin_levels(std::uint32_t queue);
-  void fold_loader();
+  /// Adds the oldest closed loader to "(earlier loaders)", which has a sink only, and frees its record, its
+  /// operators and its queues. False: there is none. Owner process only.
+  bool fold_loader();
   void forget_loader(std::uint32_t index);
+  void free_operator(std::uint32_t op);
+  void free_queue(std::uint32_t queue);
+  bool owned_here() const noexcept;
   void fold_worker(std::uint32_t index);
   void settle_gone(std::uint32_t index);
   void forget_start_up(std::uint32_t index);

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "headrace/metrics/operator_cell.h"
+#include "headrace/metrics/queue_cell.h"
 #include "headrace/metrics/sink_cell.h"
 #include "headrace/metrics/worker_cell.h"
 #include "headrace/profile/layout.h"
@@ -16,6 +17,12 @@ namespace headrace::profile {
 void clear_worker(metrics::WorkerCell& worker) noexcept;
 void clear_cell(metrics::OperatorCell& cell) noexcept;
 void clear_sink(metrics::SinkCell& sink) noexcept;
+/// Forgets what was counted; whose cell of which operator it is stays.
+void empty_cell(metrics::OperatorCell& cell) noexcept;
+/// Forgets what was counted; capacity and bins stay.
+void clear_queue(metrics::QueueCell& queue) noexcept;
+/// Waits that are charged to operators are charged to nobody: the operators' numbers go to others.
+void forget_operators(metrics::SinkCell& sink) noexcept;
 /// Settings, hand-off and gaps: what a loader of a framework leaves in its record.
 void clear_framework_facts(LoaderRecord& loader) noexcept;
 
@@ -33,7 +40,7 @@ void align_windows(const metrics::WorkerCell& retired, const metrics::WorkerCell
 void add_cell(metrics::OperatorCell& target, const metrics::OperatorCell& cell) noexcept;
 /// Adds the states of `worker`.
 void add_worker(metrics::WorkerCell& retired, metrics::WorkerCell& worker) noexcept;
-/// Adds the totals of an earlier loader (its windows and step sequence are given up).
+/// Adds the totals of an earlier loader (its windows and step sequence are given up), see forget_operators.
 void add_sink(metrics::SinkCell& target, const metrics::SinkCell& sink) noexcept;
 
 }  // namespace headrace::profile

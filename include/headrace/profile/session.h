@@ -65,7 +65,7 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
     return queue_id({.name = name, .capacity = capacity});
   }
   void close_queue(int queue) noexcept;
-  int loader_id(std::string_view name, int source_operator, std::uint64_t signature = 0);
+  int loader_id(std::string_view name, int source_operator, std::uint64_t identity = 0);
   void close_loader(int loader) noexcept;
   int annotation_id(std::string_view name);
   metrics::QueueProbe queue_probe(int queue) noexcept;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import inspect
+import itertools
 import os
 import sys
 import weakref
@@ -140,6 +141,8 @@ class Pipeline(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         if enabled() and self._record.session is None:
             self._record.open()
+            if self._native is not None and self._native.passes == 0:
+                self._record.take(self._native)  # built by `names` or `set_workers`, before there was a record
         native = self._native_now()
         iterator = _core.PassIterator(native, self._hand_over())
         if native is self._native:
@@ -245,9 +248,7 @@ class Pipeline(Generic[T]):
 
     def _new(self, share: Share) -> _core.NativePipeline:
         native = self._build(share)
-        handle = self._record.handle_for(native.signature)
-        if handle is not None:
-            native.record_in(handle)
+        self._record.take(native)
         _running.add(native)
         return native
 
@@ -255,7 +256,7 @@ class Pipeline(Generic[T]):
         self, name: str | None, run: str | os.PathLike[str] | None, rank: int | None
     ) -> Pipeline[T]:
         """The same pipeline under another name or in another run: what `wrap` returns."""
-        return Pipeline(self._start, self._stages, _Record(name, run, rank))
+        return Pipeline(self._start, self._stages, _Record(name, run, rank, self._record.identity))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Pipeline, (self._start, self._stages, self._record.fresh())
@@ -288,20 +289,31 @@ def _worker_share() -> Share:
     return Share() if info is None else Share(info.id, info.num_workers)
 
 
+_records = itertools.count(1)
+
+
 class _Record:
-    """Where passes are recorded; opened by the first one."""
+    """Where passes are recorded; opened by the first one.
+
+    identity: of the pipeline object. Whoever wraps the same object again under the same name goes on in its
+    record; another object of the same functions has a record of its own.
+    """
 
     def __init__(
         self,
         name: str | None = None,
         run: str | os.PathLike[str] | None = None,
         rank: int | None = None,
+        identity: int | None = None,
     ) -> None:
+        # A forked child counts on from where its parent was.
+        self.identity = identity or next(_records) | os.getpid() << 32
         self.name = name
         self.run = run
         self.rank = rank
         self.session: _core.Session | None = None
         self.handle: _core.LoaderHandle | None = None
+        self.recorded: weakref.ref[_core.NativePipeline] | None = None
 
     def fresh(self) -> _Record:
         return _Record(self.name, self.run, self.rank)
@@ -311,14 +323,19 @@ class _Record:
         if self.run is None:
             kept_open.add(self.session)
 
-    def handle_for(self, signature: int) -> _core.LoaderHandle | None:
+    def take(self, native: _core.NativePipeline) -> None:
+        """Record ``native``: as this loader, or, beside an iterator that is still going on, as one more."""
         if self.session is None:
-            return None
+            return
+        if self.handle is not None and self.recorded is not None and self.recorded() is None:
+            self.recorded = weakref.ref(native)
+            native.record_in(self.handle)
+            return
+        called = readable(self.name or "pipeline")
+        handle = _core.LoaderHandle(self.session, called, None, self.identity)
         if self.handle is None:
-            self.handle = _core.LoaderHandle(self.session, readable(self.name or "pipeline"), None, signature)
-            return self.handle
-        # A second iterator beside the first: a loader of its own.
-        return _core.LoaderHandle(self.session, self.handle.name, None, signature)
+            self.handle, self.recorded = handle, weakref.ref(native)
+        native.record_in(handle)
 
     def report(self, epoch: Any) -> Report:
         if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, int) or epoch == 0):

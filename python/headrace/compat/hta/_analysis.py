@@ -114,7 +114,8 @@ class TraceAnalysis:
         return _counters.blocked_on_full_queue(self.t, queue_length_dict, max_queue_length)
 
     def get_memory_bw_time_series(self, ranks: Sequence[int] | None = None) -> dict[int, pd.DataFrame]:
-        return {rank: _counters.memory_bandwidth(self.t, rank) for rank in self._ranks(ranks)}
+        series = {rank: _counters.memory_bandwidth(self.t, rank) for rank in self._ranks(ranks)}
+        return {rank: table for rank, table in series.items() if table is not None}
 
     def get_memory_bw_summary(self, ranks: Sequence[int] | None = None) -> pd.DataFrame | None:
         return _counters.memory_bandwidth_summary(self.get_memory_bw_time_series(ranks))

@@ -72,19 +72,19 @@ def kernel_breakdown(
     trace: Trace, duration_ratio: float, num_kernels: int, include_memory_kernels: bool
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     kinds = KINDS if include_memory_kernels else KINDS[:2]
-    states: dict[int, float] = {}
+    times: dict[str, float] = {}
     kernels = []
     for rank, frame in trace.traces.items():
         rows = by_kind(of_device(frame), trace)
         for state, time in time_in_states([ranges(rows[kind]) for kind in kinds]).items():
-            states[state] = states.get(state, 0) + time
+            name = " overlapping ".join(kind for i, kind in enumerate(kinds) if state >> i & 1)
+            times[name] = times.get(name, 0) + time
         for kind in kinds:
             part = aggregate(rows[kind], trace, duration_ratio, num_kernels)
             part["kernel_type"] = kind
             part["rank"] = rank
             kernels.append(part)
-    names = [" overlapping ".join(k for i, k in enumerate(kinds) if state >> i & 1) for state in states]
-    types = pd.DataFrame({"kernel_type": names, "sum": list(states.values())})
+    types = pd.DataFrame({"kernel_type": sorted(times), "sum": [times[name] for name in sorted(times)]})
     types = types.sort_values("sum", ascending=False, ignore_index=True)
     types["percentage"] = (100 * types["sum"] / types["sum"].sum()).round(1)
     table = pd.concat(kernels, ignore_index=True) if kernels else pd.DataFrame()
@@ -103,11 +103,11 @@ def aggregate(
     Then, as Holistic Trace Analysis does it, the statistics are those of the sums. ``keep``: numbers of names
     that stay whatever their rank.
     """
-    groups = rows.groupby("name")["dur"]
-    table = groups.agg(["sum", "max", "min", "std", "mean"]).sort_values("sum", ascending=False)
+    table = rows.groupby("name")["dur"].agg(["sum", "max", "min", "std", "mean"])
     names = trace.symbol_table.texts(pd.Series(table.index, dtype="int64")).to_numpy()
     table = table.reset_index(drop=True).fillna({"std": 0.0})
     table.insert(0, "name", names)
+    table = table.sort_values("name").sort_values("sum", ascending=False, ignore_index=True)
     if len(table) > num_kernels:
         reached = table["sum"].cumsum()
         tail = (reached > reached.quantile(duration_ratio)) | (np.arange(len(table)) >= num_kernels)
@@ -136,17 +136,19 @@ def idle_time(
     trace: Trace, ranks: Sequence[int], streams: Sequence[int] | None, statistics: bool, delay: int
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     categories = trace.symbol_table.ids(_DEVICE_WORK)
+    columns = ["rank", "stream", "idle_category", "idle_time", "idle_time_ratio"]
     rows, described = [], []
     for rank in ranks:
         frame = trace.get_trace(rank)
         work = frame[(frame["stream"] >= 0) & frame["cat"].isin(categories)]
         start_of = pd.Series(frame["ts"].to_numpy(), index=frame["index"])
         start_of = start_of[~start_of.index.duplicated()]
+        of_rank: list[tuple[int, int, str, float, float]] = []
         places = work.reset_index(drop=True).groupby("stream", sort=False).indices
         for stream in work["stream"].unique() if streams is None else streams:
             if stream not in places:
                 continue
-            ours = work.iloc[places[stream]].sort_values("ts", kind="stable")
+            ours = work.iloc[places[stream]].sort_values("ts")
             gap, category = _gaps(ours, start_of, delay)
             times = {name: gap[category == name].sum() for name in _WAITS}
             whole = sum(times.values())
@@ -154,10 +156,11 @@ def idle_time(
                 if name != "other" and not (category == name).any():
                     continue
                 ratio = round(times[name] / whole, 2) if whole else np.nan
-                rows.append((rank, stream, name, float(times[name]), ratio))
+                of_rank.append((rank, stream, name, float(times[name]), ratio))
                 described.append((rank, stream, name, gap[category == name]))
-    table = pd.DataFrame(rows, columns=["rank", "stream", "idle_category", "idle_time", "idle_time_ratio"])
-    return table, _described(described) if statistics else None
+        rows.append(pd.DataFrame(of_rank, columns=columns))
+    table = pd.concat(rows) if rows else pd.DataFrame(columns=columns)
+    return table.round(2), _described(described) if statistics else None
 
 
 def _gaps(ours: pd.DataFrame, start_of: pd.Series, delay: int) -> tuple[np.ndarray, np.ndarray]:
@@ -173,4 +176,6 @@ def _described(parts: list[tuple[int, int, str, np.ndarray]]) -> pd.DataFrame:
     rows = []
     for rank, stream, name, gaps in parts:
         rows.append([rank, stream, name, *pd.Series(gaps).describe().round(2)])
-    return pd.DataFrame(rows, columns=["rank", "stream", "idle_category", *STATISTICS])
+    return pd.DataFrame(rows, columns=["rank", "stream", "idle_category", *STATISTICS]).set_index(
+        "idle_category"
+    )

@@ -1,4 +1,8 @@
-"""Time series of launch queues and copies, and the trace with them as counters."""
+"""Time series of launch queues and copies, and the trace with them as counters.
+
+Where several changes fall into one microsecond, Holistic Trace Analysis leaves their order to the sort of
+pandas. So the same rows are sorted here in the same way.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from headrace.compat.hta._breakdown import STATISTICS, by_kind, of_device
+from headrace.compat.hta._breakdown import by_kind, of_device
 from headrace.compat.hta._trace import Trace
 
 LAUNCHES = (
@@ -37,22 +41,25 @@ def queue_length(trace: Trace, rank: int) -> pd.DataFrame | None:
     launches = frame[frame["name"].isin(trace.symbol_table.ids(LAUNCHES)) & (frame["index_correlation"] > 0)]
     begun = device[device["correlation"].isin(launches["correlation"])]
     places = begun[["correlation", "pid", "tid", "stream"]]
-    launched = launches[["ts", "correlation"]].merge(places, on="correlation")
-    columns = ["ts", "pid", "tid", "stream"]
-    steps = pd.concat(
-        [launched[columns].assign(queue_length=1), begun[columns].assign(queue_length=-1)], ignore_index=True
-    ).sort_values("ts", kind="stable", ignore_index=True)
-    steps["queue_length"] = steps.groupby("stream")["queue_length"].cumsum()
-    return steps
+    launched = launches[["index", "ts", "correlation"]].merge(places, on="correlation")
+    columns = ["index", "ts", "pid", "tid", "stream"]
+    steps = pd.concat([launched[columns].assign(queue_length=1), begun[columns].assign(queue_length=-1)])
+    steps = steps.sort_values("ts").set_index("index")
+    parts = [part.assign(queue_length=part["queue_length"].cumsum()) for _, part in steps.groupby("stream")]
+    return pd.concat(parts) if parts else None
+
+
+def _summary(series: Mapping[int, pd.DataFrame], key: str, value: str) -> pd.DataFrame | None:
+    """Statistics of ``value`` by rank and ``key``; its columns have two levels."""
+    parts = [
+        table.assign(rank=rank)[["rank", key, value]].groupby(["rank", key]).describe()
+        for rank, table in series.items()
+    ]
+    return pd.concat(parts) if parts else None
 
 
 def queue_length_summary(series: Mapping[int, pd.DataFrame]) -> pd.DataFrame | None:
-    parts = []
-    for rank, table in series.items():
-        described = table.groupby("stream")["queue_length"].describe().reset_index()
-        described.insert(0, "rank", rank)
-        parts.append(described)
-    return pd.concat(parts).set_index(["rank", "stream"]) if parts else None
+    return _summary(series, "stream", "queue_length")
 
 
 def blocked_on_full_queue(
@@ -86,31 +93,24 @@ def _copy_kind(name: str) -> str:
     return name[:11] if name.startswith("Memcpy") else "Memcpy Unknown"
 
 
-def memory_bandwidth(trace: Trace, rank: int) -> pd.DataFrame:
-    """Bandwidth of the copies under way, by kind of copy."""
+def memory_bandwidth(trace: Trace, rank: int) -> pd.DataFrame | None:
+    """Bandwidth of the copies under way, by kind of copy; None for a rank without copies."""
     rows = by_kind(of_device(trace.get_trace(rank)), trace)["MEMORY"]
+    if rows.empty:
+        return None
     kinds = np.array([_copy_kind(name) for name in trace.symbol_table.sym_table], dtype=object)
     rows = rows.assign(name=kinds[rows["name"].to_numpy()], dur=rows["dur"].where(rows["dur"] != 0, 1))
     begins = rows[["ts", "pid", "name", "memory_bw_gbps"]]
     ends = begins.assign(ts=rows["ts"] + rows["dur"], memory_bw_gbps=-rows["memory_bw_gbps"])
-    series = pd.concat([begins, ends], ignore_index=True).sort_values("ts", kind="stable", ignore_index=True)
-    series["ts"] = series["ts"].astype(float)
-    series["memory_bw_gbps"] = series.groupby("name")["memory_bw_gbps"].cumsum()
-    return series
+    series = pd.concat([begins, ends], ignore_index=True).sort_values("ts")
+    return pd.concat(
+        part.assign(memory_bw_gbps=part["memory_bw_gbps"].cumsum()) for _, part in series.groupby("name")
+    )
 
 
 def memory_bandwidth_summary(series: Mapping[int, pd.DataFrame]) -> pd.DataFrame | None:
-    parts: list[list[Any]] = []
-    told = False
-    for rank, table in series.items():
-        if table.empty:
-            continue
-        busy = table[table["memory_bw_gbps"] > 0]
-        for name, values in busy.groupby("name")["memory_bw_gbps"]:
-            parts.append([rank, name, *values.describe()])
-        told = True
-    table = pd.DataFrame(parts, columns=["rank", "name", *STATISTICS])
-    return table.set_index(["rank", "name"]) if told else None
+    busy = {rank: table[table["memory_bw_gbps"] > 0] for rank, table in series.items()}
+    return _summary(busy, "name", "memory_bw_gbps")
 
 
 def counter_events(trace: Trace, series: pd.DataFrame, value: str, label: str) -> list[dict[str, Any]]:
@@ -134,8 +134,7 @@ def with_counters(trace: Trace, queues: bool, copies: bool, ranks: Sequence[int]
         raw = trace.get_raw_trace_for_one_rank(rank)
         if queues and (series := queue_length(trace, rank)) is not None:
             raw["traceEvents"] += counter_events(trace, series, "queue_length", "Queue Length")
-        if copies:
-            series = memory_bandwidth(trace, rank)
+        if copies and (series := memory_bandwidth(trace, rank)) is not None:
             raw["traceEvents"] += counter_events(trace, series, "memory_bw_gbps", "Memcpy BW")
         path = Path(trace.trace_files[rank].removesuffix(".gz"))
         stem = path.name.removesuffix(".json")

@@ -32,15 +32,17 @@ def overlap(left: Ranges, right: Ranges) -> float:
 
 
 def time_in_states(sets: list[Ranges]) -> dict[int, float]:
-    """How long each combination of sets was active: bit i of the key stands for ``sets[i]``."""
-    times, steps = [], []
+    """How long each combination of sets was active: bit i of the key stands for ``sets[i]``.
+
+    Sets that touch may overlap for no time. Whether they do depends in Holistic Trace Analysis on its sorts,
+    one for each set that is added. So the same arrays are sorted here in the same way.
+    """
+    time, step = np.array([], dtype=np.int64), np.array([], dtype=np.int64)
     for i, (start, end) in enumerate(sets):
-        times += [start, end]
-        steps += [np.full(len(start), 1 << i), np.full(len(end), -(1 << i))]
-    time = np.concatenate(times)
-    step = np.concatenate(steps)
-    order = np.argsort(time, kind="stable")
-    time, state = time[order], np.cumsum(step[order])
+        time = np.concatenate([time, start, end])
+        step = np.concatenate([step, np.full(len(start), 1 << i), np.full(len(end), -(1 << i))])
+        order = np.argsort(time, kind="quicksort")
+        time, step = time[order], step[order]
+    state = np.cumsum(step)
     lasted = np.append(np.diff(time), 0)
-    used = (state > 0) & (lasted >= 0)
-    return {int(s): lasted[used & (state == s)].sum() for s in np.unique(state[used])}
+    return {int(s): lasted[state == s].astype(np.int64).sum() for s in np.unique(state[state > 0])}
