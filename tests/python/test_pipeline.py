@@ -528,7 +528,8 @@ def test_a_body_that_forks() -> None:
     ids=["exit", "drop", "close", "next"],
 )
 def test_a_pass_is_closed_in_a_forked_child(executor: str, child: str, execute: Callable[..., Any]) -> None:
-    ended = execute(f"""
+    ended = execute(
+        f"""
         import gc, os, signal, sys, time
         import headrace as hr
 
@@ -548,7 +549,9 @@ def test_a_pass_is_closed_in_a_forked_child(executor: str, child: str, execute: 
             _, status = os.waitpid(pid, 0)
             assert len(next(passing)) == 4  # the parent's goes on
             print(os.waitstatus_to_exitcode(status))
-    """)
+    """,
+        HEADRACE_DIR="run",
+    )
     assert (ended.status, ended.out, ended.err) == (0, "0\n", "")
 
 

@@ -181,5 +181,5 @@ class TestTorchrun:
         name = scripts.write(RANK)
         headrace = ["--no-python", sys.executable, "-m", "headrace", "run"]
         result = scripts.bare("-m", "torch.distributed.run", *self.options(), *headrace, name)
-        (run,) = (tmp_path / "headrace-runs").iterdir()
+        (run,) = (path for path in (tmp_path / "headrace-runs").iterdir() if path.is_dir())
         self.check(result, run)
