@@ -29,7 +29,9 @@ bool goes_without_saying(const profile::Setting& setting) {
       {"in_order", "True"},     {"persistent_workers", "False"}, {"pin_memory", "False"},
       {"start_method", "fork"}, {"dataset_kind", "map"},         {"sharing_strategy", "file_descriptor"},
       {"collates", "True"}};
-  if (setting.parameter == "framework" || setting.value == "None" || setting.value.empty()) return true;
+  if (setting.parameter == "framework" || setting.parameter == "trainer" || setting.parameter == "batch" ||
+      setting.value == "None" || setting.value.empty())
+    return true;
   const auto known = defaults.find(setting.parameter);
   return known != defaults.end() && known->second == setting.value;
 }
