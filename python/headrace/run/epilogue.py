@@ -57,7 +57,10 @@ def print_epilogue(folder: RunFolder, ended: str) -> None:
 def _nothing(ended: str) -> str:
     return (
         f"{ended + '; ' if ended else ''}nothing was recorded: no DataLoader was iterated "
-        "(or only where Headrace cannot be seen: python -I, -E, -S, an environment without it)"
+        "(or only where Headrace cannot be seen: python -I, -E, -S, an environment without it). "
+        "A loop over anything else is recorded where it is wrapped: "
+        "import headrace as hr; for batch in hr.wrap(batches): ... "
+        "A function that makes a batch becomes an iterator: hr.wrap(iter(lambda: get_batch('train'), None))"
     )
 
 
