@@ -5,6 +5,7 @@
 
 #include "crossing.h"
 #include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/diagnosis/plausible.h"
 #include "headrace/analysis/what_if/what_if.h"
 #include "headrace/profile/profile_json.h"
 #include "headrace/report/html.h"
@@ -20,7 +21,8 @@ namespace {
 class ParsedReport {
  public:
   explicit ParsedReport(const std::string& profile_text)
-      : profile_(profile::profile_from_json(profile_text)), diagnosis_(analysis::diagnose(profile_)) {}
+      : profile_(analysis::plausible(profile::profile_from_json(profile_text))),
+        diagnosis_(analysis::diagnose(profile_)) {}
 
   std::string text(int width, bool color) const {
     return report::to_text(profile_, diagnosis_, {width, color});

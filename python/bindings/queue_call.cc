@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "batch_contents.h"
 #include "crossing.h"
 #include "headrace/metrics/clock.h"
 #include "headrace/profile/batch_tracker.h"
@@ -67,24 +68,6 @@ bool named(PyObject* object, const char* name) {
   const char* full = Py_TYPE(object)->tp_name;
   const char* dot = std::strrchr(full, '.');
   return std::strcmp(dot == nullptr ? full : dot + 1, name) == 0;
-}
-
-/// Tensors in a batch of nested lists, tuples and dicts, as far as a quick look goes.
-std::int64_t count_tensors(PyObject* data, int depth, int& budget) {
-  if (--budget < 0 || depth > 6) return 0;
-  if (named(data, "Tensor")) return 1;
-  std::int64_t count = 0;
-  if (PyTuple_Check(data) || PyList_Check(data)) {
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(data);
-    for (Py_ssize_t i = 0; i < size; ++i)
-      count += count_tensors(PySequence_Fast_GET_ITEM(data, i), depth + 1, budget);
-  } else if (PyDict_Check(data)) {
-    PyObject* key = nullptr;
-    PyObject* value = nullptr;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(data, &at, &key, &value) != 0) count += count_tensors(value, depth + 1, budget);
-  }
-  return count;
 }
 
 PyObject* call(QueueCall* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
@@ -158,9 +141,8 @@ void note_delivery(QueueCall* self, PyObject* message) {
   constexpr std::uint64_t kAtFirst = 4;
   constexpr std::uint64_t kThenOneIn = 64;
   const std::uint64_t nth = self->state.counted++;
-  int budget = 1024;
   const bool counts = nth < kAtFirst || nth % kThenOneIn == 0;
-  writer.made(number, counts ? count_tensors(data, 0, budget) : -1);
+  writer.made(number, counts ? contents_of(data).tensors : -1);
 }
 
 PyObject* send(QueueCall* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {

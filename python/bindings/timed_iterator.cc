@@ -6,7 +6,7 @@
 #include <cstring>
 #include <new>
 
-#include "batch_bytes.h"
+#include "batch_contents.h"
 #include "crossing.h"
 
 namespace headrace::python {
@@ -42,7 +42,8 @@ PyObject* timed_next(PyObject* self) {
   const bool failed =
       item == nullptr && PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) == 0;
   timed->recorder->end_wait(item != nullptr, failed, ready);
-  if (item != nullptr && timed->recorder->asks_for_size()) timed->recorder->tell_size(batch_bytes(item));
+  if (item != nullptr && timed->recorder->asks_for_size())
+    timed->recorder->tell_size(contents_of(item).bytes);
   return item;
 }
 

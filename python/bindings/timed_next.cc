@@ -3,7 +3,7 @@
 #include <Python.h>
 #include <structmember.h>
 
-#include "batch_bytes.h"
+#include "batch_contents.h"
 #include "crossing.h"
 #include "headrace/profile/iterator_watch.h"
 #include "heap_type.h"
@@ -34,6 +34,27 @@ std::int64_t number_of_yielded(PyObject* iterator, const profile::BatchTracker& 
   return number - 1;
 }
 
+/// Samples what a worker would spend on passing this batch on. False only where the program is interrupted
+/// meanwhile, as it would be inside next().
+bool tell_handoff(profile::IteratorWatch& watch, PyObject* batch) {
+  const std::int64_t began = metrics::Clock::now_ns();
+  const Owned module(PyImport_ImportModule("headrace.adapters.torch_dataloader.handoff_cost"));
+  const Owned found(module ? PyObject_CallMethod(module.get(), "measure", "O", batch) : nullptr);
+  profile::HandoffSample sample;
+  const char* type = "";
+  if (found && PyTuple_Check(found.get()) != 0 &&
+      PyArg_ParseTuple(found.get(), "LLLs", &sample.message_bytes, &sample.tensors, &sample.pickle_cpu_ns,
+                       &type) == 0) {
+    sample.pickle_cpu_ns = -1;
+  }
+  if (PyErr_Occurred() != nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_Exception) == 0) return false;
+    PyErr_Clear();
+  }
+  watch.tell_handoff(sample, type, metrics::Clock::now_ns() - began);
+  return true;
+}
+
 PyObject* timed_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
   PyObject* original = Type::cast(self)->original;
   if (PyVectorcall_NARGS(nargsf) != 1) return PyObject_Vectorcall(original, args, nargsf, kwnames);
@@ -58,7 +79,13 @@ PyObject* timed_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
   const std::int64_t number = counted ? number_of_yielded(iterator, *watch->tracker()) : -1;
   watch->end_wait(batch != nullptr, failed, number);
   if (batch == nullptr) PyErr_Restore(type, value, trace);
-  if (batch != nullptr && watch->asks_for_size()) watch->tell_size(batch_bytes(batch));
+  if (batch != nullptr && watch->asks_for_size()) {
+    watch->tell_size(contents_of(batch).bytes);
+    if (watch->asks_for_handoff() && !tell_handoff(*watch, batch)) {
+      Py_DECREF(batch);
+      return nullptr;
+    }
+  }
   return batch;
 }
 

@@ -246,6 +246,15 @@ class Handoff:
 
 
 @dataclass
+class HandoffEstimate:
+    """What passing a batch from a worker process would cost a loader that has none, from a sample."""
+
+    message_bytes: float = 0.0
+    tensors: float = 0.0
+    pickle_cpu_s: float = 0.0
+
+
+@dataclass
 class RankFigures:
     """The same loader in another rank of the run."""
 
@@ -324,6 +333,7 @@ class Profile:
     queues: list[Queue] = field(default_factory=list)
     stall_ledger: list[LedgerRow] = field(default_factory=list)
     handoff: Handoff | None = None
+    handoff_estimate: HandoffEstimate | None = None
     windows: list[Window] = field(default_factory=list)
     ranks: list[RankFigures] = field(default_factory=list)
     host: Host = field(default_factory=Host)

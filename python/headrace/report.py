@@ -217,6 +217,17 @@ class Report:
         return self._parsed.html(False)
 
 
+def __getattr__(name: str) -> Any:
+    """`Profile`, `Diagnosis`, `Operator`, `Queue`, `Advice` and the other classes of a report's figures."""
+    if not name.startswith("_"):
+        from headrace import _data
+
+        found = getattr(_data, name, None)
+        if isinstance(found, type) and found.__module__ == _data.__name__:
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def _read_again(
     profile_json: str, loaders: list[str] | None, ranks: list[int] | None, segments: tuple[str, ...] = ()
 ) -> Report:

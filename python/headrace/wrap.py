@@ -171,7 +171,8 @@ def wrap(
         session = open_session(run, rank)
         if run is None and session not in _users:
             kept_open.add(session)
-        recording = _Recording(adapter.attach(obj), session, readable(name or adapter.name(obj)))
+        shown = readable(name) if name else None
+        recording = _Recording(adapter.attach(obj, shown), session, shown or readable(adapter.name(obj)))
     except UsageError:
         raise
     except Exception as error:  # the loop must run all the same

@@ -76,6 +76,9 @@ void WorkerProbe::close_windows(std::int64_t loop_ns) noexcept {
 
 void WorkerProbe::restart() noexcept {
   for (auto& total : cell_->state_ns) total.store(0);
+  cell_->clocked_cpu_ns.store(0);
+  cell_->clocked_loop_ns.store(0);
+  cpu_read_ns_ = -1;
   cell_->grid.reset();
   for (int i = 0; i < owned_count_; ++i) owned_[static_cast<std::size_t>(i)]->restart();
   cell_->since_ns.store(0);
@@ -110,6 +113,24 @@ void WorkerProbe::switch_to(std::uint32_t account, std::int64_t now) noexcept {
   cell_->account.store(account);
   // A clock that jumped back must not be counted twice: since only moves forward.
   if (lasted > 0) cell_->since_ns.store(reading.loop_ns);
+}
+
+std::int64_t WorkerProbe::read_cpu(std::int64_t now) noexcept {
+  const std::int64_t cpu = Clock::thread_cpu_ns();
+  const LoopClock::Reading reading = clock_->read(now);
+  const std::int64_t real = now - cpu_read_at_ns_;
+  const std::int64_t loop = reading.loop_ns - cpu_read_loop_ns_;
+  if (cpu_read_ns_ >= 0 && real > 0 && loop > 0) {
+    // Of a stretch with a pause in it, the part in which the loop ran.
+    const double running = std::min(1.0, static_cast<double>(loop) / static_cast<double>(real));
+    const auto used = static_cast<double>(cpu - cpu_read_ns_) * running;
+    cell_->clocked_cpu_ns.bump(std::clamp<std::int64_t>(static_cast<std::int64_t>(used), 0, loop));
+    cell_->clocked_loop_ns.bump(loop);
+  }
+  cpu_read_ns_ = reading.begun ? cpu : -1;
+  cpu_read_at_ns_ = now;
+  cpu_read_loop_ns_ = reading.loop_ns;
+  return cpu;
 }
 
 void WorkerProbe::charge_frame(std::int64_t now) noexcept {
@@ -148,7 +169,7 @@ void WorkerProbe::enter(OperatorCell& cell, std::int64_t now, std::int64_t label
                   : static_cast<std::int64_t>(
                         cell.sequence.samples[(newest - 1) % ServiceSequence::kLength].wall_ns.load());
   const bool sample = cell.sampling.take(now, last_wall) || nested_in_sampled;
-  frame.cpu_start_ns = sample ? Clock::thread_cpu_ns() : -1;
+  frame.cpu_start_ns = sample ? read_cpu(now) : -1;
   switch_to(account_of(cell), now);
 }
 
@@ -181,7 +202,7 @@ std::int64_t WorkerProbe::leave(std::int64_t now, bool failed) noexcept {
   const Frame frame = frames_[--depth_];
   std::int64_t cpu_ns = -1;
   if (frame.cpu_start_ns >= 0) {
-    const std::int64_t inclusive = Clock::thread_cpu_ns() - frame.cpu_start_ns;
+    const std::int64_t inclusive = read_cpu(now) - frame.cpu_start_ns;
     cpu_ns = std::max<std::int64_t>(0, inclusive - frame.nested_cpu_ns);
     if (depth_ > 0) top().nested_cpu_ns += inclusive;
   }
@@ -271,14 +292,14 @@ void WorkerProbe::loop_item(std::int64_t now, bool counts, bool first_counts) no
   if (unbegun || reading.loop_ns >= cell_->grid.next_boundary_ns()) switch_to(cell_->account.load(), now);
   // CPU time of the loop itself is known only for items in which no annotated body ran.
   std::int64_t cpu_ns = -1;
-  if (loop_cpu_start_ns_ >= 0 && !loop_had_body_) cpu_ns = Clock::thread_cpu_ns() - loop_cpu_start_ns_;
+  if (loop_cpu_start_ns_ >= 0 && !loop_had_body_) cpu_ns = read_cpu(now) - loop_cpu_start_ns_;
   if (counts && loop_open_) {
     record_item(*loop_, loop_own_ns_, cpu_ns, now, false, loop_label_);
   } else if (counts && first_counts) {
     loop_->items.bump(1);
   }
   const bool sample = loop_->sampling.take(now, loop_own_ns_);
-  loop_cpu_start_ns_ = sample ? Clock::thread_cpu_ns() : -1;
+  loop_cpu_start_ns_ = sample ? read_cpu(now) : -1;
   loop_own_ns_ = 0;
   loop_label_ = -1;
   loop_had_body_ = false;

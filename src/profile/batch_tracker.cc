@@ -275,7 +275,8 @@ void BatchTracker::count_handoff(const Batch& batch, std::int64_t available, std
   }
   if (pickled == 0) return;
   handoff.message_bytes.bump(delivery->message_bytes.load());
-  handoff.pickle_ns.bump(std::max<std::int64_t>(0, pickled - batch.fetched_ns));
+  const std::int64_t fetched = batch.fetched_ns > 0 ? batch.fetched_ns : delivery->fetched_ns.load(kAcquire);
+  if (fetched > 0) handoff.pickle_ns.bump(std::max<std::int64_t>(0, pickled - fetched));
   if (delivery->pickle_cpu_ns.load() >= 0) {
     handoff.pickle_cpu_ns.bump(delivery->pickle_cpu_ns.load());
     handoff.pickle_cpu_reads.bump(1);

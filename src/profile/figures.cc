@@ -179,6 +179,8 @@ WorkerFigures worker_figures(const metrics::WorkerCell& worker, std::uint32_t in
   if (live && !figures.alive && lost > 0) figures.state_ns[0] += lost;
   figures.cpu_ns = static_cast<double>(worker.cpu_ns.load());
   figures.run_queue_ns = static_cast<double>(worker.run_queue_ns.load());
+  figures.clocked_loop_ns = sane(worker.clocked_loop_ns.load());
+  figures.clocked_cpu_ns = std::min(sane(worker.clocked_cpu_ns.load()), figures.clocked_loop_ns);
   for (const metrics::WorkerEdge& edge : worker.edges) {
     const std::uint32_t queue = edge.queue.load();
     if (queue == 0 || queue > kMaxQueues) break;
@@ -235,6 +237,7 @@ CellFigures cell_figures(const metrics::OperatorCell& cell, std::uint32_t index,
   if (!open.counted) return figures;
   figures.busy_ns += sane(cell.busy_ns.load());
   figures.loop_items = sane(cell.loop_items.load());
+  figures.sampled_items = sane(static_cast<std::int64_t>(cell.sequence.count.load()));
   figures.sampled_wall_ns = sane(cell.sampled_wall_ns.load());
   figures.sampled_cpu_ns = std::min(sane(cell.sampled_cpu_ns.load()), figures.sampled_wall_ns);
   figures.service = HistogramFigures::of(cell.service);

@@ -16,6 +16,7 @@ void subtract_cell(CellFigures& cell, const CellFigures& base) {
   take_away(cell.failures, base.failures);
   take_away(cell.busy_ns, base.busy_ns);
   take_away(cell.loop_items, base.loop_items);
+  take_away(cell.sampled_items, base.sampled_items);
   take_away(cell.sampled_wall_ns, base.sampled_wall_ns);
   take_away(cell.sampled_cpu_ns, base.sampled_cpu_ns);
   cell.service.subtract(base.service);
@@ -99,6 +100,8 @@ void SegmentFigures::subtract(const SegmentFigures& base) {
     for (const WorkerFigures& old : base.workers) {
       if (old.index != worker.index || old.started_ns != worker.started_ns) continue;
       for (std::size_t i = 0; i < worker.state_ns.size(); ++i) take_away(worker.state_ns[i], old.state_ns[i]);
+      take_away(worker.clocked_cpu_ns, old.clocked_cpu_ns);
+      take_away(worker.clocked_loop_ns, old.clocked_loop_ns);
       if (worker.cpu_ns >= 0 && old.cpu_ns >= 0) take_away(worker.cpu_ns, old.cpu_ns);
       if (worker.run_queue_ns >= 0 && old.run_queue_ns >= 0) take_away(worker.run_queue_ns, old.run_queue_ns);
     }

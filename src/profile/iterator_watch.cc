@@ -53,6 +53,18 @@ void IteratorWatch::end_wait(bool delivered, bool failed, std::int64_t batch) no
   if (!consumed) tracker_->ended(Clock::now_ns());
 }
 
+bool IteratorWatch::asks_for_handoff() noexcept {
+  const bool first = !std::exchange(saw_first_, true);
+  return !first && tracker_ == nullptr && recorder_ != nullptr && loader_->wants_handoff_sample();
+}
+
+void IteratorWatch::tell_handoff(const HandoffSample& sample, const char* batch_type,
+                                 std::int64_t spent_ns) noexcept {
+  if (recorder_ == nullptr) return;
+  loader_->sampled_handoff(sample, batch_type);
+  recorder_->exclude(spent_ns);
+}
+
 void IteratorWatch::end() noexcept {
   if (recorder_ != nullptr) recorder_->end_loop();
   if (tracker_ != nullptr) tracker_->ended(Clock::now_ns());

@@ -200,6 +200,38 @@ LoaderHandle::LoaderHandle(std::shared_ptr<Session> session, const std::string& 
   if (source_ != nullptr) source_->feeds(*session_, id_);
 }
 
+namespace {
+
+constexpr std::string_view kBatchKey = "batch=";
+
+std::string_view settings_text(const LoaderRecord& record) noexcept {
+  const auto end = std::find(record.settings.begin(), record.settings.end(), '\0');
+  return {record.settings.data(), static_cast<std::size_t>(end - record.settings.begin())};
+}
+
+/// The value of the line that begins with `key`; "" where there is none.
+std::string setting_line(const LoaderRecord& record, std::string_view key) {
+  const std::string_view text = settings_text(record);
+  const std::size_t at = text.find(key);
+  if (at == std::string_view::npos || (at > 0 && text[at - 1] != '\n')) return "";
+  const std::size_t begin = at + key.size();
+  return std::string(text.substr(begin, text.find('\n', begin) - begin));
+}
+
+/// One line more, where it is not there yet and fits.
+void add_setting(LoaderRecord& record, std::string_view key, std::string_view value) noexcept {
+  std::array<char, LoaderRecord::kSettingsBytes> text = record.settings;
+  const std::string_view known = settings_text(record);
+  if (known.find(key) != std::string_view::npos || value.find('\n') != std::string_view::npos) return;
+  if (known.size() + key.size() + value.size() + 2 > text.size()) return;
+  auto at = std::copy(key.begin(), key.end(), text.begin() + static_cast<std::ptrdiff_t>(known.size()));
+  at = std::copy(value.begin(), value.end(), at);
+  *at = '\n';
+  store_words(record.settings.data(), text.data(), text.size());
+}
+
+}  // namespace
+
 LoaderHandle::~LoaderHandle() {
   // A forked child drops its copy of the handle; the parent's loader goes on.
   if (pid_ == current_pid()) session_->close_loader(id_);
@@ -217,14 +249,37 @@ std::vector<LoaderHandle::EpochStart> LoaderHandle::epoch_starts() const {
 void LoaderHandle::describe(const std::string& settings, std::uint32_t workers) noexcept {
   LoaderRecord* record = session_->loader_record(id_);
   if (record == nullptr || pid_ != current_pid()) return;
+  const std::string batch = setting_line(*record, kBatchKey);
   std::array<char, LoaderRecord::kSettingsBytes> text{};
   // Whole lines only.
   const std::size_t fits = std::min(settings.size(), text.size() - 1);
   const std::size_t end = fits == settings.size() ? fits : settings.rfind('\n', fits) + 1;
   std::copy_n(settings.begin(), end, text.begin());
   store_words(record->settings.data(), text.data(), text.size());
+  if (!batch.empty()) add_setting(*record, kBatchKey, batch);
   record->workers.store(workers);
   record->has_own_graph.store(1);
+}
+
+bool LoaderHandle::wants_handoff_sample() const noexcept {
+  constexpr std::int64_t kMostSamples = 2;
+  const LoaderRecord* record = session_->loader_record(id_);
+  return record != nullptr && record->workers.load() == 0 &&
+         record->handoff.pickle_cpu_reads.load() < kMostSamples;
+}
+
+void LoaderHandle::sampled_handoff(const HandoffSample& sample, std::string_view batch_type) noexcept {
+  LoaderRecord* record = session_->loader_record(id_);
+  if (record == nullptr || pid_ != current_pid()) return;
+  metrics::HandoffCell& cell = record->handoff;
+  // Counted also where it failed: it would fail again.
+  cell.pickle_cpu_reads.bump(1);
+  if (sample.pickle_cpu_ns < 0) return;
+  cell.counted.bump(1);
+  cell.message_bytes.bump(sample.message_bytes);
+  cell.tensors.bump(sample.tensors);
+  cell.pickle_cpu_ns.bump(sample.pickle_cpu_ns);
+  if (!batch_type.empty()) add_setting(*record, kBatchKey, batch_type);
 }
 
 void note_device(std::string_view device) noexcept {
@@ -232,16 +287,7 @@ void note_device(std::string_view device) noexcept {
   if (context == nullptr || context->running_loops().empty()) return;
   LoaderRecord* record = context->session()->loader_record(context->running_loops().back()->loader);
   if (record == nullptr || record->has_own_graph.load() == 0) return;
-  std::array<char, LoaderRecord::kSettingsBytes> text = record->settings;
-  const auto end = std::find(text.begin(), text.end(), '\0');
-  const std::string_view known(text.data(), static_cast<std::size_t>(end - text.begin()));
-  constexpr std::string_view kKey = "device=";
-  const std::size_t needed = kKey.size() + device.size() + 2;
-  if (known.find(kKey) != std::string_view::npos || known.size() + needed > text.size()) return;
-  auto at = std::copy(kKey.begin(), kKey.end(), end);
-  at = std::copy(device.begin(), device.end(), at);
-  *at = '\n';
-  store_words(record->settings.data(), text.data(), text.size());
+  add_setting(*record, "device=", device);
 }
 
 void LoaderHandle::miss(std::uint32_t gap) noexcept {

@@ -8,6 +8,7 @@
 #include "headrace/profile/figures.h"
 #include "headrace/profile/graph.h"
 #include "profile/item_flow.h"
+#include "profile/reconciled_cpu.h"
 #include "profile/snapshot_host.h"
 #include "profile/snapshot_loader.h"
 #include "profile/snapshot_windows.h"
@@ -56,6 +57,7 @@ class ProfileBuilder {
       if (base.begun) base_loop_ns_ = base.loop_ns;
       figures_.subtract(base);
     }
+    reconcile_cpu(figures_);
     graph_ = Graph::of(image, figures_, loader);
     batches_ = std::max(0.0, figures_.sink.waits);
   }
@@ -181,11 +183,22 @@ class ProfileBuilder {
     return names;
   }
 
+  /// "results" for "results#2": of two loaders in a run each has such a queue, and a report is of one.
+  std::string without_number(const std::string& name) const {
+    const std::size_t mark = name.rfind('#');
+    if (mark == std::string::npos || name.find_first_not_of("0123456789", mark + 1) != std::string::npos)
+      return name;
+    const std::string plain = name.substr(0, mark);
+    const bool taken = std::any_of(profile_.queues.begin(), profile_.queues.end(),
+                                   [&](const QueueProfile& queue) { return queue.name == plain; });
+    return taken ? name : plain;
+  }
+
   void add_queue(const GraphQueue& of) {
     const QueueFigures* figures = flow_.figures_of(of.queue);
     if (figures == nullptr) return;
     QueueProfile out;
-    out.name = figures->name;
+    out.name = of_framework() ? without_number(figures->name) : figures->name;
     out.from = names_of(of.from);
     out.to = of.to_sink ? "sink" : names_of(of.to);
     out.capacity = figures->capacity;

@@ -138,6 +138,15 @@ void add_loader_facts(const LoaderRecord& loader, const SegmentFigures& figures,
         queue.knobs = {{"prefetch_factor", std::stod(setting.value), 1.0, std::nullopt, false}};
     }
   }
+  const metrics::HandoffCell& sampled = loader.handoff;
+  if (const auto samples = static_cast<double>(sampled.counted.load());
+      samples > 0 && sampled.batches.load() == 0 && loader.workers.load() == 0) {
+    const auto mean = [&](const metrics::Relaxed<std::int64_t>& total) {
+      return std::max(0.0, static_cast<double>(total.load())) / samples;
+    };
+    profile.handoff_estimate = HandoffEstimate{mean(sampled.message_bytes), mean(sampled.tensors),
+                                               mean(sampled.pickle_cpu_ns) * kSecond};
+  }
   const HandoffFigures& from = figures.handoff;
   if (from.batches <= 0 && from.unused_batches <= 0) return;
   const auto mean = [&](double total) { return from.batches > 0 ? total / from.batches : 0; };

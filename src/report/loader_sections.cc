@@ -32,7 +32,9 @@ bool goes_without_saying(const profile::Setting& setting) {
       Default{"pin_memory", "False"}, Default{"start_method", "fork"},
       Default{"dataset_kind", "map"}, Default{"sharing_strategy", "file_descriptor"},
       Default{"collates", "True"}};
-  if (setting.parameter == "framework" || setting.value == "None" || setting.value.empty()) return true;
+  if (setting.parameter == "framework" || setting.parameter == "trainer" || setting.parameter == "batch" ||
+      setting.value == "None" || setting.value.empty())
+    return true;
   return std::any_of(defaults.begin(), defaults.end(), [&](const Default& known) {
     return known.first == setting.parameter && known.second == setting.value;
   });

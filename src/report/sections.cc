@@ -8,6 +8,7 @@
 #include "headrace/analysis/words.h"
 #include "loader_sections.h"
 #include "printable.h"
+#include "shared_threads.h"
 #include "table.h"
 #include "wording.h"
 
@@ -120,34 +121,39 @@ Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis&
 
 Lines operator_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
                        std::size_t width) {
-  Table table({{"", 9, false, true},
-               {"kind", 1, false, false},
-               {"workers", 4, true, false},
-               {"a batch", 8, true, false},
-               {"busy", 7, true, false},
-               {"waits for input", 3, true, false},
-               {"blocked", 5, true, false},
-               {"CPU", 2, true, false},
-               {"", 6, false, false}});
+  const bool shares = any_elsewhere(profile);
+  std::vector<Column> heads{
+      {"", 9, false, true},        {"kind", 1, false, false}, {"workers", 4, true, false},
+      {"a batch", 8, true, false}, {"busy", 7, true, false},  {"waits for input", 3, true, false},
+      {"blocked", 5, true, false}, {"CPU", 2, true, false},   {"", 6, false, false}};
+  if (shares) heads.insert(heads.begin() + 5, {"elsewhere", 4, true, false});
+  Table table(std::move(heads));
+  const auto add = [&](std::vector<std::string> cells, const std::string& elsewhere) {
+    if (shares) cells.insert(cells.begin() + 5, elsewhere);
+    table.add(std::move(cells));
+  };
   std::size_t shown = 0;
-  for (const profile::OperatorProfile& op : profile.operators) {
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    const profile::OperatorProfile& op = profile.operators[i];
     const bool here = diagnosis.op && *diagnosis.op == op.name;
     if (shown >= kMostRows && !here) continue;
     ++shown;
-    const bool known = op.states.busy + op.states.blocked_in + op.states.blocked_out + op.states.idle > 0;
-    table.add({op.name, op.kind.empty() ? "-" : op.kind, std::to_string(op.workers),
-               duration(op.demand_s * op.workers), known ? percent(op.states.busy) : "-",
-               known ? percent(op.states.blocked_in) : "-", known ? percent(op.states.blocked_out) : "-",
-               op.cpu_s && op.busy_s > 0 ? percent(std::min(1.0, *op.cpu_s / op.busy_s)) : "-",
-               here ? "<- here" : ""});
+    const ShownStates states = shown_states(profile, i);
+    const auto share = [&](double value) { return states.known ? percent(value) : "-"; };
+    add({op.name, op.kind.empty() ? "-" : op.kind, std::to_string(op.workers),
+         duration(op.demand_s * op.workers), share(states.busy), share(states.blocked_in),
+         share(states.blocked_out),
+         op.cpu_s && op.busy_s > 0 ? percent(std::min(1.0, *op.cpu_s / op.busy_s)) : "-",
+         here ? "<- here" : ""},
+        share(states.elsewhere));
   }
   const profile::SinkProfile& sink = profile.sink;
-  table.add({"training step", "sink", "1", duration(sink.compute_s), percent(1 - sink.wait_share),
-             percent(sink.wait_share), "-",
-             sink.compute_cpu_s && sink.compute_s > 0
-                 ? percent(std::min(1.0, *sink.compute_cpu_s / sink.compute_s))
-                 : "-",
-             ""});
+  add({"training step", "sink", "1", duration(sink.compute_s), percent(1 - sink.wait_share),
+       percent(sink.wait_share), "-",
+       sink.compute_cpu_s && sink.compute_s > 0 ? percent(std::min(1.0, *sink.compute_cpu_s / sink.compute_s))
+                                                : "-",
+       ""},
+      "-");
   Lines lines = with_heading("WHERE A BATCH GOES", table, width);
   if (shown < profile.operators.size()) {
     lines.push_back("  and " + std::to_string(profile.operators.size() - shown) + " more operators");

@@ -7,6 +7,7 @@
 
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/diagnosis_json.h"
+#include "headrace/analysis/diagnosis/plausible.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
 #include "support/simulation/labelled_lines.h"
@@ -289,6 +290,49 @@ TEST(EdgeCases, HealthyRunsHaveHeadroom) {
   EXPECT_EQ(diagnosis.kind, "not_input_bound");
   ASSERT_TRUE(diagnosis.headroom_step_s);
   EXPECT_NEAR(*diagnosis.headroom_step_s, 0.01, 0.001);
+}
+
+TEST(Plausible, EveryFigureIsWithinTheBoundsOfItsKind) {
+  Profile profile = sink_only(0.03, 0.02);
+  profile.operators.push_back(inclusive(0.03, true));
+  profile.operators.front().cpu_s = -5;
+  profile.operators.front().states.busy = 7;
+  profile.operators.front().per_worker.resize(1);
+  profile.operators.front().per_worker.front().sequence = {{1, -2.0, -1}, {2, 1e40, 0.5}};
+  profile.operators.front().per_worker.front().pid = -1;
+  profile.sink.steps = 9'000'000'000'000'000'000ULL;
+  profile.sink.sequence = {{-1, std::numeric_limits<double>::infinity()}};
+  profile.host.foreign_cpu_share = 1e9;
+  profile.handoff_estimate = profile::HandoffEstimate{-1, 1e300, -3};
+  const Profile bounded = plausible(profile);
+  EXPECT_FALSE(bounded.operators.front().cpu_s);
+  EXPECT_EQ(bounded.operators.front().states.busy, 1);
+  EXPECT_EQ(bounded.operators.front().per_worker.front().sequence[0].wall_s, 0);
+  EXPECT_LT(bounded.operators.front().per_worker.front().sequence[0].cpu_s, 0);  // not taken
+  EXPECT_EQ(bounded.operators.front().per_worker.front().sequence[1].cpu_s, 0.5);
+  EXPECT_LE(bounded.operators.front().per_worker.front().sequence[1].wall_s, 3e8);
+  EXPECT_EQ(bounded.operators.front().per_worker.front().pid, -1);  // a name, not an amount
+  EXPECT_LE(bounded.sink.steps, 1'000'000'000'000'000ULL);
+  EXPECT_EQ(bounded.sink.sequence.front().compute_s, 0);
+  EXPECT_EQ(bounded.host.foreign_cpu_share, 1);
+  EXPECT_EQ(bounded.handoff_estimate->message_bytes, 0);
+  // What is plausible stays as it is, to the last bit.
+  const Profile sane = sink_only(0.03, 0.02);
+  EXPECT_EQ(profile::profile_to_json(plausible(sane)), profile::profile_to_json(sane));
+}
+
+TEST(Plausible, FiguresThatTheRunHadNoTimeForGetNoVerdict) {
+  Profile profile = sink_only(0.03, 0.02);
+  profile.operators.push_back(inclusive(0.03, true));
+  EXPECT_EQ(contradiction(profile), "");
+  profile.operators.front().demand_s = 3e6;  // a flipped byte
+  const Diagnosis damaged = diagnose(profile);
+  EXPECT_EQ(damaged.kind, "undetermined");
+  EXPECT_TRUE(damaged.advice.empty());
+  EXPECT_NE(damaged.reason.find("Stream.demand_s is "), std::string::npos) << damaged.reason;
+  profile = sink_only(0.03, 0.02);
+  profile.sink.getnext_wait.count = 9'000'000'000'000'000ULL;
+  EXPECT_EQ(diagnose(profile).kind, "undetermined");
 }
 
 /// Every number of a profile, one at a time, set to something absurd.

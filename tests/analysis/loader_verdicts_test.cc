@@ -176,6 +176,18 @@ TEST(LoaderVerdicts, SlowWorkerIsCalledByItsNumberAndPart) {
   EXPECT_NEAR(*diagnosis.advice.front().predicted_step_s, 0.0112, 0.0015);
 }
 
+bool has_evidence(const Diagnosis& diagnosis, const std::string& rule) {
+  return std::any_of(diagnosis.evidence.begin(), diagnosis.evidence.end(),
+                     [&](const Evidence& evidence) { return evidence.rule == rule; });
+}
+
+TEST(LoaderVerdicts, DatasetWithoutTransformsIsSaidToBeOneBlock) {
+  DataLoader loader = images(1);
+  EXPECT_TRUE(has_evidence(diagnose(simulation::simulate(loader, 1)), "detail"));
+  loader.parts.insert(loader.parts.begin() + 1, {.name = "Crop", .sleep_s = 1e-3});
+  EXPECT_FALSE(has_evidence(diagnose(simulation::simulate(loader, 1)), "detail"));
+}
+
 /// Trivial items: each batch costs the loop its hand-off, and nothing would wait for them in the loop itself.
 DataLoader trivial(int workers) {
   DataLoader loader = images(workers);
@@ -201,6 +213,45 @@ TEST(LoaderVerdicts, TooManyWorkersAreAdvisedAway) {
   EXPECT_LE(without_s, *diagnosis.advice.front().high);
   // Where batches take longer to make than to hand over, the workers stay.
   EXPECT_TRUE(diagnose(simulation::simulate(images(8), 1)).advice.empty());
+}
+
+/// A loader without workers whose batches carry objects around their tensors.
+Profile tokenised(double pickle_cpu_s) {
+  DataLoader loader = images(0);
+  loader.parts.front() = {.name = "Texts", .cpu_s = 1e-4};
+  loader.parts.back() = {.name = "Collator", .cpu_s = 0.018, .per_batch = true};
+  loader.compute_s = 0.014;
+  loader.compute_cpu_s = 0.014;
+  loader.cores = 2;
+  Profile profile = simulation::simulate(loader, 1);
+  profile.settings.push_back({"trainer", "transformers"});
+  profile.settings.push_back({"batch", "BatchEncoding"});
+  profile.handoff_estimate = profile::HandoffEstimate{110e3, 3, pickle_cpu_s};
+  return profile;
+}
+
+TEST(LoaderVerdicts, HandOffThatDoesNotHappenYetIsCounted) {
+  const LoaderSimulator simulator;
+  const auto one_worker = [&](const Profile& profile) {
+    return simulator.predict(profile,
+                             {{Change::Kind::kWorkers, loader_of(profile)->in_workers.front(), 1, 1}});
+  };
+  const Prediction light = one_worker(tokenised(1e-4));
+  const Prediction heavy = one_worker(tokenised(0.025));
+  ASSERT_TRUE(light.known && heavy.known);
+  EXPECT_LT(light.step_s, 0.8 * tokenised(0).sink.step_s);
+  EXPECT_GT(heavy.step_s, tokenised(0).sink.step_s);  // 18 ms and 25 ms in one interpreter
+}
+
+TEST(LoaderVerdicts, WorkersAreAdvisedWithThePlainBatchesThatTheyNeed) {
+  const Diagnosis heavy = diagnose(tokenised(0.025));
+  EXPECT_EQ(heavy.cause, "no_overlap");
+  EXPECT_TRUE(says(heavy, "first return dict(batch) instead of the BatchEncoding"))
+      << diagnosis_to_json(heavy, 1);
+  EXPECT_TRUE(says(heavy, "25.0 ms"));
+  const Diagnosis light = diagnose(tokenised(1e-4));
+  EXPECT_FALSE(says(light, "dict(batch)"));
+  EXPECT_TRUE(says(light, "set dataloader_num_workers in TrainingArguments"));
 }
 
 /// One worker that computes, beside a program that computes on the other core of two.

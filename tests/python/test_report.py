@@ -95,6 +95,16 @@ def check_types(value: Any, hint: Any, where: str) -> None:
         assert type(value) is hint, (where, value)
 
 
+def test_classes_of_the_figures_are_importable() -> None:
+    from headrace.report import Advice, Diagnosis, Operator, Profile, Queue
+
+    assert [one.__name__ for one in (Advice, Diagnosis, Operator, Profile, Queue)] == (
+        ["Advice", "Diagnosis", "Operator", "Profile", "Queue"]
+    )
+    with pytest.raises(ImportError):
+        from headrace.report import Nonsense  # type: ignore[attr-defined]  # noqa: F401
+
+
 def test_every_field_has_its_type(report: hr.Report) -> None:
     check_types(report.profile, type(report.profile), "profile")
     check_types(report.diagnosis, type(report.diagnosis), "diagnosis")

@@ -369,3 +369,25 @@ def test_size_of_objects_of_the_users_own_is_not_asked_for() -> None:
     for _ in loader:
         pass
     assert loader.report().profile.sink.batch_bytes is None
+
+
+def test_the_name_that_the_user_gave_is_the_operators() -> None:
+    loader = hr.wrap(iter(lambda: time.sleep(0.002), 1), name="train")
+    for number, _ in enumerate(loader):
+        if number == 40:
+            break
+    report = loader.report()
+    assert [one.name for one in report.profile.operators] == ["train"]
+    assert "callable_iterator" not in report.to_text()
+
+
+def test_a_second_iterable_of_the_class_has_figures_of_its_own() -> None:
+    def numbers(count: int) -> Iterator[int]:
+        yield from range(count)
+
+    first = hr.wrap(numbers(80), name="g80")
+    assert len(list(first)) == 80
+    second = hr.wrap(numbers(40), name="g40")
+    assert len(list(second)) == 40
+    (operator,) = second.report().profile.operators
+    assert (operator.name, operator.items) == ("g40", 40)

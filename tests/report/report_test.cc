@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -73,6 +74,26 @@ TEST(Text, EveryRowOfAdviceKeepsItsSentence) {
   for (const std::string& line : lines_of(to_text(profile, diagnosis, {.width = 40}))) {
     EXPECT_LE(columns(line), 40u);
   }
+}
+
+/// Of two operators in one thread, the time in the other one is no waiting.
+TEST(Text, TimeInAnotherOperatorOfTheThreadIsNotBlocked) {
+  Profile profile = decode_limits();
+  EXPECT_EQ(text_of(profile).find("elsewhere"), std::string::npos);
+  profile.operators[0].segment = profile.operators[1].segment = 1;
+  profile.operators[0].states = {0.4, 0.03, 0.57, 0};
+  profile.operators[1].states = {0.55, 0.43, 0.02, 0};
+  const std::vector<std::string> lines = lines_of(text_of(profile, {.width = 120}));
+  const auto row = [&](const std::string& name) {
+    const auto found = std::find_if(lines.begin(), lines.end(), [&](const std::string& line) {
+      return line.starts_with("  " + name + " ") && line.find(" ms ") != std::string::npos;
+    });
+    return found == lines.end() ? std::string() : *found;
+  };
+  // busy, elsewhere, waits for input, blocked
+  EXPECT_NE(row("read").find("40 %       55 %            3.0 %    2.0 %"), std::string::npos) << row("read");
+  EXPECT_NE(row("decode").find("55 %       40 %            3.0 %    2.0 %"), std::string::npos)
+      << row("decode");
 }
 
 TEST(Text, HeadlineSaysHowLittleThereIsToGain) {

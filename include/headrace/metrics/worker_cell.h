@@ -63,6 +63,11 @@ struct alignas(64) WorkerCell {
   alignas(64) Relaxed<std::int64_t> cpu_ns;  ///< CPU time of the thread since the loop began; -1 unknown
   Relaxed<std::int64_t> run_queue_ns;        ///< runnable without a core, since the loop began; -1 unknown
   Relaxed<std::int64_t> last_alive_ns;       ///< Clock at which the thread was last seen alive
+
+  // Written by the worker, where it reads its CPU clock for a sample: what it used between two reads, and how
+  // long that was. Sampled items are a part of it; this is all of it.
+  Relaxed<std::int64_t> clocked_cpu_ns;
+  Relaxed<std::int64_t> clocked_loop_ns;
 };
 
 }  // namespace headrace::metrics

@@ -117,6 +117,8 @@ class WorkerProbe {
   void switch_to(std::uint32_t account, std::int64_t now) noexcept;
   void charge_frame(std::int64_t now) noexcept;
   void claim_history(std::int64_t now) noexcept;
+  /// The thread's CPU time, which also goes into the account of all that it used.
+  std::int64_t read_cpu(std::int64_t now) noexcept;
   std::uint32_t moment_of(std::uint32_t account) const noexcept {
     if (account < kOperatorAccount) return account;
     return WorkerMoment::kFirstOperator + operator_cells_[account - kOperatorAccount].operator_id.load();
@@ -142,6 +144,10 @@ class WorkerProbe {
   std::uint32_t depth_ = 0;  ///< open bodies, at most kMaxDepth
   int too_deep_ = 0;
   std::int64_t last_ns_ = 0;  ///< Clock of the last switch
+  // The last read of the CPU clock while the loop ran; below 0: none.
+  std::int64_t cpu_read_ns_ = -1;
+  std::int64_t cpu_read_at_ns_ = 0;
+  std::int64_t cpu_read_loop_ns_ = 0;
   OperatorCell* loop_ = nullptr;
   WorkerState rest_state_ = WorkerState::idle;
   std::int64_t loop_own_ns_ = 0;  ///< of the loop's current item

@@ -45,6 +45,7 @@ struct CellFigures {
   std::uint64_t failures = 0;
   double busy_ns = 0;
   double loop_items = 0;
+  double sampled_items = 0;
   double sampled_wall_ns = 0;
   double sampled_cpu_ns = 0;
   std::int64_t first_done_ns = 0;
@@ -74,6 +75,8 @@ struct WorkerFigures {
   std::array<double, metrics::kWorkerStates> state_ns{};
   double cpu_ns = -1;
   double run_queue_ns = -1;
+  double clocked_cpu_ns = 0;   ///< that the thread used, sampled items or not
+  double clocked_loop_ns = 0;  ///< in so much of its time
   std::vector<EdgeFigures> edges;
   // For windows.
   std::int64_t now_loop_ns = 0;  ///< loop time up to which its open state counts

@@ -35,6 +35,13 @@ class IteratorWatch {
   bool asks_for_size() noexcept { return recorder_ != nullptr && recorder_->asks_for_size(); }
   void tell_size(std::uint64_t bytes) noexcept { recorder_->tell_size(bytes); }
 
+  /// The loader has no workers, and what passing a batch from one would cost is not sampled often enough yet.
+  /// Asked of batches that `asks_for_size` picked; the first one is not typical.
+  bool asks_for_handoff() noexcept;
+  /// `batch_type`: the class of the batch, "" where it is a plain container. `spent_ns`: what the sample
+  /// took, which is not the step's time.
+  void tell_handoff(const HandoffSample& sample, const char* batch_type, std::int64_t spent_ns) noexcept;
+
   /// Null while its batches are not followed.
   const std::shared_ptr<BatchTracker>& tracker() const noexcept { return tracker_; }
   const std::shared_ptr<LoaderHandle>& loader() const noexcept { return loader_; }
@@ -47,6 +54,7 @@ class IteratorWatch {
   std::shared_ptr<BatchTracker> tracker_;
   std::int64_t made_ns_;  ///< Clock
   std::int64_t asked_ns_ = 0;
+  bool saw_first_ = false;
 };
 
 }  // namespace headrace::profile

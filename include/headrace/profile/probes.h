@@ -123,6 +123,13 @@ class QueueHandle {
   int probe_pid_ = 0;
 };
 
+/// What passing a batch from a worker process would cost, sampled on one of a loader that has none.
+struct HandoffSample {
+  long long message_bytes = 0;  ///< of the pickled message, arrays included, tensors not
+  long long tensors = 0;
+  long long pickle_cpu_ns = -1;  ///< below 0: the batch could not be pickled
+};
+
 /// Records the loops over one wrapped loader: one at a time, or several interleaved on one thread.
 class LoaderHandle {
  public:
@@ -148,6 +155,10 @@ class LoaderHandle {
   /// How the framework's loader is set ("parameter=value" lines, cut to what fits), its worker processes, and
   /// that it shows its own operators and queues.
   void describe(const std::string& settings, std::uint32_t workers) noexcept;
+  /// Whether another sample of the hand-off is wanted: the loader has no workers, and few were taken.
+  bool wants_handoff_sample() const noexcept;
+  /// `batch_type`: the class of the batch, "" where it is a plain container.
+  void sampled_handoff(const HandoffSample& sample, std::string_view batch_type) noexcept;
   /// What could not be recorded (LoaderGap).
   void miss(std::uint32_t gap) noexcept;
   void mark_epoch() noexcept;
@@ -185,6 +196,8 @@ class LoopRecorder {
   bool asks_for_size() noexcept;
   /// How many bytes it holds, 0 where that cannot be told.
   void tell_size(std::uint64_t bytes) noexcept;
+  /// So much of the current step was spent on recording it.
+  void exclude(std::int64_t ns) noexcept { running_->probe.exclude(ns); }
 
  private:
   void finish_wait(bool delivered, bool failed, int ready, const metrics::WaitCharges* charges) noexcept;

@@ -39,7 +39,7 @@ struct States {
 struct ServiceSample {
   std::uint64_t index = 0;  ///< the worker's own running number of the item
   double wall_s = 0;        ///< time in the body, nested operators and queue waits excluded
-  double cpu_s = 0;         ///< CPU time of that; negative where it was not taken
+  double cpu_s = -1;        ///< CPU time of that; negative where it was not taken
 };
 
 /// The same operator, seen in one worker (thread or process).
@@ -259,6 +259,15 @@ struct Handoff {
   std::uint64_t unused_batches = 0;  ///< prefetched and never used (the loop was left early)
 };
 
+/// What passing a batch from a worker process would cost a loader that has none: batches were pickled as a
+/// sample, tensors and arrays only counted.
+struct HandoffEstimate {
+  double message_bytes =
+      0;               ///< through a pipe: the pickled objects and the arrays; a lower bound from 1 MB on
+  double tensors = 0;  ///< through shared memory
+  double pickle_cpu_s = 0;  ///< CPU time for pickling, without tensors and arrays
+};
+
 /// The same loader in another rank of the run, in a few figures.
 struct RankFigures {
   int rank = 0;
@@ -327,7 +336,8 @@ struct Profile {
   std::vector<OperatorProfile> operators;  ///< in the order of the data flow, source first
   std::vector<QueueProfile> queues;
   std::vector<LedgerRow> stall_ledger;
-  std::optional<Handoff> handoff;  ///< empty where batches do not pass between processes
+  std::optional<Handoff> handoff;                   ///< empty where batches do not pass between processes
+  std::optional<HandoffEstimate> handoff_estimate;  ///< only of a loader without workers that was sampled
   std::vector<Window> windows;
   std::vector<RankFigures> ranks;  ///< the other ones of a run folder, by number; empty where it was not read
   Host host;

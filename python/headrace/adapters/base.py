@@ -76,5 +76,8 @@ class Adapter(ABC):
         """What the loader is called in reports when the user gives no name."""
 
     @abstractmethod
-    def attach(self, obj: Any) -> Attachment:
-        """Take hold of ``obj`` without changing what it yields, raises or draws."""
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
+        """Take hold of ``obj`` without changing what it yields, raises or draws.
+
+        ``name``: what the user calls it, for the operator that stands for the whole object.
+        """

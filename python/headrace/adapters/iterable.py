@@ -26,14 +26,15 @@ class IterableAdapter(Adapter):
     def name(self, obj: object) -> str:
         return object_name(obj)
 
-    def attach(self, obj: Any) -> Attachment:
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
         kind = "generator" if isinstance(obj, GeneratorType) else "source"
         key = (
             code_key(obj)
             if not isinstance(obj, GeneratorType)
             else hash(obj.gi_code.co_filename) & (2**63 - 1)
         )
-        return Attachment(obj, source=_core.OperatorHandle(object_name(obj), kind, key, _core.WRAPPED_OBJECT))
+        shown = name or object_name(obj)
+        return Attachment(obj, source=_core.OperatorHandle(shown, kind, key, _core.WRAPPED_OBJECT))
 
 
 class PoolResultsAdapter(Adapter):
@@ -50,6 +51,6 @@ class PoolResultsAdapter(Adapter):
     def name(self, obj: object) -> str:
         return "executor" if isinstance(obj, GeneratorType) else "pool"
 
-    def attach(self, obj: Any) -> Attachment:
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
         flags = _core.WRAPPED_OBJECT | _core.RUNS_OWN_WORKERS
-        return Attachment(obj, source=_core.OperatorHandle(self.name(obj), "map", 0, flags))
+        return Attachment(obj, source=_core.OperatorHandle(name or self.name(obj), "map", 0, flags))

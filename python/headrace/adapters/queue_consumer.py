@@ -49,7 +49,7 @@ class QueueConsumerAdapter(Adapter):
         assert found is not None
         return str(getattr(found[0], "name", None) or "queue")
 
-    def attach(self, obj: Any) -> Attachment:
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
         found = _queue_of(obj)
         assert found is not None
         source, sentinel = found
@@ -57,7 +57,7 @@ class QueueConsumerAdapter(Adapter):
             source._mark_end(sentinel)
             return Attachment(obj)
         flags = _core.WRAPPED_OBJECT | _core.RUNS_OWN_WORKERS
-        operator = _core.OperatorHandle("queue", "prefetch", 0, flags)
+        operator = _core.OperatorHandle(name or "queue", "prefetch", 0, flags)
         return Attachment(obj, source=operator, ready=_not_empty(source))
 
 

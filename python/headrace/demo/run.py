@@ -116,7 +116,7 @@ def _compare(console: Console, subject: Subject, before: hr.Report, after: hr.Re
 
 
 def _disturbed(before: hr.Report, after: hr.Report, advice: Advice) -> list[str]:
-    """What to say where the machine was busy with other programs and the prediction missed the measured step."""
+    """What to say where other programs kept the machine busy and the prediction missed the measured step."""
     noticeable = 0.1
     others = [report.profile.host.foreign_cpu_share or 0.0 for report in (before, after)]
     low, high, measured = advice.low, advice.high, after.profile.sink.step_s

@@ -64,7 +64,10 @@ def _nothing(ended: str, folder: RunFolder) -> str:
         return f"{before}the file system of {folder.path} is full"
     return (
         f"{before}no DataLoader was iterated "
-        "(or only where Headrace cannot be seen: python -I, -E, -S, an environment without it)"
+        "(or only where Headrace cannot be seen: python -I, -E, -S, an environment without it). "
+        "A loop over anything else is recorded where it is wrapped: "
+        "import headrace as hr; for batch in hr.wrap(batches): ... "
+        "A function that makes a batch becomes an iterator: hr.wrap(iter(lambda: get_batch('train'), None))"
     )
 
 

@@ -87,13 +87,13 @@ double utilisation(const std::vector<CountedStep>& steps, const RoleTimes& times
 }
 
 void find(Findings& findings, std::int64_t rank, const std::array<double, kStepRoles>& shares, double busy,
-          const StepBreakdownOptions& options) {
+          bool has_device, const StepBreakdownOptions& options) {
   const double input = shares[static_cast<std::size_t>(StepRole::data_loader)];
   if (input > options.input_share) {
     findings.add(rank, "input", input,
-                 percent(input) +
-                     " of the step is spent waiting for the data loader while the device does nothing: "
-                     "wrap the loader (hr.wrap) to see which operator is too narrow");
+                 percent(input) + " of the step is spent waiting for the data loader" +
+                     (has_device ? " while the device does nothing" : "") +
+                     ": a report on the loop (hr.wrap, headrace run) says which operator is too slow");
   }
   const double communication = shares[static_cast<std::size_t>(StepRole::communication)];
   if (communication > options.communication_share) {
@@ -152,7 +152,8 @@ StepBreakdown step_breakdown(std::span<const trace::Trace> traces, const StepBre
       means.push_back(seconds(all[role]) / static_cast<double>(steps.size()));
       average_shares.push_back(100 * shares[role]);
     }
-    find(findings, trace.rank, shares, utilisation(steps, times), options);
+    find(findings, trace.rank, shares, utilisation(steps, times),
+         !times[static_cast<std::size_t>(StepRole::kernel)].empty(), options);
   }
   answer.steps.add("rank", std::move(ranks)).add("step", std::move(numbers));
   for (std::size_t role = 0; role < kStepRoles; ++role)

@@ -172,6 +172,34 @@ std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagno
   return then.limit;
 }
 
+/// A dataset that decodes and transforms in its own __getitem__ is one operator: the verdict on it is not one
+/// on its storage.
+void add_undivided(const Case& facts, Diagnosis& diagnosis) {
+  if (!facts.loader || !diagnosis.op) return;
+  bool is_source = false;
+  for (int i : facts.loader->in_workers) {
+    const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(i)];
+    if (op.kind == "map") return;
+    is_source = is_source || (op.kind == "source" && op.name == *diagnosis.op);
+  }
+  if (!is_source) return;
+  diagnosis.evidence.push_back(
+      {"detail",
+       "no transform was found in " + *diagnosis.op +
+           ", so all that its items take is one figure; @hr.operator on the functions that it calls (read, "
+           "decode, augment) tells them apart",
+       {}});
+}
+
+/// A trainer's own parameters set the loaders that it makes.
+void add_where_to_set(const Case& facts, Diagnosis& diagnosis) {
+  if (!facts.loader) return;
+  for (Advice& advice : diagnosis.advice) {
+    const std::string where = where_to_set(*facts.loader, advice.parameter);
+    if (!where.empty()) advice.text += "; " + where;
+  }
+}
+
 void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.kind = "not_input_bound";
   diagnosis.confidence = confidence_when_healthy(facts);
@@ -189,6 +217,7 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.summary = finding->headline;
     diagnosis.evidence.push_back(finding->evidence);
     diagnosis.advice = finding->advice;
+    add_where_to_set(facts, diagnosis);
   }
   if (!facts.demand.empty()) {
     diagnosis.headroom_step_s = facts.demand.first().demand_s;
@@ -286,6 +315,8 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
     if (diagnosis.cause != "alternating") add_plan(facts, diagnosis);
     add_fewer_workers(facts, diagnosis);
     add_memory(facts, diagnosis);
+    add_where_to_set(facts, diagnosis);
+    add_undivided(facts, diagnosis);
     if (diagnosis.advice.empty()) diagnosis.reason = why_no_advice(facts);
   }
   diagnosis.share_of_step = diagnosis.kind == "not_input_bound" ? 0 : share_of_step(facts, diagnosis.op);
@@ -351,7 +382,6 @@ bool Case::rate_bound() const noexcept {
 Diagnosis diagnose(const profile::Profile& recorded, const Predictor& predictor) {
   const profile::Profile profile = plausible(recorded);
   Diagnosis diagnosis;
-  if (std::optional<Diagnosis> foreseen = foresee(profile, predictor)) return *foreseen;
   Case facts = examine(profile, predictor);
   if (facts.gate.state == Gate::State::kUnmeasurable) {
     diagnosis.kind = "undetermined";
@@ -359,6 +389,13 @@ Diagnosis diagnose(const profile::Profile& recorded, const Predictor& predictor)
     diagnosis.summary = "too short to judge";
     return diagnosis;
   }
+  diagnosis.reason = contradiction(profile);
+  if (!diagnosis.reason.empty()) {
+    diagnosis.kind = "undetermined";
+    diagnosis.summary = "the recording is damaged: its figures contradict each other";
+    return diagnosis;
+  }
+  if (std::optional<Diagnosis> foreseen = foresee(profile, predictor)) return *foreseen;
   if (facts.gate.state == Gate::State::kHealthy) look_for_too_many_workers(facts);
   add_evidence(facts, diagnosis);
   if (facts.gate.state == Gate::State::kHealthy) {

@@ -46,6 +46,8 @@ std::optional<Loader> loader_of(const profile::Profile& profile) {
   loader.stream = setting(profile, "dataset_kind") == "iterable";
   loader.sharing_strategy = setting(profile, "sharing_strategy");
   loader.device = setting(profile, "device");
+  loader.trainer = setting(profile, "trainer");
+  loader.batch = setting(profile, "batch");
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
     const profile::OperatorProfile& op = profile.operators[i];
     const int index = static_cast<int>(i);

@@ -1,6 +1,7 @@
 #include "headrace/analysis/diagnosis/loader_advice.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -117,6 +118,14 @@ std::optional<Advice> advise_workers_as_cores(const profile::Profile& profile, c
   return change_of("num_workers", loader.num_workers, cores,
                    counted(cores, "worker") + " would do as much on " + counted(cores, "core") + " as " +
                        as_written(loader.num_workers) + ", with less memory");
+}
+
+std::string where_to_set(const Loader& loader, const std::string& parameter) {
+  constexpr std::array<std::string_view, 4> kOfTrainer = {"num_workers", "prefetch_factor", "pin_memory",
+                                                          "persistent_workers"};
+  if (loader.trainer != "transformers") return "";
+  if (std::find(kOfTrainer.begin(), kOfTrainer.end(), parameter) == kOfTrainer.end()) return "";
+  return "set dataloader_" + parameter + " in TrainingArguments";
 }
 
 std::string workers_sentence(const Loader& loader, int to) {

@@ -19,6 +19,14 @@ constexpr int kLongestWindow = 4096;
 /// descriptor.
 constexpr Work kUnmeasuredReceive{3e-4, 7e-4};
 constexpr double kUnmeasuredPickle_s = 3e-4;
+/// Each tensor beyond the first: its descriptor is packed, passed and opened.
+constexpr Work kReceiveTensor{1.5e-4, 2e-4};
+constexpr double kPickleTensor_s = 5e-5;
+/// Bytes of arrays are copied into the message and into the pipe, on either side.
+constexpr double kPipe_s_per_byte = 1.5e-9;
+/// Unpickling objects, per time that pickling took (measured: 1.9 to 3.1, dicts, lists and a tokenizer's
+/// encodings).
+constexpr double kUnpickle = 2;
 /// Beyond its CPU time, receiving waits for the worker's answer; more of that is load, not latency.
 constexpr double kLongestLatency_s = 1.2e-3;
 /// A worker whose interpreter lock is taken answers late, and only while it works: of what was measured under
@@ -134,6 +142,21 @@ void add_steps(const profile::Profile& profile, double waits_per_cpu, double sav
   for (Work& step : model.steps) step = step * kept;
 }
 
+/// What a sampled batch says about a hand-off that does not happen yet.
+void add_estimate(const profile::HandoffEstimate& sampled, LoaderModel& model) {
+  const double more = std::max(0.0, sampled.tensors - 1);
+  const double piped_s = sampled.message_bytes * kPipe_s_per_byte;
+  model.receive += kReceiveTensor * more;
+  model.receive.cpu_s += kUnpickle * sampled.pickle_cpu_s + piped_s;
+  model.pickle_cpu_s += kPickleTensor_s * more;
+  // Pickling objects holds the worker's interpreter lock, so it goes on beside a batch that waits, and delays
+  // one that computes.
+  const double pickled_s = sampled.pickle_cpu_s + piped_s;
+  for (std::vector<Work>& lane : model.lanes) {
+    for (Work& batch : lane) batch.cpu_s += std::max(0.0, pickled_s - batch.off_s);
+  }
+}
+
 void add_handoff(const profile::Profile& profile, const Loader& loader, const Effects& effects,
                  LoaderModel& model) {
   const auto service = [&](int index) {
@@ -151,6 +174,8 @@ void add_handoff(const profile::Profile& profile, const Loader& loader, const Ef
     model.receive.off_s = std::min(latency_s, kLongestLatency_s);
     model.locked_s = kLockedAgain * std::clamp(latency_s - kLongestLatency_s, 0.0, kLongestLocked_s);
     model.pickle_cpu_s = handoff.pickle_cpu_s;
+  } else if (profile.handoff_estimate && model.num_workers > 0) {
+    add_estimate(*profile.handoff_estimate, model);
   }
   model.receive = model.receive * service(loader.handoff);
   if (loader.pin >= 0) {

@@ -41,6 +41,13 @@ bool held_up_by_lock(const profile::Profile& profile) {
   return profile.handoff->receive_s - profile.handoff->receive_cpu_s > kHeldUp_s;
 }
 
+/// The hand-off is a good part of the predicted step, and was only sampled.
+bool rests_on_a_sample(const profile::Profile& profile, const LoaderModel& model, double step_s) {
+  constexpr double kGoodPart = 0.05;
+  return profile.handoff_estimate && model.num_workers > 0 &&
+         profile.handoff_estimate->pickle_cpu_s + model.receive.total_s() > kGoodPart * step_s;
+}
+
 /// Batches that spend a good part of their time on a core need one each.
 bool outgrows_cores(const LoaderModel& model) {
   Work sum;
@@ -86,7 +93,8 @@ Prediction LoaderSimulator::predict(const profile::Profile& profile,
   const bool handoff_goes = loader.num_workers > 0 && model.num_workers == 0;
   prediction.step_s = then.mean.step_s * (handoff_goes ? 1 : std::sqrt(factor));
   const bool quiet = !has_neighbours(profile.host) && !outgrows_cores(model);
-  const double by_model = (quiet ? 0.1 : 0.15) + (held_up_by_lock(profile) ? 0.08 : 0);
+  const double by_model = (quiet ? 0.1 : 0.15) + (held_up_by_lock(profile) ? 0.08 : 0) +
+                          (rests_on_a_sample(profile, model, prediction.step_s) ? 0.1 : 0);
   const double interval = std::min(0.6, by_model + 1.5 * then.spread + 0.5 * std::abs(std::log(factor)));
   // A worker that wakes up for every batch takes longer over it than a loop that never rests.
   const double awake = handoff_goes ? 0.5 * std::min(1.0, then.mean.wait_share) : 0;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "../printable.h"
+#include "../shared_threads.h"
 #include "../wording.h"
 #include "../worker_rows.h"
 #include "figures.h"
@@ -76,13 +77,16 @@ void write_rows(Markup& out, const std::vector<Literal>& titles, const std::vect
 
 std::vector<StateRow> operator_rows(const Subject& subject) {
   std::vector<StateRow> rows;
-  for (const profile::OperatorProfile& op : subject.profile.operators) {
+  for (std::size_t i = 0; i < subject.profile.operators.size(); ++i) {
+    const profile::OperatorProfile& op = subject.profile.operators[i];
     const bool here = subject.is_bottleneck(op);
     if (rows.size() >= kMostDrawn && !here) continue;
+    const ShownStates states = shown_states(subject.profile, i);
     rows.push_back({brief(op.name),
                     whole(op.name) + (here ? ": the bottleneck" : ""),
-                    {std::to_string(op.workers), duration(op.demand_s * op.workers)},
-                    op.states,
+                    {std::to_string(op.workers), duration(op.demand_s * op.workers),
+                     states.known ? percent(states.elsewhere) : "-"},
+                    {states.busy, states.blocked_in, states.blocked_out, op.states.idle},
                     cpu_of(op.cpu_s, op.busy_s),
                     here});
   }
@@ -90,7 +94,7 @@ std::vector<StateRow> operator_rows(const Subject& subject) {
   if (sink.steps > 0) {
     rows.push_back({"training step",
                     "the loop that takes the batches",
-                    {"1", duration(sink.compute_s)},
+                    {"1", duration(sink.compute_s), "-"},
                     {1 - fraction(sink.wait_share), fraction(sink.wait_share), 0, 0},
                     cpu_of(sink.compute_cpu_s, sink.compute_s),
                     false});
@@ -176,7 +180,7 @@ void write_states(Markup& out, const Subject& subject) {
                      {"waits", "waiting for input", ""},
                      {"blocked", "blocked, output full", ""},
                      {"idle", "idle", ""}});
-  write_rows(out, {"", "workers", "a batch"}, rows);
+  write_rows(out, {"", "workers", "a batch", "elsewhere"}, rows);
   const std::size_t shown = rows.size() - (profile.sink.steps > 0 ? 1 : 0);
   if (shown < profile.operators.size()) {
     out.leaf("p", {{"class", "read"}},

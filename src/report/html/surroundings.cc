@@ -31,7 +31,7 @@ Facts machine_facts(const profile::Host& host, const std::optional<std::int64_t>
     facts.emplace_back("CPU of the training loop's process", number(*host.process_cpu_cores, 2) + " cores");
   }
   add_share(facts, "CPU of others", host.foreign_cpu_share);
-  add_share(facts, "of that beyond the free cores", host.foreign_contention_share);
+  add_share(facts, "of that, taken from this run", host.foreign_contention_share);
   add_share(facts, "throttled by quota", host.throttled_share);
   add_share(facts, "workers waiting for a core", host.run_queue_wait_share);
   add_share(facts, "waiting for I/O (pressure)", host.io_pressure_share);

@@ -45,7 +45,7 @@ def test_two_loaders_the_one_that_waited_most_in_full(scripts: Any, tmp_path: Pa
     first, train, valid, hint, empty, report = err.split("\n", 5)
     assert first == "headrace: recorded in 'the run'"
     assert train.split()[:4] == ["train", "30", "batches", "waited"]
-    assert "slow" in train
+    assert "train runs inside the training loop" in train
     assert valid.split()[:4] == ["valid", "20", "batches", "waited"]
     assert "headrace report 'the run' --loader NAME" in hint
     assert empty == ""
@@ -160,6 +160,8 @@ class TestNothingRecorded:
         assert result.status == 0
         (line,) = result.err.splitlines()
         assert line.startswith("headrace: nothing was recorded: no DataLoader was iterated")
+        assert "hr.wrap(batches)" in line
+        assert "hr.wrap(iter(lambda: get_batch('train'), None))" in line
         if source == "pass":
             assert list(tmp_path.iterdir()) == [tmp_path / name]
 

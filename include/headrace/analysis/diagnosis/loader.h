@@ -23,6 +23,8 @@ struct Loader {
   bool pin_memory = false;
   bool stream = false;  ///< an IterableDataset: each worker reads its own copy or part of it
   std::string sharing_strategy;
+  std::string trainer;          ///< the framework that made it, "transformers"; "" where the user did
+  std::string batch;            ///< class of its batches; "" where they are plain containers
   std::string device;           ///< where batches are copied to, where that is known
   std::vector<int> in_workers;  ///< dataset, transforms, collate: what moves with num_workers
   int sampler = -1;

@@ -33,6 +33,10 @@ std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, cons
 std::optional<Advice> advise_workers_as_cores(const profile::Profile& profile, const Loader& loader,
                                               const Predictor& predictor);
 
+/// Where the user sets `parameter`: "set dataloader_num_workers in TrainingArguments" where a transformers
+/// Trainer makes the loader; "" where the loader is the user's own.
+std::string where_to_set(const Loader& loader, const std::string& parameter);
+
 /// "load in 4 workers instead of 2", with what a stream needs for that.
 std::string workers_sentence(const Loader& loader, int to);
 

@@ -1,13 +1,18 @@
-// A Profile whose figures the rules may divide by without looking: bounded, finite, of matching lengths.
+// What a verdict may rest on: figures that can be, and that do not contradict each other.
 #pragma once
+
+#include <string>
 
 #include "headrace/profile/profile.h"
 
 namespace headrace::analysis {
 
-/// A copy in which every number that is not finite or is negative is 0, shares lie in 0..1, times are at most
-/// a thousand years, workers and cores at most a million, and windows have one entry per operator and queue.
-/// What was plausible is unchanged.
+/// The profile with every figure within its bounds (profile/figure_bounds.h), parts in the size of their
+/// whole, and the number of its windows limited. A profile that a recorder made is unchanged.
 profile::Profile plausible(const profile::Profile& recorded);
+
+/// "decode.demand_s is 31 days in a run of 40.0 s": the first figure that contradicts how long the run was,
+/// as those of a damaged recording do; "" where there is none. Of a plausible profile.
+std::string contradiction(const profile::Profile& profile);
 
 }  // namespace headrace::analysis

@@ -30,7 +30,7 @@ class DataLoaderAdapter(Adapter):
     def name(self, obj: object) -> str:
         return type(obj).__name__
 
-    def attach(self, obj: Any) -> Attachment:
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
         # Not the loader itself: its recording lives in a class, which only the collector frees.
         return Attachment(())
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import sys
+import types
 from typing import Any
+
+#: Frames between a trainer's loop and the loader's iterator: a few of torch's, accelerate's and ours.
+_DEEPEST_STACK = 40
 
 
 def _sharing_strategy() -> str:
@@ -20,6 +24,20 @@ def _start_method(loader: Any) -> str:
     return str((method(allow_none=True) if method is not None else None) or "fork")
 
 
+def _trainer() -> str:
+    """The framework whose training loop iterates over the loader, and whose parameters set it."""
+    if "transformers.trainer" not in sys.modules:
+        return ""
+    frame: types.FrameType | None = sys._getframe()
+    for _ in range(_DEEPEST_STACK):
+        if frame is None:
+            break
+        if frame.f_globals.get("__name__") == "transformers.trainer":
+            return "transformers"
+        frame = frame.f_back
+    return ""
+
+
 def settings_of(loader: Any) -> dict[str, str]:
     """Parameter and value of everything that advice may be about."""
     workers = int(getattr(loader, "num_workers", 0) or 0)
@@ -34,6 +52,9 @@ def settings_of(loader: Any) -> dict[str, str]:
         "dataset_kind": "iterable" if _is_iterable(loader) else "map",
         "collates": getattr(loader, "_auto_collation", True),
     }
+    trainer = _trainer()
+    if trainer:
+        settings["trainer"] = trainer
     if workers > 0:
         settings["sharing_strategy"] = _sharing_strategy()
         settings["start_method"] = _start_method(loader)

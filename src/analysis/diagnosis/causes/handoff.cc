@@ -10,6 +10,8 @@ namespace {
 
 /// A message of descriptors is some hundred bytes; from here on it is data that a pipe copies twice.
 constexpr double kLargeMessage = 1e6;
+/// Packing tensors takes under a millisecond; from here on it is objects.
+constexpr double kSlowPickle_s = 3e-3;
 /// From so many tensors on, their descriptors are what receiving takes (0.2 ms each, measured).
 constexpr double kManyTensors = 3;
 /// Receiving by name instead of by descriptor, measured: 0.21 of 0.59 ms with one tensor, 0.29 of 1.14
@@ -50,6 +52,12 @@ std::vector<Advice> cures(const Case& facts) {
     advice.push_back(in_words("return tensors instead of arrays (" +
                               memory_size(facts.profile.handoff->message_bytes) +
                               " per batch go through a pipe): tensors pass through shared memory"));
+  }
+  if (facts.profile.handoff && !large && facts.profile.handoff->pickle_cpu_s >= kSlowPickle_s) {
+    advice.push_back(in_words("pickling takes " + duration(facts.profile.handoff->pickle_cpu_s) +
+                              " of CPU a batch, for " + memory_size(facts.profile.handoff->message_bytes) +
+                              " of objects around its tensors: return a plain dict of tensors (dict(batch) "
+                              "for a tokenizer's BatchEncoding)"));
   }
   if (loader && loader->num_workers > 0) {
     if (std::optional<Advice> fewer = advise_fewer_workers(facts.profile, *loader, facts.predictor)) {

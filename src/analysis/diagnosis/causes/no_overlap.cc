@@ -13,6 +13,26 @@ void drop_unpredicted(std::vector<Advice>& advice) {
   std::erase_if(advice, [](const Advice& each) { return !each.predicted_step_s; });
 }
 
+/// Where pickling the objects around a batch's tensors would cost more than workers save: workers that pass
+/// plain batches, if those gain.
+std::vector<Advice> with_plain_batches(const Case& facts) {
+  constexpr double kLight_s = 1e-3;
+  const std::optional<profile::HandoffEstimate>& sampled = facts.profile.handoff_estimate;
+  if (!sampled || sampled->pickle_cpu_s < kLight_s) return {};
+  profile::Profile plain = facts.profile;
+  plain.handoff_estimate->pickle_cpu_s = 0;
+  std::vector<Advice> rows = advise_workers(plain, facts.predictor, facts.candidate);
+  drop_unpredicted(rows);
+  const std::string batch = facts.loader->batch;
+  for (Advice& row : rows) {
+    row.text = "first return " +
+               (batch.empty() ? "plain containers of tensors" : "dict(batch) instead of the " + batch) +
+               " from the collate function, because pickling each batch would take " +
+               duration(sampled->pickle_cpu_s) + "; then " + row.text;
+  }
+  return rows;
+}
+
 /// A loader whose workers are its own number: the fewest that keep up with the sink, as far as cores allow.
 Advice with_workers(const Case& facts, const profile::Knob& knob, double demand_s) {
   const double needed = std::ceil(ratio(demand_s, std::max(facts.gate.own_compute_s, 1e-4)));
@@ -51,6 +71,7 @@ std::optional<Finding> judge(const Case& facts) {
                      {{"in_sink_s", segment->demand_s}, {"compute_s", facts.gate.own_compute_s}});
   if (facts.loader) {
     finding.advice = advise_workers(facts.profile, facts.predictor, facts.candidate);
+    if (finding.advice.empty()) finding.advice = with_plain_batches(facts);
     if (segment->demand_s <= kProcessHandoff_s) drop_unpredicted(finding.advice);
     return finding;
   }

@@ -1,0 +1,87 @@
+#include "profile/reconciled_cpu.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace headrace::profile {
+namespace {
+
+double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+/// CPU time of the whole cell, if its other items are like the sampled ones.
+double estimate_ns(const CellFigures& cell) {
+  return cell.busy_ns * std::min(1.0, ratio(cell.sampled_cpu_ns, cell.sampled_wall_ns));
+}
+
+/// Sampled items take about as long as all of them do.
+bool is_typical(const CellFigures& cell) {
+  constexpr double kApart = 1.5;
+  const double sampled_ns = ratio(cell.sampled_wall_ns, cell.sampled_items);
+  const double mean_ns = ratio(cell.busy_ns, cell.loop_items);
+  return sampled_ns <= kApart * mean_ns && mean_ns <= kApart * sampled_ns;
+}
+
+/// Writes `cpu_ns` into the cell as if its sampled items had said so.
+void set_cpu(CellFigures& cell, double cpu_ns) {
+  cell.sampled_cpu_ns = cell.sampled_wall_ns * std::clamp(ratio(cpu_ns, cell.busy_ns), 0.0, 1.0);
+}
+
+/// Takes up to `excess_ns` from the cells, each in proportion; returns what is left.
+double take_from(const std::vector<CellFigures*>& cells, double excess_ns) {
+  double sum_ns = 0;
+  for (const CellFigures* cell : cells) sum_ns += estimate_ns(*cell);
+  const double kept = 1 - std::min(1.0, ratio(excess_ns, sum_ns));
+  for (CellFigures* cell : cells) set_cpu(*cell, kept * estimate_ns(*cell));
+  return std::max(0.0, excess_ns - sum_ns);
+}
+
+/// Spreads `missing_ns` over the time in the cells that is not on a core yet.
+void add_to(const std::vector<CellFigures*>& cells, double missing_ns) {
+  double room_ns = 0;
+  for (const CellFigures* cell : cells) room_ns += cell->busy_ns - estimate_ns(*cell);
+  const double part = std::min(1.0, ratio(missing_ns, room_ns));
+  for (CellFigures* cell : cells) {
+    const double cpu_ns = estimate_ns(*cell);
+    set_cpu(*cell, cpu_ns + part * (cell->busy_ns - cpu_ns));
+  }
+}
+
+}  // namespace
+
+void reconcile_cpu(SegmentFigures& figures) {
+  // Of a sink's thread, the training step is estimated, too: the difference is known no better than this.
+  constexpr double kOfTheSink = 0.05;
+  for (std::size_t w = 0; w < figures.workers.size(); ++w) {
+    const WorkerFigures& worker = figures.workers[w];
+    if (!(worker.clocked_loop_ns > 0)) continue;
+    double present_ns = 0;
+    for (const double state_ns : worker.state_ns) present_ns += state_ns;
+    std::vector<CellFigures*> typical;
+    std::vector<CellFigures*> others;
+    double estimated_ns = 0;
+    for (CellFigures& cell : figures.cells) {
+      if (cell.worker != w) continue;
+      present_ns += cell.busy_ns;
+      // What runs inside the training step is part of the step's own CPU time.
+      if (cell.place == metrics::Place::step || !(cell.sampled_wall_ns > 0)) continue;
+      estimated_ns += estimate_ns(cell);
+      (is_typical(cell) ? typical : others).push_back(&cell);
+    }
+    const double used_ns = worker.clocked_cpu_ns / worker.clocked_loop_ns * present_ns;
+    double operators_ns = used_ns;
+    double tolerance_ns = 0;
+    if (worker.is_sink) {
+      const SinkFigures& sink = figures.sink;
+      operators_ns -= sink.compute_ns * ratio(sink.sampled_compute_cpu_ns, sink.sampled_compute_ns);
+      tolerance_ns = kOfTheSink * used_ns;
+    }
+    operators_ns = std::max(0.0, operators_ns);
+    if (estimated_ns > operators_ns + tolerance_ns) {
+      take_from(typical, take_from(others, estimated_ns - operators_ns - tolerance_ns));
+    } else if (estimated_ns < operators_ns - tolerance_ns) {
+      add_to(others, operators_ns - tolerance_ns - estimated_ns);
+    }
+  }
+}
+
+}  // namespace headrace::profile
