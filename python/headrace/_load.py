@@ -81,14 +81,14 @@ def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
     if not found and trouble:
         raise trouble[0]
     report = _choose(folder, found, loader, ranks)
-    others = _same_loader([s for s in segments if s["rank"] != wanted], report.loader)
+    others = same_loader([s for s in segments if s["rank"] != wanted], report.loader)
     if not others:
         return report
     beside = _core.add_ranks(report.to_profile_json(), others)
     return Report(beside, loaders=report.loaders, ranks=ranks, segments=report._segments)
 
 
-def _same_loader(segments: list[Any], name: str) -> list[tuple[str, int, int]]:
+def same_loader(segments: list[Any], name: str) -> list[tuple[str, int, int]]:
     """Path, index and rank of the loader of that name in each of the segments that has one."""
     others: dict[int, tuple[float, str, int]] = {}
     for segment in segments:

@@ -7,6 +7,8 @@ import shlex
 import sys
 from typing import TextIO
 
+from headrace._ranks import RankWait, most_starving, ranks_in, why_this_one
+from headrace.errors import Error
 from headrace.report import Report
 from headrace.run.folder import RunFolder
 from headrace.run.recorded import Recorded, recorded_loaders
@@ -30,28 +32,39 @@ def write(text: str) -> None:
 
 
 def print_epilogue(folder: RunFolder, ended: str) -> None:
-    """Prints the report of the loader that waited most, on the lowest rank that recorded.
+    """Prints the report of the loader that waited most, on the rank that starves most.
 
     ended: how the script ended, empty where there is nothing to say about it.
     """
     try:
         segments = folder.new_segments()
         ranks = sorted({rank for _, rank in segments})
-        loaders = recorded_loaders(path for path, rank in segments if rank == ranks[0])
+        waits = _waits(segments) if len(ranks) > 1 else []
+        shown = most_starving(waits).rank if waits else (ranks or [0])[0]
+        loaders = recorded_loaders(path for path, rank in segments if rank == shown)
         if not loaders:
             say(_nothing(ended))
             folder.remove_if_empty()
             return
         names = [loader.name for loader in loaders]
-        reports = [loader.report(names, ranks) for loader in loaders[:_LISTED]]
+        others = [(path, rank) for path, rank in segments if rank != shown]
+        reports = [loader.report(names, ranks, others) for loader in loaders[:_LISTED]]
     except Exception as error:  # the status is still to be passed on, whatever lies in the folder
         say(f"{ended + '; ' if ended else ''}no report: {error}")
         return
     run = _as_typed(folder.path)
     say(f"{ended}; recorded in {run}" if ended else f"recorded in {run}")
     if len(loaders) > 1 or len(ranks) > 1:
-        write(_overview(loaders, reports, ranks, run))
+        write(_overview(loaders, reports, waits, run))
     write("\n" + _text(reports[0]))
+
+
+def _waits(segments: list[tuple[str, int]]) -> list[RankWait]:
+    """Empty where a rank cannot be read: the report says which."""
+    try:
+        return ranks_in(segments)
+    except Error:
+        return []
 
 
 def _nothing(ended: str) -> str:
@@ -61,7 +74,7 @@ def _nothing(ended: str) -> str:
     )
 
 
-def _overview(loaders: list[Recorded], reports: list[Report], ranks: list[int], run: str) -> str:
+def _overview(loaders: list[Recorded], reports: list[Report], ranks: list[RankWait], run: str) -> str:
     """A line for each loader and the command that shows the others."""
     width = max(len(report.loader) for report in reports)
     columns = _columns()
@@ -76,7 +89,7 @@ def _overview(loaders: list[Recorded], reports: list[Report], ranks: list[int], 
         lines.append(f"  and {len(loaders) - len(reports)} more")
     options = ["--loader NAME"] if len(loaders) > 1 else []
     if len(ranks) > 1:
-        lines.append(f"  of rank {ranks[0]}; recorded as well: {', '.join(map(str, ranks[1:]))}")
+        lines.append("  " + why_this_one(next(one for one in ranks if one.rank == reports[0].rank), ranks))
         options.append("--rank N")
     lines.append(f"  below, the first one; any other: headrace report {run} {' '.join(options)}")
     return "\n".join(lines) + "\n"
