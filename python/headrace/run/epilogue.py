@@ -8,6 +8,7 @@ import sys
 from typing import TextIO
 
 from headrace._ranks import RankWait, most_starving, ranks_in, why_this_one
+from headrace._table_text import seconds
 from headrace.errors import Error
 from headrace.report import Report
 from headrace.run.folder import RunFolder
@@ -44,6 +45,7 @@ def print_epilogue(folder: RunFolder, ended: str) -> None:
         loaders = recorded_loaders(path for path, rank in segments if rank == shown)
         if not loaders:
             say(_nothing(ended))
+            write(_WRAP_IT)
             folder.remove_if_empty()
             return
         names = [loader.name for loader in loaders]
@@ -67,6 +69,16 @@ def _waits(segments: list[tuple[str, int]]) -> list[RankWait]:
         return []
 
 
+#: After "nothing was recorded", for scripts whose loop has no DataLoader.
+_WRAP_IT = """\
+  A loop without a DataLoader is recorded where the script says so:
+      import headrace as hr
+      for batch in hr.wrap(batches, name="train"):  # any iterable
+  and where a function makes the batches, as in get_batch("train"):
+      for batch in hr.wrap(iter(lambda: get_batch("train"), None), name="train"):
+"""
+
+
 def _nothing(ended: str) -> str:
     return (
         f"{ended + '; ' if ended else ''}nothing was recorded: no DataLoader was iterated "
@@ -79,10 +91,10 @@ def _overview(loaders: list[Recorded], reports: list[Report], ranks: list[RankWa
     width = max(len(report.loader) for report in reports)
     columns = _columns()
     lines = []
-    for report in reports:
+    for loader, report in zip(loaders, reports, strict=False):  # the list may be longer
         sink = report.profile.sink
         verdict = report.diagnosis.summary or report.diagnosis.kind.replace("_", " ")
-        waited = f"{sink.wait_share * 100:>3.0f} %"
+        waited = f"{seconds(loader.waited_s):>7} ({sink.wait_share * 100:>3.0f} %)"
         line = f"  {report.loader:<{width}}  {sink.steps:>7} batches  waited {waited}  {verdict}"
         lines.append(line if len(line) <= columns else line[: columns - 1] + "…")
     if len(loaders) > len(reports):
