@@ -11,6 +11,9 @@ from headrace import _core
 from headrace.errors import Error, FormatError, UsageError
 from headrace.report import Report
 
+#: A report of 64 workers has 0.5 MiB; what is much larger takes minutes to read and is none.
+_MOST_BYTES = 64 << 20
+
 
 def load_report(path: str | os.PathLike[str], loader: str | None, rank: int | None) -> Report:
     """See `Report.load`."""
@@ -39,6 +42,12 @@ def _check_rank(where: Path, rank: int | None, ranks: list[int]) -> None:
 
 
 def _load_saved(path: Path) -> Report:
+    size = path.stat().st_size
+    if size > _MOST_BYTES:
+        expected = (
+            f"a saved report, which has at most {_MOST_BYTES >> 20} MiB (this file has {size >> 20} MiB)"
+        )
+        raise FormatError(str(path), 0, expected)
     try:
         document = json.loads(path.read_bytes())
     except UnicodeDecodeError as error:
