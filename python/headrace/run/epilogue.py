@@ -45,7 +45,8 @@ def print_epilogue(folder: RunFolder, ended: str) -> None:
         loaders = recorded_loaders(path for path, rank in segments if rank == shown)
         if not loaders:
             say(_nothing(ended))
-            write(_WRAP_IT)
+            if not ended:
+                write(_WRAP_IT)
             folder.remove_if_empty()
             return
         names = [loader.name for loader in loaders]
@@ -71,11 +72,12 @@ def _waits(segments: list[tuple[str, int]]) -> list[RankWait]:
 
 #: After "nothing was recorded", for scripts whose loop has no DataLoader.
 _WRAP_IT = """\
-  A loop without a DataLoader is recorded where the script says so:
+  To record a loop without a DataLoader, wrap what it takes its batches from:
       import headrace as hr
       for batch in hr.wrap(batches, name="train"):  # any iterable
-  and where a function makes the batches, as in get_batch("train"):
-      for batch in hr.wrap(iter(lambda: get_batch("train"), None), name="train"):
+  or, where a function makes them, as in x, y = get_batch("train"):
+      batches = hr.wrap(iter(lambda: get_batch("train"), None), name="train")
+      x, y = next(batches)  # in each step
 """
 
 
