@@ -11,6 +11,9 @@ from headrace import _core
 from headrace.errors import Error, FormatError, UsageError
 from headrace.report import Report
 
+#: A report of 64 workers has 0.5 MiB; what is much larger takes minutes to read and is none.
+_MOST_BYTES = 64 << 20
+
 
 def load_report(path: str | os.PathLike[str], loader: str | None, rank: int | None) -> Report:
     """See `Report.load`."""
@@ -39,6 +42,12 @@ def _check_rank(where: Path, rank: int | None, ranks: list[int]) -> None:
 
 
 def _load_saved(path: Path) -> Report:
+    size = path.stat().st_size
+    if size > _MOST_BYTES:
+        expected = (
+            f"a saved report, which has at most {_MOST_BYTES >> 20} MiB (this file has {size >> 20} MiB)"
+        )
+        raise FormatError(str(path), 0, expected)
     try:
         document = json.loads(path.read_bytes())
     except UnicodeDecodeError as error:
@@ -82,14 +91,14 @@ def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
     if not found and trouble:
         raise trouble[0]
     report = _choose(folder, found, loader, ranks)
-    others = _same_loader([s for s in segments if s["rank"] != wanted], report.loader)
+    others = same_loader([s for s in segments if s["rank"] != wanted], report.loader)
     if not others:
         return report
     beside = _core.add_ranks(report.to_profile_json(), others)
     return Report(beside, loaders=report.loaders, ranks=ranks, segments=report._segments)
 
 
-def _same_loader(segments: list[Any], name: str) -> list[tuple[str, int, int]]:
+def same_loader(segments: list[Any], name: str) -> list[tuple[str, int, int]]:
     """Path, index and rank of the loader of that name in each of the segments that has one."""
     others: dict[int, tuple[float, str, int]] = {}
     for segment in segments:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Union
 
@@ -20,13 +22,67 @@ _ENDINGS = (".json", ".json.gz", ".trace", ".trace.gz")
 _PART = 1 << 20
 
 
+#: What `trace_handler` and torch's `tensorboard_trace_handler` write in every cycle of a profiler's schedule.
+_CYCLES = (
+    re.compile(r"(?P<of>rank(?P<rank>\d+))\.step(?P<at>\d+)\.trace\.json(\.gz)?"),
+    re.compile(r"(?P<of>.+)\.(?P<at>\d{10,})\.pt\.trace\.json(\.gz)?"),
+)
+_MERGED = re.compile(r"(.*\.)?timeline\.json(\.gz)?")
+
+
+def is_merged(path: str) -> bool:
+    """A timeline of Headrace's by its usual name: it repeats a trace that lies elsewhere."""
+    return _MERGED.fullmatch(Path(path).name) is not None
+
+
+@dataclass
+class Found:
+    """The files to read. ``searched``: those that a folder was opened up to."""
+
+    files: list[str] = field(default_factory=list)
+    searched: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def ranks(self) -> list[int]:
+        """Of each file, where all of their names say it; else empty."""
+        matches = [_CYCLES[0].fullmatch(Path(path).name) for path in self.files]
+        return [int(one["rank"]) for one in matches if one] if all(matches) else []
+
+    def without(self, merged: set[str]) -> Found:
+        """The same without those of its searched files that turned out to be timelines."""
+        left = [path for path in self.files if path not in merged]
+        return Found(left, self.searched - merged, self.notes)
+
+
+def _last_cycles(found: Found, files: list[str]) -> None:
+    """Adds the files of a folder: of several cycles of one rank the last one, with a note."""
+    cycles: dict[str, list[tuple[int, str]]] = {}
+    for path in files:
+        match = next((m for pattern in _CYCLES if (m := pattern.fullmatch(Path(path).name))), None)
+        key, at = (match["of"], int(match["at"])) if match else (path, 0)
+        cycles.setdefault(key, []).append((at, path))
+    for of, each in cycles.items():
+        _, last = max(each)
+        found.files.append(last)
+        if len(each) > 1:
+            found.notes.append(
+                f"{of} was profiled in {len(each)} cycles: the last one is read, {Path(last).name}; "
+                "name another file for another one"
+            )
+    found.searched |= set(found.files)
+
+
 def is_url(path: str) -> bool:
     """``s3://...``, ``memory://...``: what fsspec opens."""
     return "://" in path and not path.startswith("file://")
 
 
-def expand(paths: Paths) -> list[str]:
-    """The files, folders opened up. UsageError where nothing is given, FormatError for an empty folder."""
+def expand(paths: Paths) -> Found:
+    """The files, folders opened up: one file a rank, no timelines of Headrace's.
+
+    UsageError where nothing is given, FormatError for a folder without traces.
+    """
     if isinstance(paths, (str, os.PathLike)):
         given = [os.fspath(paths)]
     elif isinstance(paths, Mapping):
@@ -35,17 +91,17 @@ def expand(paths: Paths) -> list[str]:
         given = [os.fspath(path) for path in paths]
     if not given:
         raise UsageError("no trace was given: name a file, a folder or a list of them")
-    files = []
+    found = Found()
     for path in given:
         path = path.removeprefix("file://")
         if not is_url(path) and Path(path).is_dir():
             inside = sorted(str(p) for p in Path(path).iterdir() if p.is_file() and p.name.endswith(_ENDINGS))
             if not inside:
                 raise FormatError(path, 0, "a folder with .json or .json.gz traces in it")
-            files += inside
+            _last_cycles(found, [one for one in inside if not is_merged(one)] or inside)
         else:
-            files.append(path)
-    return files
+            found.files.append(path)
+    return found
 
 
 class _Remote:
@@ -77,8 +133,9 @@ class _Remote:
 class Loader:
     """Reads files: local ones in parallel; where a URL is among them, one after the other through fsspec."""
 
-    def __init__(self, files: list[str], ranks: list[int], arguments: list[tuple[str, str]]) -> None:
-        self.files = files
+    def __init__(self, found: Found, ranks: list[int], arguments: list[tuple[str, str]]) -> None:
+        self.found = found
+        files = found.files
         self._arguments = arguments
         self._local: _core.TraceLoader | None = None
         self._opened: list[tuple[str, Any]] = []
@@ -104,10 +161,24 @@ class Loader:
         return sum(remote.bytes_read for _, remote in self._opened), sum(sizes) if all(sizes) else 0
 
     def load(self) -> _core.TraceSet:
-        if self._local:
-            return self._local.load()
-        with self._close:
-            return _core.load_trace_sources(self._opened, self._arguments)
+        if self._local is None:
+            with self._close:
+                return _core.load_trace_sources(self._opened, self._arguments)
+        traces = self._local.load()
+        merged = {path for path in _merged_in(traces) if path in self.found.searched}
+        if not merged or len(merged) == len(traces):
+            return traces
+        self.found = self.found.without(merged)
+        return _core.TraceLoader(self.found.files, self._arguments, self.found.ranks).load()
+
+
+def _merged_in(traces: _core.TraceSet) -> list[str]:
+    """Files with events of Headrace's own in them."""
+    return [
+        str(traces.facts(index)["path"])
+        for index in range(len(traces))
+        if len(traces) > 1 and "headrace" in traces.events(index).texts("category")
+    ]
 
 
 class Reopened:
@@ -146,11 +217,11 @@ def fetch(url: str, folder: Path, progress: Callable[[int, int], object]) -> str
     return str(path)
 
 
-def loader(files: list[str], paths: Paths, arguments: Mapping[str, str] | None) -> Loader:
-    """`files` as `expand` made them of `paths`."""
-    ranks = []
+def loader(found: Found, paths: Paths, arguments: Mapping[str, str] | None) -> Loader:
+    """`found` as `expand` made it of `paths`."""
+    ranks = [] if any(is_url(path) for path in found.files) else found.ranks
     if isinstance(paths, Mapping):
-        if len(files) != len(paths):
+        if len(found.files) != len(paths):
             raise UsageError("{rank: path} takes one file a rank, no folders")
         ranks = [int(rank) for rank in paths]
-    return Loader(files, ranks, list((arguments or {}).items()))
+    return Loader(found, ranks, list((arguments or {}).items()))

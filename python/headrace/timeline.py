@@ -15,7 +15,7 @@ from typing import Any
 
 from headrace import _core
 from headrace._session import Session, warn_once
-from headrace._trace_files import fetch, is_url
+from headrace._trace_files import fetch, is_merged, is_url
 from headrace.errors import Error, FormatError, UsageError
 
 #: What a trace of a device profiler is called.
@@ -195,7 +195,7 @@ def _files_of(traces: Any) -> list[str]:
             files.append(str(where))
             continue
         inside = sorted(str(path) for path in where.iterdir() if path.name.endswith(_ENDINGS))
-        inside = [path for path in inside if not path.endswith("timeline.json.gz")]
+        inside = [path for path in inside if not is_merged(path)]
         if not inside:
             raise Error(f"{where}: no trace in it (expected files that end in .json or .json.gz)")
         files += inside

@@ -36,26 +36,29 @@ class Trace(TraceTables):
 
     def __init__(self, traces: _core.TraceSet) -> None:
         self._traces = traces
+        self._chosen: list[str] = []
 
     @classmethod
     def load(cls, path: _trace_files.Paths, *, arguments: Mapping[str, str] | None = None) -> Trace:
         """Read Chrome traces (``.json``, ``.json.gz``), of PyTorch's profiler or of another tool.
 
-        ``path``: a file, a folder (every trace in it), a list of them, ``{rank: path}``, or URLs for fsspec.
+        ``path``: a file, a folder, a list of them, ``{rank: path}``, or URLs for fsspec. Of a folder one
+        trace a rank is read: the last cycle of a profiler's schedule. Timelines of `merge` are left out.
         ``arguments``: more keys of the events' ``args`` to keep: ``"integer"``, ``"number"`` or ``"text"``.
 
         A file that ends too early is read up to its cut, events that cannot be read are skipped: see `notes`.
         Raises FormatError for a file that is no trace, UsageError where two files are of the same rank.
         """
-        files = _trace_files.expand(path)
-        return cls.of_loader(_trace_files.loader(files, path, arguments))
+        return cls.of_loader(_trace_files.loader(_trace_files.expand(path), path, arguments))
 
     @classmethod
     def of_loader(cls, loader: _trace_files.Loader) -> Trace:
         """The traces of a loader, which another thread may watch meanwhile."""
         traces = loader.load()
         _refuse_twice(traces)
-        return cls(traces)
+        loaded = cls(traces)
+        loaded._chosen = loader.found.notes
+        return loaded
 
     @property
     def ranks(self) -> list[int]:
@@ -88,7 +91,7 @@ class Trace(TraceTables):
         for facts in self._facts:
             about = f"rank {facts['rank']}: " if several else ""
             notes += [about + note for note in facts["notes"]]
-        return notes + _missing_ranks(self._facts)
+        return self._chosen + notes + _missing_ranks(self._facts)
 
     def metadata(self, rank: int | None = None) -> dict[str, Any]:
         """What a file says besides its events (``deviceProperties``, ``distributedInfo``, ...)."""

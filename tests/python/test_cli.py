@@ -229,3 +229,13 @@ class TestErrors:
         assert result.returncode == 1
         assert "Traceback (most recent call last)" in result.stderr
         assert "headrace.errors.Error" in result.stderr
+
+
+def test_a_trace_that_cannot_be_used_costs_no_report(recorded: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "cpu.json"
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
+    trace.write_text(json.dumps({"traceEvents": [event]}), encoding="utf-8")
+    said = headrace("report", recorded, "--trace", trace)
+    assert said.returncode == 2
+    assert said.stdout == headrace("report", recorded).stdout
+    assert "no work on a device" in said.stderr.splitlines()[-1]

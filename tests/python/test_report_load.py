@@ -60,6 +60,15 @@ def test_a_saved_report(recorded: Path, tmp_path: Path) -> None:
     assert (loaded.loaders, loaded.ranks) == (["valid"], [0])
 
 
+def test_a_file_too_large_for_a_report_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    with path.open("wb") as file:
+        file.write(b'{"profile": {')
+        file.truncate(200 << 20)
+    said = refused(path, hr.FormatError)
+    assert "at most 64 MiB (this file has 200 MiB)" in said
+
+
 def test_loaders_and_ranks_that_are_not_there(recorded: Path, tmp_path: Path) -> None:
     said = refused(recorded, hr.UsageError, loader="test")
     assert "'train'" in said

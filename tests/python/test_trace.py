@@ -28,6 +28,47 @@ def test_a_file_becomes_columns(tmp_path: Path) -> None:
     assert "12 events, 2 steps" in repr(trace)
 
 
+def step(number: int) -> TraceWriter:
+    """A profiler's cycle: one step of that number, in a file that does not say its rank."""
+    trace = TraceWriter().host("user_annotation", f"ProfilerStep#{number}", 1000 * number, 1000)
+    return trace.launch(number, 1000 * number + 5).kernel("gemm", number, 1000 * number + 10, 100)
+
+
+@pytest.mark.parametrize(
+    "name", ["rank1.step{0}.trace.json.gz", "host_77.17953688{0:02}000.pt.trace.json"], ids=["ours", "torch"]
+)
+def test_cycles_of_one_rank_are_one_rank(tmp_path: Path, name: str) -> None:
+    for number in (9, 10, 11):
+        step(number).write(tmp_path / name.format(number))
+    trace = hr.Trace.load(tmp_path)
+    assert trace.ranks == ([1] if name.startswith("rank1") else [0])
+    assert trace.steps().column("step").tolist() == [11]
+    assert "in 3 cycles: the last one is read" in trace.notes[0]
+    named = hr.Trace.load(tmp_path / name.format(9))
+    assert named.steps().column("step").tolist() == [9]
+    assert named.notes == []
+
+
+def test_merged_files_are_no_traces_of_their_own(tmp_path: Path) -> None:
+    with hr.session(run=tmp_path / "run"):
+        list(hr.wrap(range(10)))
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    for rank in (0, 1):
+        trace = two_steps(rank).write(folder / f"rank{rank}.step7.trace.json.gz")
+        hr.timeline.merge(tmp_path / "run", [trace], folder / f"rank{rank}.step7.timeline.json.gz")
+    hr.timeline.merge(tmp_path / "run", [trace], folder / "merged.json")
+    loaded = hr.Trace.load(folder)
+    assert loaded.ranks == [0, 1]
+    assert all(file.endswith("trace.json.gz") for file in loaded.files)
+    assert "GetNext" in hr.Trace.load(folder / "merged.json").events().column("name")
+    # A folder that holds nothing else is read all the same.
+    only = tmp_path / "only"
+    only.mkdir()
+    (folder / "merged.json").rename(only / "merged.json")
+    assert hr.Trace.load(only).ranks == [1]
+
+
 def test_columns_are_views_that_outlive_the_trace(tmp_path: Path) -> None:
     starts = hr.Trace.load(two_steps().write(tmp_path / "a.json")).events().column("start_ns")
     assert starts.base is not None
@@ -142,7 +183,7 @@ def test_reading_behind_a_url_shows_how_far_it_is() -> None:
     with fsspec.open("memory://traces/counted.json.gz", "wb") as file:
         file.write(text)
     url = "memory://traces/counted.json.gz"
-    loader = _trace_files.loader([url], [url], None)
+    loader = _trace_files.loader(_trace_files.expand(url), url, None)
     assert loader.progress == (0, len(text))
     loader.load()
     assert loader.progress == (len(text), len(text))

@@ -8,7 +8,8 @@ import click
 
 from headrace.errors import Error
 
-_COMES_WITH = {"torch": "headrace[torch]", "numpy": "headrace[demo]", "PIL": "headrace[demo]"}
+#: By their own names: "headrace[demo]" cannot be found where Headrace was installed from a wheel's file.
+_NEEDS = {"numpy": "numpy", "PIL": "pillow", "torch": "torch"}
 
 
 @click.command()
@@ -27,10 +28,11 @@ _COMES_WITH = {"torch": "headrace[torch]", "numpy": "headrace[demo]", "PIL": "he
 )
 def demo(with_torch: bool, images: int, seconds: float | None) -> None:
     """Find and remove the bottleneck of a built-in pipeline on real JPEG files."""
-    for module in ("numpy", "PIL", *(["torch"] if with_torch else [])):
-        if importlib.util.find_spec(module) is None:
-            command = "headrace demo --torch" if module == "torch" else "headrace demo"
-            raise Error(f"{command} needs {module}: pip install '{_COMES_WITH[module]}'")
+    wanted = ("numpy", "PIL", *(["torch"] if with_torch else []))
+    missing = [_NEEDS[module] for module in wanted if importlib.util.find_spec(module) is None]
+    if missing:
+        command = "headrace demo --torch" if with_torch else "headrace demo"
+        raise Error(f"{command} needs {' and '.join(missing)}: pip install {' '.join(missing)}")
     # Only here, so that the other commands need none of them.
     from headrace.demo import run_demo
 

@@ -9,14 +9,18 @@ from pathlib import Path
 
 import click
 
+from headrace._ranks import RankWait, most_starving, ranks_of, why_this_one
 from headrace.cli import _options
+from headrace.errors import Error
 from headrace.report import Report
 
 
 @click.command()
 @click.argument("run", type=click.Path())
 @click.option("--loader", metavar="NAME", help="Which loader (default: the one that waited most).")
-@click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Which rank (default: the lowest).")
+@click.option(
+    "--rank", type=click.IntRange(min=0), metavar="N", help="Which rank (default: the one that starves most)."
+)
 @click.option(
     "--format", "format_", type=click.Choice(["text", "json", "html"]), default="text", show_default=True
 )
@@ -39,9 +43,20 @@ def report(
     """Print the report of RUN: a run folder (running, finished or dead), a .hrseg segment, a saved report."""
     if trace is None and (fp_point is not None or bp_point is not None):
         raise click.UsageError("--fp-point and --bp-point need --trace FILE")
-    loaded = Report.load(run, loader=loader, rank=rank)
+    chosen = loader
+    ranks = _readable_ranks(run, loader) if rank is None else []
+    if ranks:
+        shown = most_starving(ranks)
+        rank, chosen = shown.rank, shown.loader
+        if len(ranks) > 1 and format_ == "text":
+            click.echo(f"{why_this_one(shown, ranks)}; another one: --rank N", err=True)
+    loaded = Report.load(run, loader=chosen, rank=rank)
+    trouble: Error | None = None
     if trace is not None:
-        loaded = loaded.with_trace(trace, fp_point=fp_point, bp_point=bp_point)
+        try:
+            loaded = loaded.with_trace(trace, fp_point=fp_point, bp_point=bp_point)
+        except Error as error:
+            trouble = error  # said below what the run itself has to say
     on_terminal = output is None and sys.stdout.isatty()
     if format_ == "json":
         text = loaded.to_json() + "\n"
@@ -58,3 +73,13 @@ def report(
     others = [name for name in loaded.loaders if name != loaded.loader]
     if others and loader is None and format_ == "text":
         click.echo(f"other loaders in this run: {', '.join(others)} (--loader NAME)", err=True)
+    if trouble is not None:
+        raise trouble
+
+
+def _readable_ranks(run: str, loader: str | None) -> list[RankWait]:
+    """Empty where a rank cannot be read: the report says which."""
+    try:
+        return ranks_of(run, loader)
+    except Error:
+        return []

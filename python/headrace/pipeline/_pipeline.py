@@ -142,7 +142,9 @@ class Pipeline(Generic[T]):
         if enabled() and self._record.session is None:
             self._record.open()
             if self._native is not None and self._native.passes == 0:
-                self._record.take(self._native)  # built by `names` or `set_workers`, before there was a record
+                self._record.take(
+                    self._native
+                )  # built by `names` or `set_workers`, before there was a record
         native = self._native_now()
         iterator = _core.PassIterator(native, self._hand_over())
         if native is self._native:

@@ -8,6 +8,9 @@ import sys
 from typing import TextIO
 
 from headrace import _core
+from headrace._ranks import RankWait, most_starving, ranks_in, why_this_one
+from headrace._table_text import seconds
+from headrace.errors import Error
 from headrace.report import Report
 from headrace.run.folder import RunFolder
 from headrace.run.recorded import Recorded, recorded_loaders
@@ -31,62 +34,83 @@ def write(text: str) -> None:
 
 
 def print_epilogue(folder: RunFolder, ended: str) -> None:
-    """Prints the report of the loader that waited most, on the lowest rank that recorded.
+    """Prints the report of the loader that waited most, on the rank that starves most.
 
     ended: how the script ended, empty where there is nothing to say about it.
     """
     try:
         segments = folder.new_segments()
         ranks = sorted({rank for _, rank in segments})
-        loaders = recorded_loaders(path for path, rank in segments if rank == ranks[0])
+        waits = _waits(segments) if len(ranks) > 1 else []
+        shown = most_starving(waits).rank if waits else (ranks or [0])[0]
+        loaders = recorded_loaders(path for path, rank in segments if rank == shown)
         if not loaders:
-            say(_nothing(ended, folder))
+            unsaved = _unsaved(folder)
+            say(f"{ended + '; ' if ended else ''}nothing was recorded: {unsaved or _NO_LOADER}")
+            if not ended and not unsaved:
+                write(_WRAP_IT)
             folder.remove_if_empty()
             return
         names = [loader.name for loader in loaders]
-        reports = [loader.report(names, ranks) for loader in loaders[:_LISTED]]
+        others = [(path, rank) for path, rank in segments if rank != shown]
+        reports = [loader.report(names, ranks, others) for loader in loaders[:_LISTED]]
     except Exception as error:  # the status is still to be passed on, whatever lies in the folder
         say(f"{ended + '; ' if ended else ''}no report: {error}")
         return
     run = _as_typed(folder.path)
     say(f"{ended}; recorded in {run}" if ended else f"recorded in {run}")
     if len(loaders) > 1 or len(ranks) > 1:
-        write(_overview(loaders, reports, ranks, run))
+        write(_overview(loaders, reports, waits, run))
     write("\n" + _text(reports[0]))
 
 
-def _nothing(ended: str, folder: RunFolder) -> str:
-    before = f"{ended + '; ' if ended else ''}nothing was recorded: "
+def _waits(segments: list[tuple[str, int]]) -> list[RankWait]:
+    """Empty where a rank cannot be read: the report says which."""
+    try:
+        return ranks_in(segments)
+    except Error:
+        return []
+
+
+_NO_LOADER = (
+    "no DataLoader was iterated "
+    "(or only where Headrace cannot be seen: python -I, -E, -S, an environment without it)"
+)
+#: After that, for scripts whose loop has no DataLoader.
+_WRAP_IT = """\
+  To record a loop without a DataLoader, wrap what it takes its batches from:
+      import headrace as hr
+      for batch in hr.wrap(batches, name="train"):  # any iterable
+  or, where a function makes them, as in x, y = get_batch("train"):
+      batches = hr.wrap(iter(lambda: get_batch("train"), None), name="train")
+      x, y = next(batches)  # in each step
+"""
+
+
+def _unsaved(folder: RunFolder) -> str:
+    """Why a recording could not be left in the folder; empty where nothing says so."""
     missing = _core.missing_recordings(folder.path)
     if missing:
-        return before + "; ".join(missing)
-    if os.statvfs(folder.path).f_bavail == 0:
-        return f"{before}the file system of {folder.path} is full"
-    return (
-        f"{before}no DataLoader was iterated "
-        "(or only where Headrace cannot be seen: python -I, -E, -S, an environment without it). "
-        "A loop over anything else is recorded where it is wrapped: "
-        "import headrace as hr; for batch in hr.wrap(batches): ... "
-        "A function that makes a batch becomes an iterator: hr.wrap(iter(lambda: get_batch('train'), None))"
-    )
+        return "; ".join(missing)
+    return f"the file system of {folder.path} is full" if os.statvfs(folder.path).f_bavail == 0 else ""
 
 
-def _overview(loaders: list[Recorded], reports: list[Report], ranks: list[int], run: str) -> str:
+def _overview(loaders: list[Recorded], reports: list[Report], ranks: list[RankWait], run: str) -> str:
     """A line for each loader and the command that shows the others."""
     width = max(len(report.loader) for report in reports)
     columns = _columns()
     lines = []
-    for report in reports:
+    for loader, report in zip(loaders, reports, strict=False):  # the list may be longer
         sink = report.profile.sink
         verdict = report.diagnosis.summary or report.diagnosis.kind.replace("_", " ")
-        waited = f"{sink.wait_share * 100:>3.0f} %"
+        waited = f"{seconds(loader.waited_s):>7} ({sink.wait_share * 100:>3.0f} %)"
         line = f"  {report.loader:<{width}}  {sink.steps:>7} batches  waited {waited}  {verdict}"
         lines.append(line if len(line) <= columns else line[: columns - 1] + "…")
     if len(loaders) > len(reports):
         lines.append(f"  and {len(loaders) - len(reports)} more")
     options = ["--loader NAME"] if len(loaders) > 1 else []
     if len(ranks) > 1:
-        lines.append(f"  of rank {ranks[0]}; recorded as well: {', '.join(map(str, ranks[1:]))}")
+        lines.append("  " + why_this_one(next(one for one in ranks if one.rank == reports[0].rank), ranks))
         options.append("--rank N")
     lines.append(f"  below, the first one; any other: headrace report {run} {' '.join(options)}")
     return "\n".join(lines) + "\n"

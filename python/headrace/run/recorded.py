@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from headrace import _core
+from headrace._load import same_loader
 from headrace.errors import Error
 from headrace.report import Report
 
@@ -18,8 +19,12 @@ class Recorded(NamedTuple):
     name: str
     waited_s: float
 
-    def report(self, loaders: list[str], ranks: list[int]) -> Report:
+    def report(self, loaders: list[str], ranks: list[int], others: list[tuple[str, int]]) -> Report:
+        """``others``: segments of the other ranks, each with its rank, to compare with."""
         profile = _core.segment_profile_json(self.segment, self.number)
+        if others:
+            beside = same_loader([{"path": path, "rank": rank} for path, rank in others], self.name)
+            profile = _core.add_ranks(profile, beside)
         return Report(profile, loaders=loaders, ranks=ranks, segments=(self.segment,))
 
 

@@ -1,6 +1,7 @@
 """Unchanged scripts of training frameworks: their loaders are found, recorded and reported."""
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +105,50 @@ def test_train_and_validation_are_recorded(scripts: Any, tmp_path: Path, library
     assert batches == {"Points": 24, "Held": 12}
     assert "Points" in result.said.split("\n\n")[0]
     assert "Held" in result.said.split("\n\n")[0]
+
+
+INSTALLED = """
+    from torch.utils.data import DataLoader
+
+    class Engine:
+        def __init__(self, held):
+            self.held = held
+        def get_eval_dataloader(self):
+            return DataLoader(self.held, batch_size=8)
+        def fit(self, loader):
+            again = DataLoader(loader.dataset, batch_size=4, shuffle=True)  # as it pleases the framework
+            for batch in again:
+                pass
+            for batch in self.get_eval_dataloader():
+                pass
+"""
+
+SCRIPT = """
+    import sys
+    sys.path.insert(0, "site-packages")
+    from dataset import DataLoader, Held, Points
+    from framework import Engine
+
+    if __name__ == "__main__":
+        loader = DataLoader(Points(), batch_size=4)
+        Engine(Held()).fit(loader)
+"""
+
+
+def test_loaders_of_a_framework_have_the_users_line(scripts: Any, tmp_path: Path) -> None:
+    scripts.write(DATASET, "dataset.py")
+    (tmp_path / "site-packages").mkdir()
+    scripts.write(INSTALLED, "site-packages/framework.py")
+    result = scripts.run("--out", "run", scripts.write(SCRIPT))
+    assert result.status == 0, result.err
+    lines = [line.strip() for line in (tmp_path / "script.py").read_text().splitlines()]
+    made = lines.index("loader = DataLoader(Points(), batch_size=4)") + 1
+    called = lines.index("Engine(Held()).fit(loader)") + 1
+    assert set(hr.Report.load(tmp_path / "run").loaders) == {
+        f"Points at script.py:{made}",
+        f"Held (validation) at script.py:{called}",
+    }
+    listed = [line for line in result.said.splitlines() if " batches " in line]
+    waited = [float(re.search(r"waited +([\d.]+) ms \(", line)[1]) for line in listed]  # type: ignore[index]
+    assert len(waited) == 2
+    assert waited == sorted(waited, reverse=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import sysconfig
 import weakref
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -71,19 +74,71 @@ def record_all() -> None:
     _every = True
 
 
-def note_site(loader: Any, *_: Any) -> None:
-    """Remember the line of the user's code that makes ``loader``; called when its ``__init__`` begins."""
+#: Datasets of loaders that the user's own lines made, with those lines: a framework makes others over them.
+_user_lines: dict[int, tuple[weakref.ref[Any], str]] = {}
+#: Functions of frameworks that say what the loader they make is for.
+_ROLES = {"train": "train", "val": "validation", "eval": "validation", "test": "test", "predict": "predict"}
+_ROLE = re.compile(rf"(?:^|_)({'|'.join(_ROLES)})_dataloader")
+
+
+def note_site(loader: Any, dataset: Any = None, *_: Any) -> None:
+    """Remember the line of the user's code that makes ``loader``; called when its ``__init__`` begins.
+
+    Frames of installed packages and of Python itself are passed over: where a framework makes the loader, the
+    user's line is the one that calls the framework.
+    """
     if SITE in loader.__dict__:
         return
     frame: FrameType | None = sys._getframe(1)
+    nearest = ""
+    role = ""
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
-        own_init = frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is loader
-        if not own_init and not module.startswith(("torch.", "torchdata.")):
-            file = Path(frame.f_code.co_filename).name
-            loader.__dict__[SITE] = f"{file}:{frame.f_lineno}"
-            return
+        code = frame.f_code
+        # Its own __init__, or what a framework put around that.
+        is_inside = code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is loader
+        if not is_inside and not module.startswith(("torch.", "torchdata.")):
+            site = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+            if _is_the_users(frame.f_code.co_filename):
+                loader.__dict__[SITE] = role, site
+                if not nearest and dataset is not None:
+                    _note_line(dataset, site)
+                return
+            nearest = nearest or site
+            if said := _ROLE.search(frame.f_code.co_name):
+                role = role or _ROLES[said[1]]
         frame = frame.f_back
+    if nearest:
+        loader.__dict__[SITE] = role, nearest
+
+
+@cache
+def _is_the_users(file: str) -> bool:
+    if file.startswith("<frozen"):
+        return False
+    folders = Path(file).parts
+    if "site-packages" in folders or "dist-packages" in folders:
+        return False
+    return not file.startswith(tuple(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib")))
+
+
+def _note_line(dataset: Any, site: str) -> None:
+    try:
+        _user_lines[id(dataset)] = weakref.ref(dataset), site
+    except TypeError:  # a list
+        return
+    weakref.finalize(dataset, _user_lines.pop, id(dataset), None).atexit = False
+
+
+def _made_by(loader: Any) -> tuple[str, str]:
+    """What it is for and the line that made it, each empty where it is unknown.
+
+    Of a framework's loader: the line where the user made one over the same dataset.
+    """
+    role, site = loader.__dict__.get(SITE, ("", ""))
+    dataset = getattr(loader, "dataset", None)
+    known, line = _user_lines.get(id(dataset), (None, site))
+    return role, line if known is not None and known() is dataset else site
 
 
 def record_of(loader: Any) -> Record | None:
@@ -111,9 +166,10 @@ def _forget_gone() -> None:
 
 def _record_by_site(loader: Any) -> Record:
     dataset = object_name(getattr(loader, "dataset", None))
-    site = str(loader.__dict__.get(SITE, ""))
-    name = readable(f"{dataset} at {site}" if site else dataset)
-    key = dataset, site, as_lines(settings_of(loader))
+    role, site = _made_by(loader)
+    called = f"{dataset} ({role})" if role else dataset
+    name = readable(f"{called} at {site}" if site else called)
+    key = called, site, as_lines(settings_of(loader))
     earlier = _of_site.get(key)
     # Made anew for each epoch by the same line, it is the same loader; two that live side by side are not.
     if earlier is not None and earlier[1]() is None:

@@ -1,0 +1,80 @@
+"""All ranks of a run beside each other: which one its verdict is about."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from headrace import _core
+from headrace.errors import Error, UsageError
+
+#: Ranks that differ by less starve alike.
+_CLEAR = 0.01
+
+
+class RankWait(NamedTuple):
+    """How a rank waited in one loader: the one that was asked for, else the one that it waited most for."""
+
+    rank: int
+    loader: str
+    measured_s: float
+    wait_share: float
+    starved_share: float
+
+
+def ranks_of(run: str | os.PathLike[str], loader: str | None = None) -> list[RankWait]:
+    """Of a run folder, lowest rank first; empty for a segment or a saved report, which has one rank only.
+
+    Raises UsageError where no rank has that loader, Error where a rank's segments cannot be read.
+    """
+    if not Path(run).is_dir():
+        return []
+    return ranks_in(((one["path"], one["rank"]) for one in _core.find_segments(str(run))), loader)
+
+
+def ranks_in(segments: Iterable[tuple[str, int]], loader: str | None = None) -> list[RankWait]:
+    """The same of segments, given as path and rank."""
+    found: dict[int, tuple[float, str, int]] = {}
+    names: set[str] = set()
+    for path, rank in segments:
+        for entry in _core.segment_loaders(path):
+            names.add(entry["name"])
+            if loader not in (None, entry["name"]):
+                continue
+            if rank not in found or entry["wait_s"] > found[rank][0]:
+                found[rank] = (entry["wait_s"], path, entry["index"])
+    if names and not found:
+        raise UsageError(f"no loader {loader!r} on any rank; there are {', '.join(map(repr, sorted(names)))}")
+    return [_wait_of(rank, path, index) for rank, (_, path, index) in sorted(found.items())]
+
+
+def _wait_of(rank: int, path: str, index: int) -> RankWait:
+    profile = json.loads(_core.segment_profile_json(path, index))
+    sink = profile["sink"]
+    return RankWait(
+        rank, profile["loader"], profile["elapsed_s"], sink["wait_share"] or 0, sink["starved_share"] or 0
+    )
+
+
+def most_starving(ranks: list[RankWait]) -> RankWait:
+    """The rank to report on: where ranks meet at every step, all of them wait for the one that starves."""
+    if not ranks:
+        raise Error("no rank recorded a loader")
+    most = max(rank.starved_share for rank in ranks)
+    return next(rank for rank in ranks if rank.starved_share > most - _CLEAR)
+
+
+def why_this_one(shown: RankWait, ranks: list[RankWait]) -> str:
+    """One sentence on the choice of `most_starving`."""
+    others = [rank.starved_share for rank in ranks if rank.rank != shown.rank]
+    if shown.starved_share < max(others) + _CLEAR:
+        return f"rank {shown.rank} of {len(ranks)} is shown: all of them starve alike"
+    low, high = f"{min(others):.0%}", f"{max(others):.0%}"
+    rest = low if low == high else f"{low} to {high}"
+    return (
+        f"rank {shown.rank} of {len(ranks)} is shown: it starves most, {shown.starved_share:.0%} of its time "
+        f"(the others {rest})"
+    )
