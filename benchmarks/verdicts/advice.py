@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 from line import Line, Stage
@@ -17,20 +16,14 @@ def applied(drawn: Line | Loader, advice: list[dict[str, Any]]) -> tuple[Line | 
     return _to_line(drawn, advice) if isinstance(drawn, Line) else _to_loader(drawn, advice[0])
 
 
-_OF_LOADERS: dict[str, Callable[[str], Any]] = {
-    "num_workers": int,
-    "prefetch_factor": int,
-    "in_order": lambda text: text == "True",
-    "persistent_workers": lambda text: text == "True",
-    "sharing_strategy": str,
-}
+_OF_LOADERS = {"num_workers", "prefetch_factor", "in_order", "persistent_workers", "sharing_strategy"}
 
 
 def _to_loader(loader: Loader, first: dict[str, Any]) -> tuple[Loader, str] | None:
     parameter = first["parameter"]
     if parameter not in _OF_LOADERS:
         return None
-    changed = with_settings(loader, {parameter: _OF_LOADERS[parameter](first["to"])})
+    changed = with_settings(loader, {parameter: first["to"]})
     return changed, f"{parameter} {first['from']}->{first['to']}"
 
 

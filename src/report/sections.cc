@@ -126,7 +126,10 @@ Lines operator_section(const profile::Profile& profile, const analysis::Diagnosi
       {"", 9, false, true},        {"kind", 1, false, false}, {"workers", 4, true, false},
       {"a batch", 8, true, false}, {"busy", 7, true, false},  {"waits for input", 3, true, false},
       {"blocked", 5, true, false}, {"CPU", 2, true, false},   {"", 6, false, false}};
-  if (shares) heads.insert(heads.begin() + 5, {"elsewhere", 4, true, false});
+  if (shares) {
+    heads[5].title = "waits";  // for the names' sake
+    heads.insert(heads.begin() + 5, {"elsewhere", 4, true, false});
+  }
   Table table(std::move(heads));
   const auto add = [&](std::vector<std::string> cells, const std::string& elsewhere) {
     if (shares) cells.insert(cells.begin() + 5, elsewhere);

@@ -62,7 +62,8 @@ std::optional<Finding> judge(const Case& facts) {
                       {"operator_cpu_share", share}});
   if (by_neighbours) {
     finding.advice.push_back(in_words("stop the other processes or run this elsewhere: while they use " +
-                                      percent(all_foreign) + " of " + cores + ", more workers find no core"));
+                                      percent(all_foreign) + " of " + cores +
+                                      ", more workers compete with them for the same cores"));
     return finding;
   }
   finding.advice.push_back(
