@@ -107,10 +107,6 @@ void write_one(Markup& out, const Subject& subject, const Advice& advice, bool f
   if (!limit.empty()) {
     out.leaf("p", {{"class", "then"}}, "Then the limit is " + brief(limit_words(limit)) + ".");
   }
-  if (known(advice.memory_bytes) && *advice.memory_bytes > 0) {
-    out.leaf("p", {{"class", "then"}},
-             "It takes up to " + analysis::memory_size(*advice.memory_bytes) + " more memory.");
-  }
 }
 
 }  // namespace
