@@ -213,8 +213,16 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        """The page's content for a notebook's cell; its styles reach nothing else there."""
-        return self._parsed.html(False)
+        """The page for a notebook's cell, in a frame of its own: neither side's styles reach the other."""
+        import html
+
+        page = html.escape(self._parsed.html(True))
+        # The content's height, once it is known; until then, and where a host runs no handlers, it scrolls.
+        fit = "this.style.height=this.contentDocument.documentElement.scrollHeight+4+'px'"
+        return (
+            f'<iframe srcdoc="{page}" title="Headrace report" onload="{fit}" '
+            'style="width:100%;height:720px;border:0"></iframe>'
+        )
 
 
 def __getattr__(name: str) -> Any:

@@ -601,6 +601,32 @@ def loaders_of(folder: Path) -> dict[str, int]:
     return {name: hr.Report.load(folder, loader=name).profile.sink.steps for name in listed}
 
 
+def test_ctrl_c_ends_the_pass_when_the_bodies_that_run_have_returned(execute: Callable[..., Any]) -> None:
+    ended = execute("""
+        import os, signal, threading, time
+        import headrace as hr
+
+        begun, returned = [], []
+
+        def body(x):
+            begun.append(x)
+            time.sleep(0.3)
+            returned.append(x)
+            return x
+
+        threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT)).start()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            list(hr.source(range(1000)).map(body, workers=2))
+        except KeyboardInterrupt:
+            so_far = len(begun)
+            print(sorted(begun) == sorted(returned), so_far < 100)
+            time.sleep(0.4)
+            print(len(begun) == so_far)
+    """)
+    assert (ended.out, ended.err) == ("True True\nTrue\n", "")
+
+
 class TestOneLoaderPerObject:
     """Each Pipeline object is a loader of its own; its passes are the epochs."""
 

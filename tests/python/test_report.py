@@ -312,7 +312,7 @@ def test_html_is_escaped() -> None:
     body = hr.operator("<script>alert('x')</script>")(lambda item: item)
     loader: Any = hr.wrap(map(body, range(20)), name="a & b <i>")
     list(loader)
-    page = loader.report()._repr_html_()
+    page = loader.report().to_html()
     assert "<script" not in page
     assert "<i>" not in page
     assert "&lt;script" in page

@@ -1,7 +1,9 @@
 """The report as a page: what it writes, and how it looks in headless Chromium."""
 
+import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -120,11 +122,11 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == report.to_html()
 
 
-def test_a_cell_is_no_page_of_its_own() -> None:
+def test_a_cell_is_the_page_in_a_frame() -> None:
     cell = report_of("bound")._repr_html_()
-    assert cell.startswith('<div class="headrace">')
-    assert "<body" not in cell
-    assert "TokenizedText has too few workers" in cell
+    page = re.fullmatch(r'<iframe srcdoc="([^"]*)" [^<>]*></iframe>', cell)
+    assert page is not None
+    assert html.unescape(page[1]) == report_of("bound")._parsed.html(True)
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -322,7 +324,22 @@ def test_a_cell_leaves_its_notebook_alone(browser: Browser, tmp_path: Path) -> N
     assert browser.ask(looks) == before
     assert browser.messages() == []
     assert browser.requests() == [(tmp_path / "with.html").as_uri()]
+    frame = "document.querySelector('iframe').contentDocument"
     assert (
-        browser.ask("document.querySelector('.headrace h1').textContent")
+        browser.ask(f"{frame}.querySelector('.headrace h1').textContent")
         == report_of("bound").to_dict()["diagnosis"]["summary"]
     )
+    assert browser.ask(f"getComputedStyle({frame}.querySelector('h1')).color") != "rgb(1, 2, 3)"
+    assert browser.ask(f"getComputedStyle({frame}.querySelector('td')).color") != "rgb(4, 5, 6)"
+    shown, whole = browser.ask(
+        f"[document.querySelector('iframe').clientHeight, {frame}.documentElement.scrollHeight]"
+    )
+    assert shown >= whole - 1, "the frame is as high as the page"
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_workers_fit_a_phone(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    browser.show(pages[name], 400)
+    cut = "[...document.querySelectorAll('.scroll')].filter(box => box.querySelector('table.states')"
+    cut += " && !box.closest('details') && box.scrollWidth > box.clientWidth).length"
+    assert browser.ask(cut) == 0

@@ -74,6 +74,20 @@ def test_is_still_a_dataloader() -> None:
     assert bare.timeout == 0
 
 
+def test_a_class_that_says_it_is_another_one() -> None:
+    """As accelerate's loaders do, which stand for the loader that they were made from."""
+
+    class Shard(data.DataLoader):
+        @property
+        def __class__(self) -> Any:
+            return data.DataLoader
+
+    wrapped: Any = hr.wrap(Shard(Squares(), batch_size=4))
+    assert type(wrapped).__mro__[1] is Shard
+    assert flat(wrapped) == flat(data.DataLoader(Squares(), batch_size=4))
+    assert wrapped.report().profile.sink.steps == len(wrapped)
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("persistent", [False, True])
 def test_same_batches_and_random_state(workers: int, persistent: bool) -> None:

@@ -108,10 +108,8 @@ void write_one(Markup& out, const Subject& subject, std::size_t index) {
   if (!after.empty()) out.leaf("p", {{"class", "text"}}, shortened(after, 200) + ".");
   if (known(advice.predicted_step_s)) write_prediction(out, advice, subject.profile.sink.step_s);
   const std::string limit = limit_after(subject.diagnosis, index);
-  if (!limit.empty()) out.leaf("p", {{"class", "then"}}, "Then the limit is " + brief(limit) + ".");
-  if (known(advice.memory_bytes) && *advice.memory_bytes > 0) {
-    out.leaf("p", {{"class", "then"}},
-             "It takes up to " + analysis::memory_size(*advice.memory_bytes) + " more memory.");
+  if (!limit.empty()) {
+    out.leaf("p", {{"class", "then"}}, "Then the limit is " + brief(limit) + ".");
   }
 }
 

@@ -1,6 +1,7 @@
 // What operators and their workers did with their time.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "../printable.h"
 #include "../shared_threads.h"
@@ -36,10 +37,15 @@ bool known(const profile::States& states) {
   return states.busy + states.blocked_in + states.blocked_out + states.idle > 0;
 }
 
-void write_row(Markup& out, const StateRow& row) {
+/// The columns behind the bar.
+constexpr Literal kShares[] = {Literal("busy"), Literal("waits for input"), Literal("blocked")};
+
+/// `titles`: of the columns before the bar. Where the page is narrow, each figure stands behind its title.
+void write_row(Markup& out, const std::vector<Literal>& titles, const StateRow& row) {
   const auto element = out.open("tr", {{"class", row.here ? "here" : "operator"}});
   out.leaf("th", {{"scope", "row"}, {"title", row.title}}, row.name);
-  for (const std::string& figure : row.figures) out.leaf("td", {{"class", "number"}}, figure);
+  for (std::size_t i = 0; i < row.figures.size(); ++i)
+    out.leaf("td", {{"class", "number"}, {"data-title", std::string(titles[i + 1].text())}}, row.figures[i]);
   const bool shown = known(row.states);
   {
     const auto cell = out.open("td", {{"class", "picture"}});
@@ -49,8 +55,10 @@ void write_row(Markup& out, const StateRow& row) {
       write_bar(out, label, state_parts(row.states));
     }
   }
-  for (const double share : {row.states.busy, row.states.blocked_in, row.states.blocked_out}) {
-    out.leaf("td", {{"class", "number"}}, shown ? percent(share) : "-");
+  const double shares[] = {row.states.busy, row.states.blocked_in, row.states.blocked_out};
+  for (std::size_t i = 0; i < std::size(kShares); ++i) {
+    out.leaf("td", {{"class", "number"}, {"data-title", std::string(kShares[i].text())}},
+             shown ? percent(shares[i]) : "-");
   }
   out.leaf("td", {{"class", "number cpu"}}, row.cpu);
 }
@@ -66,13 +74,13 @@ void write_rows(Markup& out, const std::vector<Literal>& titles, const std::vect
       out.leaf("th", {{"scope", "col"}, {"class", is_first ? "word" : "number"}}, title.text());
     }
     out.leaf("th", {{"scope", "col"}, {"class", "picture"}}, "");
-    for (const Literal title : {Literal("busy"), Literal("waits for input"), Literal("blocked")}) {
+    for (const Literal title : kShares) {
       out.leaf("th", {{"scope", "col"}, {"class", "number"}}, title.text());
     }
     out.leaf("th", {{"scope", "col"}, {"class", "number cpu"}}, "CPU");
   }
   const auto body = out.open("tbody");
-  for (const StateRow& row : rows) write_row(out, row);
+  for (const StateRow& row : rows) write_row(out, titles, row);
 }
 
 std::vector<StateRow> operator_rows(const Subject& subject) {

@@ -206,6 +206,12 @@ inline constexpr Literal kStyle(R"css(<style>
     table.ledger th[scope=row] { grid-column: 1 / -1; max-width: none; }
     table.ledger td.picture { padding-top: 3px; }
     table.ledger td.number { padding-left: 8px; }
+    table.states thead { display: none; }
+    table.states tr { display: flex; flex-wrap: wrap; gap: 0 14px; padding: 6px 0; border-bottom: 1px solid var(--line); }
+    table.states tr > * { border: 0; padding: 0; }
+    table.states th[scope=row] { flex: 1 0 100%; max-width: 100%; }
+    table.states td.picture { flex: 1 0 100%; padding: 4px 0; }
+    table.states td.number::before { content: attr(data-title) " "; color: var(--soft); }
     .cpu, th.cpu { display: none; }
     td.picture { width: auto; min-width: 70px; }
     th[scope=row] { max-width: 120px; }

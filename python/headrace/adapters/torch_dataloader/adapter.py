@@ -63,7 +63,8 @@ def as_instance(obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -
         # The hook of a loader of another making: it may make a DataLoader inside, which is adopted.
         del namespace["_get_iterator"]
     wrapped = copy.copy(obj)
-    object.__setattr__(wrapped, "__class__", type(base.__name__, (base,), namespace))
+    # Not by setattr: accelerate's loaders have a property of that name, without a setter.
+    object.__dict__["__class__"].__set__(wrapped, type(base.__name__, (base,), namespace))
     loaders.register(record, wrapped, instead_of=obj)
     hook.patch_class()
     hook.adopt_iterators(wrapped, record)
