@@ -37,17 +37,17 @@ def say_all(lines: list[str]) -> None:
 
 
 def loader_handle(
-    session: _core.Session, name: str, source: _core.OperatorHandle | None, signature: int = 0
+    session: _core.Session, name: str, source: _core.OperatorHandle | None, identity: int = 0
 ) -> _core.LoaderHandle:
     """A loader's record in the session; one line where the run has no place for it."""
-    handle = _core.LoaderHandle(session, name, source, signature)
+    handle = _core.LoaderHandle(session, name, source, identity)
     if handle.id < 0:
         warn_once(f"{name!r} is not recorded: 32 loaders are alive, which is what a run holds")
     return handle
 
 
 def segments_of(session: _core.Session) -> tuple[str, ...]:
-    """Where its segment lies while it records, and where it is laid when it ends."""
+    """Where its segment lies while it records, and where its copy lies when it has ended."""
     return session.live_path, os.path.join(session.run, f"rank{session.rank}.hrseg")  # noqa: PTH118
 
 
@@ -65,6 +65,13 @@ def open_session(
     native = _core.Session.open(path, _core.default_rank() if rank is None else check_rank(rank), unnamed)
     say_all(native.take_messages())
     return native
+
+
+def not_recorded(error: Exception) -> str:
+    """Warn that ``error`` keeps a loop from being recorded. Returns the reason."""
+    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    warn_once(f"nothing is recorded: {reason}")
+    return reason
 
 
 def absolute_run(run: str | os.PathLike[str]) -> str:

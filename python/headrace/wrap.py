@@ -15,10 +15,10 @@ from headrace._session import (
     join_run,
     kept_open,
     loader_handle,
+    not_recorded,
     open_session,
     say_all,
     segments_of,
-    warn_once,
 )
 from headrace.adapters import adapter_for
 from headrace.adapters.base import Attachment
@@ -176,7 +176,7 @@ def wrap(
     except UsageError:
         raise
     except Exception as error:  # the loop must run all the same
-        return _unrecorded(obj, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+        return _unrecorded(obj, not_recorded(error))
     if isinstance(adapter, DataLoaderAdapter):
         return _wrap_instance(obj, recording)
     wrapper = Wrapped
@@ -222,7 +222,6 @@ class Unrecorded:
 
 
 def _unrecorded(obj: T, reason: str) -> T:
-    warn_once(f"nothing is recorded: {reason}")
     # A trainer wants an instance of the loader's own class.
     return obj if DataLoaderAdapter().detect(obj) else cast(T, Unrecorded(obj, reason))
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from headrace import _core
 from headrace._operator import name_of, readable
-from headrace._session import enabled, kept_open, open_session, segments_of
+from headrace._session import enabled, kept_open, loader_handle, not_recorded, open_session, segments_of
 from headrace.errors import UsageError
 from headrace.pipeline import _stages
 from headrace.pipeline._stages import Share, whole
@@ -321,7 +321,13 @@ class _Record:
         return _Record(self.name, self.run, self.rank)
 
     def open(self) -> None:
-        self.session = open_session(self.run, self.rank)
+        try:
+            self.session = open_session(self.run, self.rank)
+        except UsageError:
+            raise
+        except Exception as error:  # the pass must run all the same
+            not_recorded(error)
+            return
         if self.run is None:
             kept_open.add(self.session)
 
@@ -334,7 +340,7 @@ class _Record:
             native.record_in(self.handle)
             return
         called = readable(self.name or "pipeline")
-        handle = _core.LoaderHandle(self.session, called, None, self.identity)
+        handle = loader_handle(self.session, called, None, self.identity)
         if self.handle is None:
             self.handle, self.recorded = handle, weakref.ref(native)
         native.record_in(handle)

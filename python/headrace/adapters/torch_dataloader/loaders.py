@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace import _core
 from headrace._operator import readable
-from headrace._session import enabled, kept_open, loader_handle, open_session
+from headrace._session import enabled, kept_open, loader_handle, not_recorded, open_session
 from headrace.adapters.torch_dataloader.operators import object_name
 from headrace.adapters.torch_dataloader.settings import as_lines, settings_of
 
@@ -154,7 +154,11 @@ def record_of(loader: Any) -> Record | None:
     adopting = _adopting.get(id(getattr(loader, "dataset", None)))
     if adopting is not None and adopting.fits(loader):
         return adopting.record
-    return _record_by_site(loader) if _every else None
+    try:
+        return _record_by_site(loader) if _every else None
+    except Exception as error:  # the loop must run all the same
+        not_recorded(error)
+        return None
 
 
 def _forget_gone() -> None:
