@@ -84,8 +84,8 @@ def test_a_class_that_says_it_is_another_one() -> None:
 
     wrapped: Any = hr.wrap(Shard(Squares(), batch_size=4))
     assert type(wrapped).__mro__[1] is Shard
-    assert flat(wrapped) == flat(data.DataLoader(Squares(), batch_size=4))
-    assert wrapped.report().profile.sink.steps == len(wrapped)
+    assert drawn(wrapped) == drawn(data.DataLoader(Squares(), batch_size=4))
+    assert wrapped.report().profile.sink.steps == 2 * len(wrapped)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
