@@ -48,12 +48,17 @@ void add_to(const std::vector<CellFigures*>& cells, double missing_ns) {
 
 }  // namespace
 
-void reconcile_cpu(SegmentFigures& figures) {
+void reconcile_cpu(SegmentFigures& figures, std::span<const OperatorRecord> operators) {
   // Of a sink's thread, the training step is estimated, too: the difference is known no better than this.
   constexpr double kOfTheSink = 0.05;
   for (std::size_t w = 0; w < figures.workers.size(); ++w) {
     const WorkerFigures& worker = figures.workers[w];
-    if (!(worker.clocked_loop_ns > 0)) continue;
+    const bool waits_for_processes =
+        std::any_of(figures.cells.begin(), figures.cells.end(), [&](const CellFigures& cell) {
+          return cell.worker == w &&
+                 (operators[static_cast<std::size_t>(cell.op)].flags.load() & kRunsInProcesses) != 0;
+        });
+    if (!(worker.clocked_loop_ns > 0) || waits_for_processes) continue;
     double present_ns = 0;
     for (const double state_ns : worker.state_ns) present_ns += state_ns;
     std::vector<CellFigures*> typical;

@@ -57,7 +57,7 @@ class ProfileBuilder {
       if (base.begun) base_loop_ns_ = base.loop_ns;
       figures_.subtract(base);
     }
-    reconcile_cpu(figures_);
+    reconcile_cpu(figures_, image_.operators());
     graph_ = Graph::of(image, figures_, loader);
     batches_ = std::max(0.0, figures_.sink.waits);
   }

@@ -13,7 +13,8 @@ namespace headrace::timeline {
 inline constexpr std::size_t kTimeRoom = 32;
 
 inline char* put_text(char* at, std::string_view text) noexcept {
-  std::memcpy(at, text.data(), text.size());
+  // An empty view may have no address, which memcpy must not be given.
+  if (!text.empty()) std::memcpy(at, text.data(), text.size());
   return at + text.size();
 }
 
