@@ -79,7 +79,11 @@ void Runtime::open_record() noexcept try {
   // Recording must not stop the pipeline.
 }
 
-bool Runtime::is_of_another_process() const noexcept { return pid_ != 0 && pid_ != profile::current_pid(); }
+// Relaxed: the number is written once and orders nothing.
+bool Runtime::is_of_another_process() const noexcept {
+  const int pid = pid_.load(std::memory_order_relaxed);
+  return pid != 0 && pid != profile::current_pid();
+}
 
 void Runtime::check_process() const {
   if (is_of_another_process())
@@ -87,7 +91,8 @@ void Runtime::check_process() const {
 }
 
 void Runtime::begin_pass() {
-  if (pid_ == 0) pid_ = profile::current_pid();
+  int none = 0;
+  pid_.compare_exchange_strong(none, profile::current_pid(), std::memory_order_relaxed);
   check_process();
   end_pass();
   if (const auto& loader = this->loader()) recorder_ = std::make_unique<profile::LoopRecorder>(loader, true);

@@ -1,6 +1,7 @@
 // A pipeline without its types: operators, their threads, passes, the sink's record.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -89,7 +90,7 @@ class Runtime {
   std::int64_t asked_ns_ = 0;
   metrics::WaitCharges last_charges_;
   std::uint64_t passes_ = 0;
-  int pid_ = 0;
+  std::atomic<int> pid_{0};  ///< of the process that began the first pass; `stop` reads it on any thread
 };
 
 }  // namespace headrace::pipeline
