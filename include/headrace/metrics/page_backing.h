@@ -5,8 +5,8 @@
 
 namespace headrace::metrics {
 
-/// Gives the pages of `bytes` bytes at `from` their memory, so that a later store cannot fail. False: there
-/// is no room. A store into a hole of a mapped file raises SIGBUS where the file system is full.
+/// Allocates the pages of `bytes` bytes at `from`, so that a later store cannot fail. Returns false if the
+/// file system is full; a store into an unallocated page would then raise SIGBUS.
 ///
 /// Thread-safe, also between processes; about a microsecond where the pages are there already. Needs Linux
 /// 5.14; older kernels return true, because `Segment::create` allocates the whole file there.
