@@ -5,6 +5,7 @@
 #include <new>
 
 #include "crossing.h"
+#include "function_sample.h"
 
 namespace headrace::python {
 namespace {
@@ -24,7 +25,11 @@ OperatorIterator* cast(PyObject* object) { return reinterpret_cast<OperatorItera
 PyObject* operator_next(PyObject* self) {
   OperatorIterator* timed = cast(self);
   if (!timed->handle->begin()) return timed->next(timed->iterator);
-  PyObject* item = timed->next(timed->iterator);
+  PyObject* item = nullptr;
+  {
+    const SampledCall sampled(timed->handle);
+    item = timed->next(timed->iterator);
+  }
   if (item != nullptr) {
     timed->handle->end(false);
     return item;

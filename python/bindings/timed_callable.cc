@@ -6,6 +6,7 @@
 #include <new>
 
 #include "crossing.h"
+#include "function_sample.h"
 
 namespace headrace::python {
 namespace {
@@ -27,7 +28,11 @@ PyObject* timed_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
   TimedCallable* timed = cast(self);
   profile::OperatorHandle& handle = *timed->handle;
   if (!handle.begin()) return PyObject_Vectorcall(timed->callable, args, nargsf, kwnames);
-  PyObject* result = PyObject_Vectorcall(timed->callable, args, nargsf, kwnames);
+  PyObject* result = nullptr;
+  {
+    const SampledCall sampled(timed->handle);
+    result = PyObject_Vectorcall(timed->callable, args, nargsf, kwnames);
+  }
   handle.end(result == nullptr);
   return result;
 }

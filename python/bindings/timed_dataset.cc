@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "crossing.h"
+#include "function_sample.h"
 #include "heap_type.h"
 
 namespace headrace::python {
@@ -34,7 +35,11 @@ std::int64_t label_of(PyObject* key) {
 PyObject* read_one(PyObject* self, PyObject* key) {
   TimedDataset* timed = Type::cast(self);
   if (!timed->state->begin(label_of(key))) return PyObject_GetItem(timed->dataset, key);
-  PyObject* item = PyObject_GetItem(timed->dataset, key);
+  PyObject* item = nullptr;
+  {
+    const SampledCall sampled(timed->state);
+    item = PyObject_GetItem(timed->dataset, key);
+  }
   timed->state->end(item == nullptr);
   return item;
 }

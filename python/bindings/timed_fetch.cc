@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "crossing.h"
+#include "function_sample.h"
+#include "headrace/metrics/clock.h"
 #include "heap_type.h"
 
 namespace headrace::python {
@@ -19,13 +21,47 @@ struct Swap {
   PyObject* timed;
 };
 
+/// A few batches early on, where a batch takes long enough for names of functions to mean something.
+class SampledBatches {
+ public:
+  void want() { wanted_ = true; }
+
+  /// Around `fetch`, which returns a batch.
+  template <class Fetch>
+  PyObject* around(Fetch&& fetch) {
+    if (!wanted_) return fetch();
+    const bool samples = last_ns_ >= kLongEnough_ns && sample_.begin();
+    const std::int64_t begun_ns = metrics::Clock::now_ns();
+    PyObject* batch = fetch();
+    last_ns_ = metrics::Clock::now_ns() - begun_ns;
+    if (samples) sample_.end();
+    wanted_ = ++seen_ < kMostBatches && sample_.elapsed_ns() < kEnough_ns;
+    return batch;
+  }
+
+ private:
+  static constexpr std::int64_t kLongEnough_ns = 2'000'000;
+  static constexpr std::int64_t kEnough_ns = 100'000'000;
+  static constexpr int kMostBatches = 10;
+
+  FunctionSample sample_;
+  std::int64_t last_ns_ = 0;
+  int seen_ = 0;
+  bool wanted_ = false;
+};
+
+struct FetchState {
+  std::vector<Swap> swaps;
+  SampledBatches sampled;
+};
+
 struct TimedFetch {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* function;  ///< of the fetcher's class
   PyObject* fetcher;   ///< weak: it holds us in its attributes
   PyObject* swaps;     ///< the tuples that `state` points into
   PyObject* weakrefs;
-  std::vector<Swap> state;
+  FetchState state;
   static constexpr auto kReferences =
       std::array{&TimedFetch::function, &TimedFetch::fetcher, &TimedFetch::swaps};
 };
@@ -52,7 +88,7 @@ PyObject* fetch_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
   }
   // The plan may be replaced while the fetch runs (an iterator that the dataset itself makes).
   const Owned keep(Py_XNewRef(timed->swaps));
-  const std::vector<Swap>& swaps = timed->state;
+  const std::vector<Swap>& swaps = timed->state.swaps;
   const Owned attributes(PyObject_GenericGetDict(fetcher.get(), nullptr));
   if (!attributes) PyErr_Clear();
   const auto place = [&](const Swap& swap) {
@@ -73,8 +109,10 @@ PyObject* fetch_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
     more.insert(more.end(), args, args + count + named);
   }
   PyObject* batch = calling_python([&] {
-    return PyObject_Vectorcall(timed->function, more.empty() ? pair : more.data(),
-                               static_cast<std::size_t>(count) + 1, kwnames);
+    return timed->state.sampled.around([&] {
+      return PyObject_Vectorcall(timed->function, more.empty() ? pair : more.data(),
+                                 static_cast<std::size_t>(count) + 1, kwnames);
+    });
   });
 
   PyObject* type = nullptr;
@@ -89,11 +127,12 @@ PyObject* fetch_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
   return batch;
 }
 
-/// swaps: a tuple of (container or None, key, bare, timed).
+/// swaps: a tuple of (container or None, key, bare, timed). names_functions: a few early batches are sampled.
 PyObject* fetch_new(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* fetcher = nullptr;
   PyObject* swaps = nullptr;
-  if (!PyArg_ParseTuple(args, "OO!", &fetcher, &PyTuple_Type, &swaps)) return nullptr;
+  int names_functions = 0;
+  if (!PyArg_ParseTuple(args, "OO!|p", &fetcher, &PyTuple_Type, &swaps, &names_functions)) return nullptr;
   Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(fetcher)), "fetch"));
   Owned weak(function ? PyWeakref_NewRef(fetcher, nullptr) : nullptr);
   if (!weak) return nullptr;
@@ -103,6 +142,7 @@ PyObject* fetch_new(PyTypeObject* type, PyObject* args, PyObject*) {
   self->function = function.release();
   self->fetcher = weak.release();
   self->swaps = Py_NewRef(swaps);
+  if (names_functions != 0) self->state.sampled.want();
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(swaps); ++i) {
     Swap swap{};
     if (!PyArg_ParseTuple(PyTuple_GET_ITEM(swaps, i), "OOOO", &swap.container, &swap.key, &swap.bare,
@@ -114,7 +154,7 @@ PyObject* fetch_new(PyTypeObject* type, PyObject* args, PyObject*) {
                        PyDict_Check(swap.container) != 0;
     if (!known) continue;
     if (swap.container == Py_None) swap.container = nullptr;
-    self->state.push_back(swap);
+    self->state.swaps.push_back(swap);
   }
   return Type::object(self);
 }

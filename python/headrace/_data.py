@@ -78,6 +78,14 @@ class Transfer:
 
 
 @dataclass
+class FunctionShare:
+    """A function's own part of an operator's time, without what it calls, from a few batches."""
+
+    name: str = ""
+    share: float = 0.0
+
+
+@dataclass
 class Operator:
     name: str = ""
     kind: str = ""
@@ -97,6 +105,7 @@ class Operator:
     fidelity: str = ""
     transfer: Transfer | None = None
     knobs: list[Knob] = field(default_factory=list)
+    functions: list[FunctionShare] = field(default_factory=list)
     per_worker: list[WorkerProfile] = field(default_factory=list)
 
 

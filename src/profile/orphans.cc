@@ -118,8 +118,7 @@ void collect_from_shared_memory() {
   for (const std::string& name : names) {
     const Descriptor live(folder.open_file(name));
     if (!live.ok()) continue;
-    std::string copy_path = folder.read_text(name + std::string(kHomeSuffix));
-    copy_path.erase(std::find(copy_path.begin(), copy_path.end(), '\n'), copy_path.end());
+    const std::string copy_path = folder.read_line(name + std::string(kHomeSuffix));
     if (!collect(live.get(), folder.path() + "/" + name, copy_path)) continue;
     folder.remove(name);
     folder.remove(name + std::string(kHomeSuffix));

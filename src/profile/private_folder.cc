@@ -61,12 +61,12 @@ int PrivateFolder::open_file(const std::string& name) const {
   return -1;
 }
 
-std::string PrivateFolder::read_text(const std::string& name) const {
+std::string PrivateFolder::read_line(const std::string& name) const {
   const int fd = open_file(name);
   if (fd < 0) return "";
-  std::string text = read_short(fd);
+  const std::string text = read_short(fd);
   close(fd);
-  return text;
+  return text.substr(0, text.find('\n'));
 }
 
 bool PrivateFolder::write_text(const std::string& name, const std::string& text) const {

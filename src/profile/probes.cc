@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "headrace/profile/process_identity.h"
+#include "profile/function_shares.h"
 
 namespace headrace::profile {
 
@@ -85,6 +86,12 @@ void OperatorHandle::transferred(const metrics::TransferRecord& record) noexcept
   if (context == nullptr) return;
   if (metrics::OperatorCell* cell = cell_in(*context))
     context->probe.transferred(*cell, record, Clock::now_ns());
+}
+
+void OperatorHandle::sampled_functions(std::string_view lines) noexcept {
+  ThreadContext* context = ThreadContext::recording();
+  const int id = context == nullptr ? -1 : id_in(*context->session());
+  if (id >= 0) store_functions(context->session()->segment().operators()[id], lines);
 }
 
 // --- queue ---

@@ -84,6 +84,12 @@ void fields_of(F& field, Fields<Transfer> auto& transfer) {
 }
 
 template <class F>
+void fields_of(F& field, Fields<FunctionShare> auto& function) {
+  field("name", function.name);
+  field("share", function.share);
+}
+
+template <class F>
 void fields_of(F& field, Fields<OperatorProfile> auto& op) {
   field("name", op.name);
   field("kind", op.kind);
@@ -106,6 +112,7 @@ void fields_of(F& field, Fields<OperatorProfile> auto& op) {
   field("fidelity", op.fidelity);
   field("transfer", op.transfer);
   field("knobs", op.knobs);
+  field("functions", op.functions);
   field("per_worker", op.per_worker);
 }
 

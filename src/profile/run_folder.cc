@@ -62,8 +62,7 @@ void add_without_pointer(const std::string& run, std::vector<RunSegment>& segmen
     if (name.ends_with(kHomeSuffix)) homes.push_back(name);
   });
   for (const std::string& name : homes) {
-    std::string copy_path = folder.read_text(name);
-    copy_path.erase(std::find(copy_path.begin(), copy_path.end(), '\n'), copy_path.end());
+    const std::string copy_path = folder.read_line(name);
     std::error_code error;
     const fs::path home(copy_path);
     if (!is_copy_path(copy_path) || !fs::equivalent(home.parent_path(), run, error)) continue;

@@ -7,6 +7,7 @@
 
 #include "headrace/profile/figures.h"
 #include "headrace/profile/graph.h"
+#include "profile/function_shares.h"
 #include "profile/item_flow.h"
 #include "profile/reconciled_cpu.h"
 #include "profile/snapshot_host.h"
@@ -395,6 +396,7 @@ class ProfileBuilder {
     out.executor = node.serves && out.kind == "handoff" ? "" : in_threads ? "thread" : "process";
     out.fidelity = node.is_source_object && graph_.nodes.size() == 1 ? "inclusive" : "exact";
     add_knobs(node, out);
+    out.functions = functions_of(image_.operators()[node.op]);
     profile_.operators.push_back(std::move(out));
   }
 

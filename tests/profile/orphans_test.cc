@@ -163,7 +163,7 @@ TEST(PrivateFolder, OpensRegularFilesOnly) {
   const ScratchFolder folder;
   const PrivateFolder own(folder / "own", true);
   EXPECT_TRUE(own.write_text("note", "text\n"));
-  EXPECT_EQ(own.read_text("note"), "text\n");
+  EXPECT_EQ(own.read_line("note"), "text");
   fs::create_symlink(folder / "own/note", folder / "own/link");
   fs::create_hard_link(folder / "own/note", folder / "own/second-name");
   ASSERT_EQ(mkfifo((folder / "own/fifo").c_str(), 0600), 0);
@@ -171,7 +171,7 @@ TEST(PrivateFolder, OpensRegularFilesOnly) {
     EXPECT_EQ(own.open_file(name), -1) << name;
   }
   own.remove("second-name");
-  EXPECT_EQ(own.read_text("note"), "text\n");
+  EXPECT_EQ(own.read_line("note"), "text");
 }
 
 }  // namespace

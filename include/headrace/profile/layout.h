@@ -41,7 +41,7 @@
 namespace headrace::profile {
 
 inline constexpr std::array<char, 8> kMagic = {'H', 'R', 'S', 'E', 'G', '\r', '\n', '\x1a'};
-inline constexpr std::uint32_t kLayoutVersion = 6;
+inline constexpr std::uint32_t kLayoutVersion = 7;
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 
 inline constexpr std::uint32_t kMaxLoaders = 32;
@@ -95,6 +95,7 @@ struct alignas(64) OperatorRecord {
   std::array<std::uint32_t, 4> inputs;  ///< declared queues, 1 + index; 0: none
   std::array<std::uint32_t, 4> outputs;
   Name name;
+  alignas(8) std::array<char, 192> functions;  ///< "name<tab>share<newline>" ..., zero-terminated
 };
 
 /// What a queue of a framework's loader holds; the graph follows from it.

@@ -28,8 +28,8 @@ class PrivateFolder {
   void each(const std::function<void(const std::string& name)>& visit) const;
   /// Opens a regular file of this user for reading; -1 where it is anything else. The caller closes it.
   int open_file(const std::string& name) const;
-  /// A short text; empty where there is none.
-  std::string read_text(const std::string& name) const;
+  /// The first line of a short text; empty where there is none.
+  std::string read_line(const std::string& name) const;
   /// Writes a new short file, or replaces one. False where that fails.
   bool write_text(const std::string& name, const std::string& text) const;
   void remove(const std::string& name) const;

@@ -38,6 +38,10 @@ class OperatorHandle {
   /// time of a copy that goes on by itself may be told with a later one: figures add up.
   void transferred(const metrics::TransferRecord& record) noexcept;
 
+  /// Which functions take its time, from batches that were sampled: "name<tab>share<newline>" each, cut at a
+  /// line to what fits. On a thread that records.
+  void sampled_functions(std::string_view lines) noexcept;
+
   /// The record's number in a session, registering it at first use; -1 when the table is full.
   int id_in(Session& session) noexcept;
   /// Of the object given to wrap: the loader that it feeds. Its figures are then that loader's alone. Before

@@ -85,6 +85,12 @@ struct Transfer {
   double buffer_wait_s = 0;  ///< until a buffer of the device was free
 };
 
+/// A function's own part of an operator's time, without what it calls.
+struct FunctionShare {
+  std::string name;  ///< "Jpegs.decode (train.py:12)", "sqlite3.Cursor.execute"
+  double share = 0;
+};
+
 struct OperatorProfile {
   std::string name;
   std::string kind;  ///< sampler, source, map, batch, generator, shuffle, filter, prefetch, transfer,
@@ -106,6 +112,7 @@ struct OperatorProfile {
   std::string fidelity;              ///< exact, counter, sampled, inclusive
   std::optional<Transfer> transfer;  ///< empty where it copies nothing to a device
   std::vector<Knob> knobs;
+  std::vector<FunctionShare> functions;  ///< the largest; from a few batches of one worker; may be empty
   std::vector<WorkerProfile> per_worker;
 };
 

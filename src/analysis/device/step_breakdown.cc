@@ -93,7 +93,9 @@ void find(Findings& findings, std::int64_t rank, const std::array<double, kStepR
     findings.add(rank, "input", input,
                  percent(input) + " of the step is spent waiting for the data loader" +
                      (has_device ? " while the device does nothing" : "") +
-                     ": a report on the loop (hr.wrap, headrace run) says which operator is too slow");
+                     ": the report on the loop says which operator is too slow (headrace report; hr.wrap or "
+                     "headrace run "
+                     "records it)");
   }
   const double communication = shares[static_cast<std::size_t>(StepRole::communication)];
   if (communication > options.communication_share) {

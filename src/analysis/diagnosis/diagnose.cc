@@ -191,6 +191,22 @@ void add_undivided(const Case& facts, Diagnosis& diagnosis) {
        {}});
 }
 
+/// Which functions the bottleneck's time goes to.
+void add_functions(const profile::Profile& profile, Diagnosis& diagnosis) {
+  if (!diagnosis.op) return;
+  const auto op =
+      std::find_if(profile.operators.begin(), profile.operators.end(),
+                   [&](const profile::OperatorProfile& each) { return each.name == *diagnosis.op; });
+  if (op == profile.operators.end() || op->functions.empty()) return;
+  std::string text;
+  for (const profile::FunctionShare& function : op->functions) {
+    text += (text.empty() ? "" : ", ") + percent(function.share) +
+            (text.empty() ? " of its time in " : " in ") + function.name;
+  }
+  diagnosis.evidence.push_back(
+      {"functions", "in a few batches that were sampled, " + op->name + " spent " + text, {}});
+}
+
 /// A trainer's own parameters set the loaders that it makes.
 void add_where_to_set(const Case& facts, Diagnosis& diagnosis) {
   if (!facts.loader) return;
@@ -317,6 +333,7 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
     add_memory(facts, diagnosis);
     add_where_to_set(facts, diagnosis);
     add_undivided(facts, diagnosis);
+    add_functions(facts.profile, diagnosis);
     if (diagnosis.advice.empty()) diagnosis.reason = why_no_advice(facts);
   }
   diagnosis.share_of_step = diagnosis.kind == "not_input_bound" ? 0 : share_of_step(facts, diagnosis.op);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -39,6 +40,11 @@ class Outcome:
         return self.err[len(self.script_err) :]
 
 
+def _default_signals() -> None:
+    """A test run under nohup, or by a service, ignores SIGHUP, and what it starts would too."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class Scripts:
     """Runs scripts in one folder; ``environment`` and ``input`` as for subprocess."""
 
@@ -55,6 +61,7 @@ class Scripts:
     def start(self, command: list[str], **options: Any) -> "subprocess.Popen[bytes]":
         environment = {**os.environ, **options.pop("environment", {})}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        options.setdefault("preexec_fn", _default_signals)
         process = subprocess.Popen(command, cwd=self.folder, env=environment, **{**pipes, **options})
         self.running.append(process)
         return process

@@ -13,7 +13,7 @@ namespace headrace::analysis {
 
 /// One sentence that the verdict rests on, with every number it uses.
 struct Evidence {
-  std::string rule;  ///< gate, queues, demand, ledger, agreement, cause, machine
+  std::string rule;  ///< gate, queues, demand, ledger, agreement, cause, detail, functions, machine
   std::string says;
   std::map<std::string, double> figures;  ///< units in the names: step_s, wait_share
 };

@@ -172,7 +172,7 @@ def _attach(iterator: Any, start: _Start) -> None:
         else:
             _follow(iterator, start)
     else:
-        instrument(iterator._dataset_fetcher, start.handle.id)
+        instrument(iterator._dataset_fetcher, start.handle.id, names_functions=True)
     own["_headrace_loader"] = start.handle.id
     _time_sampler(iterator, start.handle.id)
     iterator.__class__ = timed

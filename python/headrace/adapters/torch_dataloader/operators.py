@@ -191,6 +191,9 @@ def plan(fetcher: Any, loader: int) -> tuple[Swap, ...]:
     return tuple(walk.swaps)
 
 
-def instrument(fetcher: Any, loader: int) -> None:
-    """Time what ``fetcher`` runs for each batch. Raises AttributeError for an unknown fetcher."""
-    fetcher.__dict__["fetch"] = _core.TimedFetch(fetcher, plan(fetcher, loader))
+def instrument(fetcher: Any, loader: int, names_functions: bool) -> None:
+    """Time what ``fetcher`` runs for each batch. Raises AttributeError for an unknown fetcher.
+
+    ``names_functions``: a few early batches tell which functions take the operators' time.
+    """
+    fetcher.__dict__["fetch"] = _core.TimedFetch(fetcher, plan(fetcher, loader), names_functions)

@@ -50,7 +50,7 @@ class WorkerStart:
             if info is None or dataset is not info.dataset:
                 return  # the fetcher of a loader that is used inside this worker
             try:
-                instrument(fetcher, loader)
+                instrument(fetcher, loader, names_functions=info.id == 0)
             except Exception:
                 _core.miss(loader, _core.NO_WORKER_DETAIL)
 

@@ -1,0 +1,92 @@
+// Which functions take an operator's time: calls and returns of one thread, followed while a few batches are
+// fetched.
+//
+//     FunctionSample sample;
+//     if (sample.begin()) { fetch(); sample.end(); }   // the timed objects inside say whose calls they are
+//
+// One thread uses a sample at a time, with the interpreter lock. Never raises.
+#pragma once
+
+#include <Python.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "crossing.h"
+#include "headrace/profile/probes.h"
+
+namespace headrace::python {
+
+class FunctionSample {
+ public:
+  using Operator = std::shared_ptr<profile::OperatorHandle>;
+
+  /// Follows this thread from now on; false where somebody profiles it already, or another sample is taken.
+  bool begin();
+  /// Stops, and records for each operator which functions took its time so far.
+  void end();
+
+  std::int64_t elapsed_ns() const noexcept { return elapsed_ns_; }
+  bool is_of_this_thread() const noexcept { return thread_ == PyThread_get_thread_ident(); }
+
+  /// The one that follows a thread now, of which there is at most one; guarded by the interpreter lock.
+  static FunctionSample* current;
+
+  /// What the calling thread does from now on is of `op`, until `leave`.
+  void enter(const Operator& op);
+  void leave();
+
+ private:
+  /// A function's own time in one operator.
+  struct Own {
+    std::string name;  ///< "" of the operator's call itself
+    std::int64_t ns = 0;
+  };
+  struct Frame {
+    Own* own = nullptr;
+    bool is_operator = false;
+  };
+
+  static int on_event(PyObject* self, PyFrameObject* frame, int what, PyObject* argument);
+  void charge();
+  void call(const void* function, std::string (*name)(PyObject*), PyObject* object);
+  void returned();
+  void record() const;
+
+  std::map<profile::OperatorHandle*, std::map<const void*, Own>> times_;
+  std::vector<Operator> kept_;     ///< the operators of times_
+  std::vector<Owned> functions_;   ///< and its functions: no other one gets their addresses
+  std::vector<Operator> entered_;  ///< innermost last
+  std::vector<Frame> frames_;
+  std::int64_t last_ns_ = 0;
+  std::int64_t begun_ns_ = 0;
+  std::int64_t elapsed_ns_ = 0;
+  std::int64_t events_ = 0;
+  unsigned long thread_ = 0;
+  bool follows_ = false;
+};
+
+/// Around a timed object's call of the user's code: whose time it is, where this thread's fetch is sampled.
+class SampledCall {
+ public:
+  explicit SampledCall(const FunctionSample::Operator& op)
+      : sample_(FunctionSample::current != nullptr && FunctionSample::current->is_of_this_thread()
+                    ? FunctionSample::current
+                    : nullptr) {
+    if (sample_ != nullptr) sample_->enter(op);
+  }
+  ~SampledCall() {
+    if (sample_ != nullptr) sample_->leave();
+  }
+  SampledCall(const SampledCall&) = delete;
+  SampledCall& operator=(const SampledCall&) = delete;
+
+ private:
+  FunctionSample* sample_;
+};
+
+}  // namespace headrace::python

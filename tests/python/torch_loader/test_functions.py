@@ -1,0 +1,144 @@
+"""Which functions take the time of what a DataLoader runs: a few early batches tell."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import headrace as hr
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+data = pytest.importorskip("torch.utils.data")
+
+pytestmark = pytest.mark.usefixtures("run")
+
+WORKERS = pytest.mark.parametrize("workers", [0, 2])
+
+
+def read_file() -> None:
+    time.sleep(0.003)
+
+
+def decode() -> int:
+    end = time.perf_counter() + 0.001
+    return sum(1 for _ in iter(lambda: time.perf_counter() > end, True))
+
+
+def load() -> Any:
+    read_file()
+    decode()
+    return torch.zeros(1)
+
+
+class Images(data.Dataset):  # type: ignore[misc, name-defined]
+    def __len__(self) -> int:
+        return 48
+
+    def __getitem__(self, index: int) -> Any:
+        return load()
+
+
+class Fetched(Images):
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        return [load() for _ in indices]
+
+
+class Stream(data.IterableDataset):  # type: ignore[misc, name-defined]
+    def __iter__(self) -> Iterator[Any]:
+        for _ in range(48):
+            yield load()
+
+
+def functions(loader: Any, op: str) -> dict[str, float]:
+    wrapped = hr.wrap(loader)
+    for _ in wrapped:
+        pass
+    found = {each.name: each for each in wrapped.report().profile.operators}
+    return {function.name: function.share for function in found[op].functions}
+
+
+@WORKERS
+@pytest.mark.parametrize("dataset", [Images, Fetched, Stream])
+def test_the_time_goes_to_the_function_that_sleeps(dataset: type, workers: int) -> None:
+    shares = functions(data.DataLoader(dataset(), 2, num_workers=workers), dataset.__name__)
+    assert next(iter(shares)) == "time.sleep"
+    assert 0.4 < shares["time.sleep"] < 0.9
+    named = [name for name in shares if "test_functions.py" in name]
+    assert any(name.startswith(("decode", "<lambda>")) for name in named)
+    assert sum(shares.values()) <= 1.01
+
+
+def test_collating_has_its_own_functions() -> None:
+    def slow_collate(items: list[Any]) -> Any:
+        time.sleep(0.004)
+        return torch.stack(items)
+
+    assert (
+        functions(data.DataLoader(Images(), 2, collate_fn=slow_collate), "slow_collate")["time.sleep"] > 0.9
+    )
+
+
+def test_fast_batches_are_not_sampled() -> None:
+    assert functions(data.DataLoader(data.TensorDataset(torch.zeros(64, 1)), 2), "TensorDataset") == {}
+
+
+def test_a_profiler_of_the_user_stays_in_its_place() -> None:
+    calls: list[str] = []
+
+    def profiler(frame: Any, event: str, argument: Any) -> None:
+        calls.append(event)
+
+    sys.setprofile(profiler)
+    try:
+        shares = functions(data.DataLoader(Images(), 2), "Images")
+        kept = sys.getprofile()
+    finally:
+        sys.setprofile(None)
+    assert kept is profiler
+    assert shares == {}
+    assert "c_call" in calls
+
+
+def test_a_profiler_that_the_dataset_sets_stays_set() -> None:
+    class Profiled(Images):
+        def __getitem__(self, index: int) -> Any:
+            sys.setprofile(lambda *_: None)
+            return load()
+
+    try:
+        functions(data.DataLoader(Profiled(), 2), "Profiled")
+        assert sys.getprofile() is not None
+    finally:
+        sys.setprofile(None)
+
+
+def test_nothing_is_followed_after_the_loop() -> None:
+    functions(data.DataLoader(Images(), 2), "Images")
+    assert sys.getprofile() is None
+    assert threading.getprofile() is None if hasattr(threading, "getprofile") else True
+
+
+def test_the_exception_of_a_sampled_item_is_the_users_own() -> None:
+    class Broken(Images):
+        def __getitem__(self, index: int) -> Any:
+            if index == 5:
+                raise KeyError("item 5")
+            return load()
+
+    with pytest.raises(KeyError, match="item 5"):
+        functions(data.DataLoader(Broken(), 2), "Broken")
+
+
+@WORKERS
+def test_the_report_names_them(workers: int) -> None:
+    wrapped = hr.wrap(data.DataLoader(Images(), 2, num_workers=workers))
+    for _ in wrapped:
+        pass
+    report = wrapped.report()
+    says = {evidence.rule: evidence.says for evidence in report.diagnosis.evidence}
+    assert "no transform was found in Images" in says["detail"]
+    assert "time.sleep" in says["functions"]
+    assert "time.sleep" in str(report)
