@@ -1,4 +1,4 @@
-"""Fail when an #include runs up a floor.
+"""Fail when an #include runs up a floor, or a file knows a framework by name.
 
     metrics < profile < queues < {transport < pipeline | trace} < analysis < {report, timeline}
 
@@ -23,6 +23,12 @@ BELOW["analysis"] = BELOW["pipeline"] | {"pipeline", "trace"}
 BELOW["report"] = BELOW["analysis"] | {"analysis"}
 BELOW["timeline"] = BELOW["report"]
 
+#: A loader is data: only the rooms that read a framework's own trace files know its words.
+FRAMEWORK = re.compile(
+    r"\btorch|DataLoader|\bnum_workers\b|\bprefetch_factor\b|\bin_order\b|\bpersistent_workers\b"
+)
+READS_TRACES = ("trace", "timeline", "analysis/device")
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:headrace/)?(\w+)/')
 
 
@@ -44,7 +50,13 @@ def main() -> int:
             print(f"{path.relative_to(ROOT)}: {floor!r} is no floor; name it in tools/check_floors.py")
             wrong += 1
             continue
+        inside = path.relative_to(ROOT).as_posix().removeprefix("include/headrace/").removeprefix("src/")
+        reads_traces = inside.startswith(tuple(f"{room}/" for room in READS_TRACES))
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            name = None if reads_traces else FRAMEWORK.search(line)
+            if name:
+                print(f"{path.relative_to(ROOT)}:{number}: knows {name.group()!r}, which is a framework's word")
+                wrong += 1
             match = INCLUDE.match(line)
             other = match.group(1) if match else floor
             if other in BELOW and other != floor and other not in BELOW[floor]:
@@ -52,7 +64,7 @@ def main() -> int:
                 print(f"{place}: {floor or 'the ground'} includes {other}, which is not below it")
                 wrong += 1
     if not wrong:
-        print(f"floors: {len(files)} files, no include runs up")
+        print(f"floors: {len(files)} files, no include runs up, none knows a framework")
     return 1 if wrong else 0
 
 

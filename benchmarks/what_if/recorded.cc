@@ -83,10 +83,6 @@ profile::Profile recorded_pipeline() {
 
 profile::Profile recorded_loader() {
   profile::Profile profile;
-  profile.settings = {{"framework", "torch"},
-                      {"num_workers", std::to_string(kWorkers)},
-                      {"prefetch_factor", "2"},
-                      {"in_order", "True"}};
   double batch_s = 0;
   for (int number = 0; number < kOperators; ++number) {
     profile.operators.push_back(operator_of(number, kWorkers, number == 3 ? 0.2 : 0.04));
@@ -95,6 +91,13 @@ profile::Profile recorded_loader() {
     batch_s += profile.operators.back().demand_s;
   }
   add_sink(profile, batch_s);
+  profile.model = profile::loader_model_from_json(
+      R"({"framework":"torch","stages":[{"name":"workers","runs_in":"process","gets_work":"in_turn"}],)"
+      R"("buffers":[{"from":0,"capacity":2,"is_window":true,"per_worker":true,"set_by":"prefetch_factor"}],)"
+      R"("parameters":[{"name":"num_workers","sets":"workers"},{"name":"prefetch_factor","sets":"window"}]})");
+  profile::LoaderStage& workers = profile.model->stages.front();
+  workers.workers = kWorkers;
+  for (int number = 0; number < kOperators; ++number) workers.operators.push_back(number);
   return profile;
 }
 

@@ -42,8 +42,8 @@ void pipeline_run(benchmark::State& state) {
 
 void loader_run(benchmark::State& state) {
   const Profile profile = headrace::bench::recorded_loader();
-  analysis::LoaderModel model;
-  analysis::make_loader_model(profile, *analysis::loader_of(profile), {}, 1, model);
+  analysis::SimulatedLoader model;
+  analysis::make_simulated_loader(profile, *analysis::loader_of(profile), {}, 1, model);
   for (auto _ : state) check(state, profile, analysis::simulate(model, kBatches, 0).step_s);
 }
 

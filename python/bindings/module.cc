@@ -195,7 +195,7 @@ void add_recording(py::module_& module) {
       .def_property_readonly("name", &profile::LoaderHandle::name)
       .def_property_readonly("session", &profile::LoaderHandle::session)
       .def_property_readonly("id", &profile::LoaderHandle::id)
-      .def("describe", &profile::LoaderHandle::describe, py::arg("settings"), py::arg("workers"))
+      .def("describe", &profile::LoaderHandle::describe, py::arg("model"), py::arg("workers"))
       .def("miss", &profile::LoaderHandle::miss, py::arg("gap"))
       .def("profile_json", &profile_of_handle, py::arg("epoch") = 0, py::call_guard<LockReleased>());
 }

@@ -27,7 +27,7 @@ PyObject* received_name = nullptr;
 
 /// The loader counts what it has handed out; in completion order the batch that came last is the one.
 std::int64_t number_of_yielded(PyObject* iterator, const profile::BatchTracker& tracker) {
-  if (!tracker.shape().in_order) return tracker.last_received();
+  if (!tracker.shape().ordered) return tracker.last_received();
   const Owned next(PyObject_GetAttr(iterator, received_name));
   const long long number = next ? PyLong_AsLongLong(next.get()) : 0;
   if (PyErr_Occurred() != nullptr) PyErr_Clear();

@@ -63,6 +63,89 @@ class Knob:
     min: float | None = None
     max: float | None = None
     live: bool = False
+    #: What of the loader it sets, as in LoaderParameter.
+    sets: str = "none"
+
+
+@dataclass
+class LoaderParameter:
+    """A parameter of the framework's, as its user writes it.
+
+    ``usual``: the framework's default. ``sets``: none, workers, window (batches in flight for each worker),
+    capacity, order, keeps_workers, pins, passes_by_name (``choices``: by descriptor, by name) or executor.
+    ``needs_workers``: the framework refuses or ignores it without workers. ``set_in``: where its user sets
+    it, if not at the loader.
+    """
+
+    name: str = ""
+    value: int | bool | str | None = None
+    usual: int | bool | str | None = None
+    choices: list[str] = field(default_factory=list)
+    min: float | None = None
+    max: float | None = None
+    live: bool = False
+    needs_workers: bool = False
+    sets: str = "none"
+    set_in: str = ""
+
+
+@dataclass
+class LoaderStage:
+    """Operators that the same workers run, one after the other for each item.
+
+    ``operators``: indices into the profile's operators. ``workers``: 0 where it runs in the training loop.
+    ``runs_in``: loop, thread, process or async. ``gets_work``: shared_queue, in_turn or own_shard.
+    ``widened_by``: the parameter that sets its workers; empty where it cannot be done in parallel.
+    """
+
+    name: str = ""
+    operators: list[int] = field(default_factory=list)
+    workers: int = 1
+    runs_in: str = "loop"
+    gets_work: str = "shared_queue"
+    ordered: bool = True
+    widened_by: str = ""
+
+
+@dataclass
+class LoaderBuffer:
+    """Where finished work waits between two stages, by index (to -1: the training loop).
+
+    ``is_window``: it counts what is in flight from the first stage on, and is filled before anything is
+    asked for. ``per_worker``: the capacity is that of each worker.
+    """
+
+    from_: int = -1
+    to: int = -1
+    capacity: int = 0
+    is_window: bool = False
+    per_worker: bool = False
+    set_by: str = ""
+
+
+@dataclass
+class LoaderDelivery:
+    """How finished batches reach the loop. Stages that draw, hand over and pin, by index; -1: none."""
+
+    ordered: bool = True
+    draws: int = -1
+    hands_over: int = -1
+    pins: int = -1
+
+
+@dataclass
+class LoaderModel:
+    """How a framework's loader is built and set: all that a verdict knows of the framework.
+
+    ``shard_advice``: what the user's stream must do to give each worker its own part.
+    """
+
+    framework: str = ""
+    stages: list[LoaderStage] = field(default_factory=list)
+    buffers: list[LoaderBuffer] = field(default_factory=list)
+    delivery: LoaderDelivery = field(default_factory=LoaderDelivery)
+    parameters: list[LoaderParameter] = field(default_factory=list)
+    shard_advice: str = ""
 
 
 @dataclass
@@ -333,6 +416,7 @@ class DeviceProfile:
 class Profile:
     loader: str = ""
     settings: dict[str, str] = field(default_factory=dict)
+    model: LoaderModel | None = None
     rank: int = 0
     elapsed_s: float = 0.0
     epochs: int = 0
@@ -429,6 +513,22 @@ class Steps:
     of_steps: int = 0
     average: StepTime = field(default_factory=StepTime)
     per_step: list[StepTime] = field(default_factory=list, repr=False)
+
+
+def as_json(part: Any) -> dict[str, Any]:
+    """What `build` makes ``part`` of again; fields that have their defaults are left out."""
+    empty = type(part)()
+    written: dict[str, Any] = {}
+    for one in fields(part):
+        value = getattr(part, one.name)
+        if value == getattr(empty, one.name):
+            continue
+        if isinstance(value, list):
+            value = [as_json(item) if hasattr(item, "__dataclass_fields__") else item for item in value]
+        elif hasattr(value, "__dataclass_fields__"):
+            value = as_json(value)
+        written[one.name.rstrip("_")] = value
+    return written
 
 
 def build(cls: type[D], data: Any) -> D:

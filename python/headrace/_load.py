@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _core
+from headrace._older_reports import upgraded
 from headrace.errors import Error, FormatError, UsageError
 from headrace.report import Report
 
@@ -64,7 +65,7 @@ def _load_saved(path: Path) -> Report:
     if not isinstance(version, int) or version > 1:
         raise FormatError(str(path), 0, f"a report of version 1, not {version!r} (a newer Headrace wrote it)")
     try:
-        return Report(json.dumps(document["profile"]))
+        return Report(json.dumps(upgraded(document["profile"])))
     except FormatError as error:
         raise FormatError(str(path), error.offset, error.expected) from None
 

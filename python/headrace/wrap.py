@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import sys
 import weakref
 from collections.abc import Iterator
 from typing import Any, TypeVar, cast
@@ -21,8 +21,7 @@ from headrace._session import (
     segments_of,
 )
 from headrace.adapters import adapter_for
-from headrace.adapters.base import Attachment
-from headrace.adapters.torch_dataloader import DataLoaderAdapter, as_instance
+from headrace.adapters.base import Adapter, Attachment
 from headrace.errors import Error, UsageError
 from headrace.report import Report
 
@@ -41,6 +40,12 @@ class _Recording:
         self.session = session
 
     def iterate(self, iterable: Any, owner: Any) -> Any:
+        self.attachment.begin(self.handle)
+        model = self.attachment.describe()
+        if model is not None:
+            from headrace._data import as_json
+
+            self.handle.describe(json.dumps(as_json(model)), max(stage.workers for stage in model.stages))
         return _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
 
     def report(self, epoch: Any = None) -> Report:
@@ -161,12 +166,12 @@ def wrap(
     """
     if name is not None and not isinstance(name, str):
         raise UsageError(f"name is a str, not {type(name).__name__}")
-    pipelines = sys.modules.get("headrace.pipeline")
-    if pipelines is not None and type(obj) is pipelines.Pipeline:
-        return cast(Any, obj)._recorded_as(name, run, rank) if enabled() else obj
     adapter = adapter_for(obj)
     if not enabled():
         return obj
+    itself = adapter.records_itself(obj, name, run, rank)
+    if itself is not None:
+        return cast(T, itself)
     try:
         session = open_session(run, rank)
         if run is None and session not in _users:
@@ -176,9 +181,10 @@ def wrap(
     except UsageError:
         raise
     except Exception as error:  # the loop must run all the same
-        return _unrecorded(obj, not_recorded(error))
-    if isinstance(adapter, DataLoaderAdapter):
-        return _wrap_instance(obj, recording)
+        reason = not_recorded(error)
+        return obj if adapter.keeps_class else cast(T, Unrecorded(obj, reason))
+    if adapter.keeps_class:
+        return _wrap_instance(obj, adapter, recording)
     wrapper = Wrapped
     if hasattr(type(obj), "__next__"):
         wrapper = WrappedIterator
@@ -187,9 +193,9 @@ def wrap(
     return wrapper(obj, recording, name)  # type: ignore[return-value]
 
 
-def _wrap_instance(obj: T, recording: _Recording) -> T:
+def _wrap_instance(obj: T, adapter: Adapter, recording: _Recording) -> T:
     methods = {"report": lambda self, epoch=None: recording.report(epoch)}
-    wrapped: T = as_instance(obj, recording.handle, methods)
+    wrapped: T = adapter.as_instance(obj, recording.handle, methods)
     _keep_open(wrapped, recording.session)
     return wrapped
 
@@ -219,11 +225,6 @@ class Unrecorded:
     def report(self, epoch: int | None = None) -> Report:
         """Raises Error: there is nothing to report."""
         raise Error(f"nothing was recorded of this loop: {self._headrace_reason}")
-
-
-def _unrecorded(obj: T, reason: str) -> T:
-    # A trainer wants an instance of the loader's own class.
-    return obj if DataLoaderAdapter().detect(obj) else cast(T, Unrecorded(obj, reason))
 
 
 def _rewrap(obj: Any, name: str | None, live_path: str) -> Any:

@@ -370,7 +370,7 @@ WaitCharges BatchTracker::yielded(std::int64_t number, std::int64_t asked, std::
   using What = WaitCharges::What;
   const std::int64_t taken = of.taken_ns > 0 ? of.taken_ns : of.fetched_ns;
   // From then on the loop waits for the order, not for a batch.
-  const std::int64_t younger = shape_.in_order ? younger_made(of) : 0;
+  const std::int64_t younger = shape_.ordered ? younger_made(of) : 0;
   const std::int64_t ordered_from = younger > 0 ? std::max(younger, asked) : now;
   const std::int64_t in_service = overlap(taken, of.fetched_ns, asked, std::min(now, ordered_from));
   const std::int64_t queued = overlap(of.dispatched_ns, taken, asked, std::min(now, ordered_from));

@@ -45,7 +45,7 @@ class Bounder {
  private:
   template <class T>
   void put_within(const char* name, T& value) {
-    if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>) {
+    if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string> || std::is_enum_v<T>) {
       return;
     } else if constexpr (std::is_floating_point_v<T>) {
       const Bound& bound = bound_of(name);
@@ -74,6 +74,10 @@ class Bounder {
   }
   template <class T>
   void put_within(const char*, std::map<std::string, T>&) {}
+  template <class... T>
+  void put_within(const char*, std::variant<T...>&) {}
+  /// Whose counts and indices have limits of their own.
+  void put_within(const char*, LoaderModel&) {}
 };
 
 }  // namespace
@@ -81,6 +85,7 @@ class Bounder {
 void bound_figures(Profile& profile) {
   Bounder bounder;
   fields_of(bounder, profile);
+  if (profile.model) profile::put_within_bounds(*profile.model, profile.operators.size());
 }
 
 }  // namespace headrace::profile

@@ -209,32 +209,17 @@ LoaderHandle::LoaderHandle(std::shared_ptr<Session> session, const std::string& 
 
 namespace {
 
-constexpr std::string_view kBatchKey = "batch=";
-
-std::string_view settings_text(const LoaderRecord& record) noexcept {
-  const auto end = std::find(record.settings.begin(), record.settings.end(), '\0');
-  return {record.settings.data(), static_cast<std::size_t>(end - record.settings.begin())};
-}
-
-/// The value of the line that begins with `key`; "" where there is none.
-std::string setting_line(const LoaderRecord& record, std::string_view key) {
-  const std::string_view text = settings_text(record);
-  const std::size_t at = text.find(key);
-  if (at == std::string_view::npos || (at > 0 && text[at - 1] != '\n')) return "";
-  const std::size_t begin = at + key.size();
-  return std::string(text.substr(begin, text.find('\n', begin) - begin));
-}
-
-/// One line more, where it is not there yet and fits.
-void add_setting(LoaderRecord& record, std::string_view key, std::string_view value) noexcept {
-  std::array<char, LoaderRecord::kSettingsBytes> text = record.settings;
-  const std::string_view known = settings_text(record);
+/// One line more, where its name is not there yet and it fits.
+void add_fact(LoaderRecord& record, std::string_view key, std::string_view value) noexcept {
+  std::array<char, LoaderRecord::kFactsBytes> text = record.facts;
+  const auto end = std::find(text.begin(), text.end() - 1, '\0');
+  const std::string_view known(text.data(), static_cast<std::size_t>(end - text.begin()));
   if (known.find(key) != std::string_view::npos || value.find('\n') != std::string_view::npos) return;
   if (known.size() + key.size() + value.size() + 2 > text.size()) return;
-  auto at = std::copy(key.begin(), key.end(), text.begin() + static_cast<std::ptrdiff_t>(known.size()));
+  auto at = std::copy(key.begin(), key.end(), end);
   at = std::copy(value.begin(), value.end(), at);
   *at = '\n';
-  store_words(record.settings.data(), text.data(), text.size());
+  store_words(record.facts.data(), text.data(), text.size());
 }
 
 }  // namespace
@@ -253,17 +238,13 @@ std::vector<LoaderHandle::EpochStart> LoaderHandle::epoch_starts() const {
   return {epochs_.begin(), epochs_.end()};
 }
 
-void LoaderHandle::describe(const std::string& settings, std::uint32_t workers) noexcept {
+void LoaderHandle::describe(const std::string& model, std::uint32_t workers) noexcept {
   LoaderRecord* record = session_->loader_record(id_);
   if (record == nullptr || pid_ != current_pid()) return;
-  const std::string batch = setting_line(*record, kBatchKey);
-  std::array<char, LoaderRecord::kSettingsBytes> text{};
-  // Whole lines only.
-  const std::size_t fits = std::min(settings.size(), text.size() - 1);
-  const std::size_t end = fits == settings.size() ? fits : settings.rfind('\n', fits) + 1;
-  std::copy_n(settings.begin(), end, text.begin());
-  store_words(record->settings.data(), text.data(), text.size());
-  if (!batch.empty()) add_setting(*record, kBatchKey, batch);
+  std::array<char, LoaderRecord::kModelBytes> text{};
+  // Half a document is none: without its model the loader shows operators and queues, and gets no advice.
+  if (model.size() < text.size()) std::copy(model.begin(), model.end(), text.begin());
+  store_words(record->model.data(), text.data(), text.size());
   record->workers.store(workers);
   record->has_own_graph.store(1);
 }
@@ -286,7 +267,7 @@ void LoaderHandle::sampled_handoff(const HandoffSample& sample, std::string_view
   cell.message_bytes.bump(sample.message_bytes);
   cell.tensors.bump(sample.tensors);
   cell.pickle_cpu_ns.bump(sample.pickle_cpu_ns);
-  if (!batch_type.empty()) add_setting(*record, kBatchKey, batch_type);
+  if (!batch_type.empty()) add_fact(*record, "batch=", batch_type);
 }
 
 void note_device(std::string_view device) noexcept {
@@ -294,7 +275,7 @@ void note_device(std::string_view device) noexcept {
   if (context == nullptr || context->running_loops().empty()) return;
   LoaderRecord* record = context->session()->loader_record(context->running_loops().back()->loader);
   if (record == nullptr || record->has_own_graph.load() == 0) return;
-  add_setting(*record, "device=", device);
+  add_fact(*record, "device=", device);
 }
 
 void LoaderHandle::miss(std::uint32_t gap) noexcept {

@@ -71,6 +71,60 @@ void fields_of(F& field, Fields<Knob> auto& knob) {
   field("min", knob.min);
   field("max", knob.max);
   field("live", knob.live);
+  field("sets", knob.sets);
+}
+
+template <class F>
+void fields_of(F& field, Fields<LoaderParameter> auto& parameter) {
+  field("name", parameter.name);
+  field("value", parameter.value);
+  field("usual", parameter.usual);
+  field("choices", parameter.choices);
+  field("min", parameter.min);
+  field("max", parameter.max);
+  field("live", parameter.live);
+  field("needs_workers", parameter.needs_workers);
+  field("sets", parameter.sets);
+  field("set_in", parameter.set_in);
+}
+
+template <class F>
+void fields_of(F& field, Fields<LoaderStage> auto& stage) {
+  field("name", stage.name);
+  field("operators", stage.operators);
+  field("workers", stage.workers);
+  field("runs_in", stage.runs_in);
+  field("gets_work", stage.gets_work);
+  field("ordered", stage.ordered);
+  field("widened_by", stage.widened_by);
+}
+
+template <class F>
+void fields_of(F& field, Fields<LoaderBuffer> auto& buffer) {
+  field("from", buffer.from);
+  field("to", buffer.to);
+  field("capacity", buffer.capacity);
+  field("is_window", buffer.is_window);
+  field("per_worker", buffer.per_worker);
+  field("set_by", buffer.set_by);
+}
+
+template <class F>
+void fields_of(F& field, Fields<LoaderDelivery> auto& delivery) {
+  field("ordered", delivery.ordered);
+  field("draws", delivery.draws);
+  field("hands_over", delivery.hands_over);
+  field("pins", delivery.pins);
+}
+
+template <class F>
+void fields_of(F& field, Fields<LoaderModel> auto& model) {
+  field("framework", model.framework);
+  field("stages", model.stages);
+  field("buffers", model.buffers);
+  field("delivery", model.delivery);
+  field("parameters", model.parameters);
+  field("shard_advice", model.shard_advice);
 }
 
 template <class F>
@@ -324,7 +378,7 @@ void fields_of(F& field, Fields<DeviceProfile> auto& device) {
   field("step_notes", device.step_notes);
 }
 
-/// A list of parameters is one object in JSON: settings["num_workers"] is how they are looked up.
+/// A list of parameters is one object in JSON: settings["batch_size"] is how they are looked up.
 template <class F, class Settings>
 void settings_as_object(F& field, Settings& settings) {
   std::map<std::string, std::string> values;
@@ -340,6 +394,7 @@ template <class F>
 void fields_of(F& field, Fields<Profile> auto& profile) {
   field("loader", profile.loader);
   settings_as_object(field, profile.settings);
+  field("model", profile.model);
   field("rank", profile.rank);
   field("elapsed_s", profile.elapsed_s);
   field("epochs", profile.epochs);

@@ -75,7 +75,8 @@ void clear_framework_facts(LoaderRecord& loader) noexcept {
   loader.gaps.store(0);
   loader.workers.store(0);
   loader.batch_bytes.store(0);
-  zero_from(&loader.settings, 0, sizeof(loader.settings));
+  zero_from(&loader.model, 0, sizeof(loader.model));
+  zero_from(&loader.facts, 0, sizeof(loader.facts));
   zero_from(&loader.handoff, 0, sizeof(loader.handoff));
 }
 

@@ -31,7 +31,7 @@ std::string as_file_name(std::string name) {
 
 std::string shared_name() {
   const std::string elastic = environment("TORCHELASTIC_RUN_ID");
-  // "none" is torchrun's own default id; the rendezvous address then tells jobs apart.
+  // "none" is a launcher's own default id; the rendezvous address then tells jobs apart.
   if (!elastic.empty() && elastic != "none") return elastic;
   const std::string slurm = environment("SLURM_JOB_ID");
   if (!slurm.empty()) return "slurm-" + slurm;

@@ -43,7 +43,7 @@ bool file_size_allowed(std::size_t bytes) {
 }
 
 /// True where the file system of `path` has so much room that the segment takes nothing that somebody else
-/// needs: DataLoader workers hand batches over in /dev/shm, of which a container has 64 MB by default.
+/// needs: worker processes hand batches over in /dev/shm, of which a container has 64 MB by default.
 bool has_room(const std::string& path, std::size_t bytes) {
   constexpr std::uint64_t kTimes = 16;
   struct statvfs info {};

@@ -65,6 +65,7 @@ class ProfileBuilder {
 
   Profile build() {
     add_identity();
+    profile_.model = model_of(image_.loaders()[loader_]);
     add_sink();
     for (std::size_t i = 0; i < graph_.queues.size(); ++i) add_queue(graph_.queues[i]);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) add_operator(static_cast<int>(i));
@@ -72,6 +73,7 @@ class ProfileBuilder {
     add_windows(image_, loader_, figures_, graph_, base_loop_ns_, profile_);
     add_host(image_, figures_, profile_);
     if (other_loops_ran()) host_of_own_loops();
+    fill_stages(image_.operators(), loader_, graph_, profile_);
     add_loader_facts(image_.loaders()[loader_], figures_, profile_);
     add_notes();
     return std::move(profile_);
@@ -222,12 +224,13 @@ class ProfileBuilder {
     out.put_wait_s = figures->put_wait.sum_ns * kSecond;
     out.get_wait_s = figures->get_wait.sum_ns * kSecond;
     out.fidelity = "exact";
-    if (const auto knob = loader_queue_knob(image_.queues()[of.queue], profile_capacity(out))) {
+    if (const auto knob =
+            loader_queue_knob(image_.queues()[of.queue], profile_capacity(out), profile_.model)) {
       out.unit = "batches";
       if (knob->value > 0) out.knobs.push_back(*knob);
     } else if (out.capacity > 0) {
-      out.knobs.push_back(
-          {out.name + ".capacity", static_cast<double>(out.capacity), 1.0, std::nullopt, false});
+      out.knobs.push_back({out.name + ".capacity", static_cast<double>(out.capacity), 1.0, std::nullopt,
+                           false, Quantity::capacity});
     }
     profile_.queues.push_back(std::move(out));
   }
@@ -331,7 +334,7 @@ class ProfileBuilder {
     if (worker.number >= 0) {
       out.worker_id = worker.number;
       out.name = "worker " + std::to_string(worker.number);
-      if (is_stream(image_.loaders()[loader_]))
+      if (is_stream(profile_.model))
         out.shard = std::to_string(worker.number) + " of " + std::to_string(worker.siblings);
     }
     return out;
@@ -423,20 +426,24 @@ class ProfileBuilder {
     const std::string knob(named.begin(), std::find(named.begin(), named.end(), '\0'));
     if (of_framework()) {
       const double value = node.in_sink ? 0 : out.workers;
-      if (!knob.empty()) out.knobs.push_back({knob, value, 0.0, std::nullopt, false});
+      if (!knob.empty()) out.knobs.push_back({knob, value, 0.0, std::nullopt, false, Quantity::workers});
       return;
     }
     const bool is_start = out.kind == "source" || out.kind == "generator";
     const bool marked_serial = (node.flags & kMarkedSerial) != 0;
     if (node.in_sink) {
-      if (out.in_sink) out.knobs.push_back({knob.empty() ? "prefetch" : knob, 0, 0.0, std::nullopt, false});
+      // Given a number of workers, or a queue of batches, it leaves the loop.
+      const Quantity sets = knob.empty() ? Quantity::capacity : Quantity::workers;
+      if (out.in_sink)
+        out.knobs.push_back({knob.empty() ? "prefetch" : knob, 0, 0.0, std::nullopt, false, sets});
       return;
     }
     if (marked_serial || (is_start && node.inputs.empty() && out.workers == 1)) return;
     const bool live = (node.flags & kIsResizable) != 0;
     out.knobs.push_back({knob.empty() ? out.name + ".workers" : knob, static_cast<double>(out.workers), 1.0,
-                         std::nullopt, live});
-    if ((node.flags & kKeepsOrder) != 0) out.knobs.push_back({out.name + ".ordered", 1, 0.0, 1.0, false});
+                         std::nullopt, live, Quantity::workers});
+    if ((node.flags & kKeepsOrder) != 0)
+      out.knobs.push_back({out.name + ".ordered", 1, 0.0, 1.0, false, Quantity::order});
   }
 
   // --- ledger ---

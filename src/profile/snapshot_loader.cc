@@ -1,8 +1,11 @@
 #include "profile/snapshot_loader.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string_view>
+
+#include "headrace/profile/stages.h"
 
 namespace headrace::profile {
 namespace {
@@ -15,14 +18,21 @@ double items_of(const SegmentFigures& figures, const GraphNode& node) {
   return items;
 }
 
-std::string_view text_of(const LoaderRecord& loader) {
-  const auto end = std::find(loader.settings.begin(), loader.settings.end(), '\0');
-  return {loader.settings.data(), static_cast<std::size_t>(end - loader.settings.begin())};
+template <std::size_t N>
+std::string_view text_of(const std::array<char, N>& bytes) {
+  return {bytes.data(),
+          static_cast<std::size_t>(std::find(bytes.begin(), bytes.end(), '\0') - bytes.begin())};
 }
 
-std::vector<Setting> settings_of(const LoaderRecord& loader) {
+/// The parameters as text, then what was seen while the loader ran.
+std::vector<Setting> settings_of(const LoaderRecord& loader, const std::optional<LoaderModel>& model) {
   std::vector<Setting> settings;
-  std::string_view text = text_of(loader);
+  if (model) {
+    settings.push_back({"framework", model->framework});
+    for (const LoaderParameter& each : model->parameters)
+      settings.push_back({each.name, as_written(each.value)});
+  }
+  std::string_view text = text_of(loader.facts);
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     const std::size_t equals = line.find('=');
@@ -31,6 +41,13 @@ std::vector<Setting> settings_of(const LoaderRecord& loader) {
     text.remove_prefix(std::min(text.size(), line.size() + 1));
   }
   return settings;
+}
+
+/// The batches in flight that the workers share.
+const LoaderBuffer* window_of(const LoaderModel& model) noexcept {
+  const auto found = std::find_if(model.buffers.begin(), model.buffers.end(),
+                                  [](const LoaderBuffer& each) { return each.is_window; });
+  return found == model.buffers.end() ? nullptr : &*found;
 }
 
 void add_up(States& to, double seconds, const States& from) {
@@ -113,31 +130,53 @@ void merge_worker_rows(std::vector<WorkerProfile>& rows) {
   rows = std::move(merged);
 }
 
-std::optional<Knob> loader_queue_knob(const QueueRecord& queue, double capacity) {
-  const std::uint32_t role = queue.role.load();
-  if (role == static_cast<std::uint32_t>(QueueRole::user)) return std::nullopt;
-  // The window of batches in flight is prefetch_factor x workers; an index queue holds one worker's part.
-  const bool one_workers_part = role == static_cast<std::uint32_t>(QueueRole::index);
-  return Knob{"prefetch_factor", one_workers_part ? capacity : 0, 1.0, std::nullopt, false};
+std::optional<LoaderModel> model_of(const LoaderRecord& loader) {
+  return loader.has_own_graph.load() == 0 ? std::nullopt : loader_model_from_json(text_of(loader.model));
 }
 
-bool is_stream(const LoaderRecord& loader) {
-  return text_of(loader).find("dataset_kind=iterable\n") != std::string_view::npos;
+std::optional<Knob> loader_queue_knob(const QueueRecord& queue, double capacity,
+                                      const std::optional<LoaderModel>& model) {
+  const std::uint32_t role = queue.role.load();
+  if (role == static_cast<std::uint32_t>(QueueRole::user)) return std::nullopt;
+  const LoaderBuffer* window = model ? window_of(*model) : nullptr;
+  Knob knob{window == nullptr ? "" : window->set_by, 0, 1.0, std::nullopt, false, Quantity::window};
+  if (knob.parameter.empty()) return knob;
+  // An index queue holds one worker's part of the window.
+  if (role == static_cast<std::uint32_t>(QueueRole::index)) knob.value = capacity;
+  if (role == static_cast<std::uint32_t>(QueueRole::results))
+    knob.value = static_cast<double>(window->capacity);
+  return knob;
+}
+
+bool is_stream(const std::optional<LoaderModel>& model) noexcept {
+  return model && std::any_of(model->stages.begin(), model->stages.end(), [](const LoaderStage& stage) {
+           return stage.gets_work == GetsWork::own_shard;
+         });
+}
+
+void fill_stages(std::span<const OperatorRecord> records, std::uint32_t loader, const Graph& graph,
+                 Profile& profile) {
+  if (!profile.model) return;
+  LoaderModel& model = *profile.model;
+  const LoaderBuffer* window = window_of(model);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const GraphNode& node = graph.nodes[i];
+    const OperatorRecord& record = records[node.op];
+    if (node.in_step) continue;
+    // The user's own operators run where the window's workers do.
+    const bool is_ours = record.loader.load() == loader + 1;
+    const int at = is_ours ? static_cast<int>(record.stage / kPlacesPerStage) : window ? window->from : -1;
+    if (at < 0 || static_cast<std::size_t>(at) >= model.stages.size()) continue;
+    LoaderStage& stage = model.stages[static_cast<std::size_t>(at)];
+    // What ran in the loop before there were workers is no part of theirs.
+    if (!node.serves && at != model.delivery.draws && node.in_sink != (stage.workers == 0)) continue;
+    stage.operators.push_back(static_cast<int>(i));
+  }
 }
 
 void add_loader_facts(const LoaderRecord& loader, const SegmentFigures& figures, Profile& profile) {
   if (loader.has_own_graph.load() == 0) return;
-  profile.settings = settings_of(loader);
-  for (QueueProfile& queue : profile.queues) {
-    if (queue.name != "results") continue;
-    for (const Setting& setting : profile.settings) {
-      const bool is_number = !setting.value.empty() &&
-                             setting.value.find_first_not_of("0123456789") == std::string::npos &&
-                             setting.value.size() < 10;
-      if (setting.parameter == "prefetch_factor" && is_number)
-        queue.knobs = {{"prefetch_factor", std::stod(setting.value), 1.0, std::nullopt, false}};
-    }
-  }
+  profile.settings = settings_of(loader, profile.model);
   const metrics::HandoffCell& sampled = loader.handoff;
   if (const auto samples = static_cast<double>(sampled.counted.load());
       samples > 0 && sampled.batches.load() == 0 && loader.workers.load() == 0) {

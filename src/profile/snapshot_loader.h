@@ -1,8 +1,9 @@
-// What a snapshot says of a framework's loader beyond operators and queues: its settings, its hand-off, what
+// What a snapshot says of a framework's loader beyond operators and queues: its model, its hand-off, what
 // could not be recorded.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "headrace/profile/figures.h"
@@ -18,11 +19,19 @@ double loader_items_per_batch(const SegmentFigures& figures, const Graph& graph,
 /// Rows of the same worker of different epochs become one.
 void merge_worker_rows(std::vector<WorkerProfile>& rows);
 
-/// The parameter behind a queue of a framework's loader (value 0: it has none); empty for any other queue.
-std::optional<Knob> loader_queue_knob(const QueueRecord& queue, double capacity);
+/// Of a loader with a graph of its own; empty where its adapter gave none.
+std::optional<LoaderModel> model_of(const LoaderRecord& loader);
 
-/// The dataset is a stream that its workers share out among them.
-bool is_stream(const LoaderRecord& loader);
+/// The parameter behind a queue of a framework's loader (value 0: it has none); empty for any other queue.
+std::optional<Knob> loader_queue_knob(const QueueRecord& queue, double capacity,
+                                      const std::optional<LoaderModel>& model);
+
+/// A stage reads a stream that its workers share out among them.
+bool is_stream(const std::optional<LoaderModel>& model) noexcept;
+
+/// Which operators each stage of the profile's model holds, by the places that their records name.
+void fill_stages(std::span<const OperatorRecord> records, std::uint32_t loader, const Graph& graph,
+                 Profile& profile);
 
 void add_loader_facts(const LoaderRecord& loader, const SegmentFigures& figures, Profile& profile);
 void add_loader_notes(const LoaderRecord& loader, Profile& profile);

@@ -1,7 +1,6 @@
 #include "loader_sections.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
@@ -24,20 +23,9 @@ constexpr std::size_t kMostWorkers = 8;
 constexpr std::size_t kSlowestShown = 4;
 constexpr std::size_t kFastestShown = 2;
 
-/// PyTorch's own defaults; what is set so needs no word.
-bool goes_without_saying(const profile::Setting& setting) {
-  using Default = std::pair<std::string_view, std::string_view>;
-  static constexpr std::array defaults{
-      Default{"in_order", "True"},    Default{"persistent_workers", "False"},
-      Default{"pin_memory", "False"}, Default{"start_method", "fork"},
-      Default{"dataset_kind", "map"}, Default{"sharing_strategy", "file_descriptor"},
-      Default{"collates", "True"}};
-  if (setting.parameter == "framework" || setting.parameter == "trainer" || setting.parameter == "batch" ||
-      setting.value == "None" || setting.value.empty())
-    return true;
-  return std::any_of(defaults.begin(), defaults.end(), [&](const Default& known) {
-    return known.first == setting.parameter && known.second == setting.value;
-  });
+/// As its user would write it; "" where the framework's own default, or no value, needs no word.
+std::string worth_saying(const profile::LoaderParameter& parameter) {
+  return parameter.value == parameter.usual ? "" : profile::as_written(parameter.value);
 }
 
 /// "index" of "index[12]"; "" where the name is none of a numbered queue.
@@ -65,22 +53,11 @@ void add_to(profile::QueueProfile& sum, const profile::QueueProfile& queue, doub
 
 std::string settings_line(const profile::Profile& profile, std::size_t width) {
   std::string text;
-  const auto add = [&text](const profile::Setting& setting) {
-    if (goes_without_saying(setting)) return;
-    text +=
-        (text.empty() ? "" : ", ") + shortened(setting.parameter, 40) + "=" + shortened(setting.value, 40);
-  };
-  constexpr const char* kFirst[] = {"num_workers", "prefetch_factor", "batch_size"};
-  const auto comes_first = [&](const profile::Setting& setting) {
-    return std::find(std::begin(kFirst), std::end(kFirst), setting.parameter) != std::end(kFirst);
-  };
-  for (const char* parameter : kFirst) {
-    for (const profile::Setting& setting : profile.settings) {
-      if (setting.parameter == parameter) add(setting);
-    }
-  }
-  for (const profile::Setting& setting : profile.settings) {
-    if (!comes_first(setting)) add(setting);
+  if (!profile.model) return text;
+  for (const profile::LoaderParameter& parameter : profile.model->parameters) {
+    const std::string value = worth_saying(parameter);
+    if (value.empty()) continue;
+    text += (text.empty() ? "" : ", ") + shortened(parameter.name, 40) + "=" + shortened(value, 40);
   }
   return shortened(text, width);
 }

@@ -10,7 +10,7 @@
 
 namespace headrace::report {
 
-/// "num_workers=4, prefetch_factor=2, in_order=False": how it is set, defaults left out; "" where nothing is
+/// "workers=4, ordered=False": how the framework's loader is set, defaults left out; "" where nothing is
 /// known.
 std::string settings_line(const profile::Profile& profile, std::size_t width);
 

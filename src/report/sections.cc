@@ -14,9 +14,9 @@
 
 namespace headrace::report {
 
-using analysis::as_written;
 using analysis::duration;
 using analysis::percent;
+using profile::as_written;
 
 namespace {
 

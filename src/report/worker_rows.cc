@@ -31,10 +31,10 @@ std::vector<WorkerRow> worker_rows(const profile::Profile& profile) {
       row.states.idle = std::min(row.states.idle, worker.states.idle);
     }
   }
-  std::vector<WorkerRow> in_order;
-  in_order.reserve(rows.size());
-  for (auto& [id, row] : rows) in_order.push_back(std::move(row));
-  return in_order;
+  std::vector<WorkerRow> by_number;
+  by_number.reserve(rows.size());
+  for (auto& [id, row] : rows) by_number.push_back(std::move(row));
+  return by_number;
 }
 
 }  // namespace headrace::report

@@ -147,7 +147,7 @@ TEST(EdgeCases, PlainLoopGetsTheLinesThatPrefetch) {
 TEST(EdgeCases, WorkerlessLoaderNeedsAsManyWorkersAsKeepUp) {
   Profile profile = sink_only(0.512, 0.031);  // G16
   profile.operators.push_back(inclusive(0.512, true));
-  profile.operators.front().knobs.push_back({"num_workers", 0, 0.0, {}, false});
+  profile.operators.front().knobs.push_back({"num_workers", 0, 0.0, {}, false, profile::Quantity::workers});
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(diagnosis.cause, "no_overlap");
   ASSERT_FALSE(diagnosis.advice.empty());
@@ -194,7 +194,8 @@ TEST(EdgeCases, StartUpLongerThanTheLoopIsSaid) {
   EXPECT_EQ(diagnosis.kind, "not_input_bound");
   EXPECT_EQ(diagnosis.cause, "startup");
   EXPECT_TRUE(diagnosis.advice.empty());
-  profile.operators.front().knobs.push_back({"persistent_workers", 0, {}, {}, false});
+  profile.operators.front().knobs.push_back(
+      {"persistent_workers", 0, {}, {}, false, profile::Quantity::keeps_workers});
   diagnosis = diagnose(profile);
   ASSERT_EQ(diagnosis.advice.size(), 1u);
   EXPECT_EQ(diagnosis.advice.front().parameter, "persistent_workers");
@@ -232,7 +233,7 @@ Profile process_map(double work_s, double handoff_s) {
     op.segment = 1;
     op.workers = 1;
     op.states.busy = demand_s / (work_s + handoff_s);
-    op.knobs.push_back({"decode.workers", 1, 1.0, {}, true});
+    op.knobs.push_back({"decode.workers", 1, 1.0, {}, true, profile::Quantity::workers});
     profile.operators.push_back(op);
   }
   return profile;

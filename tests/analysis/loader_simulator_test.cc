@@ -14,9 +14,9 @@ using simulation::DataLoader;
 using Kind = Change::Kind;
 
 /// Sleeps of `batch_s` in `workers`, a step of 10 ms, and a hand-off that costs next to nothing.
-LoaderModel plain(int workers, double batch_s) {
-  LoaderModel model;
-  model.num_workers = workers;
+SimulatedLoader plain(int workers, double batch_s) {
+  SimulatedLoader model;
+  model.workers = workers;
   model.cores = 64;
   model.lanes = {{{batch_s, 0}}};
   model.steps = {{0.010, 0}};
@@ -43,13 +43,13 @@ TEST(SimulatedLoader, WorkersShareTheWork) {
 }
 
 TEST(SimulatedLoader, WithoutWorkersEverythingAddsUp) {
-  LoaderModel model = plain(0, 0.060);
+  SimulatedLoader model = plain(0, 0.060);
   model.draw.cpu_s = 0.005;
   EXPECT_NEAR(simulate(model, 100, 0).step_s, 0.075, 1e-4);
 }
 
 TEST(SimulatedLoader, ReceivingIsSerialWhateverTheWorkers) {
-  LoaderModel model = plain(8, 0.001);
+  SimulatedLoader model = plain(8, 0.001);
   model.receive = {0.001, 0.004};
   EXPECT_NEAR(simulate(model, 100, 0).step_s, 0.015, 1e-4);
   EXPECT_NEAR(simulate(model, 100, 0).serve_share, 1.0 / 3, 0.01);
@@ -62,7 +62,7 @@ TEST(SimulatedLoader, ReceivingIsSerialWhateverTheWorkers) {
 }
 
 TEST(SimulatedLoader, CoresAreShared) {
-  LoaderModel model = plain(4, 0);
+  SimulatedLoader model = plain(4, 0);
   model.lanes = {{{0, 0.060}}};
   model.cores = 2;
   EXPECT_NEAR(simulate(model, 200, 0).step_s, 0.030, 1e-3);
@@ -72,22 +72,22 @@ TEST(SimulatedLoader, CoresAreShared) {
 }
 
 TEST(SimulatedLoader, OneSlowBatchHoldsUpTheOthersOnlyInOrder) {
-  LoaderModel model = plain(4, 0.020);
+  SimulatedLoader model = plain(4, 0.020);
   // 41 of them, so that the slow one meets every worker in turn
   model.lanes.assign(1, std::vector<Work>(41, Work{0.020, 0}));
   model.lanes[0][20].off_s = 0.400;
   const double in_order_s = simulate(model, 400, 0).step_s;
-  model.in_order = false;
+  model.ordered = false;
   const double any_order_s = simulate(model, 400, 0).step_s;
   EXPECT_NEAR(any_order_s, 0.010, 1e-3);
   EXPECT_GT(in_order_s, 1.3 * any_order_s);
-  model.in_order = true;
-  model.prefetch_factor = 16;  // bridges 16 x 4 steps of 10 ms
+  model.ordered = true;
+  model.per_worker = 16;  // bridges 16 x 4 steps of 10 ms
   EXPECT_NEAR(simulate(model, 400, 0).step_s, 0.010, 1e-3);
 }
 
 TEST(SimulatedLoader, BatchesStayWithTheirWorkerWhileItsNumberDoes) {
-  LoaderModel model = plain(2, 0);
+  SimulatedLoader model = plain(2, 0);
   model.lanes = {{{0.010, 0}}, {{0.060, 0}}};  // the second worker is slow: every other batch waits for it
   EXPECT_NEAR(simulate(model, 200, 0).step_s, 0.030, 1e-3);
 }
@@ -133,10 +133,9 @@ TEST(LoaderSimulator, AbstainsWhereItCannotKnow) {
 TEST(LoaderSimulator, ParametersOfWorkersNeedWorkers) {
   const profile::Profile profile = simulation::simulate(sleeping(0), 1);
   const LoaderSimulator simulator;
-  EXPECT_FALSE(simulator.predict(profile, {{Kind::kPrefetchFactor, 0, 8, 1}}).known);
-  EXPECT_FALSE(simulator.predict(profile, {{Kind::kInOrder, 0, 0, 1}}).known);
-  EXPECT_TRUE(
-      simulator.predict(profile, {{Kind::kWorkers, 0, 4, 1}, {Kind::kPrefetchFactor, 0, 8, 1}}).known);
+  EXPECT_FALSE(simulator.predict(profile, {{Kind::kWindow, 0, 8, 1}}).known);
+  EXPECT_FALSE(simulator.predict(profile, {{Kind::kOrder, 0, 0, 1}}).known);
+  EXPECT_TRUE(simulator.predict(profile, {{Kind::kWorkers, 0, 4, 1}, {Kind::kWindow, 0, 8, 1}}).known);
 }
 
 TEST(LoaderSimulator, AbsurdChangesAreBounded) {
@@ -145,7 +144,7 @@ TEST(LoaderSimulator, AbsurdChangesAreBounded) {
   const Prediction most = simulator.predict(profile, {{Kind::kWorkers, 0, 1'000'000, 1}});
   ASSERT_TRUE(most.known);
   EXPECT_NEAR(most.step_s, 0.011, 0.003);
-  EXPECT_TRUE(simulator.predict(profile, {{Kind::kPrefetchFactor, 0, 1'000'000'000, 1}}).known);
+  EXPECT_TRUE(simulator.predict(profile, {{Kind::kWindow, 0, 1'000'000'000, 1}}).known);
   EXPECT_TRUE(simulator.predict(profile, {{Kind::kWorkers, 0, -5, 1}}).known);  // none
 }
 

@@ -1,4 +1,5 @@
-// DataLoaders: what is read from the settings, and the single rules that classes of loaders do not reach.
+// Loaders that make batches ahead: what is read from their models, and the single rules that classes of
+// loaders do not reach.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "headrace/analysis/diagnosis/loader.h"
 #include "headrace/analysis/what_if/loader_simulator.h"
 #include "headrace/profile/profile_json.h"
+#include "support/simulation/dataloader_model.h"
 #include "support/simulation/labelled_loaders.h"
 
 namespace headrace::analysis {
@@ -15,6 +17,7 @@ namespace {
 
 using profile::Profile;
 using simulation::DataLoader;
+using simulation::parameter;
 
 DataLoader images(int workers) {
   return {
@@ -22,12 +25,6 @@ DataLoader images(int workers) {
       .num_workers = workers,
       .compute_s = 0.010,
       .cores = 8};
-}
-
-void set(Profile& profile, const std::string& parameter, const std::string& value) {
-  for (profile::Setting& each : profile.settings) {
-    if (each.parameter == parameter) each.value = value;
-  }
 }
 
 const Advice* advice_on(const Diagnosis& diagnosis, const std::string& parameter) {
@@ -41,7 +38,7 @@ bool says(const Diagnosis& diagnosis, const std::string& words) {
                      [&](const Advice& advice) { return advice.text.find(words) != std::string::npos; });
 }
 
-TEST(Loader, IsReadFromSettingsAndOperators) {
+TEST(Loader, IsReadFromTheModel) {
   DataLoader simulated = images(3);
   simulated.pin_s = 1e-3;
   simulated.in_order = false;
@@ -49,27 +46,23 @@ TEST(Loader, IsReadFromSettingsAndOperators) {
   const Profile profile = simulation::simulate(simulated, 1);
   const std::optional<Loader> loader = loader_of(profile);
   ASSERT_TRUE(loader);
-  EXPECT_EQ(loader->num_workers, 3);
-  EXPECT_EQ(loader->prefetch_factor, 2);
+  EXPECT_EQ(loader->workers, 3);
+  EXPECT_EQ(loader->per_worker, 2);
   EXPECT_EQ(loader->window(), 6);
-  EXPECT_FALSE(loader->in_order);
+  EXPECT_FALSE(loader->ordered);
   EXPECT_TRUE(loader->stream);
-  EXPECT_TRUE(loader->pin_memory);
+  EXPECT_TRUE(loader->pins);
   EXPECT_EQ(loader->in_workers, (std::vector<int>{0, 1}));
   EXPECT_EQ(profile.operators[static_cast<std::size_t>(loader->handoff)].name, "handoff");
   EXPECT_EQ(profile.operators[static_cast<std::size_t>(loader->pin)].name, "pin_memory");
   EXPECT_LT(loader->sampler, 0);
 }
 
-TEST(Loader, AbsurdSettingsAreNone) {
+TEST(Loader, AModelWithoutAWindowIsNone) {
   Profile profile = simulation::simulate(images(2), 1);
-  set(profile, "num_workers", "-3");
-  set(profile, "prefetch_factor", "lots");
-  EXPECT_EQ(loader_of(profile)->num_workers, 0);
-  EXPECT_EQ(loader_of(profile)->prefetch_factor, 2);
-  set(profile, "num_workers", "99999999999999999999");
-  EXPECT_EQ(loader_of(profile)->num_workers, 0);
-  set(profile, "framework", "grain");
+  profile.model->buffers.front().is_window = false;
+  EXPECT_FALSE(loader_of(profile));
+  profile.model.reset();
   EXPECT_FALSE(loader_of(profile));
 }
 
@@ -105,7 +98,7 @@ TEST(LoaderVerdicts, ManyTensorsByNameOnlyWhereTheyGoByDescriptor) {
   many.receive_cpu_s = 2e-3;
   Profile profile = simulation::simulate(many, 1);
   EXPECT_NE(advice_on(diagnose(profile), "sharing_strategy"), nullptr);
-  set(profile, "sharing_strategy", "file_system");
+  parameter(profile, "sharing_strategy").value = "file_system";
   EXPECT_EQ(advice_on(diagnose(profile), "sharing_strategy"), nullptr);
 }
 
@@ -120,7 +113,7 @@ TEST(LoaderVerdicts, PinningIsAdvisedOnlyForADevice) {
   EXPECT_EQ(advice_on(diagnose(profile), "pin_memory"), nullptr);
   profile.settings.push_back({"device", "cuda:0"});
   ASSERT_NE(advice_on(diagnose(profile), "pin_memory"), nullptr);
-  set(profile, "pin_memory", "True");
+  parameter(profile, "pin_memory").value = true;
   EXPECT_EQ(advice_on(diagnose(profile), "pin_memory"), nullptr);
 }
 
@@ -157,11 +150,11 @@ TEST(LoaderVerdicts, PersistentWorkersNeedWorkers) {
   short_epochs.epoch_start_s = 2;
   Profile profile = simulation::simulate(short_epochs, 1);
   EXPECT_NE(advice_on(diagnose(profile), "persistent_workers"), nullptr);
-  set(profile, "persistent_workers", "True");
+  parameter(profile, "persistent_workers").value = true;
   EXPECT_EQ(diagnose(profile).cause, "startup");
   EXPECT_EQ(advice_on(diagnose(profile), "persistent_workers"), nullptr);
-  set(profile, "persistent_workers", "False");
-  set(profile, "num_workers", "0");
+  parameter(profile, "persistent_workers").value = false;
+  profile.model->stages[1].workers = 0;
   EXPECT_EQ(advice_on(diagnose(profile), "persistent_workers"), nullptr);
 }
 
@@ -224,7 +217,7 @@ Profile tokenised(double pickle_cpu_s) {
   loader.compute_cpu_s = 0.014;
   loader.cores = 2;
   Profile profile = simulation::simulate(loader, 1);
-  profile.settings.push_back({"trainer", "transformers"});
+  parameter(profile, "num_workers").set_in = "set dataloader_num_workers in TrainingArguments";
   profile.settings.push_back({"batch", "BatchEncoding"});
   profile.handoff_estimate = profile::HandoffEstimate{110e3, 3, pickle_cpu_s};
   return profile;

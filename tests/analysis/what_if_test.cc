@@ -190,12 +190,12 @@ TEST(Plan, AlternatingOperatorsAreRelievedTogether) {
 
 TEST(Memory, MoreBatchesReadyTakeMore) {
   Profile profile = loader(3);  // prefetch_factor 2
-  EXPECT_FALSE(more_memory(profile, {{Change::Kind::kPrefetchFactor, 0, 8, 1}}));
+  EXPECT_FALSE(more_memory(profile, {{Change::Kind::kWindow, 0, 8, 1}}));
   profile.sink.batch_bytes = 1'000'000;
-  EXPECT_EQ(more_memory(profile, {{Change::Kind::kPrefetchFactor, 0, 8, 1}}), 18e6);
+  EXPECT_EQ(more_memory(profile, {{Change::Kind::kWindow, 0, 8, 1}}), 18e6);
   EXPECT_EQ(more_memory(profile, {{Change::Kind::kWorkers, 0, 5, 1}}), 4e6);
   EXPECT_EQ(more_memory(profile, {{Change::Kind::kWorkers, 0, 2, 1}}), -2e6);
-  EXPECT_FALSE(more_memory(profile, {{Change::Kind::kInOrder, 0, 0, 1}}));
+  EXPECT_FALSE(more_memory(profile, {{Change::Kind::kOrder, 0, 0, 1}}));
 }
 
 TEST(Memory, OnlyQueuesOfBatchesAreCounted) {

@@ -21,6 +21,12 @@
 namespace headrace::profile {
 namespace {
 
+constexpr const char* kModel =
+    R"({"framework":"torch","stages":[{"name":"sampler"},{"name":"workers","workers":2,"runs_in":"process"},)"
+    R"({"name":"handoff"},{"name":"pin_memory","runs_in":"thread"}],)"
+    R"("buffers":[{"from":1,"capacity":2,"is_window":true,"per_worker":true,"set_by":"prefetch_factor"}],)"
+    R"("delivery":{"draws":0,"hands_over":2,"pins":3}})";
+
 using metrics::Clock;
 using metrics::WaitCharges;
 using What = metrics::WaitCharges::What;
@@ -57,7 +63,7 @@ class Loader {
       : session_(Session::open({"", 0})), workers_(workers) {
     CurrentSession::set(session_);
     handle_ = std::make_shared<LoaderHandle>(session_, "loader", nullptr);
-    handle_->describe("framework=torch\nprefetch_factor=2\n", static_cast<std::uint32_t>(workers));
+    handle_->describe(kModel, static_cast<std::uint32_t>(workers));
     watch_ = std::make_unique<IteratorWatch>(handle_);
     const std::uint32_t pass = BatchTracker::next_pass();
     watch_->follow({workers, window, in_order, pins, pass});
@@ -319,7 +325,7 @@ TEST(BatchTracker, LevelsStayWithinTheWindowWhereWorkersAreNotRecorded) {
   const auto session = Session::open({"", 0});
   CurrentSession::set(session);
   const auto handle = std::make_shared<LoaderHandle>(session, "loader", nullptr);
-  handle->describe("framework=torch\nprefetch_factor=2\n", 2);
+  handle->describe(kModel, 2);
   {
     IteratorWatch watch(handle);
     constexpr int kWindow = 4;

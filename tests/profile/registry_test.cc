@@ -238,7 +238,7 @@ TEST(Registry, ALoaderThatTakesAnothersPlaceHasNothingOfIts) {
     loaders[id].has_own_graph.store(1);
     loaders[id].workers.store(2);
     loaders[id].handoff.batches.store(7);
-    loaders[id].settings[0] = 'x';
+    loaders[id].facts[0] = 'x';
     loaders[id].life.store(static_cast<std::uint32_t>(RecordLife::closed));
   }
   const int op = bench.registry.operator_id({.name = "Numbers", .kind = "source", .loader = 1});
@@ -254,7 +254,7 @@ TEST(Registry, ALoaderThatTakesAnothersPlaceHasNothingOfIts) {
   EXPECT_EQ(loaders[next].has_own_graph.load(), 0U);
   EXPECT_EQ(loaders[next].workers.load(), 0U);
   EXPECT_EQ(loaders[next].handoff.batches.load(), 0);
-  EXPECT_EQ(loaders[next].settings[0], '\0');
+  EXPECT_EQ(loaders[next].facts[0], '\0');
   EXPECT_EQ(cell->items.load(), 0U) << "a thread that goes on has an empty cell for whatever is next";
   EXPECT_EQ(cell->busy_ns.load(), 0);
   const int read = bench.registry.operator_id({.name = "Read", .kind = "map", .loader = next});

@@ -1,4 +1,5 @@
 #include "report/profiles.h"
+#include "support/simulation/dataloader_model.h"
 
 #include <string>
 #include <utility>
@@ -33,7 +34,7 @@ Profile decode_limits() {
     op.service = {1000, op.demand_s, op.demand_s, op.demand_s, op.demand_s, op.demand_s};
     op.fidelity = "exact";
     op.executor = "thread";
-    if (slow) op.knobs = {{"decode.workers", 1, 1.0, {}, false}};
+    if (slow) op.knobs = {{"decode.workers", 1, 1.0, {}, false, profile::Quantity::workers}};
     profile.operators.push_back(op);
   }
   const auto queue = [&](const char* name, const char* from, const char* to, std::vector<double> occupancy) {
@@ -67,9 +68,7 @@ Profile healthy() {
 
 Profile in_workers(int workers) {
   Profile profile = decode_limits();
-  profile.settings = {{"batch_size", "8"},          {"framework", "torch"},  {"in_order", "True"},
-                      {"num_workers", "24"},        {"pin_memory", "True"},  {"prefetch_factor", "2"},
-                      {"dataset_kind", "iterable"}, {"start_method", "fork"}};
+  simulation::describe({.num_workers = 24, .batch_size = 8, .stream = true, .pin_s = 1e-3}, profile);
   for (profile::OperatorProfile& op : profile.operators) {
     op.workers = workers;
     op.segment = 0;

@@ -28,8 +28,8 @@ class BatchTracker {
  public:
   struct Shape {
     int workers = 1;
-    int window = 2;  ///< batches in flight: prefetch_factor x workers
-    bool in_order = true;
+    int window = 2;  ///< batches in flight: those of each worker x workers
+    bool ordered = true;
     bool pins = false;       ///< a thread receives and pins; else the training loop's own thread receives
     std::uint32_t pass = 0;  ///< tells apart the workers of iterators that run side by side
   };

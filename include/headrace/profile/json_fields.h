@@ -3,9 +3,11 @@
 //     template <class F, class T> void fields_of(F& field, T& queue) { field("name", queue.name); ... }
 //
 // JsonFieldWriter and JsonFieldReader are the two `field`s. A struct is nested by a fields_of() of its own,
-// found by argument-dependent lookup. Not thread-safe, no state beyond one call.
+// found by argument-dependent lookup; an enum
+// has a names_of() that gives its words in order. Not thread-safe, no state beyond one call.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -43,6 +45,8 @@ class JsonFieldWriter {
       return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
     } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
       return value;
+    } else if constexpr (std::is_enum_v<T>) {
+      return names_of(value)[static_cast<std::size_t>(value)];
     } else {
       return object_of(value);
     }
@@ -105,6 +109,12 @@ class JsonFieldReader {
     } else if constexpr (std::is_same_v<T, std::string>) {
       if (!tree.is_string()) fail(where, "a string");
       value = tree.get<std::string>();
+    } else if constexpr (std::is_enum_v<T>) {
+      const auto names = names_of(value);
+      const auto found =
+          tree.is_string() ? std::find(names.begin(), names.end(), tree.get<std::string>()) : names.end();
+      if (found == names.end()) fail(where, "one of its words");
+      value = static_cast<T>(found - names.begin());
     } else {
       JsonFieldReader reader(tree, where);
       fields_of(reader, value);

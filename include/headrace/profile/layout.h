@@ -72,13 +72,12 @@ struct alignas(8) Name {
 
 /// Flags of an operator.
 enum OperatorFlag : std::uint32_t {
-  kIsWrappedObject = 1,  ///< the object given to wrap: its time inside GetNext
-  kRunsOwnWorkers =
-      2,              ///< ... which is known to wait for workers of its own (a DataLoader, a pool's results)
-  kIsWorkerLoop = 4,  ///< a worker's loop between queue calls, named after its function
-  kMarkedSerial = 8,  ///< the framework cannot run it more than once
-  kOfTheLoop = 16,    ///< called in the steps of several loops, it is an operator of each of them
-  kKeepsOrder = 32,   ///< its workers hand on in the order in which they took
+  kIsWrappedObject = 1,   ///< the object given to wrap: its time inside GetNext
+  kRunsOwnWorkers = 2,    ///< ... which is known to wait for workers of its own (a pool's results)
+  kIsWorkerLoop = 4,      ///< a worker's loop between queue calls, named after its function
+  kMarkedSerial = 8,      ///< the framework cannot run it more than once
+  kOfTheLoop = 16,        ///< called in the steps of several loops, it is an operator of each of them
+  kKeepsOrder = 32,       ///< its workers hand on in the order in which they took
   kRunsInProcesses = 64,  ///< its threads wait for processes that do the work
   kIsResizable = 128,     ///< its workers can be changed while the loop runs
 };
@@ -124,7 +123,8 @@ enum LoaderGap : std::uint32_t {
 };
 
 struct alignas(64) LoaderRecord {
-  static constexpr std::size_t kSettingsBytes = 512;
+  static constexpr std::size_t kModelBytes = 4096;
+  static constexpr std::size_t kFactsBytes = 256;
 
   std::atomic<std::uint32_t> life;
   metrics::Relaxed<std::uint32_t> source_operator;  ///< 1 + id of the wrapped object's operator; 0: none
@@ -136,7 +136,8 @@ struct alignas(64) LoaderRecord {
   metrics::Relaxed<std::uint64_t>
       identity;  ///< of the object that loops: its next loop goes on in this record; 0: none
   Name name;
-  alignas(8) std::array<char, kSettingsBytes> settings;  ///< "parameter=value\n" ..., zero-terminated
+  alignas(8) std::array<char, kModelBytes> model;  ///< LoaderModel as JSON, zero-terminated
+  alignas(8) std::array<char, kFactsBytes> facts;  ///< "name=value\n" ...: what was seen while it ran
   metrics::HandoffCell handoff;
   metrics::SinkCell sink;
 };

@@ -156,9 +156,10 @@ class LoaderHandle {
   };
   std::vector<EpochStart> epoch_starts() const;
 
-  /// How the framework's loader is set ("parameter=value" lines, cut to what fits), its worker processes, and
-  /// that it shows its own operators and queues.
-  void describe(const std::string& settings, std::uint32_t workers) noexcept;
+  /// How the framework's loader is built and set: a LoaderModel as JSON of at most 4,095 bytes, its stages'
+  /// operators left out (they say themselves where they stand, stages.h); its worker processes. From then on
+  /// it shows operators and queues of its own.
+  void describe(const std::string& model, std::uint32_t workers) noexcept;
   /// Whether another sample of the hand-off is wanted: the loader has no workers, and few were taken.
   bool wants_handoff_sample() const noexcept;
   /// `batch_type`: the class of the batch, "" where it is a plain container.
@@ -176,8 +177,8 @@ class LoaderHandle {
   std::deque<EpochStart> epochs_;
 };
 
-/// The loop that runs on the calling thread copies its batches to `device`: one more of its loader's
-/// settings, which advice about the copy rests on. Nothing where no loop of a framework's loader runs.
+/// The loop that runs on the calling thread copies its batches to `device`: a fact that advice about
+/// the copy rests on. Nothing where no loop of a framework's loader runs.
 void note_device(std::string_view device) noexcept;
 
 /// One pass over a wrapped loader. Used by one thread at a time; never throws.

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "headrace/profile/loader_model.h"
+
 namespace headrace::profile {
 
 /// Summary of a latency histogram. Quantiles are within 1/16 of the true value; mean and maximum are exact.
@@ -63,11 +65,12 @@ struct WorkerProfile {
 
 /// A parameter of the framework that changes this operator or queue.
 struct Knob {
-  std::string parameter;  ///< as the user writes it: "num_workers", "decode.workers", "decoded.capacity"
+  std::string parameter;  ///< as the user writes it: "decode.workers", "decoded.capacity"
   double value = 0;
   std::optional<double> min;
   std::optional<double> max;
   bool live = false;  ///< can be set while the loader runs
+  Quantity sets = Quantity::none;
 };
 
 /// What an operator copied to a device, in the steady loop.
@@ -243,7 +246,7 @@ struct Host {
   std::optional<std::int64_t> memory;  ///< bytes, resident, of the run's process tree
 };
 
-/// How the framework's loader is set, as its user would write it: {"num_workers", "4"}, {"in_order", "True"}.
+/// How the framework's loader is set, as its user would write it: {"workers", "4"}, {"ordered", "True"}.
 struct Setting {
   std::string parameter;
   std::string value;
@@ -334,7 +337,8 @@ struct DeviceProfile {
 
 struct Profile {
   std::string loader;
-  std::vector<Setting> settings;  ///< empty where the loader has no parameters of its own; JSON: an object
+  std::vector<Setting> settings;     ///< the model's parameters as text, and facts; JSON: an object
+  std::optional<LoaderModel> model;  ///< empty where the loader is none of a framework that is known
   int rank = 0;
   double elapsed_s = 0;  ///< steady time covered: GetNext waits + computes
   std::uint64_t epochs = 0;

@@ -1,16 +1,21 @@
-// Places of operators in the graph of a framework's loader, in the order of the data flow.
+// Places of operators in the graph of a framework's loader, in the order of the data flow: the stage of its
+// model, and the place in that stage.
 #pragma once
 
 #include <cstdint>
 
 namespace headrace::profile {
 
-inline constexpr std::uint32_t kStageSampler = 10;
+/// A place is stage x kPlacesPerStage + the place in the stage; smaller ones come first.
+inline constexpr std::uint32_t kPlacesPerStage = 1000;
+
+/// Stages of a loader whose workers make whole batches: draws, makes, hands over, pins.
+inline constexpr std::uint32_t kStageSampler = 0;
 inline constexpr std::uint32_t kStageDataset =
-    100;  ///< + depth: what a wrapper reads comes before the wrapper
-inline constexpr std::uint32_t kStageTransform = 200;  ///< + position in the chain
-inline constexpr std::uint32_t kStageCollate = 800;
-inline constexpr std::uint32_t kStageHandoff = 900;
-inline constexpr std::uint32_t kStagePin = 910;
+    1100;  ///< + depth: what a wrapper reads comes before the wrapper
+inline constexpr std::uint32_t kStageTransform = 1200;  ///< + position in the chain
+inline constexpr std::uint32_t kStageCollate = 1800;
+inline constexpr std::uint32_t kStageHandoff = 2000;
+inline constexpr std::uint32_t kStagePin = 3000;
 
 }  // namespace headrace::profile

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from headrace.adapters.base import Adapter, Attachment, Knob, Node
+from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.iterable import IterableAdapter, PoolResultsAdapter
+from headrace.adapters.pipeline import PipelineAdapter
 from headrace.adapters.queue_consumer import QueueConsumerAdapter
 from headrace.adapters.torch_dataloader import DataLoaderAdapter
 from headrace.errors import UsageError
 
 ADAPTERS: list[Adapter] = [
+    PipelineAdapter(),
     DataLoaderAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
@@ -24,4 +26,4 @@ def adapter_for(obj: object) -> Adapter:
     return best
 
 
-__all__ = ["ADAPTERS", "Adapter", "Attachment", "Knob", "Node", "adapter_for"]
+__all__ = ["ADAPTERS", "Adapter", "Attachment", "adapter_for"]

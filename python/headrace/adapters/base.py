@@ -6,31 +6,15 @@ falls back to the wrapped object's own time with a visible line when something i
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from headrace import _core
 
-
-class Knob(NamedTuple):
-    """A parameter of the loader: as the user writes it, its value, its limits, whether it can be set live."""
-
-    parameter: str
-    value: float
-    min: float | None = None
-    max: float | None = None
-    live: bool = False
-
-
-class Node(NamedTuple):
-    """One operator of the loader's own graph."""
-
-    name: str
-    kind: str
-    workers: int = 1
-    inputs: tuple[str, ...] = ()
-    knobs: tuple[Knob, ...] = ()
+if TYPE_CHECKING:
+    from headrace._data import LoaderModel
 
 
 class Attachment:
@@ -49,16 +33,14 @@ class Attachment:
         self.source = source
         self.ready = ready
 
-    def graph(self) -> list[Node]:
-        """Operators that the loader itself knows of, source first; empty where only its own time is seen."""
-        return []
+    def begin(self, handle: _core.LoaderHandle) -> None:
+        """The loop is about to iterate, and ``handle`` records it; so are the loader's own operators and
+        queues, which are told here whose they are."""
 
-    def sample(self) -> dict[str, int]:
-        """Queue levels now, by name; empty where they are recorded at each change."""
-        return {}
-
-    def detach(self) -> None:
-        """Undo every patch."""
+    def describe(self) -> LoaderModel | None:
+        """How the loader is built and set now; asked at the beginning of each loop. None: only its own time
+        is seen."""
+        return None
 
 
 class Adapter(ABC):
@@ -66,6 +48,8 @@ class Adapter(ABC):
 
     #: Name of the loader's library, for messages.
     library = ""
+    #: Others check the class of such a loader: what `wrap` returns, recorded or not, is an instance of it.
+    keeps_class = False
 
     @abstractmethod
     def detect(self, obj: object) -> int:
@@ -81,3 +65,17 @@ class Adapter(ABC):
 
         ``name``: what the user calls it, for the operator that stands for the whole object.
         """
+
+    def as_instance(self, obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
+        """Where `keeps_class`: an instance of the object's class with ``methods`` that ``handle`` records."""
+        raise NotImplementedError
+
+    def records_itself(
+        self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None
+    ) -> Any | None:
+        """What `wrap` returns for an object that records its own loops; None for all others."""
+        return None
+
+    def model_of_report(self, profile: dict[str, Any]) -> LoaderModel | None:
+        """The model of a loader of this kind in a report that was saved before reports held one."""
+        return None

@@ -88,29 +88,21 @@ bool names(const std::string& list, const std::string& op) {
   return false;
 }
 
-std::string as_written(const ParameterValue& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "True" : "False";
-  if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
-  return "";
-}
-
 std::string as_written(double value) {
   char text[48];
   std::snprintf(text, sizeof text, "%.10g", value);
   return text;
 }
 
-const profile::Knob* find_knob(const std::vector<profile::Knob>& knobs, std::string_view ending) {
-  for (const profile::Knob& knob : knobs) {
-    if (std::string_view(knob.parameter).ends_with(ending)) return &knob;
-  }
-  return nullptr;
+const profile::Knob* find_knob(const std::vector<profile::Knob>& knobs, profile::Quantity sets) {
+  const auto found = std::find_if(knobs.begin(), knobs.end(),
+                                  [sets](const profile::Knob& knob) { return knob.sets == sets; });
+  return found == knobs.end() ? nullptr : &*found;
 }
 
 bool cannot_be_multiplied(const profile::OperatorProfile& op) {
   if (op.kind == "sampler") return true;
-  const profile::Knob* knob = find_knob(op.knobs, "workers");
+  const profile::Knob* knob = find_knob(op.knobs, profile::Quantity::workers);
   if (knob != nullptr) return knob->max && *knob->max <= 1;
   constexpr std::array<std::string_view, 6> kSerial = {"source", "generator", "shuffle",
                                                        "filter", "batch",     "transfer"};
@@ -151,7 +143,7 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
   std::vector<Advice> rows;
   if (index < 0) return rows;
   const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
-  const profile::Knob* knob = find_knob(op.knobs, "workers");
+  const profile::Knob* knob = find_knob(op.knobs, profile::Quantity::workers);
   const int now = knob != nullptr ? static_cast<int>(std::min(knob->value, 1e6)) : op.workers;
   const double limit =
       knob != nullptr && knob->max ? std::min<double>(*knob->max, kMostWorkers) : kMostWorkers;

@@ -19,7 +19,7 @@ bool passes_on(const Case& facts, const SegmentDemand& segment) {
 }
 
 const SegmentDemand* workers_of(const Case& facts) {
-  if (!facts.loader || facts.loader->num_workers == 0 || facts.loader->in_workers.empty()) return nullptr;
+  if (!facts.loader || facts.loader->workers == 0 || facts.loader->in_workers.empty()) return nullptr;
   return facts.demand.of(facts.loader->in_workers.front());
 }
 

@@ -284,7 +284,7 @@ void conclude_unseen(const Case& facts, Diagnosis& diagnosis) {
                      " is not in the recording; mark its parts with hr.operator and hr.Queue to see them";
 }
 
-/// A DataLoader whose verdict came with nothing that shortens the step may have too many workers.
+/// A loader whose verdict came with nothing that shortens the step may have too many workers.
 void add_fewer_workers(const Case& facts, Diagnosis& diagnosis) {
   if (!facts.loader || facts.intermittent || diagnosis.kind == "not_input_bound") return;
   const bool gains = std::any_of(diagnosis.advice.begin(), diagnosis.advice.end(),
@@ -292,7 +292,7 @@ void add_fewer_workers(const Case& facts, Diagnosis& diagnosis) {
   if (gains) return;
   std::optional<Advice> fewer = advise_fewer_workers(facts.profile, *facts.loader, facts.predictor);
   if (!fewer || !fewer->predicted_step_s) return;
-  std::erase_if(diagnosis.advice, [](const Advice& each) { return each.parameter == "num_workers"; });
+  std::erase_if(diagnosis.advice, [&](const Advice& each) { return each.parameter == fewer->parameter; });
   diagnosis.advice.insert(diagnosis.advice.begin(), std::move(*fewer));
 }
 

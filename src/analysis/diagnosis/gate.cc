@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kFewestSteps = 8;
 constexpr double kShortest_s = 0.05;
-/// A loader that shows nothing of itself may wait this long for a batch that was ready: a healthy torch
+/// A loader that shows nothing of itself may wait this long for a batch that was ready: a healthy
 /// loader takes 1.1 ms per batch to receive its file descriptors.
 constexpr double kOpaqueHandoff_s = 2.5e-3;
 

@@ -1,7 +1,6 @@
 #include "headrace/analysis/diagnosis/loader.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/demand.h"
@@ -9,17 +8,25 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr int kMostSet = 1'000'000;
+bool is_true(const profile::LoaderParameter* parameter) {
+  const bool* value = parameter == nullptr ? nullptr : std::get_if<bool>(&parameter->value);
+  return value != nullptr && *value;
+}
 
-/// A whole number not below `least`; `otherwise` where the text is none ("None").
-int number(const std::string& text, int least, int otherwise) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return otherwise;
-  return std::clamp(value, least, kMostSet);
+/// The only operator of a stage; -1 where there is none.
+int first_of(const profile::LoaderModel& model, int stage) {
+  if (stage < 0 || static_cast<std::size_t>(stage) >= model.stages.size()) return -1;
+  const std::vector<int>& operators = model.stages[static_cast<std::size_t>(stage)].operators;
+  return operators.empty() ? -1 : operators.front();
 }
 
 }  // namespace
+
+const profile::LoaderParameter* Loader::parameter(profile::Quantity sets) const noexcept {
+  const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                  [sets](const profile::LoaderParameter& each) { return each.sets == sets; });
+  return found == parameters.end() ? nullptr : &*found;
+}
 
 std::string setting(const profile::Profile& profile, std::string_view parameter) {
   for (const profile::Setting& each : profile.settings) {
@@ -36,32 +43,31 @@ bool runs_in_step(const profile::Profile& profile, const profile::OperatorProfil
 }
 
 std::optional<Loader> loader_of(const profile::Profile& profile) {
-  if (setting(profile, "framework") != "torch") return std::nullopt;
+  if (!profile.model) return std::nullopt;
+  const profile::LoaderModel& model = *profile.model;
+  const auto window = std::find_if(model.buffers.begin(), model.buffers.end(),
+                                   [](const profile::LoaderBuffer& each) { return each.is_window; });
+  if (window == model.buffers.end() || window->from < 0) return std::nullopt;
+  const auto from = static_cast<std::size_t>(window->from);
+  if (from >= model.stages.size()) return std::nullopt;
+  const profile::LoaderStage& makes = model.stages[from];
   Loader loader;
-  loader.num_workers = number(setting(profile, "num_workers"), 0, 0);
-  loader.prefetch_factor = number(setting(profile, "prefetch_factor"), 1, 2);
-  loader.in_order = setting(profile, "in_order") != "False";
-  loader.persistent_workers = setting(profile, "persistent_workers") == "True";
-  loader.pin_memory = setting(profile, "pin_memory") == "True";
-  loader.stream = setting(profile, "dataset_kind") == "iterable";
-  loader.sharing_strategy = setting(profile, "sharing_strategy");
+  loader.parameters = model.parameters;
+  loader.shard_advice = model.shard_advice;
+  loader.workers = makes.workers;
+  loader.in_workers = makes.operators;
+  loader.stream = makes.gets_work == profile::GetsWork::own_shard;
+  if (window->capacity > 0) loader.per_worker = static_cast<int>(window->capacity);
+  loader.ordered = model.delivery.ordered;
+  loader.sampler = first_of(model, model.delivery.draws);
+  loader.handoff = first_of(model, model.delivery.hands_over);
+  loader.pin = first_of(model, model.delivery.pins);
+  loader.keeps_workers = is_true(loader.parameter(profile::Quantity::keeps_workers));
+  loader.pins = is_true(loader.parameter(profile::Quantity::pins));
   loader.device = setting(profile, "device");
-  loader.trainer = setting(profile, "trainer");
   loader.batch = setting(profile, "batch");
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
-    const profile::OperatorProfile& op = profile.operators[i];
-    const int index = static_cast<int>(i);
-    if (op.kind == "sampler") {
-      loader.sampler = index;
-    } else if (op.kind == "handoff") {
-      loader.handoff = index;
-    } else if (op.kind == "pin_memory") {
-      loader.pin = index;
-    } else if (op.kind == "transfer") {
-      loader.to_device = index;
-    } else if (op.fidelity != "inclusive" && op.in_sink == (loader.num_workers == 0)) {
-      loader.in_workers.push_back(index);
-    }
+    if (profile.operators[i].kind == "transfer") loader.to_device = static_cast<int>(i);
   }
   return loader;
 }

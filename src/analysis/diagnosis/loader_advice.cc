@@ -1,7 +1,6 @@
 #include "headrace/analysis/diagnosis/loader_advice.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
@@ -10,6 +9,8 @@
 
 namespace headrace::analysis {
 namespace {
+
+using profile::Quantity;
 
 /// More batches than this wait in memory for nothing.
 constexpr int kMostPrefetch = 64;
@@ -22,10 +23,10 @@ constexpr double kAsGood = 1.02;
 /// Above this, every number is not tried: powers of two are.
 constexpr int kTriedOneByOne = 16;
 
-Advice change_of(const std::string& parameter, ParameterValue from, ParameterValue to, std::string text) {
+Advice change_of(const profile::LoaderParameter& parameter, ParameterValue to, std::string text) {
   Advice advice;
-  advice.parameter = parameter;
-  advice.from = std::move(from);
+  advice.parameter = parameter.name;
+  advice.from = parameter.value;
   advice.to = std::move(to);
   advice.text = std::move(text);
   return advice;
@@ -41,35 +42,38 @@ std::optional<Advice> if_worth_it(Advice advice, double step_s, const Prediction
 
 std::optional<Advice> advise_prefetch(const profile::Profile& profile, const Loader& loader,
                                       const Predictor& predictor) {
-  if (loader.num_workers < 1 || loader.prefetch_factor >= kMostPrefetch) return std::nullopt;
+  const profile::LoaderParameter* window = loader.parameter(Quantity::window);
+  if (window == nullptr || loader.workers < 1 || loader.per_worker >= kMostPrefetch) return std::nullopt;
   const double step_s = profile.sink.step_s;
   const auto predicted = [&](int to) {
-    return predictor.predict(profile, {{Change::Kind::kPrefetchFactor, 0, to, 1}});
+    return predictor.predict(profile, {{Change::Kind::kWindow, 0, to, 1}});
   };
-  const int longest = std::min(kMostPrefetch, 16 * loader.prefetch_factor);
+  const int longest = std::min(kMostPrefetch, 16 * loader.per_worker);
   const double gain_s = step_s - predicted(longest).step_s;
-  int to = 2 * loader.prefetch_factor;
+  int to = 2 * loader.per_worker;
   while (to < longest && step_s - predicted(to).step_s < kMostOfTheGain * gain_s) to *= 2;
   to = std::min(to, longest);
-  Advice advice = change_of("prefetch_factor", loader.prefetch_factor, to,
-                            "keep up to " + as_written(static_cast<double>(to) * loader.num_workers) +
+  Advice advice = change_of(*window, to,
+                            "keep up to " + as_written(static_cast<double>(to) * loader.workers) +
                                 " batches ready (" + as_written(to) + " per worker)");
-  advice.changes = {{Change::Kind::kPrefetchFactor, 0, to, 1}};
+  advice.changes = {{Change::Kind::kWindow, 0, to, 1}};
   return if_worth_it(std::move(advice), step_s, predicted(to));
 }
 
 std::optional<Advice> advise_any_order(const profile::Profile& profile, const Loader& loader,
                                        const Predictor& predictor) {
-  if (loader.num_workers < 2 || !loader.in_order) return std::nullopt;
+  const profile::LoaderParameter* order = loader.parameter(Quantity::order);
+  if (order == nullptr || loader.workers < 2 || !loader.ordered) return std::nullopt;
   return if_worth_it(
-      change_of("in_order", true, false,
+      change_of(*order, false,
                 "deliver batches as they are ready; their order is then no longer the sampler's"),
-      profile.sink.step_s, predictor.predict(profile, {{Change::Kind::kInOrder, 0, 0, 1}}));
+      profile.sink.step_s, predictor.predict(profile, {{Change::Kind::kOrder, 0, 0, 1}}));
 }
 
 std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, const Loader& loader,
                                            const Predictor& predictor) {
-  if (loader.num_workers < 1 || loader.in_workers.empty()) return std::nullopt;
+  const profile::LoaderParameter* workers = loader.parameter(Quantity::workers);
+  if (workers == nullptr || loader.workers < 1 || loader.in_workers.empty()) return std::nullopt;
   const auto predicted = [&](int to) {
     return predictor.predict(profile, {{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}});
   };
@@ -78,7 +82,7 @@ std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, cons
   const bool cheap = work_s < step_s - profile.sink.compute_s;
   std::map<int, Prediction> tried;
   double best_s = step_s;
-  for (int to = 0; to < loader.num_workers; to = to < kTriedOneByOne ? to + 1 : 2 * to) {
+  for (int to = 0; to < loader.workers; to = to < kTriedOneByOne ? to + 1 : 2 * to) {
     Prediction then = predicted(to);
     // Without a number, only what was measured speaks for it: making a batch takes less than waiting for it.
     if (!then.known && (to > 0 || !cheap)) return std::nullopt;
@@ -92,14 +96,14 @@ std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, cons
   });
   if (fewest == tried.end()) return std::nullopt;
   const int to = fewest->first;
-  const std::string instead = " instead of " + as_written(loader.num_workers);
+  const std::string instead = " instead of " + as_written(loader.workers);
   std::string text = "load in " + counted(to, "worker") + instead +
                      ": batches are made in time, and each worker takes time on the cores";
   if (to == 0) {
     text = "load in the training loop itself: making a batch takes " + duration(work_s) +
            (cheap ? ", less than handing it over" : ", and the workers take cores from the training step");
   }
-  Advice advice = change_of("num_workers", loader.num_workers, to, std::move(text));
+  Advice advice = change_of(*workers, to, std::move(text));
   advice.changes = {{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}};
   return if_worth_it(std::move(advice), step_s, fewest->second);
 }
@@ -107,35 +111,31 @@ std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, cons
 std::optional<Advice> advise_workers_as_cores(const profile::Profile& profile, const Loader& loader,
                                               const Predictor& predictor) {
   const int cores = profile.host.cores;
-  if (cores < 1 || loader.num_workers <= cores || loader.in_workers.empty()) return std::nullopt;
+  const profile::LoaderParameter* workers = loader.parameter(Quantity::workers);
+  if (workers == nullptr || cores < 1 || loader.workers <= cores || loader.in_workers.empty())
+    return std::nullopt;
   const auto predicted = [&](int to) {
     return predictor.predict(profile, {{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}});
   };
-  const Prediction now = predicted(loader.num_workers);
+  const Prediction now = predicted(loader.workers);
   const Prediction then = predicted(cores);
   if (!now.known || !then.known || then.step_s > kAsMuch * now.step_s) return std::nullopt;
   // It saves memory, not time: there is no step to promise.
-  return change_of("num_workers", loader.num_workers, cores,
+  return change_of(*workers, cores,
                    counted(cores, "worker") + " would do as much on " + counted(cores, "core") + " as " +
-                       as_written(loader.num_workers) + ", with less memory");
+                       as_written(loader.workers) + ", with less memory");
 }
 
 std::string where_to_set(const Loader& loader, const std::string& parameter) {
-  constexpr std::array<std::string_view, 4> kOfTrainer = {"num_workers", "prefetch_factor", "pin_memory",
-                                                          "persistent_workers"};
-  if (loader.trainer != "transformers") return "";
-  if (std::find(kOfTrainer.begin(), kOfTrainer.end(), parameter) == kOfTrainer.end()) return "";
-  return "set dataloader_" + parameter + " in TrainingArguments";
+  for (const profile::LoaderParameter& each : loader.parameters) {
+    if (each.name == parameter) return each.set_in;
+  }
+  return "";
 }
 
 std::string workers_sentence(const Loader& loader, int to) {
-  std::string text = "load in " + counted(to, "worker") + " instead of " + as_written(loader.num_workers);
-  if (loader.stream) {
-    text +=
-        "; the dataset is a stream and must give each worker its own part (get_worker_info()), or every "
-        "worker "
-        "reads all of it";
-  }
+  std::string text = "load in " + counted(to, "worker") + " instead of " + as_written(loader.workers);
+  if (loader.stream && !loader.shard_advice.empty()) text += "; " + loader.shard_advice;
   return text;
 }
 

@@ -26,11 +26,11 @@ std::optional<double> more_memory(const profile::Profile& profile, const std::ve
   if (!profile.sink.batch_bytes) return std::nullopt;
   double places = 0;
   if (const std::optional<Loader> loader = loader_of(profile)) {
-    double workers = loader->num_workers;
-    double each = loader->prefetch_factor;
+    double workers = loader->workers;
+    double each = loader->per_worker;
     for (const Change& change : changes) {
       if (change.kind == Change::Kind::kWorkers) workers = change.to;
-      if (change.kind == Change::Kind::kPrefetchFactor) each = change.to;
+      if (change.kind == Change::Kind::kWindow) each = change.to;
     }
     places = workers * each - loader->window();
   } else {

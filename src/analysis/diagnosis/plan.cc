@@ -48,7 +48,7 @@ std::vector<int> values_of(const profile::Profile& profile, const Parameter& par
       break;
     }
     case Change::Kind::kCapacity:
-    case Change::Kind::kPrefetchFactor:
+    case Change::Kind::kWindow:
       for (double times : {2, 4, 8, 16}) add(std::max(1.0, now) * times, std::max(kMostBuffered, 4 * now));
       break;
     default:
@@ -63,7 +63,7 @@ bool can_be_tried(const profile::Profile& profile, const Parameter& parameter) {
     case Change::Kind::kWorkers:
       return !cannot_be_multiplied(profile.operators[static_cast<std::size_t>(parameter.index)]);
     case Change::Kind::kCapacity:
-    case Change::Kind::kPrefetchFactor:
+    case Change::Kind::kWindow:
       return parameter.now != "0";
     default:
       return false;

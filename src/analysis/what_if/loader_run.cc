@@ -15,18 +15,18 @@ constexpr int kLongestSettle = 400;
 
 class LoaderRun {
  public:
-  LoaderRun(const LoaderModel& model, int batches, std::uint64_t first)
+  LoaderRun(const SimulatedLoader& model, int batches, std::uint64_t first)
       : model_(model),
         engine_(model.cores),
         first_(first),
-        workers_(static_cast<std::size_t>(std::max(1, model.num_workers))),
-        settle_(std::min(kLongestSettle, model.num_workers * model.prefetch_factor + kSettle)),
+        workers_(static_cast<std::size_t>(std::max(1, model.workers))),
+        settle_(std::min(kLongestSettle, model.workers * model.per_worker + kSettle)),
         steps_(settle_ + batches) {
-    arrived_.assign(static_cast<std::size_t>(steps_ + model.num_workers * model.prefetch_factor + 2), false);
+    arrived_.assign(static_cast<std::size_t>(steps_ + model.workers * model.per_worker + 2), false);
   }
 
   SimulatedRun run() {
-    const int window = model_.num_workers * model_.prefetch_factor;
+    const int window = model_.workers * model_.per_worker;
     for (int i = 0; i < window; ++i) dispatch();
     call();
     while (done_ < steps_) {
@@ -63,7 +63,7 @@ class LoaderRun {
   void dispatch() {
     for (std::size_t tried = 0; tried < workers_.size(); ++tried) {
       const std::size_t to = turn_++ % workers_.size();
-      if (!model_.in_order && workers_[to].tasks >= model_.prefetch_factor) continue;
+      if (!model_.ordered && workers_[to].tasks >= model_.per_worker) continue;
       workers_[to].indices.push_back(next_++);
       owner_.push_back(to);
       ++workers_[to].tasks;
@@ -131,7 +131,7 @@ class LoaderRun {
   }
 
   void arrived(int batch) {
-    if (model_.in_order) {
+    if (model_.ordered) {
       arrived_[static_cast<std::size_t>(batch)] = true;
     } else {
       ready_.push_back(batch);
@@ -141,7 +141,7 @@ class LoaderRun {
   void call() {
     called_s_ = engine_.now();
     main_ = Main::kWaits;
-    if (model_.num_workers == 0) {
+    if (model_.workers == 0) {
       main_ = Main::kLoads;
       Work work = batch_work(next_++);
       work += model_.receive;
@@ -155,9 +155,9 @@ class LoaderRun {
   /// The awaited batch, if it is here; else the next message.
   void take() {
     int batch = -1;
-    if (model_.in_order && arrived_[static_cast<std::size_t>(awaited_)]) {
+    if (model_.ordered && arrived_[static_cast<std::size_t>(awaited_)]) {
       batch = awaited_++;
-    } else if (!model_.in_order && !ready_.empty()) {
+    } else if (!model_.ordered && !ready_.empty()) {
       batch = ready_.front();
       ready_.pop_front();
     }
@@ -214,7 +214,7 @@ class LoaderRun {
 
   void yield_batch() {
     if (settled()) wait_s_ += engine_.now() - called_s_;
-    if (model_.num_workers > 0) dispatch();
+    if (model_.workers > 0) dispatch();
     main_ = Main::kSteps;
     task_.set(model_.steps[(first_ + static_cast<std::size_t>(done_)) % model_.steps.size()]);
     go_on_in_main();
@@ -255,7 +255,7 @@ class LoaderRun {
     return run;
   }
 
-  const LoaderModel& model_;
+  const SimulatedLoader& model_;
   Engine engine_;
   std::size_t first_;
   std::vector<Worker> workers_;
@@ -282,7 +282,7 @@ void SimulatedRun::add(const SimulatedRun& run, double part) noexcept {
   cpu_share += part * run.cpu_share;
 }
 
-SimulatedRun simulate(const LoaderModel& model, int batches, std::uint64_t first) {
+SimulatedRun simulate(const SimulatedLoader& model, int batches, std::uint64_t first) {
   return LoaderRun(model, batches, first).run();
 }
 

@@ -7,8 +7,8 @@
 #include "../diagnosis/numbers.h"
 #include "abstain.h"
 #include "headrace/analysis/diagnosis/disturbance.h"
-#include "headrace/analysis/what_if/loader_model.h"
 #include "headrace/analysis/what_if/loader_run.h"
+#include "headrace/analysis/what_if/simulated_loader.h"
 #include "repeat.h"
 #include "reproduction.h"
 
@@ -16,7 +16,7 @@ namespace headrace::analysis {
 namespace {
 
 /// What the training loop waits for most, were it to run like that.
-std::string limit_of(const LoaderModel& model, const SimulatedRun& run) {
+std::string limit_of(const SimulatedLoader& model, const SimulatedRun& run) {
   constexpr double kNeverRests = 0.85;
   constexpr double kHealthyWait = 0.05;
   constexpr double kHealthyServe = 0.15;
@@ -27,8 +27,8 @@ std::string limit_of(const LoaderModel& model, const SimulatedRun& run) {
   }
   if (run.wait_share < kHealthyWait) return "sink";
   if (run.cpu_share >= 0.95) return "cpu";
-  if (model.num_workers == 0) return model.slowest;
-  if (model.pins && run.pin_share >= kNeverRests) return model.pin_memory;
+  if (model.workers == 0) return model.slowest;
+  if (model.pins && run.pin_share >= kNeverRests) return model.pinning;
   if (run.worker_share < kNeverRests && run.serve_share >= 0.5 * run.wait_share) return serves;
   return model.slowest;
 }
@@ -42,19 +42,19 @@ bool held_up_by_lock(const profile::Profile& profile) {
 }
 
 /// The hand-off is a good part of the predicted step, and was only sampled.
-bool rests_on_a_sample(const profile::Profile& profile, const LoaderModel& model, double step_s) {
+bool rests_on_a_sample(const profile::Profile& profile, const SimulatedLoader& model, double step_s) {
   constexpr double kGoodPart = 0.05;
-  return profile.handoff_estimate && model.num_workers > 0 &&
+  return profile.handoff_estimate && model.workers > 0 &&
          profile.handoff_estimate->pickle_cpu_s + model.receive.total_s() > kGoodPart * step_s;
 }
 
 /// Batches that spend a good part of their time on a core need one each.
-bool outgrows_cores(const LoaderModel& model) {
+bool outgrows_cores(const SimulatedLoader& model) {
   Work sum;
   for (const std::vector<Work>& lane : model.lanes) {
     for (const Work& work : lane) sum += work;
   }
-  return sum.cpu_s > 0.3 * sum.total_s() && model.num_workers > model.cores;
+  return sum.cpu_s > 0.3 * sum.total_s() && model.workers > model.cores;
 }
 
 }  // namespace
@@ -75,11 +75,12 @@ Prediction LoaderSimulator::predict(const profile::Profile& profile,
   if (!can_simulate(profile)) return abstain(kNothingRecorded);
   if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
   const Loader loader = *loader_of(profile);
-  LoaderModel model;
-  if (!make_loader_model(profile, loader, changes, seed_of(profile), model)) return abstain(kNoSuchChange);
+  SimulatedLoader model;
+  if (!make_simulated_loader(profile, loader, changes, seed_of(profile), model))
+    return abstain(kNoSuchChange);
   const Fit fit = reproduction_->of(profile, [&] {
-    LoaderModel recorded;
-    make_loader_model(profile, loader, {}, seed_of(profile), recorded);
+    SimulatedLoader recorded;
+    make_simulated_loader(profile, loader, {}, seed_of(profile), recorded);
     return Fit{ratio(profile.sink.step_s, repeat(recorded).mean.step_s)};
   });
   const double factor = fit.measured_over_simulated;
@@ -90,7 +91,7 @@ Prediction LoaderSimulator::predict(const profile::Profile& profile,
   Prediction prediction;
   // Half of what the model misses today is believed to stay, unless the hand-off goes, which is what it
   // misses.
-  const bool handoff_goes = loader.num_workers > 0 && model.num_workers == 0;
+  const bool handoff_goes = loader.workers > 0 && model.workers == 0;
   prediction.step_s = then.mean.step_s * (handoff_goes ? 1 : std::sqrt(factor));
   const bool quiet = !has_neighbours(profile.host) && !outgrows_cores(model);
   const double by_model = (quiet ? 0.1 : 0.15) + (held_up_by_lock(profile) ? 0.08 : 0) +

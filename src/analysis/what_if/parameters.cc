@@ -19,26 +19,26 @@ constexpr double kLargestFactor = 1000;
 using Kind = Change::Kind;
 using Value = Parameter::Value;
 
-void add_loader(const profile::Profile& profile, const Loader& loader, std::vector<Parameter>& parameters) {
+void add_loader(const Loader& loader, std::vector<Parameter>& parameters) {
   if (loader.in_workers.empty()) return;
-  const profile::Knob* knob = nullptr;
-  for (int i : loader.in_workers) {
-    if (knob == nullptr) knob = find_knob(profile.operators[static_cast<std::size_t>(i)].knobs, "workers");
-  }
-  const double most =
-      knob != nullptr ? std::min(kMostWorkers, knob->max.value_or(kMostWorkers)) : kMostWorkers;
-  parameters.push_back({"num_workers", Kind::kWorkers, loader.in_workers.front(), Value::kWhole,
-                        as_written(loader.num_workers), 0, most});
-  parameters.push_back({"prefetch_factor", Kind::kPrefetchFactor, 0, Value::kWhole,
-                        as_written(loader.prefetch_factor), 1, kLongestPrefetch});
-  parameters.push_back(
-      {"in_order", Kind::kInOrder, 0, Value::kTrueFalse, loader.in_order ? "True" : "False", 0, 1});
+  const auto add = [&](profile::Quantity sets, Kind kind, Value value, int index, const std::string& now,
+                       double min, double max) {
+    const profile::LoaderParameter* of = loader.parameter(sets);
+    if (of == nullptr) return;
+    parameters.push_back({of->name, kind, index, value, now, std::max(min, of->min.value_or(min)),
+                          std::min(max, of->max.value_or(max)), of->needs_workers});
+  };
+  add(profile::Quantity::workers, Kind::kWorkers, Value::kWhole, loader.in_workers.front(),
+      as_written(loader.workers), 0, kMostWorkers);
+  add(profile::Quantity::window, Kind::kWindow, Value::kWhole, 0, as_written(loader.per_worker), 1,
+      kLongestPrefetch);
+  add(profile::Quantity::order, Kind::kOrder, Value::kTrueFalse, 0, loader.ordered ? "True" : "False", 0, 1);
 }
 
 void add_operator(const profile::Profile& profile, int index, std::vector<Parameter>& parameters) {
   const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
   if (runs_in_step(profile, op) || op.in_sink) return;
-  const profile::Knob* knob = find_knob(op.knobs, "workers");
+  const profile::Knob* knob = find_knob(op.knobs, profile::Quantity::workers);
   const double most =
       knob != nullptr ? std::min(kMostWorkers, knob->max.value_or(kMostWorkers)) : kMostWorkers;
   parameters.push_back({knob != nullptr ? knob->parameter : op.name + ".workers", Kind::kWorkers, index,
@@ -82,7 +82,7 @@ double number(const std::string& text) {
 std::vector<Parameter> parameters_of(const profile::Profile& profile) {
   std::vector<Parameter> parameters;
   if (const std::optional<Loader> loader = loader_of(profile)) {
-    add_loader(profile, *loader, parameters);
+    add_loader(*loader, parameters);
   } else {
     add_pipeline(profile, parameters);
   }

@@ -127,8 +127,8 @@ bool apply(const Change& change, PipelineGraph& graph, Effects& effects, Pipelin
         effects.service[at] *= std::max(0.0, change.factor);
       }
       return true;
-    case Change::Kind::kPrefetchFactor:
-    case Change::Kind::kInOrder:
+    case Change::Kind::kWindow:
+    case Change::Kind::kOrder:
       return false;
   }
   return false;
@@ -197,7 +197,7 @@ class ModelBuilder {
     for (int i : group.operators) {
       const std::size_t at = static_cast<std::size_t>(i);
       const profile::OperatorProfile& op = profile_.operators[at];
-      const profile::Knob* ordered = find_knob(op.knobs, ".ordered");
+      const profile::Knob* ordered = find_knob(op.knobs, profile::Quantity::order);
       stage.ordered = stage.ordered || (ordered != nullptr && ordered->value != 0);
       const double takes_s = demands_[at] * op.workers * effects_.service[at];
       if (takes_s <= largest_s) continue;

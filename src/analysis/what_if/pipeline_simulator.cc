@@ -40,11 +40,11 @@ Fit fit_when(const profile::Profile& profile, bool ordered) {
 Fit fit_of(const profile::Profile& profile) {
   const Fit as_ready = fit_when(profile, false);
   if (as_ready.measured_over_simulated < 1 + kReproduced) return as_ready;
-  const Fit in_order = fit_when(profile, true);
+  const Fit ordered = fit_when(profile, true);
   const bool better =
-      in_order.measured_over_simulated > 0 && std::abs(std::log(in_order.measured_over_simulated)) <
-                                                  0.5 * std::abs(std::log(as_ready.measured_over_simulated));
-  return better ? in_order : as_ready;
+      ordered.measured_over_simulated > 0 && std::abs(std::log(ordered.measured_over_simulated)) <
+                                                 0.5 * std::abs(std::log(as_ready.measured_over_simulated));
+  return better ? ordered : as_ready;
 }
 
 /// Threads that compute more than the cores bear, or on one interpreter lock.

@@ -128,8 +128,8 @@ std::size_t RecordedBatches::length() const noexcept {
 Work RecordedBatches::batch(std::size_t lane, std::size_t number, Random& random) const {
   if (lanes_.empty()) return mean_ * per_batch_;
   const Lane& from = lanes_[lane % lanes_.size()];
-  const bool in_order = whole_ && from.sequence.size() >= items();
-  return (in_order ? recorded(from, number) : composed(from, random)) * scale_;
+  const bool consecutive = whole_ && from.sequence.size() >= items();
+  return (consecutive ? recorded(from, number) : composed(from, random)) * scale_;
 }
 
 Work RecordedBatches::recorded(const Lane& lane, std::size_t number) const {

@@ -31,20 +31,21 @@ const Parameter& find(const std::vector<Parameter>& parameters, const std::strin
       (parameters.empty() ? "nothing inside it was recorded" : "there are: " + listed(parameters)));
 }
 
-/// A DataLoader without workers refuses the parameters of workers; so does its simulation.
-void need_workers(const profile::Profile& profile, const std::vector<Assignment>& assignments,
-                  const std::vector<Change>& changes) {
+/// A loader without workers refuses the parameters of workers; so does its simulation.
+void need_workers(const profile::Profile& profile, const std::vector<Parameter>& parameters,
+                  const std::vector<Assignment>& assignments, const std::vector<Change>& changes) {
   const std::optional<Loader> loader = loader_of(profile);
   if (!loader) return;
-  int workers = loader->num_workers;
+  int workers = loader->workers;
   for (const Change& change : changes) {
     if (change.kind == Change::Kind::kWorkers) workers = change.to;
   }
   if (workers > 0) return;
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    if (changes[i].kind == Change::Kind::kPrefetchFactor || changes[i].kind == Change::Kind::kInOrder) {
-      throw UsageError(assignments[i].parameter + " needs workers: set num_workers as well");
-    }
+  const profile::LoaderParameter* sets_workers = loader->parameter(profile::Quantity::workers);
+  for (const Assignment& each : assignments) {
+    if (!find(parameters, each.parameter).needs_workers) continue;
+    throw UsageError(each.parameter + " needs workers" +
+                     (sets_workers == nullptr ? "" : ": set " + sets_workers->name + " as well"));
   }
 }
 
@@ -57,7 +58,7 @@ WhatIf what_if(const profile::Profile& recorded, const std::vector<Assignment>& 
   for (const Assignment& each : assignments) {
     changes.push_back(change_to(find(parameters, each.parameter), each.value));
   }
-  need_workers(profile, assignments, changes);
+  need_workers(profile, parameters, assignments, changes);
   // The others mean something only once there are workers; an operator's own number of processes is set last.
   std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
     return (a.kind == Change::Kind::kWorkers) > (b.kind == Change::Kind::kWorkers);

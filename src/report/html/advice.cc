@@ -11,8 +11,8 @@
 namespace headrace::report {
 
 using analysis::Advice;
-using analysis::as_written;
 using analysis::duration;
+using profile::as_written;
 
 namespace {
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "support/simulation/dataloader_model.h"
 #include "support/simulation/loader_engine.h"
 
 namespace headrace::simulation {
@@ -27,8 +28,6 @@ profile::Latency latency_of(std::vector<double> values) {
   return latency;
 }
 
-std::string written(bool value) { return value ? "True" : "False"; }
-
 class LoaderRecording {
  public:
   LoaderRecording(const DataLoader& loader, const LoaderHappened& happened)
@@ -37,7 +36,6 @@ class LoaderRecording {
   profile::Profile profile() const {
     profile::Profile profile;
     profile.loader = "DataLoader";
-    profile.settings = settings();
     profile.epochs = static_cast<std::uint64_t>(loader_.epochs);
     profile.finished = true;
     profile.startup.first_batch_s = happened_.startup_s;
@@ -56,6 +54,7 @@ class LoaderRecording {
     }
     if (loader_.copy_s > 0)
       profile.operators.push_back(served("to_device", "transfer", loader_.copy_s * batches()));
+    describe(loader_, profile);
     fill_ledger(profile);
     fill_windows(profile);
     fill_host(profile.host);
@@ -71,20 +70,6 @@ class LoaderRecording {
     return sum;
   }
 
-  std::vector<profile::Setting> settings() const {
-    return {{"framework", "torch"},
-            {"num_workers", std::to_string(workers())},
-            {"prefetch_factor", workers() > 0 ? std::to_string(loader_.prefetch_factor) : "None"},
-            {"batch_size", std::to_string(loader_.batch_size)},
-            {"in_order", written(loader_.in_order)},
-            {"persistent_workers", written(loader_.persistent_workers)},
-            {"pin_memory", written(loader_.pin_s > 0)},
-            {"sharing_strategy", "file_descriptor"},
-            {"start_method", "fork"},
-            {"dataset_kind", loader_.stream ? "iterable" : "map"},
-            {"collates", "True"}};
-  }
-
   profile::OperatorProfile part_profile(std::size_t p) const {
     const Part& part = loader_.parts[p];
     profile::OperatorProfile op;
@@ -96,7 +81,8 @@ class LoaderRecording {
     op.segment = 0;
     op.fidelity = "exact";
     op.items_per_batch = part.per_batch ? 1 : loader_.batch_size;
-    op.knobs.push_back({"num_workers", static_cast<double>(workers()), 0.0, {}, false});
+    op.knobs.push_back(
+        {"num_workers", static_cast<double>(workers()), 0.0, {}, false, profile::Quantity::workers});
     std::vector<double> walls;
     double cpu = 0;
     double run_queue = 0;
@@ -195,8 +181,12 @@ class LoaderRecording {
     }
     profile.queues.push_back(
         queue("results", last, pins ? "pin_memory" : "handoff", window, happened_.result_time));
-    profile.queues.back().knobs.push_back(
-        {"prefetch_factor", static_cast<double>(loader_.prefetch_factor), 1.0, {}, false});
+    profile.queues.back().knobs.push_back({"prefetch_factor",
+                                           static_cast<double>(loader_.prefetch_factor),
+                                           1.0,
+                                           {},
+                                           false,
+                                           profile::Quantity::window});
     if (pins) profile.queues.push_back(queue("pinned", "pin_memory", "sink", window, happened_.pinned_time));
     profile.queues.push_back(
         queue("reorder", pins ? "pin_memory" : "handoff", "sink", window, happened_.reorder_time));

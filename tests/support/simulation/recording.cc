@@ -120,7 +120,12 @@ class Recording {
     op.service = latency_of(walls);
     op.segment = static_cast<int>(s);
     if (stage.knob && op.kind != "source")
-      op.knobs.push_back({stage.name + ".workers", static_cast<double>(stage.workers), 1.0, {}, false});
+      op.knobs.push_back({stage.name + ".workers",
+                          static_cast<double>(stage.workers),
+                          1.0,
+                          {},
+                          false,
+                          profile::Quantity::workers});
     return op;
   }
 
@@ -135,7 +140,12 @@ class Recording {
     queue.empty_share = queue.occupancy.front();
     queue.full_share = queue.occupancy.back();
     queue.fidelity = "exact";
-    queue.knobs.push_back({queue.name + ".capacity", static_cast<double>(queue.capacity), 1.0, {}, true});
+    queue.knobs.push_back({queue.name + ".capacity",
+                           static_cast<double>(queue.capacity),
+                           1.0,
+                           {},
+                           true,
+                           profile::Quantity::capacity});
     return queue;
   }
 

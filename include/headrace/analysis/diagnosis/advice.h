@@ -29,14 +29,15 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
 /// prediction for all of them.
 std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predictor& predictor, int index);
 
-/// The knob of `knobs` whose parameter ends with `ending` ("workers"), or null.
-const profile::Knob* find_knob(const std::vector<profile::Knob>& knobs, std::string_view ending);
+/// The first knob that sets it, or null.
+const profile::Knob* find_knob(const std::vector<profile::Knob>& knobs, profile::Quantity sets);
 
 /// The framework runs it once: it says so, or it is a source (or generator, shuffle, sampler) in one thread.
 bool cannot_be_multiplied(const profile::OperatorProfile& op);
 
 /// "2" for 2.0, "0.5" for 0.5.
 std::string as_written(double value);
+using profile::as_written;
 
 /// Indices of the queues from operator `index` to the sink, upstream first.
 std::vector<int> queues_after(const profile::Profile& profile, int index);

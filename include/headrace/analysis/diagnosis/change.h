@@ -12,8 +12,8 @@ struct Change {
     kProcesses,  ///< operators in threads move to `to` processes
     kService,    ///< the operator's mean service time is multiplied by `factor`
     kAlike,      ///< the operator's slowest worker becomes like its siblings: its mean changes by `factor`
-    kPrefetchFactor,  ///< of a DataLoader: batches on their way per worker
-    kInOrder,         ///< of a DataLoader: 1 in the sampler's order, 0 as they are ready
+    kWindow,     ///< of a loader that makes batches ahead: those in flight for each worker
+    kOrder,      ///< of the same: 1 in the order in which they were drawn, 0 as they are ready
   };
   Kind kind = Kind::kWorkers;
   int index = -1;  ///< into Profile::operators or queues

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "headrace/analysis/diagnosis/change.h"
-#include "headrace/analysis/diagnosis/parameter_value.h"
+#include "headrace/profile/parameter_value.h"
 
 namespace headrace::analysis {
+
+using profile::ParameterValue;
 
 /// One sentence that the verdict rests on, with every number it uses.
 struct Evidence {

@@ -1,8 +1,7 @@
-// A framework's loader with worker processes: how it is set, and which of the profile's operators play which
-// part.
+// A framework's loader whose workers make whole batches ahead of the loop: what its model says, in the terms
+// that causes and advice ask in, and which of the profile's operators play which part.
 //
-//     main: sampler -> index queues -> workers (source, maps, collate) -> results -> handoff -> [pin_memory]
-//     -> reorder -> sink
+//     loop: draws -> workers (source, maps, collate) -> hands over -> [pins] -> order -> loop
 #pragma once
 
 #include <optional>
@@ -14,29 +13,31 @@
 
 namespace headrace::analysis {
 
-/// A PyTorch DataLoader. Indices are into Profile::operators; below 0: there is none.
+/// Indices are into Profile::operators; below 0: there is none.
 struct Loader {
-  int num_workers = 0;  ///< 0: everything runs in the training loop
-  int prefetch_factor = 2;
-  bool in_order = true;
-  bool persistent_workers = false;
-  bool pin_memory = false;
-  bool stream = false;  ///< an IterableDataset: each worker reads its own copy or part of it
-  std::string sharing_strategy;
-  std::string trainer;          ///< the framework that made it, "transformers"; "" where the user did
+  int workers = 0;     ///< 0: everything runs in the training loop
+  int per_worker = 2;  ///< batches in flight for each of them
+  bool ordered = true;
+  bool keeps_workers = false;  ///< between epochs
+  bool pins = false;
+  bool stream = false;          ///< each worker reads its own copy or part of it
   std::string batch;            ///< class of its batches; "" where they are plain containers
   std::string device;           ///< where batches are copied to, where that is known
-  std::vector<int> in_workers;  ///< dataset, transforms, collate: what moves with num_workers
+  std::vector<int> in_workers;  ///< what moves with the number of workers
   int sampler = -1;
   int handoff = -1;
   int pin = -1;
   int to_device = -1;
+  std::vector<profile::LoaderParameter> parameters;
+  std::string shard_advice;  ///< what a stream must do to give each worker its own part
 
   /// Batches on their way at the same time.
-  int window() const noexcept { return num_workers * prefetch_factor; }
+  int window() const noexcept { return workers * per_worker; }
+  /// The framework's parameter for it; null where it has none.
+  const profile::LoaderParameter* parameter(profile::Quantity sets) const noexcept;
 };
 
-/// Empty for every other loader.
+/// Empty where the profile has no model with a window of batches in flight.
 std::optional<Loader> loader_of(const profile::Profile& profile);
 
 /// The value of a setting; "" where it has none.

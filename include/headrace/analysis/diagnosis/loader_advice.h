@@ -1,7 +1,7 @@
-// Cures in a DataLoader's own parameters, each with what the predictor says it buys.
+// Cures in the own parameters of a loader that makes batches ahead, each with its prediction.
 //
-// Nothing is advised that the framework refuses (prefetch_factor, in_order and persistent_workers need
-// workers) or that gains no more than its interval.
+// Nothing is advised that the framework refuses (some parameters need workers), has no parameter for, or that
+// gains no more than its interval.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,11 @@
 
 namespace headrace::analysis {
 
-/// The smallest prefetch_factor with most of what a large one gains.
+/// The smallest window with most of what a large one gains.
 std::optional<Advice> advise_prefetch(const profile::Profile& profile, const Loader& loader,
                                       const Predictor& predictor);
 
-/// in_order=False.
+/// Batches as they are ready.
 std::optional<Advice> advise_any_order(const profile::Profile& profile, const Loader& loader,
                                        const Predictor& predictor);
 
@@ -33,8 +33,7 @@ std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, cons
 std::optional<Advice> advise_workers_as_cores(const profile::Profile& profile, const Loader& loader,
                                               const Predictor& predictor);
 
-/// Where the user sets `parameter`: "set dataloader_num_workers in TrainingArguments" where a transformers
-/// Trainer makes the loader; "" where the loader is the user's own.
+/// Where the user sets `parameter`, if not at the loader itself; else "".
 std::string where_to_set(const Loader& loader, const std::string& parameter);
 
 /// "load in 4 workers instead of 2", with what a stream needs for that.

@@ -26,7 +26,7 @@ class Predictor {
   virtual Prediction predict(const profile::Profile& profile, const std::vector<Change>& changes) const = 0;
 };
 
-/// The simulator that knows the rules of the recorded loader: a DataLoader's, or those of threads and queues.
+/// The simulator for the model of the recorded loader: batches made ahead in a window, or threads and queues.
 std::unique_ptr<Predictor> predictor_for(const profile::Profile& profile);
 
 }  // namespace headrace::analysis

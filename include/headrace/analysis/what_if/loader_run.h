@@ -1,16 +1,16 @@
-// One run of a DataLoader in virtual time, by its own rules:
+// One run in virtual time of a loader that makes batches ahead:
 //
 //     worker i: index queue (FIFO, filled round-robin) -> make -> its sending thread
 //     training loop: receive -> (wait for the older one) -> draw the next indices -> yield -> step
 //
-// At most prefetch_factor x num_workers batches are on their way, counted until they are yielded. All CPU
+// At most workers x per_worker batches are on their way, counted until they are yielded. All CPU
 // work shares the cores. Receiving is serial and costs the training loop its CPU time, never its wall time
 // (which is mostly the worker's interpreter lock); with pinning, one thread more receives in its place.
 #pragma once
 
 #include <cstdint>
 
-#include "headrace/analysis/what_if/loader_model.h"
+#include "headrace/analysis/what_if/simulated_loader.h"
 
 namespace headrace::analysis {
 
@@ -27,6 +27,6 @@ struct SimulatedRun {
 };
 
 /// `batches` steps after as many as the loader needs to settle; they begin at batch `first` of the record.
-SimulatedRun simulate(const LoaderModel& model, int batches, std::uint64_t first);
+SimulatedRun simulate(const SimulatedLoader& model, int batches, std::uint64_t first);
 
 }  // namespace headrace::analysis

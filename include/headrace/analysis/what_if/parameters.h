@@ -14,16 +14,17 @@ namespace headrace::analysis {
 struct Parameter {
   enum class Value { kWhole, kFactor, kTrueFalse, kExecutor };
 
-  std::string name;  ///< "num_workers", "decode.workers", "decoded.capacity"
+  std::string name;  ///< "decode.workers", "decoded.capacity"
   Change::Kind kind = Change::Kind::kWorkers;
   int index = -1;  ///< into Profile::operators or queues, as Change has it
   Value value = Value::kWhole;
   std::string now;  ///< as it is set in the recorded run
   double min = 0;
   double max = 0;
+  bool needs_workers = false;  ///< refused where everything runs in the training loop
 };
 
-/// Of a DataLoader: num_workers, prefetch_factor, in_order. Of a pipeline of threads and queues: NAME.workers
+/// Of a framework's loader: those of its model. Of a pipeline of threads and queues: NAME.workers
 /// and NAME.executor per operator, NAME.capacity per queue, prefetch where everything runs in the training
 /// loop. Of both: NAME.speedup per operator ("what if decode were twice as fast"). Operators that share a
 /// thread have one number of workers, under the name of each.

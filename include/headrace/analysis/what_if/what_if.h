@@ -1,6 +1,6 @@
 // "What if I had set it to that?", asked of a recorded run.
 //
-//     WhatIf then = what_if(profile, {{"num_workers", "4"}, {"prefetch_factor", "8"}});
+//     WhatIf then = what_if(profile, {{"decode.workers", "4"}, {"decoded.capacity", "8"}});
 //     if (then.known) printf("%.1f ms", 1e3 * then.step_s);
 #pragma once
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import copy
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import _core
 from headrace._operator import itself
 from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.torch_dataloader import hook, loaders
+from headrace.adapters.torch_dataloader.settings import model_of, settings_of_report
+
+if TYPE_CHECKING:
+    from headrace._data import LoaderModel
 
 
 def _dataloader_class() -> type | None:
@@ -22,6 +26,7 @@ class DataLoaderAdapter(Adapter):
     """A DataLoader with or without worker processes, also one that a framework makes from it."""
 
     library = "torch"
+    keeps_class = True
 
     def detect(self, obj: object) -> int:
         loader = _dataloader_class()
@@ -33,6 +38,23 @@ class DataLoaderAdapter(Adapter):
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
         # Not the loader itself: its recording lives in a class, which only the collector frees.
         return Attachment(())
+
+    def as_instance(self, obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
+        return as_instance(obj, handle, methods)
+
+    def model_of_report(self, profile: dict[str, Any]) -> LoaderModel | None:
+        written = profile["settings"]
+        if written.get("framework") != "torch":
+            return None
+        model = model_of(settings_of_report(written))
+        in_loop = model.stages[1].workers == 0
+        stages = {"sampler": 0, "handoff": 2, "pin_memory": 3}
+        for index, op in enumerate(profile.get("operators") or []):
+            stage = stages.get(op.get("kind"), 1)
+            ran_there = op.get("fidelity") != "inclusive" and bool(op.get("in_sink")) == in_loop
+            if stage != 1 or (op.get("kind") != "transfer" and ran_there):
+                model.stages[stage].operators.append(index)
+        return model
 
 
 def as_instance(obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:

@@ -15,7 +15,7 @@ from headrace import _core
 from headrace._session import warn_once
 from headrace.adapters.torch_dataloader import loaders, queues
 from headrace.adapters.torch_dataloader.operators import instrument, object_name
-from headrace.adapters.torch_dataloader.settings import as_lines, settings_of
+from headrace.adapters.torch_dataloader.settings import model_json, settings_of
 from headrace.adapters.torch_dataloader.worker import WorkerStart
 
 _WATCH = "_headrace_watch"
@@ -52,7 +52,7 @@ class _Start:
         self.handle = record.handle
         self.workers = int(getattr(loader, "num_workers", 0) or 0)
         self.pass_number = _core.next_pass()
-        self.handle.describe(as_lines(settings_of(loader)), self.workers)
+        self.handle.describe(model_json(settings_of(loader)), self.workers)
         self.watch = _core.IteratorWatch(self.handle, begins)
         if not self.handle.session.live_path and self.workers > 0 and _start_method(loader) != "fork":
             self.handle.miss(_core.NO_WORKER_DETAIL)  # no file, so a spawned worker has nothing to write to

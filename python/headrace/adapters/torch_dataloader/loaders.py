@@ -15,7 +15,7 @@ from headrace import _core
 from headrace._operator import readable
 from headrace._session import enabled, kept_open, loader_handle, not_recorded, open_session
 from headrace.adapters.torch_dataloader.operators import object_name
-from headrace.adapters.torch_dataloader.settings import as_lines, settings_of
+from headrace.adapters.torch_dataloader.settings import Settings, settings_of
 
 #: Attribute of a wrapped loader's class, and of a loader under `headrace run`.
 RECORD = "_headrace_record"
@@ -47,7 +47,7 @@ class _Adopting:
 _adopting: dict[int, _Adopting] = {}
 #: Records made for `headrace run`: by loader object, and by where it was made.
 _of_object: dict[int, Record] = {}
-_of_site: dict[tuple[str, str, str], tuple[Record, weakref.ref[Any]]] = {}
+_of_site: dict[tuple[str, str, Settings], tuple[Record, weakref.ref[Any]]] = {}
 _every = False
 #: A run holds 32 loaders. With so many known, those whose objects are gone give their places up.
 _MANY = 24
@@ -173,7 +173,7 @@ def _record_by_site(loader: Any) -> Record:
     role, site = _made_by(loader)
     called = f"{dataset} ({role})" if role else dataset
     name = readable(f"{called} at {site}" if site else called)
-    key = called, site, as_lines(settings_of(loader))
+    key = called, site, settings_of(loader)
     earlier = _of_site.get(key)
     # Made anew for each epoch by the same line, it is the same loader; two that live side by side are not.
     if earlier is not None and earlier[1]() is None:

@@ -1,10 +1,15 @@
-"""How a DataLoader is set, as its user would write it."""
+"""A DataLoader as data: how it is built, and how it is set."""
 
 from __future__ import annotations
 
+import json
 import sys
 import types
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from headrace._data import LoaderModel, LoaderParameter
 
 #: Frames between a trainer's loop and the loader's iterator: a few of torch's, accelerate's and ours.
 _DEEPEST_STACK = 40
@@ -38,34 +43,147 @@ def _trainer() -> str:
     return ""
 
 
-def settings_of(loader: Any) -> dict[str, str]:
-    """Parameter and value of everything that advice may be about."""
-    workers = int(getattr(loader, "num_workers", 0) or 0)
-    settings = {
-        "framework": "torch",
-        "num_workers": workers,
-        "prefetch_factor": getattr(loader, "prefetch_factor", None),
-        "batch_size": getattr(loader, "batch_size", None),
-        "in_order": getattr(loader, "in_order", True),
-        "persistent_workers": getattr(loader, "persistent_workers", False),
-        "pin_memory": getattr(loader, "pin_memory", False),
-        "dataset_kind": "iterable" if _is_iterable(loader) else "map",
-        "collates": getattr(loader, "_auto_collation", True),
-    }
-    trainer = _trainer()
-    if trainer:
-        settings["trainer"] = trainer
-    if workers > 0:
-        settings["sharing_strategy"] = _sharing_strategy()
-        settings["start_method"] = _start_method(loader)
-    return {key: str(value) for key, value in settings.items()}
+#: What transformers' Trainer sets in its own arguments.
+_OF_TRAINER = ("num_workers", "prefetch_factor", "pin_memory", "persistent_workers")
+_SHARD_ADVICE = (
+    "the dataset is a stream and must give each worker its own part (get_worker_info()), "
+    "or every worker reads all of it"
+)
+#: Stages of a DataLoader; `_core.STAGE_...` are places in them.
+_DRAWS, _MAKES, _HANDS_OVER, _PINS = range(4)
+
+
+class Settings(NamedTuple):
+    """What decides how a DataLoader works; strings where its user writes them."""
+
+    num_workers: int = 0
+    prefetch_factor: int | None = None
+    batch_size: int | None = None
+    in_order: bool = True
+    persistent_workers: bool = False
+    pin_memory: bool = False
+    stream: bool = False
+    collates: bool = True
+    sharing_strategy: str = ""
+    start_method: str = ""
+    trainer: str = ""
+
+
+def _whole(value: Any) -> int | None:
+    try:
+        return None if value is None else int(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def settings_of(loader: Any) -> Settings:
+    workers = _whole(getattr(loader, "num_workers", 0)) or 0
+    return Settings(
+        num_workers=workers,
+        prefetch_factor=_whole(getattr(loader, "prefetch_factor", None)),
+        batch_size=_whole(getattr(loader, "batch_size", None)),
+        in_order=bool(getattr(loader, "in_order", True)),
+        persistent_workers=bool(getattr(loader, "persistent_workers", False)),
+        pin_memory=bool(getattr(loader, "pin_memory", False)),
+        stream=_is_iterable(loader),
+        collates=bool(getattr(loader, "_auto_collation", True)),
+        sharing_strategy=_sharing_strategy() if workers > 0 else "",
+        start_method=_start_method(loader) if workers > 0 else "",
+        trainer=_trainer(),
+    )
+
+
+def settings_of_report(written: dict[str, str]) -> Settings:
+    """From the settings of a report that was saved before it held a model."""
+
+    def number(name: str) -> int | None:
+        text = written.get(name, "")
+        return int(text) if text.isdecimal() and len(text) < 10 else None
+
+    return Settings(
+        num_workers=number("num_workers") or 0,
+        prefetch_factor=number("prefetch_factor"),
+        batch_size=number("batch_size"),
+        in_order=written.get("in_order") != "False",
+        persistent_workers=written.get("persistent_workers") == "True",
+        pin_memory=written.get("pin_memory") == "True",
+        stream=written.get("dataset_kind") == "iterable",
+        collates=written.get("collates") != "False",
+        sharing_strategy=written.get("sharing_strategy", ""),
+        start_method=written.get("start_method", ""),
+        trainer=written.get("trainer", ""),
+    )
+
+
+def model_of(settings: Settings) -> LoaderModel:
+    """Workers make whole batches, dealt out in turn, in a window of prefetch_factor batches for each."""
+    from headrace._data import LoaderBuffer, LoaderDelivery, LoaderModel, LoaderParameter, LoaderStage
+
+    runs_in = "process" if settings.num_workers > 0 else "loop"
+
+    def parameter(name: str, sets: str = "none", usual: Any = None, **others: Any) -> LoaderParameter:
+        set_in = ""
+        if settings.trainer == "transformers" and name in _OF_TRAINER:
+            set_in = f"set dataloader_{name} in TrainingArguments"
+        value = getattr(settings, name)
+        return LoaderParameter(
+            name=name, value=None if value == "" else value, usual=usual, sets=sets, set_in=set_in, **others
+        )
+
+    return LoaderModel(
+        framework="torch",
+        stages=[
+            LoaderStage(name="sampler"),
+            LoaderStage(
+                name="workers",
+                workers=settings.num_workers,
+                runs_in=runs_in,
+                gets_work="own_shard" if settings.stream else "in_turn",
+                ordered=settings.in_order,
+                widened_by="num_workers",
+            ),
+            LoaderStage(name="handoff"),
+            LoaderStage(name="pin_memory", runs_in="thread"),
+        ],
+        buffers=[
+            LoaderBuffer(
+                from_=_MAKES,
+                capacity=settings.prefetch_factor or 0,
+                is_window=True,
+                per_worker=True,
+                set_by="prefetch_factor",
+            )
+        ],
+        delivery=LoaderDelivery(ordered=settings.in_order, draws=_DRAWS, hands_over=_HANDS_OVER, pins=_PINS),
+        parameters=[
+            parameter("num_workers", "workers", min=0),
+            parameter("prefetch_factor", "window", min=1, needs_workers=True),
+            parameter("batch_size"),
+            parameter("in_order", "order", True, needs_workers=True),
+            parameter("persistent_workers", "keeps_workers", False, needs_workers=True),
+            parameter("pin_memory", "pins", False),
+            parameter(
+                "sharing_strategy",
+                "passes_by_name",
+                "file_descriptor",
+                choices=["file_descriptor", "file_system"],
+            ),
+            parameter("start_method", usual="fork"),
+            LoaderParameter(name="dataset_kind", value="iterable" if settings.stream else "map", usual="map"),
+            parameter("collates", usual=True),
+        ],
+        shard_advice=_SHARD_ADVICE,
+    )
+
+
+@lru_cache(maxsize=32)
+def model_json(settings: Settings) -> str:
+    """The model as the recording holds it."""
+    from headrace._data import as_json
+
+    return json.dumps(as_json(model_of(settings)))
 
 
 def _is_iterable(loader: Any) -> bool:
     dataset_class = getattr(sys.modules.get("torch.utils.data"), "IterableDataset", None)
     return dataset_class is not None and isinstance(getattr(loader, "dataset", None), dataset_class)
-
-
-def as_lines(settings: dict[str, str]) -> str:
-    """One ``parameter=value`` a line."""
-    return "".join(f"{key}={value}\n" for key, value in settings.items())

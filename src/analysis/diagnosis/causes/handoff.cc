@@ -35,7 +35,7 @@ Evidence evidence_of(const Case& facts) {
     evidence.figures["tensors"] = handoff.tensors;
     evidence.figures["receive_cpu_s"] = handoff.receive_cpu_s;
   }
-  if (facts.loader && facts.loader->num_workers > 0) {
+  if (facts.loader && facts.loader->workers > 0) {
     const double work_s = work_per_batch_s(facts.profile, *facts.loader);
     evidence.says += "; making one takes a worker " + duration(work_s);
     evidence.figures["work_s"] = work_s;
@@ -59,23 +59,27 @@ std::vector<Advice> cures(const Case& facts) {
                               " of objects around its tensors: return a plain dict of tensors (dict(batch) "
                               "for a tokenizer's BatchEncoding)"));
   }
-  if (loader && loader->num_workers > 0) {
+  if (loader && loader->workers > 0) {
     if (std::optional<Advice> fewer = advise_fewer_workers(facts.profile, *loader, facts.predictor)) {
       advice.push_back(std::move(*fewer));
     }
   }
   const bool many = facts.profile.handoff && facts.profile.handoff->tensors >= kManyTensors && !large;
-  if (many && loader && loader->handoff >= 0 && loader->sharing_strategy == "file_descriptor") {
-    Advice by_name = in_words("share memory by name instead of by descriptor, of which " +
+  const profile::LoaderParameter* by_name =
+      loader ? loader->parameter(profile::Quantity::passes_by_name) : nullptr;
+  const bool by_descriptor = by_name != nullptr && by_name->choices.size() == 2 &&
+                             profile::as_written(by_name->value) == by_name->choices.front();
+  if (many && by_descriptor && loader->handoff >= 0) {
+    Advice advised = in_words("share memory by name instead of by descriptor, of which " +
                               as_written(std::round(facts.profile.handoff->tensors)) +
                               " pass per batch; or return one packed tensor");
-    by_name.parameter = "sharing_strategy";
-    by_name.from = "file_descriptor";
-    by_name.to = "file_system";
+    advised.parameter = by_name->name;
+    advised.from = by_name->value;
+    advised.to = by_name->choices.back();
     const Prediction then =
         facts.predictor.predict(facts.profile, {{Change::Kind::kService, loader->handoff, 1, kByName}});
     if (worth_it(facts.gate.step_s, then)) {
-      advice.push_back(with_prediction(std::move(by_name), facts.gate.step_s, then));
+      advice.push_back(with_prediction(std::move(advised), facts.gate.step_s, then));
     }
   }
   // Best first; what no parameter does, and large messages need before all else, stays where it is.

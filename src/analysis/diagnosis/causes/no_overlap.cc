@@ -75,7 +75,7 @@ std::optional<Finding> judge(const Case& facts) {
     if (segment->demand_s <= kProcessHandoff_s) drop_unpredicted(finding.advice);
     return finding;
   }
-  const profile::Knob* knob = find_knob(op.knobs, "num_workers");
+  const profile::Knob* knob = find_knob(op.knobs, profile::Quantity::workers);
   if (knob != nullptr) {
     finding.advice.push_back(with_workers(facts, *knob, segment->demand_s));
     return finding;

@@ -4,14 +4,19 @@
 namespace headrace::analysis {
 namespace {
 
-/// The loader could keep them, and does not.
-bool workers_end_with_each_epoch(const Case& facts) {
-  if (facts.loader) return facts.loader->num_workers > 0 && !facts.loader->persistent_workers;
-  for (const profile::OperatorProfile& op : facts.profile.operators) {
-    const profile::Knob* knob = find_knob(op.knobs, "persistent_workers");
-    if (knob != nullptr) return knob->value == 0;
+/// The parameter that would keep the workers between epochs, where they could be kept and are not; else "".
+std::string keeps_workers(const Case& facts) {
+  constexpr auto kKeeps = profile::Quantity::keeps_workers;
+  if (facts.loader) {
+    const profile::LoaderParameter* parameter = facts.loader->parameter(kKeeps);
+    const bool could = parameter != nullptr && facts.loader->workers > 0 && !facts.loader->keeps_workers;
+    return could ? parameter->name : "";
   }
-  return false;
+  for (const profile::OperatorProfile& op : facts.profile.operators) {
+    const profile::Knob* knob = find_knob(op.knobs, kKeeps);
+    if (knob != nullptr) return knob->value == 0 ? knob->parameter : "";
+  }
+  return "";
 }
 
 std::optional<Finding> judge(const Case& facts) {
@@ -30,9 +35,10 @@ std::optional<Finding> judge(const Case& facts) {
        {"worker_start_s", profile.startup.worker_start_s},
        {"elapsed_s", profile.elapsed_s}});
   const bool every_epoch = profile.epochs > 1 && profile.startup.later_epochs_s >= 0.3 * startup_s;
-  if (every_epoch && workers_end_with_each_epoch(facts)) {
+  const std::string parameter = keeps_workers(facts);
+  if (every_epoch && !parameter.empty()) {
     Advice advice = in_words("keep the workers between epochs");
-    advice.parameter = "persistent_workers";
+    advice.parameter = parameter;
     advice.from = false;
     advice.to = true;
     finding.advice.push_back(std::move(advice));

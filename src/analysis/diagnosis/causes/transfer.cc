@@ -16,12 +16,13 @@ Finding copies(const Case& facts) {
   finding.evidence = cause_evidence(op.name + " takes " + duration(op.demand_s) + " of a step of " +
                                         duration(facts.gate.step_s) + ", and nothing else runs beside it",
                                     {{"transfer_s", op.demand_s}, {"step_s", facts.gate.step_s}});
-  const bool pageable = facts.loader && !facts.loader->pin_memory;
-  if (pageable && on_a_device(*facts.loader)) {
+  const profile::LoaderParameter* pins =
+      facts.loader ? facts.loader->parameter(profile::Quantity::pins) : nullptr;
+  if (pins != nullptr && !facts.loader->pins && on_a_device(*facts.loader)) {
     Advice advice = in_words(
         "pin the batches and copy them without waiting: copies from pageable memory are "
         "staged, and block");
-    advice.parameter = "pin_memory";
+    advice.parameter = pins->name;
     advice.from = false;
     advice.to = true;
     finding.advice.push_back(std::move(advice));

@@ -1,5 +1,6 @@
-// A recorded DataLoader as numbers that a simulation runs on: how long each batch took to make, with its CPU
-// and off-CPU parts, in the order in which they were made; what handing one over costs; the training step.
+// A recorded loader that makes batches ahead, as numbers that a simulation runs on: how long each batch took
+// to make, with its CPU and off-CPU parts, in the order in which they were made; what handing one over costs;
+// the training step.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +16,10 @@
 
 namespace headrace::analysis {
 
-struct LoaderModel {
-  int num_workers = 0;
-  int prefetch_factor = 2;
-  bool in_order = true;
+struct SimulatedLoader {
+  int workers = 0;
+  int per_worker = 2;
+  bool ordered = true;
   double cores = 1;  ///< what others leave of them
   /// Batches as they were made, one list per recorded worker, newest last: the sequence, not its mean,
   /// decides how long the training loop waits where items vary. Never empty.
@@ -32,7 +33,7 @@ struct LoaderModel {
   double pickle_cpu_s = 0;  ///< per batch, in the worker's sending thread
   std::string slowest;      ///< operator that takes most of making a batch
   std::string handoff;
-  std::string pin_memory;
+  std::string pinning;
   std::string sampler;
 
   double variation() const;
@@ -41,9 +42,9 @@ struct LoaderModel {
   void draw_again(std::mt19937_64& random);
 };
 
-/// The run as it was recorded, with `changes` made. False where a change is none that a DataLoader has.
+/// The run as it was recorded, with `changes` made. False where a change is none that such a loader has.
 /// Batches whose items were recorded in part only are composed of items drawn at random by `seed`.
-bool make_loader_model(const profile::Profile& profile, const Loader& loader,
-                       const std::vector<Change>& changes, std::uint64_t seed, LoaderModel& model);
+bool make_simulated_loader(const profile::Profile& profile, const Loader& loader,
+                           const std::vector<Change>& changes, std::uint64_t seed, SimulatedLoader& model);
 
 }  // namespace headrace::analysis

@@ -5,13 +5,13 @@
 #include <string>
 #include <variant>
 
-namespace headrace::analysis {
+namespace headrace::profile {
 
-/// A number of workers is an integer, in_order a bool, an executor a text; monostate: there is no value. JSON
-/// and Python get the same types, so that `DataLoader(num_workers=advice.to)` works.
+/// A number of workers is an integer, an order a bool, a way to start a text; monostate: there is no value.
+/// JSON and Python get the same types, so that `Loader(workers=advice.to)` works.
 using ParameterValue = std::variant<std::monostate, bool, std::int64_t, std::string>;
 
 /// As it is written in Python: "True", "4", "process"; "" where there is no value.
 std::string as_written(const ParameterValue& value);
 
-}  // namespace headrace::analysis
+}  // namespace headrace::profile

@@ -1,4 +1,4 @@
-#include "headrace/analysis/what_if/loader_model.h"
+#include "headrace/analysis/what_if/simulated_loader.h"
 
 #include <algorithm>
 
@@ -48,22 +48,22 @@ struct Effects {
   double copy_saved_s = 0;
 };
 
-bool apply(const profile::Profile& profile, const Loader& loader, const Change& change, LoaderModel& model,
-           Effects& effects) {
+bool apply(const profile::Profile& profile, const Loader& loader, const Change& change,
+           SimulatedLoader& model, Effects& effects) {
   const bool of_workers =
       std::find(loader.in_workers.begin(), loader.in_workers.end(), change.index) != loader.in_workers.end();
   switch (change.kind) {
     case Change::Kind::kWorkers:
       if (!of_workers) return false;
-      model.num_workers = std::clamp(change.to, 0, kMostWorkers);
+      model.workers = std::clamp(change.to, 0, kMostWorkers);
       return true;
-    case Change::Kind::kPrefetchFactor:
-      if (model.num_workers == 0) return false;
-      model.prefetch_factor = std::max(change.to, 1);
+    case Change::Kind::kWindow:
+      if (model.workers == 0) return false;
+      model.per_worker = std::max(change.to, 1);
       return true;
-    case Change::Kind::kInOrder:
-      if (model.num_workers == 0) return false;
-      model.in_order = change.to != 0;
+    case Change::Kind::kOrder:
+      if (model.workers == 0) return false;
+      model.ordered = change.to != 0;
       return true;
     case Change::Kind::kService:
     case Change::Kind::kAlike: {
@@ -99,7 +99,7 @@ double queue_wait_per_cpu(const profile::Profile& profile, const Loader& loader)
 }
 
 void add_lanes(const profile::Profile& profile, const Loader& loader, const Effects& effects,
-               RecordedBatches::Random& random, LoaderModel& model) {
+               RecordedBatches::Random& random, SimulatedLoader& model) {
   const double work_s = work_per_batch_s(profile, loader);
   std::vector<RecordedBatches> operators;
   std::size_t lanes = 1;
@@ -133,7 +133,8 @@ void add_lanes(const profile::Profile& profile, const Loader& loader, const Effe
 }
 
 /// What no longer runs inside the step is gone from it; the rest keeps its proportions.
-void add_steps(const profile::Profile& profile, double waits_per_cpu, double saved_s, LoaderModel& model) {
+void add_steps(const profile::Profile& profile, double waits_per_cpu, double saved_s,
+               SimulatedLoader& model) {
   const profile::SinkProfile& sink = profile.sink;
   const double cpu_share = std::min(1.0, ratio(sink.compute_cpu_s.value_or(0), sink.compute_s));
   const double queue_share = std::min(1 - cpu_share, cpu_share * waits_per_cpu);
@@ -143,7 +144,7 @@ void add_steps(const profile::Profile& profile, double waits_per_cpu, double sav
 }
 
 /// What a sampled batch says about a hand-off that does not happen yet.
-void add_estimate(const profile::HandoffEstimate& sampled, LoaderModel& model) {
+void add_estimate(const profile::HandoffEstimate& sampled, SimulatedLoader& model) {
   const double more = std::max(0.0, sampled.tensors - 1);
   const double piped_s = sampled.message_bytes * kPipe_s_per_byte;
   model.receive += kReceiveTensor * more;
@@ -158,7 +159,7 @@ void add_estimate(const profile::HandoffEstimate& sampled, LoaderModel& model) {
 }
 
 void add_handoff(const profile::Profile& profile, const Loader& loader, const Effects& effects,
-                 LoaderModel& model) {
+                 SimulatedLoader& model) {
   const auto service = [&](int index) {
     return index >= 0 ? effects.service[static_cast<std::size_t>(index)] : 1.0;
   };
@@ -174,7 +175,7 @@ void add_handoff(const profile::Profile& profile, const Loader& loader, const Ef
     model.receive.off_s = std::min(latency_s, kLongestLatency_s);
     model.locked_s = kLockedAgain * std::clamp(latency_s - kLongestLatency_s, 0.0, kLongestLocked_s);
     model.pickle_cpu_s = handoff.pickle_cpu_s;
-  } else if (profile.handoff_estimate && model.num_workers > 0) {
+  } else if (profile.handoff_estimate && model.workers > 0) {
     add_estimate(*profile.handoff_estimate, model);
   }
   model.receive = model.receive * service(loader.handoff);
@@ -189,22 +190,22 @@ void add_handoff(const profile::Profile& profile, const Loader& loader, const Ef
         profile.operators[static_cast<std::size_t>(loader.sampler)].demand_s * service(loader.sampler);
   }
   model.handoff = name(loader.handoff).empty() ? "handoff" : name(loader.handoff);
-  model.pin_memory = name(loader.pin);
+  model.pinning = name(loader.pin);
   model.sampler = name(loader.sampler);
 }
 
 }  // namespace
 
-double LoaderModel::variation() const { return variation_of(lanes); }
+double SimulatedLoader::variation() const { return variation_of(lanes); }
 
-void LoaderModel::draw_again(std::mt19937_64& random) { analysis::draw_again(lanes, random); }
+void SimulatedLoader::draw_again(std::mt19937_64& random) { analysis::draw_again(lanes, random); }
 
-bool make_loader_model(const profile::Profile& profile, const Loader& loader,
-                       const std::vector<Change>& changes, std::uint64_t seed, LoaderModel& model) {
-  model = LoaderModel{};
-  model.num_workers = std::min(loader.num_workers, kMostWorkers);
-  model.prefetch_factor = loader.prefetch_factor;
-  model.in_order = loader.in_order;
+bool make_simulated_loader(const profile::Profile& profile, const Loader& loader,
+                           const std::vector<Change>& changes, std::uint64_t seed, SimulatedLoader& model) {
+  model = SimulatedLoader{};
+  model.workers = std::min(loader.workers, kMostWorkers);
+  model.per_worker = loader.per_worker;
+  model.ordered = loader.ordered;
   model.cores = free_cores(profile.host, kMostWorkers).held;
   Effects effects;
   effects.service.assign(profile.operators.size(), 1);
@@ -212,14 +213,14 @@ bool make_loader_model(const profile::Profile& profile, const Loader& loader,
   for (const Change& change : changes) {
     if (!apply(profile, loader, change, model, effects)) return false;
   }
-  model.prefetch_factor =
-      std::clamp(model.prefetch_factor, 1, std::max(1, kLongestWindow / std::max(1, model.num_workers)));
+  model.per_worker =
+      std::clamp(model.per_worker, 1, std::max(1, kLongestWindow / std::max(1, model.workers)));
 
   RecordedBatches::Random random(seed);
   add_lanes(profile, loader, effects, random, model);
   add_steps(profile, queue_wait_per_cpu(profile, loader), effects.copy_saved_s, model);
   add_handoff(profile, loader, effects, model);
-  if (model.num_workers == 0) {
+  if (model.workers == 0) {
     model.pins = false;
     model.receive = {0, kWithoutWorkers_s};
   }

@@ -1,0 +1,65 @@
+#include "headrace/profile/loader_model.h"
+
+#include <algorithm>
+
+#include "headrace/profile/json_fields.h"
+#include "profile/profile_fields.h"
+
+namespace headrace::profile {
+namespace {
+
+constexpr std::int64_t kMost = 1'000'000;
+/// A loader that a person wrote has a handful of each.
+constexpr std::size_t kMostParts = 256;
+
+int within(int index, std::size_t size) {
+  return index >= 0 && static_cast<std::size_t>(index) < size ? index : -1;
+}
+
+}  // namespace
+
+std::array<std::string_view, 4> names_of(RunsIn) noexcept { return {"loop", "thread", "process", "async"}; }
+std::array<std::string_view, 3> names_of(GetsWork) noexcept {
+  return {"shared_queue", "in_turn", "own_shard"};
+}
+std::array<std::string_view, 9> names_of(Quantity) noexcept {
+  return {"none",          "workers", "window",         "capacity", "order",
+          "keeps_workers", "pins",    "passes_by_name", "executor"};
+}
+
+const LoaderParameter* parameter_that_sets(const LoaderModel& model, Quantity quantity) noexcept {
+  const auto found = std::find_if(model.parameters.begin(), model.parameters.end(),
+                                  [quantity](const LoaderParameter& each) { return each.sets == quantity; });
+  return found == model.parameters.end() ? nullptr : &*found;
+}
+
+void put_within_bounds(LoaderModel& model, std::size_t operators) {
+  model.stages.resize(std::min(model.stages.size(), kMostParts));
+  model.buffers.resize(std::min(model.buffers.size(), kMostParts));
+  model.parameters.resize(std::min(model.parameters.size(), kMostParts));
+  for (LoaderStage& stage : model.stages) {
+    stage.workers = static_cast<int>(std::clamp<std::int64_t>(stage.workers, 0, kMost));
+    std::erase_if(stage.operators, [&](int op) { return within(op, operators) < 0; });
+  }
+  for (LoaderBuffer& buffer : model.buffers) {
+    buffer.from = within(buffer.from, model.stages.size());
+    buffer.to = within(buffer.to, model.stages.size());
+    buffer.capacity = std::clamp<std::int64_t>(buffer.capacity, 0, kMost);
+  }
+  for (int* stage : {&model.delivery.draws, &model.delivery.hands_over, &model.delivery.pins})
+    *stage = within(*stage, model.stages.size());
+}
+
+std::optional<LoaderModel> loader_model_from_json(std::string_view text) try {
+  if (text.empty()) return std::nullopt;
+  const nlohmann::json tree = parse_json(text, "loader model");
+  LoaderModel model;
+  JsonFieldReader reader(tree, "model");
+  fields_of(reader, model);
+  put_within_bounds(model, 0);
+  return model;
+} catch (const Error&) {
+  return std::nullopt;
+}
+
+}  // namespace headrace::profile
