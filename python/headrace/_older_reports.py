@@ -21,7 +21,8 @@ def upgraded(profile: dict[str, Any]) -> dict[str, Any]:
     if profile.get("model") is not None:
         return profile
     for part in ("operators", "queues"):
-        for each in profile.get(part) or []:
+        parts = profile.get(part)
+        for each in parts if isinstance(parts, list) else []:
             if isinstance(each, dict):
                 _say_quantities(each.get("knobs"))
     if not isinstance(profile.get("settings"), dict):

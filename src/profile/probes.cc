@@ -4,8 +4,8 @@
 #include <functional>
 #include <string_view>
 
+#include "headrace/profile/function_shares.h"
 #include "headrace/profile/process_identity.h"
-#include "profile/function_shares.h"
 
 namespace headrace::profile {
 

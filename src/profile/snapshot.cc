@@ -6,8 +6,8 @@
 #include <set>
 
 #include "headrace/profile/figures.h"
+#include "headrace/profile/function_shares.h"
 #include "headrace/profile/graph.h"
-#include "profile/function_shares.h"
 #include "profile/item_flow.h"
 #include "profile/reconciled_cpu.h"
 #include "profile/snapshot_host.h"

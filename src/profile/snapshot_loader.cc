@@ -29,8 +29,10 @@ std::vector<Setting> settings_of(const LoaderRecord& loader, const std::optional
   std::vector<Setting> settings;
   if (model) {
     settings.push_back({"framework", model->framework});
-    for (const LoaderParameter& each : model->parameters)
-      settings.push_back({each.name, as_written(each.value)});
+    for (const LoaderParameter& each : model->parameters) {
+      const bool has_value = !std::holds_alternative<std::monostate>(each.value);
+      settings.push_back({each.name, has_value ? as_written(each.value) : "None"});
+    }
   }
   std::string_view text = text_of(loader.facts);
   while (!text.empty()) {

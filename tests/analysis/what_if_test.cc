@@ -155,7 +155,7 @@ TEST(Plan, NextChangeIsPredictedOnTopOfTheFirst) {
   EXPECT_EQ(diagnosis.advice[0].parameter, "decode.workers");
   EXPECT_EQ(diagnosis.advice[1].parameter, "read.workers");
   EXPECT_EQ(diagnosis.advice[1].after,
-            std::vector<std::string>{"decode.workers=" + as_written(diagnosis.advice[0].to)});
+            std::vector<std::string>{"decode.workers=" + profile::as_written(diagnosis.advice[0].to)});
   EXPECT_LT(*diagnosis.advice[1].predicted_step_s, 0.9 * *diagnosis.advice[0].predicted_step_s);
   Line changed = line;
   changed.stages[2].workers = static_cast<int>(std::get<std::int64_t>(diagnosis.advice[0].to));

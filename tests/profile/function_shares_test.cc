@@ -1,4 +1,4 @@
-#include "profile/function_shares.h"
+#include "headrace/profile/function_shares.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@ namespace headrace::profile {
 inline constexpr std::uint32_t kPlacesPerStage = 1000;
 
 /// Stages of a loader whose workers make whole batches: draws, makes, hands over, pins.
-inline constexpr std::uint32_t kStageSampler = 0;
+inline constexpr std::uint32_t kStageSampler = 10;  // 0 is the place of what belongs to no stage
 inline constexpr std::uint32_t kStageDataset =
     1100;  ///< + depth: what a wrapper reads comes before the wrapper
 inline constexpr std::uint32_t kStageTransform = 1200;  ///< + position in the chain

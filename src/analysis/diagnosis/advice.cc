@@ -144,10 +144,14 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
   if (index < 0) return rows;
   const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
   const profile::Knob* knob = find_knob(op.knobs, profile::Quantity::workers);
-  const int now = knob != nullptr ? static_cast<int>(std::min(knob->value, 1e6)) : op.workers;
-  const double limit =
-      knob != nullptr && knob->max ? std::min<double>(*knob->max, kMostWorkers) : kMostWorkers;
   const std::optional<Loader> loader = loader_of(profile);
+  const profile::LoaderParameter* own = loader ? loader->parameter(profile::Quantity::workers) : nullptr;
+  int now = knob != nullptr ? static_cast<int>(std::min(knob->value, 1e6)) : op.workers;
+  if (own != nullptr) now = loader->workers;
+  const std::optional<double> most_set = own != nullptr    ? own->max
+                                         : knob != nullptr ? knob->max
+                                                           : std::nullopt;
+  const double limit = std::min<double>(most_set.value_or(kMostWorkers), kMostWorkers);
   WorkersPredicted predicted(profile, predictor, index);
 
   int most = std::min(static_cast<int>(limit), std::max(kWorkersWithoutDoubt, 8 * now));
@@ -161,7 +165,7 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
   const double step_s = profile.sink.step_s;
   const auto row = [&](int to) {
     Advice advice;
-    advice.parameter = knob != nullptr ? knob->parameter : op.name + ".workers";
+    advice.parameter = own != nullptr ? own->name : knob != nullptr ? knob->parameter : op.name + ".workers";
     advice.from = now;
     advice.to = to;
     advice.changes = {{Change::Kind::kWorkers, index, to, 1}};

@@ -49,7 +49,10 @@ class DataLoaderAdapter(Adapter):
         model = model_of(settings_of_report(written))
         in_loop = model.stages[1].workers == 0
         stages = {"sampler": 0, "handoff": 2, "pin_memory": 3}
-        for index, op in enumerate(profile.get("operators") or []):
+        operators = profile.get("operators")
+        for index, op in enumerate(operators if isinstance(operators, list) else []):
+            if not isinstance(op, dict):
+                continue
             stage = stages.get(op.get("kind"), 1)
             ran_there = op.get("fidelity") != "inclusive" and bool(op.get("in_sink")) == in_loop
             if stage != 1 or (op.get("kind") != "transfer" and ran_there):

@@ -130,6 +130,25 @@ def model_of(settings: Settings) -> LoaderModel:
             name=name, value=None if value == "" else value, usual=usual, sets=sets, set_in=set_in, **others
         )
 
+    parameters = [
+        parameter("num_workers", "workers", min=0),
+        parameter("prefetch_factor", "window", min=1, needs_workers=True),
+        parameter("batch_size"),
+        parameter("in_order", "order", True, needs_workers=True),
+        parameter("persistent_workers", "keeps_workers", False, needs_workers=True),
+        parameter("pin_memory", "pins", False),
+        parameter(
+            "sharing_strategy",
+            "passes_by_name",
+            "file_descriptor",
+            choices=["file_descriptor", "file_system"],
+        ),
+        parameter("start_method", usual="fork"),
+        LoaderParameter(name="dataset_kind", value="iterable" if settings.stream else "map", usual="map"),
+        parameter("collates", usual=True),
+        # No parameter, and no news to its user: whose parameters set the others.
+        parameter("trainer", usual=settings.trainer),
+    ]
     return LoaderModel(
         framework="torch",
         stages=[
@@ -155,23 +174,7 @@ def model_of(settings: Settings) -> LoaderModel:
             )
         ],
         delivery=LoaderDelivery(ordered=settings.in_order, draws=_DRAWS, hands_over=_HANDS_OVER, pins=_PINS),
-        parameters=[
-            parameter("num_workers", "workers", min=0),
-            parameter("prefetch_factor", "window", min=1, needs_workers=True),
-            parameter("batch_size"),
-            parameter("in_order", "order", True, needs_workers=True),
-            parameter("persistent_workers", "keeps_workers", False, needs_workers=True),
-            parameter("pin_memory", "pins", False),
-            parameter(
-                "sharing_strategy",
-                "passes_by_name",
-                "file_descriptor",
-                choices=["file_descriptor", "file_system"],
-            ),
-            parameter("start_method", usual="fork"),
-            LoaderParameter(name="dataset_kind", value="iterable" if settings.stream else "map", usual="map"),
-            parameter("collates", usual=True),
-        ],
+        parameters=[one for one in parameters if one.value is not None or one.name == "prefetch_factor"],
         shard_advice=_SHARD_ADVICE,
     )
 
