@@ -57,7 +57,7 @@ TEST_P(LoaderAdvice, HoldsWhereItCanBeTried) {
     const Diagnosis diagnosis = diagnose(profile);
     for (const Advice& advice : diagnosis.advice) {
       DataLoader changed = labelled.loader;
-      if (!set(changed, advice.parameter, as_written(advice.to))) continue;
+      if (!set(changed, advice.parameter, profile::as_written(advice.to))) continue;
       const double then_s = measured_s(changed, seed + 40);
       EXPECT_LE(then_s, 1.05 * profile.sink.step_s) << "harmful: seed " << seed;
       ++tried;
@@ -65,9 +65,9 @@ TEST_P(LoaderAdvice, HoldsWhereItCanBeTried) {
       ++predicted;
       inside += then_s >= *advice.low && then_s <= *advice.high ? 1 : 0;
       std::printf("%s %s %s -> %s: %.2f now, predicted %.2f [%.2f, %.2f], measured %.2f ms, error %+.0f %%\n",
-                  GetParam().name, advice.parameter.c_str(), as_written(advice.from).c_str(),
-                  as_written(advice.to).c_str(), 1e3 * profile.sink.step_s, 1e3 * *advice.predicted_step_s,
-                  1e3 * *advice.low, 1e3 * *advice.high, 1e3 * then_s,
+                  GetParam().name, advice.parameter.c_str(), profile::as_written(advice.from).c_str(),
+                  profile::as_written(advice.to).c_str(), 1e3 * profile.sink.step_s,
+                  1e3 * *advice.predicted_step_s, 1e3 * *advice.low, 1e3 * *advice.high, 1e3 * then_s,
                   100 * (*advice.predicted_step_s / then_s - 1));
     }
   }

@@ -52,9 +52,9 @@ TEST_P(SimulatedAdvice, HoldWhereTheyCanBeTried) {
     inside += measured_s >= *advice.low && measured_s <= *advice.high ? 1 : 0;
     error += *advice.predicted_step_s / measured_s - 1;
     std::printf("%s %s %s -> %s: %.2f now, predicted %.2f [%.2f, %.2f], measured %.2f ms, error %+.0f %%\n",
-                GetParam().name, advice.parameter.c_str(), as_written(advice.from).c_str(),
-                as_written(advice.to).c_str(), 1e3 * profile.sink.step_s, 1e3 * *advice.predicted_step_s,
-                1e3 * *advice.low, 1e3 * *advice.high, 1e3 * measured_s,
+                GetParam().name, advice.parameter.c_str(), profile::as_written(advice.from).c_str(),
+                profile::as_written(advice.to).c_str(), 1e3 * profile.sink.step_s,
+                1e3 * *advice.predicted_step_s, 1e3 * *advice.low, 1e3 * *advice.high, 1e3 * measured_s,
                 100 * (*advice.predicted_step_s / measured_s - 1));
     EXPECT_LE(measured_s, 1.05 * profile.sink.step_s) << "harmful: seed " << seed;
   }

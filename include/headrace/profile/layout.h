@@ -52,7 +52,7 @@ inline constexpr std::uint32_t kMaxCells = 640;
 inline constexpr std::uint32_t kMaxBins = 48 * 1024;
 inline constexpr std::uint32_t kMaxBinsPerQueue = 4097;
 inline constexpr std::uint32_t kMaxTracks = 128;
-inline constexpr std::uint32_t kHistoryWords = 88 * 1024;
+inline constexpr std::uint32_t kHistoryWords = 79 * 1024;
 inline constexpr std::uint32_t kMaxAnnotations = 64;
 inline constexpr std::size_t kNameBytes = 240;
 
@@ -123,7 +123,7 @@ enum LoaderGap : std::uint32_t {
 };
 
 struct alignas(64) LoaderRecord {
-  static constexpr std::size_t kModelBytes = 4096;
+  static constexpr std::size_t kModelBytes = 2560;
   static constexpr std::size_t kFactsBytes = 256;
 
   std::atomic<std::uint32_t> life;

@@ -156,7 +156,7 @@ class LoaderHandle {
   };
   std::vector<EpochStart> epoch_starts() const;
 
-  /// How the framework's loader is built and set: a LoaderModel as JSON of at most 4,095 bytes, its stages'
+  /// How the framework's loader is built and set: a LoaderModel as JSON of at most 2,559 bytes, its stages'
   /// operators left out (they say themselves where they stand, stages.h); its worker processes. From then on
   /// it shows operators and queues of its own.
   void describe(const std::string& model, std::uint32_t workers) noexcept;

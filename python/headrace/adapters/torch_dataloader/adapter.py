@@ -53,7 +53,7 @@ class DataLoaderAdapter(Adapter):
         for index, op in enumerate(operators if isinstance(operators, list) else []):
             if not isinstance(op, dict):
                 continue
-            stage = stages.get(op.get("kind"), 1)
+            stage = stages.get(str(op.get("kind")), 1)
             ran_there = op.get("fidelity") != "inclusive" and bool(op.get("in_sink")) == in_loop
             if stage != 1 or (op.get("kind") != "transfer" and ran_there):
                 model.stages[stage].operators.append(index)
