@@ -1,9 +1,11 @@
 #include "headrace/timeline/trace_passage.h"
 
+#include <fmt/core.h>
 #include <simdjson.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <limits>
 #include <span>
 
@@ -113,11 +115,8 @@ std::string changed_ts(std::string_view value, std::int64_t add_ns) {
   std::int64_t sum = 0;
   if (__builtin_add_overflow(ns, add_ns, &sum) || sum == std::numeric_limits<std::int64_t>::min())
     return std::string(value);
-  std::string text = sum < 0 ? "-" : "";
-  if (sum < 0) sum = -sum;
-  text += std::to_string(sum / 1000) + ".";
-  const std::string decimals = std::to_string(sum % 1000);
-  return text + std::string(3 - decimals.size(), '0') + decimals;
+  const std::int64_t size = std::abs(sum);
+  return fmt::format("{}{}.{:03}", sum < 0 ? "-" : "", size / 1000, size % 1000);
 }
 
 std::string with_suffix(std::string_view value, const std::string& suffix) {
