@@ -11,7 +11,9 @@
 #include "headrace/profile/current.h"
 #include "headrace/profile/probes.h"
 #include "headrace/profile/snapshot.h"
-#include "headrace/queues/recorded_queue.h"
+#include "headrace/queues/adaptive_recorder.h"
+#include "headrace/queues/bounded_queue.h"
+#include "headrace/queues/mpmc_ring.h"
 #include "headrace/report/text.h"
 
 namespace {
@@ -20,7 +22,8 @@ using headrace::profile::CurrentSession;
 using headrace::profile::LoaderHandle;
 using headrace::profile::LoopRecorder;
 using headrace::profile::OperatorHandle;
-using headrace::queues::RecordedQueue;
+using headrace::queues::AdaptiveRecorder;
+using Queue = headrace::queues::BoundedQueue<headrace::queues::MpmcRing<int>, AdaptiveRecorder>;
 
 constexpr int kItems = 300;
 
@@ -30,14 +33,14 @@ void work_for(std::chrono::microseconds time) { std::this_thread::sleep_for(time
 
 int main(int argc, char** argv) {
   const auto session = CurrentSession::for_run(argc > 1 ? argv[1] : "headrace-runs/queue-pipeline", 0);
-  RecordedQueue<int> paths("paths", 8);
-  RecordedQueue<int> images("images", 4);
+  Queue paths(8, AdaptiveRecorder("paths", 8));
+  Queue images(4, AdaptiveRecorder("images", 4));
   OperatorHandle decode("decode", "map", 0);
 
   std::thread reader([&] {
     for (int i = 0; i < kItems; ++i) {
       work_for(std::chrono::microseconds(300));
-      paths.put(i, "read");
+      paths.put(int{i}, headrace::queues::kNever, "read");
     }
     paths.close();
   });
@@ -48,7 +51,7 @@ int main(int argc, char** argv) {
         const bool recorded = decode.begin();
         work_for(std::chrono::microseconds(6000));
         if (recorded) decode.end(false);
-        images.put(*path);
+        images.put(int{*path});
       }
     });
   }

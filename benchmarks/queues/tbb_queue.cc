@@ -1,6 +1,8 @@
 // oneTBB's concurrent_bounded_queue: bare, as the kind TbbQueue, and with its own waiting.
 #include "headrace/queues/tbb_queue.h"
 
+#include <oneapi/tbb/concurrent_queue.h>
+
 #include "kinds.h"
 
 namespace {

@@ -71,13 +71,6 @@ bool process_alive(int pid, std::uint64_t start) noexcept {
   return stat.start != 0 && stat.start == start && stat.state != 'Z' && stat.state != 'X';
 }
 
-bool thread_alive(int pid, int tid) noexcept {
-  std::array<char, 64> path{};
-  std::snprintf(path.data(), path.size(), "/proc/%d/task/%d", pid, tid);
-  struct stat info {};
-  return stat(path.data(), &info) == 0;
-}
-
 std::uint64_t boot_identity() noexcept {
   std::array<char, 1024> text{};
   const std::size_t length = read_small("/proc/sys/kernel/random/boot_id", text);

@@ -5,7 +5,6 @@
 #include "headrace/analysis/diagnosis/diagnosis_json.h"
 #include "headrace/analysis/step_trace.h"
 #include "headrace/profile/json_fields.h"
-#include "headrace/profile/profile_json.h"
 
 namespace headrace::analysis {
 

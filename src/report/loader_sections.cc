@@ -1,5 +1,7 @@
 #include "loader_sections.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -71,8 +73,8 @@ Lines worker_section(const profile::Profile& profile, std::size_t width) {
                      [](const WorkerRow& a, const WorkerRow& b) { return a.batch_s() > b.batch_s(); });
     const auto first = rows.begin() + kSlowestShown;
     const auto last = rows.end() - kFastestShown;
-    between = "  " + std::to_string(last - first) + " more, " + duration((last - 1)->batch_s()) + " to " +
-              duration(first->batch_s()) + " a batch";
+    between = fmt::format("  {} more, {} to {} a batch", last - first, duration((last - 1)->batch_s()),
+                          duration(first->batch_s()));
     rows.erase(first, last);
   }
   const bool sharded =
@@ -143,14 +145,14 @@ std::string handoff_sentence(const profile::Profile& profile) {
   if (!profile.handoff || profile.handoff->batches == 0) return "";
   const profile::Handoff& handoff = *profile.handoff;
   const std::string tensors = number(handoff.tensors, 0);
-  std::string text = "each batch sends " + memory_size(handoff.message_bytes) + " through a pipe and " +
-                     tensors + (tensors == "1" ? " tensor" : " tensors") +
-                     " through shared memory; pickling " + duration(handoff.pickle_s) +
-                     " in the worker, receiving " + duration(handoff.receive_s) + " (" +
-                     duration(handoff.receive_cpu_s) + " of CPU) in the training loop's process";
+  std::string text = fmt::format(
+      "each batch sends {} through a pipe and {} tensor{} through shared memory; pickling {} in the worker, "
+      "receiving {} ({} of CPU) in the training loop's process",
+      memory_size(handoff.message_bytes), tensors, tensors == "1" ? "" : "s", duration(handoff.pickle_s),
+      duration(handoff.receive_s), duration(handoff.receive_cpu_s));
   if (handoff.unused_batches > 0) {
-    text += "; " + std::to_string(handoff.unused_batches) +
-            (handoff.unused_batches == 1 ? " batch was" : " batches were") + " prefetched and never used";
+    text += fmt::format("; {} {} prefetched and never used", handoff.unused_batches,
+                        handoff.unused_batches == 1 ? "batch was" : "batches were");
   }
   return text;
 }

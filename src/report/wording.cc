@@ -1,8 +1,9 @@
 #include "wording.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "headrace/analysis/words.h"
 #include "printable.h"
@@ -34,21 +35,21 @@ std::string most_gain(const analysis::Diagnosis& diagnosis) {
       gate == nullptr ? std::map<std::string, double>::const_iterator{} : gate->figures.find("most_speedup");
   if (gate == nullptr || most == gate->figures.end() || !(most->second >= kWorthAWord)) return "";
   if (most->second >= kNearlyAll) return "";
-  return ", so a faster input gains at most " + number(most->second, 2) + "x";
+  return fmt::format(", so a faster input gains at most {:.2f}x", most->second);
 }
 
 std::string transfer_sentence(const profile::OperatorProfile& op) {
   if (!op.transfer || op.transfer->copies == 0) return "";
   const profile::Transfer& transfer = *op.transfer;
   const auto copies = static_cast<double>(transfer.copies);
-  std::string text = shortened(op.name, kLongestName) + " copies " +
-                     memory_size(static_cast<double>(transfer.bytes) / copies) + " a batch";
-  if (transfer.bytes_per_s) text += " at " + memory_size(*transfer.bytes_per_s) + "/s";
+  std::string text = fmt::format("{} copies {} a batch", shortened(op.name, kLongestName),
+                                 memory_size(static_cast<double>(transfer.bytes) / copies));
+  if (transfer.bytes_per_s) text += fmt::format(" at {}/s", memory_size(*transfer.bytes_per_s));
   if (transfer.pinned_share)
-    text += ", " + percent(*transfer.pinned_share) + " of it from page-locked memory";
+    text += fmt::format(", {} of it from page-locked memory", percent(*transfer.pinned_share));
   if (transfer.buffer_wait_s > 0)
-    text += "; it waits " + duration(transfer.buffer_wait_s / copies) +
-            " a batch for a free buffer of the device";
+    text += fmt::format("; it waits {} a batch for a free buffer of the device",
+                        duration(transfer.buffer_wait_s / copies));
   return text;
 }
 
@@ -82,9 +83,10 @@ std::string explanation(const profile::Profile& profile, const analysis::Diagnos
     if (diagnosis.headroom_step_s)
       say("The input could feed steps down to " + duration(*diagnosis.headroom_step_s));
   } else if (diagnosis.kind != "undetermined") {
-    say("The training loop waited " + duration(profile.sink.wait_share * profile.sink.step_s) + " of " +
-        duration(profile.sink.step_s) + " in every step (" + percent(profile.sink.wait_share) + ")" +
-        most_gain(diagnosis));
+    const profile::SinkProfile& sink = profile.sink;
+    say(fmt::format("The training loop waited {} of {} in every step ({}){}",
+                    duration(sink.wait_share * sink.step_s), duration(sink.step_s), percent(sink.wait_share),
+                    most_gain(diagnosis)));
   }
   if (const analysis::Evidence* cause = find_rule(diagnosis, "cause")) say(cause->says);
   say(diagnosis.reason);
@@ -92,12 +94,11 @@ std::string explanation(const profile::Profile& profile, const analysis::Diagnos
 }
 
 std::string covered(const profile::Profile& profile) {
-  const std::string dot = " · ";
-  std::string text;
-  if (profile.epochs > 0)
-    text += std::to_string(profile.epochs) + (profile.epochs == 1 ? " epoch" : " epochs") + dot;
-  text += std::to_string(profile.sink.steps) + (profile.sink.steps == 1 ? " step" : " steps");
-  return text + dot + duration(profile.elapsed_s) + dot + "rank " + std::to_string(profile.rank);
+  const auto counted = [](std::uint64_t count, const char* noun) {
+    return fmt::format("{} {}{} · ", count, noun, count == 1 ? "" : "s");
+  };
+  return (profile.epochs > 0 ? counted(profile.epochs, "epoch") : "") + counted(profile.sink.steps, "step") +
+         fmt::format("{} · rank {}", duration(profile.elapsed_s), profile.rank);
 }
 
 std::string ledger_words(const profile::LedgerRow& row) {
@@ -137,14 +138,14 @@ std::string step_sentence(const analysis::StepTrace& steps) {
   const bool of_device = steps.source == "device_trace";
   text += of_device ? " (device trace" : " (hooks, the host's time";
   if (steps.steps < steps.of_steps) {
-    text += ", " + std::to_string(steps.steps) + " of " + std::to_string(steps.of_steps) + " steps";
+    text += fmt::format(", {} of {} steps", steps.steps, steps.of_steps);
   } else if (of_device) {
-    text += ", " + std::to_string(steps.steps) + (steps.steps == 1 ? " step" : " steps");
+    text += fmt::format(", {} step{}", steps.steps, steps.steps == 1 ? "" : "s");
   }
   text += ")";
   if (const double communication = average.communication_s.value_or(0); communication > 0)
-    text += ", communication " + duration(communication) + ", " +
-            percent(average.communication_overlap_s.value_or(0) / communication) + " of it under computation";
+    text += fmt::format(", communication {}, {} of it under computation", duration(communication),
+                        percent(average.communication_overlap_s.value_or(0) / communication));
   return text;
 }
 
@@ -165,17 +166,16 @@ std::string device_idle_words(const std::string& cause) {
 
 std::string device_idle_sentence(const profile::DeviceProfile& device, int rank) {
   const double window = device.window_s > 0 ? device.window_s : 1;
-  std::string text = "The device computed nothing for " + percent(device.idle_s / window) + " of " +
-                     duration(device.window_s) + ".";
+  std::string text = fmt::format("The device computed nothing for {} of {}.", percent(device.idle_s / window),
+                                 duration(device.window_s));
   for (const profile::DeviceIdleCause& cause : device.causes) {
     if (cause.cause == "input" && device.idle_s > 0)
-      text += " " + percent(cause.idle_s / device.idle_s) + " of that it waited for input.";
+      text += fmt::format(" {} of that it waited for input.", percent(cause.idle_s / device.idle_s));
   }
   if (device.clock_error_s)
-    text += " The clocks of run and trace agree within " + duration(*device.clock_error_s) + ".";
+    text += fmt::format(" The clocks of run and trace agree within {}.", duration(*device.clock_error_s));
   if (device.waits_from == "trace") text += " The waits are those that the trace itself shows.";
-  if (device.rank && *device.rank != rank)
-    text += " The trace is of rank " + std::to_string(*device.rank) + ".";
+  if (device.rank && *device.rank != rank) text += fmt::format(" The trace is of rank {}.", *device.rank);
   return text;
 }
 
@@ -212,9 +212,7 @@ std::pair<std::string, std::string> interval(double low_s, double high_s) {
 }
 
 std::string number(double value, int decimals) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  return std::isfinite(value) ? text : "-";
+  return std::isfinite(value) ? fmt::format("{:.{}f}", value, decimals) : "-";
 }
 
 analysis::Diagnosis with_short_names(const profile::Profile& profile, analysis::Diagnosis diagnosis) {

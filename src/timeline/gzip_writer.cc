@@ -37,7 +37,7 @@ GzipWriter::~GzipWriter() = default;
 void GzipWriter::restart() {
   file_.restart();
   used_ = 0;
-  bytes_in_ = bytes_out_ = 0;
+  bytes_out_ = 0;
   if (deflater_ != nullptr) deflater_->begin();
 }
 
@@ -71,7 +71,6 @@ void GzipWriter::compress(bool last) {
       put(deflater_->output.data(), deflater_->output.size() - stream.avail_out);
     } while (stream.avail_out == 0);
   }
-  bytes_in_ += used_;
   used_ = 0;
 }
 

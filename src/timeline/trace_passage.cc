@@ -1,9 +1,11 @@
 #include "headrace/timeline/trace_passage.h"
 
+#include <fmt/core.h>
 #include <simdjson.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <limits>
 #include <span>
 
@@ -13,12 +15,14 @@
 #include "trace/byte_window.h"
 #include "trace/event_search.h"
 #include "trace/fixed_point.h"
+#include "trace/json_walk.h"
 
 namespace headrace::timeline {
 namespace {
 
 using trace::ByteWindow;
 using trace::EventBoundaries;
+using trace::JsonWalk;
 
 constexpr std::size_t kWindow = std::size_t{1} << 20;
 constexpr std::size_t kLongestEvent = std::size_t{64} << 20;
@@ -43,83 +47,11 @@ class CountedBytes : public trace::ByteSource {
   std::uint64_t count_ = 0;
 };
 
-/// A place in a document outside of its events: byte by byte, as little of it as there is.
-class Walk {
- public:
-  Walk(ByteWindow& window, GzipWriter* out) : window_(window), out_(out) {}
-
-  /// The next byte that is no blank, not taken; -1 at the end.
-  int peek() {
-    for (;;) {
-      const std::string_view text = window_.text();
-      const std::size_t blanks = std::min(text.find_first_not_of(kBlanks), text.size());
-      take(blanks);
-      if (blanks < text.size()) return static_cast<unsigned char>(text[blanks]);
-      window_.fill();
-      if (window_.text().empty()) return -1;
-    }
-  }
-
-  void take(std::size_t bytes) {
-    if (out_ != nullptr) out_->write(window_.text().substr(0, bytes));
-    window_.drop(bytes);
-  }
-
-  /// A whole value; `kept` gets the text of a short string. False at the end of the stream.
-  bool take_value(std::string* kept = nullptr) {
-    bool in_string = false;
-    bool escaped = false;
-    int depth = 0;
-    bool begun = false;
-    for (;;) {
-      const std::string_view text = window_.text();
-      std::size_t at = 0;
-      for (; at < text.size(); ++at) {
-        const char c = text[at];
-        if (in_string) {
-          if (escaped) {
-            escaped = false;
-          } else if (c == '\\') {
-            escaped = true;
-          } else if (c == '"') {
-            in_string = false;
-            if (depth == 0) return finish(at + 1, kept);
-          }
-        } else if (c == '"') {
-          in_string = true;
-        } else if (c == '{' || c == '[') {
-          ++depth;
-        } else if (c == '}' || c == ']') {
-          if (depth == 0) return finish(at, kept);
-          if (--depth == 0) return finish(at + 1, kept);
-        } else if (depth == 0 && begun && (c == ',' || kBlanks.find(c) != std::string_view::npos)) {
-          return finish(at, kept);
-        }
-        begun = true;
-      }
-      finish(at, kept);
-      window_.fill();
-      if (window_.text().empty()) return false;
-    }
-  }
-
- private:
-  bool finish(std::size_t bytes, std::string* kept) {
-    if (kept != nullptr && kept->size() + bytes < 256) kept->append(window_.text().substr(0, bytes));
-    take(bytes);
-    return true;
-  }
-
-  ByteWindow& window_;
-  GzipWriter* out_;
-};
-
 enum class Document { none, object, bare_array };
 
 /// Moves to the events array, behind its `[`; none: there is no such thing.
-Document find_events(ByteWindow& window, Walk& walk) {
-  window.fill();
-  if (window.text().starts_with("\xef\xbb\xbf")) window.drop(3);
+Document find_events(JsonWalk& walk) {
+  walk.begin();
   const int first = walk.peek();
   if (first == '[') {
     walk.take(1);
@@ -127,7 +59,7 @@ Document find_events(ByteWindow& window, Walk& walk) {
   }
   if (first != '{') return Document::none;
   walk.take(1);
-  for (std::string key;; key.clear()) {
+  for (std::string key;;) {
     int next = walk.peek();
     if (next == ',') {
       walk.take(1);
@@ -174,39 +106,6 @@ std::string_view stripped(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSeparators) + 1 - first);
 }
 
-/// Behind the string that begins at `text[at]`.
-std::size_t behind_string(std::string_view text, std::size_t at) {
-  for (++at; at < text.size(); ++at) {
-    if (text[at] == '\\') {
-      ++at;
-    } else if (text[at] == '"') {
-      return at + 1;
-    }
-  }
-  return text.size();
-}
-
-/// Behind the value that begins at `text[at]`.
-std::size_t behind_value(std::string_view text, std::size_t at) {
-  int depth = 0;
-  while (at < text.size()) {
-    const char c = text[at];
-    if (c == '"') {
-      at = behind_string(text, at);
-      if (depth == 0) return at;
-      continue;
-    }
-    if (c == '{' || c == '[') ++depth;
-    if (c == '}' || c == ']') {
-      if (depth == 0) return at;
-      if (--depth == 0) return at + 1;
-    }
-    if (depth == 0 && (c == ',' || kBlanks.find(c) != std::string_view::npos)) return at;
-    ++at;
-  }
-  return at;
-}
-
 std::string changed_ts(std::string_view value, std::int64_t add_ns) {
   const bool quoted = value.size() >= 2 && value.front() == '"';
   std::int64_t ns = 0;
@@ -216,11 +115,8 @@ std::string changed_ts(std::string_view value, std::int64_t add_ns) {
   std::int64_t sum = 0;
   if (__builtin_add_overflow(ns, add_ns, &sum) || sum == std::numeric_limits<std::int64_t>::min())
     return std::string(value);
-  std::string text = sum < 0 ? "-" : "";
-  if (sum < 0) sum = -sum;
-  text += std::to_string(sum / 1000) + ".";
-  const std::string decimals = std::to_string(sum % 1000);
-  return text + std::string(3 - decimals.size(), '0') + decimals;
+  const std::int64_t size = std::abs(sum);
+  return fmt::format("{}{}.{:03}", sum < 0 ? "-" : "", size / 1000, size % 1000);
 }
 
 std::string with_suffix(std::string_view value, const std::string& suffix) {
@@ -244,11 +140,11 @@ void change_event(std::string_view event, const EventChanges& changes, std::stri
   while (at < event.size()) {
     at = event.find('"', at);
     if (at == std::string_view::npos) break;
-    const std::size_t key_end = behind_string(event, at);
+    const std::size_t key_end = trace::value_end(event, at);
     const std::string_view key = event.substr(at, key_end - at);
     std::size_t value = event.find_first_not_of(" \t\r\n:", key_end);
     if (value == std::string_view::npos) break;
-    const std::size_t value_end = behind_value(event, value);
+    const std::size_t value_end = trace::value_end(event, value);
     const std::string_view text = event.substr(value, value_end - value);
     std::string made;
     if (key == "\"pid\"") {
@@ -275,8 +171,8 @@ bool TracePassage::pass_document(const std::function<void(bool any)>& more) {
   CountedBytes counted(bytes_, progress_);
   trace::GzipStream inflated(counted, name_);
   ByteWindow window(inflated, kWindow);
-  Walk walk(window, &out_);
-  const Document document = find_events(window, walk);
+  JsonWalk walk(window, [&](std::string_view taken) { out_.write(taken); });
+  const Document document = find_events(walk);
   if (document == Document::none) return false;
   char last = ',';
   const bool closed = each_piece(window, [&](std::string_view piece) {
@@ -308,9 +204,9 @@ std::uint64_t TracePassage::pass_events(const EventChanges& changes, bool carefu
   CountedBytes counted(bytes_, progress_);
   trace::GzipStream inflated(counted, name_);
   ByteWindow window(inflated, kWindow);
-  Walk walk(window, nullptr);
+  JsonWalk walk(window);
   std::uint64_t left_out = 0;
-  if (find_events(window, walk) == Document::none) return left_out;
+  if (find_events(walk) == Document::none) return left_out;
   std::string changed;
   simdjson::dom::parser parser;
   const auto put = [&](std::string_view event) {

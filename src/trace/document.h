@@ -9,6 +9,7 @@
 #include "headrace/trace/read_notes.h"
 #include "trace/byte_window.h"
 #include "trace/event_array.h"
+#include "trace/json_walk.h"
 
 namespace headrace::trace {
 
@@ -26,17 +27,11 @@ class Document {
   std::vector<std::pair<std::string, std::string>> metadata;
 
  private:
-  static constexpr int kEnd = -1;
-
-  /// The next byte that is no blank, left in the window; kEnd at the end of the stream.
-  int peek();
   void read_object();
-  /// Takes a string, an object, an array or a word off the window. False when the stream ends inside it.
-  /// `kept` has its text, or is empty when that is too long.
-  bool take_value(std::string& kept);
   void cut_off(std::string_view where);
 
   ByteWindow& window_;
+  JsonWalk walk_{window_};
   EventArray& events_;
   ReadNotes& notes_;
   std::string name_;

@@ -390,17 +390,14 @@ TEST(DiagnosisJson, SavedProfileGivesTheSameVerdict) {
   }
 }
 
-TEST(DiagnosisJson, ReadsWhatItWrote) {
+TEST(DiagnosisJson, HasTheNamesThatReadersLookFor) {
   simulation::Line line{.stages = {{.name = "read", .sleep_s = 1e-3}, {.name = "decode", .sleep_s = 0.04}},
                         .compute_s = 0.01};
-  const Diagnosis diagnosis = diagnose(simulation::simulate(line, 1));
-  const std::string text = diagnosis_to_json(diagnosis);
-  EXPECT_EQ(diagnosis_to_json(diagnosis_from_json(text)), text);
+  const std::string text = diagnosis_to_json(diagnose(simulation::simulate(line, 1)));
   for (const char* key :
        {"\"kind\"", "\"operator\"", "\"cause\"", "\"share_of_step\"", "\"from\":1,", "\"next_bottleneck\""}) {
     EXPECT_NE(text.find(key), std::string::npos) << key;
   }
-  EXPECT_THROW(diagnosis_from_json(R"({"evidence":[{"figures":{"a":"b"}}]})"), FormatError);
 }
 
 }  // namespace

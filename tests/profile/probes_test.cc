@@ -15,24 +15,16 @@
 #include "headrace/profile/figures.h"
 #include "headrace/profile/snapshot.h"
 #include "profile/scratch_folder.h"
+#include "support/current_run.h"
 
 namespace headrace::profile {
 namespace {
 
 using metrics::WorkerState;
 
-/// A run of the test's own as the current one, and figures as a reader sees them.
-class Probes : public testing::Test {
+/// Figures as a reader sees them.
+class Probes : public CurrentRun {
  protected:
-  void SetUp() override {
-    session_ = Session::open({});
-    CurrentSession::push(session_);
-  }
-  void TearDown() override {
-    CurrentSession::pop(*session_);
-    session_->close();
-  }
-
   static const OperatorProfile* find(const Profile& profile, const std::string& name) {
     for (const OperatorProfile& op : profile.operators) {
       if (op.name == name) return &op;
@@ -62,8 +54,6 @@ class Probes : public testing::Test {
   static void call(OperatorHandle& op, bool failed = false) {
     if (op.begin()) op.end(failed);
   }
-
-  std::shared_ptr<Session> session_;
 };
 
 TEST_F(Probes, CountsCallsOfManyThreads) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headrace/profile/errors.h"
+#include "headrace/profile/json_fields.h"
 
 namespace headrace::profile {
 namespace {

@@ -9,6 +9,7 @@
 #include "headrace/profile/current.h"
 #include "headrace/profile/probes.h"
 #include "headrace/profile/snapshot.h"
+#include "support/current_run.h"
 
 namespace headrace::profile {
 namespace {
@@ -17,17 +18,8 @@ using std::chrono::milliseconds;
 
 void sleep(int ms) { std::this_thread::sleep_for(milliseconds(ms)); }
 
-/// A run of the test's own as the current one.
-class Steps : public testing::Test {
+class Steps : public CurrentRun {
  protected:
-  void SetUp() override {
-    session_ = Session::open({});
-    CurrentSession::push(session_);
-  }
-  void TearDown() override {
-    CurrentSession::pop(*session_);
-    session_->close();
-  }
   static void get_next(LoopRecorder& loop, bool delivered = true) {
     loop.begin_wait();
     loop.end_wait(delivered, false);
@@ -37,8 +29,6 @@ class Steps : public testing::Test {
     image.read_memory(session_->segment().data(), session_->segment().size());
     return read_profile(image, static_cast<std::uint32_t>(loader.id()), since);
   }
-
-  std::shared_ptr<Session> session_;
 };
 
 TEST_F(Steps, MarksOfAnotherThreadCutTheLoopsSteps) {

@@ -15,6 +15,7 @@
 #include "headrace/profile/session.h"
 #include "headrace/queues/bounded_queue.h"
 #include "headrace/queues/mpmc_ring.h"
+#include "support/current_run.h"
 
 namespace headrace::queues {
 namespace {
@@ -27,17 +28,8 @@ constexpr PacedProbe::Limits kAlwaysSlow{.fast_items_per_s = std::int64_t{1} << 
 constexpr PacedProbe::Limits kSoonFast{.fast_items_per_s = 0, .slow_items_per_s = 0};
 constexpr int kManyItems = 20'000;
 
-class AdaptiveRecorders : public testing::Test {
+class AdaptiveRecorders : public CurrentRun {
  protected:
-  void SetUp() override {
-    session_ = Session::open({});
-    CurrentSession::push(session_);
-  }
-  void TearDown() override {
-    CurrentSession::pop(*session_);
-    session_->close();
-  }
-
   /// The run's record of the only queue.
   static metrics::QueueCell& cell(Session& session) { return session.segment().queues()[0].cell; }
   metrics::QueueCell& cell() { return cell(*session_); }
@@ -56,8 +48,6 @@ class AdaptiveRecorders : public testing::Test {
     }
     return items;
   }
-
-  std::shared_ptr<Session> session_;
 };
 
 TEST_F(AdaptiveRecorders, SlowQueueIsRecordedAtEveryTransition) {

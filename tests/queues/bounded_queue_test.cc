@@ -19,12 +19,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-template <class Kind>
-class BoundedQueues : public testing::Test {};
-TYPED_TEST_SUITE(BoundedQueues, FirstInFirstOut<int>);
+// Waiting is one code for all kinds.
+using Queue = BoundedQueue<MpmcRing<int>>;
 
-TYPED_TEST(BoundedQueues, TriesDoNotWait) {
-  BoundedQueue<TypeParam> queue(1);
+TEST(BoundedQueue, TriesDoNotWait) {
+  Queue queue(1);
   std::optional<int> out;
   EXPECT_EQ(queue.try_get(out), QueueStatus::not_now);
   EXPECT_EQ(queue.try_put(1), QueueStatus::done);
@@ -33,8 +32,8 @@ TYPED_TEST(BoundedQueues, TriesDoNotWait) {
   EXPECT_EQ(out, 1);
 }
 
-TYPED_TEST(BoundedQueues, TimeoutsOfZeroBelowZeroAndAMoment) {
-  BoundedQueue<TypeParam> queue(1);
+TEST(BoundedQueue, TimeoutsOfZeroBelowZeroAndAMoment) {
+  Queue queue(1);
   std::optional<int> out;
   const std::vector<Deadline> deadlines = {after(0ns), after(-1h), after(1ms),
                                            after(std::chrono::nanoseconds::min()), Deadline::min()};
@@ -46,17 +45,17 @@ TYPED_TEST(BoundedQueues, TimeoutsOfZeroBelowZeroAndAMoment) {
   EXPECT_EQ(queue.put(3, after(0ns)), QueueStatus::done);
 }
 
-TYPED_TEST(BoundedQueues, ATimeoutTooLongForTheClockIsNever) {
+TEST(BoundedQueue, ATimeoutTooLongForTheClockIsNever) {
   EXPECT_EQ(after(std::chrono::nanoseconds::max()), kNever);
-  BoundedQueue<TypeParam> queue(1);
+  Queue queue(1);
   std::thread producer([&] { queue.put(1); });
   EXPECT_EQ(queue.get(after(std::chrono::nanoseconds::max())), 1);
   producer.join();
 }
 
-TYPED_TEST(BoundedQueues, CloseWakesAGetThatSleepsAndAPutThatSleeps) {
-  BoundedQueue<TypeParam> empty(1);
-  BoundedQueue<TypeParam> full(1);
+TEST(BoundedQueue, CloseWakesAGetThatSleepsAndAPutThatSleeps) {
+  Queue empty(1);
+  Queue full(1);
   full.put(1);
   std::thread consumer([&] { EXPECT_EQ(empty.get(), std::nullopt); });
   std::thread producer([&] { EXPECT_EQ(full.put(2), QueueStatus::closed); });
@@ -69,8 +68,8 @@ TYPED_TEST(BoundedQueues, CloseWakesAGetThatSleepsAndAPutThatSleeps) {
   EXPECT_EQ(full.get(), std::nullopt);
 }
 
-TYPED_TEST(BoundedQueues, GrowingWakesAPutThatSleeps) {
-  BoundedQueue<TypeParam> queue(1, NotRecorded{}, 2);
+TEST(BoundedQueue, GrowingWakesAPutThatSleeps) {
+  Queue queue(1, NotRecorded{}, 2);
   queue.put(1);
   std::thread producer([&] { EXPECT_EQ(queue.put(2), QueueStatus::done); });
   std::this_thread::sleep_for(5ms);
@@ -79,16 +78,16 @@ TYPED_TEST(BoundedQueues, GrowingWakesAPutThatSleeps) {
   EXPECT_EQ(queue.size(), 2);
 }
 
-TYPED_TEST(BoundedQueues, DrainGivesBackWhatIsInside) {
-  BoundedQueue<TypeParam> queue(3);
+TEST(BoundedQueue, DrainGivesBackWhatIsInside) {
+  Queue queue(3);
   for (int i = 1; i <= 3; ++i) queue.put(int{i});
   EXPECT_EQ(queue.drain(), (std::vector<int>{1, 2, 3}));
   EXPECT_TRUE(queue.closed());
   EXPECT_EQ(queue.drain(), std::vector<int>{});
 }
 
-TYPED_TEST(BoundedQueues, AnIdleQueueCostsNoCpuTime) {
-  BoundedQueue<TypeParam> queue(1);
+TEST(BoundedQueue, AnIdleQueueCostsNoCpuTime) {
+  Queue queue(1);
   rusage used{};
   std::thread consumer([&] {
     queue.get();
@@ -136,6 +135,11 @@ void expect_each_once_and_in_order(const std::vector<std::vector<int>>& got, int
   }
   EXPECT_EQ(std::count(times.begin(), times.end(), 1), items);
 }
+
+// What a kind may lose or double depends on the kind.
+template <class Kind>
+class BoundedQueues : public testing::Test {};
+TYPED_TEST_SUITE(BoundedQueues, FirstInFirstOut<int>);
 
 TYPED_TEST(BoundedQueues, OneToOneLosesAndDoublesNothing) {
   for (const std::int64_t capacity : {1, 2, 3, 64}) {

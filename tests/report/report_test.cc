@@ -7,6 +7,7 @@
 #include "../../src/report/printable.h"
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/diagnosis_json.h"
+#include "headrace/profile/json_fields.h"
 #include "headrace/profile/profile_json.h"
 #include "headrace/report/html.h"
 #include "headrace/report/json.h"

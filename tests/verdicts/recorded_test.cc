@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/profile/json_fields.h"
 #include "headrace/profile/profile_json.h"
 
 namespace headrace::analysis {

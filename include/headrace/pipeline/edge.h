@@ -13,13 +13,12 @@
 #include "headrace/queues/bounded_queue.h"
 #include "headrace/queues/mpmc_ring.h"
 #include "headrace/queues/reorder_buffer.h"
-#include "headrace/queues/spsc_queue.h"
 #include "headrace/queues/tbb_queue.h"
 
 namespace headrace::pipeline {
 
-/// Which queue stands behind an operator. `automatic`: one producer and one consumer where both sides can
-/// only ever be one thread, a reorder buffer behind an ordered operator, else the many-to-many ring.
+/// Which queue stands behind an operator. `automatic`: a reorder buffer behind an ordered operator, else the
+/// ring.
 enum class QueueChoice { automatic, ring, tbb };
 
 /// What an operator says of the queue behind it.
@@ -28,8 +27,7 @@ struct EdgeShape {
   std::int64_t capacity = 0;
   int loader = -1;  ///< whose record it is of; -1: none
   QueueChoice choice = QueueChoice::automatic;
-  bool ordered = false;         ///< tokens come in any order and leave by number
-  bool single_threads = false;  ///< one thread puts and one gets, for ever
+  bool ordered = false;  ///< tokens come in any order and leave by number
   /// Several threads put in no order: tokens are numbered as they leave. Numbers given by who puts could
   /// overtake each other on the way in, and an ordered operator behind would wait for one that finds no room.
   bool numbers = false;
@@ -135,12 +133,7 @@ class OrderedEdge final : public Edge<T> {
 template <class T>
 std::unique_ptr<Edge<T>> make_edge(const EdgeShape& shape) {
   if (shape.ordered) return std::make_unique<OrderedEdge<T>>(shape);
-  if (shape.choice == QueueChoice::tbb) {
-    return std::make_unique<PlainEdge<T, queues::TbbQueue>>(shape);
-  }
-  if (shape.choice == QueueChoice::automatic && shape.single_threads) {
-    return std::make_unique<PlainEdge<T, queues::SpscQueue>>(shape);
-  }
+  if (shape.choice == QueueChoice::tbb) return std::make_unique<PlainEdge<T, queues::TbbQueue>>(shape);
   return std::make_unique<PlainEdge<T, queues::MpmcRing>>(shape);
 }
 

@@ -176,7 +176,6 @@ class Pipeline {
   template <class Op, class... Arguments>
   Pipeline<typename Op::value_type> append(OperatorSettings settings, Arguments&&... arguments) {
     settings = runtime_->admit(std::move(settings));
-    if (settings.serial) last_->say_consumer_is_serial();
     auto made = std::make_unique<Op>(std::move(settings), runtime_->stages(), *last_,
                                      std::forward<Arguments>(arguments)...);
     Op& op = *made;

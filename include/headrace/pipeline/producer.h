@@ -25,7 +25,6 @@ class Producer : public Operator {
                               .loader = loader(),
                               .choice = its.queue,
                               .ordered = its.ordered && !its.serial,
-                              .single_threads = its.serial && consumer_is_serial_,
                               .numbers = !its.ordered && !its.serial});
     const std::scoped_lock lock(mutex_);
     output_ = std::move(edge);
@@ -50,8 +49,6 @@ class Producer : public Operator {
     const std::scoped_lock lock(mutex_);
     return output_ != nullptr && output_->drained();
   }
-  /// Before the first pass: who takes from it is one thread for ever.
-  void say_consumer_is_serial() noexcept { consumer_is_serial_ = true; }
 
   /// The queue behind it, during a pass.
   Edge<T>& output() noexcept { return *output_; }
@@ -59,7 +56,6 @@ class Producer : public Operator {
  private:
   mutable std::mutex mutex_;  // the pointer, against close_output and set_capacity from other threads
   std::unique_ptr<Edge<T>> output_;
-  bool consumer_is_serial_ = false;
 };
 
 /// Waits for a token, with the worker's environment let go meanwhile. False: none will come.

@@ -145,20 +145,6 @@ class JsonFieldReader {
     }
   }
 
-  /// The alternative of the JSON value's own type.
-  template <class... T>
-  static void read(const nlohmann::json& tree, const std::string& where, std::variant<T...>& value) {
-    if (tree.is_boolean()) {
-      value = tree.get<bool>();
-    } else if (tree.is_number()) {
-      value = number<std::int64_t>(tree);
-    } else if (tree.is_string()) {
-      value = tree.get<std::string>();
-    } else {
-      fail(where, "true, false, a number or a string");
-    }
-  }
-
   template <class T>
   static T number(const nlohmann::json& tree) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -186,6 +172,11 @@ class JsonFieldReader {
 /// Parses text; FormatError (with the byte) for what is no JSON, is nested deeper than 32, or has numbers
 /// beyond a double.
 nlohmann::json parse_json(std::string_view text, const std::string& path);
+
+/// A Profile as a document, both ways: what profile_json.h writes and reads as text.
+struct Profile;
+nlohmann::json to_json(const Profile& profile);
+Profile profile_from_tree(const nlohmann::json& tree);
 
 /// Writes text; bytes that are no UTF-8 become U+FFFD. `indent` < 0: one line.
 std::string dump_json(const nlohmann::json& tree, int indent);

@@ -11,9 +11,6 @@ std::uint64_t process_start(int pid) noexcept;
 /// True while the very process that recorded `start` runs (not a later one that got its pid; not a zombie).
 bool process_alive(int pid, std::uint64_t start) noexcept;
 
-/// True while a thread of it runs.
-bool thread_alive(int pid, int tid) noexcept;
-
 /// Hash of /proc/sys/kernel/random/boot_id: equal on one machine until it reboots. 0 where unknown.
 std::uint64_t boot_identity() noexcept;
 

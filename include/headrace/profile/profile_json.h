@@ -7,7 +7,6 @@
 // empty optional, and a number that is not finite, is null. Finite numbers read back bit for bit.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -15,17 +14,12 @@
 
 namespace headrace::profile {
 
-nlohmann::json to_json(const Profile& profile);
-
-/// Missing and null fields keep their defaults, unknown ones are ignored. Throws FormatError that names the
-/// field where a type is wrong. Numbers are taken as they are, absurd ones included: the diagnosis bounds
-/// them.
-Profile profile_from_tree(const nlohmann::json& tree);
-
 /// `indent` < 0: one line.
 std::string profile_to_json(const Profile& profile, int indent = -1);
 
-/// Total: any bytes give a Profile or a FormatError (with the byte offset where the text is no JSON).
+/// Missing and null fields keep their defaults, unknown ones are ignored. Numbers are taken as they are,
+/// absurd ones included: the diagnosis bounds them. Any other bytes throw a FormatError, with the name of the
+/// field whose type is wrong, or the byte offset where the text is not JSON.
 Profile profile_from_json(std::string_view text);
 
 }  // namespace headrace::profile

@@ -44,7 +44,6 @@ class GzipWriter {
   /// Ends the stream and gives the file its name.
   void finish();
 
-  std::uint64_t bytes_in() const noexcept { return bytes_in_ + used_; }
   std::uint64_t bytes_out() const noexcept { return bytes_out_; }
 
  private:
@@ -60,7 +59,6 @@ class GzipWriter {
   std::unique_ptr<Deflater> deflater_;  ///< null: the text stays as it is
   std::unique_ptr<char[]> buffer_;
   std::size_t used_ = 0;
-  std::uint64_t bytes_in_ = 0;  ///< before the buffer
   std::uint64_t bytes_out_ = 0;
 };
 

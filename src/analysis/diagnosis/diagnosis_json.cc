@@ -5,31 +5,22 @@
 #include "headrace/profile/json_fields.h"
 
 namespace headrace::analysis {
-namespace {
 
-template <class T, class Struct>
-concept Fields = std::is_same_v<std::remove_const_t<T>, Struct>;
-
-/// A text whose empty form is null in JSON.
-template <class F, class Text>
-void text_or_null(F& field, const char* name, Text& text) {
-  std::optional<std::string> present;
-  if (!text.empty()) present = text;
-  field(name, present);
-  if constexpr (!std::is_const_v<Text>) text = present.value_or("");
+/// An empty text is null in JSON.
+template <class F>
+void text_or_null(F& field, const char* name, const std::string& text) {
+  field(name, text.empty() ? std::nullopt : std::optional(text));
 }
 
-}  // namespace
-
 template <class F>
-void fields_of(F& field, Fields<Evidence> auto& evidence) {
+void fields_of(F& field, const Evidence& evidence) {
   field("rule", evidence.rule);
   field("says", evidence.says);
   field("figures", evidence.figures);
 }
 
 template <class F>
-void fields_of(F& field, Fields<Advice> auto& advice) {
+void fields_of(F& field, const Advice& advice) {
   text_or_null(field, "parameter", advice.parameter);
   field("from", advice.from);
   field("to", advice.to);
@@ -44,7 +35,7 @@ void fields_of(F& field, Fields<Advice> auto& advice) {
 }
 
 template <class F>
-void fields_of(F& field, Fields<VerdictWindow> auto& window) {
+void fields_of(F& field, const VerdictWindow& window) {
   field("start_s", window.start_s);
   field("end_s", window.end_s);
   field("kind", window.kind);
@@ -52,7 +43,7 @@ void fields_of(F& field, Fields<VerdictWindow> auto& window) {
 }
 
 template <class F>
-void fields_of(F& field, Fields<Diagnosis> auto& diagnosis) {
+void fields_of(F& field, const Diagnosis& diagnosis) {
   field("kind", diagnosis.kind);
   field("operator", diagnosis.op);
   field("cause", diagnosis.cause);
@@ -69,19 +60,8 @@ void fields_of(F& field, Fields<Diagnosis> auto& diagnosis) {
 
 nlohmann::json to_json(const Diagnosis& diagnosis) { return profile::JsonFieldWriter::object_of(diagnosis); }
 
-Diagnosis diagnosis_from_tree(const nlohmann::json& tree) {
-  Diagnosis diagnosis;
-  profile::JsonFieldReader reader(tree, "diagnosis");
-  fields_of(reader, diagnosis);
-  return diagnosis;
-}
-
 std::string diagnosis_to_json(const Diagnosis& diagnosis, int indent) {
   return profile::dump_json(to_json(diagnosis), indent);
-}
-
-Diagnosis diagnosis_from_json(std::string_view text) {
-  return diagnosis_from_tree(profile::parse_json(text, "diagnosis JSON"));
 }
 
 }  // namespace headrace::analysis

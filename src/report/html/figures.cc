@@ -1,8 +1,9 @@
 #include "figures.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "../printable.h"
 #include "../wording.h"
@@ -15,18 +16,12 @@ using analysis::percent;
 double fraction(double share) { return std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0; }
 
 std::string length(double value) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.1f", std::isfinite(value) ? std::clamp(value, -1e6, 1e6) : 0.0);
-  std::string out = text;
+  std::string out = fmt::format("{:.1f}", std::isfinite(value) ? std::clamp(value, -1e6, 1e6) : 0.0);
   if (out.ends_with(".0")) out.resize(out.size() - 2);
   return out;
 }
 
-std::string css_percent(double share) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.2f%%", 100 * fraction(share));
-  return text;
-}
+std::string css_percent(double share) { return fmt::format("{:.2f}%", 100 * fraction(share)); }
 
 std::string level_class(double share) {
   constexpr int kClasses = 5;
@@ -47,11 +42,7 @@ std::string level_words(const profile::QueueProfile& queue) {
   return queue.capacity > 0 ? words + " of " + std::to_string(queue.capacity) : words + ", unbounded";
 }
 
-std::string figure_words(double value) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return std::isfinite(value) ? text : "-";
-}
+std::string figure_words(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-"; }
 
 std::string brief(const std::string& name) { return shortened(name, 40); }
 std::string whole(const std::string& name) { return shortened(name, 1000); }

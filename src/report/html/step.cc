@@ -1,4 +1,6 @@
 // The average step: what of it is waiting for a batch, and how.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -31,9 +33,9 @@ void write_parts(Markup& out, const analysis::StepTrace& steps) {
 
 void write_waits(Markup& out, const profile::SinkProfile& sink) {
   const profile::Latency& wait = sink.getnext_wait;
-  std::string says = "GetNext wait: half of the calls under " + duration(wait.p50_s) + ", 90 % under " +
-                     duration(wait.p90_s) + ", 99 % under " + duration(wait.p99_s) + ", longest " +
-                     duration(wait.max_s) + ".";
+  std::string says =
+      fmt::format("GetNext wait: half of the calls under {}, 90 % under {}, 99 % under {}, longest {}.",
+                  duration(wait.p50_s), duration(wait.p90_s), duration(wait.p99_s), duration(wait.max_s));
   if (sink.ready_share > 0) {
     says += " " + percent(sink.ready_share) + " of the calls found their batch ready";
     if (sink.handoff_floor_s > 0)
@@ -61,8 +63,8 @@ void write_step(Markup& out, const Subject& subject) {
   out.leaf("h2", "An average step: " + duration(sink.step_s));
   write_cost(out, subject.diagnosis.share_of_step);
   write_bar(out,
-            "an average step of " + duration(sink.step_s) + ": starved " + figure(starved) + ", hand-off " +
-                figure(floor) + ", compute " + figure(compute),
+            fmt::format("an average step of {}: starved {}, hand-off {}, compute {}", duration(sink.step_s),
+                        figure(starved), figure(floor), figure(compute)),
             {{"starved", starved, "starved " + figure(starved)},
              {"floor", floor, "hand-off " + figure(floor)},
              {"compute", compute, "compute " + figure(compute)}});

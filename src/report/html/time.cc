@@ -1,4 +1,6 @@
 // The run over time: how long the loop waited, what each operator and queue did, where the verdict differs.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -82,10 +84,10 @@ void write_waits(Markup& out, const std::vector<Window>& windows, const TimeAxis
     const double wait = kHeight * share_of(window.wait_s, window);
     const double starved = std::min(wait, kHeight * share_of(window.starved_s, window));
     const auto group = out.open("g");
-    out.leaf("title", when(window.start_s, window.end_s) + ": " +
-                          counted(static_cast<double>(window.steps), "step") + ", waited " +
-                          percent(share_of(window.wait_s, window)) + ", starved " +
-                          percent(share_of(window.starved_s, window)));
+    out.leaf("title", fmt::format("{}: {}, waited {}, starved {}", when(window.start_s, window.end_s),
+                                  counted(static_cast<double>(window.steps), "step"),
+                                  percent(share_of(window.wait_s, window)),
+                                  percent(share_of(window.starved_s, window))));
     const auto rect = [&](Literal css_class, double from, double high) {
       out.empty("rect", {{"class", std::string(css_class.text())},
                          {"x", length(x)},
@@ -108,9 +110,8 @@ void write_levels(Markup& out, const std::vector<Window>& windows, const TimeAxi
     std::size_t end = i + 1;
     while (end < windows.size() && level_class(share(windows[end])) == level) ++end;
     paths[static_cast<std::size_t>(level[1] - '0')] +=
-        "M" + length(1000 * axis.at(windows[i].start_s)) + " 0H" +
-        length(1000 * axis.at(windows[end - 1].end_s)) + "V1H" + length(1000 * axis.at(windows[i].start_s)) +
-        "z";
+        fmt::format("M{0} 0H{1}V1H{0}z", length(1000 * axis.at(windows[i].start_s)),
+                    length(1000 * axis.at(windows[end - 1].end_s)));
     i = end;
   }
   const auto svg = out.open("svg", {{"class", "levels"},
