@@ -3,7 +3,7 @@
 //     std::string text = profile::profile_to_json(recorded);
 //     profile::Profile same = profile::profile_from_json(text);
 //
-// Names are those of the structs in profile.h, except `op`, which is "operator". Seconds stay seconds; an
+// Names are those that the structs of profile.h declare. Seconds stay seconds; an
 // empty optional, and a number that is not finite, is null. Finite numbers read back bit for bit.
 #pragma once
 
@@ -16,6 +16,14 @@
 namespace headrace::profile {
 
 nlohmann::json to_json(const Profile& profile);
+
+/// What is declared of every figure, as JSON: a list of structs, each after those that it is made of.
+///
+///     [{"name", "says", "figures": [{"name", "type", "unit", "least", "most", "default", "says"}]}]
+///
+/// "type" is a JSON type or another struct's name ("struct": true). "list" and "null" are true where a figure
+/// is a list, or may be null.
+std::string profile_schema(int indent = -1);
 
 /// Missing and null fields keep their defaults, unknown ones are ignored. Throws FormatError that names the
 /// field where a type is wrong. Numbers are taken as they are, absurd ones included: the diagnosis bounds
