@@ -44,7 +44,7 @@ std::optional<Advice> advise_prefetch(const profile::Profile& profile, const Loa
   if (loader.num_workers < 1 || loader.prefetch_factor >= kMostPrefetch) return std::nullopt;
   const double step_s = profile.sink.step_s;
   const auto predicted = [&](int to) {
-    return predictor.predict(profile, {{Change::Kind::kPrefetchFactor, 0, to, 1}});
+    return predictor.predict({{Change::Kind::kPrefetchFactor, 0, to, 1}});
   };
   const int longest = std::min(kMostPrefetch, 16 * loader.prefetch_factor);
   const double gain_s = step_s - predicted(longest).step_s;
@@ -64,14 +64,14 @@ std::optional<Advice> advise_any_order(const profile::Profile& profile, const Lo
   return if_worth_it(
       change_of("in_order", true, false,
                 "deliver batches as they are ready; their order is then no longer the sampler's"),
-      profile.sink.step_s, predictor.predict(profile, {{Change::Kind::kInOrder, 0, 0, 1}}));
+      profile.sink.step_s, predictor.predict({{Change::Kind::kInOrder, 0, 0, 1}}));
 }
 
 std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, const Loader& loader,
                                            const Predictor& predictor) {
   if (loader.num_workers < 1 || loader.in_workers.empty()) return std::nullopt;
   const auto predicted = [&](int to) {
-    return predictor.predict(profile, {{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}});
+    return predictor.predict({{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}});
   };
   const double step_s = profile.sink.step_s;
   const double work_s = work_per_batch_s(profile, loader);
@@ -109,7 +109,7 @@ std::optional<Advice> advise_workers_as_cores(const profile::Profile& profile, c
   const int cores = profile.host.cores;
   if (cores < 1 || loader.num_workers <= cores || loader.in_workers.empty()) return std::nullopt;
   const auto predicted = [&](int to) {
-    return predictor.predict(profile, {{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}});
+    return predictor.predict({{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}});
   };
   const Prediction now = predicted(loader.num_workers);
   const Prediction then = predicted(cores);

@@ -72,8 +72,7 @@ std::vector<Advice> cures(const Case& facts) {
     by_name.parameter = "sharing_strategy";
     by_name.from = "file_descriptor";
     by_name.to = "file_system";
-    const Prediction then =
-        facts.predictor.predict(facts.profile, {{Change::Kind::kService, loader->handoff, 1, kByName}});
+    const Prediction then = facts.predictor.predict({{Change::Kind::kService, loader->handoff, 1, kByName}});
     if (worth_it(facts.gate.step_s, then)) {
       advice.push_back(with_prediction(std::move(by_name), facts.gate.step_s, then));
     }
