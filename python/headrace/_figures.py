@@ -271,8 +271,9 @@ class Operator:
     in_sink: bool = False
     #: `thread` (of the loop's process), `process`, or "" where unknown.
     executor: str = '""'
-    #: `exact`: each call was timed; `inclusive`: its time contains what feeds it, so what happens inside is
-    #: not told apart.
+    #: `exact`: each call was timed. `sampled`: calls came too fast, and at times one in 32 was timed and
+    #: counts for all. `counter`: the loader's own figures. `inclusive`: its time contains what feeds it, so
+    #: what happens inside is not told apart.
     fidelity: str = '""'
     #: Copies to a device; null where it makes none.
     transfer: Transfer | None = None
@@ -317,7 +318,8 @@ class Queue:
     put_wait_s: float = 0.0
     #: Time that consumers waited for items, summed.
     get_wait_s: float = 0.0
-    #: As of an operator.
+    #: `exact`: each put and get was seen. `sampled`: at times items came too fast, and the level was read
+    #: 1000 times a second; `puts` and `gets` are exact.
     fidelity: str = '""'
     #: Parameters that lengthen it.
     knobs: list[Knob] = field(default_factory=list)

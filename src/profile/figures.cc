@@ -190,6 +190,7 @@ CellFigures cell_figures(const metrics::OperatorCell& cell, std::uint32_t index,
   figures.place = static_cast<metrics::Place>(cell.place.load());
   figures.is_loop = cell.is_loop.load() != 0;
   figures.labelled = cell.labelled.load() != 0;
+  figures.sampled = cell.sampled.load() != 0;
   figures.first_done_ns = cell.first_done_ns.load();
   const Open open = open_of(worker, begun);
   const double open_ns = open.account == metrics::kOperatorAccount + index && !owner.retired
@@ -219,6 +220,7 @@ QueueFigures queue_figures(const SegmentImage& image, std::uint32_t index, std::
   QueueFigures figures;
   figures.index = index;
   figures.name = record.name.view();
+  figures.sampled = cell.sampled.load() != 0;
   figures.capacity = std::max<std::int64_t>(0, cell.capacity.load());
   figures.levels_per_bin = std::clamp<std::int64_t>(cell.levels_per_bin.load(), 1, std::int64_t{1} << 30);
   figures.puts = sane(cell.puts.load());

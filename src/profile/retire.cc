@@ -55,7 +55,7 @@ void clear_cell(OperatorCell& cell) noexcept {
 void clear_sink(metrics::SinkCell& sink) noexcept { zero_from(&sink, 0, sizeof(metrics::SinkCell)); }
 
 void empty_cell(OperatorCell& cell) noexcept {
-  zero_from(&cell, offsetof(OperatorCell, items), sizeof(OperatorCell));
+  zero_from(&cell, offsetof(OperatorCell, sampled), sizeof(OperatorCell));
 }
 
 void clear_queue(metrics::QueueCell& queue) noexcept {
@@ -132,6 +132,7 @@ void add_cell(OperatorCell& target, const OperatorCell& cell) noexcept {
   if (first > 0 && (target.first_done_ns.load() == 0 || first < target.first_done_ns.load()))
     target.first_done_ns.store(first);
   target.labelled.store(std::max(target.labelled.load(), cell.labelled.load()));
+  target.sampled.store(std::max(target.sampled.load(), cell.sampled.load()));
   for (const auto& item : cell.slowest.items) target.slowest.add(item.index.load(), item.ns.load());
 }
 

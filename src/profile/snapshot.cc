@@ -222,7 +222,7 @@ class ProfileBuilder {
     out.gets = figures->gets;
     out.put_wait_s = figures->put_wait.sum_ns * kSecond;
     out.get_wait_s = figures->get_wait.sum_ns * kSecond;
-    out.fidelity = "exact";
+    out.fidelity = figures->sampled ? "sampled" : "exact";
     if (const auto knob = loader_queue_knob(image_.queues()[of.queue], profile_capacity(out))) {
       out.unit = "batches";
       if (knob->value > 0) out.knobs.push_back(*knob);
@@ -346,11 +346,13 @@ class ProfileBuilder {
     out.workers = workers_of(node);
     CellTotals total;
     bool threads = true;
+    bool sampled = false;
     States states;
     for (const std::uint32_t number : node.cells) {
       const CellFigures& cell = figures_.cells[number];
       const WorkerFigures& worker = figures_.workers[cell.worker];
       add<CellTotals>(total, cell);
+      sampled |= cell.sampled;
       if (worker.run_queue_ns) {
         out.run_queue_wait_s =
             out.run_queue_wait_s.value_or(0) + *worker.run_queue_ns * kSecond * busy_part(cell);
@@ -386,7 +388,8 @@ class ProfileBuilder {
       out.demand_s = std::max(out.demand_s, profile_.sink.handoff_floor_s);
     const bool in_threads = threads && (node.flags & kRunsInProcesses) == 0;
     out.executor = node.serves && out.kind == "handoff" ? "" : in_threads ? "thread" : "process";
-    out.fidelity = node.is_source_object && graph_.nodes.size() == 1 ? "inclusive" : "exact";
+    const bool inclusive = node.is_source_object && graph_.nodes.size() == 1;
+    out.fidelity = inclusive ? "inclusive" : sampled ? "sampled" : "exact";
     add_knobs(node, out);
     out.functions = functions_of(image_.operators()[node.op]);
     profile_.operators.push_back(std::move(out));

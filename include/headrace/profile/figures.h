@@ -80,6 +80,7 @@ struct CellFigures : CellTotals {
   metrics::Place place = metrics::Place::worker;
   bool is_loop = false;
   bool labelled = false;  ///< `slowest` holds the framework's names of items
+  bool sampled = false;   ///< one call in 32 was timed
   std::int64_t first_done_ns = 0;
   std::vector<ServiceSample> sequence;
   std::vector<ServiceSample> slowest;
@@ -151,6 +152,7 @@ constexpr void totals_of(Of<QueueTotals>, Visit&& total) {
 struct QueueFigures : QueueTotals {
   std::uint32_t index = 0;
   std::string name;
+  bool sampled = false;  ///< at times too fast for a stamp on every item
   std::int64_t capacity = 0;
   std::int64_t levels_per_bin = 1;
 };

@@ -217,8 +217,9 @@ constexpr void figures_of(Of<OperatorProfile>, Visit&& figure) {
   figure("executor", &OperatorProfile::executor,
          {"`thread` (of the loop's process), `process`, or \"\" where unknown."});
   figure("fidelity", &OperatorProfile::fidelity,
-         {"`exact`: each call was timed; `inclusive`: its time contains what feeds it, so what happens "
-          "inside is not told apart."});
+         {"`exact`: each call was timed. `sampled`: calls came too fast, and at times one in 32 was timed "
+          "and counts for all. `counter`: the loader's own figures. `inclusive`: its time contains what "
+          "feeds it, so what happens inside is not told apart."});
   figure("transfer", &OperatorProfile::transfer, {"Copies to a device; null where it makes none."});
   figure("knobs", &OperatorProfile::knobs, {"Parameters that widen it."});
   figure("functions", &OperatorProfile::functions,

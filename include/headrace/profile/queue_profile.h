@@ -51,7 +51,9 @@ constexpr void figures_of(Of<QueueProfile>, Visit&& figure) {
   figure("gets", &QueueProfile::gets, {"Items out."});
   figure("put_wait_s", &QueueProfile::put_wait_s, {"Time that producers waited for room, summed."});
   figure("get_wait_s", &QueueProfile::get_wait_s, {"Time that consumers waited for items, summed."});
-  figure("fidelity", &QueueProfile::fidelity, {"As of an operator."});
+  figure("fidelity", &QueueProfile::fidelity,
+         {"`exact`: each put and get was seen. `sampled`: at times items came too fast, and the level was "
+          "read 1000 times a second; `puts` and `gets` are exact."});
   figure("knobs", &QueueProfile::knobs, {"Parameters that lengthen it."});
 }
 
