@@ -233,6 +233,11 @@ class WorkerProfile:
     worker_id: int | None = None
     #: "2 of 4": the worker's part of a stream that is split over the workers; else "".
     shard: str = '""'
+    #: Bytes that the thread read with system calls, from files, pipes and sockets, whatever it ran;
+    #: memory-mapped files are not counted. Null where the kernel does not tell.
+    read_bytes: int | None = None
+    #: These calls. `read_bytes / read_calls` of a few kB: many small reads, which slow storage serves badly.
+    read_calls: int | None = None
 
 
 @dataclass

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <string_view>
 
@@ -43,12 +44,27 @@ bool parse_cpu(std::string_view text, Counters& counters) noexcept {
   return stat.has_value();
 }
 
+/// The number behind "\nname: "; the line's end proves that it is whole.
+bool parse_line(std::string_view text, std::string_view name, std::int64_t& value) noexcept {
+  const std::size_t at = text.find(name);
+  if (at == std::string_view::npos) return false;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + at + name.size(), end, value);
+  return error == std::errc() && stop != end && *stop == '\n' && value >= 0;
+}
+
+bool parse_reads(std::string_view text, Counters& counters) noexcept {
+  return parse_line(text, "rchar: ", counters[0]) && parse_line(text, "syscr: ", counters[1]);
+}
+
 /// What a thread used before it registered is not the worker's. Of its CPU time no more than the time since
 /// then is.
 Counters cpu_before(const Counters& now, std::int64_t since_ns) noexcept {
   const std::int64_t cpu_ns = std::max<std::int64_t>(0, now[0] - since_ns);
   return {cpu_ns, std::max<std::int64_t>(0, now[1] - (since_ns - (now[0] - cpu_ns)))};
 }
+/// Nothing bounds what a thread can read in a time: it is counted from the first look on.
+Counters reads_before(const Counters& now, std::int64_t) noexcept { return now; }
 
 struct Source {
   const char* file;
@@ -57,8 +73,9 @@ struct Source {
   std::array<metrics::Relaxed<std::int64_t> WorkerCell::*, 2> cells;
 };
 
-constexpr std::array<Source, 1> kSources{
-    {{"schedstat", parse_cpu, cpu_before, {&WorkerCell::cpu_ns, &WorkerCell::run_queue_ns}}}};
+constexpr std::array<Source, 2> kSources{
+    {{"schedstat", parse_cpu, cpu_before, {&WorkerCell::cpu_ns, &WorkerCell::run_queue_ns}},
+     {"io", parse_reads, reads_before, {&WorkerCell::read_bytes, &WorkerCell::read_calls}}}};
 
 /// One file of one worker.
 struct Reading {

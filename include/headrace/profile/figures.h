@@ -98,6 +98,8 @@ struct WorkerTotals {
   std::optional<double> run_queue_ns;
   double clocked_cpu_ns = 0;   ///< that the thread used, sampled items or not
   double clocked_loop_ns = 0;  ///< in so much of its time
+  std::optional<double> read_bytes;
+  std::optional<double> read_calls;
 };
 template <class Visit>
 constexpr void totals_of(Of<WorkerTotals>, Visit&& total) {
@@ -107,6 +109,8 @@ constexpr void totals_of(Of<WorkerTotals>, Visit&& total) {
   total(&WorkerTotals::run_queue_ns, &Cell::run_queue_ns, &WorkerProfile::run_queue_wait_s);
   total(&WorkerTotals::clocked_cpu_ns, &Cell::clocked_cpu_ns);
   total(&WorkerTotals::clocked_loop_ns, &Cell::clocked_loop_ns);
+  total(&WorkerTotals::read_bytes, &Cell::read_bytes, &WorkerProfile::read_bytes);
+  total(&WorkerTotals::read_calls, &Cell::read_calls, &WorkerProfile::read_calls);
 }
 
 struct WorkerFigures : WorkerTotals {

@@ -66,6 +66,8 @@ struct WorkerProfile {
   std::vector<ServiceSample> slowest;
   std::optional<std::int64_t> worker_id;
   std::string shard;
+  std::optional<std::uint64_t> read_bytes;
+  std::optional<std::uint64_t> read_calls;
 };
 
 constexpr About about(Of<WorkerProfile>) {
@@ -96,6 +98,15 @@ constexpr void figures_of(Of<WorkerProfile>, Visit&& figure) {
          {"The loader's own number of the worker process; null for a thread.", &kName});
   figure("shard", &WorkerProfile::shard,
          {"\"2 of 4\": the worker's part of a stream that is split over the workers; else \"\"."});
+  figure("read_bytes", &WorkerProfile::read_bytes,
+         {.says = "Bytes that the thread read with system calls, from files, pipes and sockets, whatever it "
+                  "ran; memory-mapped files are not counted. Null where the kernel does not tell.",
+          .fold = Fold::sum});
+  figure("read_calls", &WorkerProfile::read_calls,
+         {.says = "These calls. `read_bytes / read_calls` of a few kB: many small reads, which slow storage "
+                  "serves badly.",
+          .unit = &kCount,
+          .fold = Fold::sum});
 }
 
 struct Knob {
