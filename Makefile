@@ -24,7 +24,7 @@ PY_DIRS := python tests tools benchmarks samples
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
 .PHONY: help setup system torch build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
-  reference lint format wheel clean build-release build-asan build-tsan build-bench build-fuzz
+  reference lint format figures wheel clean build-release build-asan build-tsan build-bench build-fuzz
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -119,6 +119,9 @@ format: system $(STAMPS)/requirements  ## formatters, in place
 	clang-format -i $(CXX_FILES)
 	$(VENV)/ruff check --fix-only $(PY_DIRS)
 	$(VENV)/ruff format $(PY_DIRS)
+
+figures: setup  ## docs/figures.md and python/headrace/_figures.py, from the declared figures
+	$(VENV)/python tools/figures.py
 
 # --- release ----------------------------------------------------------------------------------------------------
 

@@ -234,6 +234,7 @@ void add_reading(py::module_& module) {
         return profile::profile_to_json(profile::read_profile(image, loader));
       },
       py::call_guard<LockReleased>());
+  module.def("profile_schema", [] { return profile::profile_schema(); });
   module.def(
       "add_ranks",
       [](const std::string& profile_text, const std::vector<std::tuple<Path, std::uint32_t, int>>& others) {

@@ -338,6 +338,9 @@ def segment_loaders(path: StrPath) -> list[dict[str, Any]]:
     """``{"index", "name", "steps", "wait_s"}``, the loader that waited most first."""
 
 def segment_profile_json(path: StrPath, loader: int) -> str: ...
+def profile_schema() -> str:
+    """The declared figures of a profile, as JSON."""
+
 def add_ranks(profile_text: str, others: Sequence[tuple[StrPath, int, int]]) -> str: ...
 def merge_timeline(
     segments: Sequence[StrPath],

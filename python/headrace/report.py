@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, overload
 from headrace import _core
 
 if TYPE_CHECKING:  # dataclasses and json cost more to import than the rest of the package
-    from headrace._data import Diagnosis, Profile, Steps
+    from headrace._data import Diagnosis, Steps
+    from headrace._figures import Profile
     from headrace.trace import Trace
 
 
@@ -46,7 +47,8 @@ class Report:
     @cached_property
     def profile(self) -> Profile:
         """What was recorded."""
-        from headrace._data import Profile, build
+        from headrace._data import build
+        from headrace._figures import Profile
 
         return build(Profile, self._document["profile"])
 
@@ -228,11 +230,12 @@ class Report:
 def __getattr__(name: str) -> Any:
     """`Profile`, `Diagnosis`, `Operator`, `Queue`, `Advice` and the other classes of a report's figures."""
     if not name.startswith("_"):
-        from headrace import _data
+        from headrace import _data, _figures
 
-        found = getattr(_data, name, None)
-        if isinstance(found, type) and found.__module__ == _data.__name__:
-            return found
+        for module in (_figures, _data):
+            found = getattr(module, name, None)
+            if isinstance(found, type) and found.__module__ == module.__name__:
+                return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -111,7 +111,7 @@ void RangeHistory::keep_waits(std::int64_t now) noexcept {
     const double share = static_cast<double>(track.weight.load()) / static_cast<double>(ended - began);
     moment.share = static_cast<std::uint32_t>(std::clamp(share, 0.0, 1.0) * WaitMoment::kWhole + 0.5);
   }
-  append(began, ended, static_cast<std::uint64_t>(track.longest_ns.load()), moment.pack());
+  append(began, ended, track.run_number.load(), moment.pack());
   track.value.store(0);
 }
 

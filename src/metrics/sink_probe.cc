@@ -245,7 +245,7 @@ bool SinkProbe::deliver(std::int64_t now, int ready, const WaitCharges* charges)
       cell_->ledger_unknown_ns.bump(blocked);
     }
   }
-  if (wait > cell_->longest_threshold_ns.load()) remember_longest(wait, loop_ns);
+  cell_->remember_longest(wait, loop_ns, cell_->steps.load());
   last_wait_ns_ = wait;
   steady_step_ = true;
   return was_ready;
@@ -258,19 +258,6 @@ void SinkProbe::remember(std::int64_t now, bool was_ready, const WaitCharges* ch
   if (charges == nullptr || charges->made_from_ns == 0) return;
   batches_.range(charges->made_from_ns, charges->made_until_ns, number,
                  static_cast<std::uint32_t>(charges->made_by + 1));
-}
-
-void SinkProbe::remember_longest(std::int64_t wait, std::int64_t loop_ns) noexcept {
-  LongestWait* smallest = &cell_->longest[0];
-  for (LongestWait& entry : cell_->longest) {
-    if (entry.wait_ns.load() < smallest->wait_ns.load()) smallest = &entry;
-  }
-  smallest->wait_ns.store(wait);
-  smallest->at_ns.store(loop_ns);
-  smallest->step.store(cell_->steps.load());
-  std::int64_t least = wait;
-  for (const LongestWait& entry : cell_->longest) least = std::min(least, entry.wait_ns.load());
-  cell_->longest_threshold_ns.store(least);
 }
 
 void SinkProbe::start_step(std::int64_t now) noexcept {

@@ -4,17 +4,13 @@
 #include <cmath>
 
 #include "headrace/profile/process_identity.h"
+#include "profile/member_count.h"
+#include "profile/totals.h"
 
 namespace headrace::profile {
 namespace {
 
 using metrics::LatencyBuckets;
-
-constexpr std::uint64_t kSaneCount = std::uint64_t{1} << 53;
-constexpr double kSaneNs = 9e18;
-
-double sane(std::int64_t ns) { return std::clamp(static_cast<double>(ns), 0.0, kSaneNs); }
-std::uint64_t sane(std::uint64_t count) { return std::min(count, kSaneCount); }
 
 bool worker_is(const metrics::WorkerCell& worker, metrics::WorkerLife life) {
   return worker.life.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(life);
@@ -37,15 +33,6 @@ Open open_of(const metrics::WorkerCell& worker, bool begun) {
 }  // namespace
 
 // --- histogram ---
-
-HistogramFigures HistogramFigures::of(const metrics::LatencyHistogram& histogram) {
-  HistogramFigures figures;
-  for (std::size_t i = 0; i < figures.buckets.size(); ++i)
-    figures.buckets[i] = sane(histogram.buckets[i].load());
-  figures.sum_ns = sane(histogram.sum_ns.load());
-  figures.max_ns = sane(histogram.max_ns.load());
-  return figures;
-}
 
 void HistogramFigures::subtract(const HistogramFigures& base) {
   bool any = false;
@@ -99,29 +86,20 @@ Latency HistogramFigures::latency() const {
   return latency;
 }
 
-// --- transfer ---
-
-namespace {
-
-constexpr double TransferFigures::*kTransferTotals[] = {
-    &TransferFigures::copies,         &TransferFigures::bytes,       &TransferFigures::pinned_bytes,
-    &TransferFigures::pageable_bytes, &TransferFigures::timed_bytes, &TransferFigures::copy_ns,
-    &TransferFigures::buffer_wait_ns};
-
-}  // namespace
-
-void TransferFigures::subtract(const TransferFigures& base) {
-  for (double TransferFigures::*field : kTransferTotals)
-    this->*field = std::max(0.0, this->*field - base.*field);
-}
-
-void TransferFigures::add(const TransferFigures& other) {
-  for (double TransferFigures::*field : kTransferTotals) this->*field += other.*field;
-}
-
 // --- extraction ---
 
 namespace {
+
+template <class Totals>
+constexpr bool lists_every_member() {
+  std::size_t listed = 0;
+  totals_of(Of<Totals>{}, [&](auto...) { ++listed; });
+  return listed == members_of<Totals>();
+}
+static_assert(lists_every_member<TransferFigures>() && lists_every_member<CellTotals>() &&
+                  lists_every_member<WorkerTotals>() && lists_every_member<QueueTotals>() &&
+                  lists_every_member<SinkFigures>() && lists_every_member<HandoffFigures>(),
+              "every total needs its line in totals_of()");
 
 /// When a writer counts up to: now while it lives, its last sign of life when it is gone.
 struct Moment {
@@ -168,8 +146,10 @@ WorkerFigures worker_figures(const metrics::WorkerCell& worker, std::uint32_t in
   figures.ended_ns = last_ns;
   figures.now_loop_ns = moment.loop_at(live ? last_ns : moment.now_ns);
   const Open open = open_of(worker, begun);
+  read<WorkerTotals>(figures, worker);
+  figures.clocked_cpu_ns = std::min(figures.clocked_cpu_ns, figures.clocked_loop_ns);
   for (std::uint32_t state = 0; state < metrics::kWorkerStates; ++state) {
-    figures.state_ns[state] = open.counted ? sane(worker.state_ns[state].load()) : 0;
+    if (!open.counted) figures.state_ns[state] = 0;
     if (open.account == state && !figures.retired) {
       figures.state_ns[state] += std::max(0.0, static_cast<double>(figures.now_loop_ns) - open.since_ns);
     }
@@ -177,10 +157,6 @@ WorkerFigures worker_figures(const metrics::WorkerCell& worker, std::uint32_t in
   // A writer that is dead but never said so: after its last sign of life it is finished.
   const double lost = static_cast<double>(moment.loop_at(moment.now_ns) - figures.now_loop_ns);
   if (live && !figures.alive && lost > 0) figures.state_ns[0] += lost;
-  figures.cpu_ns = static_cast<double>(worker.cpu_ns.load());
-  figures.run_queue_ns = static_cast<double>(worker.run_queue_ns.load());
-  figures.clocked_loop_ns = sane(worker.clocked_loop_ns.load());
-  figures.clocked_cpu_ns = std::min(sane(worker.clocked_cpu_ns.load()), figures.clocked_loop_ns);
   for (const metrics::WorkerEdge& edge : worker.edges) {
     const std::uint32_t queue = edge.queue.load();
     if (queue == 0 || queue > kMaxQueues) break;
@@ -198,25 +174,12 @@ std::vector<ServiceSample> sequence_of(const metrics::ServiceSequence& sequence,
     const auto& sample = sequence.samples[i % kLength];
     const double wall = sample.wall_ns.load();
     const double cpu = sample.cpu_ns.load();
-    if (!std::isfinite(wall) || wall < 0 || wall > kSaneNs || !std::isfinite(cpu)) continue;
+    if (!std::isfinite(wall) || wall < 0 || wall > kMostNs || !std::isfinite(cpu)) continue;
     // The low 32 bits are stored; the rest follows from the item count.
     const std::uint64_t index = (items & ~std::uint64_t{0xFFFFFFFF}) | sample.index.load();
     samples.push_back({index, wall * 1e-9, cpu < 0 ? -1.0 : std::min(cpu, wall) * 1e-9});
   }
   return samples;
-}
-
-TransferFigures transfer_figures(const metrics::TransferCell& cell) {
-  const metrics::TransferRecord record = cell.read();
-  TransferFigures figures;
-  figures.copies = sane(record.copies);
-  figures.bytes = sane(record.bytes);
-  figures.pinned_bytes = sane(record.pinned_bytes);
-  figures.pageable_bytes = sane(record.pageable_bytes);
-  figures.timed_bytes = sane(record.timed_bytes);
-  figures.copy_ns = sane(record.copy_ns);
-  figures.buffer_wait_ns = sane(record.buffer_wait_ns);
-  return figures;
 }
 
 CellFigures cell_figures(const metrics::OperatorCell& cell, std::uint32_t index,
@@ -227,22 +190,22 @@ CellFigures cell_figures(const metrics::OperatorCell& cell, std::uint32_t index,
   figures.place = static_cast<metrics::Place>(cell.place.load());
   figures.is_loop = cell.is_loop.load() != 0;
   figures.labelled = cell.labelled.load() != 0;
-  figures.items = sane(cell.items.load());
-  figures.failures = sane(cell.failures.load());
+  figures.sampled = cell.sampled.load() != 0;
   figures.first_done_ns = cell.first_done_ns.load();
   const Open open = open_of(worker, begun);
-  if (open.account == metrics::kOperatorAccount + index && !owner.retired) {
-    figures.busy_ns = std::max(0.0, static_cast<double>(owner.now_loop_ns) - open.since_ns);
+  const double open_ns = open.account == metrics::kOperatorAccount + index && !owner.retired
+                             ? std::max(0.0, static_cast<double>(owner.now_loop_ns) - open.since_ns)
+                             : 0;
+  if (!open.counted) {
+    read_one(figures.items, cell.items);
+    read_one(figures.failures, cell.failures);
+    figures.busy_ns = open_ns;
+    return figures;
   }
-  if (!open.counted) return figures;
-  figures.busy_ns += sane(cell.busy_ns.load());
-  figures.loop_items = sane(cell.loop_items.load());
-  figures.sampled_items = sane(static_cast<std::int64_t>(cell.sequence.count.load()));
-  figures.sampled_wall_ns = sane(cell.sampled_wall_ns.load());
-  figures.sampled_cpu_ns = std::min(sane(cell.sampled_cpu_ns.load()), figures.sampled_wall_ns);
-  figures.service = HistogramFigures::of(cell.service);
+  read<CellTotals>(figures, cell);
+  figures.busy_ns += open_ns;
+  figures.sampled_cpu_ns = std::min(figures.sampled_cpu_ns, figures.sampled_wall_ns);
   figures.sequence = sequence_of(cell.sequence, figures.items);
-  figures.transfer = transfer_figures(cell.transfer);
   for (const auto& item : cell.slowest.items) {
     if (item.ns.load() > 0) figures.slowest.push_back({item.index.load(), sane(item.ns.load()) * 1e-9, -1});
   }
@@ -257,6 +220,7 @@ QueueFigures queue_figures(const SegmentImage& image, std::uint32_t index, std::
   QueueFigures figures;
   figures.index = index;
   figures.name = record.name.view();
+  figures.sampled = cell.sampled.load() != 0;
   figures.capacity = std::max<std::int64_t>(0, cell.capacity.load());
   figures.levels_per_bin = std::clamp<std::int64_t>(cell.levels_per_bin.load(), 1, std::int64_t{1} << 30);
   figures.puts = sane(cell.puts.load());
@@ -273,8 +237,8 @@ QueueFigures queue_figures(const SegmentImage& image, std::uint32_t index, std::
     figures.empty_ns = sane(cell.occupancy.empty_ns.load());
     figures.full_ns = sane(cell.occupancy.full_ns.load());
     figures.loop_gets = sane(cell.loop_gets.load());
-    figures.put_wait = HistogramFigures::of(cell.put_wait);
-    figures.get_wait = HistogramFigures::of(cell.get_wait);
+    read_one(figures.put_wait, cell.put_wait);
+    read_one(figures.get_wait, cell.get_wait);
     for (std::uint32_t i = 0; i < bins.bins && first + i < image.bins().size(); ++i) {
       figures.time_at_ns[i] = sane(image.bins()[first + i].load());
     }
@@ -292,38 +256,9 @@ QueueFigures queue_figures(const SegmentImage& image, std::uint32_t index, std::
 
 SinkFigures sink_figures(const metrics::SinkCell& cell, std::int64_t loop_ns, bool running) {
   SinkFigures figures;
-  figures.epochs = sane(cell.epochs.load());
-  figures.steps = sane(cell.steps.load());
-  figures.waits = sane(cell.waits.load());
-  figures.computes = sane(cell.computes.load());
-  figures.wait_ns = sane(cell.wait_ns.load());
-  figures.starved_ns = sane(cell.starved_ns.load());
-  figures.worker_start_ns = sane(cell.worker_start_ns.load());
-  figures.compute_ns = sane(cell.compute_ns.load());
-  figures.ready_calls = sane(cell.ready_calls.load());
-  figures.ready_wait_ns = sane(cell.ready_wait_ns.load());
-  figures.sampled_compute_ns = sane(cell.sampled_compute_ns.load());
-  figures.sampled_compute_cpu_ns = sane(cell.sampled_compute_cpu_ns.load());
-  figures.quiet_steps = sane(cell.quiet_steps.load());
-  figures.quiet_compute_ns = sane(cell.quiet_compute_ns.load());
-  figures.whole_steps = sane(cell.whole_steps.load());
-  figures.marked_steps = std::min(sane(cell.marked_steps.load()), figures.whole_steps);
-  figures.tail_steps = std::min(sane(cell.tail_steps.load()), figures.marked_steps);
-  figures.marked_gap_ns = sane(cell.marked_gap_ns.load());
-  figures.marked_forward_backward_ns = sane(cell.marked_forward_backward_ns.load());
-  figures.marked_tail_ns = sane(cell.marked_tail_ns.load());
-  figures.redirected_ns = sane(cell.redirected_ns.load());
-  figures.ledger_unknown_ns = sane(cell.ledger_unknown_ns.load());
-  figures.first_batch_ns = sane(cell.first_batch_ns.load());
-  figures.later_epochs_ns = sane(cell.later_epochs_ns.load());
-  for (std::size_t i = 0; i < figures.ledger_ns.size(); ++i)
-    figures.ledger_ns[i] = sane(cell.ledger[i].load());
-  for (std::size_t i = 0; i < figures.ledger_ns.size(); ++i) {
-    figures.ledger_order_ns[i] = sane(cell.ledger_order[i].load());
-    figures.ledger_waiting_ns[i] = sane(cell.ledger_waiting[i].load());
-  }
-  figures.ledger_handoff_ns = sane(cell.ledger_handoff_ns.load());
-  figures.wait = HistogramFigures::of(cell.wait);
+  read(figures, cell);
+  figures.marked_steps = std::min(figures.marked_steps, figures.whole_steps);
+  figures.tail_steps = std::min(figures.tail_steps, figures.marked_steps);
   if (cell.waiting.load() != 0 && running) {
     // A total stall shows as it happens: the wait that lasts now counts, and nobody waits that long for a
     // ready batch.
@@ -331,23 +266,6 @@ SinkFigures sink_figures(const metrics::SinkCell& cell, std::int64_t loop_ns, bo
     figures.wait_ns += open;
     figures.starved_ns += open;
   }
-  return figures;
-}
-
-HandoffFigures handoff_figures(const metrics::HandoffCell& cell) {
-  HandoffFigures figures;
-  figures.batches = sane(cell.batches.load());
-  figures.message_bytes = sane(cell.message_bytes.load());
-  figures.tensors = sane(cell.tensors.load());
-  figures.counted = sane(cell.counted.load());
-  figures.pickle_ns = sane(cell.pickle_ns.load());
-  figures.pickle_cpu_ns = sane(cell.pickle_cpu_ns.load());
-  figures.pickle_cpu_reads = sane(cell.pickle_cpu_reads.load());
-  figures.send_ns = sane(cell.send_ns.load());
-  figures.receive_ns = sane(cell.receive_ns.load());
-  figures.receive_cpu_ns = sane(cell.receive_cpu_ns.load());
-  figures.receive_cpu_reads = sane(cell.receive_cpu_reads.load());
-  figures.unused_batches = sane(cell.unused_batches.load());
   return figures;
 }
 
@@ -390,7 +308,7 @@ SegmentFigures SegmentFigures::of(const SegmentImage& image, std::uint32_t loade
   }
   if (loader < image.loaders().size()) {
     figures.sink = sink_figures(image.loaders()[loader].sink, clock.loop_ns, figures.running);
-    figures.handoff = handoff_figures(image.loaders()[loader].handoff);
+    read(figures.handoff, image.loaders()[loader].handoff);
   }
   return figures;
 }

@@ -251,8 +251,8 @@ class HistoryReader {
     const std::int64_t end = sane_ns(track.since_ns.load());
     if (calls == 0 || end <= begin || (!loop.calls.empty() && begin < loop.calls.back().end_ns)) return;
     const double share = static_cast<double>(track.weight.load()) / static_cast<double>(end - begin);
-    loop.calls.push_back({begin, end, static_cast<std::uint64_t>(track.longest_ns.load()),
-                          track.longest.load() != 0, calls > 1, std::clamp(share, 0.0, 1.0)});
+    loop.calls.push_back({begin, end, track.run_number.load(), track.longest.load() != 0, calls > 1,
+                          std::clamp(share, 0.0, 1.0)});
   }
 
   void read_batches(const HistoryTrack& track, std::span<const HistoryWord> words) {

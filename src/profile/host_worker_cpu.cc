@@ -4,20 +4,25 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
+#include <string_view>
 
 #include "headrace/metrics/clock.h"
+#include "headrace/profile/host/kernel_text.h"
 #include "headrace/profile/process_identity.h"
 #include "host_figure.h"
+#include "host_kernel_file.h"
 
 namespace headrace::profile {
 namespace {
 
 constexpr std::int64_t kRetryNs = 1'000'000'000;
 
+using metrics::WorkerCell;
 using metrics::WorkerLife;
 
-WorkerLife life_of(const metrics::WorkerCell& worker) noexcept {
+WorkerLife life_of(const WorkerCell& worker) noexcept {
   // Acquire: pairs with the release by which the worker published the cell, whose pid, tid and start are read
   // next.
   return static_cast<WorkerLife>(worker.life.load(std::memory_order_acquire));
@@ -30,21 +35,104 @@ int most_descriptors() noexcept {
   return static_cast<int>(std::min<rlim_t>(limit.rlim_cur / 8, kMaxWorkers));
 }
 
+/// Two counters of one file.
+using Counters = std::array<std::int64_t, 2>;
+
+bool parse_cpu(std::string_view text, Counters& counters) noexcept {
+  const auto stat = parse_schedstat(text);
+  if (stat) counters = {stat->cpu_ns, stat->run_queue_ns};
+  return stat.has_value();
+}
+
+/// The number behind "\nname: "; the line's end proves that it is whole.
+bool parse_line(std::string_view text, std::string_view name, std::int64_t& value) noexcept {
+  const std::size_t at = text.find(name);
+  if (at == std::string_view::npos) return false;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + at + name.size(), end, value);
+  return error == std::errc() && stop != end && *stop == '\n' && value >= 0;
+}
+
+bool parse_reads(std::string_view text, Counters& counters) noexcept {
+  return parse_line(text, "rchar: ", counters[0]) && parse_line(text, "syscr: ", counters[1]);
+}
+
+/// What a thread used before it registered is not the worker's. Of its CPU time no more than the time since
+/// then is.
+Counters cpu_before(const Counters& now, std::int64_t since_ns) noexcept {
+  const std::int64_t cpu_ns = std::max<std::int64_t>(0, now[0] - since_ns);
+  return {cpu_ns, std::max<std::int64_t>(0, now[1] - (since_ns - (now[0] - cpu_ns)))};
+}
+/// Nothing bounds what a thread can read in a time: it is counted from the first look on.
+Counters reads_before(const Counters& now, std::int64_t) noexcept { return now; }
+
+struct Source {
+  const char* file;
+  bool (*parse)(std::string_view text, Counters& counters) noexcept;
+  Counters (*before)(const Counters& now, std::int64_t since_ns) noexcept;
+  std::array<metrics::Relaxed<std::int64_t> WorkerCell::*, 2> cells;
+};
+
+constexpr std::array<Source, 2> kSources{
+    {{"schedstat", parse_cpu, cpu_before, {&WorkerCell::cpu_ns, &WorkerCell::run_queue_ns}},
+     {"io", parse_reads, reads_before, {&WorkerCell::read_bytes, &WorkerCell::read_calls}}}};
+
+/// One file of one worker.
+struct Reading {
+  KernelFile file;
+  std::int64_t retry_ns = 0;  ///< do not try again before
+  bool has_baseline = false;
+  Counters last{};
+  Counters total{};
+  std::int64_t at_ns = 0;
+  std::int64_t at_loop_ns = 0;
+
+  void add(const Source& source, const Counters& raw, std::int64_t started_ns, std::int64_t now,
+           const metrics::LoopClock::Reading& reading) noexcept {
+    if (!has_baseline) {
+      has_baseline = true;
+      at_ns = std::min(now, started_ns);
+      at_loop_ns = reading.begun ? std::max<std::int64_t>(0, reading.loop_ns - (now - at_ns)) : 0;
+      last = source.before(raw, now - at_ns);
+    }
+    if (now <= at_ns) return;
+    for (std::size_t i = 0; reading.begun && i < total.size(); ++i)
+      total[i] += running_part(raw[i] - last[i], reading.loop_ns - at_loop_ns, now - at_ns);
+    last = raw;
+    at_ns = now;
+    at_loop_ns = reading.begun ? std::max(at_loop_ns, reading.loop_ns) : 0;
+  }
+};
+
 }  // namespace
 
+struct WorkerCpuReader::Slot {
+  // Cells are given out again: these three say whose the slot is.
+  std::int64_t started_ns = 0;
+  int pid = 0;
+  int tid = 0;
+  bool verified = false;  ///< the process behind the pid is the one that registered
+  Counters raw{};         ///< as just read
+  std::array<Reading, kSources.size()> readings;
+};
+
 WorkerCpuReader::WorkerCpuReader(Segment& segment)
-    : segment_(segment), slots_(kMaxWorkers), most_kept_(most_descriptors()) {}
+    : segment_(segment), slots_(new Slot[kMaxWorkers]), most_kept_(most_descriptors()) {}
+WorkerCpuReader::~WorkerCpuReader() = default;
 
 void WorkerCpuReader::begin() noexcept {
-  for (Slot& slot : slots_) {
-    slot.total = {};
-    slot.at_loop_ns = 0;
+  for (std::uint32_t i = 0; i < kMaxWorkers; ++i) {
+    for (Reading& reading : slots_[i].readings) {
+      reading.total = {};
+      reading.at_loop_ns = 0;
+    }
   }
 }
 
 void WorkerCpuReader::let_go(Slot& slot) noexcept {
-  if (slot.file.is_open()) {
-    slot.file.close();
+  for (Reading& reading : slot.readings) {
+    if (!reading.file.is_open()) continue;
+    reading.file.close();
     --kept_;
   }
 }
@@ -66,14 +154,16 @@ void WorkerCpuReader::sample(std::int64_t now, const metrics::LoopClock::Reading
 void WorkerCpuReader::visit(std::uint32_t index, std::int64_t now, const metrics::LoopClock::Reading& reading,
                             const std::function<void(int, std::uint64_t)>& meet) {
   Slot& slot = slots_[index];
-  metrics::WorkerCell& worker = segment_.workers()[index];
+  WorkerCell& worker = segment_.workers()[index];
   const WorkerLife life = life_of(worker);
   const std::int64_t started = worker.started_ns.load();
   const int pid = worker.pid.load();
   const int tid = worker.tid.load();
   const bool same = slot.started_ns == started && slot.pid == pid && slot.tid == tid;
   // A worker that just said that it has finished is read a last time, while its thread can still be found.
-  const bool last_time = life == WorkerLife::finished && same && slot.file.is_open();
+  const bool last_time = life == WorkerLife::finished && same &&
+                         std::any_of(slot.readings.begin(), slot.readings.end(),
+                                     [](const Reading& r) { return r.file.is_open(); });
   if (life != WorkerLife::live && !last_time) {
     let_go(slot);
     return;
@@ -85,74 +175,53 @@ void WorkerCpuReader::visit(std::uint32_t index, std::int64_t now, const metrics
     slot.pid = pid;
     slot.tid = tid;
   }
-  SchedStat stat;
-  if (now >= slot.retry_ns && read(slot, worker, now, stat, meet)) {
-    add(slot, stat, now, reading);
+  for (std::size_t i = 0; i < kSources.size(); ++i) {
+    Reading& of = slot.readings[i];
+    if (now < of.retry_ns || !read(slot, i, worker, now, meet)) continue;
+    of.add(kSources[i], slot.raw, started, now, reading);
     // Not into the cell of whoever took it meanwhile.
-    if (reading.begun && life_of(worker) == life && worker.started_ns.load() == started) {
-      worker.cpu_ns.store(slot.total.cpu_ns);
-      worker.run_queue_ns.store(slot.total.run_queue_ns);
-    }
+    if (!reading.begun || life_of(worker) != life || worker.started_ns.load() != started) continue;
+    for (std::size_t k = 0; k < of.total.size(); ++k) (worker.*kSources[i].cells[k]).store(of.total[k]);
   }
   if (last_time) let_go(slot);
 }
 
-bool WorkerCpuReader::read(Slot& slot, const metrics::WorkerCell& worker, std::int64_t now, SchedStat& stat,
+bool WorkerCpuReader::open(Slot& slot, std::size_t source, const WorkerCell& worker,
                            const std::function<void(int, std::uint64_t)>& meet) {
-  KernelFile file;
-  if (slot.file.is_open()) {
-    file = std::move(slot.file);
-    --kept_;
-  } else {
-    std::array<char, 64> path{};
-    std::snprintf(path.data(), path.size(), "/proc/%d/task/%d/schedstat", slot.pid, slot.tid);
-    file.open(path.data());
-    // After opening: then a process of that start which still runs is the one that the file belongs to. A
-    // worker in another container has a pid that means somebody else here.
-    if (file.is_open() && !slot.verified && slot.pid != current_pid()) {
-      const std::uint64_t start = worker.process_start.load();
-      if (start == 0 || process_start(slot.pid) != start) file.close();
-      if (file.is_open()) meet(slot.pid, start);
-    }
-  }
-  std::array<char, 128> text;
-  const auto parsed = parse_schedstat(file.read(text));
-  if (!parsed) {
-    slot.retry_ns = now + kRetryNs;
+  KernelFile& file = slot.readings[source].file;
+  std::array<char, 64> path{};
+  std::snprintf(path.data(), path.size(), "/proc/%d/task/%d/%s", slot.pid, slot.tid, kSources[source].file);
+  if (!file.open(path.data())) return false;
+  if (slot.verified || slot.pid == current_pid()) return true;
+  // After opening: then a process of that start which still runs is the one that the file belongs to. A
+  // worker in another container has a pid that means somebody else here.
+  const std::uint64_t start = worker.process_start.load();
+  if (start == 0 || process_start(slot.pid) != start) {
+    file.close();
     return false;
   }
-  slot.verified = true;
-  stat = *parsed;
-  if (kept_ < most_kept_) {
-    slot.file = std::move(file);
-    ++kept_;
-  }
+  meet(slot.pid, start);
   return true;
 }
 
-void WorkerCpuReader::add(Slot& slot, const SchedStat& stat, std::int64_t now,
-                          const metrics::LoopClock::Reading& reading) noexcept {
-  if (!slot.has_baseline) {
-    // Seen for the first time. Of what the thread used before it registered we know only that no more than
-    // the time since then belongs to the worker.
-    slot.has_baseline = true;
-    slot.at_ns = std::min(now, slot.started_ns);
-    slot.at_loop_ns = reading.begun ? std::max<std::int64_t>(0, reading.loop_ns - (now - slot.at_ns)) : 0;
-    const std::int64_t since = now - slot.at_ns;
-    slot.last.cpu_ns = std::max<std::int64_t>(0, stat.cpu_ns - since);
-    slot.last.run_queue_ns =
-        std::max<std::int64_t>(0, stat.run_queue_ns - (since - (stat.cpu_ns - slot.last.cpu_ns)));
+bool WorkerCpuReader::read(Slot& slot, std::size_t source, const WorkerCell& worker, std::int64_t now,
+                           const std::function<void(int, std::uint64_t)>& meet) {
+  Reading& of = slot.readings[source];
+  if (of.file.is_open()) --kept_;
+  std::array<char, 256> text;
+  const bool opened = of.file.is_open() || open(slot, source, worker, meet);
+  if (!opened || !kSources[source].parse(of.file.read(text), slot.raw)) {
+    of.file.close();
+    of.retry_ns = now + kRetryNs;
+    return false;
   }
-  if (now <= slot.at_ns) return;
-  if (reading.begun) {
-    const std::int64_t loop_ns = reading.loop_ns - slot.at_loop_ns;
-    const std::int64_t real_ns = now - slot.at_ns;
-    slot.total.cpu_ns += running_part(stat.cpu_ns - slot.last.cpu_ns, loop_ns, real_ns);
-    slot.total.run_queue_ns += running_part(stat.run_queue_ns - slot.last.run_queue_ns, loop_ns, real_ns);
+  slot.verified = true;
+  if (kept_ < most_kept_) {
+    ++kept_;
+  } else {
+    of.file.close();
   }
-  slot.last = stat;
-  slot.at_ns = now;
-  slot.at_loop_ns = reading.begun ? std::max(slot.at_loop_ns, reading.loop_ns) : 0;
+  return true;
 }
 
 }  // namespace headrace::profile

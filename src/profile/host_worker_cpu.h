@@ -1,24 +1,23 @@
-// CPU time and run-queue wait of the run's workers.
+// What the kernel counts of the threads of the run's workers.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <vector>
+#include <memory>
 
 #include "headrace/metrics/loop_clock.h"
-#include "headrace/profile/host/kernel_text.h"
 #include "headrace/profile/segment.h"
-#include "host_kernel_file.h"
 
 namespace headrace::profile {
 
-/// Reads each live worker's schedstat and keeps WorkerCell::cpu_ns and run_queue_ns, in loop time. One thread
-/// only.
+/// Reads files of /proc/<pid>/task/<tid> of each live worker and keeps the counters of its WorkerCell, in
+/// loop time. One thread only.
 ///
-/// The kernel brings a running thread's figure up to date at its timer tick (1 to 4 ms).
+/// The kernel brings a running thread's CPU time up to date at its timer tick (1 to 4 ms).
 class WorkerCpuReader {
  public:
   explicit WorkerCpuReader(Segment& segment);
+  ~WorkerCpuReader();
 
   /// Reads as many workers as `budget_ns` allows, going on where the last call stopped. `meet` is called once
   /// for each process other than this one whose worker is found.
@@ -28,31 +27,18 @@ class WorkerCpuReader {
   void begin() noexcept;
 
  private:
-  struct Slot {
-    // Cells are given out again: these three say whose the slot is.
-    std::int64_t started_ns = 0;
-    int pid = 0;
-    int tid = 0;
-    KernelFile file;
-    bool verified = false;  ///< the process behind the pid is the one that registered
-    bool has_baseline = false;
-    std::int64_t retry_ns = 0;  ///< do not try again before
-    SchedStat last;
-    SchedStat total;
-    std::int64_t at_ns = 0;
-    std::int64_t at_loop_ns = 0;
-  };
+  struct Slot;
 
-  bool read(Slot& slot, const metrics::WorkerCell& worker, std::int64_t now, SchedStat& stat,
+  bool open(Slot& slot, std::size_t source, const metrics::WorkerCell& worker,
             const std::function<void(int, std::uint64_t)>& meet);
-  void add(Slot& slot, const SchedStat& stat, std::int64_t now,
-           const metrics::LoopClock::Reading& reading) noexcept;
+  bool read(Slot& slot, std::size_t source, const metrics::WorkerCell& worker, std::int64_t now,
+            const std::function<void(int, std::uint64_t)>& meet);
   void visit(std::uint32_t index, std::int64_t now, const metrics::LoopClock::Reading& reading,
              const std::function<void(int, std::uint64_t)>& meet);
   void let_go(Slot& slot) noexcept;
 
   Segment& segment_;
-  std::vector<Slot> slots_;
+  std::unique_ptr<Slot[]> slots_;
   std::uint32_t next_ = 0;
   int kept_ = 0;  ///< descriptors open between calls
   int most_kept_ = 0;

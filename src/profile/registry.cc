@@ -461,8 +461,6 @@ metrics::WorkerCell* Registry::claim_worker(std::int64_t now) {
   worker.process_start.store(process_start(current_pid()));
   worker.started_ns.store(now);
   worker.last_alive_ns.store(now);
-  worker.cpu_ns.store(-1);
-  worker.run_queue_ns.store(-1);
   worker.life.store(life_of(metrics::WorkerLife::live), std::memory_order_release);
   return &worker;
 }

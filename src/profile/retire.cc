@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "profile/totals.h"
+
 namespace headrace::profile {
 namespace {
 
@@ -43,6 +45,7 @@ std::int64_t cell_total(const OperatorCell& cell, int field) {
 
 void clear_worker(WorkerCell& worker) noexcept {
   zero_from(&worker, offsetof(WorkerCell, pid), sizeof(WorkerCell));
+  begin_unknown<WorkerTotals>(worker);
 }
 
 void clear_cell(OperatorCell& cell) noexcept {
@@ -52,7 +55,7 @@ void clear_cell(OperatorCell& cell) noexcept {
 void clear_sink(metrics::SinkCell& sink) noexcept { zero_from(&sink, 0, sizeof(metrics::SinkCell)); }
 
 void empty_cell(OperatorCell& cell) noexcept {
-  zero_from(&cell, offsetof(OperatorCell, items), sizeof(OperatorCell));
+  zero_from(&cell, offsetof(OperatorCell, sampled), sizeof(OperatorCell));
 }
 
 void clear_queue(metrics::QueueCell& queue) noexcept {
@@ -125,14 +128,12 @@ void add_cell(OperatorCell& target, const OperatorCell& cell) noexcept {
   for (int i = 0; i < kWindows; ++i) {
     for (int field = 0; field < 2; ++field) target.windows.at(i, field).bump(cell.windows.get(i, field));
   }
-  target.items.bump(cell.items.load());
-  target.failures.bump(cell.failures.load());
-  target.busy_ns.bump(cell.busy_ns.load());
-  target.loop_items.bump(cell.loop_items.load());
-  target.sampled_wall_ns.bump(cell.sampled_wall_ns.load());
-  target.sampled_cpu_ns.bump(cell.sampled_cpu_ns.load());
-  target.service.merge(cell.service);
-  target.transfer.add(cell.transfer.read());
+  fold<CellTotals>(target, cell);
+  const std::int64_t first = cell.first_done_ns.load();
+  if (first > 0 && (target.first_done_ns.load() == 0 || first < target.first_done_ns.load()))
+    target.first_done_ns.store(first);
+  target.labelled.store(std::max(target.labelled.load(), cell.labelled.load()));
+  target.sampled.store(std::max(target.sampled.load(), cell.sampled.load()));
   for (const auto& item : cell.slowest.items) target.slowest.add(item.index.load(), item.ns.load());
 }
 
@@ -152,9 +153,7 @@ void add_worker(WorkerCell& retired, WorkerCell& worker) noexcept {
           total_at(worker.windows, closed, i, field, worker.state_ns[state].load()));
     }
   }
-  for (std::uint32_t state = 0; state < metrics::kWorkerStates; ++state) {
-    retired.state_ns[state].bump(worker.state_ns[state].load());
-  }
+  fold<WorkerTotals>(retired, worker);
   retired.begun.store(std::max(retired.begun.load(), worker.begun.load()));
   for (const metrics::WorkerEdge& from : worker.edges) {
     if (from.queue.load() == 0) continue;
@@ -172,21 +171,13 @@ void add_worker(WorkerCell& retired, WorkerCell& worker) noexcept {
 }
 
 void add_sink(metrics::SinkCell& target, const metrics::SinkCell& sink) noexcept {
-  target.epochs.bump(sink.epochs.load());
-  target.steps.bump(sink.steps.load());
-  target.later_epochs_ns.bump(sink.first_batch_ns.load() + sink.later_epochs_ns.load());
+  fold<SinkFigures>(target, sink);
   target.failed.bump(sink.failed.load());
-  target.waits.bump(sink.waits.load());
-  target.computes.bump(sink.computes.load());
-  target.wait_ns.bump(sink.wait_ns.load());
-  target.starved_ns.bump(sink.starved_ns.load());
-  target.worker_start_ns.bump(sink.worker_start_ns.load());
-  target.compute_ns.bump(sink.compute_ns.load());
-  target.ready_calls.bump(sink.ready_calls.load());
-  target.ready_wait_ns.bump(sink.ready_wait_ns.load());
-  target.ledger_unknown_ns.bump(sink.ledger_unknown_ns.load());
-  target.ledger_handoff_ns.bump(sink.ledger_handoff_ns.load());
-  target.wait.merge(sink.wait);
+  // The first batch of the target stays its start-up; this one is of a later loop.
+  target.first_batch_ns.bump(-sink.first_batch_ns.load());
+  target.later_epochs_ns.bump(sink.first_batch_ns.load());
+  for (const metrics::LongestWait& wait : sink.longest)
+    target.remember_longest(wait.wait_ns.load(), wait.at_ns.load(), wait.step.load());
 }
 
 }  // namespace headrace::profile

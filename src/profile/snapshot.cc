@@ -13,6 +13,7 @@
 #include "profile/snapshot_host.h"
 #include "profile/snapshot_loader.h"
 #include "profile/snapshot_windows.h"
+#include "profile/totals.h"
 
 namespace headrace::profile {
 namespace {
@@ -223,7 +224,7 @@ class ProfileBuilder {
     out.gets = figures->gets;
     out.put_wait_s = figures->put_wait.sum_ns * kSecond;
     out.get_wait_s = figures->get_wait.sum_ns * kSecond;
-    out.fidelity = "exact";
+    out.fidelity = figures->sampled ? "sampled" : "exact";
     if (const auto knob =
             loader_queue_knob(image_.queues()[of.queue], profile_capacity(out), profile_.model)) {
       out.unit = "batches";
@@ -322,11 +323,9 @@ class ProfileBuilder {
     out.pid = worker.pid;
     out.tid = worker.tid;
     out.alive = worker.alive;
-    out.items = cell.items;
-    out.failures = cell.failures;
-    out.busy_s = cell.busy_ns * kSecond;
+    tell_all<CellTotals>(out, cell);
+    tell_all<WorkerTotals>(out, worker);
     if (cell.sampled_wall_ns > 0) out.cpu_s = out.busy_s * share(cell.sampled_cpu_ns, cell.sampled_wall_ns);
-    if (worker.run_queue_ns >= 0) out.run_queue_wait_s = worker.run_queue_ns * kSecond;
     out.states = normalised(cell_states_ns(node, cell));
     out.service = cell.service.latency();
     out.sequence = cell.sequence;
@@ -348,27 +347,18 @@ class ProfileBuilder {
     out.in_sink = node.in_sink && (node.flags & kRunsOwnWorkers) == 0;
     out.segment = node.segment;
     out.workers = workers_of(node);
-    HistogramFigures service;
-    TransferFigures transfer;
-    double loop_items = 0;
-    double sampled_wall = 0;
-    double sampled_cpu = 0;
+    CellTotals total;
     bool threads = true;
+    bool sampled = false;
     States states;
     for (const std::uint32_t number : node.cells) {
       const CellFigures& cell = figures_.cells[number];
       const WorkerFigures& worker = figures_.workers[cell.worker];
-      out.items += cell.items;
-      out.failures += cell.failures;
-      out.busy_s += cell.busy_ns * kSecond;
-      loop_items += cell.loop_items;
-      sampled_wall += cell.sampled_wall_ns;
-      sampled_cpu += cell.sampled_cpu_ns;
-      service.add(cell.service);
-      transfer.add(cell.transfer);
-      if (worker.run_queue_ns >= 0) {
+      add<CellTotals>(total, cell);
+      sampled |= cell.sampled;
+      if (worker.run_queue_ns) {
         out.run_queue_wait_s =
-            out.run_queue_wait_s.value_or(0) + worker.run_queue_ns * kSecond * busy_part(cell);
+            out.run_queue_wait_s.value_or(0) + *worker.run_queue_ns * kSecond * busy_part(cell);
       }
       threads &= (worker.retired && !of_framework()) || worker.pid == image_.header().owner_pid;
       const States of_cell = cell_states_ns(node, cell);
@@ -378,26 +368,31 @@ class ProfileBuilder {
       out.per_worker.push_back(worker_profile(node, cell));
     }
     if (of_framework() && !node.in_sink) merge_worker_rows(out.per_worker);
+    out.items = total.items;
+    out.failures = total.failures;
+    out.busy_s = total.busy_ns * kSecond;
     if (node.is_source_object) {
       out.busy_s = std::max(0.0, out.busy_s - figures_.sink.redirected_ns * kSecond);
       states.busy = std::max(0.0, states.busy - figures_.sink.redirected_ns);
     }
-    if (sampled_wall > 0) out.cpu_s = out.busy_s * share(sampled_cpu, sampled_wall);
+    if (total.sampled_wall_ns > 0)
+      out.cpu_s = out.busy_s * share(total.sampled_cpu_ns, total.sampled_wall_ns);
     // Idle is what is left of the time of the workers it has at once: earlier epochs' threads are no idle
     // workers.
     const double whole = present_ns() * out.workers;
     states.idle = std::max(0.0, whole - states.busy - states.blocked_in - states.blocked_out);
     out.states = normalised(states);
-    out.service = service.latency();
-    out.transfer = transfer_of(transfer);
+    out.service = total.service.latency();
+    out.transfer = transfer_of(total.transfer);
     out.items_per_batch =
         of_framework() ? loader_items_per_batch(figures_, graph_, node) : flow_.items_per_batch(node);
-    out.demand_s = demand(out, loop_items);
+    out.demand_s = demand(out, total.loop_items);
     if (of_framework() && out.kind == "handoff")
       out.demand_s = std::max(out.demand_s, profile_.sink.handoff_floor_s);
     const bool in_threads = threads && (node.flags & kRunsInProcesses) == 0;
     out.executor = node.serves && out.kind == "handoff" ? "" : in_threads ? "thread" : "process";
-    out.fidelity = node.is_source_object && graph_.nodes.size() == 1 ? "inclusive" : "exact";
+    const bool inclusive = node.is_source_object && graph_.nodes.size() == 1;
+    out.fidelity = inclusive ? "inclusive" : sampled ? "sampled" : "exact";
     add_knobs(node, out);
     out.functions = functions_of(image_.operators()[node.op]);
     profile_.operators.push_back(std::move(out));

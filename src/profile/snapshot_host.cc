@@ -109,9 +109,9 @@ void add_host(const SegmentImage& image, const SegmentFigures& figures, Profile&
   double run_queue = 0;
   bool run_queue_known = false;
   for (const WorkerFigures& worker : figures.workers) {
-    if (worker.is_sink || worker.retired || worker.run_queue_ns < 0) continue;
+    if (worker.is_sink || worker.retired || !worker.run_queue_ns) continue;
     run_queue_known = true;
-    run_queue += worker.run_queue_ns;
+    run_queue += *worker.run_queue_ns;
     for (std::size_t state = 1; state < worker.state_ns.size(); ++state) present += worker.state_ns[state];
     for (const CellFigures& owned : figures.cells) {
       if (figures.workers[owned.worker].index == worker.index) present += owned.busy_ns;
@@ -135,7 +135,7 @@ void add_host(const SegmentImage& image, const SegmentFigures& figures, Profile&
   host.foreign_cpu_share = whole.share_of_cores(whole.foreign());
   Increase waited_for_cores;
   for (const WorkerFigures& worker : figures.workers) {
-    if (worker.run_queue_ns >= 0) waited_for_cores = waited_for_cores.value_or(0) + worker.run_queue_ns;
+    if (worker.run_queue_ns) waited_for_cores = waited_for_cores.value_or(0) + *worker.run_queue_ns;
   }
   host.foreign_contention_share = contention(cell, from_ns, to_ns + grid_width(cell), waited_for_cores);
   host.throttled_share = whole.share_of_time(whole.throttled);

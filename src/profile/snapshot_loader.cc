@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "headrace/profile/stages.h"
+#include "profile/profile_fields.h"
 
 namespace headrace::profile {
 namespace {
@@ -84,11 +85,7 @@ void join(WorkerProfile& to, const WorkerProfile& from) {
   to.pid = from.pid;
   to.tid = from.tid;
   to.alive = from.alive;
-  to.items += from.items;
-  to.failures += from.failures;
-  to.busy_s += from.busy_s;
-  if (from.cpu_s) to.cpu_s = to.cpu_s.value_or(0) + *from.cpu_s;
-  if (from.run_queue_wait_s) to.run_queue_wait_s = to.run_queue_wait_s.value_or(0) + *from.run_queue_wait_s;
+  add_up(to, from);
   to.service = joined(to.service, from.service);
   to.sequence.insert(to.sequence.end(), from.sequence.begin(), from.sequence.end());
   to.slowest.insert(to.slowest.end(), from.slowest.begin(), from.slowest.end());

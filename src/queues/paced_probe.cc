@@ -170,6 +170,7 @@ void PacedProbe::sample_loop(ThreadContext& context, metrics::OperatorCell& loop
   // The loop's time so far was that of many items; that of the next one will be its own, and counts it then.
   context.probe.loop_item(now, false);
   open_sample_ = this;
+  loop.sampled.store(1);
   count(context, loop, kSampleWeight - 1, now);
 }
 
@@ -205,6 +206,7 @@ void PacedProbe::publish(profile::Session& session, std::int64_t now) noexcept {
   const Counts counts = source_.read(source_.queue);
   session.queue_probe(id).changed(recorded_level(counts), now);
   metrics::QueueCell& cell = session.segment().queues()[id].cell;
+  cell.sampled.store(1);
   const std::uint64_t puts = due(counts.puts, recorded_.puts);
   const std::uint64_t gets = due(counts.gets, recorded_.gets);
   cell.puts.bump(puts);

@@ -94,66 +94,66 @@ TEST(SimulatedLoader, BatchesStayWithTheirWorkerWhileItsNumberDoes) {
 
 TEST(LoaderSimulator, KnowsWhatLimitsThen) {
   const profile::Profile profile = simulation::simulate(sleeping(1), 1);
-  const LoaderSimulator simulator;
-  const Prediction two = simulator.predict(profile, {{Kind::kWorkers, 0, 2, 1}});
+  const LoaderSimulator simulator(profile);
+  const Prediction two = simulator.predict({{Kind::kWorkers, 0, 2, 1}});
   ASSERT_TRUE(two.known);
   EXPECT_NEAR(two.step_s, 0.020, 0.002);
   EXPECT_EQ(two.limit, "Images");
-  EXPECT_EQ(simulator.predict(profile, {{Kind::kWorkers, 0, 8, 1}}).limit, "sink");
+  EXPECT_EQ(simulator.predict({{Kind::kWorkers, 0, 8, 1}}).limit, "sink");
   EXPECT_LT(two.low_s, two.step_s);
   EXPECT_GT(two.high_s, two.step_s);
 }
 
 TEST(LoaderSimulator, SameQuestionSameAnswer) {
   const profile::Profile profile = simulation::simulate(sleeping(2), 1);
-  const LoaderSimulator first;
-  const LoaderSimulator second;
-  second.predict(simulation::simulate(sleeping(1), 2), {});  // another run in between
+  const LoaderSimulator first(profile);
+  const LoaderSimulator second(profile);
   for (int to : {1, 3, 3}) {
-    EXPECT_EQ(first.predict(profile, {{Kind::kWorkers, 0, to, 1}}).step_s,
-              second.predict(profile, {{Kind::kWorkers, 0, to, 1}}).step_s);
+    EXPECT_EQ(first.predict({{Kind::kWorkers, 0, to, 1}}).step_s,
+              second.predict({{Kind::kWorkers, 0, to, 1}}).step_s);
   }
 }
 
 TEST(LoaderSimulator, AbstainsWhereItCannotKnow) {
   profile::Profile profile = simulation::simulate(sleeping(2), 1);
-  const LoaderSimulator simulator;
-  EXPECT_FALSE(simulator.predict(profile, {{Kind::kCapacity, 0, 8, 1}}).known);  // no parameter of it
-  EXPECT_FALSE(simulator.predict(profile, {{Kind::kWorkers, 2, 8, 1}}).known);  // the hand-off has no workers
-  EXPECT_FALSE(simulator.predict(profile, {{Kind::kWorkers, -1, 8, 1}}).known);
-  EXPECT_FALSE(simulator.predict(profile, {{Kind::kService, 99, 1, 0.5}}).known);
-  EXPECT_FALSE(simulator.predict(profile::Profile{}, {}).known);
+  const LoaderSimulator simulator(profile);
+  EXPECT_FALSE(simulator.predict({{Kind::kCapacity, 0, 8, 1}}).known);  // no parameter of it
+  EXPECT_FALSE(simulator.predict({{Kind::kWorkers, 2, 8, 1}}).known);   // the hand-off has no workers
+  EXPECT_FALSE(simulator.predict({{Kind::kWorkers, -1, 8, 1}}).known);
+  EXPECT_FALSE(simulator.predict({{Kind::kService, 99, 1, 0.5}}).known);
+  const profile::Profile nothing;
+  EXPECT_FALSE(LoaderSimulator(nothing).predict({}).known);
   profile.host.foreign_contention_share = 0.4;
-  EXPECT_FALSE(simulator.predict(profile, {}).known);
+  EXPECT_FALSE(LoaderSimulator(profile).predict({}).known);
   profile.host.foreign_contention_share = 0;
   profile.sink.step_s *= 3;  // nothing that was recorded explains such steps
-  EXPECT_FALSE(simulator.predict(profile, {}).known);
+  EXPECT_FALSE(LoaderSimulator(profile).predict({}).known);
 }
 
 TEST(LoaderSimulator, ParametersOfWorkersNeedWorkers) {
   const profile::Profile profile = simulation::simulate(sleeping(0), 1);
-  const LoaderSimulator simulator;
-  EXPECT_FALSE(simulator.predict(profile, {{Kind::kWindow, 0, 8, 1}}).known);
-  EXPECT_FALSE(simulator.predict(profile, {{Kind::kOrder, 0, 0, 1}}).known);
-  EXPECT_TRUE(simulator.predict(profile, {{Kind::kWorkers, 0, 4, 1}, {Kind::kWindow, 0, 8, 1}}).known);
+  const LoaderSimulator simulator(profile);
+  EXPECT_FALSE(simulator.predict({{Kind::kWindow, 0, 8, 1}}).known);
+  EXPECT_FALSE(simulator.predict({{Kind::kOrder, 0, 0, 1}}).known);
+  EXPECT_TRUE(simulator.predict({{Kind::kWorkers, 0, 4, 1}, {Kind::kWindow, 0, 8, 1}}).known);
 }
 
 TEST(LoaderSimulator, AbsurdChangesAreBounded) {
   const profile::Profile profile = simulation::simulate(sleeping(2), 1);
-  const LoaderSimulator simulator;
-  const Prediction most = simulator.predict(profile, {{Kind::kWorkers, 0, 1'000'000, 1}});
+  const LoaderSimulator simulator(profile);
+  const Prediction most = simulator.predict({{Kind::kWorkers, 0, 1'000'000, 1}});
   ASSERT_TRUE(most.known);
   EXPECT_NEAR(most.step_s, 0.011, 0.003);
-  EXPECT_TRUE(simulator.predict(profile, {{Kind::kWindow, 0, 1'000'000'000, 1}}).known);
-  EXPECT_TRUE(simulator.predict(profile, {{Kind::kWorkers, 0, -5, 1}}).known);  // none
+  EXPECT_TRUE(simulator.predict({{Kind::kWindow, 0, 1'000'000'000, 1}}).known);
+  EXPECT_TRUE(simulator.predict({{Kind::kWorkers, 0, -5, 1}}).known);  // none
 }
 
 TEST(LoaderSimulator, HistogramAloneIsEnoughForAStep) {
   profile::Profile profile = simulation::simulate(sleeping(1), 1);
   for (profile::OperatorProfile& op : profile.operators) op.per_worker.clear();
   profile.sink.sequence.clear();
-  const LoaderSimulator simulator;
-  const Prediction two = simulator.predict(profile, {{Kind::kWorkers, 0, 2, 1}});
+  const LoaderSimulator simulator(profile);
+  const Prediction two = simulator.predict({{Kind::kWorkers, 0, 2, 1}});
   ASSERT_TRUE(two.known);
   EXPECT_NEAR(two.step_s, 0.020, 0.002);
 }
@@ -165,8 +165,8 @@ TEST(LoaderSimulator, LargeBatchesKeepTheirSpread) {
   loader.parts.front().sleep_s = 4e-4;
   loader.parts.front().factor = simulation::exponential();
   const profile::Profile profile = simulation::simulate(loader, 3);
-  const LoaderSimulator simulator;
-  const Prediction now = simulator.predict(profile, {});
+  const LoaderSimulator simulator(profile);
+  const Prediction now = simulator.predict({});
   ASSERT_TRUE(now.known);
   EXPECT_NEAR(now.step_s / profile.sink.step_s, 1, 0.05);
 }

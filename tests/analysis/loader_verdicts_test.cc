@@ -225,10 +225,9 @@ Profile tokenised(double pickle_cpu_s) {
 }
 
 TEST(LoaderVerdicts, HandOffThatDoesNotHappenYetIsCounted) {
-  const LoaderSimulator simulator;
   const auto one_worker = [&](const Profile& profile) {
-    return simulator.predict(profile,
-                             {{Change::Kind::kWorkers, loader_of(profile)->in_workers.front(), 1, 1}});
+    return LoaderSimulator(profile).predict(
+        {{Change::Kind::kWorkers, loader_of(profile)->in_workers.front(), 1, 1}});
   };
   const Prediction light = one_worker(tokenised(1e-4));
   const Prediction heavy = one_worker(tokenised(0.025));
@@ -262,9 +261,8 @@ Profile beside_a_neighbour() {
 
 TEST(LoaderVerdicts, CoresThatOthersHoldAreNotPromised) {
   const Profile profile = beside_a_neighbour();
-  const LoaderSimulator simulator;
   const int dataset = loader_of(profile)->in_workers.front();
-  const Prediction two = simulator.predict(profile, {{Change::Kind::kWorkers, dataset, 2, 1}});
+  const Prediction two = LoaderSimulator(profile).predict({{Change::Kind::kWorkers, dataset, 2, 1}});
   ASSERT_TRUE(two.known);
   EXPECT_GT(two.step_s, 0.9 * profile.sink.step_s);  // the neighbour stays: there is no second core
   EXPECT_LT(two.low_s, 0.75 * profile.sink.step_s);  // it may give way, as far as the scheduler shares
@@ -272,7 +270,7 @@ TEST(LoaderVerdicts, CoresThatOthersHoldAreNotPromised) {
   // Alone on the machine, the second core is free.
   Profile alone = profile;
   alone.host.foreign_cpu_share = alone.host.foreign_contention_share = 0.0;
-  EXPECT_LT(simulator.predict(alone, {{Change::Kind::kWorkers, dataset, 2, 1}}).step_s,
+  EXPECT_LT(LoaderSimulator(alone).predict({{Change::Kind::kWorkers, dataset, 2, 1}}).step_s,
             0.7 * alone.sink.step_s);
 }
 

@@ -632,6 +632,29 @@ TEST_F(HostSamplerTest, AWorkerInAnotherProcessIsReadAndItsProcessJoinsTheTree) 
   EXPECT_GE(total(HostFigure::tree_cpu) - before, 29 * kMs);
 }
 
+TEST_F(HostSamplerTest, WhatAWorkerReadsCountsFromTheBeginOfTheLoop) {
+  if (access("/proc/self/io", R_OK) != 0) GTEST_SKIP() << "no io accounting here";
+  metrics::WorkerCell& cell = worker(0, getpid(), current_tid(), now_);
+  cell.read_bytes.store(-1);
+  cell.read_calls.store(-1);
+  const auto read_zeros = [] {
+    std::array<char, 4096> bytes;
+    FILE* file = fopen("/dev/zero", "r");
+    setvbuf(file, nullptr, _IONBF, 0);
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(fread(bytes.data(), 1, bytes.size(), file), bytes.size());
+    fclose(file);
+  };
+  read_zeros();
+  sample_after(kSecond);
+  EXPECT_EQ(cell.read_bytes.load(), -1) << "the loop has not begun";
+  resume();
+  read_zeros();
+  sample_after(100 * kMs);
+  // The sampler reads in this thread, too: a few files of some kB.
+  EXPECT_NEAR(static_cast<double>(cell.read_bytes.load()), 450e3, 50e3);
+  EXPECT_GE(cell.read_calls.load(), 100);
+}
+
 TEST_F(HostSamplerTest, APidThatMeansSomebodyElseStaysUnknown) {
   begin();
   Child child(0);

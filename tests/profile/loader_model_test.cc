@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "headrace/profile/profile_json.h"
+#include "headrace/profile/json_fields.h"
 
 namespace headrace::profile {
 namespace {

@@ -128,6 +128,12 @@ TEST(Registry, FoldsEarlierLoaders) {
     EXPECT_EQ(record.sink.steps.load(), 0U) << "a record that is given out again is empty";
     record.sink.steps.store(static_cast<std::uint64_t>(i));
     record.sink.wait_ns.store(10);
+    record.sink.sampled_compute_ns.store(7);
+    record.sink.quiet_steps.store(2);
+    record.sink.whole_steps.store(3);
+    record.sink.marked_steps.store(1);
+    record.sink.first_batch_ns.store(4);
+    record.sink.remember_longest(i, 1000 + i, 5);
     record.sink.last_event_ns.store(i);
     record.life.store(static_cast<std::uint32_t>(RecordLife::closed));
     steps += static_cast<std::uint64_t>(i);
@@ -136,14 +142,33 @@ TEST(Registry, FoldsEarlierLoaders) {
   image.read_memory(bench.segment->data(), bench.segment->size());
   std::uint64_t seen = 0;
   double waited = 0;
+  SinkFigures sum;
   bool earlier = false;
   for (const LoaderSummary& loader : list_loaders(image)) {
     seen += loader.steps;
     waited += loader.wait_s;
+    const SinkFigures sink = SegmentFigures::of(image, loader.index).sink;
+    sum.sampled_compute_ns += sink.sampled_compute_ns;
+    sum.quiet_steps += sink.quiet_steps;
+    sum.whole_steps += sink.whole_steps;
+    sum.marked_steps += sink.marked_steps;
+    sum.later_epochs_ns += sink.first_batch_ns + sink.later_epochs_ns;
+    if (loader.name == "(earlier loaders)") {
+      EXPECT_EQ(sink.first_batch_ns, 4);
+      // The longest are those of the loaders that were folded last.
+      const auto longest = read_profile(image, loader.index).sink.longest_waits;
+      ASSERT_EQ(longest.size(), 8U);
+      EXPECT_NEAR(longest[0].wait_s - longest[7].wait_s, 7e-9, 1e-12);
+    }
     earlier |= loader.name == "(earlier loaders)";
   }
   EXPECT_EQ(seen, steps);
   EXPECT_NEAR(waited, kLoaders * 10e-9, 1e-12);
+  EXPECT_EQ(sum.sampled_compute_ns, kLoaders * 7);
+  EXPECT_EQ(sum.quiet_steps, kLoaders * 2);
+  EXPECT_EQ(sum.whole_steps, kLoaders * 3);
+  EXPECT_EQ(sum.marked_steps, kLoaders);
+  EXPECT_EQ(sum.later_epochs_ns, kLoaders * 4);
   EXPECT_TRUE(earlier);
   EXPECT_EQ(bench.segment->header().dropped.loaders.load(), 0U);
 }
@@ -302,8 +327,28 @@ TEST(Registry, AWrappedObjectIsOneLoadersOnly) {
 
 // --- folding ---
 
+/// Every total of a list that is one number, and how much a histogram holds.
+template <class List>
+void add_numbers(std::vector<double>& sums, const List& totals) {
+  std::size_t at = 0;
+  const auto add = [&](double number) {
+    sums.resize(std::max(sums.size(), at + 1));
+    sums[at++] += number;
+  };
+  totals_of(Of<List>{}, [&]<class Total>(Total List::*total, auto...) {
+    if constexpr (std::is_arithmetic_v<Total>) {
+      add(static_cast<double>(totals.*total));
+    } else if constexpr (std::is_same_v<Total, HistogramFigures>) {
+      add((totals.*total).sum_ns);
+    } else if constexpr (std::is_same_v<Total, TransferFigures>) {
+      add((totals.*total).copies);
+    }
+  });
+}
+
 /// Totals of a run as reports see them.
 struct Totals {
+  std::vector<double> of_cells, of_workers;
   std::map<std::uint32_t, double> busy_ns, items, loop_items, service_count, copied_bytes;
   double states_ns = 0;
   std::map<std::uint32_t, double> edges;
@@ -316,12 +361,14 @@ struct Totals {
     const std::int64_t width = common_window_ns(image, 0);
     Totals totals;
     for (const WorkerFigures& worker : figures.workers) {
+      add_numbers<WorkerTotals>(totals.of_workers, worker);
       for (std::size_t state = 1; state < worker.state_ns.size(); ++state)
         totals.states_ns += worker.state_ns[state];
       for (const EdgeFigures& edge : worker.edges)
         totals.edges[edge.queue] += static_cast<double>(edge.items);
     }
     for (const CellFigures& cell : figures.cells) {
+      add_numbers<CellTotals>(totals.of_cells, cell);
       totals.busy_ns[cell.op] += cell.busy_ns;
       totals.items[cell.op] += static_cast<double>(cell.items);
       totals.loop_items[cell.op] += cell.loop_items;
@@ -397,6 +444,8 @@ TEST(Registry, FoldingChangesNoTotalAndNoWindow) {
       const Totals before = Totals::of(*bench.segment);
       folded += bench.registry.fold_finished_workers();
       const Totals after = Totals::of(*bench.segment);
+      EXPECT_EQ(before.of_cells, after.of_cells);
+      EXPECT_EQ(before.of_workers, after.of_workers);
       EXPECT_EQ(before.busy_ns, after.busy_ns);
       EXPECT_EQ(before.items, after.items);
       EXPECT_EQ(before.loop_items, after.loop_items);

@@ -10,7 +10,7 @@ import pytest
 
 import headrace as hr
 from headrace import _core, adapters
-from headrace._data import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
+from headrace._figures import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
 from headrace.adapters.base import Adapter, Attachment
 
 pytestmark = pytest.mark.usefixtures("run")

@@ -1,4 +1,4 @@
-"""docs/verdicts.md has a place for every cause and names every figure of a report."""
+"""docs/verdicts.md has a place for every cause and names every figure of a diagnosis."""
 
 from __future__ import annotations
 
@@ -15,22 +15,6 @@ PAGE = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
 CAUSES = ROOT / "src" / "analysis" / "diagnosis" / "causes"
 
 RECORDS = [
-    _data.Profile,
-    _data.Startup,
-    _data.Sink,
-    _data.StepSample,
-    _data.MarkedSteps,
-    _data.Latency,
-    _data.Operator,
-    _data.States,
-    _data.Knob,
-    _data.Queue,
-    _data.LedgerRow,
-    _data.Handoff,
-    _data.Host,
-    _data.DeviceProfile,
-    _data.DeviceSteps,
-    _data.DeviceStep,
     _data.Diagnosis,
     _data.Evidence,
     _data.Advice,

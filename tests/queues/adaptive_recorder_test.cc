@@ -59,6 +59,7 @@ TEST_F(AdaptiveRecorders, SlowQueueIsRecordedAtEveryTransition) {
   EXPECT_EQ(cell().puts.load(), 3U);
   EXPECT_EQ(cell().gets.load(), 1U);
   EXPECT_EQ(cell().capacity.load(), 4);
+  EXPECT_EQ(cell().sampled.load(), 0U);
   EXPECT_EQ(moved_by_threads(true), 3U);
   EXPECT_EQ(session_->segment().queues()[0].name.view(), "decoded");
 }
@@ -101,6 +102,7 @@ TEST_F(AdaptiveRecorders, FastQueueIsCountedToTheItem) {
   EXPECT_EQ(cell().puts.load(), static_cast<std::uint64_t>(kManyItems));
   EXPECT_EQ(cell().gets.load(), static_cast<std::uint64_t>(kManyItems));
   EXPECT_EQ(waits(cell().put_wait), static_cast<std::uint64_t>(kManyItems));
+  EXPECT_EQ(cell().sampled.load(), 1U);
   // The threads' own shares are estimates of 1 in 32.
   EXPECT_NEAR(static_cast<double>(moved_by_threads(true)), kManyItems, kManyItems / 50.0);
   EXPECT_NEAR(static_cast<double>(moved_by_threads(false)), kManyItems, kManyItems / 50.0);
@@ -199,6 +201,7 @@ TEST_F(AdaptiveRecorders, LoopOfAFastQueueHasItsItemsAndSingleServiceTimes) {
     if (one.owner.load() == 0 || image.operators()[one.operator_id.load()].name.view() != "produce") continue;
     items += static_cast<double>(one.items.load());
     timed += static_cast<double>(waits(one.service));
+    EXPECT_EQ(one.sampled.load(), 1U);
   }
   EXPECT_NEAR(items, kManyItems, kManyItems * 0.15);
   EXPECT_GT(timed, 0);

@@ -44,9 +44,10 @@ struct alignas(64) HistoryTrack {
   Relaxed<std::int32_t> tid;
   Relaxed<std::uint64_t> process_start;
   Relaxed<std::uint32_t> first_word;
-  Relaxed<std::uint32_t> capacity;  ///< words
-  Relaxed<std::int64_t> base_ns;    ///< Clock
-  Relaxed<std::uint64_t> left_out;  ///< ranges that were too short and too many to be kept
+  Relaxed<std::uint32_t> capacity;    ///< words
+  Relaxed<std::int64_t> base_ns;      ///< Clock
+  Relaxed<std::uint64_t> left_out;    ///< ranges that were too short and too many to be kept
+  Relaxed<std::uint64_t> run_number;  ///< batch of the first GetNext call of the run
 
   // What is not an entry yet: states since run_ns, the present one since since_ns.
   alignas(64) Relaxed<std::int64_t> run_ns;

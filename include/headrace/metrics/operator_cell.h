@@ -24,13 +24,13 @@ struct alignas(64) OperatorCell {
   Relaxed<std::uint32_t> owner;  ///< 0: free; else 1 + index of the worker cell
   Relaxed<std::uint32_t> operator_id;
   Relaxed<std::uint32_t> place;
-  Relaxed<std::uint32_t> is_loop;   ///< 1: the worker's own loop between queue calls, not an annotated body
-  Relaxed<std::uint32_t> labelled;  ///< 1: `slowest` holds the framework's names of items (dataset indices)
-  Relaxed<std::uint32_t> unused;
-  Relaxed<std::uint64_t> items;           ///< finished, start-up included
-  Relaxed<std::uint64_t> failures;        ///< bodies that raised
-  Relaxed<std::int64_t> busy_ns;          ///< loop time
-  Relaxed<std::int64_t> loop_items;       ///< finished while the loop ran
+  Relaxed<std::uint32_t> is_loop;    ///< 1: the worker's own loop between queue calls, not an annotated body
+  Relaxed<std::uint32_t> labelled;   ///< 1: `slowest` holds the framework's names of items (dataset indices)
+  Relaxed<std::uint32_t> sampled;    ///< 1: one call in 32 was timed and counts for all of them
+  Relaxed<std::uint64_t> items;      ///< finished, start-up included
+  Relaxed<std::uint64_t> failures;   ///< bodies that raised
+  Relaxed<std::int64_t> busy_ns;     ///< loop time
+  Relaxed<std::int64_t> loop_items;  ///< finished while the loop ran
   Relaxed<std::int64_t> sampled_wall_ns;  ///< of the calls whose CPU time was read
   Relaxed<std::int64_t> sampled_cpu_ns;
   Relaxed<std::int64_t> first_done_ns;  ///< Clock of the first finished item; orders operators of one thread
@@ -43,6 +43,7 @@ struct alignas(64) OperatorCell {
 
   /// Forgets what was counted before the loop began; totals stay.
   void restart() noexcept {
+    sampled.store(0);
     busy_ns.store(0);
     loop_items.store(0);
     sampled_wall_ns.store(0);

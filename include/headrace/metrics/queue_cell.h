@@ -21,6 +21,7 @@ struct alignas(64) QueueCell {
   Relaxed<std::uint32_t> track;      ///< 1 + the track that keeps its levels; 0: none
   Seqlock lock;
   Relaxed<std::uint32_t> begun;
+  Relaxed<std::uint32_t> sampled;  ///< 1: at times too fast for a stamp on every item
   Occupancy occupancy;
   Relaxed<std::uint64_t> puts;  ///< start-up included, end marks not
   Relaxed<std::uint64_t> gets;

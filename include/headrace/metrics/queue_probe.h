@@ -79,6 +79,7 @@ class QueueProbe {
   void restart() noexcept {
     cell_->occupancy.reset(0, time_at_);
     cell_->grid.reset();
+    cell_->sampled.store(0);
     cell_->loop_puts.store(0);
     cell_->loop_gets.store(0);
     cell_->put_wait.reset();

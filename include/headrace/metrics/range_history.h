@@ -26,7 +26,7 @@ class RangeHistory {
     if (track.value.load() > 0 && lasted >= threshold / 2) keep_waits(began);
     if (track.value.load() == 0) {
       track.run_ns.store(began);
-      track.longest_ns.store(static_cast<std::int64_t>(number));
+      track.run_number.store(number);
       track.weight.store(0);
       track.longest.store(1);
     }

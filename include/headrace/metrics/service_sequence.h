@@ -59,6 +59,21 @@ struct ServiceSequence {
     count.bump(1);
   }
 
+  /// The samples of another writer behind these; item numbers stay those of their writers.
+  void append(const ServiceSequence& other) noexcept {
+    const std::uint64_t end = other.count.load();
+    const std::uint64_t begin = end > kLength ? end - kLength : 0;
+    count.bump(begin);  // only counted: they are overwritten there
+    for (std::uint64_t i = begin; i < end; ++i) {
+      const Sample& from = other.samples[i % kLength];
+      Sample& to = samples[count.load() % kLength];
+      to.index.store(from.index.load());
+      to.wall_ns.store(from.wall_ns.load());
+      to.cpu_ns.store(from.cpu_ns.load());
+      count.bump(1);
+    }
+  }
+
   void reset() noexcept { count.store(0); }
 };
 

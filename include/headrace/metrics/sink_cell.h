@@ -1,6 +1,7 @@
 // What was recorded of one wrapped loader at its sink.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -80,6 +81,19 @@ struct alignas(64) SinkCell {
 
   LatencyHistogram wait;
   WindowLog<4> windows;  ///< running totals of waits, wait_ns, starved_ns, compute_ns
+
+  /// Keeps a wait that is longer than the shortest in `longest`.
+  void remember_longest(std::int64_t wait_ns, std::int64_t at_ns, std::uint64_t step) noexcept {
+    if (wait_ns <= longest_threshold_ns.load()) return;
+    const auto shorter = [](const LongestWait& a, const LongestWait& b) {
+      return a.wait_ns.load() < b.wait_ns.load();
+    };
+    LongestWait& smallest = *std::min_element(longest.begin(), longest.end(), shorter);
+    smallest.wait_ns.store(wait_ns);
+    smallest.at_ns.store(at_ns);
+    smallest.step.store(step);
+    longest_threshold_ns.store(std::min_element(longest.begin(), longest.end(), shorter)->wait_ns.load());
+  }
 };
 
 }  // namespace headrace::metrics

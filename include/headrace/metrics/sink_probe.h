@@ -130,7 +130,6 @@ class SinkProbe {
     std::int64_t compute_ns;
   };
   void close_windows(std::int64_t loop_ns, Span open) noexcept;
-  void remember_longest(std::int64_t wait, std::int64_t loop_ns) noexcept;
   void start_step(std::int64_t now) noexcept;
 
   SinkCell* cell_ = nullptr;

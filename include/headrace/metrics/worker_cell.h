@@ -68,6 +68,10 @@ struct alignas(64) WorkerCell {
   // long that was. Sampled items are a part of it; this is all of it.
   Relaxed<std::int64_t> clocked_cpu_ns;
   Relaxed<std::int64_t> clocked_loop_ns;
+
+  // Written by the sampler, too.
+  Relaxed<std::int64_t> read_bytes;  ///< by read calls of the thread since the loop began; -1 unknown
+  Relaxed<std::int64_t> read_calls;  ///< these calls; -1 unknown
 };
 
 }  // namespace headrace::metrics

@@ -1,8 +1,15 @@
 // The counters of a segment image as totals at one moment: what is open now is counted up to now.
+//
+// Totals stand in structs of their own (`CellTotals`, `SinkFigures`, ...), each followed by totals_of(),
+// which pairs every total with the counter of the cell that it is read from and, where it goes into the
+// profile as it is, with the figure there. What reads totals, takes earlier ones away, adds them up or folds
+// the cells of finished writers goes over that list (src/profile/totals.h). A total without a line there does
+// not compile.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,13 +18,12 @@
 
 namespace headrace::profile {
 
-/// Totals of a latency histogram; subtractable.
+/// Totals of a latency histogram.
 struct HistogramFigures {
   std::array<std::uint64_t, metrics::LatencyBuckets::kCount> buckets{};
   double sum_ns = 0;
   double max_ns = 0;
 
-  static HistogramFigures of(const metrics::LatencyHistogram& histogram);
   void subtract(const HistogramFigures& base);
   void add(const HistogramFigures& other);
   std::uint64_t count() const;
@@ -28,19 +34,20 @@ struct HistogramFigures {
 struct TransferFigures {
   double copies = 0, bytes = 0, pinned_bytes = 0, pageable_bytes = 0, timed_bytes = 0;
   double copy_ns = 0, buffer_wait_ns = 0;
-
-  void subtract(const TransferFigures& base);
-  void add(const TransferFigures& other);
 };
+template <class Visit>
+constexpr void totals_of(Of<TransferFigures>, Visit&& total) {
+  using Cell = metrics::TransferCell;
+  total(&TransferFigures::copies, &Cell::copies);
+  total(&TransferFigures::bytes, &Cell::bytes);
+  total(&TransferFigures::pinned_bytes, &Cell::pinned_bytes);
+  total(&TransferFigures::pageable_bytes, &Cell::pageable_bytes);
+  total(&TransferFigures::timed_bytes, &Cell::timed_bytes);
+  total(&TransferFigures::copy_ns, &Cell::copy_ns);
+  total(&TransferFigures::buffer_wait_ns, &Cell::buffer_wait_ns);
+}
 
-/// One operator in one worker.
-struct CellFigures {
-  std::uint32_t cell = 0;    ///< index in the segment
-  std::uint32_t worker = 0;  ///< index in SegmentFigures::workers
-  std::uint32_t op = 0;
-  metrics::Place place = metrics::Place::worker;
-  bool is_loop = false;
-  bool labelled = false;  ///< `slowest` holds the framework's names of items
+struct CellTotals {
   std::uint64_t items = 0;
   std::uint64_t failures = 0;
   double busy_ns = 0;
@@ -48,11 +55,35 @@ struct CellFigures {
   double sampled_items = 0;
   double sampled_wall_ns = 0;
   double sampled_cpu_ns = 0;
-  std::int64_t first_done_ns = 0;
   HistogramFigures service;
+  TransferFigures transfer;
+};
+template <class Visit>
+constexpr void totals_of(Of<CellTotals>, Visit&& total) {
+  using Cell = metrics::OperatorCell;
+  total(&CellTotals::items, &Cell::items, &WorkerProfile::items);
+  total(&CellTotals::failures, &Cell::failures, &WorkerProfile::failures);
+  total(&CellTotals::busy_ns, &Cell::busy_ns, &WorkerProfile::busy_s);
+  total(&CellTotals::loop_items, &Cell::loop_items);
+  total(&CellTotals::sampled_items, &Cell::sequence);
+  total(&CellTotals::sampled_wall_ns, &Cell::sampled_wall_ns);
+  total(&CellTotals::sampled_cpu_ns, &Cell::sampled_cpu_ns);
+  total(&CellTotals::service, &Cell::service);
+  total(&CellTotals::transfer, &Cell::transfer);
+}
+
+/// One operator in one worker.
+struct CellFigures : CellTotals {
+  std::uint32_t cell = 0;    ///< index in the segment
+  std::uint32_t worker = 0;  ///< index in SegmentFigures::workers
+  std::uint32_t op = 0;
+  metrics::Place place = metrics::Place::worker;
+  bool is_loop = false;
+  bool labelled = false;  ///< `slowest` holds the framework's names of items
+  bool sampled = false;   ///< one call in 32 was timed
+  std::int64_t first_done_ns = 0;
   std::vector<ServiceSample> sequence;
   std::vector<ServiceSample> slowest;
-  TransferFigures transfer;
 };
 
 struct EdgeFigures {
@@ -61,7 +92,28 @@ struct EdgeFigures {
   std::uint64_t items = 0;
 };
 
-struct WorkerFigures {
+struct WorkerTotals {
+  std::array<double, metrics::kWorkerStates> state_ns{};
+  std::optional<double> cpu_ns;
+  std::optional<double> run_queue_ns;
+  double clocked_cpu_ns = 0;   ///< that the thread used, sampled items or not
+  double clocked_loop_ns = 0;  ///< in so much of its time
+  std::optional<double> read_bytes;
+  std::optional<double> read_calls;
+};
+template <class Visit>
+constexpr void totals_of(Of<WorkerTotals>, Visit&& total) {
+  using Cell = metrics::WorkerCell;
+  total(&WorkerTotals::state_ns, &Cell::state_ns);
+  total(&WorkerTotals::cpu_ns, &Cell::cpu_ns);
+  total(&WorkerTotals::run_queue_ns, &Cell::run_queue_ns, &WorkerProfile::run_queue_wait_s);
+  total(&WorkerTotals::clocked_cpu_ns, &Cell::clocked_cpu_ns);
+  total(&WorkerTotals::clocked_loop_ns, &Cell::clocked_loop_ns);
+  total(&WorkerTotals::read_bytes, &Cell::read_bytes, &WorkerProfile::read_bytes);
+  total(&WorkerTotals::read_calls, &Cell::read_calls, &WorkerProfile::read_calls);
+}
+
+struct WorkerFigures : WorkerTotals {
   std::uint32_t index = 0;  ///< in the segment
   int pid = 0;
   int tid = 0;
@@ -72,21 +124,12 @@ struct WorkerFigures {
   int siblings = 0;             ///< workers of its pass
   std::int64_t started_ns = 0;  ///< Clock
   std::int64_t ended_ns = 0;    ///< Clock; the moment itself while it lives
-  std::array<double, metrics::kWorkerStates> state_ns{};
-  double cpu_ns = -1;
-  double run_queue_ns = -1;
-  double clocked_cpu_ns = 0;   ///< that the thread used, sampled items or not
-  double clocked_loop_ns = 0;  ///< in so much of its time
   std::vector<EdgeFigures> edges;
   // For windows.
   std::int64_t now_loop_ns = 0;  ///< loop time up to which its open state counts
 };
 
-struct QueueFigures {
-  std::uint32_t index = 0;
-  std::string name;
-  std::int64_t capacity = 0;
-  std::int64_t levels_per_bin = 1;
+struct QueueTotals {
   std::vector<double> time_at_ns;
   double level_ns = 0;
   double empty_ns = 0;
@@ -96,6 +139,26 @@ struct QueueFigures {
   double loop_gets = 0;
   HistogramFigures put_wait;
   HistogramFigures get_wait;
+};
+/// Queue cells are never folded, so there is no counter to name.
+template <class Visit>
+constexpr void totals_of(Of<QueueTotals>, Visit&& total) {
+  total(&QueueTotals::time_at_ns);
+  total(&QueueTotals::level_ns);
+  total(&QueueTotals::empty_ns);
+  total(&QueueTotals::full_ns);
+  total(&QueueTotals::puts);
+  total(&QueueTotals::gets);
+  total(&QueueTotals::loop_gets);
+  total(&QueueTotals::put_wait);
+  total(&QueueTotals::get_wait);
+}
+struct QueueFigures : QueueTotals {
+  std::uint32_t index = 0;
+  std::string name;
+  bool sampled = false;  ///< at times too fast for a stamp on every item
+  std::int64_t capacity = 0;
+  std::int64_t levels_per_bin = 1;
 };
 
 struct SinkFigures {
@@ -113,6 +176,39 @@ struct SinkFigures {
   double ledger_handoff_ns = 0;
   HistogramFigures wait;
 };
+template <class Visit>
+constexpr void totals_of(Of<SinkFigures>, Visit&& total) {
+  using Cell = metrics::SinkCell;
+  total(&SinkFigures::epochs, &Cell::epochs);
+  total(&SinkFigures::steps, &Cell::steps);
+  total(&SinkFigures::waits, &Cell::waits);
+  total(&SinkFigures::computes, &Cell::computes);
+  total(&SinkFigures::wait_ns, &Cell::wait_ns);
+  total(&SinkFigures::starved_ns, &Cell::starved_ns);
+  total(&SinkFigures::worker_start_ns, &Cell::worker_start_ns);
+  total(&SinkFigures::compute_ns, &Cell::compute_ns);
+  total(&SinkFigures::ready_calls, &Cell::ready_calls);
+  total(&SinkFigures::ready_wait_ns, &Cell::ready_wait_ns);
+  total(&SinkFigures::sampled_compute_ns, &Cell::sampled_compute_ns);
+  total(&SinkFigures::sampled_compute_cpu_ns, &Cell::sampled_compute_cpu_ns);
+  total(&SinkFigures::quiet_steps, &Cell::quiet_steps);
+  total(&SinkFigures::quiet_compute_ns, &Cell::quiet_compute_ns);
+  total(&SinkFigures::whole_steps, &Cell::whole_steps);
+  total(&SinkFigures::marked_steps, &Cell::marked_steps);
+  total(&SinkFigures::tail_steps, &Cell::tail_steps);
+  total(&SinkFigures::marked_gap_ns, &Cell::marked_gap_ns);
+  total(&SinkFigures::marked_forward_backward_ns, &Cell::marked_forward_backward_ns);
+  total(&SinkFigures::marked_tail_ns, &Cell::marked_tail_ns);
+  total(&SinkFigures::redirected_ns, &Cell::redirected_ns);
+  total(&SinkFigures::ledger_unknown_ns, &Cell::ledger_unknown_ns);
+  total(&SinkFigures::first_batch_ns, &Cell::first_batch_ns);
+  total(&SinkFigures::later_epochs_ns, &Cell::later_epochs_ns);
+  total(&SinkFigures::ledger_ns, &Cell::ledger);
+  total(&SinkFigures::ledger_order_ns, &Cell::ledger_order);
+  total(&SinkFigures::ledger_waiting_ns, &Cell::ledger_waiting);
+  total(&SinkFigures::ledger_handoff_ns, &Cell::ledger_handoff_ns);
+  total(&SinkFigures::wait, &Cell::wait);
+}
 
 /// Totals of a loader's hand-off from its worker processes.
 struct HandoffFigures {
@@ -121,6 +217,22 @@ struct HandoffFigures {
   double receive_ns = 0, receive_cpu_ns = 0, receive_cpu_reads = 0;
   double unused_batches = 0;
 };
+template <class Visit>
+constexpr void totals_of(Of<HandoffFigures>, Visit&& total) {
+  using Cell = metrics::HandoffCell;
+  total(&HandoffFigures::batches, &Cell::batches);
+  total(&HandoffFigures::message_bytes, &Cell::message_bytes);
+  total(&HandoffFigures::tensors, &Cell::tensors);
+  total(&HandoffFigures::counted, &Cell::counted);
+  total(&HandoffFigures::pickle_ns, &Cell::pickle_ns);
+  total(&HandoffFigures::pickle_cpu_ns, &Cell::pickle_cpu_ns);
+  total(&HandoffFigures::pickle_cpu_reads, &Cell::pickle_cpu_reads);
+  total(&HandoffFigures::send_ns, &Cell::send_ns);
+  total(&HandoffFigures::receive_ns, &Cell::receive_ns);
+  total(&HandoffFigures::receive_cpu_ns, &Cell::receive_cpu_ns);
+  total(&HandoffFigures::receive_cpu_reads, &Cell::receive_cpu_reads);
+  total(&HandoffFigures::unused_batches, &Cell::unused_batches);
+}
 
 /// Everything of one image at one moment.
 struct SegmentFigures {

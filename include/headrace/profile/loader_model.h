@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/profile/figure.h"
 #include "headrace/profile/parameter_value.h"
 
 namespace headrace::profile {
@@ -39,59 +40,137 @@ std::array<std::string_view, 4> names_of(RunsIn) noexcept;
 std::array<std::string_view, 3> names_of(GetsWork) noexcept;
 std::array<std::string_view, 9> names_of(Quantity) noexcept;
 
-/// A parameter of the framework's, as its user writes it.
 struct LoaderParameter {
   std::string name;
   ParameterValue value;
-  ParameterValue usual;              ///< the framework's default: a value like that goes without saying
-  std::vector<std::string> choices;  ///< of a text: the values that there are
+  ParameterValue usual;
+  std::vector<std::string> choices;
   std::optional<double> min;
   std::optional<double> max;
-  bool live = false;           ///< can be set while the loader runs
-  bool needs_workers = false;  ///< the framework refuses it, or ignores it, without workers
+  bool live = false;
+  bool needs_workers = false;
   Quantity sets = Quantity::none;
-  std::string set_in;  ///< where its user sets it, if not at the loader: "set x in TrainingArguments"
+  std::string set_in;
 };
 
-/// Operators that the same workers run, one after the other for each item.
+constexpr About about(Of<LoaderParameter>) {
+  return {"LoaderParameter", "A parameter of the framework's loader."};
+}
+template <class Visit>
+constexpr void figures_of(Of<LoaderParameter>, Visit&& figure) {
+  figure("name", &LoaderParameter::name, {"Its name, as its user writes it."});
+  figure("value", &LoaderParameter::value, {"What it is set to, in its own type."});
+  figure("usual", &LoaderParameter::usual,
+         {"The framework's default: a value like that goes without saying."});
+  figure("choices", &LoaderParameter::choices, {"Of a text: the values that there are."});
+  figure("min", &LoaderParameter::min, {"The least value that it takes; null: no limit.", &kName});
+  figure("max", &LoaderParameter::max, {"The largest value that it takes; null: no limit.", &kName});
+  figure("live", &LoaderParameter::live, {"Whether it can be set while the loader runs."});
+  figure("needs_workers", &LoaderParameter::needs_workers,
+         {"Whether the framework refuses or ignores it without workers."});
+  figure("sets", &LoaderParameter::sets,
+         {"What of the loader it sets: none, workers, window (batches in flight for each worker), capacity, "
+          "order, keeps_workers (between epochs), pins, passes_by_name (`choices`: shared memory by "
+          "descriptor, by name) or executor."});
+  figure("set_in", &LoaderParameter::set_in,
+         {"Where its user sets it, if not at the loader: `set x in TrainingArguments`."});
+}
+
 struct LoaderStage {
   std::string name;
-  std::vector<int> operators;  ///< into Profile::operators, in the order of the data flow
-  int workers = 1;             ///< 0: it runs in the training loop
+  std::vector<int> operators;
+  int workers = 1;
   RunsIn runs_in = RunsIn::loop;
   GetsWork gets_work = GetsWork::shared_queue;
   bool ordered = true;
-  std::string widened_by;  ///< the parameter that sets its workers; "": it cannot be done in parallel
+  std::string widened_by;
 };
 
-/// Where finished work waits.
+constexpr About about(Of<LoaderStage>) {
+  return {"LoaderStage", "Operators that the same workers run, one after the other for each item."};
+}
+template <class Visit>
+constexpr void figures_of(Of<LoaderStage>, Visit&& figure) {
+  figure("name", &LoaderStage::name, {"What the framework calls it."});
+  figure("operators", &LoaderStage::operators,
+         {"Places in the profile's `operators`, in the order of the data flow.", &kName});
+  figure("workers", &LoaderStage::workers, {"How many there are; 0: it runs in the training loop."});
+  figure("runs_in", &LoaderStage::runs_in, {"loop, thread, process or async."});
+  figure("gets_work", &LoaderStage::gets_work,
+         {"shared_queue (whoever is free takes it), in_turn (dealt out to worker 0, 1, 2, ...) or own_shard "
+          "(each reads its own part of a stream)."});
+  figure("ordered", &LoaderStage::ordered, {"Whether items leave in the order in which they came."});
+  figure("widened_by", &LoaderStage::widened_by,
+         {"The parameter that sets its workers; \"\": it cannot be done in parallel."});
+}
+
 struct LoaderBuffer {
-  int from = -1;  ///< stage that fills it
-  int to = -1;    ///< stage that takes from it; -1: the training loop
+  int from = -1;
+  int to = -1;
   std::int64_t capacity = 0;
-  /// A window counts what is in flight from `from` on until `to` has it, and is filled before anything is
-  /// asked for. False: a queue between the two.
   bool is_window = false;
-  bool per_worker = false;  ///< the capacity is that of each worker
-  std::string set_by;       ///< parameter; "" where it is fixed
+  bool per_worker = false;
+  std::string set_by;
 };
 
-/// How finished batches reach the loop. Stages below 0: there is none.
+constexpr About about(Of<LoaderBuffer>) { return {"LoaderBuffer", "Where finished work waits."}; }
+template <class Visit>
+constexpr void figures_of(Of<LoaderBuffer>, Visit&& figure) {
+  figure("from", &LoaderBuffer::from, {"Place in `stages` of the one that fills it.", &kName});
+  figure("to", &LoaderBuffer::to,
+         {"Place in `stages` of the one that takes from it; -1: the training loop.", &kName});
+  figure("capacity", &LoaderBuffer::capacity, {"Items, or batches of a window."});
+  figure("is_window", &LoaderBuffer::is_window,
+         {"True: it counts what is in flight from `from` on until `to` has it, and is filled before anything "
+          "is asked for. False: a queue between the two."});
+  figure("per_worker", &LoaderBuffer::per_worker, {"Whether the capacity is that of each worker."});
+  figure("set_by", &LoaderBuffer::set_by, {"The parameter that sets it; \"\" where it is fixed."});
+}
+
 struct LoaderDelivery {
-  bool ordered = true;  ///< in the order in which they were drawn
-  int draws = -1;       ///< decides what goes into a batch, in the loop
-  int hands_over = -1;  ///< passes a batch from a worker to the loop
-  int pins = -1;        ///< one thread that copies it to page-locked memory
+  bool ordered = true;
+  int draws = -1;
+  int hands_over = -1;
+  int pins = -1;
 };
+
+constexpr About about(Of<LoaderDelivery>) {
+  return {"LoaderDelivery", "How finished batches reach the training loop. Stages of -1: there is none."};
+}
+template <class Visit>
+constexpr void figures_of(Of<LoaderDelivery>, Visit&& figure) {
+  figure("ordered", &LoaderDelivery::ordered, {"In the order in which they were drawn."});
+  figure("draws", &LoaderDelivery::draws,
+         {"The stage that decides what goes into a batch, in the loop.", &kName});
+  figure("hands_over", &LoaderDelivery::hands_over,
+         {"The stage that passes a batch from a worker to the loop.", &kName});
+  figure("pins", &LoaderDelivery::pins,
+         {"The stage, one thread, that copies a batch to page-locked memory.", &kName});
+}
 
 struct LoaderModel {
-  std::string framework;  ///< the name of its library
+  std::string framework;
   std::vector<LoaderStage> stages;
   std::vector<LoaderBuffer> buffers;
   LoaderDelivery delivery;
-  std::vector<LoaderParameter> parameters;  ///< in the order in which they are shown
-  std::string shard_advice;  ///< what the user's stream must do to give each worker its own part
+  std::vector<LoaderParameter> parameters;
+  std::string shard_advice;
 };
+
+constexpr About about(Of<LoaderModel>) {
+  return {"LoaderModel",
+          "How a framework's loader is built and set: all that a verdict knows of the framework."};
+}
+template <class Visit>
+constexpr void figures_of(Of<LoaderModel>, Visit&& figure) {
+  figure("framework", &LoaderModel::framework, {"Name of its library."});
+  figure("stages", &LoaderModel::stages, {"In the order of the data flow."});
+  figure("buffers", &LoaderModel::buffers, {"Between them, and before the training loop."});
+  figure("delivery", &LoaderModel::delivery, {"How finished batches reach the loop."});
+  figure("parameters", &LoaderModel::parameters, {"In the order in which they are shown."});
+  figure("shard_advice", &LoaderModel::shard_advice,
+         {"What the user's stream must do to give each worker its own part; may be empty."});
+}
 
 /// The first parameter that sets it; null where the framework has none.
 const LoaderParameter* parameter_that_sets(const LoaderModel& model, Quantity quantity) noexcept;

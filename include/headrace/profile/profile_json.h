@@ -14,6 +14,14 @@
 
 namespace headrace::profile {
 
+/// What is declared of every figure, as JSON: a list of structs, each after those that it is made of.
+///
+///     [{"name", "says", "figures": [{"name", "type", "unit", "least", "most", "default", "says"}]}]
+///
+/// "type" is a JSON type or another struct's name ("struct": true). "list" and "null" are true where a figure
+/// is a list, or may be null.
+std::string profile_schema(int indent = -1);
+
 /// `indent` < 0: one line.
 std::string profile_to_json(const Profile& profile, int indent = -1);
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from headrace import _core
 
 if TYPE_CHECKING:
-    from headrace._data import LoaderModel
+    from headrace._figures import LoaderModel
 
 
 class Attachment:

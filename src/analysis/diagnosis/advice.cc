@@ -41,7 +41,7 @@ class WorkersPredicted {
   const Prediction& operator()(int to) {
     const auto known = known_.find(to);
     if (known != known_.end()) return known->second;
-    return known_[to] = predictor_.predict(profile_, {{Change::Kind::kWorkers, index_, to, 1}});
+    return known_[to] = predictor_.predict({{Change::Kind::kWorkers, index_, to, 1}});
   }
 
   /// The fewest workers after `now`, `most` at most, that give what more of them would, but for `as_good`.
@@ -210,13 +210,13 @@ std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predi
     return all;
   };
   // The smallest buffers with nine tenths of what the largest sensible ones gain.
-  const double best_s = predictor.predict(profile, changes(kLargestBuffer / 2)).step_s;
+  const double best_s = predictor.predict(changes(kLargestBuffer / 2)).step_s;
   int factor = 2;
   while (factor < kLargestBuffer / 2 &&
-         step_s - predictor.predict(profile, changes(factor)).step_s < 0.85 * (step_s - best_s)) {
+         step_s - predictor.predict(changes(factor)).step_s < 0.85 * (step_s - best_s)) {
     factor *= 2;
   }
-  const Prediction prediction = predictor.predict(profile, changes(factor));
+  const Prediction prediction = predictor.predict(changes(factor));
   for (const Change& change : changes(factor)) {
     const profile::QueueProfile& queue = profile.queues[static_cast<std::size_t>(change.index)];
     if (queue.capacity <= 0) continue;

@@ -166,7 +166,7 @@ std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagno
   Prediction then;
   if (facts.candidate >= 0) {
     // What limits once the candidate no longer does: an infinitely fast one shows it.
-    then = facts.predictor.predict(facts.profile, {{Change::Kind::kService, facts.candidate, 1, 1e-3}});
+    then = facts.predictor.predict({{Change::Kind::kService, facts.candidate, 1, 1e-3}});
   }
   if (!then.known || then.limit.empty() || then.limit == "cpu") return std::nullopt;
   return then.limit;
@@ -298,7 +298,7 @@ void add_fewer_workers(const Case& facts, Diagnosis& diagnosis) {
 
 /// Why a loop that waits gets no advice.
 std::string why_no_advice(const Case& facts) {
-  const Prediction as_is = facts.predictor.predict(facts.profile, {});
+  const Prediction as_is = facts.predictor.predict({});
   return as_is.known ? "no parameter gains 5 %" : "what a change would gain is unknown: " + as_is.why_not;
 }
 
@@ -396,8 +396,10 @@ bool Case::rate_bound() const noexcept {
   return pressure - 1 >= 0.5 * (pressure / utilisation - 1);
 }
 
-Diagnosis diagnose(const profile::Profile& recorded, const Predictor& predictor) {
+Diagnosis diagnose(const profile::Profile& recorded) {
   const profile::Profile profile = plausible(recorded);
+  const std::unique_ptr<Predictor> made = predictor_for(profile);
+  const Predictor& predictor = *made;
   Diagnosis diagnosis;
   Case facts = examine(profile, predictor);
   if (facts.gate.state == Gate::State::kUnmeasurable) {
@@ -424,7 +426,5 @@ Diagnosis diagnose(const profile::Profile& recorded, const Predictor& predictor)
   diagnosis.windows = verdict_windows(facts, diagnosis);
   return diagnosis;
 }
-
-Diagnosis diagnose(const profile::Profile& profile) { return diagnose(profile, *predictor_for(profile)); }
 
 }  // namespace headrace::analysis

@@ -45,9 +45,7 @@ std::optional<Advice> advise_prefetch(const profile::Profile& profile, const Loa
   const profile::LoaderParameter* window = loader.parameter(Quantity::window);
   if (window == nullptr || loader.workers < 1 || loader.per_worker >= kMostPrefetch) return std::nullopt;
   const double step_s = profile.sink.step_s;
-  const auto predicted = [&](int to) {
-    return predictor.predict(profile, {{Change::Kind::kWindow, 0, to, 1}});
-  };
+  const auto predicted = [&](int to) { return predictor.predict({{Change::Kind::kWindow, 0, to, 1}}); };
   const int longest = std::min(kMostPrefetch, 16 * loader.per_worker);
   const double gain_s = step_s - predicted(longest).step_s;
   int to = 2 * loader.per_worker;
@@ -67,7 +65,7 @@ std::optional<Advice> advise_any_order(const profile::Profile& profile, const Lo
   return if_worth_it(
       change_of(*order, false,
                 "deliver batches as they are ready; their order is then no longer the sampler's"),
-      profile.sink.step_s, predictor.predict(profile, {{Change::Kind::kOrder, 0, 0, 1}}));
+      profile.sink.step_s, predictor.predict({{Change::Kind::kOrder, 0, 0, 1}}));
 }
 
 std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, const Loader& loader,
@@ -75,7 +73,7 @@ std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, cons
   const profile::LoaderParameter* workers = loader.parameter(Quantity::workers);
   if (workers == nullptr || loader.workers < 1 || loader.in_workers.empty()) return std::nullopt;
   const auto predicted = [&](int to) {
-    return predictor.predict(profile, {{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}});
+    return predictor.predict({{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}});
   };
   const double step_s = profile.sink.step_s;
   const double work_s = work_per_batch_s(profile, loader);
@@ -115,7 +113,7 @@ std::optional<Advice> advise_workers_as_cores(const profile::Profile& profile, c
   if (workers == nullptr || cores < 1 || loader.workers <= cores || loader.in_workers.empty())
     return std::nullopt;
   const auto predicted = [&](int to) {
-    return predictor.predict(profile, {{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}});
+    return predictor.predict({{Change::Kind::kWorkers, loader.in_workers.front(), to, 1}});
   };
   const Prediction now = predicted(loader.workers);
   const Prediction then = predicted(cores);

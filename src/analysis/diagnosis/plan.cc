@@ -116,7 +116,7 @@ class Search {
       }
       std::vector<Change> changes = base;
       changes.push_back(change);
-      Prediction then = predictor_.predict(profile_, changes);
+      Prediction then = predictor_.predict(changes);
       if (!then.known) return std::nullopt;
       tried.push_back({&parameter, change, std::move(then)});
     }

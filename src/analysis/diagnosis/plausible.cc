@@ -24,6 +24,18 @@ struct Limit {
   double most_s;
 };
 
+/// Of the steps some were cut, and of these some have a tail.
+template <class Steps>
+void keep_steps_apart(Steps& steps) {
+  steps.steps = std::min(steps.steps, steps.of_steps);
+  steps.tail_steps = std::min(steps.tail_steps, steps.steps);
+}
+
+template <class Step>
+void keep_overlap_inside(Step& step) {
+  step.communication_overlap_s = std::min(step.communication_overlap_s, step.communication_s);
+}
+
 }  // namespace
 
 profile::Profile plausible(const profile::Profile& recorded) {
@@ -36,6 +48,16 @@ profile::Profile plausible(const profile::Profile& recorded) {
     window.starved_s = std::min(window.starved_s, window.wait_s);
     window.operators.resize(profile.operators.size());
     window.queues.resize(profile.queues.size());
+  }
+  if (profile.sink.marked) keep_steps_apart(*profile.sink.marked);
+  if (profile.device) {
+    profile::DeviceProfile& device = *profile.device;
+    device.idle_s = std::min(device.idle_s, device.window_s);
+    if (device.steps) {
+      keep_steps_apart(*device.steps);
+      keep_overlap_inside(*device.steps);
+      for (profile::DeviceStep& step : device.steps->sequence) keep_overlap_inside(step);
+    }
   }
   return profile;
 }
@@ -54,6 +76,14 @@ std::string contradiction(const profile::Profile& profile) {
     limits.push_back({op.name + ".demand_s", op.demand_s, most_s});
     limits.push_back({op.name + ".busy_s", op.busy_s, workers * most_s});
   }
+  Limit waits{"the sum of the windows' waits", 0, most_s};
+  Limit computes{"the sum of the windows' computes", 0, most_s};
+  for (const profile::Window& window : profile.windows) {
+    waits.seconds += window.wait_s;
+    computes.seconds += window.compute_s;
+  }
+  limits.push_back(waits);
+  limits.push_back(computes);
   for (const Limit& limit : limits) {
     if (limit.seconds <= limit.most_s) continue;
     return limit.name + " is " + duration(limit.seconds) + " in a run of " + duration(lasted_s);

@@ -59,7 +59,8 @@ bool outgrows_cores(const SimulatedLoader& model) {
 
 }  // namespace
 
-LoaderSimulator::LoaderSimulator() : reproduction_(std::make_unique<Reproduction>()) {}
+LoaderSimulator::LoaderSimulator(const profile::Profile& profile)
+    : profile_(profile), reproduction_(std::make_unique<Reproduction>()) {}
 LoaderSimulator::~LoaderSimulator() = default;
 
 bool can_simulate(const profile::Profile& profile) {
@@ -70,15 +71,15 @@ bool can_simulate(const profile::Profile& profile) {
          work_per_batch_s(profile, *loader) > 0 && profile.sink.step_s > 0;
 }
 
-Prediction LoaderSimulator::predict(const profile::Profile& profile,
-                                    const std::vector<Change>& changes) const {
+Prediction LoaderSimulator::predict(const std::vector<Change>& changes) const {
+  const profile::Profile& profile = profile_;
   if (!can_simulate(profile)) return abstain(kNothingRecorded);
   if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
   const Loader loader = *loader_of(profile);
   SimulatedLoader model;
   if (!make_simulated_loader(profile, loader, changes, seed_of(profile), model))
     return abstain(kNoSuchChange);
-  const Fit fit = reproduction_->of(profile, [&] {
+  const Fit fit = reproduction_->fit([&] {
     SimulatedLoader recorded;
     make_simulated_loader(profile, loader, {}, seed_of(profile), recorded);
     return Fit{ratio(profile.sink.step_s, repeat(recorded).mean.step_s)};

@@ -52,14 +52,15 @@ bool shares_cores(const SimulatedPipeline& run) { return run.cpu_share >= 0.9 ||
 
 }  // namespace
 
-PipelineSimulator::PipelineSimulator() : reproduction_(std::make_unique<Reproduction>()) {}
+PipelineSimulator::PipelineSimulator(const profile::Profile& profile)
+    : profile_(profile), reproduction_(std::make_unique<Reproduction>()) {}
 PipelineSimulator::~PipelineSimulator() = default;
 
-Prediction PipelineSimulator::predict(const profile::Profile& profile,
-                                      const std::vector<Change>& changes) const {
+Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const {
+  const profile::Profile& profile = profile_;
   if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
   if (profile.operators.empty() || profile.sink.step_s <= 0) return abstain(kNothingRecorded);
-  const Fit fit = reproduction_->of(profile, [&] { return fit_of(profile); });
+  const Fit fit = reproduction_->fit([&] { return fit_of(profile); });
   const double factor = fit.measured_over_simulated;
   if (std::string why = not_reproduced(profile, factor); !why.empty()) return abstain(std::move(why));
 

@@ -6,8 +6,8 @@
 namespace headrace::analysis {
 
 std::unique_ptr<Predictor> predictor_for(const profile::Profile& profile) {
-  if (loader_of(profile)) return std::make_unique<LoaderSimulator>();
-  return std::make_unique<PipelineSimulator>();
+  if (loader_of(profile)) return std::make_unique<LoaderSimulator>(profile);
+  return std::make_unique<PipelineSimulator>(profile);
 }
 
 }  // namespace headrace::analysis

@@ -1,9 +1,9 @@
-// How well a recorded run is reproduced by its own simulation, found once per profile.
+// How well a recorded run is reproduced by its own simulation.
 #pragma once
 
 #include <cstdint>
 #include <mutex>
-#include <string>
+#include <utility>
 
 #include "headrace/profile/profile.h"
 
@@ -15,34 +15,24 @@ struct Fit {
   bool ordered = false;                ///< several workers deliver in the order in which they took
 };
 
-/// Thread-safe. The same run is asked about many changes.
+/// Part of a simulator, which is made for one profile: the fit is found when it is first asked for.
+/// Thread-safe.
 class Reproduction {
  public:
-  /// The fit of `profile`; `find()` is called where that is not known yet.
   template <typename Find>
-  Fit of(const profile::Profile& profile, Find&& find) const {
-    const std::string figures = figures_of(profile);
-    {
-      const std::lock_guard lock(mutex_);
-      if (figures_ == figures) return fit_;
-    }
-    const Fit fit = find();
-    const std::lock_guard lock(mutex_);
-    figures_ = figures;
-    fit_ = fit;
-    return fit;
+  const Fit& fit(Find&& find) const {
+    std::call_once(found_, [&] { fit_ = std::forward<Find>(find)(); });
+    return fit_;
   }
 
  private:
-  /// Every figure that a simulation starts from, so that another profile is never taken for the same.
-  static std::string figures_of(const profile::Profile& profile);
-
-  mutable std::mutex mutex_;
-  mutable std::string figures_;
+  mutable std::once_flag found_;
   mutable Fit fit_;
 };
 
 /// The same profile is always simulated with the same seed.
-std::uint64_t seed_of(const profile::Profile& profile);
+inline std::uint64_t seed_of(const profile::Profile& profile) {
+  return profile.sink.getnext_wait.count * 2654435761U + 1;
+}
 
 }  // namespace headrace::analysis

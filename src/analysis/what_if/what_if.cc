@@ -69,7 +69,7 @@ WhatIf what_if(const profile::Profile& recorded, const std::vector<Assignment>& 
       if (other.kind == Change::Kind::kWorkers && other.index == change.index) change.to = other.to;
     }
   }
-  const Prediction prediction = predictor_for(profile)->predict(profile, changes);
+  const Prediction prediction = predictor_for(profile)->predict(changes);
   WhatIf answer;
   answer.known = prediction.known;
   answer.reason = prediction.why_not;

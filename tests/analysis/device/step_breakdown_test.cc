@@ -134,11 +134,11 @@ TEST(StepBreakdown, WaitingForTheInputIsSaidWithoutADeviceWhereThereIsNone) {
         .host("user_annotation", "enumerate(DataLoader)#_Single.__next__", 0, 40)
         .host("cpu_op", "aten::mm", 50, 30);
   };
-  const std::string on_host(step_breakdown(one(loading().build())).findings.texts("says")[0]);
+  const std::string on_host{step_breakdown(one(loading().build())).findings.texts("says")[0]};
   EXPECT_EQ(on_host.find("device"), std::string::npos) << on_host;
   const trace::Trace with_device =
       loading().call("cudaLaunchKernel", 1, 60, 5).kernel("gemm", 1, 70, 20).build();
-  const std::string on_device(step_breakdown(one(with_device)).findings.texts("says")[0]);
+  const std::string on_device{step_breakdown(one(with_device)).findings.texts("says")[0]};
   EXPECT_NE(on_device.find("40.0 % of the step is spent waiting for the data loader while the device"),
             std::string::npos)
       << on_device;

@@ -7,16 +7,12 @@
 #pragma once
 
 #include "headrace/analysis/diagnosis/diagnosis.h"
-#include "headrace/analysis/diagnosis/predictor.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::analysis {
 
-/// Predicts by simulation of the recorded run. Never
-/// fails: a profile that is too short, empty or absurd is "undetermined" with a reason. Thread-safe.
+/// Predicts by simulation of the recorded run. Never fails: a profile that is too short, empty or absurd is
+/// "undetermined" with a reason. Thread-safe.
 Diagnosis diagnose(const profile::Profile& profile);
-
-/// The same with another predictor.
-Diagnosis diagnose(const profile::Profile& profile, const Predictor& predictor);
 
 }  // namespace headrace::analysis

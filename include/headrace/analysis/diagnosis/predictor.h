@@ -19,11 +19,12 @@ struct Prediction {
   std::string why_not;  ///< where it abstains, in plain words
 };
 
+/// Made for one profile, which must outlive it.
 class Predictor {
  public:
   virtual ~Predictor() = default;
   /// All of `changes` made together. Thread-safe; never throws.
-  virtual Prediction predict(const profile::Profile& profile, const std::vector<Change>& changes) const = 0;
+  virtual Prediction predict(const std::vector<Change>& changes) const = 0;
 };
 
 /// The simulator for the model of the recorded loader: batches made ahead in a window, or threads and queues.

@@ -18,11 +18,12 @@ class Reproduction;
 /// and for changes that such a loader does not have. Deterministic; one prediction takes 1 ms or so.
 class LoaderSimulator final : public Predictor {
  public:
-  LoaderSimulator();
+  explicit LoaderSimulator(const profile::Profile& profile);
   ~LoaderSimulator() override;
-  Prediction predict(const profile::Profile& profile, const std::vector<Change>& changes) const override;
+  Prediction predict(const std::vector<Change>& changes) const override;
 
  private:
+  const profile::Profile& profile_;
   std::unique_ptr<Reproduction> reproduction_;
 };
 

@@ -19,11 +19,12 @@ class Reproduction;
 /// Deterministic.
 class PipelineSimulator final : public Predictor {
  public:
-  PipelineSimulator();
+  explicit PipelineSimulator(const profile::Profile& profile);
   ~PipelineSimulator() override;
-  Prediction predict(const profile::Profile& profile, const std::vector<Change>& changes) const override;
+  Prediction predict(const std::vector<Change>& changes) const override;
 
  private:
+  const profile::Profile& profile_;
   std::unique_ptr<Reproduction> reproduction_;
 };
 

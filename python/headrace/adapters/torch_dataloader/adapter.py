@@ -13,7 +13,7 @@ from headrace.adapters.torch_dataloader import hook, loaders
 from headrace.adapters.torch_dataloader.settings import model_of, settings_of_report
 
 if TYPE_CHECKING:
-    from headrace._data import LoaderModel
+    from headrace._figures import LoaderModel
 
 
 def _dataloader_class() -> type | None:

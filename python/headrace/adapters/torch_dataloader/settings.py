@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from headrace._data import LoaderModel, LoaderParameter
+    from headrace._figures import LoaderModel, LoaderParameter
 
 #: Frames between a trainer's loop and the loader's iterator: a few of torch's, accelerate's and ours.
 _DEEPEST_STACK = 40
@@ -117,7 +117,7 @@ def settings_of_report(written: dict[str, str]) -> Settings:
 
 def model_of(settings: Settings) -> LoaderModel:
     """Workers make whole batches, dealt out in turn, in a window of prefetch_factor batches for each."""
-    from headrace._data import LoaderBuffer, LoaderDelivery, LoaderModel, LoaderParameter, LoaderStage
+    from headrace._figures import LoaderBuffer, LoaderDelivery, LoaderModel, LoaderParameter, LoaderStage
 
     runs_in = "process" if settings.num_workers > 0 else "loop"
 

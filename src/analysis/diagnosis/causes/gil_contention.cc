@@ -41,8 +41,7 @@ std::optional<Finding> judge(const Case& facts) {
   int processes = 1;
   Prediction best;
   for (int to = 1; to <= cores_free; ++to) {
-    const Prediction then =
-        facts.predictor.predict(facts.profile, {{Change::Kind::kProcesses, lock.blamed, to, 1}});
+    const Prediction then = facts.predictor.predict({{Change::Kind::kProcesses, lock.blamed, to, 1}});
     if (to == 1 || then.step_s < 0.97 * best.step_s) {
       best = then;
       processes = to;

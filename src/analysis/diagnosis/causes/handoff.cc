@@ -76,8 +76,7 @@ std::vector<Advice> cures(const Case& facts) {
     advised.parameter = by_name->name;
     advised.from = by_name->value;
     advised.to = by_name->choices.back();
-    const Prediction then =
-        facts.predictor.predict(facts.profile, {{Change::Kind::kService, loader->handoff, 1, kByName}});
+    const Prediction then = facts.predictor.predict({{Change::Kind::kService, loader->handoff, 1, kByName}});
     if (worth_it(facts.gate.step_s, then)) {
       advice.push_back(with_prediction(std::move(advised), facts.gate.step_s, then));
     }

@@ -37,11 +37,9 @@ std::vector<Advice> with_plain_batches(const Case& facts) {
 Advice with_workers(const Case& facts, const profile::Knob& knob, double demand_s) {
   const double needed = std::ceil(ratio(demand_s, std::max(facts.gate.own_compute_s, 1e-4)));
   int workers = std::max(1, static_cast<int>(std::min(needed, knob.max.value_or(64))));
-  Prediction prediction =
-      facts.predictor.predict(facts.profile, {{Change::Kind::kWorkers, facts.candidate, workers, 1}});
+  Prediction prediction = facts.predictor.predict({{Change::Kind::kWorkers, facts.candidate, workers, 1}});
   for (int fewer = workers - 1; fewer >= 1; --fewer) {
-    const Prediction then =
-        facts.predictor.predict(facts.profile, {{Change::Kind::kWorkers, facts.candidate, fewer, 1}});
+    const Prediction then = facts.predictor.predict({{Change::Kind::kWorkers, facts.candidate, fewer, 1}});
     if (then.step_s > 1.02 * prediction.step_s) break;
     prediction = then;
     workers = fewer;
@@ -88,7 +86,7 @@ std::optional<Finding> judge(const Case& facts) {
   advice.from = 0;
   advice.to = 2;
   advice.changes = {{Change::Kind::kPrefetch, facts.candidate, 2, 1}};
-  const Prediction then = facts.predictor.predict(facts.profile, advice.changes);
+  const Prediction then = facts.predictor.predict(advice.changes);
   finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, then));
   // A thread overlaps the shorter of both.
   const double overlapped_s = std::min(segment->demand_s, facts.gate.own_compute_s);

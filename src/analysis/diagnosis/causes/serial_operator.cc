@@ -15,9 +15,9 @@ Finding drawing_indices(const Case& facts) {
                                     {{"demand_s", op.demand_s}, {"step_s", facts.gate.step_s}});
   Advice advice = in_words("draw the order once per epoch and only read it per batch, or make " + op.name +
                            " cheaper; predicted as if it cost nothing");
-  finding.advice.push_back(with_prediction(
-      std::move(advice), facts.gate.step_s,
-      facts.predictor.predict(facts.profile, {{Change::Kind::kService, facts.candidate, 1, 1e-3}})));
+  finding.advice.push_back(
+      with_prediction(std::move(advice), facts.gate.step_s,
+                      facts.predictor.predict({{Change::Kind::kService, facts.candidate, 1, 1e-3}})));
   return finding;
 }
 
@@ -35,9 +35,9 @@ std::optional<Finding> judge(const Case& facts) {
   Advice advice = in_words("split " + op.name +
                            " into parts that are read side by side, cache what it makes, or move work "
                            "out of it into a map; predicted: split in two");
-  finding.advice.push_back(with_prediction(
-      std::move(advice), facts.gate.step_s,
-      facts.predictor.predict(facts.profile, {{Change::Kind::kWorkers, facts.candidate, 2, 1}})));
+  finding.advice.push_back(
+      with_prediction(std::move(advice), facts.gate.step_s,
+                      facts.predictor.predict({{Change::Kind::kWorkers, facts.candidate, 2, 1}})));
   return finding;
 }
 

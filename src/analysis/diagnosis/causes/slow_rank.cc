@@ -62,8 +62,8 @@ std::optional<Finding> judge(const Case& facts) {
       in_words("look at what " + rank +
                " has of its own: its storage, its cores and neighbours, its share of the data; as "
                "fast as the others it would not be waited for");
-  const Prediction then = facts.predictor.predict(
-      facts.profile, {{Change::Kind::kService, facts.candidate, 1, siblings.median_s() / own_s}});
+  const Prediction then =
+      facts.predictor.predict({{Change::Kind::kService, facts.candidate, 1, siblings.median_s() / own_s}});
   finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, then));
   for (Advice& row : advise_workers(facts.profile, facts.predictor, facts.candidate)) {
     finding.advice.push_back(std::move(row));

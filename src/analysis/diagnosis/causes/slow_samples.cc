@@ -84,7 +84,7 @@ std::optional<Finding> judge(const Case& facts) {
   Advice fix = in_words("make the slow items like the others, or leave them out" + listed(op));
   finding.advice.push_back(
       with_prediction(std::move(fix), facts.gate.step_s,
-                      facts.predictor.predict(facts.profile, {{Change::Kind::kService, index, 1, without}})));
+                      facts.predictor.predict({{Change::Kind::kService, index, 1, without}})));
   return finding;
 }
 

@@ -91,7 +91,7 @@ std::optional<Finding> judge(const Case& facts) {
     const double factor_then =
         ratio(slow->siblings_mean_s, std::max(ops[i].service.mean_s, slow->siblings_mean_s));
     const Prediction then =
-        facts.predictor.predict(facts.profile, {{Change::Kind::kAlike, static_cast<int>(i), 1, factor_then}});
+        facts.predictor.predict({{Change::Kind::kAlike, static_cast<int>(i), 1, factor_then}});
     finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, then));
     return finding;
   }

@@ -43,8 +43,7 @@ Finding pinning(const Case& facts) {
                      {{"demand_s", op.demand_s}, {"utilisation", facts.utilisation}});
   Advice advice =
       in_words("pin fewer bytes (smaller types, conversion on the device); predicted: half of them");
-  const Prediction then =
-      facts.predictor.predict(facts.profile, {{Change::Kind::kService, facts.candidate, 1, 0.5}});
+  const Prediction then = facts.predictor.predict({{Change::Kind::kService, facts.candidate, 1, 0.5}});
   finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, then));
   return finding;
 }
@@ -70,9 +69,9 @@ Finding copying_beside(const Case& facts) {
   }
   Advice fewer = in_words(
       "copy fewer bytes (smaller types; convert and normalise on the device); predicted: half of them");
-  finding.advice.push_back(with_prediction(
-      std::move(fewer), facts.gate.step_s,
-      facts.predictor.predict(facts.profile, {{Change::Kind::kService, facts.candidate, 1, 0.5}})));
+  finding.advice.push_back(
+      with_prediction(std::move(fewer), facts.gate.step_s,
+                      facts.predictor.predict({{Change::Kind::kService, facts.candidate, 1, 0.5}})));
   return finding;
 }
 

@@ -1,0 +1,120 @@
+// What a device did while the loop ran. Declared as figure.h says; part of profile.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/profile/figure.h"
+
+namespace headrace::profile {
+
+struct DeviceIdleCause {
+  std::string cause;
+  double idle_s = 0;
+};
+
+constexpr About about(Of<DeviceIdleCause>) {
+  return {"DeviceIdleCause", "A part of the time in which a device computed nothing (device_traces.md)."};
+}
+template <class Visit>
+constexpr void figures_of(Of<DeviceIdleCause>, Visit&& figure) {
+  figure("cause", &DeviceIdleCause::cause, {"input, launch, communication, copy, kernel_gap or unknown."});
+  figure("idle_s", &DeviceIdleCause::idle_s, {"Time lost to it."});
+}
+
+struct DeviceStep {
+  std::int64_t step = 0;
+  std::optional<double> iteration_gap_s;
+  std::optional<double> forward_backward_s;
+  std::optional<double> tail_s;
+  double total_s = 0;
+  double communication_s = 0;
+  double communication_overlap_s = 0;
+};
+
+constexpr About about(Of<DeviceStep>) {
+  return {"DeviceStep",
+          "A step of a device trace, cut on the device's clock. A part that is unknown is null, and the one "
+          "to its left contains it."};
+}
+template <class Visit>
+constexpr void figures_of(Of<DeviceStep>, Visit&& figure) {
+  figure("step", &DeviceStep::step, {"The profiler's number.", &kName});
+  figure("iteration_gap_s", &DeviceStep::iteration_gap_s, {"Until forward began."});
+  figure("forward_backward_s", &DeviceStep::forward_backward_s, {"Forward and backward."});
+  figure("tail_s", &DeviceStep::tail_s, {"From the end of backward on."});
+  figure("total_s", &DeviceStep::total_s, {"The whole step."});
+  figure("communication_s", &DeviceStep::communication_s, {"Time in which a collective ran."});
+  figure("communication_overlap_s", &DeviceStep::communication_overlap_s, {"Of that: under computation."});
+}
+
+struct DeviceSteps {
+  std::uint64_t steps = 0;
+  std::uint64_t of_steps = 0;
+  std::uint64_t tail_steps = 0;
+  double iteration_gap_s = 0;
+  double forward_backward_s = 0;
+  double tail_s = 0;
+  double communication_s = 0;
+  double communication_overlap_s = 0;
+  std::string fp_point;
+  std::string bp_point;
+  std::vector<DeviceStep> sequence;
+};
+
+constexpr About about(Of<DeviceSteps>) {
+  return {"DeviceSteps", "The steps of a device trace (steps.md). Times are means over `steps`."};
+}
+template <class Visit>
+constexpr void figures_of(Of<DeviceSteps>, Visit&& figure) {
+  figure("steps", &DeviceSteps::steps, {"Steps in which the beginning of forward was found."});
+  figure("of_steps", &DeviceSteps::of_steps, {"Whole steps of the trace."});
+  figure("tail_steps", &DeviceSteps::tail_steps, {"Of `steps`: the end of backward was found too."});
+  figure("iteration_gap_s", &DeviceSteps::iteration_gap_s, {"Until forward began."});
+  figure("forward_backward_s", &DeviceSteps::forward_backward_s,
+         {"Forward and backward, with the tail of steps whose end of backward is unknown."});
+  figure("tail_s", &DeviceSteps::tail_s,
+         {"From the end of backward on; 0 in steps whose end of backward is unknown."});
+  figure("communication_s", &DeviceSteps::communication_s, {"Time in which a collective ran."});
+  figure("communication_overlap_s", &DeviceSteps::communication_overlap_s, {"Of that: under computation."});
+  figure("fp_point", &DeviceSteps::fp_point,
+         {"The name that the user gave for the beginning of forward; \"\": it was found."});
+  figure("bp_point", &DeviceSteps::bp_point,
+         {"The name that the user gave for the end of backward; \"\": it was found."});
+  figure("sequence", &DeviceSteps::sequence, {"The last 512 steps, newest last."});
+}
+
+struct DeviceProfile {
+  double window_s = 0;
+  double idle_s = 0;
+  std::vector<DeviceIdleCause> causes;
+  std::string waits_from;
+  std::optional<double> clock_error_s;
+  std::optional<std::int64_t> rank;
+  std::optional<DeviceSteps> steps;
+  std::vector<std::string> step_notes;
+};
+
+constexpr About about(Of<DeviceProfile>) {
+  return {"DeviceProfile",
+          "What a device did while the loop ran, from a trace that was laid beside the run "
+          "(`report.with_trace`)."};
+}
+template <class Visit>
+constexpr void figures_of(Of<DeviceProfile>, Visit&& figure) {
+  figure("window_s", &DeviceProfile::window_s,
+         {"Time looked at: of the trace's steps, or from the first to the last work on the device."});
+  figure("idle_s", &DeviceProfile::idle_s, {"Of that: nothing was computed."});
+  figure("causes", &DeviceProfile::causes, {"Why, the largest first; they sum to `idle_s`."});
+  figure("waits_from", &DeviceProfile::waits_from,
+         {"Where the waits come from: `run` (recorded) or `trace` (its own `__next__` ranges)."});
+  figure("clock_error_s", &DeviceProfile::clock_error_s,
+         {"How far the run's clock and the trace's may be apart; null where no clocks were compared."});
+  figure("rank", &DeviceProfile::rank, {"Of the trace; null where its file does not say.", &kName});
+  figure("steps", &DeviceProfile::steps, {"The trace's steps; null where it has no whole step."});
+  figure("step_notes", &DeviceProfile::step_notes, {"What the trace's steps lack, a sentence each."});
+}
+
+}  // namespace headrace::profile

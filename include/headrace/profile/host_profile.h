@@ -1,0 +1,49 @@
+// The machine that a profile was recorded on. Declared as figure.h says; part of profile.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "headrace/profile/figure.h"
+
+namespace headrace::profile {
+
+struct Host {
+  int cores = 0;
+  std::optional<double> cpu_share;
+  std::optional<double> process_cpu_cores;
+  std::optional<double> foreign_cpu_share;
+  std::optional<double> foreign_contention_share;
+  std::optional<double> throttled_share;
+  std::optional<double> run_queue_wait_share;
+  std::optional<double> io_pressure_share;
+  std::optional<double> gil_share;
+  std::optional<std::int64_t> memory;
+};
+
+constexpr About about(Of<Host>) { return {"Host", "The machine."}; }
+template <class Visit>
+constexpr void figures_of(Of<Host>, Visit&& figure) {
+  figure("cores", &Host::cores, {"That affinity and cgroup quota allow, rounded up.", &kCores});
+  figure("cpu_share", &Host::cpu_share, {"Of the cores: this run with its workers."});
+  figure("process_cpu_cores", &Host::process_cpu_cores,
+         {"The loop's own process, in cores. Near 1 with busy threads: think of the interpreter lock.",
+          &kCores});
+  figure("foreign_cpu_share", &Host::foreign_cpu_share,
+         {"Of the cores: everybody else, stolen time included."});
+  figure("foreign_contention_share", &Host::foreign_contention_share,
+         {"Of the foreign CPU: what this run went without. From 0.05 on the verdict is less sure, above 0.2 "
+          "there are no predictions."});
+  figure("throttled_share", &Host::throttled_share,
+         {"Of the time: the CPU quota stopped the run. 0.1 is a cause by itself."});
+  figure("run_queue_wait_share", &Host::run_queue_wait_share,
+         {"Of the workers' time: ready to run, no core. 0.04 is usual, more says that cores are short."});
+  figure("io_pressure_share", &Host::io_pressure_share,
+         {"Of the time: some task on the machine waited for I/O. Shown, and part of no rule."});
+  figure("gil_share", &Host::gil_share,
+         {"Probes that found the interpreter lock taken for 1 ms; only made while the process uses 0.6 cores "
+          "and has busy workers in threads, else null."});
+  figure("memory", &Host::memory, {"Resident memory of the run's processes.", &kBytes});
+}
+
+}  // namespace headrace::profile

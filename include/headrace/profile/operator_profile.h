@@ -1,0 +1,244 @@
+// An operator of a profile, and its workers. Declared as figure.h says; part of profile.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/profile/figure.h"
+#include "headrace/profile/latency.h"
+#include "headrace/profile/loader_model.h"
+
+namespace headrace::profile {
+
+struct States {
+  double busy = 0;
+  double blocked_in = 0;
+  double blocked_out = 0;
+  double idle = 0;
+};
+
+constexpr About about(Of<States>) {
+  return {"States",
+          "Shares of the time that an operator's workers were present; they sum to 1 (all 0 where nothing "
+          "was recorded)."};
+}
+template <class Visit>
+constexpr void figures_of(Of<States>, Visit&& figure) {
+  figure("busy", &States::busy, {"In the operator's body. Near 1: the workers never rest.", &kShare});
+  figure("blocked_in", &States::blocked_in, {"Waiting for input. Near 1: look upstream.", &kShare});
+  figure("blocked_out", &States::blocked_out,
+         {"Waiting for room in the output. Near 1: look downstream.", &kShare});
+  figure("idle", &States::idle, {"Not started, finished or paused.", &kShare});
+}
+
+struct ServiceSample {
+  std::uint64_t index = 0;
+  double wall_s = 0;
+  double cpu_s = -1;  ///< negative: not taken
+};
+
+constexpr About about(Of<ServiceSample>) { return {"ServiceSample", "One recorded item of an operator."}; }
+template <class Visit>
+constexpr void figures_of(Of<ServiceSample>, Visit&& figure) {
+  figure("index", &ServiceSample::index,
+         {"Number of the item: in `slowest` the dataset's own where it has one, else the worker's running "
+          "number.",
+          &kName});
+  figure("wall_s", &ServiceSample::wall_s, {"Time in the body, without nested operators and queue waits."});
+  figure("cpu_s", &ServiceSample::cpu_s,
+         {"CPU time of that; null where it was not read.", nullptr, Null::when_unset});
+}
+
+struct WorkerProfile {
+  std::string name;
+  std::int64_t pid = 0;
+  std::int64_t tid = 0;
+  bool alive = false;
+  std::uint64_t items = 0;
+  std::uint64_t failures = 0;
+  double busy_s = 0;
+  std::optional<double> cpu_s;
+  std::optional<double> run_queue_wait_s;
+  States states;
+  Latency service;
+  std::vector<ServiceSample> sequence;
+  std::vector<ServiceSample> slowest;
+  std::optional<std::int64_t> worker_id;
+  std::string shard;
+  std::optional<std::uint64_t> read_bytes;
+  std::optional<std::uint64_t> read_calls;
+};
+
+constexpr About about(Of<WorkerProfile>) {
+  return {"WorkerProfile", "An operator in one of its workers (a thread or a process)."};
+}
+template <class Visit>
+constexpr void figures_of(Of<WorkerProfile>, Visit&& figure) {
+  figure("name", &WorkerProfile::name, {"\"pid/tid\", or the loader's own number of the worker."});
+  figure("pid", &WorkerProfile::pid, {"Process of the worker.", &kName});
+  figure("tid", &WorkerProfile::tid, {"Thread of the worker.", &kName});
+  figure("alive", &WorkerProfile::alive, {"Whether the worker still ran when the figures were read."});
+  figure("items", &WorkerProfile::items, {.says = "Items that this worker made.", .fold = Fold::sum});
+  figure("failures", &WorkerProfile::failures, {.says = "Calls that raised.", .fold = Fold::sum});
+  figure("busy_s", &WorkerProfile::busy_s, {.says = "Time in the operator's body.", .fold = Fold::sum});
+  figure("cpu_s", &WorkerProfile::cpu_s,
+         {.says = "CPU time of that, estimated from sampled calls. Near `busy_s` it computes, near 0 it "
+                  "sleeps or reads.",
+          .fold = Fold::sum});
+  figure("run_queue_wait_s", &WorkerProfile::run_queue_wait_s,
+         {.says = "Time for which the thread was ready to run and had no core, whatever it ran.",
+          .fold = Fold::sum});
+  figure("states", &WorkerProfile::states, {"What the worker did, as shares of its time."});
+  figure("service", &WorkerProfile::service, {"Time per item."});
+  figure("sequence", &WorkerProfile::sequence,
+         {"A bounded run of consecutive items, newest last; in bursts where items are fast."});
+  figure("slowest", &WorkerProfile::slowest, {"The slowest items, slowest first; at most 8."});
+  figure("worker_id", &WorkerProfile::worker_id,
+         {"The loader's own number of the worker process; null for a thread.", &kName});
+  figure("shard", &WorkerProfile::shard,
+         {"\"2 of 4\": the worker's part of a stream that is split over the workers; else \"\"."});
+  figure("read_bytes", &WorkerProfile::read_bytes,
+         {.says = "Bytes that the thread read with system calls, from files, pipes and sockets, whatever it "
+                  "ran; memory-mapped files are not counted. Null where the kernel does not tell.",
+          .fold = Fold::sum});
+  figure("read_calls", &WorkerProfile::read_calls,
+         {.says = "These calls. `read_bytes / read_calls` of a few kB: many small reads, which slow storage "
+                  "serves badly.",
+          .unit = &kCount,
+          .fold = Fold::sum});
+}
+
+struct Knob {
+  std::string parameter;
+  double value = 0;
+  std::optional<double> min;
+  std::optional<double> max;
+  bool live = false;
+  Quantity sets = Quantity::none;
+};
+
+constexpr About about(Of<Knob>) {
+  return {"Knob", "A parameter of the framework that changes an operator or a queue."};
+}
+template <class Visit>
+constexpr void figures_of(Of<Knob>, Visit&& figure) {
+  figure("parameter", &Knob::parameter,
+         {"Its name, as the user writes it: `decode.workers`, `decoded.capacity`."});
+  figure("value", &Knob::value, {"What it is set to."});
+  figure("min", &Knob::min, {"The least value that makes sense; null: no limit."});
+  figure("max", &Knob::max, {"The largest value that makes sense; null: no limit."});
+  figure("live", &Knob::live, {"Whether it can be set while the loader runs."});
+  figure("sets", &Knob::sets, {"What it sets, as in LoaderParameter."});
+}
+
+struct Transfer {
+  std::uint64_t copies = 0;
+  std::uint64_t bytes = 0;
+  std::optional<double> bytes_per_s;
+  std::optional<double> pinned_share;
+  double copy_s = 0;
+  double buffer_wait_s = 0;
+};
+
+constexpr About about(Of<Transfer>) {
+  return {"Transfer", "What an operator copied to a device, in the steady loop."};
+}
+template <class Visit>
+constexpr void figures_of(Of<Transfer>, Visit&& figure) {
+  figure("copies", &Transfer::copies, {"Batches copied."});
+  figure("bytes", &Transfer::bytes, {"Bytes copied."});
+  figure("bytes_per_s", &Transfer::bytes_per_s,
+         {"Rate while copying; null where no copy could be timed. Far below what the bus can do: pageable "
+          "memory, or many small copies."});
+  figure("pinned_share", &Transfer::pinned_share,
+         {"Part of the bytes that came from page-locked memory; null where pinning means nothing (the device "
+          "is host memory)."});
+  figure("copy_s", &Transfer::copy_s, {"Time of the copies, also where the host did not wait for them."});
+  figure("buffer_wait_s", &Transfer::buffer_wait_s,
+         {"Time until a buffer of the device was free. Large: what comes after the copy holds the buffers."});
+}
+
+struct FunctionShare {
+  std::string name;
+  double share = 0;
+};
+
+constexpr About about(Of<FunctionShare>) {
+  return {"FunctionShare", "A function's own part of an operator's time, without what it calls."};
+}
+template <class Visit>
+constexpr void figures_of(Of<FunctionShare>, Visit&& figure) {
+  figure("name", &FunctionShare::name, {"`Jpegs.decode (train.py:12)`, `sqlite3.Cursor.execute`."});
+  figure("share", &FunctionShare::share, {"Part of the operator's time."});
+}
+
+struct OperatorProfile {
+  std::string name;
+  std::string kind;
+  int workers = 1;
+  std::uint64_t items = 0;
+  double items_per_batch = 0;
+  double busy_s = 0;
+  std::optional<double> cpu_s;
+  double demand_s = 0;
+  Latency service;
+  States states;
+  std::uint64_t failures = 0;
+  std::optional<double> run_queue_wait_s;
+  int segment = -1;  ///< negative: none
+  bool in_sink = false;
+  std::string executor;
+  std::string fidelity;
+  std::optional<Transfer> transfer;
+  std::vector<Knob> knobs;
+  std::vector<FunctionShare> functions;
+  std::vector<WorkerProfile> per_worker;
+};
+
+constexpr About about(Of<OperatorProfile>) { return {"Operator", "A stage of the pipeline."}; }
+template <class Visit>
+constexpr void figures_of(Of<OperatorProfile>, Visit&& figure) {
+  figure("name", &OperatorProfile::name, {"What you called it."});
+  figure("kind", &OperatorProfile::kind,
+         {"sampler, source, map, batch, generator, shuffle, filter, prefetch, transfer, handoff or "
+          "pin_memory."});
+  figure("workers", &OperatorProfile::workers, {"The most that ran it at one time.", &kOneOrMore});
+  figure("items", &OperatorProfile::items, {"Items made."});
+  figure(
+      "items_per_batch", &OperatorProfile::items_per_batch,
+      {"Items for one batch at the training loop: the batch size before the collate function, 1 after it."});
+  figure("busy_s", &OperatorProfile::busy_s, {"Time in its body, all workers together, start-up excluded."});
+  figure("cpu_s", &OperatorProfile::cpu_s,
+         {"CPU time of that. `cpu_s / busy_s` near 1: it computes, so more workers need more cores; near 0: "
+          "it sleeps or reads."});
+  figure("demand_s", &OperatorProfile::demand_s,
+         {"Busy time per batch / workers: the step that it could sustain alone. Above the training step's "
+          "`compute_s` it cannot keep up; far below, it does not matter."});
+  figure("service", &OperatorProfile::service, {"Time per item."});
+  figure("states", &OperatorProfile::states, {"What its workers did, as shares of their time."});
+  figure("failures", &OperatorProfile::failures, {"Calls that raised."});
+  figure(
+      "run_queue_wait_s", &OperatorProfile::run_queue_wait_s,
+      {"Of the busy time: ready to run, without a core. A fifth or more: too many workers for the cores."});
+  figure("segment", &OperatorProfile::segment,
+         {"Operators of one number share a thread, and their demands add up; null: none.", &kName,
+          Null::when_unset});
+  figure(
+      "in_sink", &OperatorProfile::in_sink,
+      {"True: it runs inside GetNext, in the training loop's thread, and does not overlap with the step."});
+  figure("executor", &OperatorProfile::executor,
+         {"`thread` (of the loop's process), `process`, or \"\" where unknown."});
+  figure("fidelity", &OperatorProfile::fidelity,
+         {"`exact`: each call was timed. `sampled`: calls came too fast, and at times one in 32 was timed "
+          "and counts for all. `counter`: the loader's own figures. `inclusive`: its time contains what "
+          "feeds it, so what happens inside is not told apart."});
+  figure("transfer", &OperatorProfile::transfer, {"Copies to a device; null where it makes none."});
+  figure("knobs", &OperatorProfile::knobs, {"Parameters that widen it."});
+  figure("functions", &OperatorProfile::functions,
+         {"The functions that take most of its time, from a few batches of one worker; may be empty."});
+  figure("per_worker", &OperatorProfile::per_worker, {"The same per worker."});
+}
+
+}  // namespace headrace::profile

@@ -1,0 +1,60 @@
+// A queue of a profile. Declared as figure.h says; part of profile.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headrace/profile/figure.h"
+#include "headrace/profile/operator_profile.h"
+
+namespace headrace::profile {
+
+struct QueueProfile {
+  std::string name;
+  std::string from;
+  std::string to;
+  std::int64_t capacity = 0;
+  std::string unit = "items";
+  std::vector<double> occupancy;
+  int levels_per_bin = 1;
+  double mean = 0;
+  double empty_share = 0;
+  double full_share = 0;
+  std::uint64_t puts = 0;
+  std::uint64_t gets = 0;
+  double put_wait_s = 0;
+  double get_wait_s = 0;
+  std::string fidelity;
+  std::vector<Knob> knobs;
+};
+
+constexpr About about(Of<QueueProfile>) { return {"Queue", "A bounded buffer between two operators."}; }
+template <class Visit>
+constexpr void figures_of(Of<QueueProfile>, Visit&& figure) {
+  figure("name", &QueueProfile::name, {"What you called it."});
+  figure("from", &QueueProfile::from,
+         {"Operator that puts; several are joined by \", \", and it is \"\" where unknown."});
+  figure("to", &QueueProfile::to, {"Operator that takes; `sink`: the training loop."});
+  figure("capacity", &QueueProfile::capacity, {"What it holds; 0: no limit."});
+  figure("unit", &QueueProfile::unit, {"What an entry is: `items` or `batches`."});
+  figure("occupancy", &QueueProfile::occupancy,
+         {"Share of time at each level from 0 up; empty where no time passed. One end only: one side always "
+          "waits. Both ends: they take turns, and a longer queue may help.",
+          &kShare});
+  figure("levels_per_bin", &QueueProfile::levels_per_bin,
+         {"Levels that one entry of `occupancy` stands for; above 1 for long queues.", &kOneOrMore});
+  figure("mean", &QueueProfile::mean, {"Mean level."});
+  figure("empty_share", &QueueProfile::empty_share, {"Share of time empty: what takes from it waits."});
+  figure("full_share", &QueueProfile::full_share, {"Share of time full: what fills it waits."});
+  figure("puts", &QueueProfile::puts, {"Items in."});
+  figure("gets", &QueueProfile::gets, {"Items out."});
+  figure("put_wait_s", &QueueProfile::put_wait_s, {"Time that producers waited for room, summed."});
+  figure("get_wait_s", &QueueProfile::get_wait_s, {"Time that consumers waited for items, summed."});
+  figure("fidelity", &QueueProfile::fidelity,
+         {"`exact`: each put and get was seen. `sampled`: at times items came too fast, and the level was "
+          "read 1000 times a second; `puts` and `gets` are exact."});
+  figure("knobs", &QueueProfile::knobs, {"Parameters that lengthen it."});
+}
+
+}  // namespace headrace::profile

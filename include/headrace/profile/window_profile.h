@@ -1,0 +1,88 @@
+// A profile over time: the same figures per window. Declared as figure.h says; part of profile.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "headrace/profile/figure.h"
+
+namespace headrace::profile {
+
+struct WindowOperator {
+  double busy_share = 0;
+  double demand_s = 0;
+  std::uint64_t items = 0;
+};
+
+constexpr About about(Of<WindowOperator>) {
+  return {"WindowOperator", "An operator in one window, in the order of `operators`."};
+}
+template <class Visit>
+constexpr void figures_of(Of<WindowOperator>, Visit&& figure) {
+  figure("busy_share", &WindowOperator::busy_share, {"Part of its workers' time in its body."});
+  figure("demand_s", &WindowOperator::demand_s,
+         {"Busy time per batch delivered in this window / workers; 0 where no batch was delivered."});
+  figure("items", &WindowOperator::items, {"Items made."});
+}
+
+struct WindowQueue {
+  double mean = 0;
+  double empty_share = 0;
+  double full_share = 0;
+};
+
+constexpr About about(Of<WindowQueue>) {
+  return {"WindowQueue", "A queue in one window, in the order of `queues`."};
+}
+template <class Visit>
+constexpr void figures_of(Of<WindowQueue>, Visit&& figure) {
+  figure("mean", &WindowQueue::mean, {"Mean level."});
+  figure("empty_share", &WindowQueue::empty_share, {"Share of the window empty."});
+  figure("full_share", &WindowQueue::full_share, {"Share of the window full."});
+}
+
+struct WindowHost {
+  std::optional<double> cpu_share;
+  std::optional<double> foreign_cpu_share;
+  std::optional<double> throttled_share;
+};
+
+constexpr About about(Of<WindowHost>) { return {"WindowHost", "The machine in one window."}; }
+template <class Visit>
+constexpr void figures_of(Of<WindowHost>, Visit&& figure) {
+  figure("cpu_share", &WindowHost::cpu_share, {"Of the cores: this run's process trees."});
+  figure("foreign_cpu_share", &WindowHost::foreign_cpu_share,
+         {"Of the cores: everybody else, plus stolen time."});
+  figure("throttled_share", &WindowHost::throttled_share, {"Of the window: stopped by the CPU quota."});
+}
+
+struct Window {
+  double start_s = 0;
+  double end_s = 0;
+  std::uint64_t steps = 0;
+  double wait_s = 0;
+  double starved_s = 0;
+  double compute_s = 0;
+  std::vector<WindowOperator> operators;
+  std::vector<WindowQueue> queues;
+  WindowHost host;
+};
+
+constexpr About about(Of<Window>) {
+  return {"Window", "The same figures per stretch of time, 0.1 s at first, wider in long runs."};
+}
+template <class Visit>
+constexpr void figures_of(Of<Window>, Visit&& figure) {
+  figure("start_s", &Window::start_s, {"Since the loop began, start-up and pauses between epochs excluded."});
+  figure("end_s", &Window::end_s, {"The same."});
+  figure("steps", &Window::steps, {"Batches delivered."});
+  figure("wait_s", &Window::wait_s, {"Time in GetNext."});
+  figure("starved_s", &Window::starved_s, {"Of that: no batch was there."});
+  figure("compute_s", &Window::compute_s, {"Time between GetNext calls."});
+  figure("operators", &Window::operators, {"As of the whole run, in its order."});
+  figure("queues", &Window::queues, {"As of the whole run, in its order."});
+  figure("host", &Window::host, {"The machine meanwhile."});
+}
+
+}  // namespace headrace::profile

@@ -1,0 +1,623 @@
+"""The figures of a profile as plain typed objects. Written by tools/figures.py; do not edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Startup:
+    """Waits for the first batches of epochs, which are kept out of everything else. Tenths of a second for
+    forked workers, seconds where workers import much.
+    """
+
+    #: From iter() to the first batch of the first epoch.
+    first_batch_s: float = 0.0
+    #: Of that: until the first worker began its first item; 0 where there is none.
+    worker_start_s: float = 0.0
+    #: First batches of the later epochs, summed.
+    later_epochs_s: float = 0.0
+
+
+@dataclass
+class Latency:
+    """How long something took, over many calls. Mean and maximum are exact, quantiles are within 1/16."""
+
+    #: Calls.
+    count: int = 0
+    #: Mean. Far above the median: a few slow calls make up the time.
+    mean_s: float = 0.0
+    #: Median: half of the calls were faster.
+    p50_s: float = 0.0
+    #: Nine in ten were faster.
+    p90_s: float = 0.0
+    #: 99 in 100 were faster. Far above the median: look at the slowest items.
+    p99_s: float = 0.0
+    #: The slowest call.
+    max_s: float = 0.0
+
+
+@dataclass
+class Stall:
+    """One long wait of the training loop."""
+
+    #: When, since the loop began, start-up excluded.
+    at_s: float = 0.0
+    #: How long.
+    wait_s: float = 0.0
+    #: Number of the batch.
+    step: int = 0
+
+
+@dataclass
+class StepSample:
+    """One step of the training loop."""
+
+    #: Its GetNext wait.
+    wait_s: float = 0.0
+    #: Time until the next GetNext.
+    compute_s: float = 0.0
+    #: Of the compute: until forward began; null where no hook marked it.
+    before_forward_s: float | None = None
+    #: Of the compute: from the end of backward on; null where no hook marked it.
+    tail_s: float | None = None
+
+
+@dataclass
+class MarkedSteps:
+    """Steps cut where `hr.trace_steps` or `hr.step` marked forward and backward (steps.md). Times are the
+    host's, means over `steps`.
+    """
+
+    #: Steps in which the beginning of forward was marked.
+    steps: int = 0
+    #: Steps with a steady wait; first steps of epochs have none.
+    of_steps: int = 0
+    #: Of `steps`: the end of backward was marked too.
+    tail_steps: int = 0
+    #: From the end of a step to the next forward.
+    iteration_gap_s: float = 0.0
+    #: Forward and backward, with the tail of steps whose end of backward is unknown.
+    forward_backward_s: float = 0.0
+    #: From the end of backward to the next GetNext; 0 in steps whose end of backward is unknown.
+    tail_s: float = 0.0
+
+
+@dataclass
+class Sink:
+    """The training loop: what calls GetNext."""
+
+    #: Batches yielded, first ones included.
+    steps: int = 0
+    #: Mean of a steady step: GetNext wait + compute.
+    step_s: float = 0.0
+    #: Mean time between two GetNext calls.
+    compute_s: float = 0.0
+    #: CPU time of that in the loop's own thread. Far below `compute_s`: the step sleeps or waits for a
+    #: device.
+    compute_cpu_s: float | None = None
+    #: Mean compute of steps with no busy worker. Well below `compute_s`: the workers slow the step down.
+    quiet_compute_s: float | None = None
+    #: How many such steps there were.
+    quiet_steps: int = 0
+    #: Memory of the largest batch looked at (the 1st, 2nd, 4th, ...); null where it holds no tensors or
+    #: arrays.
+    batch_bytes: int | None = None
+    #: Steady waits. A median near 0 beside a large mean: few long waits, as in `slow_samples`.
+    getnext_wait: Latency = field(default_factory=Latency)
+    #: GetNext wait / time. Near 0 the input is free; at 0.5 half of the device's time may go into waiting.
+    wait_share: float = 0.0
+    #: Of the starved time, in seconds: waits for the first batch that a worker made at all, while it started.
+    #: The gate leaves it out.
+    worker_start_wait_s: float = 0.0
+    #: Part of `wait_share` in which no batch was there. Under 0.05: healthy.
+    starved_share: float = 0.0
+    #: Mean wait when the batch was ready: microseconds between threads, 1 to 2 ms from DataLoader's workers.
+    handoff_floor_s: float = 0.0
+    #: GetNext calls that found their batch ready / calls. Near 0 starving; near 1 healthy, or `handoff`, or a
+    #: few long waits (`slow_samples`).
+    ready_share: float = 0.0
+    #: The longest, longest first; at most 8.
+    longest_waits: list[Stall] = field(default_factory=list)
+    #: The last 512 steps, newest last.
+    sequence: list[StepSample] = field(default_factory=list)
+    #: Steps cut by hooks; null where there were none.
+    marked: MarkedSteps | None = None
+
+
+@dataclass
+class States:
+    """Shares of the time that an operator's workers were present; they sum to 1 (all 0 where nothing was
+    recorded).
+    """
+
+    #: In the operator's body. Near 1: the workers never rest.
+    busy: float = 0.0
+    #: Waiting for input. Near 1: look upstream.
+    blocked_in: float = 0.0
+    #: Waiting for room in the output. Near 1: look downstream.
+    blocked_out: float = 0.0
+    #: Not started, finished or paused.
+    idle: float = 0.0
+
+
+@dataclass
+class Transfer:
+    """What an operator copied to a device, in the steady loop."""
+
+    #: Batches copied.
+    copies: int = 0
+    #: Bytes copied.
+    bytes: int = 0
+    #: Rate while copying; null where no copy could be timed. Far below what the bus can do: pageable memory,
+    #: or many small copies.
+    bytes_per_s: float | None = None
+    #: Part of the bytes that came from page-locked memory; null where pinning means nothing (the device is
+    #: host memory).
+    pinned_share: float | None = None
+    #: Time of the copies, also where the host did not wait for them.
+    copy_s: float = 0.0
+    #: Time until a buffer of the device was free. Large: what comes after the copy holds the buffers.
+    buffer_wait_s: float = 0.0
+
+
+@dataclass
+class Knob:
+    """A parameter of the framework that changes an operator or a queue."""
+
+    #: Its name, as the user writes it: `num_workers`, `decode.workers`, `decoded.capacity`.
+    parameter: str = '""'
+    #: What it is set to.
+    value: float = 0.0
+    #: The least value that makes sense; null: no limit.
+    min: float | None = None
+    #: The largest value that makes sense; null: no limit.
+    max: float | None = None
+    #: Whether it can be set while the loader runs.
+    live: bool = False
+
+
+@dataclass
+class FunctionShare:
+    """A function's own part of an operator's time, without what it calls."""
+
+    #: `Jpegs.decode (train.py:12)`, `sqlite3.Cursor.execute`.
+    name: str = '""'
+    #: Part of the operator's time.
+    share: float = 0.0
+
+
+@dataclass
+class ServiceSample:
+    """One recorded item of an operator."""
+
+    #: Number of the item: in `slowest` the dataset's own where it has one, else the worker's running number.
+    index: int = 0
+    #: Time in the body, without nested operators and queue waits.
+    wall_s: float = 0.0
+    #: CPU time of that; null where it was not read.
+    cpu_s: float | None = None
+
+
+@dataclass
+class WorkerProfile:
+    """An operator in one of its workers (a thread or a process)."""
+
+    #: "pid/tid", or the loader's own number of the worker.
+    name: str = '""'
+    #: Process of the worker.
+    pid: int = 0
+    #: Thread of the worker.
+    tid: int = 0
+    #: Whether the worker still ran when the figures were read.
+    alive: bool = False
+    #: Items that this worker made.
+    items: int = 0
+    #: Calls that raised.
+    failures: int = 0
+    #: Time in the operator's body.
+    busy_s: float = 0.0
+    #: CPU time of that, estimated from sampled calls. Near `busy_s` it computes, near 0 it sleeps or reads.
+    cpu_s: float | None = None
+    #: Time for which the thread was ready to run and had no core, whatever it ran.
+    run_queue_wait_s: float | None = None
+    #: What the worker did, as shares of its time.
+    states: States = field(default_factory=States)
+    #: Time per item.
+    service: Latency = field(default_factory=Latency)
+    #: A bounded run of consecutive items, newest last; in bursts where items are fast.
+    sequence: list[ServiceSample] = field(default_factory=list)
+    #: The slowest items, slowest first; at most 8.
+    slowest: list[ServiceSample] = field(default_factory=list)
+    #: The loader's own number of the worker process; null for a thread.
+    worker_id: int | None = None
+    #: "2 of 4": the worker's part of a stream that is split over the workers; else "".
+    shard: str = '""'
+    #: Bytes that the thread read with system calls, from files, pipes and sockets, whatever it ran;
+    #: memory-mapped files are not counted. Null where the kernel does not tell.
+    read_bytes: int | None = None
+    #: These calls. `read_bytes / read_calls` of a few kB: many small reads, which slow storage serves badly.
+    read_calls: int | None = None
+
+
+@dataclass
+class Operator:
+    """A stage of the pipeline."""
+
+    #: What you called it.
+    name: str = '""'
+    #: sampler, source, map, batch, generator, shuffle, filter, prefetch, transfer, handoff or pin_memory.
+    kind: str = '""'
+    #: The most that ran it at one time.
+    workers: int = 1
+    #: Items made.
+    items: int = 0
+    #: Items for one batch at the training loop: the batch size before the collate function, 1 after it.
+    items_per_batch: float = 0.0
+    #: Time in its body, all workers together, start-up excluded.
+    busy_s: float = 0.0
+    #: CPU time of that. `cpu_s / busy_s` near 1: it computes, so more workers need more cores; near 0: it
+    #: sleeps or reads.
+    cpu_s: float | None = None
+    #: Busy time per batch / workers: the step that it could sustain alone. Above the training step's
+    #: `compute_s` it cannot keep up; far below, it does not matter.
+    demand_s: float = 0.0
+    #: Time per item.
+    service: Latency = field(default_factory=Latency)
+    #: What its workers did, as shares of their time.
+    states: States = field(default_factory=States)
+    #: Calls that raised.
+    failures: int = 0
+    #: Of the busy time: ready to run, without a core. A fifth or more: too many workers for the cores.
+    run_queue_wait_s: float | None = None
+    #: Operators of one number share a thread, and their demands add up; null: none.
+    segment: int | None = None
+    #: True: it runs inside GetNext, in the training loop's thread, and does not overlap with the step.
+    in_sink: bool = False
+    #: `thread` (of the loop's process), `process`, or "" where unknown.
+    executor: str = '""'
+    #: `exact`: each call was timed. `sampled`: calls came too fast, and at times one in 32 was timed and
+    #: counts for all. `counter`: the loader's own figures. `inclusive`: its time contains what feeds it, so
+    #: what happens inside is not told apart.
+    fidelity: str = '""'
+    #: Copies to a device; null where it makes none.
+    transfer: Transfer | None = None
+    #: Parameters that widen it.
+    knobs: list[Knob] = field(default_factory=list)
+    #: The functions that take most of its time, from a few batches of one worker; may be empty.
+    functions: list[FunctionShare] = field(default_factory=list)
+    #: The same per worker.
+    per_worker: list[WorkerProfile] = field(default_factory=list)
+
+
+@dataclass
+class Queue:
+    """A bounded buffer between two operators."""
+
+    #: What you called it.
+    name: str = '""'
+    #: Operator that puts; several are joined by ", ", and it is "" where unknown.
+    from_: str = '""'
+    #: Operator that takes; `sink`: the training loop.
+    to: str = '""'
+    #: What it holds; 0: no limit.
+    capacity: int = 0
+    #: What an entry is: `items` or `batches`.
+    unit: str = '"items"'
+    #: Share of time at each level from 0 up; empty where no time passed. One end only: one side always waits.
+    #: Both ends: they take turns, and a longer queue may help.
+    occupancy: list[float] = field(default_factory=list)
+    #: Levels that one entry of `occupancy` stands for; above 1 for long queues.
+    levels_per_bin: int = 1
+    #: Mean level.
+    mean: float = 0.0
+    #: Share of time empty: what takes from it waits.
+    empty_share: float = 0.0
+    #: Share of time full: what fills it waits.
+    full_share: float = 0.0
+    #: Items in.
+    puts: int = 0
+    #: Items out.
+    gets: int = 0
+    #: Time that producers waited for room, summed.
+    put_wait_s: float = 0.0
+    #: Time that consumers waited for items, summed.
+    get_wait_s: float = 0.0
+    #: `exact`: each put and get was seen. `sampled`: at times items came too fast, and the level was read
+    #: 1000 times a second; `puts` and `gets` are exact.
+    fidelity: str = '""'
+    #: Parameters that lengthen it.
+    knobs: list[Knob] = field(default_factory=list)
+
+
+@dataclass
+class LedgerRow:
+    """What the awaited batch was doing while the training loop waited. The rows sum to the GetNext wait."""
+
+    #: `in_service`: it was being made. `waiting_for_worker`: its worker was still at an earlier batch.
+    #: `order`: younger batches were ready, it was not. `handoff`: it was finished and on its way. `unknown`:
+    #: not seen; above half, the ledger has no say.
+    what: str = '""'
+    #: Where; null where no operator can be named.
+    operator: str | None = None
+    #: Time waited.
+    seconds: float = 0.0
+    #: Part of the GetNext wait.
+    share: float = 0.0
+
+
+@dataclass
+class Handoff:
+    """What passing batches from worker processes to the training loop costs: means per batch, except the
+    counts.
+    """
+
+    #: Received.
+    batches: int = 0
+    #: Of the pickled message, through the pipe: 0.3 to 1 kB for tensors; megabytes are arrays, see `handoff`.
+    message_bytes: float = 0.0
+    #: Passed through shared memory, each 0.2 to 0.4 ms to receive.
+    tensors: float = 0.0
+    #: Packing, in the worker: 0.5 to 1 ms. Far more wall than CPU time: the worker is too busy to send.
+    pickle_s: float = 0.0
+    #: CPU time of that.
+    pickle_cpu_s: float = 0.0
+    #: Writing it into the pipe: 0.2 ms; more, and the pipe is full.
+    send_s: float = 0.0
+    #: Unpacking, in the loop's process: 1 to 1.5 ms, however many workers there are.
+    receive_s: float = 0.0
+    #: CPU time of that, 0.7 ms.
+    receive_cpu_s: float = 0.0
+    #: Prefetched and never used: the loop was left early.
+    unused_batches: int = 0
+
+
+@dataclass
+class HandoffEstimate:
+    """What passing a batch from a worker process would cost a loader that has none, from at most two
+    batches.
+    """
+
+    #: Pickled objects and arrays, which would pass through a pipe; a lower bound from 1 MB on.
+    message_bytes: float = 0.0
+    #: Would pass through shared memory.
+    tensors: float = 0.0
+    #: CPU time for pickling the objects around them. A millisecond or more: return plain containers of
+    #: tensors before adding workers.
+    pickle_cpu_s: float = 0.0
+
+
+@dataclass
+class WindowOperator:
+    """An operator in one window, in the order of `operators`."""
+
+    #: Part of its workers' time in its body.
+    busy_share: float = 0.0
+    #: Busy time per batch delivered in this window / workers; 0 where no batch was delivered.
+    demand_s: float = 0.0
+    #: Items made.
+    items: int = 0
+
+
+@dataclass
+class WindowQueue:
+    """A queue in one window, in the order of `queues`."""
+
+    #: Mean level.
+    mean: float = 0.0
+    #: Share of the window empty.
+    empty_share: float = 0.0
+    #: Share of the window full.
+    full_share: float = 0.0
+
+
+@dataclass
+class WindowHost:
+    """The machine in one window."""
+
+    #: Of the cores: this run's process trees.
+    cpu_share: float | None = None
+    #: Of the cores: everybody else, plus stolen time.
+    foreign_cpu_share: float | None = None
+    #: Of the window: stopped by the CPU quota.
+    throttled_share: float | None = None
+
+
+@dataclass
+class Window:
+    """The same figures per stretch of time, 0.1 s at first, wider in long runs."""
+
+    #: Since the loop began, start-up and pauses between epochs excluded.
+    start_s: float = 0.0
+    #: The same.
+    end_s: float = 0.0
+    #: Batches delivered.
+    steps: int = 0
+    #: Time in GetNext.
+    wait_s: float = 0.0
+    #: Of that: no batch was there.
+    starved_s: float = 0.0
+    #: Time between GetNext calls.
+    compute_s: float = 0.0
+    #: As of the whole run, in its order.
+    operators: list[WindowOperator] = field(default_factory=list)
+    #: As of the whole run, in its order.
+    queues: list[WindowQueue] = field(default_factory=list)
+    #: The machine meanwhile.
+    host: WindowHost = field(default_factory=WindowHost)
+
+
+@dataclass
+class RankFigures:
+    """The same loader in another rank of the run."""
+
+    #: Its number.
+    rank: int = 0
+    #: Steady steps.
+    steps: int = 0
+    #: Mean of a steady step.
+    step_s: float = 0.0
+    #: Mean time between two GetNext calls.
+    compute_s: float = 0.0
+    #: GetNext wait / time.
+    wait_share: float = 0.0
+    #: Part of it in which no batch was there.
+    starved_share: float = 0.0
+    #: Of its operator with the largest demand.
+    demand_s: float = 0.0
+    #: Name of that operator.
+    operator: str = '""'
+
+
+@dataclass
+class Host:
+    """The machine."""
+
+    #: That affinity and cgroup quota allow, rounded up.
+    cores: int = 0
+    #: Of the cores: this run with its workers.
+    cpu_share: float | None = None
+    #: The loop's own process, in cores. Near 1 with busy threads: think of the interpreter lock.
+    process_cpu_cores: float | None = None
+    #: Of the cores: everybody else, stolen time included.
+    foreign_cpu_share: float | None = None
+    #: Of the foreign CPU: what this run went without. From 0.05 on the verdict is less sure, above 0.2 there
+    #: are no predictions.
+    foreign_contention_share: float | None = None
+    #: Of the time: the CPU quota stopped the run. 0.1 is a cause by itself.
+    throttled_share: float | None = None
+    #: Of the workers' time: ready to run, no core. 0.04 is usual, more says that cores are short.
+    run_queue_wait_share: float | None = None
+    #: Of the time: some task on the machine waited for I/O. Shown, and part of no rule.
+    io_pressure_share: float | None = None
+    #: Probes that found the interpreter lock taken for 1 ms; only made while the process uses 0.6 cores and
+    #: has busy workers in threads, else null.
+    gil_share: float | None = None
+    #: Resident memory of the run's processes.
+    memory: int | None = None
+
+
+@dataclass
+class DeviceIdleCause:
+    """A part of the time in which a device computed nothing (device_traces.md)."""
+
+    #: input, launch, communication, copy, kernel_gap or unknown.
+    cause: str = '""'
+    #: Time lost to it.
+    idle_s: float = 0.0
+
+
+@dataclass
+class DeviceStep:
+    """A step of a device trace, cut on the device's clock. A part that is unknown is null, and the one to
+    its left contains it.
+    """
+
+    #: The profiler's number.
+    step: int = 0
+    #: Until forward began.
+    iteration_gap_s: float | None = None
+    #: Forward and backward.
+    forward_backward_s: float | None = None
+    #: From the end of backward on.
+    tail_s: float | None = None
+    #: The whole step.
+    total_s: float = 0.0
+    #: Time in which a collective ran.
+    communication_s: float = 0.0
+    #: Of that: under computation.
+    communication_overlap_s: float = 0.0
+
+
+@dataclass
+class DeviceSteps:
+    """The steps of a device trace (steps.md). Times are means over `steps`."""
+
+    #: Steps in which the beginning of forward was found.
+    steps: int = 0
+    #: Whole steps of the trace.
+    of_steps: int = 0
+    #: Of `steps`: the end of backward was found too.
+    tail_steps: int = 0
+    #: Until forward began.
+    iteration_gap_s: float = 0.0
+    #: Forward and backward, with the tail of steps whose end of backward is unknown.
+    forward_backward_s: float = 0.0
+    #: From the end of backward on; 0 in steps whose end of backward is unknown.
+    tail_s: float = 0.0
+    #: Time in which a collective ran.
+    communication_s: float = 0.0
+    #: Of that: under computation.
+    communication_overlap_s: float = 0.0
+    #: The name that the user gave for the beginning of forward; "": it was found.
+    fp_point: str = '""'
+    #: The name that the user gave for the end of backward; "": it was found.
+    bp_point: str = '""'
+    #: The last 512 steps, newest last.
+    sequence: list[DeviceStep] = field(default_factory=list)
+
+
+@dataclass
+class DeviceProfile:
+    """What a device did while the loop ran, from a trace that was laid beside the run
+    (`report.with_trace`).
+    """
+
+    #: Time looked at: of the trace's steps, or from the first to the last work on the device.
+    window_s: float = 0.0
+    #: Of that: nothing was computed.
+    idle_s: float = 0.0
+    #: Why, the largest first; they sum to `idle_s`.
+    causes: list[DeviceIdleCause] = field(default_factory=list)
+    #: Where the waits come from: `run` (recorded) or `trace` (its own `__next__` ranges).
+    waits_from: str = '""'
+    #: How far the run's clock and the trace's may be apart; null where no clocks were compared.
+    clock_error_s: float | None = None
+    #: Of the trace; null where its file does not say.
+    rank: int | None = None
+    #: The trace's steps; null where it has no whole step.
+    steps: DeviceSteps | None = None
+    #: What the trace's steps lack, a sentence each.
+    step_notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Profile:
+    """What was recorded of one loader in one rank."""
+
+    #: Name of the loader.
+    loader: str = '""'
+    #: How the framework's loader is set, as you would write it; empty for pipelines of your own.
+    settings: dict[str, str] = field(default_factory=dict)
+    #: Which rank of the job.
+    rank: int = 0
+    #: Steady time covered: GetNext waits and computes.
+    elapsed_s: float = 0.0
+    #: Loops begun.
+    epochs: int = 0
+    #: Kept out of everything else.
+    startup: Startup = field(default_factory=Startup)
+    #: The training loop.
+    sink: Sink = field(default_factory=Sink)
+    #: In the order of the data flow, source first.
+    operators: list[Operator] = field(default_factory=list)
+    #: Between the operators.
+    queues: list[Queue] = field(default_factory=list)
+    #: What the awaited batches were doing.
+    stall_ledger: list[LedgerRow] = field(default_factory=list)
+    #: Null where batches do not pass between processes.
+    handoff: Handoff | None = None
+    #: Of a loader without workers; null where there are workers, or the batch cannot be pickled.
+    handoff_estimate: HandoffEstimate | None = None
+    #: The run over time.
+    windows: list[Window] = field(default_factory=list)
+    #: The other ranks of the run folder; empty where it was not read.
+    ranks: list[RankFigures] = field(default_factory=list)
+    #: The machine.
+    host: Host = field(default_factory=Host)
+    #: Null where no device trace was laid beside the run.
+    device: DeviceProfile | None = None
+    #: Whether the loop has ended or its process is gone; false: read while it ran.
+    finished: bool = False
+    #: What could not be recorded, in words. Empty is good.
+    notes: list[str] = field(default_factory=list)

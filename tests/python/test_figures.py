@@ -1,0 +1,76 @@
+"""What follows from the declared figures of a profile is up to date, and complete."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as hr
+from headrace import _core, _figures, report
+from headrace._data import build
+
+ROOT = Path(__file__).resolve().parents[2]
+STRUCTS: dict[str, Any] = {struct["name"]: struct for struct in json.loads(_core.profile_schema())}
+
+
+def test_the_page_and_the_classes_are_up_to_date() -> None:
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "figures.py"), "--check"], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_every_struct_has_a_class_that_reports_offer() -> None:
+    for name in STRUCTS:
+        assert dataclasses.is_dataclass(getattr(report, name))
+    assert report.Profile is _figures.Profile
+
+
+def test_a_report_holds_what_is_declared_and_nothing_else() -> None:
+    document = json.loads(report.Report.from_profile_json("{}").to_json())["profile"]
+
+    def compare(name: str, found: dict[str, Any]) -> None:
+        figures = {figure["name"]: figure for figure in STRUCTS[name]["figures"]}
+        assert set(found) == set(figures)
+        for key, value in found.items():
+            if isinstance(value, dict) and figures[key].get("struct"):
+                compare(figures[key]["type"], value)
+
+    compare("Profile", document)
+    assert dataclasses.asdict(build(_figures.Profile, document)) == document
+
+
+def test_every_figure_says_how_to_read_it() -> None:
+    for struct in STRUCTS.values():
+        names = [figure["name"] for figure in struct["figures"]]
+        assert len(set(names)) == len(names)
+        for figure in struct["figures"]:
+            assert figure["says"].endswith("."), (struct["name"], figure["name"])
+            assert figure.get("least", 0) <= figure.get("most", 0)
+
+
+@pytest.mark.skipif(not os.access("/proc/self/io", os.R_OK), reason="the kernel counts no reads")
+def test_what_a_worker_reads_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "item"
+    path.write_bytes(bytes(1_000_000))
+
+    def load(_: int) -> int:
+        time.sleep(0.02)
+        return len(path.read_bytes())
+
+    pipe = hr.source(range(50)).map(load, name="load")
+    assert sum(pipe) == 50_000_000
+    (worker,) = next(op for op in pipe.report().profile.operators if op.name == "load").per_worker
+    assert worker.read_bytes is not None
+    assert worker.read_calls is not None
+    # From the first look at the thread on, which is some items after the first one.
+    assert 20e6 < worker.read_bytes < 51e6
+    assert worker.read_calls >= 20

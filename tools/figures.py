@@ -1,0 +1,159 @@
+"""Write what follows from the declared figures of a profile: Python's classes and the page of all figures.
+
+    python tools/figures.py          # or `make figures`, after a change to a declaration
+    python tools/figures.py --check  # exit 1 where one of the files is out of date
+
+The declarations stand beside the structs in include/headrace/profile; the native module prints them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from headrace import _core
+
+ROOT = Path(__file__).resolve().parent.parent
+CLASSES = ROOT / "python" / "headrace" / "_figures.py"
+PAGE = ROOT / "docs" / "figures.md"
+
+TYPES = {
+    "integer": "int",
+    "number": "float",
+    "string": "str",
+    "boolean": "bool",
+    "object": "dict[str, str]",
+    "value": "int | bool | str | None",
+}
+WIDTH = 110
+
+Struct = dict[str, Any]
+
+
+def schema() -> list[Struct]:
+    """Each struct after those that it is made of, the profile last."""
+    structs: list[Struct] = json.loads(_core.profile_schema())
+    return structs
+
+
+# --- Python's classes ---------------------------------------------------------------------------------------
+
+
+def declaration(figure: Struct) -> str:
+    """ "mean_s: float = 0.0"."""
+    # A word of Python gets a "_".
+    name = figure["name"] + ("_" if figure["name"] == "from" else "")
+    kind = TYPES.get(figure["type"], figure["type"])
+    if figure.get("list"):
+        return f"{name}: list[{kind}] = field(default_factory=list)"
+    if figure.get("null"):
+        return f"{name}: {kind} | None = None"
+    if figure.get("struct"):
+        return f"{name}: {kind} = field(default_factory={kind})"
+    if figure["type"] == "object":
+        return f"{name}: {kind} = field(default_factory=dict)"
+    value = float(figure["default"]) if kind == "float" else figure["default"]
+    written = json.dumps(value) if kind == "str" else repr(value)
+    return f"{name}: {kind} = {written}"
+
+
+def wrapped(text: str, first: str, other: str, width: int = WIDTH) -> list[str]:
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=other,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def class_of(struct: Struct) -> str:
+    lines = ["@dataclass", f"class {struct['name']}:"]
+    says = wrapped(struct["says"], '    """', "    ", WIDTH - 3)
+    lines += [says[0] + '"""'] if len(says) == 1 else [*says, '    """']
+    lines.append("")
+    for figure in struct["figures"]:
+        lines += wrapped(figure["says"], "    #: ", "    #: ")
+        lines.append("    " + declaration(figure))
+    return "\n".join(lines) + "\n"
+
+
+def classes(structs: list[Struct]) -> str:
+    head = '''"""The figures of a profile as plain typed objects. Written by tools/figures.py; do not edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+'''
+    return "\n\n".join([head, *map(class_of, structs)])
+
+
+# --- the page -----------------------------------------------------------------------------------------------
+
+
+def in_order(structs: list[Struct]) -> list[Struct]:
+    """The profile first, each part where it is first named."""
+    by_name = {struct["name"]: struct for struct in structs}
+    order = [structs[-1]]
+    for struct in order:
+        for figure in struct["figures"]:
+            part = by_name.get(figure["type"])
+            if part is not None and part not in order:
+                order.append(part)
+    return order
+
+
+def type_of(figure: Struct) -> str:
+    kind = figure["type"]
+    if figure.get("struct"):
+        kind = f"[{kind}](#{kind.lower()})"
+    elif figure.get("unit"):
+        kind = figure["unit"]
+    if figure.get("list"):
+        kind = "list of " + kind
+    return kind + (", or null" if figure.get("null") else "")
+
+
+def table_of(struct: Struct) -> str:
+    rows = [
+        f"| `{figure['name']}` | {type_of(figure)} | {figure['says'].replace('|', chr(92) + '|')} |"
+        for figure in struct["figures"]
+    ]
+    head = (
+        f"## {struct['name']}\n\n{struct['says']}\n\n| figure | type, unit | how to read it |\n|---|---|---|"
+    )
+    return "\n".join([head, *rows, ""])
+
+
+def page(structs: list[Struct]) -> str:
+    head = """# Figures of a profile
+
+Every figure that a report holds, by the name that it has in JSON (`headrace report RUN --format json`, under
+`profile`) and in Python (`report.profile`, where a name that is a word of Python ends in `_`: `from_`). Times
+are seconds, shares are 0 to 1. What the machine or the loader cannot give is null (`None`), never 0.
+
+[verdicts.md](verdicts.md) says what a verdict makes of them. This page is written by `make figures` from the
+declarations in `include/headrace/profile`; do not edit it.
+"""
+    return "\n".join([head, *map(table_of, in_order(structs))])
+
+
+def main() -> int:
+    structs = schema()
+    wanted = {CLASSES: classes(structs), PAGE: page(structs)}
+    if "--check" in sys.argv[1:]:
+        stale = [path for path, text in wanted.items() if path.read_text(encoding="utf-8") != text]
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is out of date: run `make figures`")
+        return 1 if stale else 0
+    for path, text in wanted.items():
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
