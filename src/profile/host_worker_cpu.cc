@@ -71,11 +71,12 @@ struct Source {
   bool (*parse)(std::string_view text, Counters& counters) noexcept;
   Counters (*before)(const Counters& now, std::int64_t since_ns) noexcept;
   std::array<metrics::Relaxed<std::int64_t> WorkerCell::*, 2> cells;
+  bool stays_open;  ///< between reads; one file a worker, so that descriptors last
 };
 
 constexpr std::array<Source, 2> kSources{
-    {{"schedstat", parse_cpu, cpu_before, {&WorkerCell::cpu_ns, &WorkerCell::run_queue_ns}},
-     {"io", parse_reads, reads_before, {&WorkerCell::read_bytes, &WorkerCell::read_calls}}}};
+    {{"schedstat", parse_cpu, cpu_before, {&WorkerCell::cpu_ns, &WorkerCell::run_queue_ns}, true},
+     {"io", parse_reads, reads_before, {&WorkerCell::read_bytes, &WorkerCell::read_calls}, false}}};
 
 /// One file of one worker.
 struct Reading {
@@ -216,7 +217,7 @@ bool WorkerCpuReader::read(Slot& slot, std::size_t source, const WorkerCell& wor
     return false;
   }
   slot.verified = true;
-  if (kept_ < most_kept_) {
+  if (kSources[source].stays_open && kept_ < most_kept_) {
     ++kept_;
   } else {
     of.file.close();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "headrace/profile/json_fields.h"
+#include "headrace/profile/profile.h"
 
 namespace headrace::profile {
 namespace {

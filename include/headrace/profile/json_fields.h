@@ -145,6 +145,20 @@ class JsonFieldReader {
     }
   }
 
+  /// The alternative of the JSON value's own type.
+  template <class... T>
+  static void read(const nlohmann::json& tree, const std::string& where, std::variant<T...>& value) {
+    if (tree.is_boolean()) {
+      value = tree.get<bool>();
+    } else if (tree.is_number()) {
+      value = number<std::int64_t>(tree);
+    } else if (tree.is_string()) {
+      value = tree.get<std::string>();
+    } else {
+      fail(where, "true, false, a number or a string");
+    }
+  }
+
   template <class T>
   static T number(const nlohmann::json& tree) {
     if constexpr (std::is_floating_point_v<T>) {

@@ -159,7 +159,7 @@ constexpr void figures_of(Of<SinkProfile>, Visit&& figure) {
   figure("starved_share", &SinkProfile::starved_share,
          {"Part of `wait_share` in which no batch was there. Under 0.05: healthy."});
   figure("handoff_floor_s", &SinkProfile::handoff_floor_s,
-         {"Mean wait when the batch was ready: microseconds between threads, 1 to 2 ms from DataLoader's "
+         {"Mean wait when the batch was ready: microseconds between threads, 1 to 2 ms from loader's "
           "workers."});
   figure("ready_share", &SinkProfile::ready_share,
          {"GetNext calls that found their batch ready / calls. Near 0 starving; near 1 healthy, or "

@@ -355,7 +355,7 @@ void look_for_too_many_workers(Case& facts) {
 }
 
 /// A healthy run that lives on what a queue held at its start: judged as it will be.
-std::optional<Diagnosis> foresee(const profile::Profile& profile, const Predictor& predictor) {
+std::optional<Diagnosis> foresee(const profile::Profile& profile) {
   const std::optional<Drain> drain = draining_queue(profile);
   if (!drain) return std::nullopt;
   const InterpreterLock lock = read_interpreter_lock(profile);
@@ -363,7 +363,8 @@ std::optional<Diagnosis> foresee(const profile::Profile& profile, const Predicto
   if (now.state != Gate::State::kHealthy || lock.contended) return std::nullopt;
   const std::optional<profile::Profile> foreseen = once_drained(profile, *drain);
   if (!foreseen) return std::nullopt;
-  Case facts = examine(*foreseen, predictor);
+  const std::unique_ptr<Predictor> predictor = predictor_for(*foreseen);
+  Case facts = examine(*foreseen, *predictor);
   if (facts.gate.state != Gate::State::kBound) return std::nullopt;
   facts.drain = drain;
   facts.gate.evidence = now.evidence;
@@ -414,7 +415,7 @@ Diagnosis diagnose(const profile::Profile& recorded) {
     diagnosis.summary = "the recording is damaged: its figures contradict each other";
     return diagnosis;
   }
-  if (std::optional<Diagnosis> foreseen = foresee(profile, predictor)) return *foreseen;
+  if (std::optional<Diagnosis> foreseen = foresee(profile)) return *foreseen;
   if (facts.gate.state == Gate::State::kHealthy) look_for_too_many_workers(facts);
   add_evidence(facts, diagnosis);
   if (facts.gate.state == Gate::State::kHealthy) {

@@ -21,7 +21,7 @@ std::vector<Advice> with_plain_batches(const Case& facts) {
   if (!sampled || sampled->pickle_cpu_s < kLight_s) return {};
   profile::Profile plain = facts.profile;
   plain.handoff_estimate->pickle_cpu_s = 0;
-  std::vector<Advice> rows = advise_workers(plain, facts.predictor, facts.candidate);
+  std::vector<Advice> rows = advise_workers(plain, *predictor_for(plain), facts.candidate);
   drop_unpredicted(rows);
   const std::string batch = facts.loader->batch;
   for (Advice& row : rows) {
