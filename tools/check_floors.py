@@ -55,7 +55,9 @@ def main() -> int:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             name = None if reads_traces else FRAMEWORK.search(line)
             if name:
-                print(f"{path.relative_to(ROOT)}:{number}: knows {name.group()!r}, which is a framework's word")
+                print(
+                    f"{path.relative_to(ROOT)}:{number}: knows {name.group()!r}, which is a framework's word"
+                )
                 wrong += 1
             match = INCLUDE.match(line)
             other = match.group(1) if match else floor

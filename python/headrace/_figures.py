@@ -6,6 +6,106 @@ from dataclasses import dataclass, field
 
 
 @dataclass
+class LoaderStage:
+    """Operators that the same workers run, one after the other for each item."""
+
+    #: What the framework calls it.
+    name: str = ""
+    #: Places in the profile's `operators`, in the order of the data flow.
+    operators: list[int] = field(default_factory=list)
+    #: How many there are; 0: it runs in the training loop.
+    workers: int = 1
+    #: loop, thread, process or async.
+    runs_in: str = "loop"
+    #: shared_queue (whoever is free takes it), in_turn (dealt out to worker 0, 1, 2, ...) or own_shard (each
+    #: reads its own part of a stream).
+    gets_work: str = "shared_queue"
+    #: Whether items leave in the order in which they came.
+    ordered: bool = True
+    #: The parameter that sets its workers; "": it cannot be done in parallel.
+    widened_by: str = ""
+
+
+@dataclass
+class LoaderBuffer:
+    """Where finished work waits."""
+
+    #: Place in `stages` of the one that fills it.
+    from_: int = -1
+    #: Place in `stages` of the one that takes from it; -1: the training loop.
+    to: int = -1
+    #: Items, or batches of a window.
+    capacity: int = 0
+    #: True: it counts what is in flight from `from` on until `to` has it, and is filled before anything is
+    #: asked for. False: a queue between the two.
+    is_window: bool = False
+    #: Whether the capacity is that of each worker.
+    per_worker: bool = False
+    #: The parameter that sets it; "" where it is fixed.
+    set_by: str = ""
+
+
+@dataclass
+class LoaderDelivery:
+    """How finished batches reach the training loop. Stages of -1: there is none."""
+
+    #: In the order in which they were drawn.
+    ordered: bool = True
+    #: The stage that decides what goes into a batch, in the loop.
+    draws: int = -1
+    #: The stage that passes a batch from a worker to the loop.
+    hands_over: int = -1
+    #: The stage, one thread, that copies a batch to page-locked memory.
+    pins: int = -1
+
+
+@dataclass
+class LoaderParameter:
+    """A parameter of the framework's loader."""
+
+    #: Its name, as its user writes it.
+    name: str = ""
+    #: What it is set to, in its own type.
+    value: int | bool | str | None = None
+    #: The framework's default: a value like that goes without saying.
+    usual: int | bool | str | None = None
+    #: Of a text: the values that there are.
+    choices: list[str] = field(default_factory=list)
+    #: The least value that it takes; null: no limit.
+    min: float | None = None
+    #: The largest value that it takes; null: no limit.
+    max: float | None = None
+    #: Whether it can be set while the loader runs.
+    live: bool = False
+    #: Whether the framework refuses or ignores it without workers.
+    needs_workers: bool = False
+    #: What of the loader it sets: none, workers, window (batches in flight for each worker), capacity, order,
+    #: keeps_workers (between epochs), pins, passes_by_name (`choices`: shared memory by descriptor, by name)
+    #: or executor.
+    sets: str = "none"
+    #: Where its user sets it, if not at the loader: `set x in TrainingArguments`.
+    set_in: str = ""
+
+
+@dataclass
+class LoaderModel:
+    """How a framework's loader is built and set: all that a verdict knows of the framework."""
+
+    #: Name of its library.
+    framework: str = ""
+    #: In the order of the data flow.
+    stages: list[LoaderStage] = field(default_factory=list)
+    #: Between them, and before the training loop.
+    buffers: list[LoaderBuffer] = field(default_factory=list)
+    #: How finished batches reach the loop.
+    delivery: LoaderDelivery = field(default_factory=LoaderDelivery)
+    #: In the order in which they are shown.
+    parameters: list[LoaderParameter] = field(default_factory=list)
+    #: What the user's stream must do to give each worker its own part; may be empty.
+    shard_advice: str = ""
+
+
+@dataclass
 class Startup:
     """Waits for the first batches of epochs, which are kept out of everything else. Tenths of a second for
     forked workers, seconds where workers import much.
@@ -112,7 +212,7 @@ class Sink:
     worker_start_wait_s: float = 0.0
     #: Part of `wait_share` in which no batch was there. Under 0.05: healthy.
     starved_share: float = 0.0
-    #: Mean wait when the batch was ready: microseconds between threads, 1 to 2 ms from DataLoader's workers.
+    #: Mean wait when the batch was ready: microseconds between threads, 1 to 2 ms from loader's workers.
     handoff_floor_s: float = 0.0
     #: GetNext calls that found their batch ready / calls. Near 0 starving; near 1 healthy, or `handoff`, or a
     #: few long waits (`slow_samples`).
@@ -165,8 +265,8 @@ class Transfer:
 class Knob:
     """A parameter of the framework that changes an operator or a queue."""
 
-    #: Its name, as the user writes it: `num_workers`, `decode.workers`, `decoded.capacity`.
-    parameter: str = '""'
+    #: Its name, as the user writes it: `decode.workers`, `decoded.capacity`.
+    parameter: str = ""
     #: What it is set to.
     value: float = 0.0
     #: The least value that makes sense; null: no limit.
@@ -175,6 +275,8 @@ class Knob:
     max: float | None = None
     #: Whether it can be set while the loader runs.
     live: bool = False
+    #: What it sets, as in LoaderParameter.
+    sets: str = "none"
 
 
 @dataclass
@@ -182,7 +284,7 @@ class FunctionShare:
     """A function's own part of an operator's time, without what it calls."""
 
     #: `Jpegs.decode (train.py:12)`, `sqlite3.Cursor.execute`.
-    name: str = '""'
+    name: str = ""
     #: Part of the operator's time.
     share: float = 0.0
 
@@ -204,7 +306,7 @@ class WorkerProfile:
     """An operator in one of its workers (a thread or a process)."""
 
     #: "pid/tid", or the loader's own number of the worker.
-    name: str = '""'
+    name: str = ""
     #: Process of the worker.
     pid: int = 0
     #: Thread of the worker.
@@ -232,7 +334,7 @@ class WorkerProfile:
     #: The loader's own number of the worker process; null for a thread.
     worker_id: int | None = None
     #: "2 of 4": the worker's part of a stream that is split over the workers; else "".
-    shard: str = '""'
+    shard: str = ""
     #: Bytes that the thread read with system calls, from files, pipes and sockets, whatever it ran;
     #: memory-mapped files are not counted. Null where the kernel does not tell.
     read_bytes: int | None = None
@@ -245,9 +347,9 @@ class Operator:
     """A stage of the pipeline."""
 
     #: What you called it.
-    name: str = '""'
+    name: str = ""
     #: sampler, source, map, batch, generator, shuffle, filter, prefetch, transfer, handoff or pin_memory.
-    kind: str = '""'
+    kind: str = ""
     #: The most that ran it at one time.
     workers: int = 1
     #: Items made.
@@ -275,11 +377,11 @@ class Operator:
     #: True: it runs inside GetNext, in the training loop's thread, and does not overlap with the step.
     in_sink: bool = False
     #: `thread` (of the loop's process), `process`, or "" where unknown.
-    executor: str = '""'
+    executor: str = ""
     #: `exact`: each call was timed. `sampled`: calls came too fast, and at times one in 32 was timed and
     #: counts for all. `counter`: the loader's own figures. `inclusive`: its time contains what feeds it, so
     #: what happens inside is not told apart.
-    fidelity: str = '""'
+    fidelity: str = ""
     #: Copies to a device; null where it makes none.
     transfer: Transfer | None = None
     #: Parameters that widen it.
@@ -295,15 +397,15 @@ class Queue:
     """A bounded buffer between two operators."""
 
     #: What you called it.
-    name: str = '""'
+    name: str = ""
     #: Operator that puts; several are joined by ", ", and it is "" where unknown.
-    from_: str = '""'
+    from_: str = ""
     #: Operator that takes; `sink`: the training loop.
-    to: str = '""'
+    to: str = ""
     #: What it holds; 0: no limit.
     capacity: int = 0
     #: What an entry is: `items` or `batches`.
-    unit: str = '"items"'
+    unit: str = "items"
     #: Share of time at each level from 0 up; empty where no time passed. One end only: one side always waits.
     #: Both ends: they take turns, and a longer queue may help.
     occupancy: list[float] = field(default_factory=list)
@@ -325,7 +427,7 @@ class Queue:
     get_wait_s: float = 0.0
     #: `exact`: each put and get was seen. `sampled`: at times items came too fast, and the level was read
     #: 1000 times a second; `puts` and `gets` are exact.
-    fidelity: str = '""'
+    fidelity: str = ""
     #: Parameters that lengthen it.
     knobs: list[Knob] = field(default_factory=list)
 
@@ -337,7 +439,7 @@ class LedgerRow:
     #: `in_service`: it was being made. `waiting_for_worker`: its worker was still at an earlier batch.
     #: `order`: younger batches were ready, it was not. `handoff`: it was finished and on its way. `unknown`:
     #: not seen; above half, the ledger has no say.
-    what: str = '""'
+    what: str = ""
     #: Where; null where no operator can be named.
     operator: str | None = None
     #: Time waited.
@@ -466,7 +568,7 @@ class RankFigures:
     #: Of its operator with the largest demand.
     demand_s: float = 0.0
     #: Name of that operator.
-    operator: str = '""'
+    operator: str = ""
 
 
 @dataclass
@@ -502,7 +604,7 @@ class DeviceIdleCause:
     """A part of the time in which a device computed nothing (device_traces.md)."""
 
     #: input, launch, communication, copy, kernel_gap or unknown.
-    cause: str = '""'
+    cause: str = ""
     #: Time lost to it.
     idle_s: float = 0.0
 
@@ -550,9 +652,9 @@ class DeviceSteps:
     #: Of that: under computation.
     communication_overlap_s: float = 0.0
     #: The name that the user gave for the beginning of forward; "": it was found.
-    fp_point: str = '""'
+    fp_point: str = ""
     #: The name that the user gave for the end of backward; "": it was found.
-    bp_point: str = '""'
+    bp_point: str = ""
     #: The last 512 steps, newest last.
     sequence: list[DeviceStep] = field(default_factory=list)
 
@@ -570,7 +672,7 @@ class DeviceProfile:
     #: Why, the largest first; they sum to `idle_s`.
     causes: list[DeviceIdleCause] = field(default_factory=list)
     #: Where the waits come from: `run` (recorded) or `trace` (its own `__next__` ranges).
-    waits_from: str = '""'
+    waits_from: str = ""
     #: How far the run's clock and the trace's may be apart; null where no clocks were compared.
     clock_error_s: float | None = None
     #: Of the trace; null where its file does not say.
@@ -586,9 +688,12 @@ class Profile:
     """What was recorded of one loader in one rank."""
 
     #: Name of the loader.
-    loader: str = '""'
+    loader: str = ""
     #: How the framework's loader is set, as you would write it; empty for pipelines of your own.
     settings: dict[str, str] = field(default_factory=dict)
+    #: How the framework's loader is built and set; null for pipelines of your own and for loaders that are
+    #: not known.
+    model: LoaderModel | None = None
     #: Which rank of the job.
     rank: int = 0
     #: Steady time covered: GetNext waits and computes.
