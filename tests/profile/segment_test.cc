@@ -127,7 +127,8 @@ TEST(Segment, DamagedCopiesAreRefused) {
     write_bytes(folder / "cut.hrseg", whole.substr(0, length));
     EXPECT_THROW(image.read_file(folder / "cut.hrseg"), SegmentError) << length;
   }
-  const std::size_t padded = whole.size() - 9;  // the last byte before the trailer: its upper bits mean nothing
+  const std::size_t padded =
+      whole.size() - 9;  // the last byte before the trailer: its upper bits mean nothing
   for (std::size_t at = 10; at < whole.size(); at += 97) {
     if (at == padded) continue;
     std::string flipped = whole;
