@@ -396,6 +396,22 @@ def start_in_turn(worker: int) -> None:
     time.sleep(0.25 * worker)
 
 
+class ThreadedLoader(data.DataLoader):  # type: ignore[misc, name-defined]
+    """Says what a loader with worker threads says; its workers are processes all the same."""
+
+    worker_method = "thread"
+
+
+def test_workers_of_another_kind_are_left_alone() -> None:
+    bare = ThreadedLoader(Numbers(), batch_size=4, num_workers=1)
+    loader: Any = hr.wrap(bare)
+    assert [len(batch) for batch in loader] == [len(batch) for batch in bare]
+    profile = loader.report().profile
+    assert profile.sink.steps == 6
+    assert "Numbers" not in {op.name for op in profile.operators}
+    assert any("nothing could be recorded inside the loader's workers" in note for note in profile.notes)
+
+
 def test_waiting_for_workers_that_start_in_turn_is_told_apart() -> None:
     loader = wrapped(Numbers(48, 1e-4), num_workers=3, worker_init_fn=start_in_turn)
     for _ in range(2):

@@ -56,6 +56,10 @@ class _Start:
         self.watch = _core.IteratorWatch(self.handle, begins)
         if not self.handle.session.live_path and self.workers > 0 and _start_method(loader) != "fork":
             self.handle.miss(_core.NO_WORKER_DETAIL)  # no file, so a spawned worker has nothing to write to
+        #: Workers of another kind than processes (worker_method, not in a release yet) are left alone.
+        self.enters_workers = self.workers > 0 and getattr(loader, "worker_method", "process") == "process"
+        if self.workers > 0 and not self.enters_workers:
+            self.handle.miss(_core.NO_WORKER_DETAIL)
         self.view: Any = None
 
     def make_view(self) -> Any:
@@ -92,7 +96,7 @@ def _before(loader: Any) -> tuple[Any] | None:
         return None
     start = _Start(loader, record)
     _pending.stack[-1] = start
-    return (start.make_view(),) if start.workers > 0 else None
+    return (start.make_view(),) if start.enters_workers else None
 
 
 def _after(iterator: Any, _: Any) -> None:
