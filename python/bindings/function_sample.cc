@@ -120,7 +120,9 @@ void FunctionSample::call(const void* function, std::string (*name)(PyObject*), 
   const auto [own, is_new] = times_[entered_.back().get()].try_emplace(function);
   if (is_new) {
     own->second.name = plain(name(object));
-    functions_.emplace_back(Py_NewRef(object));
+    // A builtin's method would keep the object alive that it was called on; its table entry outlives the
+    // fetch.
+    if (PyCode_Check(object)) codes_.emplace_back(Py_NewRef(object));
   }
   frames_.push_back({&own->second, false});
 }

@@ -59,7 +59,7 @@ class FunctionSample {
 
   std::map<profile::OperatorHandle*, std::map<const void*, Own>> times_;
   std::vector<Operator> kept_;     ///< the operators of times_
-  std::vector<Owned> functions_;   ///< and its functions: no other one gets their addresses
+  std::vector<Owned> codes_;       ///< and their Python functions: no other one gets their addresses
   std::vector<Operator> entered_;  ///< innermost last
   std::vector<Frame> frames_;
   std::int64_t last_ns_ = 0;

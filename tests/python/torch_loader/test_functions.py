@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -120,6 +121,26 @@ def test_nothing_is_followed_after_the_loop() -> None:
     functions(data.DataLoader(Images(), 2), "Images")
     assert sys.getprofile() is None
     assert threading.getprofile() is None if hasattr(threading, "getprofile") else True
+
+
+def test_what_a_sampled_batch_made_is_let_go() -> None:
+    class Row(list[int]):
+        pass
+
+    rows: list[weakref.ref[Row]] = []
+
+    class Rows(Images):
+        def __getitem__(self, index: int) -> Any:
+            row = Row()
+            row.append(index)
+            rows.append(weakref.ref(row))
+            return load()
+
+    iterator = iter(hr.wrap(data.DataLoader(Rows(), 2)))
+    for _ in range(8):
+        next(iterator)
+    assert len(rows) == 16
+    assert not any(row() for row in rows)
 
 
 def test_the_exception_of_a_sampled_item_is_the_users_own() -> None:
