@@ -24,20 +24,18 @@ struct Swap {
 /// A few batches early on, where a batch takes long enough for names of functions to mean something.
 class SampledBatches {
  public:
-  void want() { wanted_ = true; }
-
   /// Around `fetch`, which returns a batch.
   template <class Fetch>
   PyObject* around(Fetch&& fetch) {
-    if (!wanted_) return fetch();
     const bool samples = last_ns_ >= kLongEnough_ns && sample_.begin();
     const std::int64_t begun_ns = metrics::Clock::now_ns();
     PyObject* batch = fetch();
     last_ns_ = metrics::Clock::now_ns() - begun_ns;
     if (samples) sample_.end();
-    wanted_ = ++seen_ < kMostBatches && sample_.elapsed_ns() < kEnough_ns;
+    ++seen_;
     return batch;
   }
+  bool enough() const noexcept { return seen_ >= kMostBatches || sample_.elapsed_ns() >= kEnough_ns; }
 
  private:
   static constexpr std::int64_t kLongEnough_ns = 2'000'000;
@@ -47,12 +45,11 @@ class SampledBatches {
   FunctionSample sample_;
   std::int64_t last_ns_ = 0;
   int seen_ = 0;
-  bool wanted_ = false;
 };
 
 struct FetchState {
   std::vector<Swap> swaps;
-  SampledBatches sampled;
+  std::shared_ptr<SampledBatches> sampled;  ///< null: none, or enough
 };
 
 struct TimedFetch {
@@ -108,12 +105,15 @@ PyObject* fetch_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
     more.push_back(fetcher.get());
     more.insert(more.end(), args, args + count + named);
   }
-  PyObject* batch = calling_python([&] {
-    return timed->state.sampled.around([&] {
+  const auto fetch = [&] {
+    return calling_python([&] {
       return PyObject_Vectorcall(timed->function, more.empty() ? pair : more.data(),
                                  static_cast<std::size_t>(count) + 1, kwnames);
     });
-  });
+  };
+  const std::shared_ptr<SampledBatches> sampled = timed->state.sampled;
+  PyObject* batch = sampled ? sampled->around(fetch) : fetch();
+  if (sampled && sampled->enough()) timed->state.sampled.reset();
 
   PyObject* type = nullptr;
   PyObject* value = nullptr;
@@ -142,7 +142,7 @@ PyObject* fetch_new(PyTypeObject* type, PyObject* args, PyObject*) {
   self->function = function.release();
   self->fetcher = weak.release();
   self->swaps = Py_NewRef(swaps);
-  if (names_functions != 0) self->state.sampled.want();
+  if (names_functions != 0) self->state.sampled = std::make_shared<SampledBatches>();
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(swaps); ++i) {
     Swap swap{};
     if (!PyArg_ParseTuple(PyTuple_GET_ITEM(swaps, i), "OOOO", &swap.container, &swap.key, &swap.bare,

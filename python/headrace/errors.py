@@ -31,6 +31,21 @@ class UsageError(Error):
     """A call that cannot mean anything."""
 
 
+class OperatorError(Error):
+    """A body threw. ``except`` clauses for the body's own exception type catch it as well.
+
+    operator: the operator's name. item: the item's number at that operator, from 0. ``__cause__``: the body's
+    own exception, with its traceback.
+    """
+
+    operator: str
+    item: int
+
+
+class WorkerDiedError(Error):
+    """A worker process ended in the middle of an item: killed, out of memory, or by an exit of its own."""
+
+
 class DeviceError(Error):
     """An accelerator or its runtime failed."""
 

@@ -5,8 +5,8 @@ for batch in pipe: ...
 print(pipe.report())
 """
 
+from headrace.errors import OperatorError
 from headrace.pipeline._bodies import NativeBody, native_body
-from headrace.pipeline._errors import OperatorError
 from headrace.pipeline._pipeline import Pipeline, generator, source
 
 __all__ = ["NativeBody", "OperatorError", "Pipeline", "generator", "native_body", "source"]

@@ -5,18 +5,7 @@ from __future__ import annotations
 import copyreg
 from typing import Any, NoReturn, cast
 
-from headrace.errors import Error
-
-
-class OperatorError(Error):
-    """A body threw. ``except`` clauses for the body's own exception type catch it as well.
-
-    operator: the operator's name. item: the item's number at that operator, from 0. ``__cause__``: the body's
-    own exception, with its traceback.
-    """
-
-    operator: str
-    item: int
+from headrace.errors import OperatorError
 
 
 class _AlsoType(type):
@@ -85,7 +74,3 @@ def raise_operator_error(operator: str, item: int, cause: Any, text: str) -> NoR
     for name, value in getattr(cause, "__dict__", {}).items():
         error.__dict__.setdefault(name, value)
     raise error from cause
-
-
-class WorkerDiedError(Error):
-    """A worker process ended in the middle of an item: killed, out of memory, or by an exit of its own."""

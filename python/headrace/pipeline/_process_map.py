@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from headrace import _core
-from headrace.errors import UsageError
-from headrace.pipeline._errors import WorkerDiedError
+from headrace.errors import UsageError, WorkerDiedError
 from headrace.pipeline._parcel import Parcel
 from headrace.pipeline._process_worker import PassStoppedError, ProcessWorker
 from headrace.pipeline._stages import Map

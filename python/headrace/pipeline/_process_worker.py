@@ -13,9 +13,8 @@ import time
 from typing import Any
 
 from headrace import _core
-from headrace.errors import Error
+from headrace.errors import Error, WorkerDiedError
 from headrace.pipeline._channel import Channel, Kind
-from headrace.pipeline._errors import WorkerDiedError
 from headrace.pipeline._parcel import Parcel
 
 _PROGRAM = (
