@@ -68,7 +68,8 @@ Profile healthy() {
 
 Profile in_workers(int workers) {
   Profile profile = decode_limits();
-  simulation::describe({.num_workers = 24, .batch_size = 8, .stream = true, .pin_s = 1e-3}, profile);
+  simulation::describe({.parts = {}, .num_workers = 24, .batch_size = 8, .stream = true, .pin_s = 1e-3},
+                       profile);
   for (profile::OperatorProfile& op : profile.operators) {
     op.workers = workers;
     op.segment = 0;
