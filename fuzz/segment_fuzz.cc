@@ -45,8 +45,13 @@ void add_framework_loader(profile::Segment& segment, profile::Registry& registry
   profile::LoaderRecord& record = segment.loaders()[loader];
   record.has_own_graph.store(1);
   record.workers.store(1);
-  const std::string_view settings = "framework=torch\nprefetch_factor=2\ndataset_kind=iterable\n";
-  std::copy(settings.begin(), settings.end(), record.settings.begin());
+  const std::string_view model =
+      R"({"framework":"f","stages":[{},{"workers":1,"runs_in":"process","gets_work":"own_shard"},{},{}],)"
+      R"("buffers":[{"from":1,"capacity":2,"is_window":true,"per_worker":true,"set_by":"ahead"}],)"
+      R"("delivery":{"draws":0,"hands_over":2,"pins":3},"parameters":[{"name":"ahead","value":2}]})";
+  std::copy(model.begin(), model.end(), record.model.begin());
+  const std::string_view facts = "batch=Batch\ndevice=cuda:0\n";
+  std::copy(facts.begin(), facts.end(), record.facts.begin());
   record.handoff.batches.store(3);
   record.sink.steps.store(3);
   record.sink.waits.store(2);
