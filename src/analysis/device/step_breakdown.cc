@@ -94,8 +94,7 @@ void find(Findings& findings, std::int64_t rank, const std::array<double, kStepR
                  percent(input) + " of the step is spent waiting for the data loader" +
                      (has_device ? " while the device does nothing" : "") +
                      ": the report on the loop says which operator is too slow (headrace report; hr.wrap or "
-                     "headrace run "
-                     "records it)");
+                     "headrace run records it)");
   }
   const double communication = shares[static_cast<std::size_t>(StepRole::communication)];
   if (communication > options.communication_share) {

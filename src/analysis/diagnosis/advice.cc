@@ -64,6 +64,16 @@ class WorkersPredicted {
   std::map<int, Prediction> known_;
 };
 
+/// What sets the workers of `op`: the loader's own parameter, else the operator's knob, else
+/// "<name>.workers".
+profile::Knob knob_that_widens(const profile::OperatorProfile& op, const std::optional<Loader>& loader) {
+  constexpr auto kWorkers = profile::Quantity::workers;
+  if (const profile::LoaderParameter* own = loader ? loader->parameter(kWorkers) : nullptr)
+    return {own->name, static_cast<double>(loader->workers), own->min, own->max, own->live, kWorkers};
+  if (const profile::Knob* knob = find_knob(op.knobs, kWorkers)) return *knob;
+  return {op.name + ".workers", static_cast<double>(op.workers), {}, {}, false, kWorkers};
+}
+
 }  // namespace
 
 bool worth_it(double step_s, const Prediction& prediction) {
@@ -143,15 +153,10 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
   std::vector<Advice> rows;
   if (index < 0) return rows;
   const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
-  const profile::Knob* knob = find_knob(op.knobs, profile::Quantity::workers);
   const std::optional<Loader> loader = loader_of(profile);
-  const profile::LoaderParameter* own = loader ? loader->parameter(profile::Quantity::workers) : nullptr;
-  int now = knob != nullptr ? static_cast<int>(std::min(knob->value, 1e6)) : op.workers;
-  if (own != nullptr) now = loader->workers;
-  const std::optional<double> most_set = own != nullptr    ? own->max
-                                         : knob != nullptr ? knob->max
-                                                           : std::nullopt;
-  const double limit = std::min<double>(most_set.value_or(kMostWorkers), kMostWorkers);
+  const profile::Knob widens = knob_that_widens(op, loader);
+  const int now = static_cast<int>(std::min(widens.value, 1e6));
+  const double limit = std::min<double>(widens.max.value_or(kMostWorkers), kMostWorkers);
   WorkersPredicted predicted(profile, predictor, index);
 
   int most = std::min(static_cast<int>(limit), std::max(kWorkersWithoutDoubt, 8 * now));
@@ -165,7 +170,7 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
   const double step_s = profile.sink.step_s;
   const auto row = [&](int to) {
     Advice advice;
-    advice.parameter = own != nullptr ? own->name : knob != nullptr ? knob->parameter : op.name + ".workers";
+    advice.parameter = widens.parameter;
     advice.from = now;
     advice.to = to;
     advice.changes = {{Change::Kind::kWorkers, index, to, 1}};

@@ -47,15 +47,17 @@ class DataLoaderAdapter(Adapter):
         if written.get("framework") != "torch":
             return None
         model = model_of(settings_of_report(written))
-        in_loop = model.stages[1].workers == 0
-        stages = {"sampler": 0, "handoff": 2, "pin_memory": 3}
+        delivery = model.delivery
+        makes = model.buffers[0].from_
+        in_loop = model.stages[makes].workers == 0
+        stages = {"sampler": delivery.draws, "handoff": delivery.hands_over, "pin_memory": delivery.pins}
         operators = profile.get("operators")
         for index, op in enumerate(operators if isinstance(operators, list) else []):
             if not isinstance(op, dict):
                 continue
-            stage = stages.get(str(op.get("kind")), 1)
+            stage = stages.get(str(op.get("kind")), makes)
             ran_there = op.get("fidelity") != "inclusive" and bool(op.get("in_sink")) == in_loop
-            if stage != 1 or (op.get("kind") != "transfer" and ran_there):
+            if stage != makes or (op.get("kind") != "transfer" and ran_there):
                 model.stages[stage].operators.append(index)
         return model
 
