@@ -19,6 +19,7 @@ from headrace._session import (
     open_session,
     say_all,
     segments_of,
+    warn_once,
 )
 from headrace.adapters import adapter_for
 from headrace.adapters.base import Adapter, Attachment
@@ -40,13 +41,20 @@ class _Recording:
         self.session = session
 
     def iterate(self, iterable: Any, owner: Any) -> Any:
+        try:
+            self._describe()
+        except Exception as error:  # the loop must run all the same
+            self.handle.miss(_core.NO_ITERATOR_DETAIL)
+            warn_once(f"operator detail unavailable: the loader is not as its adapter expects ({error!r})")
+        return _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
+
+    def _describe(self) -> None:
         self.attachment.begin(self.handle)
         model = self.attachment.describe()
         if model is not None:
             from headrace._data import as_json
 
             self.handle.describe(json.dumps(as_json(model)), max(stage.workers for stage in model.stages))
-        return _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
 
     def report(self, epoch: Any = None) -> Report:
         if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, int) or epoch == 0):

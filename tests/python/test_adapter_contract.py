@@ -112,3 +112,17 @@ def test_what_if_knows_its_parameters(report: Any) -> None:
         report.what_if(ahead=4)
     with pytest.raises(hr.UsageError, match=r"there are: readers, ahead, read\.speedup"):
         report.what_if(num_workers=4)
+
+
+def test_an_adapter_that_fails_leaves_the_loop_alone(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(self: Any) -> LoaderModel:
+        raise LookupError("another version")
+
+    monkeypatch.setattr(adapters, "ADAPTERS", [FeederAdapter(), *adapters.ADAPTERS])
+    monkeypatch.setattr(FeederAttachment, "describe", fail)
+    loader: Any = hr.wrap(Feeder())
+    assert list(loader) == list(range(60))
+    assert "another version" in caplog.text
+    assert loader.report().profile.sink.steps == 60
