@@ -109,14 +109,14 @@ reference: setup  ## build/reference: HTML of the public headers and of the pack
 # --- form -------------------------------------------------------------------------------------------------------
 
 lint: system $(STAMPS)/requirements  ## formatters and linters, no change
-	@clang-format --dry-run -Werror $(CXX_FILES)
+	$(VENV)/clang-format --dry-run -Werror $(CXX_FILES)
 	$(VENV)/ruff check $(PY_DIRS)
 	$(VENV)/ruff format --check $(PY_DIRS)
 	$(VENV)/mypy
 	$(VENV)/python tools/check_floors.py
 
 format: system $(STAMPS)/requirements  ## formatters, in place
-	@clang-format -i $(CXX_FILES)
+	$(VENV)/clang-format -i $(CXX_FILES)
 	$(VENV)/ruff check --fix-only $(PY_DIRS)
 	$(VENV)/ruff format $(PY_DIRS)
 

@@ -17,16 +17,14 @@ std::uint64_t get(BareRing& ring) {
 
 Took through_ring(Crowd crowd, std::uint64_t count) {
   BareRing ring(kCapacity);
-  return transfer(
-      crowd, count, [&](std::uint64_t item) { put(ring, item); }, [&] { return get(ring); });
+  return transfer(crowd, count, [&](std::uint64_t item) { put(ring, item); }, [&] { return get(ring); });
 }
 
 const Entered items("items", "bare ring", through_ring);
 const Entered rings("rings", "bare ring", through_ring);
 const Entered one("one thread", "bare ring", [](Crowd, std::uint64_t count) {
   BareRing ring(kCapacity);
-  return alone(
-      count, [&](std::uint64_t item) { put(ring, item); }, [&] { return get(ring); });
+  return alone(count, [&](std::uint64_t item) { put(ring, item); }, [&] { return get(ring); });
 });
 
 }  // namespace

@@ -19,13 +19,11 @@ std::uint64_t get(Queue& queue) {
 
 const Entered items("items", "boost::lockfree::queue", [](Crowd crowd, std::uint64_t count) {
   Queue queue(kCapacity);
-  return transfer(
-      crowd, count, [&](std::uint64_t item) { put(queue, item); }, [&] { return get(queue); });
+  return transfer(crowd, count, [&](std::uint64_t item) { put(queue, item); }, [&] { return get(queue); });
 });
 const Entered one("one thread", "boost::lockfree::queue", [](Crowd, std::uint64_t count) {
   Queue queue(kCapacity);
-  return alone(
-      count, [&](std::uint64_t item) { put(queue, item); }, [&] { return get(queue); });
+  return alone(count, [&](std::uint64_t item) { put(queue, item); }, [&] { return get(queue); });
 });
 
 }  // namespace

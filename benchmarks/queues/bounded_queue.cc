@@ -16,8 +16,7 @@ const Entered waiting("waiting", "BoundedQueue<MpmcRing>", [](Crowd crowd, std::
 });
 const Entered one("one thread", "BoundedQueue<MpmcRing>", [](Crowd, std::uint64_t count) {
   Queue queue(kCapacity);
-  return alone(
-      count, [&](std::uint64_t item) { queue.put(std::move(item)); }, [&] { return *queue.get(); });
+  return alone(count, [&](std::uint64_t item) { queue.put(std::move(item)); }, [&] { return *queue.get(); });
 });
 
 }  // namespace

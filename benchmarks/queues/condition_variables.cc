@@ -40,8 +40,7 @@ class Queue {
 
 const Entered waiting("waiting", "mutex + condition variables", [](Crowd crowd, std::uint64_t count) {
   Queue queue;
-  return transfer(
-      crowd, count, [&](std::uint64_t item) { queue.put(item); }, [&] { return queue.get(); });
+  return transfer(crowd, count, [&](std::uint64_t item) { queue.put(item); }, [&] { return queue.get(); });
 });
 
 }  // namespace

@@ -28,8 +28,7 @@ Took transfer_through_kind(Crowd crowd, std::uint64_t items) {
 template <class Kind>
 Took alone_with_kind(Crowd, std::uint64_t items) {
   Kind kind(kCapacity);
-  return alone(
-      items, [&](std::uint64_t item) { put_item(kind, item); }, [&] { return get_item(kind); });
+  return alone(items, [&](std::uint64_t item) { put_item(kind, item); }, [&] { return get_item(kind); });
 }
 
 }  // namespace headrace::bench

@@ -82,8 +82,7 @@ Run alone_with(PacedProbe::Limits limits) {
     return recorded(items, [&] {
       RecordedRing ring(limits);
       enter_run();
-      return alone(
-          items, [&](std::uint64_t item) { put_item(ring, item); }, [&] { return get_item(ring); });
+      return alone(items, [&](std::uint64_t item) { put_item(ring, item); }, [&] { return get_item(ring); });
     });
   };
 }

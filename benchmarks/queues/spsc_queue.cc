@@ -20,13 +20,11 @@ std::uint64_t get(Queue& queue) {
 
 const Entered items("items, one to one", "boost::lockfree::spsc_queue", [](Crowd crowd, std::uint64_t count) {
   Queue queue(kCapacity);
-  return transfer(
-      crowd, count, [&](std::uint64_t item) { put(queue, item); }, [&] { return get(queue); });
+  return transfer(crowd, count, [&](std::uint64_t item) { put(queue, item); }, [&] { return get(queue); });
 });
 const Entered one("one thread", "boost::lockfree::spsc_queue", [](Crowd, std::uint64_t count) {
   Queue queue(kCapacity);
-  return alone(
-      count, [&](std::uint64_t item) { put(queue, item); }, [&] { return get(queue); });
+  return alone(count, [&](std::uint64_t item) { put(queue, item); }, [&] { return get(queue); });
 });
 const Entered kind_items("items, one to one", "SpscQueue (counters)", transfer_through_kind<Kind>);
 const Entered kind_one("one thread", "SpscQueue (counters)", alone_with_kind<Kind>);

@@ -138,9 +138,8 @@ void add_device_tables(PyObject* into) {
   module.def(
       "launches",
       [](const TraceSet set, Steps steps, bool memory) {
-        return released([&] {
-          return shared(device::launches(set.traces(), {scope_of(std::move(steps)), memory}));
-        });
+        return released(
+            [&] { return shared(device::launches(set.traces(), {scope_of(std::move(steps)), memory})); });
       },
       py::arg("traces"), py::arg("steps"), py::arg("memory"));
   module.def(
@@ -186,9 +185,8 @@ void add_device_tables(PyObject* into) {
   module.def(
       "stragglers",
       [](const TraceSet set, Steps steps, std::size_t candidates) {
-        return released([&] {
-          return shared(device::stragglers(set.traces(), {std::move(steps), candidates}));
-        });
+        return released(
+            [&] { return shared(device::stragglers(set.traces(), {std::move(steps), candidates})); });
       },
       py::arg("traces"), py::arg("steps"), py::arg("candidates"));
   module.def(

@@ -63,8 +63,7 @@ bool is_part_of_caller(PyCodeObject* code) {
 
 /// The characters that the record's text is made of.
 std::string plain(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '\t' || c == '\n'; }, ' ');
+  std::replace_if(name.begin(), name.end(), [](char c) { return c == '\t' || c == '\n'; }, ' ');
   if (name.size() > kLongestName) name.resize(kLongestName);
   return name;
 }

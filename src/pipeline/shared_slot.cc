@@ -71,7 +71,7 @@ std::shared_ptr<SharedSlot> SharedSlot::create(std::int64_t bytes) {
 }
 
 std::shared_ptr<SharedSlot> SharedSlot::attach(int fd) {
-  struct stat status {};
+  struct stat status{};
   if (fstat(fd, &status) != 0) fail("cannot be read");
   // What the sender says of its length is not asked: pages beyond the end would kill who touches them.
   if (!S_ISREG(status.st_mode) || status.st_size <= kHeaderBytes)

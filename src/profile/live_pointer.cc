@@ -36,7 +36,7 @@ std::optional<LivePointer> read_live_pointer(const std::string& copy_path) {
   // O_NONBLOCK: opening a FIFO that somebody left here would wait for ever.
   const int fd = open(live_pointer_path(copy_path).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
-  struct stat info {};
+  struct stat info{};
   const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
   std::istringstream text(regular ? read_short(fd) : "");
   close(fd);

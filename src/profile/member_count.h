@@ -15,7 +15,8 @@ constexpr bool kIsOptional<std::optional<T>> = true;
 /// Converts to what any member of a struct may be. Not to an optional: that takes what its value takes.
 struct Anything {
   template <class T>
-  requires(!kIsOptional<T>) operator T() const;  // NOLINT: implicit, as an initialiser
+    requires(!kIsOptional<T>)
+  operator T() const;  // NOLINT: implicit, as an initialiser
 };
 
 template <class Struct, std::size_t... Index>

@@ -70,7 +70,7 @@ bool runs_elsewhere(const SegmentHeader& header) {
 }
 
 bool is_old(int fd) {
-  struct stat info {};
+  struct stat info{};
   return fstat(fd, &info) == 0 && std::time(nullptr) - info.st_mtime > kStays;
 }
 

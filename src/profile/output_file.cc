@@ -47,7 +47,7 @@ int write_all(int file, const char* bytes, std::size_t count) noexcept {
 }  // namespace
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
-  struct stat info {};
+  struct stat info{};
   if (stat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     if (S_ISDIR(info.st_mode)) fail(EISDIR);
     open_temporary();

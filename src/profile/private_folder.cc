@@ -11,7 +11,7 @@
 namespace headrace::profile {
 
 bool is_own_file(int fd) noexcept {
-  struct stat info {};
+  struct stat info{};
   return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() && info.st_nlink == 1;
 }
 
@@ -31,7 +31,7 @@ PrivateFolder::PrivateFolder(const std::string& path, bool make) : path_(path) {
   if (make && mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return;
   folder_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder_ < 0) return;
-  struct stat info {};
+  struct stat info{};
   const bool own = fstat(folder_, &info) == 0 && info.st_uid == geteuid();
   if (own && ((info.st_mode & 077) == 0 || fchmod(folder_, 0700) == 0)) return;
   close(folder_);

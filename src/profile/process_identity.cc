@@ -82,7 +82,7 @@ std::uint64_t boot_identity() noexcept {
 }
 
 std::uint64_t pid_namespace() noexcept {
-  struct stat info {};
+  struct stat info{};
   return stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
 }
 

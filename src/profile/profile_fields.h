@@ -14,9 +14,7 @@
 namespace headrace::profile {
 
 template <class Struct>
-concept Declared = requires {
-  about(Of<std::remove_const_t<Struct>>{});
-};
+concept Declared = requires { about(Of<std::remove_const_t<Struct>>{}); };
 
 /// A plain value whose unset form is null in JSON.
 template <class F, class T>

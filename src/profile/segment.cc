@@ -46,7 +46,7 @@ bool file_size_allowed(std::size_t bytes) {
 /// needs: worker processes hand batches over in /dev/shm, of which a container has 64 MB by default.
 bool has_room(const std::string& path, std::size_t bytes) {
   constexpr std::uint64_t kTimes = 16;
-  struct statvfs info {};
+  struct statvfs info{};
   const std::string folder = path.substr(0, path.rfind('/') + 1);
   if (statvfs(folder.c_str(), &info) != 0) return true;  // opening the file will say why
   return std::uint64_t{info.f_bavail} * info.f_frsize / kTimes >= bytes;
@@ -157,7 +157,7 @@ std::unique_ptr<Segment> Segment::attach(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) throw SegmentError(path + ": " + std::strerror(errno));
   const std::size_t bytes = check.header().total_bytes;
-  struct stat info {};
+  struct stat info{};
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size != static_cast<off_t>(bytes)) {
     close(fd);
     throw SegmentError(path + ": replaced while it was opened");

@@ -60,7 +60,7 @@ class SegmentImage::Source {
 
   std::uint64_t size() const {
     if (data_ != nullptr) return size_;
-    struct stat info {};
+    struct stat info{};
     if (fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) fail("not a regular file");
     return static_cast<std::uint64_t>(info.st_size);
   }

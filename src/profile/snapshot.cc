@@ -496,7 +496,7 @@ class ProfileBuilder {
 
   /// With other loops in the run, its CPU figures are theirs too: those of the windows in which this one ran.
   void host_of_own_loops() {
-    const auto narrow = [&](std::optional<double>& whole, std::optional<double> WindowHost::*figure) {
+    const auto narrow = [&](std::optional<double>& whole, std::optional<double> WindowHost::* figure) {
       double sum = 0;
       double time_s = 0;
       for (const Window& window : profile_.windows) {

@@ -19,9 +19,7 @@ inline double sane(std::int64_t ns) { return std::clamp(static_cast<double>(ns),
 inline std::uint64_t sane(std::uint64_t count) { return std::min(count, std::uint64_t{1} << 53); }
 
 template <class Totals>
-concept Listed = requires {
-  totals_of(Of<Totals>{}, [](auto...) {});
-};
+concept Listed = requires { totals_of(Of<Totals>{}, [](auto...) {}); };
 
 // --- from a cell ---
 
@@ -68,14 +66,16 @@ template <class Totals>
 void add(Totals& to, const Totals& other);
 
 template <class Number>
-requires std::is_arithmetic_v<Number>
-void subtract_one(Number& from, const Number& base) { from = from > base ? from - base : Number{0}; }
+  requires std::is_arithmetic_v<Number>
+void subtract_one(Number& from, const Number& base) {
+  from = from > base ? from - base : Number{0};
+}
 inline void subtract_one(std::optional<double>& from, const std::optional<double>& base) {
   if (from && base) subtract_one(*from, *base);
 }
 inline void subtract_one(HistogramFigures& from, const HistogramFigures& base) { from.subtract(base); }
 template <class List>
-requires requires(List list) { list.size(); }
+  requires requires(List list) { list.size(); }
 void subtract_one(List& from, const List& base) {
   for (std::size_t i = 0; i < from.size() && i < base.size(); ++i) subtract_one(from[i], base[i]);
 }
@@ -90,8 +90,10 @@ void subtract(Totals& from, const Totals& base) {
 }
 
 template <class Number>
-requires std::is_arithmetic_v<Number>
-void add_one(Number& to, const Number& other) { to += other; }
+  requires std::is_arithmetic_v<Number>
+void add_one(Number& to, const Number& other) {
+  to += other;
+}
 inline void add_one(std::optional<double>& to, const std::optional<double>& other) {
   if (other) to = to.value_or(0) + *other;
 }

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr const char* kIgnoreFile = ".gitignore";
 
 bool is_own_folder(const fs::path& path) {
-  struct stat info {};
+  struct stat info{};
   return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid();
 }
 

@@ -26,7 +26,7 @@ constexpr std::int64_t kPidStep = 100'000'000;
 constexpr std::int64_t kFirstPid = 2'000'000'000;
 
 std::uint64_t file_size(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) ? static_cast<std::uint64_t>(info.st_size)
                                                                  : 0;
 }

@@ -52,7 +52,7 @@ bool fault_in(std::byte* data, std::size_t bytes) {
 
 std::byte* HostMemory::allocate(std::size_t bytes) {
   if (bytes < kHugePage) {
-    auto* data = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment}, std::nothrow));
+    auto* data = static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kAlignment}, std::nothrow));
     if (data == nullptr) no_memory(bytes);
     std::memset(data, 0, bytes);
     return data;
@@ -71,7 +71,7 @@ std::byte* HostMemory::allocate(std::size_t bytes) {
 
 void HostMemory::release(std::byte* data, std::size_t bytes) noexcept {
   if (bytes < kHugePage) {
-    ::operator delete (data, std::align_val_t{kAlignment});
+    ::operator delete(data, std::align_val_t{kAlignment});
   } else {
     munmap(data, mapped_bytes(bytes));
   }

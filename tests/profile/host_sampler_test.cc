@@ -393,8 +393,7 @@ TEST_F(HostSamplerTest, AWindowBetweenTwoSamplesIsInterpolated) {
 /// A forked process that burns, says so, and lives until it is told to end.
 class Child {
  public:
-  explicit Child(
-      std::int64_t burn_ns, const std::function<void()>& before = [] {}) {
+  explicit Child(std::int64_t burn_ns, const std::function<void()>& before = [] {}) {
     EXPECT_EQ(pipe2(done_, O_CLOEXEC), 0);
     EXPECT_EQ(pipe2(end_, O_CLOEXEC), 0);
     pid_ = fork();
@@ -468,14 +467,16 @@ TEST_F(HostSamplerTest, AChildThatWasNeverMetCountsWhenItWasWaitedFor) {
   begin();
   sample_after(kLongestPace);
   const std::int64_t before = total(HostFigure::tree_cpu);
-  { Child child(50 * kMs); }
+  {
+    Child child(50 * kMs);
+  }
   sample_after(kLongestPace);
   EXPECT_GE(total(HostFigure::tree_cpu) - before, 50 * kMs);
 }
 
 TEST_F(HostSamplerTest, AChildThatNobodyWaitsForStaysCounted) {
-  struct sigaction ignore {};
-  struct sigaction old {};
+  struct sigaction ignore{};
+  struct sigaction old{};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGCHLD, &ignore, &old);
   begin();

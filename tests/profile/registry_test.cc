@@ -335,7 +335,7 @@ void add_numbers(std::vector<double>& sums, const List& totals) {
     sums.resize(std::max(sums.size(), at + 1));
     sums[at++] += number;
   };
-  totals_of(Of<List>{}, [&]<class Total>(Total List::*total, auto...) {
+  totals_of(Of<List>{}, [&]<class Total>(Total List::* total, auto...) {
     if constexpr (std::is_arithmetic_v<Total>) {
       add(static_cast<double>(totals.*total));
     } else if constexpr (std::is_same_v<Total, HistogramFigures>) {

@@ -41,7 +41,7 @@ std::string killed_recording(const ScratchFolder& folder, const std::string& run
 TEST(RunFolder, IsMadePrivateWithItsParents) {
   const ScratchFolder folder;
   EXPECT_EQ(make_run_folder(folder / "a/b/run"), "");
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat((folder / "a/b/run").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0700U);
   EXPECT_EQ(make_run_folder(folder / "a/b/run"), "") << "several ranks make the same folder";
@@ -69,7 +69,7 @@ TEST(RunFolder, SharedMemoryIsPrivate) {
   const std::string second = shared_memory_path();
   ASSERT_NE(first, "");
   EXPECT_NE(first, second);
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat(fs::path(first).parent_path().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0700U);
   EXPECT_EQ(info.st_uid, geteuid());

@@ -22,7 +22,7 @@ TEST(Segment, IsAPrivateFileThatTakesWhatIsUsed) {
   EXPECT_EQ(segment->trouble(), "");
   EXPECT_EQ(segment->header().rank, 3);
   EXPECT_EQ(segment->header().owner_pid, getpid());
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat(segment->path().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0600U);
   EXPECT_EQ(static_cast<std::size_t>(info.st_size), segment->size());
@@ -108,7 +108,7 @@ TEST(Segment, CopyReadsBackEqualAndIsSmall) {
     EXPECT_EQ(image->bins()[16].load(), 1234);
     EXPECT_EQ(image->host().cores.load(), 2U);
   }
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat((folder / "copy.hrseg").c_str(), &info), 0);
   EXPECT_LT(info.st_size, 64 << 10) << "what was never used takes no room";
   EXPECT_EQ(info.st_mode & 07777, 0600U);

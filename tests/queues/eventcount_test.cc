@@ -138,9 +138,9 @@ TEST(EventCount, NotifyAllWakesEveryWaiter) {
 }
 
 TEST(EventCount, SignalInterruptsTheWait) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = [](int) {};
-  struct sigaction before {};
+  struct sigaction before{};
   sigaction(SIGUSR1, &action, &before);
   EventCount event;
   std::atomic<bool> interrupted{false};

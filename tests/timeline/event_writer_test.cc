@@ -74,8 +74,7 @@ TEST_F(EventWriterTest, CompressedTextIsThePlainOneWhateverTheSlicesAre) {
         if (below(100) == 0) {
           events.counter(counter, now, static_cast<double>(below(1000)) / 8);
         } else if (below(100) == 0) {
-          events.flow(
-              "stf" [below(3)], Row { 5, 1 }, random(), now);
+          events.flow("stf" [below(3)], Row { 5, 1 }, random(), now);
         } else {
           events.slice(name, now, now + lasts, below(5) == 0 ? "\"batch\":" + std::to_string(i) : "");
         }

@@ -156,7 +156,7 @@ TEST(Merge, ARunAloneMakesATimeline) {
   EXPECT_FALSE(file.ours("C", "decoded \"jpeg\"").empty());
   EXPECT_EQ(file.ours("f").size(), run.calls.size()) << "one arrow per step";
   EXPECT_EQ(merged.slices, file.ours("X").size());
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat(merged.path.c_str(), &info), 0);
   EXPECT_EQ(merged.bytes, static_cast<std::uint64_t>(info.st_size));
   EXPECT_EQ(info.st_mode & 0777, 0600U);
@@ -301,7 +301,7 @@ TEST(Merge, WhatCannotBeReadIsAnErrorAndLeavesNothing) {
   EXPECT_THROW(merge({.segments = {folder / "missing.hrseg"}, .traces = {}, .out = out}), SegmentError);
   EXPECT_THROW(merge({.segments = {run.segment}, .traces = {}, .out = folder / "no/such/folder.gz"}), Error);
   EXPECT_THROW(merge({.segments = {}, .traces = {}, .out = out}), UsageError);
-  struct stat info {};
+  struct stat info{};
   EXPECT_NE(stat(out.c_str(), &info), 0);
 }
 

@@ -24,9 +24,8 @@ class StateHistory {
   HistoryTrack* track() const noexcept { return track_; }
 
   /// It is in state `value` from `now` (Clock) on.
-  void change(std::uint32_t value, std::int64_t now) noexcept requires requires {
-    Moments::weight(value, now);
-  }
+  void change(std::uint32_t value, std::int64_t now) noexcept
+    requires requires { Moments::weight(value, now); }
   {
     if (track_ == nullptr) return;
     HistoryTrack& track = *track_;

@@ -39,13 +39,13 @@ using BytesOf = std::function<std::vector<transport::HostBytes>(const T&)>;
 
 /// For a vector of numbers (one array), and a vector of such vectors (one array each).
 template <class T>
-requires std::is_trivially_copyable_v<T> std::vector<transport::HostBytes> bytes_of(
-    const std::vector<T>& batch) {
+  requires std::is_trivially_copyable_v<T>
+std::vector<transport::HostBytes> bytes_of(const std::vector<T>& batch) {
   return {std::as_bytes(std::span(batch))};
 }
 template <class T>
-requires std::is_trivially_copyable_v<T> std::vector<transport::HostBytes> bytes_of(
-    const std::vector<std::vector<T>>& batch) {
+  requires std::is_trivially_copyable_v<T>
+std::vector<transport::HostBytes> bytes_of(const std::vector<std::vector<T>>& batch) {
   std::vector<transport::HostBytes> arrays;
   arrays.reserve(batch.size());
   for (const std::vector<T>& array : batch) arrays.push_back(std::as_bytes(std::span(array)));

@@ -3,8 +3,8 @@
 //     template <class F, class T> void fields_of(F& field, T& queue) { field("name", queue.name); ... }
 //
 // JsonFieldWriter and JsonFieldReader are the two `field`s. A struct is nested by a fields_of() of its own,
-// found by argument-dependent lookup; an enum
-// has a names_of() that gives its words in order. Not thread-safe, no state beyond one call.
+// found by argument-dependent lookup; an enum has a names_of() that gives
+// its words in order. Not thread-safe, no state beyond one call.
 #pragma once
 
 #include <algorithm>

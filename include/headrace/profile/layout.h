@@ -9,9 +9,10 @@
 //     | queues             |  kMaxQueues    x QueueRecord (name + QueueCell)
 //     | workers            |  kMaxWorkers   x WorkerCell
 //     | deliveries         |  kMaxWorkers   x DeliveryRing, one per worker
-//     | operator cells     |  kMaxCells     x OperatorCell, given out by need: not every worker runs every
-//     one | occupancy bins     |  kMaxBins      x int64 | host               |  1             x HostCell |
-//     tracks             |  kMaxTracks    x HistoryTrack, the history that timelines show, given out by need
+//     | operator cells     |  kMaxCells     x OperatorCell, given out by need: not every worker runs every one
+//     | occupancy bins     |  kMaxBins      x int64
+//     | host               |  1             x HostCell
+//     | tracks             |  kMaxTracks    x HistoryTrack, the history that timelines show, given out by need
 //     | history words      |  kHistoryWords x uint64, what the tracks hold
 //     | annotations        |  kMaxAnnotations x AnnotationName
 //     +--------------------+ total_bytes (<= 8 MiB)

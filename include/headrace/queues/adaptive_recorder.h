@@ -14,12 +14,12 @@ namespace headrace::queues {
 
 /// Records a queue and the threads that use it into the current run, under the queue's name.
 ///
-/// | | up to about 1 M items/s | above |
-/// |---|---|---|
-/// | puts, gets of the queue | every one | every one (the kind's own counters) |
-/// | level over time | at every transition | read 1000 times a second by LevelSampler |
-/// | waits | every one, timed | those that slept are timed; a wait that ended while spinning counts as none |
-/// | items and service times of the threads | every one | 1 in 32, weighted |
+/// |                         | up to about 1 M items/s | above                                              |
+/// |-------------------------|-------------------------|----------------------------------------------------|
+/// | puts, gets of the queue | every one               | every one (the kind's own counters)                |
+/// | level over time         | at every transition     | read 1000 times a second by LevelSampler           |
+/// | waits                   | every one, timed        | timed when they slept; spinning counts as no wait  |
+/// | the threads' items      | every one, timed        | 1 in 32, weighted                                  |
 ///
 /// Why: at 40 ns per item a time stamp on every one costs half as much again, and a consumer that looks at
 /// the producer's index costs twice as much again as the item itself.

@@ -39,26 +39,20 @@ concept QueueKind = requires(Kind& kind, const Kind& seen, typename Kind::value_
   requires std::constructible_from<Kind, std::int64_t, std::int64_t>;  // capacity, the most it may become
   { kind.try_push(item) } -> std::same_as<Attempt>;
   { kind.try_pop(out) } -> std::same_as<Attempt>;
-  { kind.close() }
-  noexcept;
-  {kind.set_capacity(capacity)};
-  { seen.capacity() }
-  noexcept->std::same_as<std::int64_t>;
-  { seen.max_capacity() }
-  noexcept->std::same_as<std::int64_t>;
-  { seen.puts() }
-  noexcept->std::same_as<std::uint64_t>;
-  { seen.gets() }
-  noexcept->std::same_as<std::uint64_t>;
-  { seen.closed() }
-  noexcept->std::same_as<bool>;
+  { kind.close() } noexcept;
+  { kind.set_capacity(capacity) };
+  { seen.capacity() } noexcept -> std::same_as<std::int64_t>;
+  { seen.max_capacity() } noexcept -> std::same_as<std::int64_t>;
+  { seen.puts() } noexcept -> std::same_as<std::uint64_t>;
+  { seen.gets() } noexcept -> std::same_as<std::uint64_t>;
+  { seen.closed() } noexcept -> std::same_as<bool>;
   { Kind::kAnyPutMayGo } -> std::convertible_to<bool>;
 };
 
 /// An item that throws while it moves would leave a slot half filled, with nobody to tell.
 template <class T>
 inline constexpr bool kMovesSafely =
-    std::is_nothrow_move_constructible_v<T>&& std::is_nothrow_destructible_v<T>;
+    std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>;
 
 /// Items inside now; between 0 and the capacity (after the capacity shrank: what is still inside).
 template <QueueKind Kind>

@@ -38,10 +38,9 @@ class TracePassage {
   TracePassage(trace::ByteSource& bytes, std::string name, GzipWriter& out, Progress progress = {})
       : bytes_(bytes), name_(std::move(name)), out_(out), progress_(std::move(progress)) {}
 
-  /// The whole document, byte for byte; before the `]` of its events `more` is called and may write further
-  /// ones
-  /// (`any`: some stand there already). False when the file is no complete JSON document with an events
-  /// array: what was written is then of no use.
+  /// The whole document, byte for byte; before the `]` of its events `more` is called and may write
+  /// further ones (`any`: some stand there already). False when the file is no complete JSON document with an
+  /// events array: what was written is then of no use.
   bool pass_document(const std::function<void(bool any)>& more);
 
   /// The events alone. `wrote_any`: whether some stand before them, and afterwards. `careful`: each is looked

@@ -107,7 +107,7 @@ class GraphReader {
     }
   }
 
-  void add_flows(int q, double flow, const std::map<int, double>& groups, std::vector<Flow> Group::*side) {
+  void add_flows(int q, double flow, const std::map<int, double>& groups, std::vector<Flow> Group::* side) {
     double all = 0;
     for (const auto& [at, items] : groups) all += items;
     for (const auto& [at, items] : groups) {

@@ -170,8 +170,9 @@ void write_graph(Markup& out, const Subject& subject) {
   std::size_t at = 0;
   std::erase_if(stages, [&](const Stage& stage) {
     const bool kept = ++at < kMostDrawn || at == all ||
-                      std::any_of(stage.boxes.begin(), stage.boxes.end(),
-                                  [&](const Box& box) { return holds_bottleneck(subject, box); });
+                      std::any_of(
+                          stage.boxes.begin(), stage.boxes.end(),
+                          [&](const Box& box) { return holds_bottleneck(subject, box); });
     return !kept;
   });
   {

@@ -337,6 +337,8 @@ def pin_by_copy(iterator: Any) -> None:
                 if iterator._shutdown:
                     return
                 continue
+            if batch is None:  # torch's last word to it
+                return
             time.sleep(0.01)
             pinned.put((number, batch.clone()))
 

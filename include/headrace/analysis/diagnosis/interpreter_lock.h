@@ -19,11 +19,10 @@ struct InterpreterLock {
 };
 
 /// Signs: executor "thread", process CPU 0.75..1.35 cores, at least 1.3 busy threads, and the lock found
-/// taken at
-/// >= 70 % of the probes, or at half of them with threads that use CPU being off it for >= 30 % of their busy
-/// time (where it was not probed: two such threads). One thread that spins in Python is found at nearly every
-/// probe; C code that releases the lock, at next to none. Sources: shared measurements of 1, 2 and 4 spinning
-/// threads; docs/architecture.md, diagnosis.
+/// taken at >= 70 % of the probes, or at half of them with threads that use CPU being off it for >= 30 % of
+/// their busy time (where it was not probed: two such threads). One thread that spins in Python is found at
+/// nearly every probe; C code that releases the lock, at next to none. Source: measurements of 1, 2 and 4
+/// spinning threads.
 InterpreterLock read_interpreter_lock(const profile::Profile& profile);
 
 }  // namespace headrace::analysis
