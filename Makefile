@@ -23,8 +23,8 @@ PY_DIRS := python tests tools benchmarks samples
 .DELETE_ON_ERROR:
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
-.PHONY: help setup system torch build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
-  reference lint format figures wheel clean build-release build-asan build-tsan build-bench build-fuzz
+.PHONY: help setup system torch frameworks build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
+  reference lint tidy format figures wheel clean build-release build-asan build-tsan build-bench
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -53,11 +53,15 @@ $(STAMPS)/project: pyproject.toml $(NATIVE) $(STAMPS)/requirements
 torch: $(STAMPS)/venv
 	@tools/setup.sh torch
 
+# Their tests are skipped where they are not installed; in CI they are.
+frameworks: torch
+	@tools/setup.sh frameworks
+
 # --- build and run ----------------------------------------------------------------------------------------------
 
 build: setup build-release  ## the C++ library and the Python module
 
-build-release build-asan build-tsan build-bench build-fuzz: build-%: system
+build-release build-asan build-tsan build-bench: build-%: system
 	@mkdir -p build
 	@cmake --preset $* -DHEADRACE_WERROR=$(HEADRACE_WERROR) >build/configure-$*.log 2>&1 || { cat build/configure-$*.log; exit 1; }
 	cmake --build --preset $*
@@ -70,7 +74,7 @@ demo: setup  ## find and remove the bottleneck of a built-in pipeline
 # Everything is built before the first test runs, so that the last lines are ctest's and pytest's. C++ tests run under
 # the sanitizers only: a third build of them, optimised, took twelve minutes of two cores and found nothing of its own.
 # The optimised library is what the Python tests use, from the wheel and from the editable install.
-test: setup torch build-asan build-tsan wheel test-asan test-tsan test-python  ## all of the tests
+test: setup torch $(if $(CI),frameworks) build-asan build-tsan wheel test-asan test-tsan test-python  ## all of the tests
 
 test-cpp: build-release  ## C++ tests, optimised (not part of `make test`)
 	ctest --preset release -j $(JOBS)
@@ -84,11 +88,8 @@ test-tsan: build-tsan  ## C++ tests under ThreadSanitizer
 test-python: setup torch  ## Python tests; the wheel's test runs where `make wheel` did
 	HEADRACE_WHEEL="$$(ls dist/headrace-*.whl 2>/dev/null)" $(VENV)/python -m pytest
 
-fuzz: build-fuzz  ## each fuzz target for FUZZ_SECONDS (60)
-	@for target in build/fuzz/fuzz/*_fuzz; do \
-	  name=$$(basename $$target _fuzz); mkdir -p build/fuzz/corpus/$$name fuzz/corpus/$$name; \
-	  $$target -max_total_time=$(FUZZ_SECONDS) build/fuzz/corpus/$$name fuzz/corpus/$$name || exit 1; \
-	done
+fuzz: build-asan  ## each fuzz target for FUZZ_SECONDS (60)
+	@printf '%s\n' build/asan/fuzz/*_fuzz | xargs -P $(JOBS) -I {} tools/fuzz.sh {} $(FUZZ_SECONDS)
 
 # --- benchmarks -------------------------------------------------------------------------------------------------
 
@@ -114,6 +115,9 @@ lint: system $(STAMPS)/requirements  ## formatters and linters, no change
 	$(VENV)/ruff format --check $(PY_DIRS)
 	$(VENV)/mypy
 	$(VENV)/python tools/check_floors.py
+
+tidy: setup build-asan  ## clang-tidy over the library, with the flags of the asan build
+	@find src -name '*.cc' | xargs -P $(JOBS) -n 8 $(VENV)/clang-tidy -p build/asan --quiet 2>/dev/null
 
 format: system $(STAMPS)/requirements  ## formatters, in place
 	$(VENV)/clang-format -i $(CXX_FILES)

@@ -27,9 +27,6 @@ if(HEADRACE_SANITIZE)
     add_compile_options(-fno-sanitize=null,object-size,vptr)
   endif()
 endif()
-if(HEADRACE_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link)  # coverage for the library; the targets add the engine
-endif()
 
 # A program should name the libraries that it uses, and no others: a wheel carries what is named.
 add_link_options(LINKER:--as-needed)

@@ -40,35 +40,35 @@ class SlidingWindow final : public pipeline::Producer<std::vector<T>> {
 
   // 2. The work of one worker in one pass. State that lives as long as a pass is a local variable here; what
   //    several workers share is a member, made anew in `open(pass)` (call Producer::open at its end).
-  bool work(pipeline::Seat& seat) override {
+  bool work(pipeline::WorkerSlot& slot) override {
     // While this lives, all time between the waits at queues is the operator's service time.
-    pipeline::RecordedLoop loop(this->handle(), seat.stop);
+    pipeline::RecordedLoop loop(this->handle(), slot.stop);
     std::vector<T> kept;
     std::uint64_t made = 0;
-    while (!seat.must_leave()) {
+    while (!slot.must_leave()) {
       // 3. Taking. `take` waits. False: the input has ended, and so has this worker's part (true tells the
       //    others so). A stopped pass gives false back; a token without an item stands for one left out.
       pipeline::Token<T> token;
-      if (!pipeline::take(input_.output(), token, seat.environment)) return true;
-      if (seat.stop.stopped()) return false;
+      if (!pipeline::take(input_.output(), token, slot.hooks)) return true;
+      if (slot.stop.stopped()) return false;
       if (!token.item) continue;
       loop.item(token.number);
       kept.push_back(std::move(*token.item));
       if (kept.size() < size_) continue;
 
-      // 4. Making. Numbers count from 0 without gaps. The trail tells the stall ledger what an item was doing
+      // 4. Making. Numbers count from 0 without gaps. The trace tells the stall ledger what an item was doing
       //    while the loop waited for it: a window waited for the item that filled it, so it goes on with
       //    that one's. It is null for items that are not followed.
       pipeline::Token<std::vector<T>> window;
       window.item = kept;
       window.number = made++;
-      window.trail = std::move(token.trail);
-      if (window.trail != nullptr)
-        window.trail->until(headrace::metrics::Clock::now_ns(), pipeline::Trail::What::in_service,
+      window.trace = std::move(token.trace);
+      if (window.trace != nullptr)
+        window.trace->until(headrace::metrics::Clock::now_ns(), pipeline::ItemTrace::What::in_service,
                             this->stage());
       kept.erase(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(stride_));
       // `give` waits for room. False: the pass was stopped, and nobody takes the window.
-      if (!pipeline::give(this->output(), window, seat.environment)) return false;
+      if (!pipeline::give(this->output(), window, slot.hooks)) return false;
     }
     return false;
   }

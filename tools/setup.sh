@@ -6,6 +6,7 @@
 #     tools/setup.sh requirements    what pyproject.toml asks for, into .venv
 #     tools/setup.sh project         the project itself, editable, without build isolation
 #     tools/setup.sh torch           PyTorch's CPU build, for the tests
+#     tools/setup.sh frameworks      the loaders and trainers that have tests of their own (CI; after torch)
 #     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -127,7 +128,13 @@ setup_torch() {
   die "PyTorch 2.13.0 cannot be installed; give pip the CPU index in HEADRACE_TORCH_PIP_ARGS, or set HEADRACE_TORCH=skip"
 }
 
+setup_frameworks() {
+  [ "${HEADRACE_TORCH:-}" != skip ] || return 0
+  say "installing the loaders and trainers that have tests of their own"
+  .venv/bin/python tools/requirements.py frameworks | pip_install -r /dev/stdin
+}
+
 case "${1:-}" in
-  system | venv | requirements | project | torch | reference) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|reference" ;;
+  system | venv | requirements | project | torch | frameworks | reference) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|reference" ;;
 esac

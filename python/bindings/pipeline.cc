@@ -42,7 +42,7 @@ Callable kept(const py::object& object) {
 
 [[noreturn]] void throw_python_error() { throw py::error_already_set(); }
 
-std::unique_ptr<pipeline::Environment> interpreter_lock() { return std::make_unique<InterpreterLock>(); }
+std::unique_ptr<pipeline::WaitHooks> interpreter_lock() { return std::make_unique<InterpreterLock>(); }
 
 OnError on_error_named(const std::string& name) {
   if (name == "stop") return OnError::stop;
@@ -99,7 +99,7 @@ class NativePipeline {
              .workers = workers,
              .capacity = capacity,
              .queue = queue_named(queue),
-             .environment = interpreter_lock}))) {}
+             .hooks = interpreter_lock}))) {}
   ~NativePipeline() {
     // At the interpreter's end its threads are parked, and one of them may be using the chain.
     if (interpreter_is_ending()) {
@@ -138,7 +138,7 @@ class NativePipeline {
           if (truth < 0) throw BodyFailure();
           return truth != 0;
         },
-        {.capacity = capacity, .on_error = on_error_named(on_error), .environment = interpreter_lock}));
+        {.capacity = capacity, .on_error = on_error_named(on_error), .hooks = interpreter_lock}));
   }
   void shuffle(std::int64_t buffer, std::uint64_t seed, bool every_pass_alike) {
     replace(std::move(*chain_).shuffle(buffer, seed, {.every_pass_alike = every_pass_alike}));
@@ -149,7 +149,7 @@ class NativePipeline {
                                    .capacity = capacity,
                                    .on_error = on_error_named(on_error),
                                    .name = name,
-                                   .environment = interpreter_lock};
+                                   .hooks = interpreter_lock};
     if (collate.is_none()) {
       replace(std::move(*chain_).batch(size, list_of, std::move(options)));
       return;
@@ -226,7 +226,7 @@ class NativePipeline {
             .capacity = capacity,
             .queue = queue_named(queue),
             .in_processes = in_processes,
-            .environment = interpreter_lock};
+            .hooks = interpreter_lock};
   }
   void replace(Chain&& chain) { chain_ = std::make_unique<Chain>(std::move(chain)); }
 

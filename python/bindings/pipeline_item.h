@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "headrace/pipeline/environment.h"
+#include "headrace/pipeline/wait_hooks.h"
 #include "interpreter_lock.h"
 
 namespace headrace::python {
@@ -72,7 +72,7 @@ Item made_by(Call&& call) {
 }
 
 /// A worker with a Python body holds the interpreter lock except while it waits at a queue.
-class InterpreterLock final : public pipeline::Environment {
+class InterpreterLock final : public pipeline::WaitHooks {
  public:
   void enter() noexcept override { state_ = take_lock(); }
   void leave() noexcept override { give_lock_back(state_); }

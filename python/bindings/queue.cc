@@ -15,10 +15,10 @@
 namespace headrace::python {
 namespace {
 
+using queues::CallContext;
 using queues::EventCount;
 using queues::Instrumented;
 using queues::QueueStatus;
-using queues::Transfer;
 using Native = queues::BlockingQueue<PyObject*, Instrumented>;
 using Deadline = EventCount::Clock::time_point;
 
@@ -151,7 +151,7 @@ template <class Attempt>
 bool transfer(Members& members, bool putting, bool block, PyObject* timeout, bool counts, Attempt&& attempt) {
   std::string loop;
   if (members.handle->wants_loop_name()) loop = calling_loop();
-  const Transfer about{counts, loop.empty() ? nullptr : loop.c_str()};
+  const CallContext about{counts, loop.empty() ? nullptr : loop.c_str()};
   // A bad timeout is refused even where there is nothing to wait for, as queue.Queue does.
   Deadline deadline = Deadline::max();
   const bool may_wait = block && !(putting && members.native.capacity() == 0);
@@ -177,7 +177,7 @@ PyObject* put_item(PyObject* self, PyObject* item, bool block, PyObject* timeout
   const bool back = item == last_taken && members->handle->taken_by_this_thread();
   const bool counts = !is_end_mark(*members, item) && !back;
   const bool put =
-      transfer(*members, true, block, timeout, counts, [&](std::int64_t waited, const Transfer& about) {
+      transfer(*members, true, block, timeout, counts, [&](std::int64_t waited, const CallContext& about) {
         // Counted before a consumer can take it and call task_done.
         members->unfinished.fetch_add(1);
         const QueueStatus status = members->native.try_put(owned, waited, about);
@@ -196,9 +196,9 @@ PyObject* get_item(PyObject* self, bool block, PyObject* timeout) {
   if (members == nullptr) return nullptr;
   std::optional<PyObject*> item;
   const bool got =
-      transfer(*members, false, block, timeout, true, [&](std::int64_t waited, const Transfer& about) {
+      transfer(*members, false, block, timeout, true, [&](std::int64_t waited, const CallContext& about) {
         return members->native.try_get_judged(item, waited, [&](PyObject* taken) {
-          return Transfer{!is_end_mark(*members, taken), about.loop_name};
+          return CallContext{!is_end_mark(*members, taken), about.loop_name};
         });
       });
   if (!got) return nullptr;

@@ -9,7 +9,7 @@
 #include "crossing.h"
 #include "headrace/profile/errors.h"
 #include "headrace/transport/device_array.h"
-#include "headrace/transport/transfer.h"
+#include "headrace/transport/transfer_recorder.h"
 
 namespace py = pybind11;
 
@@ -33,7 +33,7 @@ struct CallDeleter {
 };
 
 /// One array to copy: its bytes in host memory, what its elements are, and what keeps it alive.
-struct Source {
+struct HostArray {
   transport::HostBytes bytes;
   std::vector<std::int64_t> shape;
   transport::ElementType type;
@@ -43,8 +43,8 @@ struct Source {
   std::vector<std::byte> gathered;  ///< of an array with strides
 };
 
-Source of_buffer(const py::handle& object) {
-  Source source;
+HostArray of_buffer(const py::handle& object) {
+  HostArray source;
   auto view = std::make_unique<Py_buffer>();
   if (PyObject_GetBuffer(object.ptr(), view.get(), PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0)
     throw py::error_already_set();
@@ -66,7 +66,7 @@ Managed* taken(const py::object& capsule, const char* name, const char* used) {
   return tensor;
 }
 
-Source of_dlpack(const py::handle& object) {
+HostArray of_dlpack(const py::handle& object) {
   py::object capsule;
   try {
     capsule = object.attr("__dlpack__")(py::arg("max_version") = py::make_tuple(1, 0));
@@ -75,7 +75,7 @@ Source of_dlpack(const py::handle& object) {
     if (!error.matches(PyExc_TypeError)) throw;
     capsule = object.attr("__dlpack__")();
   }
-  Source source;
+  HostArray source;
   transport::ImportedArray array;
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned") != 0) {
     source.versioned.reset(
@@ -97,7 +97,7 @@ Source of_dlpack(const py::handle& object) {
   return source;
 }
 
-Source source_of(const py::handle& object) {
+HostArray source_of(const py::handle& object) {
   if (PyObject_CheckBuffer(object.ptr()) != 0) return of_buffer(object);
   if (py::hasattr(object, "__dlpack__")) return of_dlpack(object);
   throw UsageError("an array to copy brings the buffer protocol or __dlpack__, which " +
@@ -111,7 +111,7 @@ struct CopiedBatch {
   std::vector<DeviceArray> arrays;
   transport::Copied copied;
   std::int64_t buffer_wait_ns = 0;
-  std::vector<Source> read_directly;  ///< page-locked ones among them are read until the copy is done
+  std::vector<HostArray> read_directly;  ///< page-locked ones among them are read until the copy is done
 
   CopiedBatch() = default;
   CopiedBatch(const CopiedBatch&) = delete;
@@ -169,10 +169,10 @@ transport::Acquired acquire(Device& device, std::size_t bytes,
 std::unique_ptr<CopiedBatch> copy(const std::shared_ptr<Device>& device, const py::iterable& objects,
                                   std::optional<double> timeout_s) {
   const auto deadline = deadline_of(timeout_s);
-  std::vector<Source> sources;
+  std::vector<HostArray> sources;
   for (const py::handle object : objects) sources.push_back(source_of(object));
   std::vector<transport::HostBytes> arrays;
-  for (const Source& source : sources) arrays.push_back(source.bytes);
+  for (const HostArray& source : sources) arrays.push_back(source.bytes);
   transport::Acquired acquired = acquire(*device, transport::bytes_needed(arrays), deadline);
   auto batch = std::make_unique<CopiedBatch>();
   batch->buffer_wait_ns = acquired.waited_ns;

@@ -39,9 +39,8 @@ bool can_back_pages() noexcept {
 
 bool back_pages(void* from, std::size_t bytes) noexcept {
   if (!can_back_pages()) return true;
-  const auto first = reinterpret_cast<std::uintptr_t>(from) / page_bytes() * page_bytes();
-  const auto last = reinterpret_cast<std::uintptr_t>(from) + bytes;
-  return populate(reinterpret_cast<void*>(first), last - first);
+  const std::size_t before = reinterpret_cast<std::uintptr_t>(from) % page_bytes();
+  return populate(static_cast<std::byte*>(from) - before, before + bytes);
 }
 
 }  // namespace headrace::metrics

@@ -4,15 +4,15 @@
 
 namespace headrace::pipeline {
 
-bool skip_after_failure(const Operator& op, Seat& seat, RecordedLoop& loop, std::uint64_t number) noexcept
-    try {
+bool skip_after_failure(const Operator& op, WorkerSlot& slot, RecordedLoop& loop,
+                        std::uint64_t number) noexcept try {
   loop.failed();
   if (op.settings().on_error == OnError::skip) return true;
-  seat.stop.fail(std::make_exception_ptr(OperatorError(op.name(), number, std::current_exception())));
+  slot.stop.fail(std::make_exception_ptr(OperatorError(op.name(), number, std::current_exception())));
   return false;
 } catch (...) {
   // No memory for the message: the body's own exception must do.
-  seat.stop.fail(std::current_exception());
+  slot.stop.fail(std::current_exception());
   return false;
 }
 

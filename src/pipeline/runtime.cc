@@ -21,7 +21,7 @@ constexpr std::size_t kMostStages = 64;
 Runtime::~Runtime() {
   if (is_of_another_process()) {
     // Its threads are in the parent, and so is what they hold.
-    for (auto& crew : crews_) static_cast<void>(crew.release());
+    for (auto& group : groups_) static_cast<void>(group.release());
     for (auto& op : operators_) static_cast<void>(op.release());
     return;
   }
@@ -46,7 +46,7 @@ OperatorSettings Runtime::admit(OperatorSettings settings) {
 }
 
 void Runtime::add(std::unique_ptr<Operator> op) {
-  crews_.push_back(std::make_unique<Crew>(*op));
+  groups_.push_back(std::make_unique<WorkerGroup>(*op));
   operators_.push_back(std::move(op));
 }
 
@@ -110,7 +110,7 @@ void Runtime::begin_pass() {
   }
   try {
     // From the sink's side: whoever makes items finds who takes them.
-    for (auto crew = crews_.rbegin(); crew != crews_.rend(); ++crew) (*crew)->begin(*stop);
+    for (auto group = groups_.rbegin(); group != groups_.rend(); ++group) (*group)->begin(*stop);
   } catch (...) {
     end_pass();
     throw;
@@ -126,7 +126,7 @@ void Runtime::end_pass() noexcept {
   }
   if (stop != nullptr) {
     stop->stop();
-    for (const auto& crew : crews_) crew->wait_until_idle();
+    for (const auto& group : groups_) group->wait_until_idle();
     const std::scoped_lock lock(mutex_);
     stop_ = nullptr;
   }
@@ -160,14 +160,14 @@ void Runtime::wait_began() noexcept {
   recorder_->begin_wait();
 }
 
-void Runtime::wait_delivered(const Trail* trail, bool at_once) noexcept {
+void Runtime::wait_delivered(const ItemTrace* trace, bool at_once) noexcept {
   if (recorder_ == nullptr) return;
   const std::int64_t now = metrics::Clock::now_ns();
-  if (trail != nullptr) {
+  if (trace != nullptr) {
     std::array<int, kMostStages> ids{};
     const std::size_t stages = std::min(operators_.size(), kMostStages);
     for (std::size_t i = 0; i < stages; ++i) ids[i] = operators_[i]->handle()->id_in(*loader_->session());
-    const metrics::WaitCharges charges = trail->charges(asked_ns_, now, std::span(ids.data(), stages));
+    const metrics::WaitCharges charges = trace->charges(asked_ns_, now, std::span(ids.data(), stages));
     if (!charges.ready) last_charges_ = charges;
     return recorder_->end_wait(true, false, charges);
   }
@@ -187,28 +187,28 @@ void Runtime::wait_failed(bool with_error) noexcept {
   if (recorder_ != nullptr) recorder_->end_wait(false, with_error);
 }
 
-Crew& Runtime::crew_of(const std::string& op) const {
+WorkerGroup& Runtime::group_of(const std::string& op) const {
   std::string known;
-  for (const auto& crew : crews_) {
-    if (crew->op().name() == op) return *crew;
-    known += (known.empty() ? "" : ", ") + crew->op().name();
+  for (const auto& group : groups_) {
+    if (group->op().name() == op) return *group;
+    known += (known.empty() ? "" : ", ") + group->op().name();
   }
   throw UsageError("no operator '" + op + "' in this pipeline; there are: " + known);
 }
 
 void Runtime::set_workers(const std::string& op, int workers) {
   check_process();
-  crew_of(op).resize(workers);
+  group_of(op).resize(workers);
 }
 
 void Runtime::set_capacity(const std::string& op, std::int64_t capacity) {
   check_process();
-  crew_of(op).op().set_capacity(capacity);
+  group_of(op).op().set_capacity(capacity);
 }
 
-int Runtime::workers(const std::string& op) const { return crew_of(op).size(); }
+int Runtime::workers(const std::string& op) const { return group_of(op).size(); }
 
-std::int64_t Runtime::capacity(const std::string& op) const { return crew_of(op).op().capacity(); }
+std::int64_t Runtime::capacity(const std::string& op) const { return group_of(op).op().capacity(); }
 
 std::vector<std::string> Runtime::names() const {
   std::vector<std::string> names;

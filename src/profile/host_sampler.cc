@@ -15,8 +15,8 @@
 #include "host_cpu_quota.h"
 #include "host_figure.h"
 #include "host_kernel_file.h"
-#include "host_pace.h"
 #include "host_process_tree.h"
+#include "host_read_throttle.h"
 #include "host_worker_cpu.h"
 
 namespace headrace::profile {
@@ -57,7 +57,7 @@ std::int64_t own_cpu_ns() noexcept {
 }
 
 /// A file that stays open and is opened again, at most once a second, when it failed.
-struct Source {
+struct ReopenedFile {
   const char* path;
   KernelFile file;
   std::int64_t retry_ns = 0;
@@ -138,16 +138,16 @@ struct HostSampler::Impl {
   AffinityWords affinity;
   CpuSet cpus;
   std::vector<char> stat_text;
-  Source stat{"/proc/stat", {}};
-  Source io{"/proc/pressure/io", {}};
-  Source cpu{"/proc/pressure/cpu", {}};
+  ReopenedFile stat{"/proc/stat", {}};
+  ReopenedFile io{"/proc/pressure/io", {}};
+  ReopenedFile cpu{"/proc/pressure/cpu", {}};
 
-  Pace pressure_pace{0};
-  Pace busy_pace{0};
-  Pace tree_pace{0};
-  Pace scan_pace{kSecond};
-  Pace refresh_pace{kSecond};
-  Pace limits_pace{kSecond};
+  ReadThrottle pressure_pace{0};
+  ReadThrottle busy_pace{0};
+  ReadThrottle tree_pace{0};
+  ReadThrottle scan_pace{kSecond};
+  ReadThrottle refresh_pace{kSecond};
+  ReadThrottle limits_pace{kSecond};
 
   std::int64_t last_ns = 0;
   std::int64_t last_loop_ns = -1;  ///< once the loop has begun

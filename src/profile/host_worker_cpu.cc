@@ -66,7 +66,7 @@ Counters cpu_before(const Counters& now, std::int64_t since_ns) noexcept {
 /// Nothing bounds what a thread can read in a time: it is counted from the first look on.
 Counters reads_before(const Counters& now, std::int64_t) noexcept { return now; }
 
-struct Source {
+struct WorkerFile {
   const char* file;
   bool (*parse)(std::string_view text, Counters& counters) noexcept;
   Counters (*before)(const Counters& now, std::int64_t since_ns) noexcept;
@@ -74,7 +74,7 @@ struct Source {
   bool stays_open;  ///< between reads; one file a worker, so that descriptors last
 };
 
-constexpr std::array<Source, 2> kSources{
+constexpr std::array<WorkerFile, 2> kWorkerFiles{
     {{"schedstat", parse_cpu, cpu_before, {&WorkerCell::cpu_ns, &WorkerCell::run_queue_ns}, true},
      {"io", parse_reads, reads_before, {&WorkerCell::read_bytes, &WorkerCell::read_calls}, false}}};
 
@@ -88,7 +88,7 @@ struct Reading {
   std::int64_t at_ns = 0;
   std::int64_t at_loop_ns = 0;
 
-  void add(const Source& source, const Counters& raw, std::int64_t started_ns, std::int64_t now,
+  void add(const WorkerFile& source, const Counters& raw, std::int64_t started_ns, std::int64_t now,
            const metrics::LoopClock::Reading& reading) noexcept {
     if (!has_baseline) {
       has_baseline = true;
@@ -114,7 +114,7 @@ struct WorkerCpuReader::Slot {
   int tid = 0;
   bool verified = false;  ///< the process behind the pid is the one that registered
   Counters raw{};         ///< as just read
-  std::array<Reading, kSources.size()> readings;
+  std::array<Reading, kWorkerFiles.size()> readings;
 };
 
 WorkerCpuReader::WorkerCpuReader(Segment& segment)
@@ -176,13 +176,13 @@ void WorkerCpuReader::visit(std::uint32_t index, std::int64_t now, const metrics
     slot.pid = pid;
     slot.tid = tid;
   }
-  for (std::size_t i = 0; i < kSources.size(); ++i) {
+  for (std::size_t i = 0; i < kWorkerFiles.size(); ++i) {
     Reading& of = slot.readings[i];
     if (now < of.retry_ns || !read(slot, i, worker, now, meet)) continue;
-    of.add(kSources[i], slot.raw, started, now, reading);
+    of.add(kWorkerFiles[i], slot.raw, started, now, reading);
     // Not into the cell of whoever took it meanwhile.
     if (!reading.begun || life_of(worker) != life || worker.started_ns.load() != started) continue;
-    for (std::size_t k = 0; k < of.total.size(); ++k) (worker.*kSources[i].cells[k]).store(of.total[k]);
+    for (std::size_t k = 0; k < of.total.size(); ++k) (worker.*kWorkerFiles[i].cells[k]).store(of.total[k]);
   }
   if (last_time) let_go(slot);
 }
@@ -191,7 +191,8 @@ bool WorkerCpuReader::open(Slot& slot, std::size_t source, const WorkerCell& wor
                            const std::function<void(int, std::uint64_t)>& meet) {
   KernelFile& file = slot.readings[source].file;
   std::array<char, 64> path{};
-  std::snprintf(path.data(), path.size(), "/proc/%d/task/%d/%s", slot.pid, slot.tid, kSources[source].file);
+  std::snprintf(path.data(), path.size(), "/proc/%d/task/%d/%s", slot.pid, slot.tid,
+                kWorkerFiles[source].file);
   if (!file.open(path.data())) return false;
   if (slot.verified || slot.pid == current_pid()) return true;
   // After opening: then a process of that start which still runs is the one that the file belongs to. A
@@ -211,13 +212,13 @@ bool WorkerCpuReader::read(Slot& slot, std::size_t source, const WorkerCell& wor
   if (of.file.is_open()) --kept_;
   std::array<char, 256> text;
   const bool opened = of.file.is_open() || open(slot, source, worker, meet);
-  if (!opened || !kSources[source].parse(of.file.read(text), slot.raw)) {
+  if (!opened || !kWorkerFiles[source].parse(of.file.read(text), slot.raw)) {
     of.file.close();
     of.retry_ns = now + kRetryNs;
     return false;
   }
   slot.verified = true;
-  if (kSources[source].stays_open && kept_ < most_kept_) {
+  if (kWorkerFiles[source].stays_open && kept_ < most_kept_) {
     ++kept_;
   } else {
     of.file.close();

@@ -7,8 +7,8 @@
 
 #include "headrace/metrics/page_backing.h"
 #include "headrace/metrics/worker_probe.h"
+#include "headrace/profile/aggregate_finished.h"
 #include "headrace/profile/process_identity.h"
-#include "headrace/profile/retire.h"
 
 namespace headrace::profile {
 namespace {

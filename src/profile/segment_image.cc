@@ -52,10 +52,10 @@ struct SegmentImage::Buffer {
 };
 
 /// Where bytes come from: a file, or this process's own mapping.
-class SegmentImage::Source {
+class SegmentImage::SegmentBytes {
  public:
-  Source(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
-  Source(const void* data, std::size_t size, std::string name = "")
+  SegmentBytes(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
+  SegmentBytes(const void* data, std::size_t size, std::string name = "")
       : name_(std::move(name)), data_(static_cast<const char*>(data)), size_(size) {}
 
   std::uint64_t size() const {
@@ -128,18 +128,18 @@ void SegmentImage::read_file(const std::string& path) {
 
 void SegmentImage::read_descriptor(int fd, const std::string& name) {
   path_ = name;
-  const Source file(fd, name);
+  const SegmentBytes file(fd, name);
   if (!file.is_packed()) {
     read(file);
     return;
   }
   const Buffer unpacked(Layout::current().total_bytes);
   const std::size_t bytes = unpack(file, unpacked);
-  read(Source(unpacked.base, bytes, name));
+  read(SegmentBytes(unpacked.base, bytes, name));
 }
 
 // A copy that is larger than the segment itself is none of ours: it is not read to its end.
-std::size_t SegmentImage::unpack(const Source& file, const Buffer& into) {
+std::size_t SegmentImage::unpack(const SegmentBytes& file, const Buffer& into) {
   const std::uint64_t packed_bytes = file.size();
   if (packed_bytes > into.size) file.fail("too long for a copy of a segment");
   std::vector<unsigned char> packed(packed_bytes);
@@ -181,9 +181,9 @@ std::vector<unsigned char> SegmentImage::pack() const {
   return {packed.get(), packed.get() + stream.total_out};
 }
 
-void SegmentImage::read_memory(const void* data, std::size_t size) { read(Source(data, size)); }
+void SegmentImage::read_memory(const void* data, std::size_t size) { read(SegmentBytes(data, size)); }
 
-void SegmentImage::read(const Source& source) {
+void SegmentImage::read(const SegmentBytes& source) {
   const std::uint64_t size = source.size();
   const Layout expected = Layout::current();
   if (size < sizeof(SegmentHeader))
@@ -212,7 +212,7 @@ void SegmentImage::read(const Source& source) {
   }
 }
 
-void SegmentImage::read_records(const Source& source, const SegmentHeader& header) {
+void SegmentImage::read_records(const SegmentBytes& source, const SegmentHeader& header) {
   const Layout layout = Layout::current();
   std::array<std::uint32_t, kSections> counts{};
   std::uint64_t bytes = 0;
@@ -250,7 +250,7 @@ void SegmentImage::read_records(const Source& source, const SegmentHeader& heade
 // moved on meanwhile; histograms may run one item ahead, which readers allow. A group whose writer died
 // inside it never settles.
 template <class ReadAgain>
-void SegmentImage::settle(const Source& source, const metrics::Seqlock& lock, ReadAgain&& read_again) {
+void SegmentImage::settle(const SegmentBytes& source, const metrics::Seqlock& lock, ReadAgain&& read_again) {
   constexpr int kTries = 4;
   const std::uint64_t offset = buffer_->offset_of(&lock);
   for (int attempt = 0; attempt < kTries; ++attempt) {
@@ -264,7 +264,7 @@ void SegmentImage::settle(const Source& source, const metrics::Seqlock& lock, Re
   }
 }
 
-void SegmentImage::settle_groups(const Source& source) {
+void SegmentImage::settle_groups(const SegmentBytes& source) {
   const auto again = [&](const void* copy, std::uint64_t bytes) {
     const std::uint64_t offset = buffer_->offset_of(copy);
     source.read(offset, bytes, buffer_->at(offset));
@@ -314,7 +314,7 @@ void SegmentImage::settle_groups(const Source& source) {
 
 // A track's head was read before its words, so the words that its count speaks of are there, unless they were
 // merged meanwhile (the generation tells). A writer that was killed while it merged never settles.
-void SegmentImage::settle_tracks(const Source& source) {
+void SegmentImage::settle_tracks(const SegmentBytes& source) {
   constexpr int kTries = 4;
   for (const metrics::HistoryTrack& track : tracks()) {
     if (track.life.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(metrics::TrackLife::free))
@@ -340,7 +340,7 @@ SegmentImage SegmentImage::clone() const {
   SegmentImage copy;
   copy.with_history_ = with_history_;
   copy.path_ = path_;
-  if (buffer_ != nullptr) copy.read(Source(buffer_->base, buffer_->size));
+  if (buffer_ != nullptr) copy.read(SegmentBytes(buffer_->base, buffer_->size));
   return copy;
 }
 

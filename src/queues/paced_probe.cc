@@ -55,7 +55,7 @@ PacedProbe::PacedProbe(std::string name, std::int64_t capacity, Limits limits, i
       pid_(profile::current_pid()),
       handle_(std::move(name), capacity, loader) {}
 
-void PacedProbe::attach(Source source) {
+void PacedProbe::attach(QueueCounters source) {
   const std::scoped_lock lock(mutex_);
   source_ = source;
 }

@@ -106,7 +106,7 @@ std::string ledger_words(const profile::LedgerRow& row) {
   if (row.what == "waiting_for_worker")
     return "waiting for a worker" + (row.op.empty() ? "" : " of " + row.op);
   if (row.what == "order")
-    return "an older batch" + (row.op.empty() ? "" : " in " + row.op) + ", others ready";
+    return "blocked behind an older batch" + (row.op.empty() ? "" : " in " + row.op);
   if (row.what == "handoff") return "hand-off to the training loop";
   if (row.what == "transfer") return "in the copy to the device";
   return row.what;
@@ -158,8 +158,8 @@ std::string device_steps_sentence(const profile::Profile& profile) {
 std::string device_idle_words(const std::string& cause) {
   if (cause == "input") return "waited for input";
   if (cause == "launch") return "waited for the host to launch work";
-  if (cause == "communication") return "communication that nothing hid";
-  if (cause == "copy") return "copies that nothing hid";
+  if (cause == "communication") return "exposed communication";
+  if (cause == "copy") return "exposed copies";
   if (cause == "kernel_gap") return "between two kernels";
   return "unknown";
 }
@@ -173,8 +173,8 @@ std::string device_idle_sentence(const profile::DeviceProfile& device, int rank)
       text += fmt::format(" {} of that it waited for input.", percent(cause.idle_s / device.idle_s));
   }
   if (device.clock_error_s)
-    text += fmt::format(" The clocks of run and trace agree within {}.", duration(*device.clock_error_s));
-  if (device.waits_from == "trace") text += " The waits are those that the trace itself shows.";
+    text += fmt::format(" The clocks of the run and the trace agree within {}.", duration(*device.clock_error_s));
+  if (device.waits_from == "trace") text += " The waits are taken from the trace itself.";
   if (device.rank && *device.rank != rank) text += fmt::format(" The trace is of rank {}.", *device.rank);
   return text;
 }

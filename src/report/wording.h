@@ -23,7 +23,7 @@ std::string explanation(const profile::Profile& profile, const analysis::Diagnos
 /// "2 epochs · 782 steps · 49.3 s · rank 0".
 std::string covered(const profile::Profile& profile);
 
-/// "in decode", "an older batch in decode, others ready": what the awaited batch was doing.
+/// "in decode", "blocked behind an older batch in decode": what the awaited batch was going through.
 std::string ledger_words(const profile::LedgerRow& row);
 
 /// "waits for decode", "does not wait": what another verdict of a stretch of time means.

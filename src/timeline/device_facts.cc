@@ -56,7 +56,7 @@ void find_launches(const Columns& columns, DeviceFacts& facts) {
 void find_processes(const Columns& columns, DeviceFacts& facts) {
   std::set<std::string> seen;
   for (const trace::Lane& lane : columns.lanes) {
-    facts.lanes.push_back({lane.process, lane.pid, lane.thread, lane.tid});
+    facts.threads.push_back({lane.process, lane.pid, lane.thread, lane.tid});
     if (!seen.insert(lane.process).second) continue;
     std::string name = lane.process_name;
     if (!lane.process_labels.empty()) name += (name.empty() ? "" : " ") + lane.process_labels;
@@ -116,9 +116,9 @@ std::optional<DeviceSlice> first_kernel(const DeviceFacts& facts, const EventCha
       std::lower_bound(facts.launches.begin(), facts.launches.end(), begin_ns - unix_of_ts,
                        [](const DeviceFacts::Launch& launch, std::int64_t ns) { return launch.at_ns < ns; });
   if (found == facts.launches.end() || found->at_ns >= end_ns - unix_of_ts) return std::nullopt;
-  const DeviceFacts::Lane& lane = facts.lanes[found->lane];
-  return DeviceSlice{changed_pid(lane.process, lane.pid, changes),
-                     lane.tid >= 0 ? std::to_string(lane.tid) : json_text(lane.thread),
+  const DeviceFacts::Thread& thread = facts.threads[found->thread];
+  return DeviceSlice{changed_pid(thread.process, thread.pid, changes),
+                     thread.tid >= 0 ? std::to_string(thread.tid) : json_text(thread.thread),
                      found->kernel_ns + unix_of_ts};
 }
 

@@ -8,7 +8,7 @@
 
 #include "headrace/timeline/clock_alignment.h"
 #include "headrace/timeline/run_tracks.h"
-#include "headrace/timeline/trace_passage.h"
+#include "headrace/timeline/trace_copier.h"
 #include "headrace/trace/reader.h"
 
 namespace headrace::timeline {
@@ -23,9 +23,9 @@ struct DeviceFacts {
   struct Launch {
     std::int64_t at_ns;
     std::int64_t kernel_ns;
-    std::uint32_t lane;
+    std::uint32_t thread;  ///< in `threads`
   };
-  struct Lane {
+  struct Thread {
     std::string process;
     std::int64_t pid;
     std::string thread;
@@ -42,7 +42,7 @@ struct DeviceFacts {
   std::vector<std::string> header;  ///< sound members of the top-level object besides the events: "key":value
   std::vector<TimeRange> next_calls;  ///< the loader's `__next__` ranges, on the file's clock
   std::vector<Launch> launches;       ///< ascending
-  std::vector<Lane> lanes;
+  std::vector<Thread> threads;
   std::vector<Process> processes;
 
   /// True where `ts` are Unix time, or `base_ns` makes them so.

@@ -13,7 +13,7 @@
 #include "headrace/profile/segment_image.h"
 #include "headrace/timeline/event_writer.h"
 #include "headrace/timeline/run_tracks.h"
-#include "headrace/timeline/trace_passage.h"
+#include "headrace/timeline/trace_copier.h"
 #include "timeline/device_facts.h"
 
 namespace headrace::timeline {
@@ -110,8 +110,8 @@ class Merger {
     bool placed = false;
     {
       trace::FileBytes bytes(request_.traces.front());
-      TracePassage passage(bytes, request_.traces.front(), out_, progress_from(0));
-      sound = passage.pass_document([&](bool any) {
+      TraceCopier passage(bytes, request_.traces.front(), out_, progress_from(0));
+      sound = passage.copy_document([&](bool any) {
         place(reading.get());
         placed = true;
         if (!traces_.front().facts.whole) return;
@@ -132,7 +132,7 @@ class Merger {
     for (const std::string& member : traces_.front().facts.header) out_.write(member + ",\n");
     out_.write("\"traceEvents\":[\n");
     bool any = false;
-    pass_events(traces_.front(), 0, any);
+    copy_events(traces_.front(), 0, any);
     write_further(any);
     out_.write("\n]}\n");
   }
@@ -141,23 +141,23 @@ class Merger {
     std::uint64_t done = file_size(request_.traces.front());
     for (std::size_t i = 1; i < request_.traces.size(); ++i) {
       place(read_device_facts(request_.traces[i]));
-      pass_events(traces_.back(), done, any);
+      copy_events(traces_.back(), done, any);
       done += file_size(request_.traces[i]);
     }
     pair_up();
     write_runs(any);
   }
 
-  void pass_events(const Placed& placed, std::uint64_t done, bool& any) {
+  void copy_events(const Placed& placed, std::uint64_t done, bool& any) {
     trace::FileBytes bytes(placed.facts.path);
-    TracePassage passage(bytes, placed.facts.path, out_, progress_from(done));
-    const std::uint64_t left_out = passage.pass_events(placed.changes, !placed.facts.whole, any);
+    TraceCopier passage(bytes, placed.facts.path, out_, progress_from(done));
+    const std::uint64_t left_out = passage.copy_events(placed.changes, !placed.facts.whole, any);
     if (left_out > 0)
       note(placed.facts.path + ": " + std::to_string(left_out) +
            " events left out: no viewer could read them");
   }
 
-  TracePassage::Progress progress_from(std::uint64_t done) {
+  TraceCopier::Progress progress_from(std::uint64_t done) {
     if (!request_.progress || all_bytes_ == 0) return {};
     return [this, done](std::uint64_t bytes) {
       request_.progress(std::min(1.0, static_cast<double>(done + bytes) / static_cast<double>(all_bytes_)));

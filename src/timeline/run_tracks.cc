@@ -100,20 +100,20 @@ class RunWriter {
 
   /// Batches that are made at the same time lie on several rows.
   std::map<std::uint64_t, Ready> write_batches(const profile::LoopHistory& loop, const std::string& suffix) {
-    struct Lane {
+    struct BatchRow {
       Row row;
       EventWriter::Prepared name;
       std::int64_t busy_until;
     };
     constexpr std::size_t kMostLanes = 64;
-    std::map<int, std::vector<Lane>> lanes_of_worker;
+    std::map<int, std::vector<BatchRow>> lanes_of_worker;
     std::map<std::uint64_t, Ready> ready;
     for (const profile::BatchMaking& batch : loop.batches) {
       const std::int64_t begin = clock_.at(batch.begin_ns);
       const std::int64_t end = std::max(begin + 1, clock_.at(batch.end_ns));
-      std::vector<Lane>& lanes = lanes_of_worker[batch.worker];
-      auto lane =
-          std::find_if(lanes.begin(), lanes.end(), [&](const Lane& one) { return one.busy_until <= begin; });
+      std::vector<BatchRow>& lanes = lanes_of_worker[batch.worker];
+      auto lane = std::find_if(lanes.begin(), lanes.end(),
+                               [&](const BatchRow& one) { return one.busy_until <= begin; });
       if (lane == lanes.end()) {
         if (lanes.size() == kMostLanes) continue;
         std::string name = "batches" + suffix;

@@ -16,7 +16,7 @@
 #include "headrace/timeline/event_writer.h"
 #include "headrace/timeline/gzip_writer.h"
 #include "headrace/timeline/json_text.h"
-#include "headrace/timeline/trace_passage.h"
+#include "headrace/timeline/trace_copier.h"
 #include "timeline/device_facts.h"
 #include "timeline/line_text.h"
 
@@ -105,7 +105,7 @@ class CounterAdder {
     if (std::filesystem::equivalent(trace_.file.path, out_path_, absent))
       throw UsageError(out_path_ + " is the trace itself: name another file for the one with counters");
     GzipWriter out(out_path_);
-    if (!is_sound(trace_.file) || !pass_document(out)) {
+    if (!is_sound(trace_.file) || !copy_document(out)) {
       out.restart();
       result_ = {};
       write_carefully(out);
@@ -122,9 +122,9 @@ class CounterAdder {
   }
 
   /// False where the file is no sound JSON after all.
-  bool pass_document(GzipWriter& out) {
+  bool copy_document(GzipWriter& out) {
     const auto source = bytes();
-    return TracePassage(*source, trace_.file.path, out).pass_document([&](bool any) { add(out, any); });
+    return TraceCopier(*source, trace_.file.path, out).copy_document([&](bool any) { add(out, any); });
   }
 
   /// The trace has something wrong: its sound members and events, in a document of ours.
@@ -134,8 +134,8 @@ class CounterAdder {
     out.write("\"traceEvents\":[\n");
     bool any = false;
     const auto source = bytes();
-    TracePassage passage(*source, trace_.file.path, out);
-    const std::uint64_t left_out = passage.pass_events({}, true, any);
+    TraceCopier passage(*source, trace_.file.path, out);
+    const std::uint64_t left_out = passage.copy_events({}, true, any);
     if (left_out > 0)
       result_.notes.push_back(std::to_string(left_out) + (left_out == 1 ? " event" : " events") +
                               " left out: no viewer could read " + (left_out == 1 ? "it" : "them"));

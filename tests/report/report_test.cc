@@ -281,7 +281,7 @@ TEST(Loader, QueuesThatEveryWorkerHasAreOneRow) {
 TEST(Loader, LedgerSaysWhatTheAwaitedBatchWaitedFor) {
   const std::string text = text_of(in_workers(4));
   for (const char* row :
-       {"in decode", "waiting for a worker of decode", "an older batch in decode, others ready"}) {
+       {"in decode", "waiting for a worker of decode", "blocked behind an older batch in decode"}) {
     EXPECT_NE(text.find(row), std::string::npos) << row << "\n" << text;
   }
 }

@@ -1,4 +1,4 @@
-#include "headrace/transport/transfer.h"
+#include "headrace/transport/transfer_recorder.h"
 
 #include <gtest/gtest.h>
 

@@ -94,7 +94,7 @@ struct HistoryPacking {
   /// A number in few bits: exact while it fits into the mantissa, else its leading bits.
   template <int kMantissaBits, int kExponentBits>
   static std::uint32_t shorten(std::uint64_t number) noexcept {
-    const int width = std::bit_width(number);
+    const int width = static_cast<int>(std::bit_width(number));
     int exponent = width > kMantissaBits ? width - kMantissaBits : 0;
     if (exponent >= 1 << kExponentBits) return (1U << (kMantissaBits + kExponentBits)) - 1;
     return static_cast<std::uint32_t>(exponent) << kMantissaBits |

@@ -15,7 +15,7 @@ namespace headrace::pipeline {
 /// Collects `size` items and makes a batch of them, in one thread. The last one may hold fewer, or is
 /// dropped.
 ///
-/// A batch's trail is that of the item it waited for, at every moment.
+/// A batch's trace is that of the item it waited for, at every moment.
 template <class T, class U>
 class Batch final : public Producer<U> {
  public:
@@ -30,51 +30,51 @@ class Batch final : public Producer<U> {
         drop_last_(drop_last),
         body_(std::move(body)) {}
 
-  bool work(Seat& seat) override {
-    RecordedLoop loop(this->handle(), seat.stop);
+  bool work(WorkerSlot& slot) override {
+    RecordedLoop loop(this->handle(), slot.stop);
     Edge<T>& input = input_.output();
     std::vector<T> items;
-    std::unique_ptr<Trail> trail;
+    std::unique_ptr<ItemTrace> trace;
     std::uint64_t number = 0;
     bool ended = false;
-    while (!ended && !seat.must_leave()) {
+    while (!ended && !slot.must_leave()) {
       items.reserve(size_);
       while (items.size() < size_) {
         Token<T> token;
-        if (!take(input, token, seat.environment)) {
+        if (!take(input, token, slot.hooks)) {
           ended = true;
           break;
         }
-        if (seat.stop.stopped()) return false;
+        if (slot.stop.stopped()) return false;
         if (!token.item) continue;
-        if (token.trail != nullptr) collect(trail, std::move(token.trail));
+        if (token.trace != nullptr) collect(trace, std::move(token.trace));
         items.push_back(std::move(*token.item));
       }
       if (items.empty() || (drop_last_ && items.size() < size_)) break;
       Token<U> made;
-      made.trail = std::move(trail);
+      made.trace = std::move(trace);
       loop.item(number);
       try {
         made.item.emplace(body_(std::exchange(items, {})));
       } catch (...) {
         items.clear();
-        if (skip_after_failure(*this, seat, loop, number)) continue;
+        if (skip_after_failure(*this, slot, loop, number)) continue;
         return false;
       }
       made.number = number++;
-      if (made.trail != nullptr)
-        made.trail->until(metrics::Clock::now_ns(), Trail::What::in_service, this->stage());
-      if (!give(this->output(), made, seat.environment)) return false;
+      if (made.trace != nullptr)
+        made.trace->until(metrics::Clock::now_ns(), ItemTrace::What::in_service, this->stage());
+      if (!give(this->output(), made, slot.hooks)) return false;
     }
     return ended;
   }
 
  private:
-  void collect(std::unique_ptr<Trail>& trail, std::unique_ptr<Trail> of_item) {
+  void collect(std::unique_ptr<ItemTrace>& trace, std::unique_ptr<ItemTrace> of_item) {
     const std::int64_t now = metrics::Clock::now_ns();
-    if (trail != nullptr) return trail->wait_for(*of_item, now, this->stage());
-    trail = std::move(of_item);
-    trail->until(now, Trail::What::waiting_for_worker, this->stage());
+    if (trace != nullptr) return trace->wait_for(*of_item, now, this->stage());
+    trace = std::move(of_item);
+    trace->until(now, ItemTrace::What::waiting_for_worker, this->stage());
   }
 
   Producer<T>& input_;

@@ -19,28 +19,28 @@ class Filter final : public Producer<T> {
   Filter(OperatorSettings settings, int stage, Producer<T>& input, Body body)
       : Producer<T>(std::move(settings), stage), input_(input), body_(std::move(body)) {}
 
-  bool work(Seat& seat) override {
-    RecordedLoop loop(this->handle(), seat.stop);
+  bool work(WorkerSlot& slot) override {
+    RecordedLoop loop(this->handle(), slot.stop);
     Edge<T>& input = input_.output();
     std::uint64_t passed = 0;
-    while (!seat.must_leave()) {
+    while (!slot.must_leave()) {
       Token<T> token;
-      if (!take(input, token, seat.environment)) return true;
-      if (seat.stop.stopped()) return false;
+      if (!take(input, token, slot.hooks)) return true;
+      if (slot.stop.stopped()) return false;
       if (!token.item) continue;
       loop.item(token.number);
-      if (token.trail != nullptr)
-        token.trail->until(metrics::Clock::now_ns(), Trail::What::waiting_for_worker, this->stage());
+      if (token.trace != nullptr)
+        token.trace->until(metrics::Clock::now_ns(), ItemTrace::What::waiting_for_worker, this->stage());
       try {
         if (!body_(*token.item)) continue;
       } catch (...) {
-        if (skip_after_failure(*this, seat, loop, token.number)) continue;
+        if (skip_after_failure(*this, slot, loop, token.number)) continue;
         return false;
       }
-      if (token.trail != nullptr)
-        token.trail->until(metrics::Clock::now_ns(), Trail::What::in_service, this->stage());
+      if (token.trace != nullptr)
+        token.trace->until(metrics::Clock::now_ns(), ItemTrace::What::in_service, this->stage());
       token.number = passed++;
-      if (!give(this->output(), token, seat.environment)) return false;
+      if (!give(this->output(), token, slot.hooks)) return false;
     }
     return false;
   }

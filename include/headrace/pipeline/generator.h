@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "headrace/pipeline/item_failure.h"
-#include "headrace/pipeline/pace.h"
+#include "headrace/pipeline/item_trace_sampler.h"
 #include "headrace/pipeline/producer.h"
 
 namespace headrace::pipeline {
@@ -41,34 +41,34 @@ class Generator final : public Producer<T> {
     Producer<T>::open(pass);
   }
 
-  bool work(Seat& seat) override {
-    RecordedLoop loop(this->handle(), seat.stop);
+  bool work(WorkerSlot& slot) override {
+    RecordedLoop loop(this->handle(), slot.stop);
     std::uint64_t made = 0;
     std::uint64_t handed = 0;
     ItemMaker<T> next;
     try {
-      next = body_({seat.index, this->settings().workers, pass_});
+      next = body_({slot.index, this->settings().workers, pass_});
     } catch (...) {
-      skip_after_failure(*this, seat, loop, 0);
+      skip_after_failure(*this, slot, loop, 0);
       return true;
     }
-    Pace pace;
-    while (!seat.must_leave()) {
+    ItemTraceSampler sampler;
+    while (!slot.must_leave()) {
       Token<T> token;
-      if (pace.follows_next()) token.trail = std::make_unique<Trail>(metrics::Clock::now_ns());
+      if (sampler.samples_next()) token.trace = std::make_unique<ItemTrace>(metrics::Clock::now_ns());
       loop.item(made);
       try {
         token.item = next();
       } catch (...) {
-        if (skip_after_failure(*this, seat, loop, made++)) continue;
+        if (skip_after_failure(*this, slot, loop, made++)) continue;
         return true;
       }
       if (!token.item) return true;
       ++made;
       token.number = handed++;
-      if (token.trail != nullptr)
-        token.trail->until(metrics::Clock::now_ns(), Trail::What::in_service, this->stage());
-      if (!give(this->output(), token, seat.environment)) return true;
+      if (token.trace != nullptr)
+        token.trace->until(metrics::Clock::now_ns(), ItemTrace::What::in_service, this->stage());
+      if (!give(this->output(), token, slot.hooks)) return true;
     }
     return false;
   }

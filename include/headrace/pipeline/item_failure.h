@@ -11,6 +11,7 @@ namespace headrace::pipeline {
 
 /// Called where the exception is caught. Ends the pass with it, under the operator's name and the item's
 /// number; or counts it, where such items are to be skipped. True: go on with the next item.
-bool skip_after_failure(const Operator& op, Seat& seat, RecordedLoop& loop, std::uint64_t number) noexcept;
+bool skip_after_failure(const Operator& op, WorkerSlot& slot, RecordedLoop& loop,
+                        std::uint64_t number) noexcept;
 
 }  // namespace headrace::pipeline

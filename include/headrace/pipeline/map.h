@@ -33,39 +33,39 @@ class Map final : public Producer<U> {
     Producer<U>::open(pass);
   }
 
-  bool work(Seat& seat) override {
+  bool work(WorkerSlot& slot) override {
     const bool remote = this->settings().in_processes;
-    RecordedLoop loop(this->loop_handle(), seat.stop, remote ? this->handle().get() : nullptr);
+    RecordedLoop loop(this->loop_handle(), slot.stop, remote ? this->handle().get() : nullptr);
     std::optional<RemoteService> service;
-    if (remote) service.emplace(*this->handle(), seat.stop);
+    if (remote) service.emplace(*this->handle(), slot.stop);
     Edge<T>& input = input_.output();
     Edge<U>& output = this->output();
-    while (!seat.must_leave()) {
+    while (!slot.must_leave()) {
       Token<T> token;
-      if (!take(input, token, seat.environment)) return true;
-      if (seat.stop.stopped()) return false;
+      if (!take(input, token, slot.hooks)) return true;
+      if (slot.stop.stopped()) return false;
       Token<U> made;
       made.number = token.number;
-      made.trail = std::move(token.trail);
-      if (token.item && !make(token, made, seat, loop, service)) return false;
+      made.trace = std::move(token.trace);
+      if (token.item && !make(token, made, slot, loop, service)) return false;
       if (!this->settings().ordered || this->settings().serial) {
         if (!made.item) continue;
         if (this->settings().serial) made.number = next_++;
       }
-      if (!give(output, made, seat.environment)) return false;
+      if (!give(output, made, slot.hooks)) return false;
     }
     return false;
   }
 
  private:
   /// False: the pass ends. Where the item is to be skipped, `made` stays empty.
-  bool make(Token<T>& token, Token<U>& made, Seat& seat, RecordedLoop& loop,
+  bool make(Token<T>& token, Token<U>& made, WorkerSlot& slot, RecordedLoop& loop,
             std::optional<RemoteService>& service) {
     loop.item(token.number);
     std::int64_t began = 0;
-    if (made.trail != nullptr) {
+    if (made.trace != nullptr) {
       began = metrics::Clock::now_ns();
-      made.trail->until(began, Trail::What::waiting_for_worker, this->stage());
+      made.trace->until(began, ItemTrace::What::waiting_for_worker, this->stage());
     }
     if (service) service->begin(static_cast<std::int64_t>(token.number));
     try {
@@ -73,9 +73,9 @@ class Map final : public Producer<U> {
       if (service) service->end();
     } catch (...) {
       if (service) service->end();
-      if (!skip_after_failure(*this, seat, loop, token.number)) return false;
+      if (!skip_after_failure(*this, slot, loop, token.number)) return false;
     }
-    if (made.trail != nullptr) follow(made, began, service);
+    if (made.trace != nullptr) follow(made, began, service);
     return true;
   }
 
@@ -86,15 +86,16 @@ class Map final : public Producer<U> {
       const std::int64_t window = std::min(this->capacity(), FinishTimes::kLength - 1);
       const std::int64_t younger =
           now - began < kWorthLooking ? 0 : times_->first_younger(made.number, window);
-      if (younger > 0) made.trail->until(std::max(began, younger), Trail::What::in_service, this->stage());
-      if (younger > 0) return made.trail->until(now, Trail::What::order, this->stage());
+      if (younger > 0)
+        made.trace->until(std::max(began, younger), ItemTrace::What::in_service, this->stage());
+      if (younger > 0) return made.trace->until(now, ItemTrace::What::order, this->stage());
     }
     if (service && service->told()) {
-      made.trail->until(service->began_ns(), Trail::What::handoff, this->stage());
-      made.trail->until(service->ended_ns(), Trail::What::in_service, this->stage());
-      return made.trail->until(now, Trail::What::handoff, this->stage());
+      made.trace->until(service->began_ns(), ItemTrace::What::handoff, this->stage());
+      made.trace->until(service->ended_ns(), ItemTrace::What::in_service, this->stage());
+      return made.trace->until(now, ItemTrace::What::handoff, this->stage());
     }
-    made.trail->until(now, Trail::What::in_service, this->stage());
+    made.trace->until(now, ItemTrace::What::in_service, this->stage());
   }
 
   /// An item that was this quick held nobody up.

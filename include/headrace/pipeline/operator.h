@@ -9,8 +9,8 @@
 #include <string>
 
 #include "headrace/pipeline/edge.h"
-#include "headrace/pipeline/environment.h"
 #include "headrace/pipeline/stop_state.h"
+#include "headrace/pipeline/wait_hooks.h"
 #include "headrace/profile/probes.h"
 
 namespace headrace::pipeline {
@@ -21,8 +21,8 @@ enum class OnError {
   skip,  ///< the item is left out and counted (`failures` in the profile)
 };
 
-/// Makes a worker's environment; called once per worker thread.
-using EnvironmentFactory = std::function<std::unique_ptr<Environment>()>;
+/// Makes a worker's hooks; called once per worker thread.
+using WaitHooksFactory = std::function<std::unique_ptr<WaitHooks>()>;
 
 inline constexpr int kMostWorkers = 1024;
 
@@ -38,15 +38,15 @@ struct OperatorSettings {
   OnError on_error = OnError::stop;
   std::int64_t capacity = 0;  ///< of the queue behind it; 0: default_capacity()
   QueueChoice queue = QueueChoice::automatic;
-  EnvironmentFactory environment = {};
+  WaitHooksFactory hooks = {};
 };
 
-/// One worker's seat at an operator during one pass.
-struct Seat {
+/// One worker of an operator, during one pass.
+struct WorkerSlot {
   int index = 0;
-  Environment& environment;
+  WaitHooks& hooks;
   StopState& stop;
-  /// Another worker count was asked for and this seat is not among them: leave between two items.
+  /// The operator was resized to fewer workers, and this one is surplus: leave before the next item.
   const std::atomic<int>& wanted;
   bool must_leave() const noexcept {
     return stop.stopped() || index >= wanted.load(std::memory_order_relaxed);
@@ -64,8 +64,8 @@ class Operator {
 
   /// A pass begins: makes the queue behind the operator. `pass` counts from 0.
   virtual void open(std::uint64_t pass) = 0;
-  /// Makes items until the input ends, the pass stops or the seat must leave. True when the input ended.
-  virtual bool work(Seat& seat) = 0;
+  /// Makes items until the input ends, the pass stops or slot.must_leave(). True when the input ended.
+  virtual bool work(WorkerSlot& slot) = 0;
   /// No more items will come: what is in the queue behind can still be taken.
   virtual void close_output() noexcept = 0;
   /// The pass is over: the queue goes, and what is in it.

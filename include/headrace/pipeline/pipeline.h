@@ -20,13 +20,13 @@
 
 #include "headrace/pipeline/arena.h"
 #include "headrace/pipeline/batch.h"
+#include "headrace/pipeline/copy_to_device.h"
 #include "headrace/pipeline/filter.h"
 #include "headrace/pipeline/generator.h"
 #include "headrace/pipeline/map.h"
 #include "headrace/pipeline/operator_error.h"
 #include "headrace/pipeline/runtime.h"
 #include "headrace/pipeline/shuffle.h"
-#include "headrace/pipeline/transfer.h"
 
 namespace headrace::pipeline {
 
@@ -48,7 +48,7 @@ struct MapOptions {
   QueueChoice queue = QueueChoice::automatic;
   bool serial = false;        ///< cannot run more than once
   bool in_processes = false;  ///< the body only waits for a process, and records its service itself
-  EnvironmentFactory environment = {};
+  WaitHooksFactory hooks = {};
 };
 
 struct GeneratorOptions {
@@ -57,7 +57,7 @@ struct GeneratorOptions {
   std::int64_t capacity = 0;
   QueueChoice queue = QueueChoice::automatic;
   OnError on_error = OnError::stop;
-  EnvironmentFactory environment = {};
+  WaitHooksFactory hooks = {};
 };
 
 struct BatchOptions {
@@ -65,20 +65,20 @@ struct BatchOptions {
   std::int64_t capacity = 0;
   OnError on_error = OnError::stop;
   std::string name = "batch";
-  EnvironmentFactory environment = {};
+  WaitHooksFactory hooks = {};
 };
 
 struct ShuffleOptions {
   bool every_pass_alike = false;
   std::int64_t capacity = 0;
   std::string name = "shuffle";
-  EnvironmentFactory environment = {};
+  WaitHooksFactory hooks = {};
 };
 
 struct FilterOptions {
   std::int64_t capacity = 0;
   OnError on_error = OnError::stop;
-  EnvironmentFactory environment = {};
+  WaitHooksFactory hooks = {};
 };
 
 struct TransferOptions {
@@ -117,7 +117,7 @@ class Pipeline {
                          .on_error = options.on_error,
                          .capacity = options.capacity,
                          .queue = options.queue,
-                         .environment = std::move(options.environment)};
+                         .hooks = std::move(options.hooks)};
     return append<Map<T, U>>(std::move(its), std::move(call));
   }
 
@@ -125,7 +125,7 @@ class Pipeline {
   Pipeline<T> filter(std::string name, std::function<bool(const T&)> body, FilterOptions options = {}) && {
     OperatorSettings its = serial(std::move(name), "filter", options.capacity);
     its.on_error = options.on_error;
-    its.environment = std::move(options.environment);
+    its.hooks = std::move(options.hooks);
     return append<Filter<T>>(std::move(its), std::move(body));
   }
 
@@ -135,7 +135,7 @@ class Pipeline {
     if (buffer < 1)
       throw UsageError("shuffle: a buffer holds at least 1 item, not " + std::to_string(buffer));
     OperatorSettings its = serial(std::move(options.name), "shuffle", options.capacity);
-    its.environment = std::move(options.environment);
+    its.hooks = std::move(options.hooks);
     return append<Shuffle<T>>(std::move(its), buffer, seed, options.every_pass_alike);
   }
 
@@ -287,14 +287,14 @@ class Pipeline {
     if (size < 1) throw UsageError("batch: a batch holds at least 1 item, not " + std::to_string(size));
     OperatorSettings its = serial(std::move(options.name), "batch", options.capacity);
     its.on_error = options.on_error;
-    its.environment = std::move(options.environment);
+    its.hooks = std::move(options.hooks);
     return append<Batch<T, U>>(std::move(its), size, options.drop_last, std::move(collate));
   }
 
   /// False: it is an empty token, go on.
   bool deliver(Token<T>& token, std::optional<T>& item) {
     if (!token.item) return false;
-    runtime_->wait_delivered(token.trail.get(), at_once_);
+    runtime_->wait_delivered(token.trace.get(), at_once_);
     item = std::move(token.item);
     return true;
   }
@@ -324,7 +324,7 @@ Pipeline<T> generator(std::string name, GeneratorBody<T> begin, GeneratorOptions
                                          .on_error = options.on_error,
                                          .capacity = options.capacity,
                                          .queue = options.queue,
-                                         .environment = std::move(options.environment)});
+                                         .hooks = std::move(options.hooks)});
   auto made = std::make_unique<Generator<T>>(std::move(its), 0, std::move(begin));
   Generator<T>& op = *made;
   runtime->add(std::move(made));

@@ -58,26 +58,26 @@ class Producer : public Operator {
   std::unique_ptr<Edge<T>> output_;
 };
 
-/// Waits for a token, with the worker's environment let go meanwhile. False: none will come.
+/// Waits for a token; `hooks` surround the wait. False: the input has ended.
 template <class T>
-bool take(Edge<T>& from, Token<T>& token, Environment& environment) {
+bool take(Edge<T>& from, Token<T>& token, WaitHooks& hooks) {
   queues::QueueStatus status = from.try_get(token);
   if (status == queues::QueueStatus::not_now) {
-    environment.before_wait();
+    hooks.before_wait();
     status = from.get(token, queues::kNever);
-    environment.after_wait();
+    hooks.after_wait();
   }
   return status == queues::QueueStatus::done;
 }
 
 /// Waits for room. False: the queue was closed; the token is still the caller's.
 template <class T>
-bool give(Edge<T>& to, Token<T>& token, Environment& environment) {
+bool give(Edge<T>& to, Token<T>& token, WaitHooks& hooks) {
   queues::QueueStatus status = to.try_put(token);
   if (status == queues::QueueStatus::not_now) {
-    environment.before_wait();
+    hooks.before_wait();
     status = to.put(token);
-    environment.after_wait();
+    hooks.after_wait();
   }
   return status == queues::QueueStatus::done;
 }

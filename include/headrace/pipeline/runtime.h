@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "headrace/pipeline/crew.h"
 #include "headrace/pipeline/operator.h"
+#include "headrace/pipeline/worker_group.h"
 #include "headrace/profile/probes.h"
 #include "headrace/profile/profile.h"
 
@@ -58,10 +58,10 @@ class Runtime {
   std::exception_ptr error() const noexcept;
   bool stopped() const noexcept;
 
-  /// Around each wait of the sink. `trail`: the awaited item's; null where it was not followed, then its wait
+  /// Around each wait of the sink. `trace`: the awaited item's; null where it has none, then its wait
   /// is shared out as that of the last one that was. `at_once`: it lay ready at the call.
   void wait_began() noexcept;
-  void wait_delivered(const Trail* trail, bool at_once) noexcept;
+  void wait_delivered(const ItemTrace* trace, bool at_once) noexcept;
   void wait_failed(bool with_error) noexcept;
 
   /// Operators by the names in the report. UsageError for a name that is not there.
@@ -76,12 +76,12 @@ class Runtime {
   std::uint64_t passes() const noexcept { return passes_; }
 
  private:
-  Crew& crew_of(const std::string& op) const;
+  WorkerGroup& group_of(const std::string& op) const;
   void check_process() const;
   void open_record() noexcept;
 
   std::vector<std::unique_ptr<Operator>> operators_;
-  std::vector<std::unique_ptr<Crew>> crews_;
+  std::vector<std::unique_ptr<WorkerGroup>> groups_;
   mutable std::mutex mutex_;  // stop_, against calls from other threads
   std::shared_ptr<StopState> stop_;
   RecordingOptions recording_;

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/pipeline/pace.h"
+#include "headrace/pipeline/item_trace_sampler.h"
 #include "headrace/pipeline/producer.h"
 #include "headrace/pipeline/random.h"
 #include "headrace/pipeline/recorded_loop.h"
@@ -17,8 +17,8 @@ namespace headrace::pipeline {
 /// from the seed, the pass and the order of the input, and from nothing else; `every_pass_alike` leaves the
 /// pass out.
 ///
-/// What is handed on waited for the item that came: its trail goes on from there. Once the input has ended,
-/// nothing waits for an item any more: trails begin here, as at a source.
+/// What is handed on waited for the item that came: its trace goes on from there. Once the input has ended,
+/// nothing waits for an item any more: traces begin here, as at a source.
 template <class T>
 class Shuffle final : public Producer<T> {
  public:
@@ -36,37 +36,38 @@ class Shuffle final : public Producer<T> {
     Producer<T>::open(pass);
   }
 
-  bool work(Seat& seat) override {
-    RecordedLoop loop(this->handle(), seat.stop);
+  bool work(WorkerSlot& slot) override {
+    RecordedLoop loop(this->handle(), slot.stop);
     Random random(pass_seed_);
     std::vector<T> kept;
     std::uint64_t handed = 0;
-    const auto hand_on = [&](std::unique_ptr<Trail> trail) {
+    const auto hand_on = [&](std::unique_ptr<ItemTrace> trace) {
       std::swap(kept[random.below(kept.size())], kept.back());
       Token<T> token;
       token.item.emplace(std::move(kept.back()));
       kept.pop_back();
       token.number = handed++;
-      token.trail = std::move(trail);
-      return give(this->output(), token, seat.environment);
+      token.trace = std::move(trace);
+      return give(this->output(), token, slot.hooks);
     };
-    while (!seat.must_leave()) {
+    while (!slot.must_leave()) {
       Token<T> token;
-      if (!take(input_.output(), token, seat.environment)) {
-        Pace pace;
-        while (!kept.empty() && !seat.stop.stopped()) {
-          const bool follow = pace.follows_next();
-          if (!hand_on(follow ? std::make_unique<Trail>(metrics::Clock::now_ns()) : nullptr)) return false;
+      if (!take(input_.output(), token, slot.hooks)) {
+        ItemTraceSampler sampler;
+        while (!kept.empty() && !slot.stop.stopped()) {
+          const bool follow = sampler.samples_next();
+          if (!hand_on(follow ? std::make_unique<ItemTrace>(metrics::Clock::now_ns()) : nullptr))
+            return false;
         }
         return true;
       }
-      if (seat.stop.stopped()) return false;
+      if (slot.stop.stopped()) return false;
       if (!token.item) continue;
       loop.item(token.number);
       kept.push_back(std::move(*token.item));
-      if (token.trail != nullptr)
-        token.trail->until(metrics::Clock::now_ns(), Trail::What::waiting_for_worker, this->stage());
-      if (kept.size() > buffer_ && !hand_on(std::move(token.trail))) return false;
+      if (token.trace != nullptr)
+        token.trace->until(metrics::Clock::now_ns(), ItemTrace::What::waiting_for_worker, this->stage());
+      if (kept.size() > buffer_ && !hand_on(std::move(token.trace))) return false;
     }
     return false;
   }

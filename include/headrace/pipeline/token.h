@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "headrace/pipeline/trail.h"
+#include "headrace/pipeline/item_trace.h"
 
 namespace headrace::pipeline {
 
@@ -15,7 +15,7 @@ template <class T>
 struct Token {
   std::optional<T> item;
   std::uint64_t number = 0;
-  std::unique_ptr<Trail> trail;  ///< null where the item is not followed (fast sources: 31 of 32)
+  std::unique_ptr<ItemTrace> trace;  ///< null where the item is not traced (fast sources: 31 of 32)
 };
 
 }  // namespace headrace::pipeline

@@ -141,7 +141,7 @@ class JsonFieldReader {
   static void read(const nlohmann::json& tree, const std::string& where, std::map<std::string, T>& values) {
     if (!tree.is_object()) fail(where, "an object");
     for (const auto& [key, item] : tree.items()) {
-      if (!item.is_null()) read(item, where + "." + key, values[key]);
+      if (!item.is_null()) read(item, std::string(where).append(".").append(key), values[key]);
     }
   }
 

@@ -53,15 +53,15 @@ class SegmentImage {
   std::span<const AnnotationName> annotations() const noexcept;
 
  private:
-  class Source;
+  class SegmentBytes;
   struct Buffer;
-  static std::size_t unpack(const Source& file, const Buffer& into);
-  void read(const Source& source);
-  void read_records(const Source& source, const SegmentHeader& header);
-  void settle_groups(const Source& source);
-  void settle_tracks(const Source& source);
+  static std::size_t unpack(const SegmentBytes& file, const Buffer& into);
+  void read(const SegmentBytes& source);
+  void read_records(const SegmentBytes& source, const SegmentHeader& header);
+  void settle_groups(const SegmentBytes& source);
+  void settle_tracks(const SegmentBytes& source);
   template <class ReadAgain>
-  void settle(const Source& source, const metrics::Seqlock& lock, ReadAgain&& read_again);
+  void settle(const SegmentBytes& source, const metrics::Seqlock& lock, ReadAgain&& read_again);
   template <class T>
   std::span<const T> section(Section which) const noexcept;
 

@@ -13,7 +13,7 @@ namespace headrace::queues {
 enum class Side { put, get };
 
 /// What the caller of a put or get knows of it.
-struct Transfer {
+struct CallContext {
   bool counts = true;               ///< false for an end mark, or an item that its consumer puts back
   const char* loop_name = nullptr;  ///< name of the calling loop, for threads that run no annotated operator
 };
@@ -46,10 +46,10 @@ class Instrumented {
  public:
   explicit Instrumented(std::shared_ptr<profile::QueueHandle> handle) : handle_(std::move(handle)) {}
 
-  void put(std::int64_t level, std::int64_t waited_ns, const Transfer& transfer) noexcept {
+  void put(std::int64_t level, std::int64_t waited_ns, const CallContext& transfer) noexcept {
     handle_->put(level, waited_ns, transfer.counts, transfer.loop_name);
   }
-  void get(std::int64_t level, std::int64_t waited_ns, const Transfer& transfer) noexcept {
+  void get(std::int64_t level, std::int64_t waited_ns, const CallContext& transfer) noexcept {
     handle_->get(level, waited_ns, transfer.counts, transfer.loop_name);
   }
   void emptied() noexcept { handle_->emptied(); }

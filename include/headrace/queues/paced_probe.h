@@ -28,7 +28,7 @@ class PacedProbe : public std::enable_shared_from_this<PacedProbe> {
     std::uint64_t gets = 0;
     std::int64_t capacity = 1;
   };
-  struct Source {
+  struct QueueCounters {
     const void* queue = nullptr;
     Counts (*read)(const void* queue) = nullptr;
   };
@@ -42,7 +42,7 @@ class PacedProbe : public std::enable_shared_from_this<PacedProbe> {
   /// `loader`: the pipeline that the queue belongs to, as a loader's record; -1: it is the user's own.
   PacedProbe(std::string name, std::int64_t capacity, Limits limits, int loader = -1);
 
-  void attach(Source source);
+  void attach(QueueCounters source);
   /// The queue goes: what its counters say and the run does not is recorded now.
   void detach() noexcept;
 
@@ -95,7 +95,7 @@ class PacedProbe : public std::enable_shared_from_this<PacedProbe> {
 
   // From here on under the lock.
   std::mutex mutex_;
-  Source source_;
+  QueueCounters source_;
   std::weak_ptr<profile::Session> session_;
   bool watched_ = false;  ///< the sampler has it on its list
   Counts recorded_;       ///< what the run has been told of, since the queue became fast

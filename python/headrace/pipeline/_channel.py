@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.errors import Error
-from headrace.pipeline._parcel import Parcel
+from headrace.pipeline._pickled_message import PickledMessage
 
 #: Kind, flags, slot, number, buffers, where table and pickle are in the slot (-1: in the message), their
 #: bytes, service times.
@@ -97,7 +97,7 @@ class Channel:
     def close(self) -> None:
         self._socket.close()
 
-    def send(self, kind: Kind, number: int, parcel: Parcel, service: Service | None = None) -> None:
+    def send(self, kind: Kind, number: int, parcel: PickledMessage, service: Service | None = None) -> None:
         """OSError (BrokenPipeError, ConnectionResetError) where the other side is gone."""
         service = service or Service()
         buffers = parcel.buffers

@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.errors import UsageError, WorkerDiedError
-from headrace.pipeline._parcel import Parcel
+from headrace.pipeline._pickled_message import PickledMessage
 from headrace.pipeline._process_worker import PassStoppedError, ProcessWorker
 from headrace.pipeline._stages import Map
 
@@ -37,14 +37,14 @@ class ProcessMap(Map):
         )
 
     @cached_property
-    def _function(self) -> Parcel:
+    def _function(self) -> PickledMessage:
         return _packed(self.body)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ProcessMap, tuple(getattr(self, field.name) for field in fields(self))
 
 
-def _packed(function: Any) -> Parcel:
+def _packed(function: Any) -> PickledMessage:
     """The function, pickled. UsageError where another process could not make it again."""
     called = getattr(function, "__qualname__", None) or type(function).__qualname__
     if isinstance(function, _core.NativeBody):
@@ -57,7 +57,7 @@ def _packed(function: Any) -> Parcel:
             "cannot import it from; move it into a module"
         )
     try:
-        return Parcel(function)
+        return PickledMessage(function)
     except Exception as error:
         raise UsageError(
             f"executor='process' sends the function to its workers, and {called} cannot be pickled "
@@ -78,7 +78,7 @@ class WorkerPool:
     Called by several threads. The processes end with `close`, with the object, or with the interpreter.
     """
 
-    def __init__(self, called: str, function: Parcel, most_bytes: int) -> None:
+    def __init__(self, called: str, function: PickledMessage, most_bytes: int) -> None:
         self._called = called
         self._function = function
         self._most_bytes = most_bytes

@@ -15,7 +15,7 @@ from typing import Any
 from headrace import _core
 from headrace.errors import Error, WorkerDiedError
 from headrace.pipeline._channel import Channel, Kind
-from headrace.pipeline._parcel import Parcel
+from headrace.pipeline._pickled_message import PickledMessage
 
 _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[4:]; "
@@ -40,7 +40,7 @@ class ProcessWorker:
     Used by one thread at a time. Must be closed, which ends the process.
     """
 
-    def __init__(self, called: str, function: Parcel, most_bytes: int) -> None:
+    def __init__(self, called: str, function: PickledMessage, most_bytes: int) -> None:
         self._called = called
         self._number = 0  #: of the last task that was sent
         self._answered = 0  #: of the last answer that came
@@ -67,13 +67,13 @@ class ProcessWorker:
             )
         self._handle = _handle_of(self._process.pid)
         try:
-            self._begin(Parcel((preparation, called)), function)
+            self._begin(PickledMessage((preparation, called)), function)
         except BaseException:
             self.ask_to_leave()
             self.see_off(time.monotonic())
             raise
 
-    def _begin(self, preparation: Parcel, function: Parcel) -> None:
+    def _begin(self, preparation: PickledMessage, function: PickledMessage) -> None:
         _core.process_starting()
         try:
             self._send(preparation)
@@ -93,12 +93,12 @@ class ProcessWorker:
 
     def call(self, item: Any) -> Any:
         """What the function makes of ``item``; raises what it raises. WorkerDiedError, PassStoppedError."""
-        parcel = Parcel(item)
+        parcel = PickledMessage(item)
         self._number += 1
         self._send(parcel)
         return self._answer(self._number)
 
-    def _send(self, parcel: Parcel) -> None:
+    def _send(self, parcel: PickledMessage) -> None:
         try:
             self._channel.send(Kind.task, self._number, parcel)
         except (BrokenPipeError, ConnectionResetError):

@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.pipeline._channel import Channel, Kind, Service
-from headrace.pipeline._parcel import Parcel
+from headrace.pipeline._pickled_message import PickledMessage
 
 
 def main(descriptor: int, parent: int, most_bytes: int) -> None:
@@ -42,7 +42,7 @@ def main(descriptor: int, parent: int, most_bytes: int) -> None:
     except BaseException as error:  # whatever a user's module does while it is imported
         channel.send(Kind.error, 0, _packed_error(error))
         return
-    channel.send(Kind.result, 0, Parcel(None))
+    channel.send(Kind.result, 0, PickledMessage(None))
     threading.current_thread().name = called
     _serve(channel, function, called)
 
@@ -78,7 +78,7 @@ def _serve(channel: Channel, function: Any, called: str) -> None:
                 cpu = time.thread_time_ns() - cpu
                 service = Service(began, time.monotonic_ns(), cpu)
             try:
-                kind, parcel = Kind.result, Parcel(made)
+                kind, parcel = Kind.result, PickledMessage(made)
             except Exception as error:
                 raise pickle.PicklingError(
                     f"what {called} returns cannot be sent to the training loop's process: {error}"
@@ -95,14 +95,14 @@ def _serve(channel: Channel, function: Any, called: str) -> None:
         item = made = None
 
 
-def _packed_error(error: BaseException) -> Parcel:
+def _packed_error(error: BaseException) -> PickledMessage:
     """An exception and its traceback as text."""
     text = "".join(traceback.format_exception(error))
     try:
-        parcel = Parcel((error, text))
+        parcel = PickledMessage((error, text))
         # Some can be pickled and not made again, for want of arguments.
         pickle.loads(pickle.dumps(error, 5))
     except Exception:
         said = "".join(traceback.format_exception_only(type(error), error)).strip()
-        return Parcel((RuntimeError(said), text))
+        return PickledMessage((RuntimeError(said), text))
     return parcel

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from headrace.run.group_witness import GroupWitness
+from headrace.run.group_signal import GroupSignalDetector
 from headrace.run.process_control import die_by, die_with
 
 #: What launchers, batch systems and terminals send to the process that they started.
@@ -43,14 +43,14 @@ def run_child(command: Sequence[str], environment: Mapping[str, str]) -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     child = subprocess.Popen(command, env=environment, close_fds=False, preexec_fn=as_it_was)
-    witness = GroupWitness()
+    group_signals = GroupSignalDetector()
     try:
         while (status := child.poll()) is None:
             number = signal.sigwaitinfo(watched).si_signo
-            if number in _FORWARDED and not witness.saw(number):
+            if number in _FORWARDED and not group_signals.saw(number):
                 child.send_signal(number)
     finally:
-        witness.end()
+        group_signals.end()
     return status
 
 

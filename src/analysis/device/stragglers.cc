@@ -249,7 +249,7 @@ Table stragglers(std::span<const trace::Trace> traces, const StragglersOptions& 
     if (found == 0 && traces.size() == 2 && judged_by.size() == 1) {
       table.notes.emplace_back("two ranks and one step do not tell a straggler from chance");
     } else if (found == 0) {
-      table.notes.emplace_back("no rank is later than the others by more than these differ among themselves");
+      table.notes.emplace_back("no straggler: no rank is slower than the normal spread between ranks");
     }
     const auto count = static_cast<double>(judged_by.size());
     for (std::size_t i = 0; i < order.size(); ++i) {

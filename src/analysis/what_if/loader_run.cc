@@ -22,7 +22,8 @@ class LoaderRun {
         workers_(static_cast<std::size_t>(std::max(1, model.workers))),
         settle_(std::min(kLongestSettle, model.workers * model.per_worker + kSettle)),
         steps_(settle_ + batches) {
-    arrived_.assign(static_cast<std::size_t>(steps_ + model.workers * model.per_worker + 2), false);
+    const std::int64_t in_flight = std::int64_t{model.workers} * model.per_worker;
+    arrived_.assign(static_cast<std::size_t>(steps_ + in_flight + 2), false);
   }
 
   SimulatedRun run() {

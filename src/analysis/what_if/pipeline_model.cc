@@ -251,7 +251,8 @@ class ModelBuilder {
     bool locks = false;
   };
 
-  std::vector<Lane> lanes_of(const std::vector<int>& operators, double cycles_per_batch, int workers) {
+  std::vector<WorkSequence> lanes_of(const std::vector<int>& operators, double cycles_per_batch,
+                                     int workers) {
     std::vector<Part> parts;
     std::size_t count = 1;
     std::size_t length = 0;
@@ -277,7 +278,7 @@ class ModelBuilder {
     count = std::min<std::size_t>(count, static_cast<std::size_t>(std::max(1, workers)));
     if (composes) length = std::max(length, kComposedCycles / count);
     length = std::clamp<std::size_t>(length, 1, std::max<std::size_t>(8, kMostCycles / count));
-    std::vector<Lane> lanes(count, Lane(length));
+    std::vector<WorkSequence> lanes(count, WorkSequence(length));
     for (std::size_t lane = 0; lane < count; ++lane) {
       for (std::size_t number = 0; number < length; ++number) {
         for (const Part& part : parts) lanes[lane][number] += in_cycle(part, lane, number);
@@ -338,7 +339,7 @@ std::size_t PipelineModel::recorded() const noexcept {
 
 void PipelineModel::draw_again(std::mt19937_64& random) {
   for (Stage& stage : stages) analysis::draw_again(stage.lanes, random);
-  std::vector<Lane> alone{std::move(steps), std::move(in_sink)};
+  std::vector<WorkSequence> alone{std::move(steps), std::move(in_sink)};
   analysis::draw_again(alone, random);
   steps = std::move(alone[0]);
   in_sink = std::move(alone[1]);

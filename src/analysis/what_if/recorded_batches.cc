@@ -35,7 +35,7 @@ TimeSplit split_of(const profile::OperatorProfile& op, const profile::Host& host
   return split;
 }
 
-double RecordedBatches::Lane::mean_s() const noexcept {
+double RecordedBatches::WorkerRecord::mean_s() const noexcept {
   double sum = 0;
   for (const Work& work : sequence) sum += work.total_s();
   return ratio(sum, static_cast<double>(sequence.size()));
@@ -51,7 +51,7 @@ RecordedBatches::RecordedBatches(const profile::OperatorProfile& op, const profi
   // Each worker counts by the items it did, not by how many of them were kept.
   double sampled = 0;
   double sampled_s = 0;
-  for (const Lane& lane : lanes_) {
+  for (const WorkerRecord& lane : lanes_) {
     const double items_done = std::max(lane.items, static_cast<double>(lane.sequence.size()));
     sampled += items_done;
     sampled_s += lane.mean_s() * items_done;
@@ -65,7 +65,8 @@ RecordedBatches::RecordedBatches(const profile::OperatorProfile& op, const profi
   mean_ = Work{std::max(0.0, without_queue_s - item_s * split.cpu_share), item_s * split.cpu_share} * factor;
   if (alike) make_alike();
   double whole = 0;
-  for (const Lane& lane : lanes_) whole += std::floor(static_cast<double>(lane.sequence.size()) / per_batch_);
+  for (const WorkerRecord& lane : lanes_)
+    whole += std::floor(static_cast<double>(lane.sequence.size()) / per_batch_);
   whole_ = whole >= kWholeBatches;
 }
 
@@ -74,12 +75,12 @@ void RecordedBatches::read_lanes(const profile::OperatorProfile& op, const TimeS
   const bool numbered =
       std::any_of(op.per_worker.begin(), op.per_worker.end(),
                   [](const profile::WorkerProfile& worker) { return worker.worker_id.has_value(); });
-  std::map<int, Lane> lanes;
+  std::map<int, WorkerRecord> lanes;
   int entry = 0;
   for (const profile::WorkerProfile& worker : op.per_worker) {
     if (worker.sequence.empty() || (numbered && !worker.worker_id)) continue;
     if (lanes.size() >= kMostLanes) break;
-    Lane& lane = lanes[numbered ? static_cast<int>(*worker.worker_id) : entry++];
+    WorkerRecord& lane = lanes[numbered ? static_cast<int>(*worker.worker_id) : entry++];
     for (const profile::ServiceSample& sample : worker.sequence) {
       lane.sequence.push_back(work_of(sample, split));
     }
@@ -97,7 +98,7 @@ void RecordedBatches::read_lanes(const profile::OperatorProfile& op, const TimeS
 /// Workers that are slower than the median of them take what it takes.
 void RecordedBatches::make_alike() {
   std::vector<double> means;
-  for (const Lane& lane : lanes_) means.push_back(lane.mean_s());
+  for (const WorkerRecord& lane : lanes_) means.push_back(lane.mean_s());
   if (means.empty()) return;
   std::vector<double> sorted = means;
   std::sort(sorted.begin(), sorted.end());
@@ -121,25 +122,25 @@ std::size_t RecordedBatches::items() const noexcept {
 
 std::size_t RecordedBatches::length() const noexcept {
   std::size_t most = 0;
-  for (const Lane& lane : lanes_) most = std::max(most, lane.sequence.size() / items());
+  for (const WorkerRecord& lane : lanes_) most = std::max(most, lane.sequence.size() / items());
   return most;
 }
 
 Work RecordedBatches::batch(std::size_t lane, std::size_t number, Random& random) const {
   if (lanes_.empty()) return mean_ * per_batch_;
-  const Lane& from = lanes_[lane % lanes_.size()];
+  const WorkerRecord& from = lanes_[lane % lanes_.size()];
   const bool consecutive = whole_ && from.sequence.size() >= items();
   return (consecutive ? recorded(from, number) : composed(from, random)) * scale_;
 }
 
-Work RecordedBatches::recorded(const Lane& lane, std::size_t number) const {
+Work RecordedBatches::recorded(const WorkerRecord& lane, std::size_t number) const {
   const std::size_t begin = number % (lane.sequence.size() / items()) * items();
   Work sum;
   for (std::size_t i = begin; i < begin + items(); ++i) sum += lane.sequence[i];
   return sum * (per_batch_ / static_cast<double>(items()));
 }
 
-Work RecordedBatches::composed(const Lane& lane, Random& random) const {
+Work RecordedBatches::composed(const WorkerRecord& lane, Random& random) const {
   const int drawn = static_cast<int>(std::min(per_batch_, kMostDrawn));
   Work sum;
   for (int i = 0; i < drawn; ++i) sum += one(lane, random);
@@ -151,7 +152,7 @@ Work RecordedBatches::composed(const Lane& lane, Random& random) const {
   return sum * ratio(usual_s * more * std::max(0.05, 1 + apart / std::sqrt(more)), sum.total_s());
 }
 
-const Work& RecordedBatches::one(const Lane& lane, Random& random) {
+const Work& RecordedBatches::one(const WorkerRecord& lane, Random& random) {
   const double rarely = ratio(static_cast<double>(lane.slowest.size()), lane.items);
   if (!lane.slowest.empty() && std::uniform_real_distribution<>(0, 1)(random) < rarely) {
     return lane.slowest[random() % lane.slowest.size()];

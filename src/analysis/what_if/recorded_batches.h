@@ -44,7 +44,7 @@ class RecordedBatches {
 
  private:
   /// The items of one worker, oldest first.
-  struct Lane {
+  struct WorkerRecord {
     std::vector<Work> sequence;
     std::vector<Work> slowest;  ///< of all its items, where the sequence holds few of them
     double items = 0;
@@ -55,11 +55,11 @@ class RecordedBatches {
   void read_lanes(const profile::OperatorProfile& op, const TimeSplit& split);
   void make_alike();
   std::size_t items() const noexcept;
-  Work recorded(const Lane& lane, std::size_t number) const;
-  Work composed(const Lane& lane, Random& random) const;
-  static const Work& one(const Lane& lane, Random& random);
+  Work recorded(const WorkerRecord& lane, std::size_t number) const;
+  Work composed(const WorkerRecord& lane, Random& random) const;
+  static const Work& one(const WorkerRecord& lane, Random& random);
 
-  std::vector<Lane> lanes_;
+  std::vector<WorkerRecord> lanes_;
   double per_batch_;
   double scale_ = 1;
   Work mean_;  ///< of an item

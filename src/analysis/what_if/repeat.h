@@ -13,14 +13,14 @@
 namespace headrace::analysis {
 
 /// Works of one worker or server, in the order in which they were recorded.
-using Lane = std::vector<Work>;
+using WorkSequence = std::vector<Work>;
 
 /// Standard deviation / mean of the works of all lanes.
-inline double variation_of(const std::vector<Lane>& lanes) {
+inline double variation_of(const std::vector<WorkSequence>& lanes) {
   double sum = 0;
   double squares = 0;
   double count = 0;
-  for (const Lane& lane : lanes) {
+  for (const WorkSequence& lane : lanes) {
     for (const Work& work : lane) {
       sum += work.total_s();
       squares += work.total_s() * work.total_s();
@@ -32,10 +32,10 @@ inline double variation_of(const std::vector<Lane>& lanes) {
 }
 
 /// Draws the works again in blocks that stay together: another run of the same loader (a block bootstrap).
-inline void draw_again(std::vector<Lane>& lanes, std::mt19937_64& random) {
+inline void draw_again(std::vector<WorkSequence>& lanes, std::mt19937_64& random) {
   constexpr std::size_t kBlock = 4;
-  for (Lane& lane : lanes) {
-    const Lane from = lane;
+  for (WorkSequence& lane : lanes) {
+    const WorkSequence from = lane;
     for (std::size_t i = 0; i < lane.size(); i += kBlock) {
       const std::size_t begin = random() % from.size();
       for (std::size_t k = i; k < std::min(i + kBlock, lane.size()); ++k) {

@@ -265,19 +265,31 @@ trace::Trace muddle(unsigned seed) {
                                                  "cudaDeviceSynchronize", "cudaStreamSynchronize"};
   constexpr std::array<const char*, 4> kOperators = {"aten::mm", "forward", "autograd::engine", "aten::item"};
   TraceBuilder builder;
-  for (int i = 0; i < 25; ++i)
-    builder.host("cpu_op", kOperators[static_cast<std::size_t>(below(4))], below(30), below(12),
-                 1 + below(3));
+  // Each draw is a statement of its own: compilers differ in the order in which they evaluate arguments.
+  for (int i = 0; i < 25; ++i) {
+    const int thread = 1 + below(3);
+    const int duration = below(12);
+    const int start = below(30);
+    const auto name = static_cast<std::size_t>(below(4));
+    builder.host("cpu_op", kOperators[name], start, duration, thread);
+  }
   for (int correlation = 1; correlation <= 20; ++correlation) {
     const auto call = static_cast<std::size_t>(below(5));
     const int start = below(30);
-    builder.call(kCalls[call], correlation, start, below(6), 1 + below(3));
+    const int thread = 1 + below(3);
+    const int duration = below(6);
+    builder.call(kCalls[call], correlation, start, duration, thread);
     if (call == 3) {
       builder.device("cuda_sync", "Context Sync", correlation, start, below(9), 99);
     } else if (call == 4) {
-      builder.device("cuda_sync", "Stream Sync", correlation, start, below(9), 7 + below(2));
+      const int stream = 7 + below(2);
+      const int waited = below(9);
+      builder.device("cuda_sync", "Stream Sync", correlation, start, waited, stream);
     } else {
-      builder.kernel("gemm", correlation, start + below(9), below(7), 7 + below(2));
+      const int stream = 7 + below(2);
+      const int work = below(7);
+      const int delay = below(9);
+      builder.kernel("gemm", correlation, start + delay, work, stream);
     }
   }
   return builder.build();

@@ -62,7 +62,7 @@ TEST(Stragglers, NobodyIsOneWhereAllAreEquallyLate) {
   const Table table = stragglers(same);
   EXPECT_EQ(table.integers("candidate"), (Integers{0, 0, 0}));
   ASSERT_EQ(table.notes.size(), 2U);
-  EXPECT_EQ(table.notes[1], "no rank is later than the others by more than these differ among themselves");
+  EXPECT_EQ(table.notes[1], "no straggler: no rank is slower than the normal spread between ranks");
   // Each is the last in one step.
   EXPECT_EQ(candidates_of(stragglers(ranks_with({{130, 100, 90}, {90, 130, 100}, {100, 90, 130}}))),
             (Integers{0, 0, 0}));

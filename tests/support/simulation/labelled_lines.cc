@@ -72,8 +72,9 @@ Labelled one_stall(Random& random) {  // G14
   Line line = fast_line(random, between(random, 0.01, 0.03));
   Stage& stage = any_stage(line, random, 0);
   line.steps = among(random, 120, 300);
-  stage.factor = once(static_cast<std::uint64_t>(among(random, 30, line.steps - 30)),
-                      between(random, 0.8, 3) / stage.sleep_s);
+  const double stall_s = between(random, 0.8, 3);
+  const int at = among(random, 30, line.steps - 30);
+  stage.factor = once(static_cast<std::uint64_t>(at), stall_s / stage.sleep_s);
   return {line, kHealthy, "", "transient_stall"};
 }
 
@@ -200,13 +201,15 @@ Labelled varying_producer(Random& random) {  // G17: as fast as the sink on aver
 
 Labelled rare_slow(Random& random) {  // G13, slow5
   const double usual = between(random, 0.002, 0.004);
+  const double times = between(random, 60, 100);
+  const double share = between(random, 0.03, 0.07);
   Line line{.stages = {{.name = "list", .sleep_s = 2e-4, .capacity = 16},
                        {.name = "decode",
                         .workers = 4,
                         .sleep_s = usual,
                         .capacity = 4,
                         .ordered = true,
-                        .factor = rare(between(random, 0.03, 0.07), between(random, 60, 100))}},
+                        .factor = rare(share, times)}},
             .compute_s = between(random, 0.005, 0.007),
             .steps = 400};
   return {line, kBound, "decode", "slow_samples"};

@@ -40,12 +40,17 @@ void slow_dataset(DataLoader& loader, double pressure, double cpu_share) {
   loader.parts.front().sleep_s = (1 - cpu_share) * item_s;
 }
 
-LabelledLoader consumer(Random& random) {
-  return {fast_loader(random, between(random, 0.01, 0.04), between(random, 0.1, 0.6)), kHealthy, "", ""};
+// Each draw is a statement of its own: compilers differ in the order in which they evaluate arguments.
+DataLoader healthy_loader(Random& random) {
+  const double pressure = between(random, 0.1, 0.6);
+  const double compute_s = between(random, 0.01, 0.04);
+  return fast_loader(random, compute_s, pressure);
 }
 
+LabelledLoader consumer(Random& random) { return {healthy_loader(random), kHealthy, "", ""}; }
+
 LabelledLoader consumer_without_order(Random& random) {
-  DataLoader loader = fast_loader(random, between(random, 0.01, 0.04), between(random, 0.1, 0.6));
+  DataLoader loader = healthy_loader(random);
   loader.in_order = false;
   return {loader, kHealthy, "", ""};
 }
@@ -183,8 +188,9 @@ LabelledLoader rare_slow(Random& random) {  // slow5
   loader.steps = 400;
   Part& dataset = loader.parts.front();
   dataset.sleep_s = 0.4 * loader.compute_s / loader.batch_size;
-  dataset.factor =
-      rare(between(random, 0.03, 0.05) / loader.batch_size, between(random, 0.15, 0.25) / dataset.sleep_s);
+  const double slow_s = between(random, 0.15, 0.25);
+  const double share = between(random, 0.03, 0.05);
+  dataset.factor = rare(share / loader.batch_size, slow_s / dataset.sleep_s);
   return {loader, kBound, dataset.name, "slow_samples"};
 }
 

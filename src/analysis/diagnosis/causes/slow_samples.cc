@@ -81,7 +81,7 @@ std::optional<Finding> judge(const Case& facts) {
     if (!advice.speedup || *advice.speedup > 1.05) finding.advice.push_back(std::move(advice));
   }
   const double without = 1 - shape.tail_busy_share * (1 - ratio(shape.median_s, shape.tail_mean_s));
-  Advice fix = in_words("make the slow items like the others, or leave them out" + listed(op));
+  Advice fix = in_words("make the slow items as cheap as the others, or leave them out" + listed(op));
   finding.advice.push_back(
       with_prediction(std::move(fix), facts.gate.step_s,
                       facts.predictor.predict({{Change::Kind::kService, index, 1, without}})));

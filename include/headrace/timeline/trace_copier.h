@@ -13,8 +13,8 @@
 
 namespace headrace::timeline {
 
-/// What is changed in the events of a trace so that it can stand beside another one. Nothing: they are copied
-/// byte for byte.
+/// How the events of a trace change so that they do not collide with those of another trace in the same file.
+/// Without changes, events are copied byte for byte.
 struct EventChanges {
   std::int64_t add_to_pid = 0;  ///< numeric processes
   std::string suffix;           ///< for processes that are named, and for the ids of flows
@@ -30,23 +30,23 @@ std::string changed_pid(std::string_view process, std::int64_t pid, const EventC
 void change_event(std::string_view event, const EventChanges& changes, std::string& changed);
 
 /// Streams a file (gzip or not) through a window of about a MiB.
-class TracePassage {
+class TraceCopier {
  public:
-  /// Called now and then with the bytes of the file that were read.
+  /// Called now and then with the number of bytes read so far.
   using Progress = std::function<void(std::uint64_t bytes)>;
 
-  TracePassage(trace::ByteSource& bytes, std::string name, GzipWriter& out, Progress progress = {})
+  TraceCopier(trace::ByteSource& bytes, std::string name, GzipWriter& out, Progress progress = {})
       : bytes_(bytes), name_(std::move(name)), out_(out), progress_(std::move(progress)) {}
 
-  /// The whole document, byte for byte; before the `]` of its events `more` is called and may write
-  /// further ones (`any`: some stand there already). False when the file is no complete JSON document with an
-  /// events array: what was written is then of no use.
-  bool pass_document(const std::function<void(bool any)>& more);
+  /// Copies the whole document byte for byte. `more` is called before the `]` of its events array and may
+  /// write further events (`any`: the array has some already). False if the file is not a complete JSON
+  /// document with an events array; discard what was written then.
+  bool copy_document(const std::function<void(bool any)>& more);
 
-  /// The events alone. `wrote_any`: whether some stand before them, and afterwards. `careful`: each is looked
-  /// at and left out when it is no JSON; for files that a reader had something to say about. Returns how many
-  /// were left out.
-  std::uint64_t pass_events(const EventChanges& changes, bool careful, bool& wrote_any);
+  /// Copies the events alone. `wrote_any`: in, whether events precede these; out, whether any have been
+  /// written. `careful`: parse each event and skip it if it is not valid JSON (for files that the reader
+  /// reported as damaged). Returns the number of skipped events.
+  std::uint64_t copy_events(const EventChanges& changes, bool careful, bool& wrote_any);
 
  private:
   trace::ByteSource& bytes_;

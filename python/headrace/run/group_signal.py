@@ -1,4 +1,4 @@
-"""Was a signal sent to this process alone, or to its whole process group?"""
+"""Tells a signal sent to this process alone from one sent to its whole process group."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import time
 
 from headrace.run.process_control import die_with
 
-#: Who signals processes one by one (pkill, a batch system) is through the list by then.
+#: A sender that signals processes one by one (pkill, a batch system) has finished its list by then.
 _ROUND_S = 0.02
 
 
-class GroupWitness:
-    """A process of our group that blocks all signals and sleeps: what is pending there was sent to all.
+class GroupSignalDetector:
+    """Forks a process into our group that blocks all signals: what is pending there was sent to the group.
 
     The kernel does not say whether a signal came by ``kill(pid)`` or ``kill(-group)``. A wrapper that always
-    forwards interrupts its child twice for one Ctrl-C; one that never does leaves it unaware of a
-    ``kill`` of the wrapper.
+    forwards interrupts its child twice for one Ctrl-C; one that never forwards ignores a ``kill`` of the
+    wrapper.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class GroupWitness:
         try:
             self._pid = os.fork()
         except OSError:
-            self._pid = 0  # no process is left for it: every signal then counts as sent to us alone
+            self._pid = 0  # fork failed: every signal then counts as sent to us alone
             return
         if self._pid == 0:
             try:
@@ -47,7 +47,7 @@ class GroupWitness:
         pending = self._pending()
         if pending:
             self._sent_to_all |= pending
-            self.end()  # they stay pending there: the next ones need a new witness
+            self.end()  # they stay pending there: the next ones need a new process
             self._begin()
         if number not in self._sent_to_all:
             return False
@@ -62,7 +62,7 @@ class GroupWitness:
                         mask = int(line.split()[1], 16)
                         return {number for number in range(1, 65) if mask >> (number - 1) & 1}
         except (OSError, ValueError):
-            pass  # killed by somebody
+            pass  # it was killed
         return set()
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-#include "headrace/pipeline/crew.h"
+#include "headrace/pipeline/worker_group.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -36,9 +36,9 @@ void name_thread(const std::string& name) noexcept {
 
 }  // namespace
 
-Crew::Crew(Operator& op) : operator_(op), wanted_(op.settings().workers) {}
+WorkerGroup::WorkerGroup(Operator& op) : operator_(op), wanted_(op.settings().workers) {}
 
-Crew::~Crew() {
+WorkerGroup::~WorkerGroup() {
   {
     const std::scoped_lock lock(mutex_);
     dismissed_ = true;
@@ -49,7 +49,7 @@ Crew::~Crew() {
   }
 }
 
-void Crew::begin(StopState& stop) {
+void WorkerGroup::begin(StopState& stop) {
   {
     const std::scoped_lock lock(mutex_);
     stop_ = &stop;
@@ -59,7 +59,7 @@ void Crew::begin(StopState& stop) {
   changed_.notify_all();
 }
 
-void Crew::resize(int workers) {
+void WorkerGroup::resize(int workers) {
   if (workers < 1 || workers > kMostWorkers) {
     throw UsageError("'" + operator_.name() + "': workers is 1 to " + std::to_string(kMostWorkers) +
                      ", not " + std::to_string(workers));
@@ -83,7 +83,7 @@ void Crew::resize(int workers) {
 
 // With the lock held. Everybody who is to work in this pass counts as working from now on: the pass is not
 // over before a thread that was only just started has looked.
-void Crew::start_missing() {
+void WorkerGroup::start_missing() {
   const auto wanted = static_cast<std::size_t>(wanted_.load(std::memory_order_relaxed));
   for (std::size_t index = 0; index < wanted; ++index) {
     if (index == members_.size()) {
@@ -104,39 +104,39 @@ void Crew::start_missing() {
   }
 }
 
-void Crew::wait_until_idle() {
+void WorkerGroup::wait_until_idle() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return working_ == 0; });
   stop_ = nullptr;
 }
 
-void Crew::live(std::size_t index) {
+void WorkerGroup::live(std::size_t index) {
   name_thread(operator_.name());
-  const auto& make = operator_.settings().environment;
-  const std::unique_ptr<Environment> environment = make ? make() : std::make_unique<Environment>();
+  const auto& make = operator_.settings().hooks;
+  const std::unique_ptr<WaitHooks> hooks = make ? make() : std::make_unique<WaitHooks>();
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return dismissed_ || (index < members_.size() && members_[index]->working); });
     if (dismissed_) return;
-    serve(index, lock, *environment);
+    serve(index, lock, *hooks);
   }
 }
 
-void Crew::serve(std::size_t index, std::unique_lock<std::mutex>& lock, Environment& environment) {
+void WorkerGroup::serve(std::size_t index, std::unique_lock<std::mutex>& lock, WaitHooks& hooks) {
   StopState& stop = *stop_;
   const int pid = profile::current_pid();
   lock.unlock();
-  environment.enter();
-  Seat seat{static_cast<int>(index), environment, stop, wanted_};
+  hooks.enter();
+  WorkerSlot slot{static_cast<int>(index), hooks, stop, wanted_};
   bool ended = false;
   try {
-    ended = operator_.work(seat);
+    ended = operator_.work(slot);
   } catch (...) {
     stop.fail(std::current_exception());  // no memory for an item, say
   }
   // The body forked, and this is the child: its other threads are gone, and with them the pipeline.
   if (pid != profile::current_pid()) _exit(0);
-  environment.leave();
+  hooks.leave();
   lock.lock();
   Member& member = *members_[index];
   input_ended_ = input_ended_ || ended || stop.stopped();
@@ -149,7 +149,7 @@ void Crew::serve(std::size_t index, std::unique_lock<std::mutex>& lock, Environm
     return;
   }
   if (working_ > 0) return;
-  // With the lock held: whoever waits for the crew may open the next pass's queue as soon as it is let go.
+  // With the lock held: whoever waits for the group may open the next pass's queue as soon as it is let go.
   operator_.close_output();
   changed_.notify_all();
 }

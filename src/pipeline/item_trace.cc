@@ -1,10 +1,10 @@
-#include "headrace/pipeline/trail.h"
+#include "headrace/pipeline/item_trace.h"
 
 #include <algorithm>
 
 namespace headrace::pipeline {
 
-void Trail::until(std::int64_t now, What what, int stage) {
+void ItemTrace::until(std::int64_t now, What what, int stage) {
   if (now <= known_ns()) return;
   if (!parts_.empty() && parts_.back().what == what && parts_.back().stage == stage) {
     parts_.back().until_ns = now;
@@ -14,13 +14,13 @@ void Trail::until(std::int64_t now, What what, int stage) {
   parts_.push_back({now, what, static_cast<std::int16_t>(stage)});
 }
 
-void Trail::wait_for(const Trail& item, std::int64_t now, int stage) {
+void ItemTrace::wait_for(const ItemTrace& item, std::int64_t now, int stage) {
   until(std::min(item.began_ns_, now), What::waiting_for_worker, 0);
   for (const Part& part : item.parts_) until(std::min(part.until_ns, now), part.what, part.stage);
   until(now, What::waiting_for_worker, stage);
 }
 
-void Trail::thin_out() {
+void ItemTrace::thin_out() {
   std::size_t kept = 0;
   std::int64_t began = began_ns_;
   for (std::size_t i = 0; i + 1 < parts_.size(); i += 2) {
@@ -35,8 +35,8 @@ void Trail::thin_out() {
   parts_.resize(kept);
 }
 
-metrics::WaitCharges Trail::charges(std::int64_t asked, std::int64_t now,
-                                    std::span<const int> operators) const {
+metrics::WaitCharges ItemTrace::charges(std::int64_t asked, std::int64_t now,
+                                        std::span<const int> operators) const {
   metrics::WaitCharges charges;
   charges.made_from_ns = began_ns_;
   charges.made_until_ns = known_ns();

@@ -1,4 +1,4 @@
-#include "headrace/pipeline/transfer.h"
+#include "headrace/pipeline/copy_to_device.h"
 
 #include <chrono>
 

@@ -16,7 +16,7 @@ from typing import Any
 LEAST_SHARED_BYTES = 4096
 
 
-class Parcel:
+class PickledMessage:
     """A packed object. stream: the pickle, in pieces. buffers: the bytes beside it, in the pickle's order."""
 
     __slots__ = ("buffers", "stream", "stream_bytes")
@@ -45,7 +45,7 @@ class Parcel:
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, parcel: Parcel) -> None:
+    def __init__(self, parcel: PickledMessage) -> None:
         super().__init__(parcel, 5, buffer_callback=parcel.keep)
 
     def reducer_override(self, value: Any) -> Any:

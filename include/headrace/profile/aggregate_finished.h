@@ -1,4 +1,4 @@
-// Adds the cells of writers that are gone to the cells of the retired worker, window by window.
+// Adds the cells of finished writers to those of the retired worker, window by window.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace headrace::profile {
 
-// Both sides have no live writer: the retired worker is written by the run's owner only, under its lock.
+// Neither side has a live writer: only the owner of the run writes to the retired worker, under its lock.
 
 void clear_worker(metrics::WorkerCell& worker) noexcept;
 void clear_cell(metrics::OperatorCell& cell) noexcept;
 void clear_sink(metrics::SinkCell& sink) noexcept;
-/// Forgets what was counted; whose cell of which operator it is stays.
+/// Zeroes the counters; the owner and the operator stay.
 void empty_cell(metrics::OperatorCell& cell) noexcept;
-/// Forgets what was counted; capacity and bins stay.
+/// Zeroes the counters; capacity and bins stay.
 void clear_queue(metrics::QueueCell& queue) noexcept;
-/// Waits that are charged to operators are charged to nobody: the operators' numbers go to others.
+/// Drops the charges to operators, whose numbers are about to be given to other operators.
 void forget_operators(metrics::SinkCell& sink) noexcept;
 /// Settings, hand-off and gaps: what a loader of a framework leaves in its record.
 void clear_framework_facts(LoaderRecord& loader) noexcept;
 
-/// Forgets what was counted before the loop began, windows included; item counts stay.
+/// Zeroes what was counted before the loop began, windows included; item counts stay.
 void restart_worker(metrics::WorkerCell& worker) noexcept;
 void restart_cell(metrics::OperatorCell& cell) noexcept;
 
@@ -40,7 +40,7 @@ void align_windows(const metrics::WorkerCell& retired, const metrics::WorkerCell
 void add_cell(metrics::OperatorCell& target, const metrics::OperatorCell& cell) noexcept;
 /// Adds the states of `worker`.
 void add_worker(metrics::WorkerCell& retired, metrics::WorkerCell& worker) noexcept;
-/// Adds the totals of an earlier loader (its windows and step sequence are given up), see forget_operators.
+/// Adds the totals of an earlier loader (without its windows and step sequence); see forget_operators.
 void add_sink(metrics::SinkCell& target, const metrics::SinkCell& sink) noexcept;
 
 }  // namespace headrace::profile

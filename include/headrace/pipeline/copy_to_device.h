@@ -11,7 +11,7 @@
 
 #include "headrace/pipeline/recorded_loop.h"
 #include "headrace/transport/device.h"
-#include "headrace/transport/transfer.h"
+#include "headrace/transport/transfer_recorder.h"
 
 namespace headrace::pipeline {
 

@@ -1,4 +1,4 @@
-#include "headrace/timeline/trace_passage.h"
+#include "headrace/timeline/trace_copier.h"
 
 #include <fmt/core.h>
 #include <simdjson.h>
@@ -31,7 +31,7 @@ constexpr std::string_view kBlanks = " \t\r\n";
 /// The bytes of a source, counted.
 class CountedBytes : public trace::ByteSource {
  public:
-  CountedBytes(trace::ByteSource& bytes, const TracePassage::Progress& progress)
+  CountedBytes(trace::ByteSource& bytes, const TraceCopier::Progress& progress)
       : bytes_(bytes), progress_(progress) {}
 
   std::size_t read(std::span<char> into) override {
@@ -43,7 +43,7 @@ class CountedBytes : public trace::ByteSource {
 
  private:
   trace::ByteSource& bytes_;
-  const TracePassage::Progress& progress_;
+  const TraceCopier::Progress& progress_;
   std::uint64_t count_ = 0;
 };
 
@@ -167,7 +167,7 @@ void change_event(std::string_view event, const EventChanges& changes, std::stri
   changed += event.substr(copied);
 }
 
-bool TracePassage::pass_document(const std::function<void(bool any)>& more) {
+bool TraceCopier::copy_document(const std::function<void(bool any)>& more) {
   CountedBytes counted(bytes_, progress_);
   trace::GzipStream inflated(counted, name_);
   ByteWindow window(inflated, kWindow);
@@ -200,7 +200,7 @@ bool TracePassage::pass_document(const std::function<void(bool any)>& more) {
   }
 }
 
-std::uint64_t TracePassage::pass_events(const EventChanges& changes, bool careful, bool& wrote_any) {
+std::uint64_t TraceCopier::copy_events(const EventChanges& changes, bool careful, bool& wrote_any) {
   CountedBytes counted(bytes_, progress_);
   trace::GzipStream inflated(counted, name_);
   ByteWindow window(inflated, kWindow);

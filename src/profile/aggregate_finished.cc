@@ -1,4 +1,4 @@
-#include "headrace/profile/retire.h"
+#include "headrace/profile/aggregate_finished.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Which items of a source are followed.
+// Which items of a source carry an ItemTrace.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace headrace::pipeline {
 
-/// Following an item costs some 100 ns along its way: nothing beside a file read, much beside an increment.
-/// So every item of a slow source is followed, and one in 32 of one that makes more than half a million a
-/// second. Single thread.
-class Pace {
+/// A trace costs some 100 ns per item over the whole pipeline: nothing beside a file read, much beside an
+/// increment. So a slow source traces every item, and a source of more than 500,000 items/s one in 32.
+/// Single thread.
+class ItemTraceSampler {
  public:
-  bool follows_next() noexcept {
-    if (++in_group_ == kGroup) look();
+  bool samples_next() noexcept {
+    if (++in_group_ == kGroup) measure_rate();
     return slow_ || in_group_ % 32 == 0;
   }
 
@@ -21,7 +21,7 @@ class Pace {
   static constexpr int kGroup = 128;
   static constexpr std::int64_t kFastGroupNs = kGroup * 2'000;
 
-  void look() noexcept {
+  void measure_rate() noexcept {
     in_group_ = 0;
     const std::int64_t now = metrics::Clock::now_ns();
     slow_ = began_ns_ == 0 || now - began_ns_ > kFastGroupNs;

@@ -1,4 +1,4 @@
-// The threads of one operator.
+// The worker threads of one operator.
 #pragma once
 
 #include <atomic>
@@ -12,22 +12,21 @@
 
 namespace headrace::pipeline {
 
-/// Starts an operator's workers when a pass begins and lets them rest between passes, so that every pass
-/// runs on the same threads and fills the same cells. When the last one has nothing more to do, the
-/// operator's output is closed.
+/// Starts an operator's workers when a pass begins and parks them between passes, so that every pass runs on
+/// the same threads and fills the same cells. The last worker to finish closes the operator's output.
 ///
 /// `begin`, `wait_until_idle`, destruction: one thread at a time. `resize`: from any thread.
-class Crew {
+class WorkerGroup {
  public:
-  explicit Crew(Operator& op);
-  /// Ends the threads. The pass must have been stopped or be at its end.
-  ~Crew();
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  explicit WorkerGroup(Operator& op);
+  /// Joins the threads. The pass must have been stopped or have ended.
+  ~WorkerGroup();
+  WorkerGroup(const WorkerGroup&) = delete;
+  WorkerGroup& operator=(const WorkerGroup&) = delete;
 
-  /// Throws Error where the system gives no thread.
+  /// Throws Error if the system cannot create a thread.
   void begin(StopState& stop);
-  /// More workers start at once; fewer: the last ones leave after their item. UsageError outside
+  /// Additional workers start at once; surplus workers leave after their current item. UsageError outside
   /// 1..kMostWorkers.
   void resize(int workers);
   void wait_until_idle();
@@ -42,7 +41,7 @@ class Crew {
 
   void start_missing();
   void live(std::size_t index);
-  void serve(std::size_t index, std::unique_lock<std::mutex>& lock, Environment& environment);
+  void serve(std::size_t index, std::unique_lock<std::mutex>& lock, WaitHooks& hooks);
 
   Operator& operator_;
   std::atomic<int> wanted_;
