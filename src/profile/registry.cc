@@ -97,10 +97,10 @@ int Registry::claim(std::atomic<std::uint32_t>* first, std::size_t stride, Secti
 
 int Registry::operator_id(const OperatorSpec& spec) {
   OperatorRecord* records = segment_.operators();
-  const std::string_view kind = spec.kind.substr(0, records[0].kind.size() - 1);
+  const std::string_view kind = cut_at_character(spec.kind, records[0].kind.size() - 1);
   const bool wrapped = (spec.flags & kIsWrappedObject) != 0;
   const auto is_same = [&](OperatorRecord& record) {
-    return record.key == spec.key && std::string_view(record.kind.data()) == kind &&
+    return record.key == spec.key && text_of(record.kind) == kind &&
            !(wrapped && feeds_another(static_cast<std::uint32_t>(&record - records), spec.feeds));
   };
   const auto find = [&] {

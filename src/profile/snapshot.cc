@@ -224,7 +224,7 @@ class ProfileBuilder {
     out.gets = figures->gets;
     out.put_wait_s = figures->put_wait.sum_ns * kSecond;
     out.get_wait_s = figures->get_wait.sum_ns * kSecond;
-    out.fidelity = figures->sampled ? "sampled" : "exact";
+    out.fidelity = figures->sampled ? Fidelity::sampled : Fidelity::exact;
     if (const auto knob =
             loader_queue_knob(image_.queues()[of.queue], profile_capacity(out), profile_.model)) {
       out.unit = "batches";
@@ -387,12 +387,14 @@ class ProfileBuilder {
     out.items_per_batch =
         of_framework() ? loader_items_per_batch(figures_, graph_, node) : flow_.items_per_batch(node);
     out.demand_s = demand(out, total.loop_items);
-    if (of_framework() && out.kind == "handoff")
+    if (of_framework() && out.kind == OperatorKind::handoff)
       out.demand_s = std::max(out.demand_s, profile_.sink.handoff_floor_s);
     const bool in_threads = threads && (node.flags & kRunsInProcesses) == 0;
-    out.executor = node.serves && out.kind == "handoff" ? "" : in_threads ? "thread" : "process";
+    // A hand-off runs in both.
+    if (!node.serves || out.kind != OperatorKind::handoff)
+      out.executor = in_threads ? Executor::thread : Executor::process;
     const bool inclusive = node.is_source_object && graph_.nodes.size() == 1;
-    out.fidelity = inclusive ? "inclusive" : sampled ? "sampled" : "exact";
+    out.fidelity = inclusive ? Fidelity::inclusive : sampled ? Fidelity::sampled : Fidelity::exact;
     add_knobs(node, out);
     out.functions = functions_of(image_.operators()[node.op]);
     profile_.operators.push_back(std::move(out));
@@ -418,13 +420,13 @@ class ProfileBuilder {
   void add_knobs(const GraphNode& node, OperatorProfile& out) const {
     if (node.in_step || node.serves) return;
     const auto& named = image_.operators()[node.op].knob;
-    const std::string knob(named.begin(), std::find(named.begin(), named.end(), '\0'));
+    const std::string knob(text_of(named));
     if (of_framework()) {
       const double value = node.in_sink ? 0 : out.workers;
       if (!knob.empty()) out.knobs.push_back({knob, value, 0.0, std::nullopt, false, Quantity::workers});
       return;
     }
-    const bool is_start = out.kind == "source" || out.kind == "generator";
+    const bool is_start = out.kind == OperatorKind::source || out.kind == OperatorKind::generator;
     const bool marked_serial = (node.flags & kMarkedSerial) != 0;
     if (node.in_sink) {
       // Given a number of workers, or a queue of batches, it leaves the loop.
@@ -473,17 +475,17 @@ class ProfileBuilder {
     // GetNext calls that brought no batch are in the operators' time but not in the wait: scale them out.
     const double scale = sum > sink.wait_ns && sum > 0 ? sink.wait_ns / sum : 1;
     if (scale == 1) unknown += sink.wait_ns - sum;
-    const auto row = [&](const char* what, const std::string& op, double ns) {
+    const auto row = [&](WaitReason what, const std::string& op, double ns) {
       if (ns <= 0) return;
       profile_.stall_ledger.push_back({what, op, ns * scale * kSecond, share(ns * scale, sink.wait_ns)});
     };
     for (std::size_t i = 0; i < in_service.size(); ++i) {
-      row("in_service", graph_.nodes[i].name, in_service[i]);
-      row("order", graph_.nodes[i].name, ordered[i]);
-      row("waiting_for_worker", graph_.nodes[i].name, waiting[i]);
+      row(WaitReason::in_service, graph_.nodes[i].name, in_service[i]);
+      row(WaitReason::order, graph_.nodes[i].name, ordered[i]);
+      row(WaitReason::waiting_for_worker, graph_.nodes[i].name, waiting[i]);
     }
-    row("handoff", followed ? "handoff" : "", handed);
-    row("unknown", "", unknown);
+    row(WaitReason::handoff, followed ? "handoff" : "", handed);
+    row(WaitReason::unknown, "", unknown);
     std::stable_sort(profile_.stall_ledger.begin(), profile_.stall_ledger.end(),
                      [](const LedgerRow& a, const LedgerRow& b) { return a.seconds > b.seconds; });
   }

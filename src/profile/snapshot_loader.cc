@@ -19,12 +19,6 @@ double items_of(const SegmentFigures& figures, const GraphNode& node) {
   return items;
 }
 
-template <std::size_t N>
-std::string_view text_of(const std::array<char, N>& bytes) {
-  return {bytes.data(),
-          static_cast<std::size_t>(std::find(bytes.begin(), bytes.end(), '\0') - bytes.begin())};
-}
-
 /// The parameters as text, then what was seen while the loader ran.
 std::vector<Setting> settings_of(const LoaderRecord& loader, const std::optional<LoaderModel>& model) {
   std::vector<Setting> settings;
@@ -44,13 +38,6 @@ std::vector<Setting> settings_of(const LoaderRecord& loader, const std::optional
     text.remove_prefix(std::min(text.size(), line.size() + 1));
   }
   return settings;
-}
-
-/// The batches in flight that the workers share.
-const LoaderBuffer* window_of(const LoaderModel& model) noexcept {
-  const auto found = std::find_if(model.buffers.begin(), model.buffers.end(),
-                                  [](const LoaderBuffer& each) { return each.is_window; });
-  return found == model.buffers.end() ? nullptr : &*found;
 }
 
 void add_up(States& to, double seconds, const States& from) {
@@ -102,7 +89,7 @@ double loader_items_per_batch(const SegmentFigures& figures, const Graph& graph,
   if (!node.in_step) {
     // The collate function runs once for every batch that is made.
     for (const GraphNode& other : graph.nodes) {
-      if (other.kind != "batch" || other.in_sink != node.in_sink || other.serves) continue;
+      if (other.kind != OperatorKind::batch || other.in_sink != node.in_sink || other.serves) continue;
       const double batches = items_of(figures, other);
       if (batches > 0) return items_of(figures, node) / batches;
     }

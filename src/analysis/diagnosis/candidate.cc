@@ -15,7 +15,8 @@ constexpr double kWorkersNeverRest = 0.85;
 /// Finished batches of a loader pass through its operator; its time is waiting as much as work. (The hand-off
 /// of a pipeline's map to its worker processes is work of the map's threads.)
 bool passes_on(const Case& facts, const SegmentDemand& segment) {
-  return facts.loader && facts.profile.operators[static_cast<std::size_t>(segment.largest)].kind == "handoff";
+  return facts.loader && facts.profile.operators[static_cast<std::size_t>(segment.largest)].kind ==
+                             profile::OperatorKind::handoff;
 }
 
 const SegmentDemand* workers_of(const Case& facts) {

@@ -60,7 +60,7 @@ void add_evidence(const Case& facts, Diagnosis& diagnosis) {
     char levels[64];
     std::snprintf(levels, sizeof levels, "%.1f to %.1f", facts.drain->first_mean, facts.drain->last_mean);
     diagnosis.evidence.push_back(
-        {"queues",
+        {Rule::queues,
          name + " still hides it: it went from " + levels + " items, and once it is empty every step waits",
          {{"first_mean", facts.drain->first_mean}, {"last_mean", facts.drain->last_mean}}});
   }
@@ -69,7 +69,7 @@ void add_evidence(const Case& facts, Diagnosis& diagnosis) {
 void add_machine(const Case& facts, Diagnosis& diagnosis) {
   const profile::Host& host = facts.profile.host;
   Evidence evidence;
-  evidence.rule = "machine";
+  evidence.rule = Rule::machine;
   evidence.says = host.cores > 0 ? counted(host.cores, "core") : "number of cores unknown";
   evidence.figures["cores"] = host.cores;
   if (host.cpu_share) {
@@ -102,7 +102,7 @@ void add_waiting_rank(const Case& facts, Diagnosis& diagnosis) {
   });
   if (worst == ranks.end() || worst->starved_share < kStarvedGate) return;
   diagnosis.evidence.push_back(
-      {"ranks",
+      {Rule::ranks,
        "rank " + std::to_string(worst->rank) + " starves for " + percent(worst->starved_share) +
            " of its time" + (worst->op.empty() ? "" : ", mostly in " + worst->op) +
            "; where the ranks meet at every step, this one waits for it inside its own step",
@@ -110,13 +110,13 @@ void add_waiting_rank(const Case& facts, Diagnosis& diagnosis) {
 }
 
 /// The first cause that holds; both null where none does.
-std::pair<const Cause*, std::optional<Finding>> find_cause(const Case& facts, bool bound) {
-  for (const Cause* cause : causes_in_order()) {
-    const bool served = facts.gate.handoff_only || facts.gate.transfer_only;
-    if (!bound && !cause->judged_when_healthy) continue;
-    if (bound && served && !cause->judged_when_served) continue;
-    if (bound && !cause->judged_when_healthy && facts.demand.empty() && !served) continue;
-    if (std::optional<Finding> finding = cause->judge(facts)) return {cause, std::move(finding)};
+std::pair<const CauseRule*, std::optional<Finding>> find_cause(const Case& facts, bool bound) {
+  const bool served = facts.gate.handoff_only || facts.gate.transfer_only;
+  for (const CauseRule& rule : causes_in_order()) {
+    if (!bound && !rule.otherwise_healthy) continue;
+    if (bound && served && !rule.judged_when_served) continue;
+    if (bound && !rule.otherwise_healthy && facts.demand.empty() && !served) continue;
+    if (std::optional<Finding> finding = rule.judge(facts)) return {&rule, std::move(finding)};
   }
   return {nullptr, std::nullopt};
 }
@@ -179,12 +179,12 @@ void add_undivided(const Case& facts, Diagnosis& diagnosis) {
   bool is_source = false;
   for (int i : facts.loader->in_workers) {
     const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(i)];
-    if (op.kind == "map") return;
-    is_source = is_source || (op.kind == "source" && op.name == *diagnosis.op);
+    if (op.kind == profile::OperatorKind::map) return;
+    is_source = is_source || (op.kind == profile::OperatorKind::source && op.name == *diagnosis.op);
   }
   if (!is_source) return;
   diagnosis.evidence.push_back(
-      {"detail",
+      {Rule::detail,
        "no transform was found in " + *diagnosis.op +
            ", so all that its items take is one figure; @hr.operator on the functions that it calls (read, "
            "decode, augment) tells them apart",
@@ -204,7 +204,7 @@ void add_functions(const profile::Profile& profile, Diagnosis& diagnosis) {
             (text.empty() ? " of its time in " : " in ") + function.name;
   }
   diagnosis.evidence.push_back(
-      {"functions", "in a few batches that were sampled, " + op->name + " spent " + text, {}});
+      {Rule::functions, "in a few batches that were sampled, " + op->name + " spent " + text, {}});
 }
 
 /// A trainer's own parameters set the loaders that it makes.
@@ -217,7 +217,7 @@ void add_where_to_set(const Case& facts, Diagnosis& diagnosis) {
 }
 
 void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
-  diagnosis.kind = "not_input_bound";
+  diagnosis.kind = VerdictKind::not_input_bound;
   diagnosis.confidence = confidence_when_healthy(facts);
   const std::string waited = duration(facts.gate.wait_share * facts.gate.step_s) + " of " +
                              duration(facts.gate.step_s) + ", " + percent(facts.gate.wait_share) + ")";
@@ -227,9 +227,9 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
       receives ? "the training step is the limit; batches were ready (receiving them took " + waited
                : "the training step is the limit (waited " + waited;
   add_waiting_rank(facts, diagnosis);
-  const auto [cause, finding] = find_cause(facts, false);
-  if (cause != nullptr) {
-    diagnosis.cause = cause->name;
+  const auto [rule, finding] = find_cause(facts, false);
+  if (rule != nullptr) {
+    diagnosis.cause = rule->cause;
     diagnosis.summary = finding->headline;
     diagnosis.evidence.push_back(finding->evidence);
     diagnosis.advice = finding->advice;
@@ -275,7 +275,7 @@ void conclude_unseen(const Case& facts, Diagnosis& diagnosis) {
   const profile::OperatorProfile& op = facts.op();
   const double computes = std::max(0.0, cpu_bound_share(op));
   diagnosis.summary = "the training loop waits for something that was not recorded";
-  diagnosis.evidence.push_back({"cause",
+  diagnosis.evidence.push_back({Rule::cause,
                                 "the loop's thread used a core for " + percent(computes) +
                                     " of the time that it spent in " + op.name + ", so " + op.name +
                                     " waits there: for threads or processes of its own, or for storage",
@@ -286,7 +286,7 @@ void conclude_unseen(const Case& facts, Diagnosis& diagnosis) {
 
 /// A loader whose verdict came with nothing that shortens the step may have too many workers.
 void add_fewer_workers(const Case& facts, Diagnosis& diagnosis) {
-  if (!facts.loader || facts.intermittent || diagnosis.kind == "not_input_bound") return;
+  if (!facts.loader || facts.intermittent || diagnosis.kind == VerdictKind::not_input_bound) return;
   const bool gains = std::any_of(diagnosis.advice.begin(), diagnosis.advice.end(),
                                  [](const Advice& advice) { return advice.predicted_step_s.has_value(); });
   if (gains) return;
@@ -303,32 +303,30 @@ std::string why_no_advice(const Case& facts) {
 }
 
 void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
-  const auto [cause, finding] = find_cause(facts, true);
-  diagnosis.kind = facts.intermittent ? "intermittent" : "input_bound";
-  if (cause == nullptr && facts.waits_for_unseen()) {
+  const auto [rule, finding] = find_cause(facts, true);
+  diagnosis.kind = facts.intermittent ? VerdictKind::intermittent : VerdictKind::input_bound;
+  if (rule == nullptr && facts.waits_for_unseen()) {
     conclude_unseen(facts, diagnosis);
-  } else if (cause == nullptr) {
+  } else if (rule == nullptr) {
     if (facts.candidate >= 0) diagnosis.op = facts.op().name;
     diagnosis.summary = diagnosis.op ? "the training loop waits for " + *diagnosis.op
                                      : "the training loop waits for its input";
     if (!diagnosis.op)
       diagnosis.reason = "nothing inside the loader was recorded, so no operator can be named";
-    diagnosis.evidence.push_back({"cause", "no known cause explains it", {}});
+    diagnosis.evidence.push_back({Rule::cause, "no known cause explains it", {}});
   } else {
-    diagnosis.cause = cause->name;
-    if (finding->kind) diagnosis.kind = *finding->kind;
-    if (finding->names_operator) {
-      if (finding->op) {
-        diagnosis.op = finding->op;
-      } else if (facts.candidate >= 0) {
-        diagnosis.op = facts.op().name;
-      }
+    diagnosis.cause = rule->cause;
+    if (rule->otherwise_healthy) diagnosis.kind = VerdictKind::not_input_bound;
+    if (finding->op) {
+      diagnosis.op = finding->op;
+    } else if (facts.candidate >= 0 && !rule->otherwise_healthy && !rule->moves_between_operators) {
+      diagnosis.op = facts.op().name;
     }
     diagnosis.summary = finding->headline;
     diagnosis.evidence.push_back(finding->evidence);
     diagnosis.advice = finding->advice;
     drop_what_does_not_gain(diagnosis.advice, facts.gate.step_s);
-    if (diagnosis.cause != "alternating") add_plan(facts, diagnosis);
+    if (!rule->moves_between_operators) add_plan(facts, diagnosis);
     add_fewer_workers(facts, diagnosis);
     add_memory(facts, diagnosis);
     add_where_to_set(facts, diagnosis);
@@ -336,9 +334,11 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
     add_functions(facts.profile, diagnosis);
     if (diagnosis.advice.empty()) diagnosis.reason = why_no_advice(facts);
   }
-  diagnosis.share_of_step = diagnosis.kind == "not_input_bound" ? 0 : share_of_step(facts, diagnosis.op);
+  diagnosis.share_of_step =
+      diagnosis.kind == VerdictKind::not_input_bound ? 0 : share_of_step(facts, diagnosis.op);
   diagnosis.confidence = confidence_when_bound(facts, diagnosis, finding ? finding->certainty : 0.6);
-  if (diagnosis.kind != "not_input_bound") diagnosis.next_bottleneck = next_limit(facts, diagnosis);
+  if (diagnosis.kind != VerdictKind::not_input_bound)
+    diagnosis.next_bottleneck = next_limit(facts, diagnosis);
 }
 
 /// The loop does not starve, and would be faster with fewer workers or none: then handing over finished
@@ -383,8 +383,8 @@ bool Case::waits_for_unseen() const noexcept {
   const SegmentDemand* segment = demand.of(candidate);
   if (segment == nullptr || segment->operators.size() != 1) return false;
   const double computes = cpu_bound_share(op());
-  return op().in_sink && op().fidelity == "inclusive" && op().knobs.empty() && computes >= 0 &&
-         computes < kHardlyComputes;
+  return op().in_sink && op().fidelity == profile::Fidelity::inclusive && op().knobs.empty() &&
+         computes >= 0 && computes < kHardlyComputes;
 }
 
 bool Case::rate_bound() const noexcept {
@@ -404,14 +404,14 @@ Diagnosis diagnose(const profile::Profile& recorded) {
   Diagnosis diagnosis;
   Case facts = examine(profile, predictor);
   if (facts.gate.state == Gate::State::kUnmeasurable) {
-    diagnosis.kind = "undetermined";
+    diagnosis.kind = VerdictKind::undetermined;
     diagnosis.reason = facts.gate.missing;
     diagnosis.summary = "too short to judge";
     return diagnosis;
   }
   diagnosis.reason = contradiction(profile);
   if (!diagnosis.reason.empty()) {
-    diagnosis.kind = "undetermined";
+    diagnosis.kind = VerdictKind::undetermined;
     diagnosis.summary = "the recording is damaged: its figures contradict each other";
     return diagnosis;
   }

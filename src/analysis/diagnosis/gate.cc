@@ -18,9 +18,10 @@ constexpr double kOpaqueHandoff_s = 2.5e-3;
 
 bool is_opaque(const profile::Profile& profile) {
   if (!profile.queues.empty()) return false;
-  return std::all_of(
-      profile.operators.begin(), profile.operators.end(),
-      [](const profile::OperatorProfile& op) { return op.fidelity == "inclusive" && !op.in_sink; });
+  return std::all_of(profile.operators.begin(), profile.operators.end(),
+                     [](const profile::OperatorProfile& op) {
+                       return op.fidelity == profile::Fidelity::inclusive && !op.in_sink;
+                     });
 }
 
 double copied_in_step_s(const profile::Profile& profile) {
@@ -34,7 +35,7 @@ double copied_in_step_s(const profile::Profile& profile) {
 /// Share of the hand-off spent waiting for a core, which is not the price of handing over.
 double core_wait_of_handoff(const profile::Profile& profile) {
   for (const profile::OperatorProfile& op : profile.operators) {
-    if (op.kind != "handoff") continue;
+    if (op.kind != profile::OperatorKind::handoff) continue;
     return std::clamp(ratio(op.run_queue_wait_s.value_or(0), op.busy_s), 0.0, 0.8);
   }
   return 0;
@@ -42,7 +43,7 @@ double core_wait_of_handoff(const profile::Profile& profile) {
 
 Evidence gate_evidence(const Gate& gate) {
   Evidence evidence;
-  evidence.rule = "gate";
+  evidence.rule = Rule::gate;
   evidence.figures = {{"steps", static_cast<double>(gate.steps)},
                       {"step_s", gate.step_s},
                       {"compute_s", gate.compute_s},

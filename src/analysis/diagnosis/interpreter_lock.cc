@@ -20,7 +20,7 @@ constexpr double kOffCpuRest = 0.3;
 constexpr double kLockHeldByOne = 0.7;
 
 bool in_thread(const profile::OperatorProfile& op, double lock_share) {
-  return op.executor == "thread" || (op.executor.empty() && lock_share >= kLockHeldByOne);
+  return op.executor == profile::Executor::thread || (op.executor.empty() && lock_share >= kLockHeldByOne);
 }
 
 /// The sink's compute when nobody else wanted the lock; 0 where that is not known.
@@ -53,9 +53,11 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile) {
   double largest_cpu = 0;
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
     const profile::OperatorProfile& op = profile.operators[i];
-    if (!in_thread(op, lock.lock_share) || op.fidelity == "inclusive") continue;
+    if (!in_thread(op, lock.lock_share) || op.fidelity == profile::Fidelity::inclusive) continue;
     // Parts of the training loop's own thread; and worker processes have locks of their own.
-    if (op.kind == "handoff" || op.kind == "transfer" || op.kind == "sampler") continue;
+    if (op.kind == profile::OperatorKind::handoff || op.kind == profile::OperatorKind::transfer ||
+        op.kind == profile::OperatorKind::sampler)
+      continue;
     const double busy = op.demand_s * op.workers / step_s;
     const double cpu = cpu_per_batch_s(op) / step_s;
     const double waited = busy * ratio(op.run_queue_wait_s.value_or(0), op.busy_s);

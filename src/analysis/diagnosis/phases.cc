@@ -189,9 +189,10 @@ namespace {
 /// The training loop takes from it, itself or by what passes finished batches on.
 bool feeds_sink(const profile::Profile& profile, const profile::QueueProfile& queue) {
   if (names(queue.to, "sink")) return true;
-  return std::any_of(
-      profile.operators.begin(), profile.operators.end(),
-      [&](const profile::OperatorProfile& op) { return op.kind == "handoff" && names(queue.to, op.name); });
+  return std::any_of(profile.operators.begin(), profile.operators.end(),
+                     [&](const profile::OperatorProfile& op) {
+                       return op.kind == profile::OperatorKind::handoff && names(queue.to, op.name);
+                     });
 }
 
 }  // namespace

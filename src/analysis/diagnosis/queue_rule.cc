@@ -87,7 +87,7 @@ QueueOpinion judge_queues(const profile::Profile& profile) {
   QueueOpinion opinion;
   std::vector<int> right = inputs_of(profile, "sink");
   if (right.empty()) return opinion;
-  opinion.evidence.rule = "queues";
+  opinion.evidence.rule = Rule::queues;
   double right_level = 0;
   const profile::QueueProfile* right_queue = nullptr;
   // One step per operator at most: a graph with a cycle ends here too.

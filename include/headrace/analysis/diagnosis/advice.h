@@ -29,9 +29,6 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
 /// prediction for all of them.
 std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predictor& predictor, int index);
 
-/// The first knob that sets it, or null.
-const profile::Knob* find_knob(const std::vector<profile::Knob>& knobs, profile::Quantity sets);
-
 /// The framework runs it once: it says so, or it is a source (or generator, shuffle, sampler) in one thread.
 bool cannot_be_multiplied(const profile::OperatorProfile& op);
 

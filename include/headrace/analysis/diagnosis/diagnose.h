@@ -1,7 +1,7 @@
 // From what was recorded to one verdict.
 //
 //     analysis::Diagnosis verdict = analysis::diagnose(profile);
-//     if (verdict.kind == "input_bound") std::cout << verdict.summary << "\n";
+//     if (verdict.kind == analysis::VerdictKind::input_bound) std::cout << verdict.summary << "\n";
 //
 // A pure function: the same Profile gives the same Diagnosis, on any machine, at any time, without the run.
 #pragma once

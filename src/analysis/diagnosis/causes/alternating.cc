@@ -3,9 +3,7 @@
 #include "sentences.h"
 
 namespace headrace::analysis {
-namespace {
-
-std::optional<Finding> judge(const Case& facts) {
+std::optional<Finding> judge_alternating(const Case& facts) {
   const auto pair = alternating_pair(facts.phases, facts.shapes);
   if (!pair || facts.lock.contended) return std::nullopt;
   const std::string& a = facts.profile.operators[static_cast<std::size_t>(pair->first)].name;
@@ -17,7 +15,6 @@ std::optional<Finding> judge(const Case& facts) {
     if (phase.bound() && phase.leader() == pair->second) b_s += phase.duration_s();
   }
   Finding finding;
-  finding.names_operator = false;
   finding.headline = a + " and " + b + " limit in turn";
   finding.evidence = cause_evidence(a + " limits for " + duration(a_s) + " of the run, " + b + " for " +
                                         duration(b_s) + "; see the windows",
@@ -27,10 +24,5 @@ std::optional<Finding> judge(const Case& facts) {
                                     " gains in its own part of the run"));
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kAlternating;
-const Cause kAlternating{"alternating", false, judge};
 
 }  // namespace headrace::analysis

@@ -17,10 +17,13 @@ constexpr double kNeighbours = 0.2;
 /// Of the busy time, waiting for a core: more runnable workers than cores (measured: 0.04 without others).
 constexpr double kQueues = 0.2;
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   const profile::Host& host = facts.profile.host;
   if (facts.candidate < 0 || host.cores <= 0 || !host.cpu_share || !facts.rate_bound()) return std::nullopt;
-  if (facts.candidate_is("handoff")) return std::nullopt;  // less to hand over is the cure, cores or not
+  if (facts.candidate_is(profile::OperatorKind::handoff))
+    return std::nullopt;  // less to hand over is the cure, cores or not
   const profile::OperatorProfile& op = facts.op();
   const double cpu_bound = cpu_bound_share(op);
   const bool all_cores = op.workers >= host.cores && facts.utilisation >= 0.85;
@@ -80,10 +83,5 @@ std::optional<Finding> judge(const Case& facts) {
   }
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kCpuSaturated;
-const Cause kCpuSaturated{"cpu_saturated", false, judge};
 
 }  // namespace headrace::analysis

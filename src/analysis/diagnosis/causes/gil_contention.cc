@@ -9,7 +9,9 @@ namespace {
 
 constexpr double kNeverFree = 0.85;
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_gil_contention(const Case& facts) {
   const InterpreterLock& lock = facts.lock;
   if (!lock.contended || lock.blamed < 0) return std::nullopt;
   const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(lock.blamed)];
@@ -59,10 +61,5 @@ std::optional<Finding> judge(const Case& facts) {
   finding.certainty = lock.lock_share >= 0 ? 1 : 0.8;
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kGilContention;
-const Cause kGilContention{"gil_contention", false, judge};
 
 }  // namespace headrace::analysis

@@ -52,11 +52,14 @@ Advice with_workers(const Case& facts, const profile::Knob& knob, double demand_
   return with_prediction(std::move(advice), facts.gate.step_s, prediction);
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_no_overlap(const Case& facts) {
   if (facts.candidate < 0) return std::nullopt;
   const SegmentDemand* segment = facts.demand.of(facts.candidate);
   // Indices are drawn in the training loop whatever the loader does.
-  if (segment == nullptr || !segment->in_sink || facts.candidate_is("sampler")) return std::nullopt;
+  if (segment == nullptr || !segment->in_sink || facts.candidate_is(profile::OperatorKind::sampler))
+    return std::nullopt;
   if (facts.waits_for_unseen()) return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   Finding finding;
@@ -73,7 +76,7 @@ std::optional<Finding> judge(const Case& facts) {
     if (segment->demand_s <= kProcessHandoff_s) drop_unpredicted(finding.advice);
     return finding;
   }
-  const profile::Knob* knob = find_knob(op.knobs, profile::Quantity::workers);
+  const profile::Knob* knob = parameter_that_sets(op.knobs, profile::Quantity::workers);
   if (knob != nullptr) {
     finding.advice.push_back(with_workers(facts, *knob, segment->demand_s));
     return finding;
@@ -93,10 +96,5 @@ std::optional<Finding> judge(const Case& facts) {
   if (overlapped_s <= kThreadHandoff_s) drop_unpredicted(finding.advice);
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kNoOverlap;
-const Cause kNoOverlap{"no_overlap", false, judge};
 
 }  // namespace headrace::analysis

@@ -34,7 +34,9 @@ Siblings siblings_of(const profile::Profile& profile) {
   return siblings;
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_slow_rank(const Case& facts) {
   if (facts.candidate < 0 || facts.gate.starved_share < kStarvedGate) return std::nullopt;
   const Siblings siblings = siblings_of(facts.profile);
   if (siblings.demands.empty()) return std::nullopt;
@@ -70,10 +72,5 @@ std::optional<Finding> judge(const Case& facts) {
   }
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kSlowRank;
-const Cause kSlowRank{"slow_rank", false, judge};
 
 }  // namespace headrace::analysis

@@ -36,7 +36,7 @@ int slow_sample_operator(const Case& facts) {
       const ServiceShape& shape = facts.shapes[static_cast<std::size_t>(i)];
       // An opaque loader's own waits come in bursts; that says nothing about its items.
       if (!shape.heavy_tailed() ||
-          facts.profile.operators[static_cast<std::size_t>(i)].fidelity == "inclusive")
+          facts.profile.operators[static_cast<std::size_t>(i)].fidelity == profile::Fidelity::inclusive)
         continue;
       const double demand_s = facts.profile.operators[static_cast<std::size_t>(i)].demand_s;
       const double usual_s = segment.demand_s - demand_s * shape.tail_busy_share;
@@ -53,7 +53,9 @@ int slow_sample_operator(const Case& facts) {
   return found;
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_slow_samples(const Case& facts) {
   const int index = slow_sample_operator(facts);
   if (index < 0 || facts.lock.contended) return std::nullopt;
   // Another operator that never rests is the limit, slow samples here or not.
@@ -87,10 +89,5 @@ std::optional<Finding> judge(const Case& facts) {
                       facts.predictor.predict({{Change::Kind::kService, index, 1, without}})));
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kSlowSamples;
-const Cause kSlowSamples{"slow_samples", false, judge};
 
 }  // namespace headrace::analysis

@@ -67,7 +67,9 @@ std::string called(const profile::WorkerProfile& worker) {
   return "worker " + name + (worker.shard.empty() ? "" : " (part " + worker.shard + " of the stream)");
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_slow_worker(const Case& facts) {
   const auto& ops = facts.profile.operators;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const SegmentDemand* segment = facts.demand.of(static_cast<int>(i));
@@ -97,10 +99,5 @@ std::optional<Finding> judge(const Case& facts) {
   }
   return std::nullopt;
 }
-
-}  // namespace
-
-extern const Cause kSlowWorker;
-const Cause kSlowWorker{"slow_worker", false, judge};
 
 }  // namespace headrace::analysis

@@ -13,13 +13,15 @@ std::string keeps_workers(const Case& facts) {
     return could ? parameter->name : "";
   }
   for (const profile::OperatorProfile& op : facts.profile.operators) {
-    const profile::Knob* knob = find_knob(op.knobs, kKeeps);
+    const profile::Knob* knob = parameter_that_sets(op.knobs, kKeeps);
     if (knob != nullptr) return knob->value == 0 ? knob->parameter : "";
   }
   return "";
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_startup(const Case& facts) {
   const profile::Profile& profile = facts.profile;
   const double startup_s =
       profile.startup.first_batch_s + profile.startup.later_epochs_s + profile.sink.worker_start_wait_s;
@@ -27,8 +29,6 @@ std::optional<Finding> judge(const Case& facts) {
     return std::nullopt;
   Finding finding;
   finding.headline = "start-up took longer than the training loop itself";
-  finding.kind = "not_input_bound";
-  finding.names_operator = false;
   finding.evidence = cause_evidence(
       "starting took " + duration(startup_s) + ", all steps together " + duration(profile.elapsed_s),
       {{"startup_s", startup_s},
@@ -45,10 +45,5 @@ std::optional<Finding> judge(const Case& facts) {
   }
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kStartup;
-const Cause kStartup{"startup", true, judge, true};
 
 }  // namespace headrace::analysis

@@ -23,11 +23,13 @@ std::vector<Advice> advise_for_bound_part(const Case& facts) {
   return rows;
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_too_few_workers(const Case& facts) {
   if (facts.candidate < 0 || !facts.rate_bound()) return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   // A loader that shows one figure for itself and its inputs does not say what its workers do.
-  if (op.fidelity == "inclusive") return std::nullopt;
+  if (op.fidelity == profile::Fidelity::inclusive) return std::nullopt;
   Finding finding;
   finding.headline = op.name + " has too few workers";
   finding.evidence =
@@ -43,10 +45,5 @@ std::optional<Finding> judge(const Case& facts) {
                                       : advise_workers(facts.profile, facts.predictor, facts.candidate);
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kTooFewWorkers;
-const Cause kTooFewWorkers{"too_few_workers", false, judge};
 
 }  // namespace headrace::analysis

@@ -42,7 +42,9 @@ std::size_t stalls_that_explain(const Case& facts) {
   return 0;
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_transient_stall(const Case& facts) {
   const profile::Profile& profile = facts.profile;
   const std::size_t stalls = stalls_that_explain(facts);
   if (stalls == 0 || facts.lock.contended) return std::nullopt;
@@ -58,8 +60,6 @@ std::optional<Finding> judge(const Case& facts) {
   if (slow_items(facts, shortest_s) > kMostStalls) return std::nullopt;
   const profile::Stall& first = profile.sink.longest_waits.front();
   Finding finding;
-  finding.kind = "not_input_bound";
-  finding.names_operator = false;
   finding.headline =
       (stalls == 1 ? "one stall of " : counted(static_cast<double>(stalls), "stall") + ", together ") +
       duration(lost_s) + "; otherwise healthy";
@@ -72,10 +72,5 @@ std::optional<Finding> judge(const Case& facts) {
                                      {"step", static_cast<double>(first.step)}});
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kTransientStall;
-const Cause kTransientStall{"transient_stall", true, judge, true};
 
 }  // namespace headrace::analysis

@@ -17,10 +17,13 @@ double spread_per_batch(const Case& facts) {
   return most;
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_variance(const Case& facts) {
   if (facts.candidate < 0 || facts.rate_bound() || facts.intermittent || facts.drain) return std::nullopt;
   const SegmentDemand* segment = facts.demand.of(facts.candidate);
-  if (segment == nullptr || segment->in_sink || facts.op().fidelity == "inclusive") return std::nullopt;
+  if (segment == nullptr || segment->in_sink || facts.op().fidelity == profile::Fidelity::inclusive)
+    return std::nullopt;
   const double cv = spread_per_batch(facts);
   if (cv < kVaries) return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
@@ -37,10 +40,5 @@ std::optional<Finding> judge(const Case& facts) {
   finding.certainty = 0.9;
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kVariance;
-const Cause kVariance{"variance", false, judge};
 
 }  // namespace headrace::analysis
