@@ -35,8 +35,7 @@ constexpr int kFlat = 3;
 /// What `to` workers are predicted to give, asked once for each number.
 class WorkersPredicted {
  public:
-  WorkersPredicted(const profile::Profile& profile, const Predictor& predictor, int index)
-      : profile_(profile), predictor_(predictor), index_(index) {}
+  WorkersPredicted(const Predictor& predictor, int index) : predictor_(predictor), index_(index) {}
 
   const Prediction& operator()(int to) {
     const auto known = known_.find(to);
@@ -58,7 +57,6 @@ class WorkersPredicted {
   }
 
  private:
-  const profile::Profile& profile_;
   const Predictor& predictor_;
   int index_;
   std::map<int, Prediction> known_;
@@ -143,7 +141,8 @@ Advice with_prediction(Advice advice, double step_s, const Prediction& predictio
   return advice;
 }
 
-std::vector<Advice> advise_workers(const profile::Profile& profile, const Predictor& predictor, int index) {
+std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
+  const profile::Profile& profile = predictor.profile();
   std::vector<Advice> rows;
   if (index < 0) return rows;
   const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
@@ -151,7 +150,7 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
   const profile::Knob widens = knob_that_widens(op, loader);
   const int now = static_cast<int>(std::min(widens.value, 1e6));
   const double limit = std::min<double>(widens.max.value_or(kMostWorkers), kMostWorkers);
-  WorkersPredicted predicted(profile, predictor, index);
+  WorkersPredicted predicted(predictor, index);
 
   int most = std::min(static_cast<int>(limit), std::max(kWorkersWithoutDoubt, 8 * now));
   // Processes that compute all the time share the cores; beyond them they only take memory.
@@ -187,11 +186,12 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
   return rows;
 }
 
-std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predictor& predictor, int index) {
+std::vector<Advice> advise_capacity(const Predictor& predictor, int index) {
+  const profile::Profile& profile = predictor.profile();
   std::vector<Advice> rows;
   if (const std::optional<Loader> loader = loader_of(profile)) {
     // Its buffers grow together, by one parameter.
-    if (std::optional<Advice> advice = advise_prefetch(profile, *loader, predictor)) {
+    if (std::optional<Advice> advice = advise_prefetch(*loader, predictor)) {
       rows.push_back(std::move(*advice));
     }
     return rows;

@@ -37,7 +37,7 @@ double agreement(const Case& facts) {
 double confidence_when_healthy(const Case& facts) {
   double sure = kSurest * enough_steps(facts) * undisturbed(facts);
   sure *= 0.6 + 0.4 * ramp(facts.gate.distance, 0, 0.5);
-  if (facts.gate.opaque && facts.gate.wait_share >= kStarvedGate) sure *= 0.75;
+  if (facts.gate.opaque && facts.gate.wait_share >= facts.thresholds.gate.starved_share) sure *= 0.75;
   return sure;
 }
 

@@ -21,12 +21,14 @@
 namespace headrace::analysis {
 namespace {
 
-Case examine(const profile::Profile& profile, const Predictor& predictor) {
-  const InterpreterLock lock = read_interpreter_lock(profile);
+Case examine(const Predictor& predictor, const Thresholds& thresholds) {
+  const profile::Profile& profile = predictor.profile();
+  const InterpreterLock lock = read_interpreter_lock(profile, thresholds.lock);
   Case facts{.profile = profile,
              .predictor = predictor,
+             .thresholds = thresholds,
              .loader = loader_of(profile),
-             .gate = judge_gate(profile, lock),
+             .gate = judge_gate(profile, lock, thresholds.gate),
              .lock = lock,
              .shapes = {},
              .demand = {},
@@ -38,9 +40,9 @@ Case examine(const profile::Profile& profile, const Predictor& predictor) {
   if (facts.gate.state == Gate::State::kUnmeasurable) return facts;
   for (const profile::OperatorProfile& op : profile.operators) facts.shapes.push_back(shape_of(op));
   facts.demand = rank_demand(profile, facts.gate.step_s);
-  facts.queues = judge_queues(profile);
-  facts.ledger = judge_ledger(profile);
-  facts.phases = phases_of(profile);
+  facts.queues = judge_queues(profile, thresholds.candidate);
+  facts.ledger = judge_ledger(profile, thresholds.candidate);
+  facts.phases = phases_of(profile, thresholds);
   point_at_candidate(facts);
   return facts;
 }
@@ -100,7 +102,7 @@ void add_waiting_rank(const Case& facts, Diagnosis& diagnosis) {
   const auto worst = std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) {
     return a.starved_share < b.starved_share;
   });
-  if (worst == ranks.end() || worst->starved_share < kStarvedGate) return;
+  if (worst == ranks.end() || worst->starved_share < facts.thresholds.gate.starved_share) return;
   diagnosis.evidence.push_back(
       {Rule::ranks,
        "rank " + std::to_string(worst->rank) + " starves for " + percent(worst->starved_share) +
@@ -146,8 +148,9 @@ double share_of_step(const Case& facts, const std::optional<std::string>& op) {
   const double charged = op ? charged_to(facts, *op) : -1;
   const double by_ledger = charged * facts.gate.wait_share;
   // A ledger with little to say about it would hide what the gate has seen.
-  return charged >= 0 && facts.ledger.known_share >= 0.5 ? std::max(by_ledger, 0.0)
-                                                         : facts.gate.starved_share;
+  return charged >= 0 && facts.ledger.known_share >= facts.thresholds.candidate.ledger_known
+             ? std::max(by_ledger, 0.0)
+             : facts.gate.starved_share;
 }
 
 /// Where the cores are the limit, the operator that spends most of them is what to look at.
@@ -222,7 +225,8 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
   const std::string waited = duration(facts.gate.wait_share * facts.gate.step_s) + " of " +
                              duration(facts.gate.step_s) + ", " + percent(facts.gate.wait_share) + ")";
   // A large wait beside "not input-bound" needs its reason in the same line.
-  const bool receives = facts.gate.floor_share >= kStarvedGate && facts.gate.starved_share < kStarvedGate;
+  const double noticeable = facts.thresholds.gate.starved_share;
+  const bool receives = facts.gate.floor_share >= noticeable && facts.gate.starved_share < noticeable;
   diagnosis.summary =
       receives ? "the training step is the limit; batches were ready (receiving them took " + waited
                : "the training step is the limit (waited " + waited;
@@ -254,7 +258,7 @@ void add_plan(const Case& facts, Diagnosis& diagnosis) {
     return change.kind == Change::Kind::kWorkers || change.kind == Change::Kind::kPrefetch;
   });
   if (!starts_one || !first.after.empty() || !first.predicted_step_s) return;
-  std::vector<Advice> plan = plan_after(facts.profile, facts.predictor, {first});
+  std::vector<Advice> plan = plan_after(facts.predictor, {first});
   diagnosis.advice.insert(diagnosis.advice.begin() + 1, std::make_move_iterator(plan.begin()),
                           std::make_move_iterator(plan.end()));
 }
@@ -290,7 +294,7 @@ void add_fewer_workers(const Case& facts, Diagnosis& diagnosis) {
   const bool gains = std::any_of(diagnosis.advice.begin(), diagnosis.advice.end(),
                                  [](const Advice& advice) { return advice.predicted_step_s.has_value(); });
   if (gains) return;
-  std::optional<Advice> fewer = advise_fewer_workers(facts.profile, *facts.loader, facts.predictor);
+  std::optional<Advice> fewer = advise_fewer_workers(*facts.loader, facts.predictor);
   if (!fewer || !fewer->predicted_step_s) return;
   std::erase_if(diagnosis.advice, [&](const Advice& each) { return each.parameter == fewer->parameter; });
   diagnosis.advice.insert(diagnosis.advice.begin(), std::move(*fewer));
@@ -344,9 +348,11 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
 /// The loop does not starve, and would be faster with fewer workers or none: then handing over finished
 /// batches is what holds it up.
 void look_for_too_many_workers(Case& facts) {
-  if (!facts.loader || facts.loader->handoff < 0 || facts.gate.wait_share < kStarvedGate) return;
+  if (!facts.loader || facts.loader->handoff < 0 ||
+      facts.gate.wait_share < facts.thresholds.gate.starved_share)
+    return;
   if (find_cause(facts, false).first != nullptr) return;
-  const std::optional<Advice> fewer = advise_fewer_workers(facts.profile, *facts.loader, facts.predictor);
+  const std::optional<Advice> fewer = advise_fewer_workers(*facts.loader, facts.predictor);
   if (!fewer || !fewer->speedup) return;
   facts.gate.state = Gate::State::kBound;
   facts.gate.handoff_only = true;
@@ -355,16 +361,16 @@ void look_for_too_many_workers(Case& facts) {
 }
 
 /// A healthy run that lives on what a queue held at its start: judged as it will be.
-std::optional<Diagnosis> foresee(const profile::Profile& profile) {
-  const std::optional<Drain> drain = draining_queue(profile);
+std::optional<Diagnosis> foresee(const profile::Profile& profile, const Thresholds& thresholds) {
+  const std::optional<Drain> drain = draining_queue(profile, thresholds.phases);
   if (!drain) return std::nullopt;
-  const InterpreterLock lock = read_interpreter_lock(profile);
-  const Gate now = judge_gate(profile, lock);
+  const InterpreterLock lock = read_interpreter_lock(profile, thresholds.lock);
+  const Gate now = judge_gate(profile, lock, thresholds.gate);
   if (now.state != Gate::State::kHealthy || lock.contended) return std::nullopt;
-  const std::optional<profile::Profile> foreseen = once_drained(profile, *drain);
+  const std::optional<profile::Profile> foreseen = once_drained(profile, *drain, thresholds);
   if (!foreseen) return std::nullopt;
   const std::unique_ptr<Predictor> predictor = predictor_for(*foreseen);
-  Case facts = examine(*foreseen, *predictor);
+  Case facts = examine(*predictor, thresholds);
   if (facts.gate.state != Gate::State::kBound) return std::nullopt;
   facts.drain = drain;
   facts.gate.evidence = now.evidence;
@@ -378,31 +384,30 @@ std::optional<Diagnosis> foresee(const profile::Profile& profile) {
 }  // namespace
 
 bool Case::waits_for_unseen() const noexcept {
-  constexpr double kHardlyComputes = 0.1;
   if (loader || candidate < 0 || !profile.queues.empty()) return false;
   const SegmentDemand* segment = demand.of(candidate);
   if (segment == nullptr || segment->operators.size() != 1) return false;
   const double computes = cpu_bound_share(op());
   return op().in_sink && op().fidelity == profile::Fidelity::inclusive && op().knobs.empty() &&
-         computes >= 0 && computes < kHardlyComputes;
+         computes >= 0 && computes < thresholds.rate.hardly_computes_share;
 }
 
 bool Case::rate_bound() const noexcept {
-  if (pressure >= 1.12) return true;
-  if (utilisation < 0.9 || pressure < 0.97) return false;
-  // Nearly as fast as the sink. Where its times vary, the rate must explain at least half of the wait:
+  const RateThresholds& rate = thresholds.rate;
+  if (pressure >= rate.too_slow) return true;
+  if (utilisation < rate.never_rests_share || pressure < rate.nearly_as_slow) return false;
+  // Nearly as fast as the sink. Where its times vary, the rate must explain enough of the wait:
   // (demand - compute) / (step - compute), with both in units of compute.
   const ServiceShape& shape = shapes[static_cast<std::size_t>(candidate)];
-  if (shape.cv / std::sqrt(std::max(1.0, op().items_per_batch)) < kVaries) return true;
-  return pressure - 1 >= 0.5 * (pressure / utilisation - 1);
+  if (shape.cv / std::sqrt(std::max(1.0, op().items_per_batch)) < rate.varies) return true;
+  return pressure - 1 >= rate.explained * (pressure / utilisation - 1);
 }
 
-Diagnosis diagnose(const profile::Profile& recorded) {
+Diagnosis diagnose(const profile::Profile& recorded, const Thresholds& thresholds) {
   const profile::Profile profile = plausible(recorded);
-  const std::unique_ptr<Predictor> made = predictor_for(profile);
-  const Predictor& predictor = *made;
+  const std::unique_ptr<Predictor> predictor = predictor_for(profile);
   Diagnosis diagnosis;
-  Case facts = examine(profile, predictor);
+  Case facts = examine(*predictor, thresholds);
   if (facts.gate.state == Gate::State::kUnmeasurable) {
     diagnosis.kind = VerdictKind::undetermined;
     diagnosis.reason = facts.gate.missing;
@@ -415,7 +420,7 @@ Diagnosis diagnose(const profile::Profile& recorded) {
     diagnosis.summary = "the recording is damaged: its figures contradict each other";
     return diagnosis;
   }
-  if (std::optional<Diagnosis> foreseen = foresee(profile)) return *foreseen;
+  if (std::optional<Diagnosis> foreseen = foresee(profile, thresholds)) return *foreseen;
   if (facts.gate.state == Gate::State::kHealthy) look_for_too_many_workers(facts);
   add_evidence(facts, diagnosis);
   if (facts.gate.state == Gate::State::kHealthy) {

@@ -30,7 +30,7 @@ double charged_share(const profile::Profile& profile, const std::string& op) {
   return total > 0 ? charged / total : -1;
 }
 
-LedgerOpinion judge_ledger(const profile::Profile& profile) {
+LedgerOpinion judge_ledger(const profile::Profile& profile, const CandidateThresholds& thresholds) {
   std::map<std::string, double> per_operator;
   double total = 0;
   double known = 0;
@@ -54,7 +54,8 @@ LedgerOpinion judge_ledger(const profile::Profile& profile) {
   }
   opinion.evidence.rule = Rule::ledger;
   opinion.evidence.figures = {{"wait_s", total}, {"known_share", opinion.known_share}};
-  if (name == nullptr || opinion.known_share < 0.5 || most < 0.3 * total) {
+  if (name == nullptr || opinion.known_share < thresholds.ledger_known ||
+      most < thresholds.ledger_charged * total) {
     opinion.evidence.says = "the ledger charges the wait to no single operator";
     return opinion;
   }

@@ -11,8 +11,8 @@ constexpr std::size_t kMost = 32;
 
 VerdictWindow verdict_on(const Case& facts, const Phase& phase) {
   VerdictWindow window{phase.start_s, phase.end_s,
-                       phase.bound() ? VerdictKind::input_bound : VerdictKind::not_input_bound, std::nullopt};
-  if (phase.bound() && phase.leader() >= 0) {
+                       phase.bound ? VerdictKind::input_bound : VerdictKind::not_input_bound, std::nullopt};
+  if (phase.bound && phase.leader() >= 0) {
     window.op = facts.profile.operators[static_cast<std::size_t>(phase.leader())].name;
   }
   return window;

@@ -5,12 +5,6 @@
 #include "sentences.h"
 
 namespace headrace::analysis {
-namespace {
-
-constexpr double kNeverFree = 0.85;
-
-}  // namespace
-
 std::optional<Finding> judge_gil_contention(const Case& facts) {
   const InterpreterLock& lock = facts.lock;
   if (!lock.contended || lock.blamed < 0) return std::nullopt;
@@ -19,8 +13,10 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
   // can be.
   const SegmentDemand& first = facts.demand.first();
   const profile::OperatorProfile& slowest = facts.profile.operators[static_cast<std::size_t>(first.largest)];
-  const bool sleeper_limits = first.largest != lock.blamed && first.utilisation > 0.9 &&
-                              cpu_bound_share(slowest) < 0.12 && lock.lock_share < kNeverFree;
+  const bool sleeper_limits = first.largest != lock.blamed &&
+                              first.utilisation > facts.thresholds.rate.never_rests_share &&
+                              cpu_bound_share(slowest) < facts.thresholds.lock.computes_share &&
+                              lock.lock_share < facts.thresholds.lock.never_free_share;
   if (sleeper_limits) return std::nullopt;
   const double cpu_s = cpu_per_batch_s(op);
   Finding finding;

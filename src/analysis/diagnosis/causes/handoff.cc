@@ -60,7 +60,7 @@ std::vector<Advice> cures(const Case& facts) {
                               "for a tokenizer's BatchEncoding)"));
   }
   if (loader && loader->workers > 0) {
-    if (std::optional<Advice> fewer = advise_fewer_workers(facts.profile, *loader, facts.predictor)) {
+    if (std::optional<Advice> fewer = advise_fewer_workers(*loader, facts.predictor)) {
       advice.push_back(std::move(*fewer));
     }
   }

@@ -21,7 +21,7 @@ std::vector<Advice> with_plain_batches(const Case& facts) {
   if (!sampled || sampled->pickle_cpu_s < kLight_s) return {};
   profile::Profile plain = facts.profile;
   plain.handoff_estimate->pickle_cpu_s = 0;
-  std::vector<Advice> rows = advise_workers(plain, *predictor_for(plain), facts.candidate);
+  std::vector<Advice> rows = advise_workers(*predictor_for(plain), facts.candidate);
   drop_unpredicted(rows);
   const std::string batch = facts.loader->batch;
   for (Advice& row : rows) {
@@ -71,7 +71,7 @@ std::optional<Finding> judge_no_overlap(const Case& facts) {
                          duration(facts.gate.own_compute_s),
                      {{"in_sink_s", segment->demand_s}, {"compute_s", facts.gate.own_compute_s}});
   if (facts.loader) {
-    finding.advice = advise_workers(facts.profile, facts.predictor, facts.candidate);
+    finding.advice = advise_workers(facts.predictor, facts.candidate);
     if (finding.advice.empty()) finding.advice = with_plain_batches(facts);
     if (segment->demand_s <= kProcessHandoff_s) drop_unpredicted(finding.advice);
     return finding;

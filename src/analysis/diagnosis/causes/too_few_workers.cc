@@ -11,7 +11,7 @@ std::vector<Advice> advise_for_bound_part(const Case& facts) {
   bound.sink.step_s = part.bound_step_s;
   bound.sink.compute_s = part.bound_compute_s;
   bound.operators[static_cast<std::size_t>(facts.candidate)].demand_s = part.bound_demand_s;
-  std::vector<Advice> rows = advise_workers(bound, *predictor_for(bound), facts.candidate);
+  std::vector<Advice> rows = advise_workers(*predictor_for(bound), facts.candidate);
   for (Advice& row : rows) {
     if (!row.predicted_step_s) continue;
     for (std::optional<double>* value : {&row.predicted_step_s, &row.low, &row.high}) {
@@ -41,8 +41,8 @@ std::optional<Finding> judge_too_few_workers(const Case& facts) {
                      {{"workers", static_cast<double>(op.workers)},
                       {"utilisation", facts.utilisation},
                       {"pressure", facts.pressure}});
-  finding.advice = facts.intermittent ? advise_for_bound_part(facts)
-                                      : advise_workers(facts.profile, facts.predictor, facts.candidate);
+  finding.advice =
+      facts.intermittent ? advise_for_bound_part(facts) : advise_workers(facts.predictor, facts.candidate);
   return finding;
 }
 

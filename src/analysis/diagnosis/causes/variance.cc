@@ -11,7 +11,7 @@ double spread_per_batch(const Case& facts) {
   double most = compute_cv(facts.profile.sink);
   for (std::size_t i = 0; i < facts.shapes.size(); ++i) {
     const profile::OperatorProfile& op = facts.profile.operators[i];
-    if (op.demand_s < 0.3 * facts.demand.first().demand_s) continue;
+    if (op.demand_s < facts.thresholds.rate.matters * facts.demand.first().demand_s) continue;
     most = std::max(most, facts.shapes[i].cv / std::sqrt(std::max(1.0, op.items_per_batch)));
   }
   return most;
@@ -25,7 +25,7 @@ std::optional<Finding> judge_variance(const Case& facts) {
   if (segment == nullptr || segment->in_sink || facts.op().fidelity == profile::Fidelity::inclusive)
     return std::nullopt;
   const double cv = spread_per_batch(facts);
-  if (cv < kVaries) return std::nullopt;
+  if (cv < facts.thresholds.rate.varies) return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   Finding finding;
   finding.headline = op.name + " is fast enough on average, but varies more than the buffers bridge";
@@ -36,7 +36,7 @@ std::optional<Finding> judge_variance(const Case& facts) {
                          duration(segment->demand_s) + ", step " + duration(facts.gate.own_compute_s) +
                          "), but times vary (spread " + spread + " of the mean per batch)",
                      {{"demand_s", segment->demand_s}, {"compute_s", facts.gate.own_compute_s}, {"cv", cv}});
-  finding.advice = advise_capacity(facts.profile, facts.predictor, facts.candidate);
+  finding.advice = advise_capacity(facts.predictor, facts.candidate);
   finding.certainty = 0.9;
   return finding;
 }

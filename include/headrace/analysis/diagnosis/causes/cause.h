@@ -26,6 +26,7 @@ namespace headrace::analysis {
 struct Case {
   const profile::Profile& profile;
   const Predictor& predictor;
+  const Thresholds& thresholds;
   std::optional<Loader> loader;  ///< where a framework's own loader was recorded
   Gate gate;
   InterpreterLock lock;
