@@ -7,11 +7,10 @@
 
 #include "headrace/profile/stages.h"
 #include "profile/profile_fields.h"
+#include "profile/shares.h"
 
 namespace headrace::profile {
 namespace {
-
-constexpr double kSecond = 1e-9;
 
 double items_of(const SegmentFigures& figures, const GraphNode& node) {
   double items = 0;
