@@ -6,6 +6,7 @@
 
 #include "crossing.h"
 #include "headrace/metrics/clock.h"
+#include "headrace/profile/layout.h"
 
 namespace headrace::python {
 namespace {
@@ -64,8 +65,7 @@ bool is_part_of_caller(PyCodeObject* code) {
 /// The characters that the record's text is made of.
 std::string plain(std::string name) {
   std::replace_if(name.begin(), name.end(), [](char c) { return c == '\t' || c == '\n'; }, ' ');
-  if (name.size() > kLongestName) name.resize(kLongestName);
-  return name;
+  return std::string(profile::cut_at_character(name, kLongestName));
 }
 
 }  // namespace

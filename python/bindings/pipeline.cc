@@ -117,7 +117,7 @@ class NativePipeline {
            const std::string& kind) {
     pipeline::MapOptions options = map_options(workers, ordered, capacity, queue, on_error, in_processes);
     options.kind = kind;
-    options.serial = kind == "transfer";
+    options.serial = options.kind == profile::OperatorKind::transfer;
     replace(std::move(*chain_).map(
         name, [body = kept(body)](Item&& item) { return call_with(body, std::move(item)); },
         std::move(options)));

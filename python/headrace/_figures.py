@@ -47,7 +47,7 @@ class LoaderBuffer:
 
 @dataclass
 class LoaderDelivery:
-    """How finished batches reach the training loop. Stages of -1: there is none."""
+    """How finished batches reach the training loop. A stage of -1 means that the loader has no such stage."""
 
     #: In the order in which they were drawn.
     ordered: bool = True
@@ -384,7 +384,7 @@ class Operator:
     fidelity: str = ""
     #: Copies to a device; null where it makes none.
     transfer: Transfer | None = None
-    #: Parameters that widen it.
+    #: Parameters that set its number of workers, or how they work.
     knobs: list[Knob] = field(default_factory=list)
     #: The functions that take most of its time, from a few batches of one worker; may be empty.
     functions: list[FunctionShare] = field(default_factory=list)
@@ -428,7 +428,7 @@ class Queue:
     #: `exact`: each put and get was seen. `sampled`: at times items came too fast, and the level was read
     #: 1000 times a second; `puts` and `gets` are exact.
     fidelity: str = ""
-    #: Parameters that lengthen it.
+    #: Parameters that set its capacity.
     knobs: list[Knob] = field(default_factory=list)
 
 

@@ -23,8 +23,9 @@ Operator::Operator(OperatorSettings settings, int stage)
 void Operator::record_in(int loader) {
   if (handle_ != nullptr) return;
   loader_ = loader;
-  handle_ = std::make_shared<profile::OperatorHandle>(settings_.name, settings_.kind, 0, flags_of(settings_),
-                                                      "", loader, static_cast<std::uint32_t>(stage_));
+  handle_ =
+      std::make_shared<profile::OperatorHandle>(settings_.name, settings_.kind.text(), 0, flags_of(settings_),
+                                                "", loader, static_cast<std::uint32_t>(stage_));
   if (!settings_.in_processes) return;
   // More workers hand over more at a time: the parameter is the operator's own.
   handoff_ = std::make_shared<profile::OperatorHandle>(settings_.name + ".handoff", "handoff", 0, 0,
@@ -38,8 +39,8 @@ std::int64_t default_capacity(int workers, bool of_batches) noexcept {
 }
 
 void check(const OperatorSettings& its) {
-  const std::string which = its.kind + " '" + its.name + "': ";
-  if (its.name.empty()) throw UsageError(its.kind + ": the operator needs a name");
+  const std::string which = its.kind.text() + " '" + its.name + "': ";
+  if (its.name.empty()) throw UsageError(its.kind.text() + ": the operator needs a name");
   if (its.workers < 1 || its.workers > kMostWorkers) {
     throw UsageError(which + "workers is 1 to " + std::to_string(kMostWorkers) + ", not " +
                      std::to_string(its.workers));

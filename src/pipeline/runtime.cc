@@ -37,9 +37,10 @@ OperatorSettings Runtime::admit(OperatorSettings settings) {
   };
   for (int number = 2; taken(settings.name); ++number) settings.name = base + "#" + std::to_string(number);
   if (settings.capacity == 0) {
-    const bool of_batches = settings.kind == "batch" || settings.kind == "transfer" ||
+    using enum profile::OperatorKind;
+    const bool of_batches = settings.kind == batch || settings.kind == transfer ||
                             std::any_of(operators_.begin(), operators_.end(),
-                                        [](const auto& op) { return op->settings().kind == "batch"; });
+                                        [](const auto& op) { return op->settings().kind == batch; });
     settings.capacity = default_capacity(settings.workers, of_batches);
   }
   return settings;

@@ -65,11 +65,11 @@ void WorkerGroup::resize(int workers) {
                      ", not " + std::to_string(workers));
   }
   if (operator_.settings().serial && workers != 1) {
-    throw UsageError("'" + operator_.name() + "' is a " + operator_.settings().kind +
+    throw UsageError("'" + operator_.name() + "' is a " + operator_.settings().kind.text() +
                      ", which runs in one worker");
   }
   if (operator_.settings().fixed_workers && workers != operator_.settings().workers) {
-    throw UsageError("'" + operator_.name() + "' is a " + operator_.settings().kind + " whose " +
+    throw UsageError("'" + operator_.name() + "' is a " + operator_.settings().kind.text() + " whose " +
                      std::to_string(operator_.settings().workers) +
                      " workers each make their part of the items; build it anew with another number");
   }

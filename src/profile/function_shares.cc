@@ -18,8 +18,7 @@ void store_functions(OperatorRecord& record, std::string_view lines) noexcept {
 
 std::vector<FunctionShare> functions_of(const OperatorRecord& record) {
   std::vector<FunctionShare> functions;
-  const auto end = std::find(record.functions.begin(), record.functions.end(), '\0');
-  std::string_view text(record.functions.data(), static_cast<std::size_t>(end - record.functions.begin()));
+  std::string_view text = text_of(record.functions);
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));

@@ -68,7 +68,7 @@ class GraphBuilder {
     GraphNode made;
     made.op = op;
     made.name = record.name.view();
-    made.kind.assign(record.kind.begin(), std::find(record.kind.begin(), record.kind.end(), '\0'));
+    made.kind = text_of(record.kind);
     made.flags = record.flags.load();
     made.in_sink = in_sink;
     made.is_source_object = (made.flags & kIsWrappedObject) != 0;
@@ -155,7 +155,7 @@ class GraphBuilder {
     return cell.place == Place::step && cell.items > 0 &&
            image_.operators()[cell.op].loader.load() == number_ + 1 &&
            (sink.operators[cell.op / 64].load() >> (cell.op % 64) & 1) != 0 &&
-           std::string_view(image_.operators()[cell.op].kind.data()) == "transfer";
+           text_of(image_.operators()[cell.op].kind) == name_of(OperatorKind::transfer);
   }
 
   void add_sink_operators() {
@@ -318,9 +318,10 @@ class GraphBuilder {
         }
       }
       if (one.inputs.empty() && !follows_another(static_cast<int>(index))) {
-        one.kind = "source";
+        one.kind = OperatorKind::source;
       } else {
-        one.kind = puts > 0 && static_cast<double>(gets) > 1.5 * static_cast<double>(puts) ? "batch" : "map";
+        const bool gathers = puts > 0 && static_cast<double>(gets) > 1.5 * static_cast<double>(puts);
+        one.kind = gathers ? OperatorKind::batch : OperatorKind::map;
       }
     }
   }

@@ -68,7 +68,6 @@ class HistoryReader {
       HistoryOperator& made = history_.operators.emplace_back();
       if (record.life.load(std::memory_order_relaxed) == 0) continue;
       made.name = record.name.view();
-      made.kind.assign(record.kind.begin(), std::find(record.kind.begin(), record.kind.end(), '\0'));
       made.flags = record.flags.load();
       made.loader = static_cast<int>(std::min(record.loader.load(), kMaxLoaders + 1)) - 1;
       if (made.loader >= static_cast<int>(kMaxLoaders)) made.loader = -1;

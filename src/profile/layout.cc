@@ -15,20 +15,18 @@ void store_words(void* to, const void* from, std::size_t bytes) noexcept {
   }
 }
 
-void Name::assign(std::string_view text) noexcept {
-  std::size_t length = std::min(text.size(), bytes.size() - 1);
-  // Never cut inside a UTF-8 character: continuation bytes are 10xxxxxx.
-  if (length < text.size()) {
-    while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0U) == 0x80U) --length;
-  }
-  alignas(8) std::array<char, kNameBytes> whole{};
-  if (length > 0) std::memcpy(whole.data(), text.data(), length);
-  store_words(bytes.data(), whole.data(), whole.size());
+std::string_view cut_at_character(std::string_view text, std::size_t most) noexcept {
+  if (text.size() <= most) return text;
+  // Continuation bytes are 10xxxxxx.
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
+  return text.substr(0, most);
 }
 
-std::string_view Name::view() const noexcept {
-  const auto end = std::find(bytes.begin(), bytes.end(), '\0');
-  return {bytes.data(), static_cast<std::size_t>(end - bytes.begin())};
+void Name::assign(std::string_view text) noexcept {
+  alignas(8) std::array<char, kNameBytes> whole{};
+  const std::string_view kept = cut_at_character(text, whole.size() - 1);
+  std::copy(kept.begin(), kept.end(), whole.begin());
+  store_words(bytes.data(), whole.data(), whole.size());
 }
 
 Layout Layout::current() noexcept {

@@ -58,7 +58,7 @@ class LoaderGraphBuilder {
   /// What runs in our workers, in our GetNext, and the copy to the device in our step.
   bool belongs(const CellFigures& cell) const {
     if (is_ours(cell.op))
-      return cell.place != Place::step || std::string_view(record_of(cell.op).kind.data()) == "transfer";
+      return cell.place != Place::step || text_of(record_of(cell.op).kind) == name_of(OperatorKind::transfer);
     const OperatorRecord& record = record_of(cell.op);
     if (record.loader.load() != 0 || (record.flags.load() & (kIsWrappedObject | kIsWorkerLoop)) != 0)
       return false;
@@ -86,7 +86,7 @@ class LoaderGraphBuilder {
       GraphNode made;
       made.op = cell.op;
       made.name = record.name.view();
-      made.kind.assign(record.kind.begin(), std::find(record.kind.begin(), record.kind.end(), '\0'));
+      made.kind = text_of(record.kind);
       made.flags = record.flags.load();
       made.in_sink = in_sink;
       made.in_step = in_step;

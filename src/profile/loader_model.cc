@@ -27,10 +27,10 @@ std::array<std::string_view, 9> names_of(Quantity) noexcept {
           "keeps_workers", "pins",    "passes_by_name", "executor"};
 }
 
-const LoaderParameter* parameter_that_sets(const LoaderModel& model, Quantity quantity) noexcept {
-  const auto found = std::find_if(model.parameters.begin(), model.parameters.end(),
-                                  [quantity](const LoaderParameter& each) { return each.sets == quantity; });
-  return found == model.parameters.end() ? nullptr : &*found;
+const LoaderBuffer* window_of(const LoaderModel& model) noexcept {
+  const auto found = std::find_if(model.buffers.begin(), model.buffers.end(),
+                                  [](const LoaderBuffer& each) { return each.is_window; });
+  return found == model.buffers.end() ? nullptr : &*found;
 }
 
 void put_within_bounds(LoaderModel& model, std::size_t operators) {

@@ -13,11 +13,11 @@
 
 #include "headrace/profile/errors.h"
 #include "headrace/profile/live_pointer.h"
-#include "headrace/profile/output_file.h"
 #include "headrace/profile/private_folder.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/run_folder.h"
 #include "headrace/profile/segment_image.h"
+#include "profile/segment_copy.h"
 
 namespace headrace::profile {
 namespace {
@@ -74,15 +74,12 @@ bool is_old(int fd) {
   return fstat(fd, &info) == 0 && std::time(nullptr) - info.st_mtime > kStays;
 }
 
-/// Writes the copy; false where that fails.
-bool write_copy(int live, const std::string& name, const std::string& copy_path) try {
+/// False where that fails.
+bool copy_live(int live, const std::string& name, const std::string& copy_path) try {
   SegmentImage image;
   image.include_history();
   image.read_descriptor(live, name);
-  const std::vector<unsigned char> packed = image.pack();
-  OutputFile copy(copy_path);
-  copy.write(packed.data(), packed.size());
-  copy.commit();
+  write_copy(image, copy_path);
   return true;
 } catch (const Error&) {
   return false;
@@ -103,7 +100,7 @@ bool collect(int live, const std::string& name, const std::string& copy_path) {
   std::error_code error;
   const auto folder = fs::status(fs::path(copy_path).parent_path(), error);
   if (folder.type() == fs::file_type::not_found) return true;
-  if (!belongs_at(copy_path, header) || !write_copy(live, name, copy_path)) return is_old(live);
+  if (!belongs_at(copy_path, header) || !copy_live(live, name, copy_path)) return is_old(live);
   remove_live_pointer(copy_path);
   return true;
 }

@@ -47,9 +47,7 @@ class SchemaWriter {
       add<T>();
       figure["type"] = about(Of<T>{}).name;
       figure["struct"] = true;
-    } else if constexpr (std::is_same_v<T, std::string>) {
-      figure["type"] = "string";
-    } else if constexpr (std::is_enum_v<T>) {
+    } else if constexpr (std::is_same_v<T, std::string> || std::is_enum_v<T> || kIsWord<T>) {
       figure["type"] = "string";
     } else if constexpr (std::is_same_v<T, ParameterValue>) {
       figure["type"] = "value";

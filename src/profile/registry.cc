@@ -6,29 +6,18 @@
 #include <string>
 
 #include "headrace/metrics/page_backing.h"
-#include "headrace/metrics/worker_probe.h"
 #include "headrace/profile/aggregate_finished.h"
 #include "headrace/profile/process_identity.h"
+#include "profile/record_life.h"
 
 namespace headrace::profile {
 namespace {
 
-constexpr auto life_of(RecordLife life) { return static_cast<std::uint32_t>(life); }
-constexpr auto life_of(metrics::WorkerLife life) { return static_cast<std::uint32_t>(life); }
-
-bool is_live(std::uint32_t life) {
-  return life == life_of(RecordLife::live) || life == life_of(RecordLife::closed);
-}
-
 /// "decode", then "decode#2", "decode#3", ...
 std::string numbered(std::string_view base, int number) {
   // Room for the number is kept inside the record, whatever the length of the name.
-  std::string name(base.substr(0, kNameBytes - 12));
-  if (name.size() < base.size()) {
-    while (!name.empty() && (static_cast<unsigned char>(name.back()) & 0xC0U) == 0x80U) name.pop_back();
-    if (!name.empty() && (static_cast<unsigned char>(name.back()) & 0x80U) != 0) name.pop_back();
-    name += "\xE2\x80\xA6";  // ...
-  }
+  std::string name(cut_at_character(base, kNameBytes - 12));
+  if (name.size() < base.size()) name += "\xE2\x80\xA6";  // ...
   if (number > 1) name += "#" + std::to_string(number);
   return name;
 }
@@ -97,10 +86,10 @@ int Registry::claim(std::atomic<std::uint32_t>* first, std::size_t stride, Secti
 
 int Registry::operator_id(const OperatorSpec& spec) {
   OperatorRecord* records = segment_.operators();
-  const std::string_view kind = spec.kind.substr(0, records[0].kind.size() - 1);
+  const std::string_view kind = cut_at_character(spec.kind, records[0].kind.size() - 1);
   const bool wrapped = (spec.flags & kIsWrappedObject) != 0;
   const auto is_same = [&](OperatorRecord& record) {
-    return record.key == spec.key && std::string_view(record.kind.data()) == kind &&
+    return record.key == spec.key && text_of(record.kind) == kind &&
            !(wrapped && feeds_another(static_cast<std::uint32_t>(&record - records), spec.feeds));
   };
   const auto find = [&] {
@@ -357,94 +346,6 @@ bool Registry::feeds_another(std::uint32_t op, int loader) const noexcept {
   return false;
 }
 
-bool Registry::owned_here() const noexcept { return segment_.header().owner_pid == current_pid(); }
-
-bool Registry::fold_loader() {
-  if (!owned_here()) return false;
-  LoaderRecord* records = segment_.loaders();
-  LoaderRecord* target = nullptr;
-  LoaderRecord* oldest = nullptr;
-  for (std::uint32_t i = 0; i < given_out(Section::loaders); ++i) {
-    LoaderRecord& record = records[i];
-    if (record.life.load(std::memory_order_acquire) != life_of(RecordLife::closed)) continue;
-    if (record.folded.load() > 0) {
-      target = &record;
-    } else if (oldest == nullptr || record.sink.last_event_ns.load() < oldest->sink.last_event_ns.load()) {
-      oldest = &record;
-    }
-  }
-  if (oldest == nullptr) return false;
-  forget_loader(static_cast<std::uint32_t>(oldest - records));
-  if (target == nullptr) {
-    oldest->name.assign("(earlier loaders)");
-    oldest->identity.store(0);
-    oldest->folded.store(1);
-    return true;
-  }
-  add_sink(target->sink, oldest->sink);
-  target->folded.bump(1);
-  clear_sink(oldest->sink);
-  oldest->life.store(life_of(RecordLife::free), std::memory_order_release);
-  return true;
-}
-
-// Its numbers go to others: what belonged to this one must not show as theirs.
-void Registry::forget_loader(std::uint32_t index) {
-  LoaderRecord& loader = segment_.loaders()[index];
-  clear_framework_facts(loader);
-  forget_operators(loader.sink);
-  for (const auto kind :
-       {metrics::TrackKind::get_next, metrics::TrackKind::batches, metrics::TrackKind::worker})
-    segment_.history().disown(kind, index + 1);
-  constexpr std::uint32_t kNobodys = ~std::uint32_t{0};
-  const std::uint32_t its = index + 1;
-  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
-    if (segment_.workers()[i].loader.load() == its) segment_.workers()[i].loader.store(kNobodys);
-  }
-  for (std::uint32_t i = 0; i < kMaxOperators; ++i) {
-    OperatorRecord& record = segment_.operators()[i];
-    if (!is_live(record.life.load(std::memory_order_acquire))) continue;
-    if (record.loader.load() == its || i + 1 == loader.source_operator.load()) free_operator(i);
-  }
-  loader.source_operator.store(0);
-  for (std::uint32_t i = 0; i < given_out(Section::queues); ++i) {
-    QueueRecord& record = segment_.queues()[i];
-    if (!is_live(record.life.load(std::memory_order_acquire)) || record.loader.load() != its) continue;
-    record.loader.store(kNobodys);
-    if (record.life.load(std::memory_order_acquire) == life_of(RecordLife::closed)) free_queue(i);
-  }
-}
-
-// Cells of workers that are gone are freed. Those of a thread that goes on stay its own, emptied: it may run
-// whatever operator gets this number next.
-void Registry::free_operator(std::uint32_t op) {
-  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
-    metrics::OperatorCell& cell = segment_.cells()[i];
-    const std::uint32_t owner = cell.owner.load();
-    if (owner == 0 || owner > kMaxWorkers || cell.operator_id.load() != op) continue;
-    const bool goes_on = segment_.workers()[owner - 1].life.load(std::memory_order_acquire) ==
-                         life_of(metrics::WorkerLife::live);
-    empty_cell(cell);
-    if (goes_on) continue;
-    // Release pairs with the acquire of the next claim: nobody reads the old figures there.
-    std::atomic_thread_fence(std::memory_order_release);
-    cell.owner.store(0);
-  }
-  segment_.operators()[op].life.store(life_of(RecordLife::free), std::memory_order_release);
-}
-
-void Registry::free_queue(std::uint32_t queue) {
-  QueueRecord& record = segment_.queues()[queue];
-  segment_.history().disown(metrics::TrackKind::queue, queue + 1);
-  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
-    for (metrics::WorkerEdge& edge : segment_.workers()[i].edges) {
-      if (edge.queue.load() == queue + 1) edge.items.store(0);
-    }
-  }
-  clear_queue(record.cell);
-  record.life.store(life_of(RecordLife::free), std::memory_order_release);
-}
-
 metrics::WorkerCell* Registry::claim_worker(std::int64_t now) {
   metrics::WorkerCell* workers = segment_.workers();
   const int index = claim(&workers[0].life, sizeof(metrics::WorkerCell), Section::workers,
@@ -482,125 +383,6 @@ metrics::OperatorCell* Registry::claim_cell(const metrics::WorkerCell& worker, i
   cell.place.store(static_cast<std::uint32_t>(place));
   cell.is_loop.store(is_loop ? 1 : 0);
   return &cell;
-}
-
-bool Registry::is_crowded() const noexcept {
-  Segment& segment = segment_;
-  std::uint32_t used_workers = 0;
-  std::uint32_t used_cells = 0;
-  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
-    used_workers += segment.workers()[i].life.load(std::memory_order_relaxed) != 0 ? 1 : 0;
-  }
-  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i)
-    used_cells += segment.cells()[i].owner.load() != 0 ? 1 : 0;
-  return used_workers > kMaxWorkers * 3 / 4 || used_cells > kMaxCells * 3 / 4;
-}
-
-// Workers that stood at the same place of the graph are folded together, so the graph survives them.
-metrics::WorkerCell* Registry::retired_worker(const metrics::WorkerCell& leaving) {
-  metrics::WorkerCell* workers = segment_.workers();
-  const auto same_place = [&](const metrics::WorkerCell& worker) {
-    for (std::size_t i = 0; i < worker.edges.size(); ++i) {
-      if (worker.edges[i].queue.load() != leaving.edges[i].queue.load()) return false;
-      if (worker.edges[i].is_put.load() != leaving.edges[i].is_put.load()) return false;
-    }
-    return true;
-  };
-  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
-    const bool is_retired =
-        workers[i].life.load(std::memory_order_acquire) == life_of(metrics::WorkerLife::retired);
-    if (is_retired && same_place(workers[i])) return &workers[i];
-  }
-  metrics::WorkerCell* worker = claim_worker(metrics::Clock::now_ns());
-  if (worker == nullptr) return nullptr;
-  worker->pid.store(0);
-  worker->tid.store(0);
-  worker->ended_ns.store(worker->started_ns.load());
-  worker->grid.closed.store(metrics::kWindows);
-  worker->grid.doublings.store(leaving.grid.doublings.load());
-  worker->life.store(life_of(metrics::WorkerLife::retired), std::memory_order_release);
-  return worker;
-}
-
-// A worker that died in the middle of something: what was open is counted to its last sign of life.
-void Registry::settle_gone(std::uint32_t index) {
-  metrics::WorkerCell& worker = segment_.workers()[index];
-  if (worker.life.load(std::memory_order_acquire) != life_of(metrics::WorkerLife::live)) return;
-  if (worker.account.load() >= metrics::kOperatorAccount + kMaxCells) return;
-  std::vector<metrics::OperatorCell*> owned;
-  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
-    if (segment_.cells()[i].owner.load() == index + 1) owned.push_back(&segment_.cells()[i]);
-  }
-  metrics::WorkerProbe probe;
-  probe.take_over(worker, segment_.cells(), owned, segment_.header().loop_clock);
-  probe.finish(worker.last_alive_ns.load());
-}
-
-// A worker that did nothing since the loop began still holds what it counted during start-up.
-void Registry::forget_start_up(std::uint32_t index) {
-  metrics::WorkerCell& worker = segment_.workers()[index];
-  if (worker.begun.load() != 0) return;
-  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
-    if (segment_.cells()[i].owner.load() == index + 1) restart_cell(segment_.cells()[i]);
-  }
-  restart_worker(worker);
-}
-
-void Registry::fold_worker(std::uint32_t index) {
-  metrics::WorkerCell& worker = segment_.workers()[index];
-  metrics::WorkerCell* retired = retired_worker(worker);
-  if (retired == nullptr) return;
-  metrics::OperatorCell* cells = segment_.cells();
-  settle_gone(index);
-  const bool begun = segment_.header().loop_clock.read(0).begun;
-  const auto retired_owner = static_cast<std::uint32_t>(retired - segment_.workers()) + 1;
-  if (begun) forget_start_up(index);
-  if (begun) forget_start_up(retired_owner - 1);
-  std::vector<metrics::OperatorCell*> retired_cells;
-  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
-    if (cells[i].owner.load() == retired_owner) retired_cells.push_back(&cells[i]);
-  }
-  widen_retired(*retired, retired_cells, worker.grid.doublings.load());
-  for (std::uint32_t i = 0; i < given_out(Section::cells); ++i) {
-    metrics::OperatorCell& cell = cells[i];
-    if (cell.owner.load() != index + 1) continue;
-    align_windows(*retired, worker, cell);
-    const auto same = std::find_if(retired_cells.begin(), retired_cells.end(), [&](const auto* candidate) {
-      return candidate->operator_id.load() == cell.operator_id.load() &&
-             candidate->place.load() == cell.place.load() && candidate->is_loop.load() == cell.is_loop.load();
-    });
-    if (same == retired_cells.end()) {
-      // The first one to go becomes the retired cell itself; only its owner changes.
-      cell.owner.store(retired_owner);
-      continue;
-    }
-    add_cell(**same, cell);
-    // Emptied before it is free: between a claim and its first item a reader must not see the old owner's
-    // figures.
-    clear_cell(cell);
-    // Release pairs with the acquire of the next claim: the sums above are done with this cell.
-    std::atomic_thread_fence(std::memory_order_release);
-    cell.owner.store(0);
-  }
-  add_worker(*retired, worker);
-  segment_.header().retired_workers.bump(1);
-  worker.life.store(life_of(metrics::WorkerLife::free), std::memory_order_release);
-}
-
-int Registry::fold_finished_workers() {
-  int folded = 0;
-  metrics::WorkerCell* workers = segment_.workers();
-  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
-    const std::uint32_t life = workers[i].life.load(std::memory_order_acquire);
-    bool gone = life == life_of(metrics::WorkerLife::finished);
-    if (life == life_of(metrics::WorkerLife::live) && workers[i].pid.load() != current_pid()) {
-      gone = !process_alive(workers[i].pid.load(), workers[i].process_start.load());
-    }
-    if (!gone) continue;
-    fold_worker(i);
-    ++folded;
-  }
-  return folded;
 }
 
 }  // namespace headrace::profile

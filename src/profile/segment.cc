@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -12,13 +11,12 @@
 #include <cstring>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "headrace/metrics/page_backing.h"
 #include "headrace/profile/errors.h"
-#include "headrace/profile/output_file.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/segment_image.h"
+#include "profile/segment_copy.h"
 
 namespace headrace::profile {
 namespace {
@@ -33,13 +31,6 @@ bool back_common_tables(void* base) {
       return false;
   }
   return true;
-}
-
-/// True where a file may grow to `bytes`: writing past the limit (`ulimit -f`) would be a SIGXFSZ, which
-/// kills.
-bool file_size_allowed(std::size_t bytes) {
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes;
 }
 
 /// True where the file system of `path` has so much room that the segment takes nothing that somebody else
@@ -195,11 +186,7 @@ std::string Segment::copy_to(const std::string& path) noexcept try {
   SegmentImage image;
   image.include_history();
   image.read_memory(base_, size_);
-  const std::vector<unsigned char> packed = image.pack();
-  if (!file_size_allowed(packed.size())) return path + ": " + std::strerror(EFBIG);
-  OutputFile file(path);
-  file.write(packed.data(), packed.size());
-  file.commit();
+  write_copy(image, path);
   return "";
 } catch (const std::exception& error) {
   return error.what();

@@ -1,7 +1,6 @@
 #include "headrace/profile/snapshot.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <set>
 
@@ -10,8 +9,10 @@
 #include "headrace/profile/graph.h"
 #include "profile/item_flow.h"
 #include "profile/reconciled_cpu.h"
+#include "profile/shares.h"
 #include "profile/snapshot_host.h"
 #include "profile/snapshot_loader.h"
+#include "profile/snapshot_sink.h"
 #include "profile/snapshot_windows.h"
 #include "profile/totals.h"
 
@@ -20,13 +21,9 @@ namespace {
 
 using metrics::WorkerState;
 
-constexpr double kSecond = 1e-9;
-
 double state(const WorkerFigures& worker, WorkerState which) {
   return worker.state_ns[static_cast<std::size_t>(which)];
 }
-
-double share(double part, double whole) { return whole > 0 ? std::clamp(part / whole, 0.0, 1.0) : 0; }
 
 /// Scales shares that overlap (rounding, a torn read) so that they sum to 1.
 States normalised(States states) {
@@ -67,10 +64,10 @@ class ProfileBuilder {
   Profile build() {
     add_identity();
     profile_.model = model_of(image_.loaders()[loader_]);
-    add_sink();
+    profile_.sink = sink_of(image_.loaders()[loader_], figures_.sink, base_loop_ns_);
     for (std::size_t i = 0; i < graph_.queues.size(); ++i) add_queue(graph_.queues[i]);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) add_operator(static_cast<int>(i));
-    add_ledger();
+    profile_.stall_ledger = stall_ledger_of(image_.loaders()[loader_], figures_, graph_);
     add_windows(image_, loader_, figures_, graph_, base_loop_ns_, profile_);
     add_host(image_, figures_, profile_);
     if (other_loops_ran()) host_of_own_loops();
@@ -104,80 +101,7 @@ class ProfileBuilder {
     }
   }
 
-  void add_sink() {
-    const SinkFigures& sink = figures_.sink;
-    SinkProfile& out = profile_.sink;
-    const double elapsed = sink.wait_ns + sink.compute_ns;
-    out.steps = sink.steps;
-    out.compute_s = sink.computes > 0 ? sink.compute_ns / sink.computes * kSecond : 0;
-    const double wait_s = sink.waits > 0 ? sink.wait_ns / sink.waits * kSecond : sink.wait_ns * kSecond;
-    out.step_s = wait_s + out.compute_s;
-    if (sink.sampled_compute_ns > 0) {
-      out.compute_cpu_s = out.compute_s * share(sink.sampled_compute_cpu_ns, sink.sampled_compute_ns);
-    }
-    if (sink.quiet_steps > 0) out.quiet_compute_s = sink.quiet_compute_ns / sink.quiet_steps * kSecond;
-    out.quiet_steps = static_cast<std::uint64_t>(sink.quiet_steps);
-    if (const std::uint64_t bytes = image_.loaders()[loader_].batch_bytes.load(); bytes > 0) {
-      constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-      out.batch_bytes = static_cast<std::int64_t>(std::min(bytes, kMost));
-    }
-    out.getnext_wait = sink.wait.latency();
-    out.wait_share = share(sink.wait_ns, elapsed);
-    out.worker_start_wait_s = sink.worker_start_ns * kSecond;
-    out.starved_share = share(sink.starved_ns, elapsed);
-    out.handoff_floor_s = sink.ready_calls > 0 ? sink.ready_wait_ns / sink.ready_calls * kSecond : 0;
-    out.ready_share = share(sink.ready_calls, sink.waits);
-    add_longest_waits(out);
-    add_step_sequence(out);
-    add_marked_steps(out);
-  }
-
-  void add_marked_steps(SinkProfile& out) const {
-    const SinkFigures& sink = figures_.sink;
-    if (sink.marked_steps <= 0) return;
-    const auto mean_s = [&](double total_ns) { return total_ns / sink.marked_steps * kSecond; };
-    out.marked = MarkedSteps{
-        static_cast<std::uint64_t>(sink.marked_steps), static_cast<std::uint64_t>(sink.whole_steps),
-        static_cast<std::uint64_t>(sink.tail_steps),   mean_s(sink.marked_gap_ns),
-        mean_s(sink.marked_forward_backward_ns),       mean_s(sink.marked_tail_ns)};
-  }
-
-  void add_longest_waits(SinkProfile& out) const {
-    for (const metrics::LongestWait& wait : image_.loaders()[loader_].sink.longest) {
-      const std::int64_t at = wait.at_ns.load() - base_loop_ns_;
-      if (wait.wait_ns.load() <= 0 || at < 0) continue;
-      out.longest_waits.push_back({static_cast<double>(at) * kSecond,
-                                   static_cast<double>(wait.wait_ns.load()) * kSecond, wait.step.load()});
-    }
-    std::sort(out.longest_waits.begin(), out.longest_waits.end(),
-              [](const Stall& a, const Stall& b) { return a.wait_s > b.wait_s; });
-  }
-
-  void add_step_sequence(SinkProfile& out) const {
-    const metrics::SinkCell& sink = image_.loaders()[loader_].sink;
-    const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(0, sink.computes.load()));
-    const auto wanted = std::min<std::uint64_t>(static_cast<std::uint64_t>(figures_.sink.computes), count);
-    const std::uint64_t first = count - std::min<std::uint64_t>(wanted, metrics::SinkCell::kSequence);
-    for (std::uint64_t i = first; i < count; ++i) {
-      const auto& step = sink.sequence[i % metrics::SinkCell::kSequence];
-      const double wait = step.wait_ns.load();
-      const double compute = step.compute_ns.load();
-      if (!std::isfinite(wait) || !std::isfinite(compute) || wait < 0 || compute < 0) continue;
-      StepSample sample{wait * kSecond, compute * kSecond};
-      const double before = step.before_forward_ns.load();
-      const double tail = step.tail_ns.load();
-      if (std::isfinite(before) && before >= 0) {
-        sample.before_forward_s = std::min(before, compute) * kSecond;
-        if (std::isfinite(tail) && tail >= 0)
-          sample.tail_s = std::min(tail, std::max(0.0, compute - before)) * kSecond;
-      }
-      out.sequence.push_back(sample);
-    }
-  }
-
   // --- queues ---
-
-  static double profile_capacity(const QueueProfile& queue) { return static_cast<double>(queue.capacity); }
 
   std::string names_of(const std::vector<int>& nodes) const {
     std::string names;
@@ -224,9 +148,9 @@ class ProfileBuilder {
     out.gets = figures->gets;
     out.put_wait_s = figures->put_wait.sum_ns * kSecond;
     out.get_wait_s = figures->get_wait.sum_ns * kSecond;
-    out.fidelity = figures->sampled ? "sampled" : "exact";
+    out.fidelity = figures->sampled ? Fidelity::sampled : Fidelity::exact;
     if (const auto knob =
-            loader_queue_knob(image_.queues()[of.queue], profile_capacity(out), profile_.model)) {
+            loader_queue_knob(image_.queues()[of.queue], static_cast<double>(out.capacity), profile_.model)) {
       out.unit = "batches";
       if (knob->value > 0) out.knobs.push_back(*knob);
     } else if (out.capacity > 0) {
@@ -387,12 +311,14 @@ class ProfileBuilder {
     out.items_per_batch =
         of_framework() ? loader_items_per_batch(figures_, graph_, node) : flow_.items_per_batch(node);
     out.demand_s = demand(out, total.loop_items);
-    if (of_framework() && out.kind == "handoff")
+    if (of_framework() && out.kind == OperatorKind::handoff)
       out.demand_s = std::max(out.demand_s, profile_.sink.handoff_floor_s);
     const bool in_threads = threads && (node.flags & kRunsInProcesses) == 0;
-    out.executor = node.serves && out.kind == "handoff" ? "" : in_threads ? "thread" : "process";
+    // A hand-off runs in both.
+    if (!node.serves || out.kind != OperatorKind::handoff)
+      out.executor = in_threads ? Executor::thread : Executor::process;
     const bool inclusive = node.is_source_object && graph_.nodes.size() == 1;
-    out.fidelity = inclusive ? "inclusive" : sampled ? "sampled" : "exact";
+    out.fidelity = inclusive ? Fidelity::inclusive : sampled ? Fidelity::sampled : Fidelity::exact;
     add_knobs(node, out);
     out.functions = functions_of(image_.operators()[node.op]);
     profile_.operators.push_back(std::move(out));
@@ -418,13 +344,13 @@ class ProfileBuilder {
   void add_knobs(const GraphNode& node, OperatorProfile& out) const {
     if (node.in_step || node.serves) return;
     const auto& named = image_.operators()[node.op].knob;
-    const std::string knob(named.begin(), std::find(named.begin(), named.end(), '\0'));
+    const std::string knob(text_of(named));
     if (of_framework()) {
       const double value = node.in_sink ? 0 : out.workers;
       if (!knob.empty()) out.knobs.push_back({knob, value, 0.0, std::nullopt, false, Quantity::workers});
       return;
     }
-    const bool is_start = out.kind == "source" || out.kind == "generator";
+    const bool is_start = out.kind == OperatorKind::source || out.kind == OperatorKind::generator;
     const bool marked_serial = (node.flags & kMarkedSerial) != 0;
     if (node.in_sink) {
       // Given a number of workers, or a queue of batches, it leaves the loop.
@@ -439,53 +365,6 @@ class ProfileBuilder {
                          std::nullopt, live, Quantity::workers});
     if ((node.flags & kKeepsOrder) != 0)
       out.knobs.push_back({out.name + ".ordered", 1, 0.0, 1.0, false, Quantity::order});
-  }
-
-  // --- ledger ---
-
-  void add_ledger() {
-    const SinkFigures& sink = figures_.sink;
-    const bool followed = of_framework() && image_.loaders()[loader_].workers.load() > 0;
-    std::vector<double> in_service(graph_.nodes.size(), 0);
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const GraphNode& node = graph_.nodes[i];
-      if (!node.in_sink) continue;
-      for (const std::uint32_t cell : node.cells) in_service[i] += figures_.cells[cell].busy_ns;
-      if (node.is_source_object) in_service[i] = std::max(0.0, in_service[i] - sink.redirected_ns);
-    }
-    double unknown = sink.ledger_unknown_ns;
-    std::vector<double> ordered(graph_.nodes.size(), 0);
-    std::vector<double> waiting(graph_.nodes.size(), 0);
-    const auto charge = [&](const auto& ledger, std::vector<double>& to) {
-      for (std::size_t op = 0; op < ledger.size(); ++op) {
-        const int node = graph_.node_of_operator[op];
-        (node >= 0 ? to[static_cast<std::size_t>(node)] : unknown) += ledger[op];
-      }
-    };
-    charge(sink.ledger_ns, in_service);
-    charge(sink.ledger_order_ns, ordered);
-    charge(sink.ledger_waiting_ns, waiting);
-    const double handed = sink.ready_wait_ns + sink.ledger_handoff_ns;
-    double sum = handed + unknown;
-    for (const auto* part : {&in_service, &ordered, &waiting}) {
-      for (const double one : *part) sum += one;
-    }
-    // GetNext calls that brought no batch are in the operators' time but not in the wait: scale them out.
-    const double scale = sum > sink.wait_ns && sum > 0 ? sink.wait_ns / sum : 1;
-    if (scale == 1) unknown += sink.wait_ns - sum;
-    const auto row = [&](const char* what, const std::string& op, double ns) {
-      if (ns <= 0) return;
-      profile_.stall_ledger.push_back({what, op, ns * scale * kSecond, share(ns * scale, sink.wait_ns)});
-    };
-    for (std::size_t i = 0; i < in_service.size(); ++i) {
-      row("in_service", graph_.nodes[i].name, in_service[i]);
-      row("order", graph_.nodes[i].name, ordered[i]);
-      row("waiting_for_worker", graph_.nodes[i].name, waiting[i]);
-    }
-    row("handoff", followed ? "handoff" : "", handed);
-    row("unknown", "", unknown);
-    std::stable_sort(profile_.stall_ledger.begin(), profile_.stall_ledger.end(),
-                     [](const LedgerRow& a, const LedgerRow& b) { return a.seconds > b.seconds; });
   }
 
   bool other_loops_ran() const {

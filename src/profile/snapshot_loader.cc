@@ -7,22 +7,15 @@
 
 #include "headrace/profile/stages.h"
 #include "profile/profile_fields.h"
+#include "profile/shares.h"
 
 namespace headrace::profile {
 namespace {
-
-constexpr double kSecond = 1e-9;
 
 double items_of(const SegmentFigures& figures, const GraphNode& node) {
   double items = 0;
   for (const std::uint32_t cell : node.cells) items += static_cast<double>(figures.cells[cell].items);
   return items;
-}
-
-template <std::size_t N>
-std::string_view text_of(const std::array<char, N>& bytes) {
-  return {bytes.data(),
-          static_cast<std::size_t>(std::find(bytes.begin(), bytes.end(), '\0') - bytes.begin())};
 }
 
 /// The parameters as text, then what was seen while the loader ran.
@@ -44,13 +37,6 @@ std::vector<Setting> settings_of(const LoaderRecord& loader, const std::optional
     text.remove_prefix(std::min(text.size(), line.size() + 1));
   }
   return settings;
-}
-
-/// The batches in flight that the workers share.
-const LoaderBuffer* window_of(const LoaderModel& model) noexcept {
-  const auto found = std::find_if(model.buffers.begin(), model.buffers.end(),
-                                  [](const LoaderBuffer& each) { return each.is_window; });
-  return found == model.buffers.end() ? nullptr : &*found;
 }
 
 void add_up(States& to, double seconds, const States& from) {
@@ -102,7 +88,7 @@ double loader_items_per_batch(const SegmentFigures& figures, const Graph& graph,
   if (!node.in_step) {
     // The collate function runs once for every batch that is made.
     for (const GraphNode& other : graph.nodes) {
-      if (other.kind != "batch" || other.in_sink != node.in_sink || other.serves) continue;
+      if (other.kind != OperatorKind::batch || other.in_sink != node.in_sink || other.serves) continue;
       const double batches = items_of(figures, other);
       if (batches > 0) return items_of(figures, node) / batches;
     }

@@ -2,16 +2,10 @@
 
 #include <algorithm>
 
+#include "profile/shares.h"
 #include "profile/snapshot_host.h"
 
 namespace headrace::profile {
-namespace {
-
-constexpr double kSecond = 1e-9;
-
-double share(double part, double whole) { return whole > 0 ? std::clamp(part / whole, 0.0, 1.0) : 0; }
-
-}  // namespace
 
 void add_windows(const SegmentImage& image, std::uint32_t loader, const SegmentFigures& figures,
                  const Graph& graph, std::int64_t from_ns, Profile& profile) {

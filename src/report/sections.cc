@@ -143,7 +143,7 @@ Lines operator_section(const profile::Profile& profile, const analysis::Diagnosi
     ++shown;
     const ShownStates states = shown_states(profile, i);
     const auto share = [&](double value) { return states.known ? percent(value) : "-"; };
-    add({op.name, op.kind.empty() ? "-" : op.kind, std::to_string(op.workers),
+    add({op.name, op.kind.empty() ? "-" : op.kind.text(), std::to_string(op.workers),
          duration(op.demand_s * op.workers), share(states.busy), share(states.blocked_in),
          share(states.blocked_out),
          op.cpu_s && op.busy_s > 0 ? percent(std::min(1.0, *op.cpu_s / op.busy_s)) : "-",
@@ -215,7 +215,7 @@ Lines device_section(const profile::Profile& profile, std::size_t width) {
   for (std::size_t i = 0; i < std::min<std::size_t>(8, device.causes.size()); ++i) {
     const profile::DeviceIdleCause& cause = device.causes[i];
     if (!(cause.idle_s > 0.002 * device.idle_s)) continue;
-    table.add({device_idle_words(cause.cause), duration(cause.idle_s),
+    table.add({device_idle_words(cause), duration(cause.idle_s),
                bar(cause.idle_s / device.idle_s, 20) + " " + percent(cause.idle_s / device.idle_s)});
   }
   for (const std::string& line : table.lines(width - 2)) lines.push_back("  " + line);
@@ -245,9 +245,8 @@ Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosi
   constexpr std::size_t kRuleWidth = 10;
   Lines lines{"EVIDENCE"};
   for (const analysis::Evidence& evidence : diagnosis.evidence) {
-    if (evidence.rule == "cause") continue;  // it stands under the headline
-    add_sentence(lines, "  " + padded(shortened(evidence.rule, kRuleWidth), kRuleWidth), evidence.says,
-                 width);
+    if (evidence.rule == analysis::Rule::cause) continue;  // it stands under the headline
+    add_sentence(lines, "  " + padded(std::string(name_of(evidence.rule)), kRuleWidth), evidence.says, width);
   }
   if (!handoff.empty()) add_sentence(lines, "  " + padded("hand-off", kRuleWidth), handoff, width);
   for (const std::string& transfer : transfers)

@@ -23,9 +23,9 @@ std::string toned(const std::string& text, Tone tone, bool color) {
   return "\x1b[" + std::string(code) + "m" + text + "\x1b[0m";
 }
 
-Tone tone_of(const std::string& kind) {
-  if (kind == "not_input_bound") return Tone::kGood;
-  return kind == "input_bound" || kind == "intermittent" ? Tone::kBad : Tone::kUnsure;
+Tone tone_of(analysis::VerdictKind kind) {
+  if (kind == analysis::VerdictKind::not_input_bound) return Tone::kGood;
+  return is_bound(kind) ? Tone::kBad : Tone::kUnsure;
 }
 
 Lines verdict_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
@@ -41,14 +41,16 @@ Lines verdict_section(const profile::Profile& profile, const analysis::Diagnosis
   const bool beside = columns(summary) + columns(confidence) + 2 <= left;
   const std::string label = toned(headline, tone, color) + "   ";
   if (beside) {
-    lines.push_back(
-        label + toned(summary, Tone::kBold, color) +
-        padded(diagnosis.kind == "undetermined" ? "" : confidence, left - columns(summary), true));
+    lines.push_back(label + toned(summary, Tone::kBold, color) +
+                    padded(diagnosis.kind == analysis::VerdictKind::undetermined ? "" : confidence,
+                           left - columns(summary), true));
   } else if (columns(summary) <= left) {
     lines.push_back(label + toned(summary, Tone::kBold, color));
-    if (diagnosis.kind != "undetermined") lines.push_back("  " + std::string(confidence));
+    if (diagnosis.kind != analysis::VerdictKind::undetermined)
+      lines.push_back("  " + std::string(confidence));
   } else {
-    lines.push_back(diagnosis.kind == "undetermined" ? toned(headline, tone, color) : label + confidence);
+    lines.push_back(diagnosis.kind == analysis::VerdictKind::undetermined ? toned(headline, tone, color)
+                                                                          : label + confidence);
     for (const std::string& line : wrapped(shortened(summary, 4 * width), width - 2)) {
       lines.push_back("  " + toned(line, Tone::kBold, color));
     }
@@ -65,7 +67,7 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
                     TextOptions options) {
   const auto width = static_cast<std::size_t>(std::clamp(options.width, 40, 1000));
   const analysis::Diagnosis diagnosis = with_short_names(profile, recorded);
-  const bool healthy = diagnosis.kind == "not_input_bound";
+  const bool healthy = diagnosis.kind == analysis::VerdictKind::not_input_bound;
   std::string text = toned(title_line(profile, width), Tone::kPlain, options.color) + "\n";
   const std::string settings = settings_line(profile, width);
   if (!settings.empty()) text += settings + "\n";
@@ -78,7 +80,7 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
   };
   add(verdict_section(profile, diagnosis, width, options.color), false);
   add(advice_section(profile, diagnosis, width), true);
-  if (!profile.operators.empty() || diagnosis.kind != "undetermined") {
+  if (!profile.operators.empty() || diagnosis.kind != analysis::VerdictKind::undetermined) {
     add(operator_section(profile, diagnosis, width), true);
   }
   if (!healthy) {

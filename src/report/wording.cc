@@ -13,13 +13,16 @@ namespace headrace::report {
 using analysis::duration;
 using analysis::memory_size;
 using analysis::percent;
+using analysis::VerdictKind;
+using profile::IdleReason;
+using profile::WaitReason;
 
 namespace {
 
 /// Of a name within a sentence, in columns.
 constexpr std::size_t kLongestName = 60;
 
-const analysis::Evidence* find_rule(const analysis::Diagnosis& diagnosis, const std::string& rule) {
+const analysis::Evidence* find_rule(const analysis::Diagnosis& diagnosis, analysis::Rule rule) {
   for (const analysis::Evidence& evidence : diagnosis.evidence) {
     if (evidence.rule == rule) return &evidence;
   }
@@ -30,7 +33,7 @@ const analysis::Evidence* find_rule(const analysis::Diagnosis& diagnosis, const 
 std::string most_gain(const analysis::Diagnosis& diagnosis) {
   constexpr double kWorthAWord = 1.05;
   constexpr double kNearlyAll = 10;
-  const analysis::Evidence* gate = find_rule(diagnosis, "gate");
+  const analysis::Evidence* gate = find_rule(diagnosis, analysis::Rule::gate);
   const auto most =
       gate == nullptr ? std::map<std::string, double>::const_iterator{} : gate->figures.find("most_speedup");
   if (gate == nullptr || most == gate->figures.end() || !(most->second >= kWorthAWord)) return "";
@@ -55,10 +58,17 @@ std::string transfer_sentence(const profile::OperatorProfile& op) {
 
 }  // namespace
 
-std::string headline_label(const std::string& kind) {
-  if (kind == "not_input_bound") return "NOT INPUT-BOUND";
-  if (kind == "input_bound") return "INPUT-BOUND";
-  if (kind == "intermittent") return "INPUT-BOUND AT TIMES";
+std::string headline_label(VerdictKind kind) {
+  switch (kind) {
+    case VerdictKind::not_input_bound:
+      return "NOT INPUT-BOUND";
+    case VerdictKind::input_bound:
+      return "INPUT-BOUND";
+    case VerdictKind::intermittent:
+      return "INPUT-BOUND AT TIMES";
+    case VerdictKind::undetermined:
+      break;
+  }
   return "UNDETERMINED";
 }
 
@@ -79,16 +89,16 @@ std::string explanation(const profile::Profile& profile, const analysis::Diagnos
       sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');
     text += (text.empty() ? "" : " ") + sentence + ".";
   };
-  if (diagnosis.kind == "not_input_bound") {
+  if (diagnosis.kind == VerdictKind::not_input_bound) {
     if (diagnosis.headroom_step_s)
       say("The input could feed steps down to " + duration(*diagnosis.headroom_step_s));
-  } else if (diagnosis.kind != "undetermined") {
+  } else if (is_bound(diagnosis.kind)) {
     const profile::SinkProfile& sink = profile.sink;
     say(fmt::format("The training loop waited {} of {} in every step ({}){}",
                     duration(sink.wait_share * sink.step_s), duration(sink.step_s), percent(sink.wait_share),
                     most_gain(diagnosis)));
   }
-  if (const analysis::Evidence* cause = find_rule(diagnosis, "cause")) say(cause->says);
+  if (const analysis::Evidence* cause = find_rule(diagnosis, analysis::Rule::cause)) say(cause->says);
   say(diagnosis.reason);
   return text;
 }
@@ -102,19 +112,25 @@ std::string covered(const profile::Profile& profile) {
 }
 
 std::string ledger_words(const profile::LedgerRow& row) {
-  if (row.what == "in_service") return row.op.empty() ? "in service" : "in " + row.op;
-  if (row.what == "waiting_for_worker")
-    return "waiting for a worker" + (row.op.empty() ? "" : " of " + row.op);
-  if (row.what == "order")
-    return "blocked behind an older batch" + (row.op.empty() ? "" : " in " + row.op);
-  if (row.what == "handoff") return "hand-off to the training loop";
-  if (row.what == "transfer") return "in the copy to the device";
-  return row.what;
+  const std::string& op = row.op;
+  switch (row.what.known().value_or(WaitReason::unknown)) {
+    case WaitReason::in_service:
+      return op.empty() ? "in service" : "in " + op;
+    case WaitReason::waiting_for_worker:
+      return "waiting for a worker" + (op.empty() ? "" : " of " + op);
+    case WaitReason::order:
+      return "blocked behind an older batch" + (op.empty() ? "" : " in " + op);
+    case WaitReason::handoff:
+      return "hand-off to the training loop";
+    case WaitReason::unknown:
+      break;
+  }
+  return row.what.text();
 }
 
 std::string window_words(const analysis::VerdictWindow& window) {
   if (window.op) return "waits for " + *window.op;
-  return window.kind == "not_input_bound" ? "does not wait" : "waits";
+  return window.kind == VerdictKind::not_input_bound ? "does not wait" : "waits";
 }
 
 std::vector<std::string> transfer_sentences(const profile::Profile& profile) {
@@ -155,12 +171,21 @@ std::string device_steps_sentence(const profile::Profile& profile) {
   return steps.source == "device_trace" ? "" : "Parts of a step: " + shortened(steps.unknown, 400) + ".";
 }
 
-std::string device_idle_words(const std::string& cause) {
-  if (cause == "input") return "waited for input";
-  if (cause == "launch") return "waited for the host to launch work";
-  if (cause == "communication") return "exposed communication";
-  if (cause == "copy") return "exposed copies";
-  if (cause == "kernel_gap") return "between two kernels";
+std::string device_idle_words(const profile::DeviceIdleCause& cause) {
+  switch (cause.cause.known().value_or(IdleReason::unknown)) {
+    case IdleReason::input:
+      return "waited for input";
+    case IdleReason::launch:
+      return "waited for the host to launch work";
+    case IdleReason::communication:
+      return "exposed communication";
+    case IdleReason::copy:
+      return "exposed copies";
+    case IdleReason::kernel_gap:
+      return "between two kernels";
+    case IdleReason::unknown:
+      break;
+  }
   return "unknown";
 }
 
@@ -169,11 +194,12 @@ std::string device_idle_sentence(const profile::DeviceProfile& device, int rank)
   std::string text = fmt::format("The device computed nothing for {} of {}.", percent(device.idle_s / window),
                                  duration(device.window_s));
   for (const profile::DeviceIdleCause& cause : device.causes) {
-    if (cause.cause == "input" && device.idle_s > 0)
+    if (cause.cause == IdleReason::input && device.idle_s > 0)
       text += fmt::format(" {} of that it waited for input.", percent(cause.idle_s / device.idle_s));
   }
   if (device.clock_error_s)
-    text += fmt::format(" The clocks of the run and the trace agree within {}.", duration(*device.clock_error_s));
+    text +=
+        fmt::format(" The clocks of the run and the trace agree within {}.", duration(*device.clock_error_s));
   if (device.waits_from == "trace") text += " The waits are taken from the trace itself.";
   if (device.rank && *device.rank != rank) text += fmt::format(" The trace is of rank {}.", *device.rank);
   return text;

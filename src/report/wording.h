@@ -12,7 +12,7 @@
 namespace headrace::report {
 
 /// "INPUT-BOUND", for a diagnosis' kind.
-std::string headline_label(const std::string& kind);
+std::string headline_label(analysis::VerdictKind kind);
 
 /// Whether it begins with the name of an operator or queue, which stays as the user wrote it.
 bool begins_with_a_name(const profile::Profile& profile, const std::string& sentence);
@@ -45,7 +45,7 @@ std::string device_steps_sentence(const profile::Profile& profile);
 std::string device_idle_sentence(const profile::DeviceProfile& device, int rank);
 
 /// "waited for input": what a cause of idle time means.
-std::string device_idle_words(const std::string& cause);
+std::string device_idle_words(const profile::DeviceIdleCause& cause);
 
 /// What limits once advice `index` is followed, in words; "" where that is unknown.
 std::string limit_after(const analysis::Diagnosis& diagnosis, std::size_t index);

@@ -79,7 +79,7 @@ std::optional<profile::DeviceProfile> device_profile(const trace::Trace& trace,
   device.window_s = sum(idle.steps.numbers("window_s"));
   device.idle_s = sum(idle.steps.numbers("idle_s"));
   for (std::size_t row = 0; row < idle.total.rows(); ++row) {
-    device.causes.push_back({std::string(idle.total.texts("cause")[row]), idle.total.numbers("idle_s")[row]});
+    device.causes.push_back({idle.total.texts("cause")[row], idle.total.numbers("idle_s")[row]});
   }
   device.rank = trace.file.rank;
   analysis::device::StepPoints found = analysis::device::step_points({&trace, 1}, points);

@@ -49,12 +49,6 @@ CallStack::CallStack(const Columns& columns, const std::vector<EventKind>& kinds
   }
 }
 
-std::uint32_t CallStack::depth_of(Row row) const noexcept {
-  std::uint32_t depth = 0;
-  for (Row caller = parent_[row]; caller != kNoRow; caller = parent_[caller]) ++depth;
-  return depth;
-}
-
 std::vector<std::uint32_t> CallStack::depths() const {
   constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
   std::vector<std::uint32_t> depths(parent_.size(), kUnknown);

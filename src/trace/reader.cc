@@ -9,7 +9,6 @@
 #include "trace/document.h"
 #include "trace/event_array.h"
 #include "trace/event_parser.h"
-#include "trace/parallel.h"
 
 namespace headrace::trace {
 namespace {
@@ -80,12 +79,6 @@ TraceFile read_source(ByteSource& source, const std::string& name, const ReadOpt
 TraceFile read_file(const std::string& path, const ReadOptions& options) {
   FileBytes bytes(path, options.bytes_read);
   return read_source(bytes, path, options);
-}
-
-std::vector<TraceFile> read_files(const std::vector<std::string>& paths, const ReadOptions& options) {
-  std::vector<TraceFile> files(paths.size());
-  for_each_parallel(paths.size(), [&](std::size_t i) { files[i] = read_file(paths[i], options); });
-  return files;
 }
 
 }  // namespace headrace::trace

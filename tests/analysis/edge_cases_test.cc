@@ -11,6 +11,7 @@
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
 #include "support/simulation/labelled_lines.h"
+#include "support/verdict_words.h"
 
 namespace headrace::analysis {
 namespace {
@@ -50,7 +51,7 @@ OperatorProfile inclusive(double demand_s, bool in_sink) {
 
 TEST(EdgeCases, EmptyProfileIsUndeterminedWithAReason) {
   const Diagnosis diagnosis = diagnose(Profile{});
-  EXPECT_EQ(diagnosis.kind, "undetermined");
+  EXPECT_EQ(diagnosis.kind, VerdictKind::undetermined);
   EXPECT_FALSE(diagnosis.reason.empty());
   EXPECT_TRUE(diagnosis.advice.empty());
 }
@@ -58,14 +59,14 @@ TEST(EdgeCases, EmptyProfileIsUndeterminedWithAReason) {
 TEST(EdgeCases, TooFewStepsAreUndetermined) {
   Profile profile = sink_only(0.01, 0.01);
   profile.sink.getnext_wait.count = 5;
-  EXPECT_EQ(diagnose(profile).kind, "undetermined");
+  EXPECT_EQ(diagnose(profile).kind, VerdictKind::undetermined);
   profile = sink_only(1e-5, 1e-4);  // an epoch of 10 ms
-  EXPECT_EQ(diagnose(profile).kind, "undetermined");
+  EXPECT_EQ(diagnose(profile).kind, VerdictKind::undetermined);
 }
 
 TEST(EdgeCases, WithoutOperatorsTheVerdictNamesNone) {
   const Diagnosis diagnosis = diagnose(sink_only(0.02, 0.02));
-  EXPECT_EQ(diagnosis.kind, "input_bound");
+  EXPECT_EQ(diagnosis.kind, VerdictKind::input_bound);
   EXPECT_FALSE(diagnosis.op);
   EXPECT_FALSE(diagnosis.cause);
   EXPECT_FALSE(diagnosis.reason.empty());
@@ -75,7 +76,7 @@ TEST(EdgeCases, OpaqueLoaderThatHandsOverSlowlyIsHealthy) {
   Profile profile = sink_only(1.1e-3, 0.0145);  // 7 % of the step: a torch loader's own hand-off
   profile.operators.push_back(inclusive(1.1e-3, false));
   const Diagnosis diagnosis = diagnose(profile);
-  EXPECT_EQ(diagnosis.kind, "not_input_bound");
+  EXPECT_EQ(diagnosis.kind, VerdictKind::not_input_bound);
   EXPECT_LT(diagnosis.confidence, 0.8);
 }
 
@@ -83,7 +84,7 @@ TEST(EdgeCases, OpaqueLoaderThatStarvesIsNamedWithoutACause) {
   Profile profile = sink_only(0.03, 0.01);
   profile.operators.push_back(inclusive(0.03, false));
   const Diagnosis diagnosis = diagnose(profile);
-  EXPECT_EQ(diagnosis.kind, "input_bound");
+  EXPECT_EQ(diagnosis.kind, VerdictKind::input_bound);
   EXPECT_EQ(diagnosis.op, "Stream");
   EXPECT_FALSE(diagnosis.cause);
   EXPECT_TRUE(diagnosis.advice.empty());
@@ -94,7 +95,7 @@ TEST(EdgeCases, PlainGeneratorHasNoOverlap) {
   profile.operators.push_back(inclusive(0.03, true));
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(diagnosis.op, "Stream");
-  EXPECT_EQ(diagnosis.cause, "no_overlap");
+  EXPECT_EQ(diagnosis.cause, Cause::no_overlap);
   ASSERT_FALSE(diagnosis.advice.empty());
   EXPECT_EQ(diagnosis.advice.front().parameter, "prefetch");
   EXPECT_EQ(diagnosis.advice.front().from, ParameterValue(0));
@@ -111,7 +112,7 @@ TEST(EdgeCases, NothingIsAdvisedThatCostsMoreThanTheStep) {
   profile.operators.push_back(inclusive(2e-7, true));
   profile.operators.front().cpu_s = profile.operators.front().busy_s;
   const Diagnosis diagnosis = diagnose(profile);
-  EXPECT_EQ(diagnosis.kind, "input_bound");
+  EXPECT_EQ(diagnosis.kind, VerdictKind::input_bound);
   EXPECT_TRUE(diagnosis.advice.empty());
   EXPECT_EQ(diagnosis.reason, "no parameter gains 5 %");
   // Nor where no number can be given.
@@ -125,7 +126,7 @@ TEST(EdgeCases, AnIterableInWhichTheLoopOnlyWaitsIsNotBlamed) {
   OperatorProfile& op = profile.operators.front();
   op.cpu_s = 0.02 * op.busy_s;
   const Diagnosis waits = diagnose(profile);
-  EXPECT_EQ(waits.kind, "input_bound");
+  EXPECT_EQ(waits.kind, VerdictKind::input_bound);
   EXPECT_FALSE(waits.op);
   EXPECT_FALSE(waits.cause);
   EXPECT_TRUE(waits.advice.empty());
@@ -133,7 +134,7 @@ TEST(EdgeCases, AnIterableInWhichTheLoopOnlyWaitsIsNotBlamed) {
   EXPECT_NE(waits.reason.find("Stream"), std::string::npos);
   // One that computes there is the loop's own work, as before.
   op.cpu_s = 0.9 * op.busy_s;
-  EXPECT_EQ(diagnose(profile).cause, "no_overlap");
+  EXPECT_EQ(diagnose(profile).cause, Cause::no_overlap);
 }
 
 TEST(EdgeCases, PlainLoopGetsTheLinesThatPrefetch) {
@@ -149,7 +150,7 @@ TEST(EdgeCases, WorkerlessLoaderNeedsAsManyWorkersAsKeepUp) {
   profile.operators.push_back(inclusive(0.512, true));
   profile.operators.front().knobs.push_back({"num_workers", 0, 0.0, {}, false, profile::Quantity::workers});
   const Diagnosis diagnosis = diagnose(profile);
-  EXPECT_EQ(diagnosis.cause, "no_overlap");
+  EXPECT_EQ(diagnosis.cause, Cause::no_overlap);
   ASSERT_FALSE(diagnosis.advice.empty());
   EXPECT_EQ(diagnosis.advice.front().parameter, "num_workers");
   EXPECT_NEAR(static_cast<double>(std::get<std::int64_t>(diagnosis.advice.front().to)), 17, 1);
@@ -182,7 +183,7 @@ TEST(EdgeCases, OperatorsOfOneThreadAddUp) {
       0.02;  // the largest alone, but two thirds of what the other two take together
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(diagnosis.op, "read");
-  EXPECT_EQ(diagnosis.cause, "too_few_workers");
+  EXPECT_EQ(diagnosis.cause, Cause::too_few_workers);
 }
 
 TEST(EdgeCases, StartUpLongerThanTheLoopIsSaid) {
@@ -191,8 +192,8 @@ TEST(EdgeCases, StartUpLongerThanTheLoopIsSaid) {
   profile.startup = {1, 0.9, 3};
   profile.operators.push_back(inclusive(1e-4, false));
   Diagnosis diagnosis = diagnose(profile);
-  EXPECT_EQ(diagnosis.kind, "not_input_bound");
-  EXPECT_EQ(diagnosis.cause, "startup");
+  EXPECT_EQ(diagnosis.kind, VerdictKind::not_input_bound);
+  EXPECT_EQ(diagnosis.cause, Cause::startup);
   EXPECT_TRUE(diagnosis.advice.empty());
   profile.operators.front().knobs.push_back(
       {"persistent_workers", 0, {}, {}, false, profile::Quantity::keeps_workers});
@@ -216,7 +217,7 @@ TEST(EdgeCases, ReadyBatchesThatAreSlowToFetchAreAHandoff) {
                             .fidelity = {},
                             .knobs = {}});
   const Diagnosis diagnosis = diagnose(profile);
-  EXPECT_EQ(diagnosis.cause, "handoff");
+  EXPECT_EQ(diagnosis.cause, Cause::handoff);
   EXPECT_EQ(diagnosis.op, "handoff");
 }
 
@@ -229,7 +230,7 @@ Profile process_map(double work_s, double handoff_s) {
     op.name = name;
     op.kind = kind;
     op.fidelity = "exact";
-    op.executor = op.kind == "map" ? "process" : "thread";
+    op.executor = op.kind == profile::OperatorKind::map ? "process" : "thread";
     op.segment = 1;
     op.workers = 1;
     op.states.busy = demand_s / (work_s + handoff_s);
@@ -241,13 +242,13 @@ Profile process_map(double work_s, double handoff_s) {
 
 TEST(EdgeCases, ItemsThatCostMoreToPassThanToMakeAreAHandoff) {
   const Diagnosis diagnosis = diagnose(process_map(0.001, 0.01));
-  EXPECT_EQ(diagnosis.cause, "handoff");
+  EXPECT_EQ(diagnosis.cause, Cause::handoff);
   EXPECT_EQ(diagnosis.op, "decode.handoff");
 }
 
 TEST(EdgeCases, WorkInAProcessThatIsCheapToPassIsNoHandoff) {
   const Diagnosis diagnosis = diagnose(process_map(0.01, 0.001));
-  EXPECT_EQ(diagnosis.cause, "too_few_workers");
+  EXPECT_EQ(diagnosis.cause, Cause::too_few_workers);
   EXPECT_EQ(diagnosis.op, "decode");
 }
 
@@ -272,7 +273,7 @@ TEST(EdgeCases, ABusyNeighbourThatTakesNoCoreAwayDoesNotSaturateTheCpu) {
   profile.host.foreign_contention_share = 0.03;
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(diagnosis.op, "decode");
-  EXPECT_EQ(diagnosis.cause, "too_few_workers");
+  EXPECT_EQ(diagnosis.cause, Cause::too_few_workers);
 }
 
 TEST(EdgeCases, AdviceStopsWhereTheCoresDo) {
@@ -288,7 +289,7 @@ TEST(EdgeCases, AdviceStopsWhereTheCoresDo) {
 TEST(EdgeCases, HealthyRunsHaveHeadroom) {
   simulation::Line line{.stages = {{.name = "read", .sleep_s = 0.01}}, .compute_s = 0.03};
   const Diagnosis diagnosis = diagnose(simulation::simulate(line, 1));
-  EXPECT_EQ(diagnosis.kind, "not_input_bound");
+  EXPECT_EQ(diagnosis.kind, VerdictKind::not_input_bound);
   ASSERT_TRUE(diagnosis.headroom_step_s);
   EXPECT_NEAR(*diagnosis.headroom_step_s, 0.01, 0.001);
 }
@@ -350,7 +351,7 @@ TEST(Plausible, FiguresThatTheRunHadNoTimeForGetNoVerdict) {
   EXPECT_EQ(contradiction(profile), "");
   profile.operators.front().demand_s = 3e6;  // a flipped byte
   const Diagnosis damaged = diagnose(profile);
-  EXPECT_EQ(damaged.kind, "undetermined");
+  EXPECT_EQ(damaged.kind, VerdictKind::undetermined);
   EXPECT_TRUE(damaged.advice.empty());
   EXPECT_NE(damaged.reason.find("Stream.demand_s is "), std::string::npos) << damaged.reason;
   profile = sink_only(0.03, 0.02);
@@ -359,7 +360,7 @@ TEST(Plausible, FiguresThatTheRunHadNoTimeForGetNoVerdict) {
   EXPECT_NE(diagnose(profile).reason.find("the windows' computes is "), std::string::npos);
   profile = sink_only(0.03, 0.02);
   profile.sink.getnext_wait.count = 9'000'000'000'000'000ULL;
-  EXPECT_EQ(diagnose(profile).kind, "undetermined");
+  EXPECT_EQ(diagnose(profile).kind, VerdictKind::undetermined);
 }
 
 /// Every number of a profile, one at a time, set to something absurd.
@@ -389,9 +390,9 @@ TEST(EdgeCases, NotANumberEverywhere) {
   profile.host.gil_share = profile.host.cpu_share = nan;
   profile.windows.resize(5);
   profile.windows[1].wait_s = nan;
-  EXPECT_EQ(diagnose(profile).kind, "input_bound");
+  EXPECT_EQ(diagnose(profile).kind, VerdictKind::input_bound);
   profile.sink.step_s = profile.sink.wait_share = nan;
-  EXPECT_EQ(diagnose(profile).kind, "undetermined");
+  EXPECT_EQ(diagnose(profile).kind, VerdictKind::undetermined);
 }
 
 TEST(EdgeCases, FiveHundredOperators) {

@@ -12,6 +12,7 @@
 #include "headrace/profile/profile_json.h"
 #include "support/simulation/dataloader_model.h"
 #include "support/simulation/labelled_loaders.h"
+#include "support/verdict_words.h"
 
 namespace headrace::analysis {
 namespace {
@@ -71,7 +72,7 @@ TEST(LoaderVerdicts, StreamsAreToldToSplitThemselves) {
   DataLoader stream = images(1);
   stream.stream = true;
   const Diagnosis diagnosis = diagnose(simulation::simulate(stream, 1));
-  EXPECT_EQ(diagnosis.cause, "too_few_workers");
+  EXPECT_EQ(diagnosis.cause, Cause::too_few_workers);
   EXPECT_TRUE(says(diagnosis, "its own part"));
   EXPECT_FALSE(says(diagnose(simulation::simulate(images(1), 1)), "its own part"));
 }
@@ -83,7 +84,7 @@ TEST(LoaderVerdicts, ArraysAreToldToBecomeTensors) {
   arrays.receive_cpu_s = 0.03;
   arrays.pickle_cpu_s = 0.01;
   const Diagnosis diagnosis = diagnose(simulation::simulate(arrays, 1));
-  EXPECT_EQ(diagnosis.cause, "handoff");
+  EXPECT_EQ(diagnosis.cause, Cause::handoff);
   EXPECT_TRUE(says(diagnosis, "return tensors instead of arrays (64 MB"));
   const Advice* workers = advice_on(diagnosis, "num_workers");
   ASSERT_NE(workers, nullptr);  // making a batch takes 1 ms, fetching it 30
@@ -108,7 +109,7 @@ TEST(LoaderVerdicts, PinningIsAdvisedOnlyForADevice) {
   copies.parts.front().sleep_s = 1e-3;
   copies.copy_s = 6e-3;
   Profile profile = simulation::simulate(copies, 1);
-  EXPECT_EQ(diagnose(profile).cause, "transfer");
+  EXPECT_EQ(diagnose(profile).cause, Cause::transfer);
   EXPECT_EQ(diagnose(profile).op, "to_device");
   EXPECT_NEAR(diagnose(profile).share_of_step, 0.55, 0.06);
   EXPECT_EQ(advice_on(diagnose(profile), "pin_memory"), nullptr);
@@ -124,24 +125,24 @@ TEST(LoaderVerdicts, FloorOfABusyMachineIsNoAlarm) {
   healthy.parts.front().sleep_s = 1e-3;
   healthy.receive_latency_s = 1.8e-3;
   Profile profile = simulation::simulate(healthy, 1);
-  EXPECT_EQ(diagnose(profile).cause, "handoff");
+  EXPECT_EQ(diagnose(profile).cause, Cause::handoff);
   for (profile::OperatorProfile& op : profile.operators) {
-    if (op.kind == "handoff") op.run_queue_wait_s = 0.65 * op.busy_s;
+    if (op.kind == profile::OperatorKind::handoff) op.run_queue_wait_s = 0.65 * op.busy_s;
   }
-  EXPECT_EQ(diagnose(profile).kind, "not_input_bound");
+  EXPECT_EQ(diagnose(profile).kind, VerdictKind::not_input_bound);
 }
 
 TEST(LoaderVerdicts, WaitingForWorkersToStartIsStartUp) {
   DataLoader healthy = images(4);
   healthy.parts.front().sleep_s = 1e-3;
   Profile profile = simulation::simulate(healthy, 1);
-  ASSERT_EQ(diagnose(profile).kind, "not_input_bound");
+  ASSERT_EQ(diagnose(profile).kind, VerdictKind::not_input_bound);
   // Short epochs whose workers start one after the other: 12 % of the time goes into their first batches.
   profile.sink.wait_share += 0.12;
   profile.sink.starved_share += 0.12;
-  EXPECT_EQ(diagnose(profile).kind, "input_bound");
+  EXPECT_EQ(diagnose(profile).kind, VerdictKind::input_bound);
   profile.sink.worker_start_wait_s = 0.12 * profile.elapsed_s;
-  EXPECT_EQ(diagnose(profile).kind, "not_input_bound");
+  EXPECT_EQ(diagnose(profile).kind, VerdictKind::not_input_bound);
 }
 
 TEST(LoaderVerdicts, PersistentWorkersNeedWorkers) {
@@ -152,7 +153,7 @@ TEST(LoaderVerdicts, PersistentWorkersNeedWorkers) {
   Profile profile = simulation::simulate(short_epochs, 1);
   EXPECT_NE(advice_on(diagnose(profile), "persistent_workers"), nullptr);
   parameter(profile, "persistent_workers").value = true;
-  EXPECT_EQ(diagnose(profile).cause, "startup");
+  EXPECT_EQ(diagnose(profile).cause, Cause::startup);
   EXPECT_EQ(advice_on(diagnose(profile), "persistent_workers"), nullptr);
   parameter(profile, "persistent_workers").value = false;
   profile.model->stages[1].workers = 0;
@@ -164,22 +165,22 @@ TEST(LoaderVerdicts, SlowWorkerIsCalledByItsNumberAndPart) {
   loader.stream = true;
   loader.worker_times = {1, 1, 3, 1};
   const Diagnosis diagnosis = diagnose(simulation::simulate(loader, 1));
-  EXPECT_EQ(diagnosis.cause, "slow_worker");
+  EXPECT_EQ(diagnosis.cause, Cause::slow_worker);
   EXPECT_TRUE(says(diagnosis, "worker 2 (part 3 of 4 of the stream)"));
   ASSERT_TRUE(diagnosis.advice.front().predicted_step_s);  // 8 x 5 ms in 4 workers, were they all alike
   EXPECT_NEAR(*diagnosis.advice.front().predicted_step_s, 0.0112, 0.0015);
 }
 
-bool has_evidence(const Diagnosis& diagnosis, const std::string& rule) {
+bool has_evidence(const Diagnosis& diagnosis, Rule rule) {
   return std::any_of(diagnosis.evidence.begin(), diagnosis.evidence.end(),
                      [&](const Evidence& evidence) { return evidence.rule == rule; });
 }
 
 TEST(LoaderVerdicts, DatasetWithoutTransformsIsSaidToBeOneBlock) {
   DataLoader loader = images(1);
-  EXPECT_TRUE(has_evidence(diagnose(simulation::simulate(loader, 1)), "detail"));
+  EXPECT_TRUE(has_evidence(diagnose(simulation::simulate(loader, 1)), Rule::detail));
   loader.parts.insert(loader.parts.begin() + 1, {.name = "Crop", .sleep_s = 1e-3});
-  EXPECT_FALSE(has_evidence(diagnose(simulation::simulate(loader, 1)), "detail"));
+  EXPECT_FALSE(has_evidence(diagnose(simulation::simulate(loader, 1)), Rule::detail));
 }
 
 /// Trivial items: each batch costs the loop its hand-off, and nothing would wait for them in the loop itself.
@@ -195,8 +196,8 @@ DataLoader trivial(int workers) {
 
 TEST(LoaderVerdicts, TooManyWorkersAreAdvisedAway) {
   const Diagnosis diagnosis = diagnose(simulation::simulate(trivial(4), 1));
-  EXPECT_EQ(diagnosis.kind, "input_bound") << diagnosis_to_json(diagnosis, 1);
-  EXPECT_EQ(diagnosis.cause, "handoff");
+  EXPECT_EQ(diagnosis.kind, VerdictKind::input_bound) << diagnosis_to_json(diagnosis, 1);
+  EXPECT_EQ(diagnosis.cause, Cause::handoff);
   EXPECT_EQ(diagnosis.op, "handoff");
   ASSERT_FALSE(diagnosis.advice.empty());
   EXPECT_EQ(diagnosis.advice.front().parameter, "num_workers");
@@ -238,7 +239,7 @@ TEST(LoaderVerdicts, HandOffThatDoesNotHappenYetIsCounted) {
 
 TEST(LoaderVerdicts, WorkersAreAdvisedWithThePlainBatchesThatTheyNeed) {
   const Diagnosis heavy = diagnose(tokenised(0.025));
-  EXPECT_EQ(heavy.cause, "no_overlap");
+  EXPECT_EQ(heavy.cause, Cause::no_overlap);
   EXPECT_TRUE(says(heavy, "first return dict(batch) instead of the BatchEncoding"))
       << diagnosis_to_json(heavy, 1);
   EXPECT_TRUE(says(heavy, "25.0 ms"));
@@ -279,7 +280,7 @@ TEST(LoaderVerdicts, SpentCoresAreTheNeighboursWhereTheyUseMore) {
   profile.host.cpu_share = 0.38;
   profile.host.foreign_cpu_share = profile.host.foreign_contention_share = 0.62;
   const Diagnosis diagnosis = diagnose(profile);
-  EXPECT_EQ(diagnosis.cause, "cpu_saturated");
+  EXPECT_EQ(diagnosis.cause, Cause::cpu_saturated);
   EXPECT_NE(diagnosis.summary.find("other processes hold the cores: they use 62 % of 2 cores, this run 38 %"),
             std::string::npos)
       << diagnosis.summary;
@@ -291,7 +292,7 @@ TEST(LoaderVerdicts, PredictionsAbstainOnABusyMachine) {
   Profile profile = simulation::simulate(images(1), 1);
   profile.host.foreign_cpu_share = profile.host.foreign_contention_share = 0.4;
   const Diagnosis diagnosis = diagnose(profile);
-  EXPECT_EQ(diagnosis.cause, "too_few_workers");
+  EXPECT_EQ(diagnosis.cause, Cause::too_few_workers);
   ASSERT_FALSE(diagnosis.advice.empty());
   EXPECT_EQ(diagnosis.advice.front().to, ParameterValue(2));
   EXPECT_FALSE(diagnosis.advice.front().predicted_step_s);
@@ -304,7 +305,7 @@ TEST(LoaderVerdicts, WorkersThatQueueForCoresTheyShareWithOthersAreSaturated) {
   loader.foreign_cores = 1.2;
   Profile profile = simulation::simulate(loader, 1);
   profile.host.foreign_contention_share = 0.3;  // by windows; what the run waited for was more
-  EXPECT_EQ(diagnose(profile).cause, "cpu_saturated");
+  EXPECT_EQ(diagnose(profile).cause, Cause::cpu_saturated);
   EXPECT_EQ(advice_on(diagnose(profile), "num_workers"), nullptr);
 }
 
@@ -315,7 +316,7 @@ TEST(LoaderVerdicts, WithoutOperatorsNothingIsMadeUp) {
   profile.stall_ledger.clear();
   profile.handoff.reset();
   const Diagnosis diagnosis = diagnose(profile);
-  EXPECT_EQ(diagnosis.kind, "input_bound");
+  EXPECT_EQ(diagnosis.kind, VerdictKind::input_bound);
   EXPECT_FALSE(diagnosis.op);
   EXPECT_FALSE(diagnosis.cause);
   EXPECT_TRUE(diagnosis.advice.empty());

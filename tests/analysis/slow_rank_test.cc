@@ -3,6 +3,7 @@
 
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "support/simulation/line.h"
+#include "support/verdict_words.h"
 
 namespace headrace::analysis {
 namespace {
@@ -27,9 +28,9 @@ TEST(SlowRank, OneThatIsSlowerThanItsSiblingsIsNamed) {
   Profile profile = bound_rank();
   for (int rank : {0, 1, 2}) profile.ranks.push_back(other(rank, 0.018, 0));
   const Diagnosis diagnosis = diagnose(profile);
-  EXPECT_EQ(diagnosis.kind, "input_bound");
+  EXPECT_EQ(diagnosis.kind, VerdictKind::input_bound);
   EXPECT_EQ(diagnosis.op, "decode");
-  EXPECT_EQ(diagnosis.cause, "slow_rank");
+  EXPECT_EQ(diagnosis.cause, Cause::slow_rank);
   EXPECT_NE(diagnosis.summary.find("rank 3"), std::string::npos);
   ASSERT_FALSE(diagnosis.advice.empty());
   EXPECT_NEAR(*diagnosis.advice.front().predicted_step_s, 0.02, 0.002);
@@ -38,19 +39,19 @@ TEST(SlowRank, OneThatIsSlowerThanItsSiblingsIsNamed) {
 TEST(SlowRank, RanksThatAreAllAsSlowHaveTooFewWorkers) {
   Profile profile = bound_rank();
   for (int rank : {0, 1, 2}) profile.ranks.push_back(other(rank, 0.04, 0.5));
-  EXPECT_EQ(diagnose(profile).cause, "too_few_workers");
+  EXPECT_EQ(diagnose(profile).cause, Cause::too_few_workers);
   // As slow, and not starving only because their own step is longer.
   profile.ranks.clear();
   for (int rank : {0, 1, 2}) profile.ranks.push_back(other(rank, 0.038, 0));
-  EXPECT_EQ(diagnose(profile).cause, "too_few_workers");
+  EXPECT_EQ(diagnose(profile).cause, Cause::too_few_workers);
 }
 
 TEST(SlowRank, AloneOrBesideRanksWithoutStepsNothingIsCompared) {
   Profile profile = bound_rank();
-  EXPECT_EQ(diagnose(profile).cause, "too_few_workers");
+  EXPECT_EQ(diagnose(profile).cause, Cause::too_few_workers);
   profile.ranks.push_back(other(0, 0.001, 0));
   profile.ranks.back().steps = 2;
-  EXPECT_EQ(diagnose(profile).cause, "too_few_workers");
+  EXPECT_EQ(diagnose(profile).cause, Cause::too_few_workers);
 }
 
 TEST(SlowRank, AHealthyRankSaysWhomItWaitsFor) {
@@ -58,11 +59,11 @@ TEST(SlowRank, AHealthyRankSaysWhomItWaitsFor) {
   Profile profile = simulation::simulate(line, 1);
   profile.ranks = {other(1, 0.001, 0), other(3, 0.04, 0.5)};
   const Diagnosis diagnosis = diagnose(profile);
-  EXPECT_EQ(diagnosis.kind, "not_input_bound");
+  EXPECT_EQ(diagnosis.kind, VerdictKind::not_input_bound);
   EXPECT_TRUE(diagnosis.advice.empty());
   bool said = false;
   for (const Evidence& evidence : diagnosis.evidence) {
-    said = said || (evidence.rule == "ranks" && evidence.says.find("rank 3") != std::string::npos);
+    said = said || (evidence.rule == Rule::ranks && evidence.says.find("rank 3") != std::string::npos);
   }
   EXPECT_TRUE(said);
 }

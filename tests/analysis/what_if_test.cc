@@ -9,6 +9,7 @@
 #include "headrace/profile/errors.h"
 #include "support/simulation/line.h"
 #include "support/simulation/loader.h"
+#include "support/verdict_words.h"
 
 namespace headrace::analysis {
 namespace {
@@ -173,7 +174,7 @@ TEST(Plan, AlternatingOperatorsAreRelievedTogether) {
       .steps = 240,
       .cores = 8};
   const Diagnosis diagnosis = diagnose(simulation::simulate(line, 1));
-  ASSERT_EQ(diagnosis.cause, "alternating");
+  ASSERT_EQ(diagnosis.cause, Cause::alternating);
   ASSERT_GE(diagnosis.advice.size(), 2U);
   line.stages[1].workers = line.stages[2].workers = 1;
   for (const Advice& advice : {diagnosis.advice[0], diagnosis.advice[1]}) {

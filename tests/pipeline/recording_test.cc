@@ -85,13 +85,13 @@ TEST_F(PipelineRecording, OperatorsAndQueuesStandInTheirOrder) {
   const Profile profile = profile_after(pipeline, 0.2);
   ASSERT_EQ(profile.operators.size(), 3U);
   EXPECT_EQ(profile.operators[0].name, "read");
-  EXPECT_EQ(profile.operators[0].kind, "generator");
+  EXPECT_EQ(profile.operators[0].kind, profile::OperatorKind::generator);
   EXPECT_EQ(profile.operators[1].name, "decode");
-  EXPECT_EQ(profile.operators[1].kind, "map");
+  EXPECT_EQ(profile.operators[1].kind, profile::OperatorKind::map);
   EXPECT_EQ(profile.operators[1].workers, 2);
   EXPECT_NEAR(profile.operators[1].items_per_batch, 4, 0.3);
   EXPECT_EQ(profile.operators[1].items, 200U);
-  EXPECT_EQ(profile.operators[2].kind, "batch");
+  EXPECT_EQ(profile.operators[2].kind, profile::OperatorKind::batch);
   EXPECT_EQ(profile.operators[2].items, 50U);
   ASSERT_EQ(profile.queues.size(), 3U);
   EXPECT_EQ(profile.queues[0].name, "read");
@@ -157,14 +157,14 @@ TEST_F(PipelineRecording, WorkDoneElsewhereIsServiceAndTheRestHandOff) {
   ASSERT_EQ(profile.operators.size(), 3U);
   const auto& decode = profile.operators[1];
   EXPECT_EQ(decode.name, "decode");
-  EXPECT_EQ(decode.executor, "process");
+  EXPECT_EQ(decode.executor, profile::Executor::process);
   EXPECT_EQ(decode.items, 100U);
   EXPECT_EQ(decode.failures, 10U);
   EXPECT_NEAR(decode.service.mean_s, 1e-3, 0.1e-3);
   EXPECT_NEAR(*decode.cpu_s / decode.busy_s, 0.9, 0.02);
   const auto& handoff = profile.operators[2];
   EXPECT_EQ(handoff.name, "decode.handoff");
-  EXPECT_EQ(handoff.kind, "handoff");
+  EXPECT_EQ(handoff.kind, profile::OperatorKind::handoff);
   EXPECT_GT(handoff.busy_s, 2 * decode.busy_s);
   EXPECT_EQ(RemoteService::current(), nullptr);
 }
@@ -179,7 +179,7 @@ TEST_F(PipelineRecording, ASlowItemInOrderIsCalledSo) {
   const Profile profile = profile_after(pipeline, 1);
   double ordered = 0;
   for (const auto& row : profile.stall_ledger) {
-    if (row.what == "order" && row.op == "decode") ordered += row.seconds;
+    if (row.what == profile::WaitReason::order && row.op == "decode") ordered += row.seconds;
   }
   EXPECT_GT(ordered, 0.5 * ledger_sum(profile));
 }

@@ -78,7 +78,7 @@ TEST(Transfer, IsRecordedWithItsBytes) {
         profile::read_profile(image, static_cast<std::uint32_t>(pipeline.runtime().loader()->id()));
     ASSERT_EQ(profile.operators.size(), 3U);
     const profile::OperatorProfile& transfer = profile.operators[2];
-    EXPECT_EQ(transfer.kind, "transfer");
+    EXPECT_EQ(transfer.kind, profile::OperatorKind::transfer);
     ASSERT_TRUE(transfer.transfer.has_value());
     EXPECT_NEAR(static_cast<double>(transfer.transfer->bytes), 60 * 40'000, 8 * 40'000);
     EXPECT_LE(transfer.transfer->bytes_per_s.value_or(0), 10.5e6) << "no copy is faster than the bus";

@@ -31,9 +31,9 @@ TEST(LoaderModel, IsReadFromWhatAnAdapterWrites) {
   EXPECT_TRUE(model->buffers[0].is_window);
   EXPECT_FALSE(model->delivery.ordered);
   EXPECT_EQ(model->delivery.pins, -1);
-  ASSERT_NE(parameter_that_sets(*model, Quantity::window), nullptr);
-  EXPECT_EQ(parameter_that_sets(*model, Quantity::window)->name, "ahead");
-  EXPECT_EQ(parameter_that_sets(*model, Quantity::order), nullptr);
+  ASSERT_NE(parameter_that_sets(model->parameters, Quantity::window), nullptr);
+  EXPECT_EQ(parameter_that_sets(model->parameters, Quantity::window)->name, "ahead");
+  EXPECT_EQ(parameter_that_sets(model->parameters, Quantity::order), nullptr);
   EXPECT_EQ(model->parameters[2].usual, ParameterValue(false));
 }
 

@@ -170,6 +170,26 @@ TEST(ProfileJson, MissingFieldsKeepTheirDefaults) {
   EXPECT_TRUE(profile.operators.empty());
 }
 
+TEST(ProfileJson, WordsOfANewerVersionAreKept) {
+  const std::string text = R"({"operators":[{"kind":"tokenize","executor":"fiber","fidelity":"guessed"},
+                                            {"kind":"map","executor":"process","fidelity":"sampled"}],
+                               "queues":[{"fidelity":"guessed"}],
+                               "stall_ledger":[{"what":"page_fault"},{"what":"order"}],
+                               "device":{"causes":[{"cause":"power"},{"cause":"copy"}]}})";
+  const nlohmann::json tree = nlohmann::json::parse(text);
+  const Profile profile = profile_from_tree(tree);
+  EXPECT_EQ(profile.operators[0].kind.known(), std::nullopt);
+  EXPECT_EQ(profile.operators[1].kind, OperatorKind::map);
+  EXPECT_EQ(profile.operators[1].executor, Executor::process);
+  EXPECT_EQ(profile.operators[1].fidelity, Fidelity::sampled);
+  EXPECT_EQ(profile.stall_ledger[1].what, WaitReason::order);
+  EXPECT_EQ(profile.device->causes[1].cause, IdleReason::copy);
+  const nlohmann::json again = to_json(profile);
+  const nlohmann::json flat = tree.flatten();
+  for (const auto& [path, word] : flat.items())
+    EXPECT_EQ(again.at(nlohmann::json::json_pointer(path)), word) << path;
+}
+
 TEST(ProfileJson, WrongTypesAreNamed) {
   const char* const wrong[] = {"[]",
                                "3",
@@ -177,6 +197,7 @@ TEST(ProfileJson, WrongTypesAreNamed) {
                                R"({"operators":{}})",
                                R"({"operators":[3]})",
                                R"({"operators":[{"name":1}]})",
+                               R"({"operators":[{"kind":1}]})",
                                R"({"finished":0})",
                                R"({"settings":[]})",
                                R"({"settings":{"num_workers":4}})",

@@ -288,7 +288,8 @@ TEST(Html, DifferentVerdictsAreMarkedInTime) {
     profile.windows.push_back(window);
   }
   analysis::Diagnosis diagnosis = analysis::diagnose(profile);
-  diagnosis.windows = {{0, 2, "input_bound", "read"}, {2, 4, "not_input_bound", {}}};
+  diagnosis.windows = {{0, 2, analysis::VerdictKind::input_bound, "read"},
+                       {2, 4, analysis::VerdictKind::not_input_bound, {}}};
   const std::string page = to_html(profile, diagnosis);
   check_page(page);
   EXPECT_TRUE(holds(page, R"(style="left:0.00%;width:50.00%")"));
@@ -350,11 +351,13 @@ TEST(Html, HostileNamesAreSafe) {
     Profile profile = in_workers(3);
     profile.loader = name;
     for (std::size_t i : {0u, 1u}) profile.operators[i].name = name;
-    profile.operators[1].kind = profile.operators[1].executor = name;
+    profile.operators[1].kind = name;
+    profile.operators[1].executor = name;
     profile.operators[1].knobs[0].parameter = name + ".workers";
     profile.operators[1].per_worker[0].name = profile.operators[1].per_worker[0].shard = name;
     profile.queues[1].name = profile.queues[1].from = profile.queues[0].to = name;
-    profile.stall_ledger[0].op = profile.stall_ledger[0].what = name;
+    profile.stall_ledger[0].op = name;
+    profile.stall_ledger[0].what = name;
     profile.settings.push_back({name, name});
     profile.notes = {name};
     profile.windows.resize(3);
@@ -365,7 +368,7 @@ TEST(Html, HostileNamesAreSafe) {
     }
     analysis::Diagnosis diagnosis = analysis::diagnose(profile);
     diagnosis.op = name;
-    diagnosis.windows = {{0, 1, name, name}};
+    diagnosis.windows = {{0, 1, analysis::VerdictKind::input_bound, name}};
     analysis::Advice advice = change(name, name, name);
     advice.text = advice.then_limit = name;
     advice.after = {name};
@@ -423,14 +426,14 @@ TEST(Html, FiguresThatAreNoneDoNotReachThePage) {
     profile.ranks = {{0, 10, bad, bad, bad, bad, bad, "decode"}, {1, 10, 0.1, bad, bad, bad, bad, ""}};
     profile.handoff->message_bytes = profile.handoff->tensors = profile.handoff->pickle_s = bad;
     analysis::Diagnosis diagnosis;
-    diagnosis.kind = "input_bound";
+    diagnosis.kind = analysis::VerdictKind::input_bound;
     diagnosis.confidence = diagnosis.share_of_step = bad;
     diagnosis.headroom_step_s = bad;
-    diagnosis.evidence = {{"gate", "it waited", {{"wait_s", bad}}}};
+    diagnosis.evidence = {{analysis::Rule::gate, "it waited", {{"wait_s", bad}}}};
     diagnosis.advice = {change("num_workers", 1, 2)};
     analysis::Advice& advice = diagnosis.advice.front();
     advice.predicted_step_s = advice.low = advice.high = advice.speedup = advice.memory_bytes = bad;
-    diagnosis.windows = {{bad, bad, "input_bound", "decode"}};
+    diagnosis.windows = {{bad, bad, analysis::VerdictKind::input_bound, "decode"}};
     check_page(to_html(profile, diagnosis));
   }
 }

@@ -1,9 +1,7 @@
 #include "headrace/trace/reader.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -199,31 +197,6 @@ TEST(Reader, UnescapesTexts) {
   const TraceFile file = read_text(R"([{"ph":"i","ts":1,"n\u0061me":"a\"b\\c\u00e4\n"}])");
   ASSERT_EQ(file.columns.size(), 1U);
   EXPECT_EQ(file.columns.name_of(0), "a\"b\\c\xc3\xa4\n");
-}
-
-TEST(Reader, ReadsFilesInParallelAndKeepsTheirOrder) {
-  const std::string folder = ::testing::TempDir() + "headrace_reader_" + std::to_string(getpid());
-  std::vector<std::string> paths;
-  for (int rank = 0; rank < 5; ++rank) {
-    paths.push_back(folder + "_" + std::to_string(rank) + ".json");
-    std::FILE* file = std::fopen(paths.back().c_str(), "wb");
-    ASSERT_NE(file, nullptr);
-    std::fprintf(file, R"({"distributedInfo":{"rank":%d},"traceEvents":[{"ph":"i","ts":%d}]})", 4 - rank,
-                 rank);
-    std::fclose(file);
-  }
-  const std::vector<TraceFile> files = read_files(paths);
-  ASSERT_EQ(files.size(), 5U);
-  for (int i = 0; i < 5; ++i) {
-    const TraceFile& file = files[static_cast<std::size_t>(i)];
-    EXPECT_EQ(file.rank, 4 - i);
-    EXPECT_EQ(file.columns.start_ns, (std::vector<std::int64_t>{i * 1000}));
-    EXPECT_EQ(file.path, paths[static_cast<std::size_t>(i)]);
-  }
-  paths.push_back("/nonexistent/trace.json");
-  EXPECT_THROW(read_files(paths), FormatError);
-  paths.pop_back();
-  for (const std::string& path : paths) std::remove(path.c_str());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "support/simulation/labelled_loaders.h"
+#include "support/verdict_words.h"
 
 namespace headrace::analysis {
 namespace {
@@ -23,8 +24,8 @@ std::uint64_t first_seed() {
 }
 
 std::string told(const Diagnosis& diagnosis) {
-  return diagnosis.kind + ", " + diagnosis.op.value_or("-") + ", " + diagnosis.cause.value_or("-") + ": " +
-         diagnosis.summary;
+  return word_of(diagnosis.kind) + ", " + diagnosis.op.value_or("-") + ", " + word_of(diagnosis.cause) +
+         ": " + diagnosis.summary;
 }
 
 bool first_advice_is(const Diagnosis& diagnosis, const std::string& parameter) {
@@ -41,7 +42,7 @@ void expect_sensible(const LabelledLoader& labelled, const Diagnosis& diagnosis)
     EXPECT_FALSE(needs_workers && labelled.loader.num_workers == 0) << advice.parameter;
     EXPECT_EQ(advice.parameter.empty(), advice.from == advice.to) << advice.parameter;
     EXPECT_GE(advice.speedup.value_or(1.05), 1.05) << advice.parameter << advice.text;
-    if (diagnosis.kind == "not_input_bound") {
+    if (diagnosis.kind == VerdictKind::not_input_bound) {
       EXPECT_EQ(advice.parameter, "persistent_workers");
     }
     if (advice.predicted_step_s) {
@@ -80,16 +81,16 @@ TEST_P(Loaders, NameKindOperatorCauseAndCure) {
     LabelledLoader labelled = loader_class.draw(random);
     const Diagnosis diagnosis = diagnose(record(labelled, GetParam().blurred, seed));
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + told(diagnosis));
-    const bool kind = labelled.kinds.contains(diagnosis.kind);
+    const bool kind = labelled.kinds.contains(word_of(diagnosis.kind));
     const bool op = diagnosis.op.value_or("") == labelled.op;
     if (labelled.kinds.contains("not_input_bound")) {
       EXPECT_TRUE(kind);  // no alarm on a healthy run, without exception
     }
     EXPECT_TRUE(op);
-    EXPECT_NE(diagnosis.cause.value_or(""), "gil_contention");
+    EXPECT_NE(diagnosis.cause, Cause::gil_contention);
     EXPECT_GT(diagnosis.confidence, 0.0);
     expect_sensible(labelled, diagnosis);
-    const bool cause = diagnosis.cause.value_or("") == labelled.cause;
+    const bool cause = word_of(diagnosis.cause) == labelled.cause;
     const bool cure = first_advice_is(diagnosis, labelled.parameter);
     if (!(kind && op && cause && cure)) {
       std::printf("seed %llu: %s; first advice %s\n", static_cast<unsigned long long>(seed),

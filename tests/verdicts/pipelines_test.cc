@@ -19,6 +19,7 @@
 #include "headrace/pipeline/random.h"
 #include "headrace/profile/current.h"
 #include "headrace/profile/snapshot.h"
+#include "support/verdict_words.h"
 
 namespace headrace::analysis {
 namespace {
@@ -119,12 +120,12 @@ std::string trouble_of_a_run(const Case& expected) {
     const profile::Profile profile =
         profile::read_profile(image, static_cast<std::uint32_t>(chain.runtime().loader()->id()));
     const Diagnosis said = diagnose(profile);
-    if (std::find(expected.kinds.begin(), expected.kinds.end(), said.kind) == expected.kinds.end())
-      trouble << "kind " << said.kind << " (" << said.reason << ") ";
+    if (std::find(expected.kinds.begin(), expected.kinds.end(), word_of(said.kind)) == expected.kinds.end())
+      trouble << "kind " << word_of(said.kind) << " (" << said.reason << ") ";
     if (expected.op != kAny && said.op.value_or("") != expected.op)
       trouble << "operator '" << said.op.value_or("") << "', not '" << expected.op << "' ";
-    if (said.cause.value_or("") != expected.cause)
-      trouble << "cause '" << said.cause.value_or("") << "', not '" << expected.cause << "' ";
+    if (word_of(said.cause) != expected.cause)
+      trouble << "cause '" << word_of(said.cause) << "', not '" << expected.cause << "' ";
     // The ledger is exact here: it sums to the wait.
     double charged = 0;
     for (const auto& row : profile.stall_ledger) charged += row.seconds;
@@ -237,9 +238,9 @@ TEST(NativePipelineWithDevice, SlowCopyIsTheTransfer) {
     image.read_memory(session->segment().data(), session->segment().size());
     const Diagnosis said =
         diagnose(profile::read_profile(image, static_cast<std::uint32_t>(chain.runtime().loader()->id())));
-    EXPECT_EQ(said.kind, "input_bound");
+    EXPECT_EQ(said.kind, VerdictKind::input_bound);
     EXPECT_EQ(said.op, "to_device");
-    EXPECT_EQ(said.cause, "transfer");
+    EXPECT_EQ(said.cause, Cause::transfer);
   }
   profile::CurrentSession::close_all();
   std::filesystem::remove_all(run);

@@ -1,32 +1,22 @@
-// Profiles that benchmarks/verdicts/run.py recorded live, with the verdict that each must get.
+// Each recorded profile gets the verdict that it is labelled with.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/profile_json.h"
+#include "support/verdict_words.h"
+#include "verdicts/corpus.h"
 
 namespace headrace::analysis {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<fs::path> corpus() {
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(HEADRACE_TESTS_DIR "/verdicts/corpus")) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 class Recorded : public testing::TestWithParam<fs::path> {};
 
@@ -36,13 +26,14 @@ TEST_P(Recorded, IsJudgedAsLabelled) {
   const Diagnosis diagnosis = diagnose(profile::profile_from_tree(document.at("profile")));
   const auto kinds = document.at("kinds").get<std::set<std::string>>();
   const auto op = document.at("operator").get<std::string>();
-  EXPECT_TRUE(kinds.contains(diagnosis.kind)) << diagnosis.kind << ": " << diagnosis.summary;
+  EXPECT_TRUE(kinds.contains(word_of(diagnosis.kind)))
+      << word_of(diagnosis.kind) << ": " << diagnosis.summary;
   if (op == "*") {
     EXPECT_TRUE(diagnosis.op.has_value());
   } else {
     EXPECT_EQ(diagnosis.op.value_or(""), op) << diagnosis.summary;
   }
-  EXPECT_EQ(diagnosis.cause.value_or(""), document.at("cause").get<std::string>()) << diagnosis.summary;
+  EXPECT_EQ(word_of(diagnosis.cause), document.at("cause").get<std::string>()) << diagnosis.summary;
   EXPECT_GT(diagnosis.confidence, 0.0);
   const bool healthy = kinds == std::set<std::string>{"not_input_bound"};
   EXPECT_TRUE(!healthy || diagnosis.advice.empty());

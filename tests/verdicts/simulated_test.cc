@@ -7,6 +7,7 @@
 
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "support/simulation/labelled_lines.h"
+#include "support/verdict_words.h"
 
 namespace headrace::analysis {
 namespace {
@@ -49,11 +50,12 @@ TEST_P(Simulated, NameKindOperatorAndCause) {
     Random random(seed);
     Labelled labelled = GetParam().line_class->draw(random);
     const Diagnosis diagnosis = diagnose(record(labelled, GetParam().blurred, seed));
-    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + diagnosis.kind + ", " + diagnosis.op.value_or("-") +
-                 ", " + diagnosis.cause.value_or("-") + ", expected " + labelled.op + ", " + labelled.cause);
-    const bool kind = labelled.kinds.contains(diagnosis.kind);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + word_of(diagnosis.kind) + ", " +
+                 diagnosis.op.value_or("-") + ", " + word_of(diagnosis.cause) + ", expected " + labelled.op +
+                 ", " + labelled.cause);
+    const bool kind = labelled.kinds.contains(word_of(diagnosis.kind));
     const bool op = labelled.op == "*" ? diagnosis.op.has_value() : diagnosis.op.value_or("") == labelled.op;
-    const bool cause = diagnosis.cause.value_or("") == labelled.cause;
+    const bool cause = word_of(diagnosis.cause) == labelled.cause;
     // The promises that have no exceptions: no alarm on a healthy run, and the operator.
     if (labelled.kinds.contains("not_input_bound")) {
       EXPECT_TRUE(kind);

@@ -11,6 +11,7 @@
 #include "headrace/pipeline/edge.h"
 #include "headrace/pipeline/stop_state.h"
 #include "headrace/pipeline/wait_hooks.h"
+#include "headrace/profile/operator_profile.h"
 #include "headrace/profile/probes.h"
 
 namespace headrace::pipeline {
@@ -29,7 +30,7 @@ inline constexpr int kMostWorkers = 1024;
 /// What all operators have.
 struct OperatorSettings {
   std::string name;
-  std::string kind;
+  profile::Word<profile::OperatorKind> kind;
   int workers = 1;
   bool serial = false;         ///< cannot run more than once
   bool ordered = false;        ///< keeps the order with several workers

@@ -39,7 +39,7 @@ enum class Executor {
 /// All fields have defaults. `capacity`: of the queue behind the operator (of an ordered map: the window,
 /// finished items that wait for an older one included); 0: default_capacity().
 struct MapOptions {
-  std::string kind = "map";
+  profile::Word<profile::OperatorKind> kind = profile::OperatorKind::map;
   int workers = 1;
   bool ordered = true;
   Executor executor = Executor::threads;
@@ -52,7 +52,7 @@ struct MapOptions {
 };
 
 struct GeneratorOptions {
-  std::string kind = "generator";  ///< or "source"
+  profile::Word<profile::OperatorKind> kind = profile::OperatorKind::generator;  ///< or source
   int workers = 1;
   std::int64_t capacity = 0;
   QueueChoice queue = QueueChoice::automatic;
@@ -123,7 +123,7 @@ class Pipeline {
 
   /// Keeps the items for which `body` says true.
   Pipeline<T> filter(std::string name, std::function<bool(const T&)> body, FilterOptions options = {}) && {
-    OperatorSettings its = serial(std::move(name), "filter", options.capacity);
+    OperatorSettings its = serial(std::move(name), profile::OperatorKind::filter, options.capacity);
     its.on_error = options.on_error;
     its.hooks = std::move(options.hooks);
     return append<Filter<T>>(std::move(its), std::move(body));
@@ -134,7 +134,7 @@ class Pipeline {
   Pipeline<T> shuffle(std::int64_t buffer, std::uint64_t seed, ShuffleOptions options = {}) && {
     if (buffer < 1)
       throw UsageError("shuffle: a buffer holds at least 1 item, not " + std::to_string(buffer));
-    OperatorSettings its = serial(std::move(options.name), "shuffle", options.capacity);
+    OperatorSettings its = serial(std::move(options.name), profile::OperatorKind::shuffle, options.capacity);
     its.hooks = std::move(options.hooks);
     return append<Shuffle<T>>(std::move(its), buffer, seed, options.every_pass_alike);
   }
@@ -155,7 +155,7 @@ class Pipeline {
   Pipeline<DeviceBatch<T>> transfer(std::shared_ptr<transport::Device> device, BytesOf<T> bytes,
                                     TransferOptions options = {}) && {
     if (device == nullptr) throw UsageError("transfer: no device; see transport::open_device");
-    OperatorSettings its = serial(std::move(options.name), "transfer", options.capacity);
+    OperatorSettings its = serial(std::move(options.name), profile::OperatorKind::transfer, options.capacity);
     return append<Map<T, DeviceBatch<T>>>(std::move(its),
                                           TransferBody<T>(std::move(device), std::move(bytes)));
   }
@@ -278,14 +278,14 @@ class Pipeline {
   template <class U>
   friend class Pipeline;
 
-  static OperatorSettings serial(std::string name, std::string kind, std::int64_t capacity) {
-    return {.name = std::move(name), .kind = std::move(kind), .serial = true, .capacity = capacity};
+  static OperatorSettings serial(std::string name, profile::OperatorKind kind, std::int64_t capacity) {
+    return {.name = std::move(name), .kind = kind, .serial = true, .capacity = capacity};
   }
 
   template <class U, class Collate>
   Pipeline<U> batch_as(std::int64_t size, Collate collate, BatchOptions options) && {
     if (size < 1) throw UsageError("batch: a batch holds at least 1 item, not " + std::to_string(size));
-    OperatorSettings its = serial(std::move(options.name), "batch", options.capacity);
+    OperatorSettings its = serial(std::move(options.name), profile::OperatorKind::batch, options.capacity);
     its.on_error = options.on_error;
     its.hooks = std::move(options.hooks);
     return append<Batch<T, U>>(std::move(its), size, options.drop_last, std::move(collate));
@@ -335,7 +335,7 @@ Pipeline<T> generator(std::string name, GeneratorBody<T> begin, GeneratorOptions
 template <class Container, class T = typename Container::value_type>
 Pipeline<T> source(std::string name, Container elements, GeneratorOptions options = {}) {
   if (options.workers != 1) throw UsageError("source: one worker reads the elements; see generator");
-  options.kind = "source";
+  options.kind = profile::OperatorKind::source;
   const auto kept = std::make_shared<const Container>(std::move(elements));
   Pipeline<T> made = generator<T>(
       std::move(name),

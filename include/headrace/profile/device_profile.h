@@ -1,17 +1,27 @@
 // What a device did while the loop ran. Declared as figure.h says; part of profile.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/profile/figure.h"
+#include "headrace/profile/word.h"
 
 namespace headrace::profile {
 
+/// Why a device computed nothing; the words of analysis/device/device_idle.h.
+enum class IdleReason : std::uint8_t { input, launch, communication, copy, kernel_gap, unknown };
+
+constexpr std::array<std::string_view, 6> names_of(IdleReason) noexcept {
+  return {"input", "launch", "communication", "copy", "kernel_gap", "unknown"};
+}
+
 struct DeviceIdleCause {
-  std::string cause;
+  Word<IdleReason> cause;
   double idle_s = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headrace/profile/figures.h"
+#include "headrace/profile/operator_profile.h"
 
 namespace headrace::profile {
 
@@ -13,7 +14,7 @@ namespace headrace::profile {
 struct GraphNode {
   std::uint32_t op = 0;  ///< record in the segment
   std::string name;
-  std::string kind;
+  Word<OperatorKind> kind;
   std::uint32_t flags = 0;
   bool in_sink = false;  ///< runs in the sink's thread, inside GetNext
   bool in_step = false;  ///< runs in the training step itself

@@ -26,7 +26,6 @@ struct TimeAnchor {
 
 struct HistoryOperator {
   std::string name;
-  std::string kind;
   std::uint32_t flags = 0;  ///< OperatorFlag
   int loader = -1;
   std::uint32_t stage = 0;

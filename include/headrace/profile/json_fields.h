@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "headrace/profile/errors.h"
+#include "headrace/profile/word.h"
 
 namespace headrace::profile {
 
@@ -46,7 +47,9 @@ class JsonFieldWriter {
     } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
       return value;
     } else if constexpr (std::is_enum_v<T>) {
-      return names_of(value)[static_cast<std::size_t>(value)];
+      return name_of(value);
+    } else if constexpr (kIsWord<T>) {
+      return value.text();
     } else {
       return object_of(value);
     }
@@ -115,6 +118,9 @@ class JsonFieldReader {
           tree.is_string() ? std::find(names.begin(), names.end(), tree.get<std::string>()) : names.end();
       if (found == names.end()) fail(where, "one of its words");
       value = static_cast<T>(found - names.begin());
+    } else if constexpr (kIsWord<T>) {
+      if (!tree.is_string()) fail(where, "a string");
+      value = tree.get<std::string>();
     } else {
       JsonFieldReader reader(tree, where);
       fields_of(reader, value);

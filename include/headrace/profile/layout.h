@@ -22,6 +22,7 @@
 // without a lock. All offsets are in the header; a reader checks each of them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -64,11 +65,21 @@ enum class RecordLife : std::uint32_t { free = 0, claimed = 1, live = 2, closed 
 /// or new. `to` is aligned to 8; `bytes` is a multiple of 8.
 void store_words(void* to, const void* from, std::size_t bytes) noexcept;
 
-/// UTF-8, zero-terminated, cut at a character boundary when it is too long.
+/// The first `most` bytes, or fewer: UTF-8 is cut at a character's boundary.
+std::string_view cut_at_character(std::string_view text, std::size_t most) noexcept;
+
+/// Text of a record: up to the first zero, or all of it, as a damaged file may have none.
+template <std::size_t kSize>
+std::string_view text_of(const std::array<char, kSize>& bytes) noexcept {
+  return {bytes.data(),
+          static_cast<std::size_t>(std::find(bytes.begin(), bytes.end(), '\0') - bytes.begin())};
+}
+
+/// UTF-8, zero-terminated, cut at a character's boundary when it is too long.
 struct alignas(8) Name {
   std::array<char, kNameBytes> bytes;
   void assign(std::string_view text) noexcept;
-  std::string_view view() const noexcept;
+  std::string_view view() const noexcept { return text_of(bytes); }
 };
 
 /// Flags of an operator.

@@ -4,6 +4,7 @@
 //     draws ─▶ [ a window of batches in flight:  stage with workers ─▶ hands over ─▶ pins ] ─▶ loop
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -135,7 +136,9 @@ struct LoaderDelivery {
 };
 
 constexpr About about(Of<LoaderDelivery>) {
-  return {"LoaderDelivery", "How finished batches reach the training loop. Stages of -1: there is none."};
+  return {
+      "LoaderDelivery",
+      "How finished batches reach the training loop. A stage of -1 means that the loader has no such stage."};
 }
 template <class Visit>
 constexpr void figures_of(Of<LoaderDelivery>, Visit&& figure) {
@@ -172,8 +175,16 @@ constexpr void figures_of(Of<LoaderModel>, Visit&& figure) {
          {"What the user's stream must do to give each worker its own part; may be empty."});
 }
 
-/// The first parameter that sets it; null where the framework has none.
-const LoaderParameter* parameter_that_sets(const LoaderModel& model, Quantity quantity) noexcept;
+/// The first LoaderParameter, or Knob, that sets it; null where there is none.
+template <class Parameter>
+const Parameter* parameter_that_sets(const std::vector<Parameter>& parameters, Quantity quantity) noexcept {
+  const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                  [quantity](const Parameter& each) { return each.sets == quantity; });
+  return found == parameters.end() ? nullptr : &*found;
+}
+
+/// The window of batches in flight; null where the loader has none.
+const LoaderBuffer* window_of(const LoaderModel& model) noexcept;
 
 /// Indices that point nowhere become -1 (of operators: are left out), counts are 0 to a million.
 void put_within_bounds(LoaderModel& model, std::size_t operators);

@@ -1,16 +1,46 @@
 // An operator of a profile, and its workers. Declared as figure.h says; part of profile.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/profile/figure.h"
 #include "headrace/profile/latency.h"
 #include "headrace/profile/loader_model.h"
+#include "headrace/profile/word.h"
 
 namespace headrace::profile {
+
+enum class OperatorKind : std::uint8_t {
+  sampler,
+  source,
+  map,
+  batch,
+  generator,
+  shuffle,
+  filter,
+  prefetch,
+  transfer,
+  handoff,
+  pin_memory,
+};
+/// Where its body runs.
+enum class Executor : std::uint8_t { thread, process };
+/// How its figures were taken.
+enum class Fidelity : std::uint8_t { exact, sampled, counter, inclusive };
+
+constexpr std::array<std::string_view, 11> names_of(OperatorKind) noexcept {
+  return {"sampler", "source",   "map",      "batch",   "generator", "shuffle",
+          "filter",  "prefetch", "transfer", "handoff", "pin_memory"};
+}
+constexpr std::array<std::string_view, 2> names_of(Executor) noexcept { return {"thread", "process"}; }
+constexpr std::array<std::string_view, 4> names_of(Fidelity) noexcept {
+  return {"exact", "sampled", "counter", "inclusive"};
+}
 
 struct States {
   double busy = 0;
@@ -176,7 +206,7 @@ constexpr void figures_of(Of<FunctionShare>, Visit&& figure) {
 
 struct OperatorProfile {
   std::string name;
-  std::string kind;
+  Word<OperatorKind> kind;
   int workers = 1;
   std::uint64_t items = 0;
   double items_per_batch = 0;
@@ -189,8 +219,8 @@ struct OperatorProfile {
   std::optional<double> run_queue_wait_s;
   int segment = -1;  ///< negative: none
   bool in_sink = false;
-  std::string executor;
-  std::string fidelity;
+  Word<Executor> executor;
+  Word<Fidelity> fidelity;
   std::optional<Transfer> transfer;
   std::vector<Knob> knobs;
   std::vector<FunctionShare> functions;
@@ -235,7 +265,7 @@ constexpr void figures_of(Of<OperatorProfile>, Visit&& figure) {
           "and counts for all. `counter`: the loader's own figures. `inclusive`: its time contains what "
           "feeds it, so what happens inside is not told apart."});
   figure("transfer", &OperatorProfile::transfer, {"Copies to a device; null where it makes none."});
-  figure("knobs", &OperatorProfile::knobs, {"Parameters that widen it."});
+  figure("knobs", &OperatorProfile::knobs, {"Parameters that set its number of workers, or how they work."});
   figure("functions", &OperatorProfile::functions,
          {"The functions that take most of its time, from a few batches of one worker; may be empty."});
   figure("per_worker", &OperatorProfile::per_worker, {"The same per worker."});

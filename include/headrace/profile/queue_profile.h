@@ -25,7 +25,7 @@ struct QueueProfile {
   std::uint64_t gets = 0;
   double put_wait_s = 0;
   double get_wait_s = 0;
-  std::string fidelity;
+  Word<Fidelity> fidelity;
   std::vector<Knob> knobs;
 };
 
@@ -54,7 +54,7 @@ constexpr void figures_of(Of<QueueProfile>, Visit&& figure) {
   figure("fidelity", &QueueProfile::fidelity,
          {"`exact`: each put and get was seen. `sampled`: at times items came too fast, and the level was "
           "read 1000 times a second; `puts` and `gets` are exact."});
-  figure("knobs", &QueueProfile::knobs, {"Parameters that lengthen it."});
+  figure("knobs", &QueueProfile::knobs, {"Parameters that set its capacity."});
 }
 
 }  // namespace headrace::profile

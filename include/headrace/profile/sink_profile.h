@@ -2,18 +2,28 @@
 // says; part of profile.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/profile/figure.h"
 #include "headrace/profile/latency.h"
+#include "headrace/profile/word.h"
 
 namespace headrace::profile {
 
+/// Why the awaited batch was not there.
+enum class WaitReason : std::uint8_t { in_service, waiting_for_worker, order, handoff, unknown };
+
+constexpr std::array<std::string_view, 5> names_of(WaitReason) noexcept {
+  return {"in_service", "waiting_for_worker", "order", "handoff", "unknown"};
+}
+
 struct LedgerRow {
-  std::string what;
+  Word<WaitReason> what;
   std::string op;
   double seconds = 0;
   double share = 0;

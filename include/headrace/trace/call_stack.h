@@ -24,9 +24,7 @@ class CallStack {
 
   /// kNoRow for what nothing encloses, and for rows that are not calls of the host.
   Row parent_of(Row row) const noexcept { return parent_[row]; }
-  /// How many events enclose it. Counts them; for all rows take `depths`.
-  std::uint32_t depth_of(Row row) const noexcept;
-  /// Of every row, made for this call.
+  /// How many events enclose each row, made for this call.
   std::vector<std::uint32_t> depths() const;
   std::size_t overlapping() const noexcept { return overlapping_; }
 

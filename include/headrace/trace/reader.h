@@ -61,8 +61,4 @@ TraceFile read_file(const std::string& path, const ReadOptions& options = {});
 /// The same from any source; `name` is what errors and `path` call it.
 TraceFile read_source(ByteSource& source, const std::string& name, const ReadOptions& options = {});
 
-/// Reads several files in parallel, as many at a time as the machine has cores; results are in the order of
-/// `paths`. The first file that throws ends it all.
-std::vector<TraceFile> read_files(const std::vector<std::string>& paths, const ReadOptions& options = {});
-
 }  // namespace headrace::trace

@@ -41,7 +41,7 @@ Trace load_trace(const std::string& path, const ReadOptions& options = {});
 void arrange_by_rank(std::vector<Trace>& traces);
 
 /// Reads and resolves files in parallel: one trace per file, arranged by rank. `ranks`: of the files in their
-/// order, whatever they say themselves; empty: as they say. Throws as `read_files` does.
+/// order, whatever they say themselves; empty: as they say. Throws as `read_file` does.
 std::vector<Trace> load_traces(const std::vector<std::string>& paths, const ReadOptions& options = {},
                                const std::vector<std::int64_t>& ranks = {});
 

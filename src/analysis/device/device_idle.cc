@@ -10,15 +10,20 @@
 #include "analysis/device/step_windows.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
+#include "headrace/profile/device_profile.h"
 
 namespace headrace::analysis::device {
 namespace {
 
-enum Cause : std::size_t { input, launch, communication, copy, kernel_gap, unknown };
-constexpr std::array<const char*, 6> kCauses = {"input", "launch",     "communication",
-                                                "copy",  "kernel_gap", "unknown"};
+using profile::IdleReason;
+
+constexpr auto kCauses = names_of(IdleReason{});
 /// When the device did not compute, by cause; disjoint.
-using ByCause = std::array<Intervals, kCauses.size()>;
+class ByCause : public std::array<Intervals, kCauses.size()> {
+ public:
+  using std::array<Intervals, kCauses.size()>::operator[];
+  Intervals& operator[](IdleReason cause) { return (*this)[static_cast<std::size_t>(cause)]; }
+};
 
 /// Charges one gap in which nothing ran, and which ends with the start of `next`.
 void charge(const trace::Trace& trace, Interval gap, const Work& next, std::span<const Interval> waits,
@@ -29,10 +34,11 @@ void charge(const trace::Trace& trace, Interval gap, const Work& next, std::span
   const std::int64_t launched_ns =
       launched ? std::clamp(trace.columns().start_ns[call], gap.begin_ns, gap.end_ns) : gap.end_ns;
   const Intervals before = merged({{gap.begin_ns, launched_ns}});
-  for (const Interval& wait : intersected(before, waits)) append(result[input], wait);
-  for (const Interval& rest : subtracted(before, waits)) append(result[launched ? launch : unknown], rest);
+  for (const Interval& wait : intersected(before, waits)) append(result[IdleReason::input], wait);
+  for (const Interval& rest : subtracted(before, waits))
+    append(result[launched ? IdleReason::launch : IdleReason::unknown], rest);
   const bool short_gap = gap.end_ns - launched_ns < options.consecutive_kernel_delay_ns;
-  append(result[short_gap ? kernel_gap : unknown], {launched_ns, gap.end_ns});
+  append(result[short_gap ? IdleReason::kernel_gap : IdleReason::unknown], {launched_ns, gap.end_ns});
 }
 
 ByCause causes_of(const trace::Trace& trace, std::span<const Work> work, Interval whole,
@@ -40,8 +46,8 @@ ByCause causes_of(const trace::Trace& trace, std::span<const Work> work, Interva
   const Intervals computing = united(busy(work, KernelKind::computation), busy(work, KernelKind::other));
   const Intervals collectives = busy(work, KernelKind::communication);
   ByCause result;
-  result[communication] = subtracted(collectives, computing);
-  result[copy] = subtracted(subtracted(busy(work, KernelKind::memory), computing), collectives);
+  result[IdleReason::communication] = subtracted(collectives, computing);
+  result[IdleReason::copy] = subtracted(subtracted(busy(work, KernelKind::memory), computing), collectives);
 
   auto next = work.begin();
   auto wait = waits.begin();
@@ -53,7 +59,7 @@ ByCause causes_of(const trace::Trace& trace, std::span<const Work> work, Interva
     if (next != work.end()) {
       charge(trace, gap, *next, std::span(wait, behind), options, result);
     } else {
-      append(result[unknown], gap);
+      append(result[IdleReason::unknown], gap);
     }
   }
   return result;

@@ -68,7 +68,7 @@ profile::Knob knob_that_widens(const profile::OperatorProfile& op, const std::op
   constexpr auto kWorkers = profile::Quantity::workers;
   if (const profile::LoaderParameter* own = loader ? loader->parameter(kWorkers) : nullptr)
     return {own->name, static_cast<double>(loader->workers), own->min, own->max, own->live, kWorkers};
-  if (const profile::Knob* knob = find_knob(op.knobs, kWorkers)) return *knob;
+  if (const profile::Knob* knob = parameter_that_sets(op.knobs, kWorkers)) return *knob;
   return {op.name + ".workers", static_cast<double>(op.workers), {}, {}, false, kWorkers};
 }
 
@@ -102,20 +102,14 @@ std::string as_written(double value) {
   return text;
 }
 
-const profile::Knob* find_knob(const std::vector<profile::Knob>& knobs, profile::Quantity sets) {
-  const auto found = std::find_if(knobs.begin(), knobs.end(),
-                                  [sets](const profile::Knob& knob) { return knob.sets == sets; });
-  return found == knobs.end() ? nullptr : &*found;
-}
-
 bool cannot_be_multiplied(const profile::OperatorProfile& op) {
-  if (op.kind == "sampler") return true;
-  const profile::Knob* knob = find_knob(op.knobs, profile::Quantity::workers);
+  if (op.kind == profile::OperatorKind::sampler) return true;
+  const profile::Knob* knob = parameter_that_sets(op.knobs, profile::Quantity::workers);
   if (knob != nullptr) return knob->max && *knob->max <= 1;
-  constexpr std::array<std::string_view, 6> kSerial = {"source", "generator", "shuffle",
-                                                       "filter", "batch",     "transfer"};
+  using enum profile::OperatorKind;
+  constexpr std::array kSerial = {source, generator, shuffle, filter, batch, transfer};
   return op.workers == 1 && !op.in_sink &&
-         std::find(kSerial.begin(), kSerial.end(), op.kind) != kSerial.end();
+         std::find(kSerial.begin(), kSerial.end(), op.kind.known()) != kSerial.end();
 }
 
 std::vector<int> queues_after(const profile::Profile& profile, int index) {
@@ -147,7 +141,8 @@ Advice with_prediction(Advice advice, double step_s, const Prediction& predictio
   return advice;
 }
 
-std::vector<Advice> advise_workers(const profile::Profile& profile, const Predictor& predictor, int index) {
+std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
+  const profile::Profile& profile = predictor.profile();
   std::vector<Advice> rows;
   if (index < 0) return rows;
   const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
@@ -191,11 +186,12 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
   return rows;
 }
 
-std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predictor& predictor, int index) {
+std::vector<Advice> advise_capacity(const Predictor& predictor, int index) {
+  const profile::Profile& profile = predictor.profile();
   std::vector<Advice> rows;
   if (const std::optional<Loader> loader = loader_of(profile)) {
     // Its buffers grow together, by one parameter.
-    if (std::optional<Advice> advice = advise_prefetch(profile, *loader, predictor)) {
+    if (std::optional<Advice> advice = advise_prefetch(*loader, predictor)) {
       rows.push_back(std::move(*advice));
     }
     return rows;

@@ -7,15 +7,11 @@
 namespace headrace::analysis {
 namespace {
 
-/// Two demands this close are a tie that queues and ledger decide.
-constexpr double kTie = 0.93;
-/// Workers that rest this little are the limit, whatever else looks slow beside them.
-constexpr double kWorkersNeverRest = 0.85;
-
 /// Finished batches of a loader pass through its operator; its time is waiting as much as work. (The hand-off
 /// of a pipeline's map to its worker processes is work of the map's threads.)
 bool passes_on(const Case& facts, const SegmentDemand& segment) {
-  return facts.loader && facts.profile.operators[static_cast<std::size_t>(segment.largest)].kind == "handoff";
+  return facts.loader && facts.profile.operators[static_cast<std::size_t>(segment.largest)].kind ==
+                             profile::OperatorKind::handoff;
 }
 
 const SegmentDemand* workers_of(const Case& facts) {
@@ -25,22 +21,24 @@ const SegmentDemand* workers_of(const Case& facts) {
 
 bool workers_limit(const Case& facts) {
   const SegmentDemand* workers = workers_of(facts);
-  return workers != nullptr && workers->utilisation >= kWorkersNeverRest &&
-         workers->demand_s >= 0.97 * facts.gate.own_compute_s;
+  const CandidateThresholds& thresholds = facts.thresholds.candidate;
+  return workers != nullptr && workers->utilisation >= thresholds.never_rest_share &&
+         workers->demand_s >= facts.thresholds.rate.nearly_as_slow * facts.gate.own_compute_s;
 }
 
 /// The one thread that pins finished batches never rests.
 bool pinning_limits(const Case& facts) {
   const SegmentDemand* pin = facts.loader ? facts.demand.of(facts.loader->pin) : nullptr;
-  return pin != nullptr && pin->utilisation >= kWorkersNeverRest;
+  return pin != nullptr && pin->utilisation >= facts.thresholds.candidate.never_rest_share;
 }
 
 /// The hand-off is a candidate where it costs a good part of the step, more than batches that are not there,
 /// and no busy worker explains it: a worker whose interpreter lock is taken is slow to pass on what it
 /// finished.
 bool handoff_may_limit(const Case& facts) {
-  return facts.gate.floor_share >= kHandoffGate && facts.gate.floor_share >= facts.gate.starved_share &&
-         !workers_limit(facts) && !pinning_limits(facts);
+  return facts.gate.floor_share >= facts.thresholds.gate.served_share &&
+         facts.gate.floor_share >= facts.gate.starved_share && !workers_limit(facts) &&
+         !pinning_limits(facts);
 }
 
 int by_demand(const Case& facts) {
@@ -56,7 +54,7 @@ int by_demand(const Case& facts) {
   for (int other : {facts.queues.op, facts.ledger.op}) {
     const SegmentDemand* segment = facts.demand.of(other);
     if (segment == nullptr || segment == first || (!handoff && passes_on(facts, *segment))) continue;
-    if (segment->demand_s >= kTie * first->demand_s) return segment->largest;
+    if (segment->demand_s >= facts.thresholds.candidate.tie * first->demand_s) return segment->largest;
   }
   return first->largest;
 }
@@ -81,7 +79,8 @@ int by_serving(const Case& facts) {
   if (facts.loader->sampler >= 0) {
     const double sampler_s =
         facts.profile.operators[static_cast<std::size_t>(facts.loader->sampler)].demand_s;
-    if (sampler_s >= 0.5 * facts.gate.floor_share * facts.gate.step_s) return facts.loader->sampler;
+    if (sampler_s >= facts.thresholds.candidate.drawing_share * facts.gate.floor_share * facts.gate.step_s)
+      return facts.loader->sampler;
   }
   return facts.loader->handoff;
 }
@@ -98,13 +97,15 @@ void charge_floor_to_workers(Case& facts) {
 }  // namespace
 
 void point_at_candidate(Case& facts) {
-  if (facts.gate.floor_share >= kHandoffGate && workers_limit(facts)) charge_floor_to_workers(facts);
+  if (facts.gate.floor_share >= facts.thresholds.gate.served_share && workers_limit(facts))
+    charge_floor_to_workers(facts);
   facts.candidate = by_demand(facts);
   if (facts.gate.handoff_only || facts.gate.transfer_only) facts.candidate = by_serving(facts);
   const SegmentDemand* segment = facts.demand.of(facts.candidate);
   if (segment == nullptr) return;
   facts.intermittent =
-      intermittence(facts.phases, facts.candidate, facts.shapes[static_cast<std::size_t>(facts.candidate)]);
+      intermittence(facts.phases, facts.candidate, facts.shapes[static_cast<std::size_t>(facts.candidate)],
+                    facts.thresholds.phases);
   double demand_s = segment->demand_s;
   double step_s = facts.gate.step_s;
   double compute_s = facts.gate.own_compute_s;

@@ -37,7 +37,7 @@ double agreement(const Case& facts) {
 double confidence_when_healthy(const Case& facts) {
   double sure = kSurest * enough_steps(facts) * undisturbed(facts);
   sure *= 0.6 + 0.4 * ramp(facts.gate.distance, 0, 0.5);
-  if (facts.gate.opaque && facts.gate.wait_share >= kStarvedGate) sure *= 0.75;
+  if (facts.gate.opaque && facts.gate.wait_share >= facts.thresholds.gate.starved_share) sure *= 0.75;
   return sure;
 }
 
@@ -46,8 +46,9 @@ double confidence_when_bound(const Case& facts, const Diagnosis& diagnosis, doub
   if (facts.gate.state == Gate::State::kBound) sure *= 0.7 + 0.3 * facts.gate.distance;
   if (facts.drain) sure *= 0.75;  // what has not happened yet
   if (facts.gate.opaque) sure *= 0.75;
+  const CauseRule* rule = diagnosis.cause ? &rule_of(*diagnosis.cause) : nullptr;
   const bool by_demand = diagnosis.op && facts.candidate >= 0 && *diagnosis.op == facts.op().name &&
-                         diagnosis.cause != "gil_contention" && diagnosis.cause != "no_overlap";
+                         (rule == nullptr || !rule->found_without_demand);
   // What fetching or copying costs is measured in the training loop itself; queues and demand have no say in
   // it.
   const bool served = facts.gate.transfer_only || facts.gate.handoff_only;
@@ -57,7 +58,7 @@ double confidence_when_bound(const Case& facts, const Diagnosis& diagnosis, doub
       ratio(facts.demand.empty() ? 0 : facts.demand.first().demand_s, facts.demand.second_s());
   if (facts.demand.segments.size() > 1) sure *= 0.75 + 0.25 * ramp(margin, 1.0, 1.25);
   // Just slower than the sink: a little noise would turn the verdict.
-  if (diagnosis.cause != "variance" && diagnosis.cause != "slow_samples") {
+  if (rule == nullptr || !rule->fast_enough_on_average) {
     sure *= 0.75 + 0.25 * ramp(facts.pressure, 1.0, 1.2);
   }
   return sure;

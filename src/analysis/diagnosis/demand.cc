@@ -35,7 +35,7 @@ std::vector<double> own_demands(const profile::Profile& profile) {
   bool exact_beside = false;
   double exact_in_sink_s = 0;
   for (const profile::OperatorProfile& op : profile.operators) {
-    if (op.fidelity == "inclusive" || op.demand_s <= 0) continue;
+    if (op.fidelity == profile::Fidelity::inclusive || op.demand_s <= 0) continue;
     exact_known = true;
     exact_beside = exact_beside || !op.in_sink;
     if (op.in_sink) exact_in_sink_s += op.demand_s;
@@ -43,7 +43,7 @@ std::vector<double> own_demands(const profile::Profile& profile) {
   std::vector<double> demands;
   for (const profile::OperatorProfile& op : profile.operators) {
     double demand_s = op.demand_s;
-    if (op.fidelity == "inclusive" && exact_known) {
+    if (op.fidelity == profile::Fidelity::inclusive && exact_known) {
       demand_s = op.in_sink && !exact_beside ? op.demand_s - exact_in_sink_s : 0;
     }
     demands.push_back(runs_in_step(profile, op) ? 0 : std::max(0.0, demand_s));
@@ -86,7 +86,7 @@ DemandRanking rank_demand(const profile::Profile& profile, double step_s) {
   if (!ranking.empty()) {
     const SegmentDemand& first = ranking.first();
     const profile::OperatorProfile& op = ops[static_cast<std::size_t>(first.largest)];
-    ranking.evidence.rule = "demand";
+    ranking.evidence.rule = Rule::demand;
     ranking.evidence.says = op.name + " needs " + duration(first.demand_s) + " a step";
     ranking.evidence.figures = {{"demand_s", first.demand_s}, {"compute_s", profile.sink.compute_s}};
     if (ranking.segments.size() > 1) {

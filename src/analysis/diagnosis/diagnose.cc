@@ -21,12 +21,14 @@
 namespace headrace::analysis {
 namespace {
 
-Case examine(const profile::Profile& profile, const Predictor& predictor) {
-  const InterpreterLock lock = read_interpreter_lock(profile);
+Case examine(const Predictor& predictor, const Thresholds& thresholds) {
+  const profile::Profile& profile = predictor.profile();
+  const InterpreterLock lock = read_interpreter_lock(profile, thresholds.lock);
   Case facts{.profile = profile,
              .predictor = predictor,
+             .thresholds = thresholds,
              .loader = loader_of(profile),
-             .gate = judge_gate(profile, lock),
+             .gate = judge_gate(profile, lock, thresholds.gate),
              .lock = lock,
              .shapes = {},
              .demand = {},
@@ -38,9 +40,9 @@ Case examine(const profile::Profile& profile, const Predictor& predictor) {
   if (facts.gate.state == Gate::State::kUnmeasurable) return facts;
   for (const profile::OperatorProfile& op : profile.operators) facts.shapes.push_back(shape_of(op));
   facts.demand = rank_demand(profile, facts.gate.step_s);
-  facts.queues = judge_queues(profile);
-  facts.ledger = judge_ledger(profile);
-  facts.phases = phases_of(profile);
+  facts.queues = judge_queues(profile, thresholds.candidate);
+  facts.ledger = judge_ledger(profile, thresholds.candidate);
+  facts.phases = phases_of(profile, thresholds);
   point_at_candidate(facts);
   return facts;
 }
@@ -60,7 +62,7 @@ void add_evidence(const Case& facts, Diagnosis& diagnosis) {
     char levels[64];
     std::snprintf(levels, sizeof levels, "%.1f to %.1f", facts.drain->first_mean, facts.drain->last_mean);
     diagnosis.evidence.push_back(
-        {"queues",
+        {Rule::queues,
          name + " still hides it: it went from " + levels + " items, and once it is empty every step waits",
          {{"first_mean", facts.drain->first_mean}, {"last_mean", facts.drain->last_mean}}});
   }
@@ -69,7 +71,7 @@ void add_evidence(const Case& facts, Diagnosis& diagnosis) {
 void add_machine(const Case& facts, Diagnosis& diagnosis) {
   const profile::Host& host = facts.profile.host;
   Evidence evidence;
-  evidence.rule = "machine";
+  evidence.rule = Rule::machine;
   evidence.says = host.cores > 0 ? counted(host.cores, "core") : "number of cores unknown";
   evidence.figures["cores"] = host.cores;
   if (host.cpu_share) {
@@ -100,9 +102,9 @@ void add_waiting_rank(const Case& facts, Diagnosis& diagnosis) {
   const auto worst = std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) {
     return a.starved_share < b.starved_share;
   });
-  if (worst == ranks.end() || worst->starved_share < kStarvedGate) return;
+  if (worst == ranks.end() || worst->starved_share < facts.thresholds.gate.starved_share) return;
   diagnosis.evidence.push_back(
-      {"ranks",
+      {Rule::ranks,
        "rank " + std::to_string(worst->rank) + " starves for " + percent(worst->starved_share) +
            " of its time" + (worst->op.empty() ? "" : ", mostly in " + worst->op) +
            "; where the ranks meet at every step, this one waits for it inside its own step",
@@ -110,13 +112,13 @@ void add_waiting_rank(const Case& facts, Diagnosis& diagnosis) {
 }
 
 /// The first cause that holds; both null where none does.
-std::pair<const Cause*, std::optional<Finding>> find_cause(const Case& facts, bool bound) {
-  for (const Cause* cause : causes_in_order()) {
-    const bool served = facts.gate.handoff_only || facts.gate.transfer_only;
-    if (!bound && !cause->judged_when_healthy) continue;
-    if (bound && served && !cause->judged_when_served) continue;
-    if (bound && !cause->judged_when_healthy && facts.demand.empty() && !served) continue;
-    if (std::optional<Finding> finding = cause->judge(facts)) return {cause, std::move(finding)};
+std::pair<const CauseRule*, std::optional<Finding>> find_cause(const Case& facts, bool bound) {
+  const bool served = facts.gate.handoff_only || facts.gate.transfer_only;
+  for (const CauseRule& rule : causes_in_order()) {
+    if (!bound && !rule.otherwise_healthy) continue;
+    if (bound && served && !rule.judged_when_served) continue;
+    if (bound && !rule.otherwise_healthy && facts.demand.empty() && !served) continue;
+    if (std::optional<Finding> finding = rule.judge(facts)) return {&rule, std::move(finding)};
   }
   return {nullptr, std::nullopt};
 }
@@ -146,8 +148,9 @@ double share_of_step(const Case& facts, const std::optional<std::string>& op) {
   const double charged = op ? charged_to(facts, *op) : -1;
   const double by_ledger = charged * facts.gate.wait_share;
   // A ledger with little to say about it would hide what the gate has seen.
-  return charged >= 0 && facts.ledger.known_share >= 0.5 ? std::max(by_ledger, 0.0)
-                                                         : facts.gate.starved_share;
+  return charged >= 0 && facts.ledger.known_share >= facts.thresholds.candidate.ledger_known
+             ? std::max(by_ledger, 0.0)
+             : facts.gate.starved_share;
 }
 
 /// Where the cores are the limit, the operator that spends most of them is what to look at.
@@ -179,12 +182,12 @@ void add_undivided(const Case& facts, Diagnosis& diagnosis) {
   bool is_source = false;
   for (int i : facts.loader->in_workers) {
     const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(i)];
-    if (op.kind == "map") return;
-    is_source = is_source || (op.kind == "source" && op.name == *diagnosis.op);
+    if (op.kind == profile::OperatorKind::map) return;
+    is_source = is_source || (op.kind == profile::OperatorKind::source && op.name == *diagnosis.op);
   }
   if (!is_source) return;
   diagnosis.evidence.push_back(
-      {"detail",
+      {Rule::detail,
        "no transform was found in " + *diagnosis.op +
            ", so all that its items take is one figure; @hr.operator on the functions that it calls (read, "
            "decode, augment) tells them apart",
@@ -204,7 +207,7 @@ void add_functions(const profile::Profile& profile, Diagnosis& diagnosis) {
             (text.empty() ? " of its time in " : " in ") + function.name;
   }
   diagnosis.evidence.push_back(
-      {"functions", "in a few batches that were sampled, " + op->name + " spent " + text, {}});
+      {Rule::functions, "in a few batches that were sampled, " + op->name + " spent " + text, {}});
 }
 
 /// A trainer's own parameters set the loaders that it makes.
@@ -217,19 +220,20 @@ void add_where_to_set(const Case& facts, Diagnosis& diagnosis) {
 }
 
 void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
-  diagnosis.kind = "not_input_bound";
+  diagnosis.kind = VerdictKind::not_input_bound;
   diagnosis.confidence = confidence_when_healthy(facts);
   const std::string waited = duration(facts.gate.wait_share * facts.gate.step_s) + " of " +
                              duration(facts.gate.step_s) + ", " + percent(facts.gate.wait_share) + ")";
   // A large wait beside "not input-bound" needs its reason in the same line.
-  const bool receives = facts.gate.floor_share >= kStarvedGate && facts.gate.starved_share < kStarvedGate;
+  const double noticeable = facts.thresholds.gate.starved_share;
+  const bool receives = facts.gate.floor_share >= noticeable && facts.gate.starved_share < noticeable;
   diagnosis.summary =
       receives ? "the training step is the limit; batches were ready (receiving them took " + waited
                : "the training step is the limit (waited " + waited;
   add_waiting_rank(facts, diagnosis);
-  const auto [cause, finding] = find_cause(facts, false);
-  if (cause != nullptr) {
-    diagnosis.cause = cause->name;
+  const auto [rule, finding] = find_cause(facts, false);
+  if (rule != nullptr) {
+    diagnosis.cause = rule->cause;
     diagnosis.summary = finding->headline;
     diagnosis.evidence.push_back(finding->evidence);
     diagnosis.advice = finding->advice;
@@ -254,7 +258,7 @@ void add_plan(const Case& facts, Diagnosis& diagnosis) {
     return change.kind == Change::Kind::kWorkers || change.kind == Change::Kind::kPrefetch;
   });
   if (!starts_one || !first.after.empty() || !first.predicted_step_s) return;
-  std::vector<Advice> plan = plan_after(facts.profile, facts.predictor, {first});
+  std::vector<Advice> plan = plan_after(facts.predictor, {first});
   diagnosis.advice.insert(diagnosis.advice.begin() + 1, std::make_move_iterator(plan.begin()),
                           std::make_move_iterator(plan.end()));
 }
@@ -275,7 +279,7 @@ void conclude_unseen(const Case& facts, Diagnosis& diagnosis) {
   const profile::OperatorProfile& op = facts.op();
   const double computes = std::max(0.0, cpu_bound_share(op));
   diagnosis.summary = "the training loop waits for something that was not recorded";
-  diagnosis.evidence.push_back({"cause",
+  diagnosis.evidence.push_back({Rule::cause,
                                 "the loop's thread used a core for " + percent(computes) +
                                     " of the time that it spent in " + op.name + ", so " + op.name +
                                     " waits there: for threads or processes of its own, or for storage",
@@ -286,11 +290,11 @@ void conclude_unseen(const Case& facts, Diagnosis& diagnosis) {
 
 /// A loader whose verdict came with nothing that shortens the step may have too many workers.
 void add_fewer_workers(const Case& facts, Diagnosis& diagnosis) {
-  if (!facts.loader || facts.intermittent || diagnosis.kind == "not_input_bound") return;
+  if (!facts.loader || facts.intermittent || diagnosis.kind == VerdictKind::not_input_bound) return;
   const bool gains = std::any_of(diagnosis.advice.begin(), diagnosis.advice.end(),
                                  [](const Advice& advice) { return advice.predicted_step_s.has_value(); });
   if (gains) return;
-  std::optional<Advice> fewer = advise_fewer_workers(facts.profile, *facts.loader, facts.predictor);
+  std::optional<Advice> fewer = advise_fewer_workers(*facts.loader, facts.predictor);
   if (!fewer || !fewer->predicted_step_s) return;
   std::erase_if(diagnosis.advice, [&](const Advice& each) { return each.parameter == fewer->parameter; });
   diagnosis.advice.insert(diagnosis.advice.begin(), std::move(*fewer));
@@ -303,32 +307,30 @@ std::string why_no_advice(const Case& facts) {
 }
 
 void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
-  const auto [cause, finding] = find_cause(facts, true);
-  diagnosis.kind = facts.intermittent ? "intermittent" : "input_bound";
-  if (cause == nullptr && facts.waits_for_unseen()) {
+  const auto [rule, finding] = find_cause(facts, true);
+  diagnosis.kind = facts.intermittent ? VerdictKind::intermittent : VerdictKind::input_bound;
+  if (rule == nullptr && facts.waits_for_unseen()) {
     conclude_unseen(facts, diagnosis);
-  } else if (cause == nullptr) {
+  } else if (rule == nullptr) {
     if (facts.candidate >= 0) diagnosis.op = facts.op().name;
     diagnosis.summary = diagnosis.op ? "the training loop waits for " + *diagnosis.op
                                      : "the training loop waits for its input";
     if (!diagnosis.op)
       diagnosis.reason = "nothing inside the loader was recorded, so no operator can be named";
-    diagnosis.evidence.push_back({"cause", "no known cause explains it", {}});
+    diagnosis.evidence.push_back({Rule::cause, "no known cause explains it", {}});
   } else {
-    diagnosis.cause = cause->name;
-    if (finding->kind) diagnosis.kind = *finding->kind;
-    if (finding->names_operator) {
-      if (finding->op) {
-        diagnosis.op = finding->op;
-      } else if (facts.candidate >= 0) {
-        diagnosis.op = facts.op().name;
-      }
+    diagnosis.cause = rule->cause;
+    if (rule->otherwise_healthy) diagnosis.kind = VerdictKind::not_input_bound;
+    if (finding->op) {
+      diagnosis.op = finding->op;
+    } else if (facts.candidate >= 0 && !rule->otherwise_healthy && !rule->moves_between_operators) {
+      diagnosis.op = facts.op().name;
     }
     diagnosis.summary = finding->headline;
     diagnosis.evidence.push_back(finding->evidence);
     diagnosis.advice = finding->advice;
     drop_what_does_not_gain(diagnosis.advice, facts.gate.step_s);
-    if (diagnosis.cause != "alternating") add_plan(facts, diagnosis);
+    if (!rule->moves_between_operators) add_plan(facts, diagnosis);
     add_fewer_workers(facts, diagnosis);
     add_memory(facts, diagnosis);
     add_where_to_set(facts, diagnosis);
@@ -336,17 +338,21 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
     add_functions(facts.profile, diagnosis);
     if (diagnosis.advice.empty()) diagnosis.reason = why_no_advice(facts);
   }
-  diagnosis.share_of_step = diagnosis.kind == "not_input_bound" ? 0 : share_of_step(facts, diagnosis.op);
+  diagnosis.share_of_step =
+      diagnosis.kind == VerdictKind::not_input_bound ? 0 : share_of_step(facts, diagnosis.op);
   diagnosis.confidence = confidence_when_bound(facts, diagnosis, finding ? finding->certainty : 0.6);
-  if (diagnosis.kind != "not_input_bound") diagnosis.next_bottleneck = next_limit(facts, diagnosis);
+  if (diagnosis.kind != VerdictKind::not_input_bound)
+    diagnosis.next_bottleneck = next_limit(facts, diagnosis);
 }
 
 /// The loop does not starve, and would be faster with fewer workers or none: then handing over finished
 /// batches is what holds it up.
 void look_for_too_many_workers(Case& facts) {
-  if (!facts.loader || facts.loader->handoff < 0 || facts.gate.wait_share < kStarvedGate) return;
+  if (!facts.loader || facts.loader->handoff < 0 ||
+      facts.gate.wait_share < facts.thresholds.gate.starved_share)
+    return;
   if (find_cause(facts, false).first != nullptr) return;
-  const std::optional<Advice> fewer = advise_fewer_workers(facts.profile, *facts.loader, facts.predictor);
+  const std::optional<Advice> fewer = advise_fewer_workers(*facts.loader, facts.predictor);
   if (!fewer || !fewer->speedup) return;
   facts.gate.state = Gate::State::kBound;
   facts.gate.handoff_only = true;
@@ -355,16 +361,16 @@ void look_for_too_many_workers(Case& facts) {
 }
 
 /// A healthy run that lives on what a queue held at its start: judged as it will be.
-std::optional<Diagnosis> foresee(const profile::Profile& profile) {
-  const std::optional<Drain> drain = draining_queue(profile);
+std::optional<Diagnosis> foresee(const profile::Profile& profile, const Thresholds& thresholds) {
+  const std::optional<Drain> drain = draining_queue(profile, thresholds.phases);
   if (!drain) return std::nullopt;
-  const InterpreterLock lock = read_interpreter_lock(profile);
-  const Gate now = judge_gate(profile, lock);
+  const InterpreterLock lock = read_interpreter_lock(profile, thresholds.lock);
+  const Gate now = judge_gate(profile, lock, thresholds.gate);
   if (now.state != Gate::State::kHealthy || lock.contended) return std::nullopt;
-  const std::optional<profile::Profile> foreseen = once_drained(profile, *drain);
+  const std::optional<profile::Profile> foreseen = once_drained(profile, *drain, thresholds);
   if (!foreseen) return std::nullopt;
   const std::unique_ptr<Predictor> predictor = predictor_for(*foreseen);
-  Case facts = examine(*foreseen, *predictor);
+  Case facts = examine(*predictor, thresholds);
   if (facts.gate.state != Gate::State::kBound) return std::nullopt;
   facts.drain = drain;
   facts.gate.evidence = now.evidence;
@@ -378,44 +384,43 @@ std::optional<Diagnosis> foresee(const profile::Profile& profile) {
 }  // namespace
 
 bool Case::waits_for_unseen() const noexcept {
-  constexpr double kHardlyComputes = 0.1;
   if (loader || candidate < 0 || !profile.queues.empty()) return false;
   const SegmentDemand* segment = demand.of(candidate);
   if (segment == nullptr || segment->operators.size() != 1) return false;
   const double computes = cpu_bound_share(op());
-  return op().in_sink && op().fidelity == "inclusive" && op().knobs.empty() && computes >= 0 &&
-         computes < kHardlyComputes;
+  return op().in_sink && op().fidelity == profile::Fidelity::inclusive && op().knobs.empty() &&
+         computes >= 0 && computes < thresholds.rate.hardly_computes_share;
 }
 
 bool Case::rate_bound() const noexcept {
-  if (pressure >= 1.12) return true;
-  if (utilisation < 0.9 || pressure < 0.97) return false;
-  // Nearly as fast as the sink. Where its times vary, the rate must explain at least half of the wait:
+  const RateThresholds& rate = thresholds.rate;
+  if (pressure >= rate.too_slow) return true;
+  if (utilisation < rate.never_rests_share || pressure < rate.nearly_as_slow) return false;
+  // Nearly as fast as the sink. Where its times vary, the rate must explain enough of the wait:
   // (demand - compute) / (step - compute), with both in units of compute.
   const ServiceShape& shape = shapes[static_cast<std::size_t>(candidate)];
-  if (shape.cv / std::sqrt(std::max(1.0, op().items_per_batch)) < kVaries) return true;
-  return pressure - 1 >= 0.5 * (pressure / utilisation - 1);
+  if (shape.cv / std::sqrt(std::max(1.0, op().items_per_batch)) < rate.varies) return true;
+  return pressure - 1 >= rate.explained * (pressure / utilisation - 1);
 }
 
-Diagnosis diagnose(const profile::Profile& recorded) {
+Diagnosis diagnose(const profile::Profile& recorded, const Thresholds& thresholds) {
   const profile::Profile profile = plausible(recorded);
-  const std::unique_ptr<Predictor> made = predictor_for(profile);
-  const Predictor& predictor = *made;
+  const std::unique_ptr<Predictor> predictor = predictor_for(profile);
   Diagnosis diagnosis;
-  Case facts = examine(profile, predictor);
+  Case facts = examine(*predictor, thresholds);
   if (facts.gate.state == Gate::State::kUnmeasurable) {
-    diagnosis.kind = "undetermined";
+    diagnosis.kind = VerdictKind::undetermined;
     diagnosis.reason = facts.gate.missing;
     diagnosis.summary = "too short to judge";
     return diagnosis;
   }
   diagnosis.reason = contradiction(profile);
   if (!diagnosis.reason.empty()) {
-    diagnosis.kind = "undetermined";
+    diagnosis.kind = VerdictKind::undetermined;
     diagnosis.summary = "the recording is damaged: its figures contradict each other";
     return diagnosis;
   }
-  if (std::optional<Diagnosis> foreseen = foresee(profile)) return *foreseen;
+  if (std::optional<Diagnosis> foreseen = foresee(profile, thresholds)) return *foreseen;
   if (facts.gate.state == Gate::State::kHealthy) look_for_too_many_workers(facts);
   add_evidence(facts, diagnosis);
   if (facts.gate.state == Gate::State::kHealthy) {

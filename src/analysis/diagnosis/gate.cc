@@ -10,17 +10,17 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr std::uint64_t kFewestSteps = 8;
-constexpr double kShortest_s = 0.05;
-/// A loader that shows nothing of itself may wait this long for a batch that was ready: a healthy
-/// loader takes 1.1 ms per batch to receive its file descriptors.
-constexpr double kOpaqueHandoff_s = 2.5e-3;
+/// Of the hand-off: however long it waits for a core, the rest is its own cost.
+constexpr double kMostCoreWait = 0.8;
+/// At this multiple of its threshold a share is far from it, as far as the confidence goes.
+constexpr double kFar = 2.5;
 
 bool is_opaque(const profile::Profile& profile) {
   if (!profile.queues.empty()) return false;
-  return std::all_of(
-      profile.operators.begin(), profile.operators.end(),
-      [](const profile::OperatorProfile& op) { return op.fidelity == "inclusive" && !op.in_sink; });
+  return std::all_of(profile.operators.begin(), profile.operators.end(),
+                     [](const profile::OperatorProfile& op) {
+                       return op.fidelity == profile::Fidelity::inclusive && !op.in_sink;
+                     });
 }
 
 double copied_in_step_s(const profile::Profile& profile) {
@@ -34,15 +34,15 @@ double copied_in_step_s(const profile::Profile& profile) {
 /// Share of the hand-off spent waiting for a core, which is not the price of handing over.
 double core_wait_of_handoff(const profile::Profile& profile) {
   for (const profile::OperatorProfile& op : profile.operators) {
-    if (op.kind != "handoff") continue;
-    return std::clamp(ratio(op.run_queue_wait_s.value_or(0), op.busy_s), 0.0, 0.8);
+    if (op.kind != profile::OperatorKind::handoff) continue;
+    return std::clamp(ratio(op.run_queue_wait_s.value_or(0), op.busy_s), 0.0, kMostCoreWait);
   }
   return 0;
 }
 
 Evidence gate_evidence(const Gate& gate) {
   Evidence evidence;
-  evidence.rule = "gate";
+  evidence.rule = Rule::gate;
   evidence.figures = {{"steps", static_cast<double>(gate.steps)},
                       {"step_s", gate.step_s},
                       {"compute_s", gate.compute_s},
@@ -83,13 +83,15 @@ double Gate::most_speedup() const noexcept {
   return std::min(kMost, 1 / std::max(1 / kMost, 1 - input_share));
 }
 
-Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock) {
+Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
+                const GateThresholds& thresholds) {
   const profile::SinkProfile& sink = profile.sink;
   Gate gate;
   gate.steps = sink.getnext_wait.count;
   gate.step_s = sink.step_s;
   gate.compute_s = sink.compute_s;
-  if (gate.steps < kFewestSteps || profile.elapsed_s < kShortest_s || gate.step_s <= 0) {
+  if (static_cast<double>(gate.steps) < thresholds.fewest_steps ||
+      profile.elapsed_s < thresholds.shortest_s || gate.step_s <= 0) {
     gate.missing = counted(static_cast<double>(gate.steps), "steady step") + " in " +
                    duration(profile.elapsed_s) +
                    "; at least 8 steps and 50 ms after the first batch are needed";
@@ -109,20 +111,21 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock) {
   // Under the lock the sink waits beside ready batches, so all of its wait counts, not the starved part
   // alone.
   const double counted_share = lock.contended ? gate.wait_share + gate.stretch_share : gate.starved_share;
-  double threshold = lock.contended ? 2 * kStarvedGate : kStarvedGate;
-  if (gate.opaque && sink.getnext_wait.p50_s < kOpaqueHandoff_s) threshold = kHandoffGate;
+  double threshold = lock.contended ? thresholds.contended_share : thresholds.starved_share;
+  if (gate.opaque && sink.getnext_wait.p50_s < thresholds.opaque_handoff_s)
+    threshold = thresholds.served_share;
   const bool starves = counted_share >= threshold;
   gate.core_wait_share = gate.floor_share * core_wait_of_handoff(profile);
   const double own_floor_share = gate.floor_share - gate.core_wait_share;
   gate.served_share = std::max(own_floor_share, gate.transfer_share);
-  const bool served_slowly = !starves && gate.served_share >= kHandoffGate;
+  const bool served_slowly = !starves && gate.served_share >= thresholds.served_share;
   gate.transfer_only = served_slowly && gate.transfer_share > own_floor_share;
   gate.handoff_only = served_slowly && !gate.transfer_only;
   gate.state = starves || served_slowly ? Gate::State::kBound : Gate::State::kHealthy;
   const double share = served_slowly ? gate.served_share : counted_share;
-  const double limit = served_slowly ? kHandoffGate : threshold;
+  const double limit = served_slowly ? thresholds.served_share : threshold;
   gate.distance =
-      gate.state == Gate::State::kBound ? ramp(share, limit, 2.5 * limit) : 1 - ratio(share, limit);
+      gate.state == Gate::State::kBound ? ramp(share, limit, kFar * limit) : 1 - ratio(share, limit);
   gate.evidence = gate_evidence(gate);
   return gate;
 }

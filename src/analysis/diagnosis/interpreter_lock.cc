@@ -9,28 +9,25 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr double kLeastCores = 0.75;
-constexpr double kMostCores = 1.35;
-/// With two threads seen to wait off the CPU, half of the probes are enough.
-constexpr double kLockTaken = 0.5;
-/// An operator that spends less of its time on a core sleeps; what it waits for is not the lock.
-constexpr double kUsesCpu = 0.12;
-constexpr double kOffCpuRest = 0.3;
-/// One spinning thread already holds the lock at nearly every probe (measured: 5 ms at the median).
-constexpr double kLockHeldByOne = 0.7;
+/// Steps without a busy worker from which on their mean is believed.
+constexpr std::uint64_t kQuietSteps = 3;
+/// Where there were none: the fastest step but one in so many.
+constexpr std::size_t kFastestOf = 20;
 
-bool in_thread(const profile::OperatorProfile& op, double lock_share) {
-  return op.executor == "thread" || (op.executor.empty() && lock_share >= kLockHeldByOne);
+/// Of an operator whose place is unknown, the lock says it.
+bool in_thread(const profile::OperatorProfile& op, double lock_share, const LockThresholds& thresholds) {
+  return op.executor == profile::Executor::thread ||
+         (op.executor.empty() && lock_share >= thresholds.taken_share);
 }
 
 /// The sink's compute when nobody else wanted the lock; 0 where that is not known.
 double quiet_compute_s(const profile::SinkProfile& sink) {
-  if (sink.quiet_compute_s && sink.quiet_steps >= 3) return *sink.quiet_compute_s;
-  if (sink.sequence.size() < 20) return 0;
+  if (sink.quiet_compute_s && sink.quiet_steps >= kQuietSteps) return *sink.quiet_compute_s;
+  if (sink.sequence.size() < kFastestOf) return 0;
   std::vector<double> computes;
   for (const profile::StepSample& step : sink.sequence) computes.push_back(step.compute_s);
   std::sort(computes.begin(), computes.end());
-  return computes[computes.size() / 20];
+  return computes[computes.size() / kFastestOf];
 }
 
 struct Threads {
@@ -38,12 +35,12 @@ struct Threads {
   double cpu_cores = 0;  // of the operators in threads
   double rest = 0;       // of the threads that use CPU: neither on a core nor waiting for one
   double busy_with_cpu = 0;
-  int with_cpu = 0;  // threads that use CPU for a tenth of the time or more
+  int with_cpu = 0;  // threads that compute
 };
 
 }  // namespace
 
-InterpreterLock read_interpreter_lock(const profile::Profile& profile) {
+InterpreterLock read_interpreter_lock(const profile::Profile& profile, const LockThresholds& thresholds) {
   InterpreterLock lock;
   lock.lock_share = profile.host.gil_share.value_or(-1);
   const double step_s = profile.sink.step_s;
@@ -53,19 +50,22 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile) {
   double largest_cpu = 0;
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
     const profile::OperatorProfile& op = profile.operators[i];
-    if (!in_thread(op, lock.lock_share) || op.fidelity == "inclusive") continue;
+    if (!in_thread(op, lock.lock_share, thresholds) || op.fidelity == profile::Fidelity::inclusive) continue;
     // Parts of the training loop's own thread; and worker processes have locks of their own.
-    if (op.kind == "handoff" || op.kind == "transfer" || op.kind == "sampler") continue;
+    if (op.kind == profile::OperatorKind::handoff || op.kind == profile::OperatorKind::transfer ||
+        op.kind == profile::OperatorKind::sampler)
+      continue;
     const double busy = op.demand_s * op.workers / step_s;
     const double cpu = cpu_per_batch_s(op) / step_s;
     const double waited = busy * ratio(op.run_queue_wait_s.value_or(0), op.busy_s);
     if (!op.in_sink) threads.busy += busy;
     threads.cpu_cores += cpu;
-    if (cpu >= kUsesCpu * busy) {
+    if (cpu >= thresholds.computes_share * busy) {
       threads.rest += std::max(0.0, busy - cpu - waited);
       threads.busy_with_cpu += busy;
     }
-    if (cpu >= 0.1) threads.with_cpu += std::max(1, std::min(op.workers, static_cast<int>(cpu / 0.1)));
+    if (cpu >= thresholds.thread_cores)
+      threads.with_cpu += std::max(1, std::min(op.workers, static_cast<int>(cpu / thresholds.thread_cores)));
     if (cpu_per_batch_s(op) > largest_cpu) {
       largest_cpu = cpu_per_batch_s(op);
       lock.blamed = static_cast<int>(i);
@@ -76,18 +76,22 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile) {
   lock.off_cpu_rest = ratio(threads.rest, threads.busy_with_cpu);
   lock.busy_threads = threads.busy + profile.sink.compute_s / step_s;
 
-  const bool one_core = lock.process_cores >= kLeastCores && lock.process_cores <= kMostCores;
-  const bool explained = threads.cpu_cores + sink_cpu >= 0.6 && threads.cpu_cores >= 0.15;
-  if (!one_core || !explained || lock.blamed < 0 || lock.busy_threads < 1.2) return lock;
+  const bool one_core =
+      lock.process_cores >= thresholds.least_cores && lock.process_cores <= thresholds.most_cores;
+  const bool explained = threads.cpu_cores + sink_cpu >= thresholds.explained_cores &&
+                         threads.cpu_cores >= thresholds.operator_cores;
+  if (!one_core || !explained || lock.blamed < 0 || lock.busy_threads < thresholds.busy_threads) return lock;
+  const bool off_cpu = lock.off_cpu_rest >= thresholds.off_cpu_share;
   if (lock.lock_share >= 0) {
-    lock.contended = lock.lock_share >= kLockHeldByOne ||
-                     (lock.lock_share >= kLockTaken && lock.off_cpu_rest >= kOffCpuRest);
+    lock.contended = lock.lock_share >= thresholds.taken_share ||
+                     (lock.lock_share >= thresholds.taken_while_waiting_share && off_cpu);
   } else {
-    lock.contended = threads.with_cpu + (sink_cpu >= 0.1 ? 1 : 0) >= 2 && lock.off_cpu_rest >= kOffCpuRest;
+    lock.contended = threads.with_cpu + (sink_cpu >= thresholds.thread_cores ? 1 : 0) >= 2 && off_cpu;
   }
   if (lock.contended) {
     const double quiet = quiet_compute_s(profile.sink);
-    if (quiet > 0 && profile.sink.compute_s > 1.1 * quiet) lock.stretch_s = profile.sink.compute_s - quiet;
+    if (quiet > 0 && profile.sink.compute_s > thresholds.stretch * quiet)
+      lock.stretch_s = profile.sink.compute_s - quiet;
   }
   return lock;
 }

@@ -22,12 +22,6 @@ int first_of(const profile::LoaderModel& model, int stage) {
 
 }  // namespace
 
-const profile::LoaderParameter* Loader::parameter(profile::Quantity sets) const noexcept {
-  const auto found = std::find_if(parameters.begin(), parameters.end(),
-                                  [sets](const profile::LoaderParameter& each) { return each.sets == sets; });
-  return found == parameters.end() ? nullptr : &*found;
-}
-
 std::string setting(const profile::Profile& profile, std::string_view parameter) {
   for (const profile::Setting& each : profile.settings) {
     if (each.parameter == parameter) return each.value;
@@ -36,7 +30,7 @@ std::string setting(const profile::Profile& profile, std::string_view parameter)
 }
 
 bool runs_in_step(const profile::Profile& profile, const profile::OperatorProfile& op) {
-  if (op.kind != "transfer") return false;
+  if (op.kind != profile::OperatorKind::transfer) return false;
   return std::none_of(profile.queues.begin(), profile.queues.end(), [&](const profile::QueueProfile& queue) {
     return names(queue.from, op.name) || names(queue.to, op.name);
   });
@@ -45,9 +39,8 @@ bool runs_in_step(const profile::Profile& profile, const profile::OperatorProfil
 std::optional<Loader> loader_of(const profile::Profile& profile) {
   if (!profile.model) return std::nullopt;
   const profile::LoaderModel& model = *profile.model;
-  const auto window = std::find_if(model.buffers.begin(), model.buffers.end(),
-                                   [](const profile::LoaderBuffer& each) { return each.is_window; });
-  if (window == model.buffers.end() || window->from < 0) return std::nullopt;
+  const profile::LoaderBuffer* window = profile::window_of(model);
+  if (window == nullptr || window->from < 0) return std::nullopt;
   const auto from = static_cast<std::size_t>(window->from);
   if (from >= model.stages.size()) return std::nullopt;
   const profile::LoaderStage& makes = model.stages[from];
@@ -67,7 +60,7 @@ std::optional<Loader> loader_of(const profile::Profile& profile) {
   loader.device = setting(profile, "device");
   loader.batch = setting(profile, "batch");
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
-    if (profile.operators[i].kind == "transfer") loader.to_device = static_cast<int>(i);
+    if (profile.operators[i].kind == profile::OperatorKind::transfer) loader.to_device = static_cast<int>(i);
   }
   return loader;
 }

@@ -40,8 +40,8 @@ std::optional<Advice> if_worth_it(Advice advice, double step_s, const Prediction
 
 }  // namespace
 
-std::optional<Advice> advise_prefetch(const profile::Profile& profile, const Loader& loader,
-                                      const Predictor& predictor) {
+std::optional<Advice> advise_prefetch(const Loader& loader, const Predictor& predictor) {
+  const profile::Profile& profile = predictor.profile();
   const profile::LoaderParameter* window = loader.parameter(Quantity::window);
   if (window == nullptr || loader.workers < 1 || loader.per_worker >= kMostPrefetch) return std::nullopt;
   const double step_s = profile.sink.step_s;
@@ -58,18 +58,17 @@ std::optional<Advice> advise_prefetch(const profile::Profile& profile, const Loa
   return if_worth_it(std::move(advice), step_s, predicted(to));
 }
 
-std::optional<Advice> advise_any_order(const profile::Profile& profile, const Loader& loader,
-                                       const Predictor& predictor) {
+std::optional<Advice> advise_any_order(const Loader& loader, const Predictor& predictor) {
   const profile::LoaderParameter* order = loader.parameter(Quantity::order);
   if (order == nullptr || loader.workers < 2 || !loader.ordered) return std::nullopt;
   return if_worth_it(
       change_of(*order, false,
                 "deliver batches as they are ready; their order is then no longer the sampler's"),
-      profile.sink.step_s, predictor.predict({{Change::Kind::kOrder, 0, 0, 1}}));
+      predictor.profile().sink.step_s, predictor.predict({{Change::Kind::kOrder, 0, 0, 1}}));
 }
 
-std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, const Loader& loader,
-                                           const Predictor& predictor) {
+std::optional<Advice> advise_fewer_workers(const Loader& loader, const Predictor& predictor) {
+  const profile::Profile& profile = predictor.profile();
   const profile::LoaderParameter* workers = loader.parameter(Quantity::workers);
   if (workers == nullptr || loader.workers < 1 || loader.in_workers.empty()) return std::nullopt;
   const auto predicted = [&](int to) {
@@ -106,8 +105,8 @@ std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, cons
   return if_worth_it(std::move(advice), step_s, fewest->second);
 }
 
-std::optional<Advice> advise_workers_as_cores(const profile::Profile& profile, const Loader& loader,
-                                              const Predictor& predictor) {
+std::optional<Advice> advise_workers_as_cores(const Loader& loader, const Predictor& predictor) {
+  const profile::Profile& profile = predictor.profile();
   const int cores = profile.host.cores;
   const profile::LoaderParameter* workers = loader.parameter(Quantity::workers);
   if (workers == nullptr || cores < 1 || loader.workers <= cores || loader.in_workers.empty())

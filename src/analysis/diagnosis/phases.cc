@@ -12,10 +12,8 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr double kStepsPerPhase = 8;
 /// A tenth of a run's steps at most: long windows of a long run are phases as they are.
 constexpr std::size_t kMostPhases = 64;
-constexpr double kLeads = 1.3;
 
 struct Mean {
   double sum = 0;
@@ -52,18 +50,16 @@ double correlation(const std::vector<Phase>& phases, int a, int b) {
 
 }  // namespace
 
-bool Phase::bound() const noexcept { return starved_share() >= kStarvedGate; }
-
 int Phase::leader() const noexcept {
   const auto most = std::max_element(demand_s.begin(), demand_s.end());
   return most == demand_s.end() || *most <= 0 ? -1 : static_cast<int>(most - demand_s.begin());
 }
 
-std::vector<Phase> phases_of(const profile::Profile& profile) {
+std::vector<Phase> phases_of(const profile::Profile& profile, const Thresholds& thresholds) {
   const std::size_t count = profile.operators.size();
   double total_steps = 0;
   for (const profile::Window& window : profile.windows) total_steps += static_cast<double>(window.steps);
-  const double enough = std::max(kStepsPerPhase, total_steps / kMostPhases);
+  const double enough = std::max(thresholds.gate.fewest_steps, total_steps / kMostPhases);
   std::vector<Phase> phases;
   Phase open;
   std::vector<double> busy(count, 0);
@@ -88,14 +84,16 @@ std::vector<Phase> phases_of(const profile::Profile& profile) {
     }
     if (open.steps < enough) continue;
     for (std::size_t i = 0; i < count; ++i) open.demand_s[i] = busy[i] / open.steps;
+    open.bound = open.starved_share() >= thresholds.gate.starved_share;
     phases.push_back(open);
     begin(window.end_s);
   }
   return phases;  // what is left at the end is too short to be judged
 }
 
-double drift_ratio(const std::vector<Phase>& phases, int op, const ServiceShape& shape) {
-  if (phases.size() < 4) return 0;
+double drift_ratio(const std::vector<Phase>& phases, int op, const ServiceShape& shape,
+                   const PhaseThresholds& thresholds) {
+  if (static_cast<double>(phases.size()) < thresholds.fewest_phases) return 0;
   Mean mean;
   Mean items;
   for (const Phase& phase : phases) {
@@ -108,20 +106,22 @@ double drift_ratio(const std::vector<Phase>& phases, int op, const ServiceShape&
     variance += apart * apart / static_cast<double>(phases.size());
   }
   // A few percent of spread is there in every run; without the floor, constant items would seem to drift.
-  const double by_chance = shape.cv * shape.cv / std::max(1.0, items.value()) + 0.01;
+  const double by_chance = shape.cv * shape.cv / std::max(1.0, items.value()) + thresholds.noise;
   return variance / by_chance;
 }
 
 std::optional<std::pair<int, int>> alternating_pair(const std::vector<Phase>& phases,
-                                                    const std::vector<ServiceShape>& shapes) {
+                                                    const std::vector<ServiceShape>& shapes,
+                                                    const PhaseThresholds& thresholds) {
   std::vector<double> led_s(shapes.size(), 0);
   double bound_s = 0;
   for (const Phase& phase : phases) {
-    if (!phase.bound() || phase.leader() < 0) continue;
+    if (!phase.bound || phase.leader() < 0) continue;
     led_s[static_cast<std::size_t>(phase.leader())] += phase.starved_s;
     bound_s += phase.starved_s;
   }
-  if (phases.size() < 4 || led_s.size() < 2 || bound_s <= 0) return std::nullopt;
+  if (static_cast<double>(phases.size()) < thresholds.fewest_phases || led_s.size() < 2 || bound_s <= 0)
+    return std::nullopt;
   std::vector<int> order(led_s.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
   std::partial_sort(order.begin(), order.begin() + 2, order.end(), [&](int a, int b) {
@@ -129,27 +129,30 @@ std::optional<std::pair<int, int>> alternating_pair(const std::vector<Phase>& ph
   });
   const int a = order[0];
   const int b = order[1];
-  if (led_s[static_cast<std::size_t>(b)] < 0.2 * bound_s) return std::nullopt;
+  if (led_s[static_cast<std::size_t>(b)] < thresholds.second_share * bound_s) return std::nullopt;
 
   // Each must lead clearly when it leads, and for longer than items drawn at random would make it lead.
   Mean a_leads;
   Mean b_leads;
   for (const Phase& phase : phases) {
     const double log_ratio = std::log((steady_demand(phase, a) + 1e-9) / (steady_demand(phase, b) + 1e-9));
-    if (phase.bound() && phase.leader() == a) a_leads.add(log_ratio, phase.starved_s);
-    if (phase.bound() && phase.leader() == b) b_leads.add(-log_ratio, phase.starved_s);
+    if (phase.bound && phase.leader() == a) a_leads.add(log_ratio, phase.starved_s);
+    if (phase.bound && phase.leader() == b) b_leads.add(-log_ratio, phase.starved_s);
   }
-  const bool clearly = a_leads.value() >= std::log(kLeads) && b_leads.value() >= std::log(kLeads);
-  const double drift_a = drift_ratio(phases, a, shapes[static_cast<std::size_t>(a)]);
-  const double drift_b = drift_ratio(phases, b, shapes[static_cast<std::size_t>(b)]);
-  const bool beyond_chance = std::max(drift_a, drift_b) >= 3 && std::min(drift_a, drift_b) >= 1.8;
-  if (!clearly || !beyond_chance || correlation(phases, a, b) > -0.35) return std::nullopt;
+  const double clearly = std::log(thresholds.leads);
+  const double drift_a = drift_ratio(phases, a, shapes[static_cast<std::size_t>(a)], thresholds);
+  const double drift_b = drift_ratio(phases, b, shapes[static_cast<std::size_t>(b)], thresholds);
+  const bool beyond_chance = std::max(drift_a, drift_b) >= thresholds.drift &&
+                             std::min(drift_a, drift_b) >= thresholds.drift_of_other;
+  if (std::min(a_leads.value(), b_leads.value()) < clearly || !beyond_chance ||
+      correlation(phases, a, b) > -thresholds.against)
+    return std::nullopt;
   return std::pair{a, b};
 }
 
 std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int op,
-                                           const ServiceShape& shape) {
-  if (phases.size() < 5 || op < 0) return std::nullopt;
+                                           const ServiceShape& shape, const PhaseThresholds& thresholds) {
+  if (static_cast<double>(phases.size()) < thresholds.fewest_for_stretches || op < 0) return std::nullopt;
   Phase bound;
   Phase calm;
   double bound_demand = 0;
@@ -157,7 +160,7 @@ std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int
   double total_s = 0;
   double starved_s = 0;
   for (const Phase& phase : phases) {
-    const bool starves = phase.starved_share() >= 2 * kStarvedGate;
+    const bool starves = phase.starved_share() >= thresholds.starved_share;
     Phase& into = starves ? bound : calm;
     into.steps += phase.steps;
     into.starved_s += phase.starved_s;
@@ -176,11 +179,13 @@ std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int
   found.bound_step_share = bound.steps / (bound.steps + calm.steps);
   found.calm_step_s = calm.duration_s() / calm.steps;
   // Calm phases are really calm, and there the operator is quicker, not merely behind a full buffer.
-  const bool calm_is_calm = calm.starved_share() < 0.6 * kStarvedGate && calm.duration_s() >= 0.25 * total_s;
-  const bool explained = found.bound_demand_s >= 1.4 * (calm_demand / calm.steps) &&
+  const bool calm_is_calm = calm.starved_share() < thresholds.calm_share &&
+                            calm.duration_s() >= thresholds.calm_time_share * total_s;
+  const bool explained = found.bound_demand_s >= thresholds.slower * (calm_demand / calm.steps) &&
                          found.bound_demand_s > found.bound_compute_s &&
-                         calm_demand < 0.85 * calm.duration_s();
-  if (!calm_is_calm || !explained || drift_ratio(phases, op, shape) < 3) return std::nullopt;
+                         calm_demand < thresholds.calm_busy_share * calm.duration_s();
+  if (!calm_is_calm || !explained || drift_ratio(phases, op, shape, thresholds) < thresholds.drift)
+    return std::nullopt;
   return found;
 }
 
@@ -189,14 +194,15 @@ namespace {
 /// The training loop takes from it, itself or by what passes finished batches on.
 bool feeds_sink(const profile::Profile& profile, const profile::QueueProfile& queue) {
   if (names(queue.to, "sink")) return true;
-  return std::any_of(
-      profile.operators.begin(), profile.operators.end(),
-      [&](const profile::OperatorProfile& op) { return op.kind == "handoff" && names(queue.to, op.name); });
+  return std::any_of(profile.operators.begin(), profile.operators.end(),
+                     [&](const profile::OperatorProfile& op) {
+                       return op.kind == profile::OperatorKind::handoff && names(queue.to, op.name);
+                     });
 }
 
 }  // namespace
 
-std::optional<Drain> draining_queue(const profile::Profile& profile) {
+std::optional<Drain> draining_queue(const profile::Profile& profile, const PhaseThresholds& thresholds) {
   const std::size_t third = profile.windows.size() / 3;
   if (third < 2) return std::nullopt;
   for (std::size_t q = 0; q < profile.queues.size(); ++q) {
@@ -211,8 +217,10 @@ std::optional<Drain> draining_queue(const profile::Profile& profile) {
     const double middle = thirds[1].value();
     const double last = thirds[2].value();
     const double fall = first - last;
-    const bool steady = first - middle > 0.25 * fall && middle - last > 0.25 * fall;
-    const bool deep = fall >= 4 && fall >= 0.15 * static_cast<double>(queue.capacity);
+    const double half = thresholds.drain_half * fall;
+    const bool steady = first - middle > half && middle - last > half;
+    const bool deep = fall >= thresholds.drain_items &&
+                      fall >= thresholds.drain_of_capacity * static_cast<double>(queue.capacity);
     if (!steady || !deep) continue;
     const double start = profile.windows.front().queues[q].mean;
     const double end = profile.windows.back().queues[q].mean;
@@ -221,9 +229,8 @@ std::optional<Drain> draining_queue(const profile::Profile& profile) {
   return std::nullopt;
 }
 
-std::optional<profile::Profile> once_drained(const profile::Profile& profile, const Drain& drain) {
-  constexpr double kNeverRests = 0.93;
-  constexpr double kSlower = 1.05;
+std::optional<profile::Profile> once_drained(const profile::Profile& profile, const Drain& drain,
+                                             const Thresholds& thresholds) {
   const double delivered = static_cast<double>(profile.sink.getnext_wait.count);
   if (delivered <= 2 * drain.drained || profile.sink.step_s <= 0) return std::nullopt;
   const double factor = delivered / (delivered - drain.drained);
@@ -233,8 +240,9 @@ std::optional<profile::Profile> once_drained(const profile::Profile& profile, co
     op.items_per_batch *= factor;
   }
   const DemandRanking ranking = rank_demand(foreseen, foreseen.sink.step_s);
-  if (ranking.empty() || ranking.first().demand_s / factor < kNeverRests * profile.sink.step_s ||
-      ranking.first().demand_s < kSlower * profile.sink.compute_s) {
+  if (ranking.empty() ||
+      ranking.first().demand_s / factor < thresholds.rate.sets_pace_share * profile.sink.step_s ||
+      ranking.first().demand_s < thresholds.phases.drain_slower * profile.sink.compute_s) {
     return std::nullopt;
   }
   profile::SinkProfile& sink = foreseen.sink;

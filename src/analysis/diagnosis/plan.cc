@@ -89,9 +89,9 @@ bool same_thing(const Change& a, const Change& b) { return a.kind == b.kind && a
 
 class Search {
  public:
-  Search(const profile::Profile& profile, const Predictor& predictor)
-      : profile_(profile), predictor_(predictor), parameters_(parameters_of(profile)) {
-    std::erase_if(parameters_, [&](const Parameter& each) { return !can_be_tried(profile, each); });
+  explicit Search(const Predictor& predictor)
+      : profile_(predictor.profile()), predictor_(predictor), parameters_(parameters_of(profile_)) {
+    std::erase_if(parameters_, [&](const Parameter& each) { return !can_be_tried(profile_, each); });
   }
 
   /// The change that shortens the step most on top of `base`, at its smallest sufficient value.
@@ -134,8 +134,8 @@ class Search {
 
 }  // namespace
 
-std::vector<Advice> plan_after(const profile::Profile& profile, const Predictor& predictor,
-                               const std::vector<Advice>& base) {
+std::vector<Advice> plan_after(const Predictor& predictor, const std::vector<Advice>& base) {
+  const profile::Profile& profile = predictor.profile();
   std::vector<Change> changes;
   std::vector<std::string> after;
   double step_s = profile.sink.step_s;
@@ -148,7 +148,7 @@ std::vector<Advice> plan_after(const profile::Profile& profile, const Predictor&
   }
   std::vector<Advice> plan;
   if (profile.operators.size() > kMostOperators) return plan;
-  const Search search(profile, predictor);
+  const Search search(predictor);
   while (plan.size() < kLongestPlan && limit != "sink" && limit != "cpu") {
     const std::optional<Candidate> found = search.next(changes, step_s);
     if (!found) break;

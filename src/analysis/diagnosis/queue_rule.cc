@@ -12,8 +12,6 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr double kHigh = 0.5;
-
 int index_of_producer(const profile::Profile& profile, const profile::QueueProfile& queue) {
   int found = -1;
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
@@ -23,7 +21,8 @@ int index_of_producer(const profile::Profile& profile, const profile::QueueProfi
 }
 
 /// How full, 0 to 1, relative to what the operator to its right leaves in it.
-double level(const profile::Profile& profile, const profile::QueueProfile& queue) {
+double level(const profile::Profile& profile, const profile::QueueProfile& queue,
+             const CandidateThresholds& thresholds) {
   const double capacity = static_cast<double>(queue.capacity);
   const double fill =
       capacity > 0 ? std::max(ratio(queue.mean, capacity), queue.full_share) : 1 - queue.empty_share;
@@ -36,7 +35,10 @@ double level(const profile::Profile& profile, const profile::QueueProfile& queue
   for (const profile::OperatorProfile& op : profile.operators) {
     if (names(queue.to, op.name)) taken = std::max(taken, ratio(from.items_per_batch, op.items_per_batch));
   }
-  if (taken > 1.5) return std::max(fill, from.states.blocked_out >= 0.3 ? 1.0 : from.states.blocked_out);
+  if (taken > thresholds.gathers) {
+    const double blocked = from.states.blocked_out;
+    return std::max(fill, blocked >= thresholds.blocked_share ? 1.0 : blocked);
+  }
   return fill;
 }
 
@@ -83,22 +85,22 @@ std::vector<int> inputs_of(const profile::Profile& profile, const std::vector<in
 
 }  // namespace
 
-QueueOpinion judge_queues(const profile::Profile& profile) {
+QueueOpinion judge_queues(const profile::Profile& profile, const CandidateThresholds& thresholds) {
   QueueOpinion opinion;
   std::vector<int> right = inputs_of(profile, "sink");
   if (right.empty()) return opinion;
-  opinion.evidence.rule = "queues";
+  opinion.evidence.rule = Rule::queues;
   double right_level = 0;
   const profile::QueueProfile* right_queue = nullptr;
   // One step per operator at most: a graph with a cycle ends here too.
   for (std::size_t step = 0; step <= profile.operators.size() && !right.empty(); ++step) {
     const auto lowest = std::min_element(right.begin(), right.end(), [&](int a, int b) {
-      return level(profile, profile.queues[static_cast<std::size_t>(a)]) <
-             level(profile, profile.queues[static_cast<std::size_t>(b)]);
+      return level(profile, profile.queues[static_cast<std::size_t>(a)], thresholds) <
+             level(profile, profile.queues[static_cast<std::size_t>(b)], thresholds);
     });
     const profile::QueueProfile& queue = profile.queues[static_cast<std::size_t>(*lowest)];
-    const double here = level(profile, queue);
-    if (here >= kHigh) {
+    const double here = level(profile, queue, thresholds);
+    if (here >= thresholds.queue_is_high) {
       if (opinion.op < 0) {
         opinion.evidence.says = "the queue before the training loop (" + in_a_table(queue) + ") is not low";
         opinion.evidence.figures = {{"mean", queue.mean}, {"full_share", queue.full_share}};

@@ -11,9 +11,9 @@ namespace {
 
 /// What is on its way is charged to the operator that passes it on, where the row names nobody.
 const std::string& charged_to(const profile::Profile& profile, const profile::LedgerRow& row) {
-  if (!row.op.empty() || row.what != "handoff") return row.op;
+  if (!row.op.empty() || row.what != profile::WaitReason::handoff) return row.op;
   for (const profile::OperatorProfile& op : profile.operators) {
-    if (op.kind == "handoff") return op.name;
+    if (op.kind == profile::OperatorKind::handoff) return op.name;
   }
   return row.op;
 }
@@ -30,13 +30,13 @@ double charged_share(const profile::Profile& profile, const std::string& op) {
   return total > 0 ? charged / total : -1;
 }
 
-LedgerOpinion judge_ledger(const profile::Profile& profile) {
+LedgerOpinion judge_ledger(const profile::Profile& profile, const CandidateThresholds& thresholds) {
   std::map<std::string, double> per_operator;
   double total = 0;
   double known = 0;
   for (const profile::LedgerRow& row : profile.stall_ledger) {
     total += row.seconds;
-    if (row.what == "unknown") continue;
+    if (row.what == profile::WaitReason::unknown) continue;
     known += row.seconds;
     const std::string& op = charged_to(profile, row);
     if (!op.empty()) per_operator[op] += row.seconds;
@@ -52,9 +52,10 @@ LedgerOpinion judge_ledger(const profile::Profile& profile) {
       name = &op;
     }
   }
-  opinion.evidence.rule = "ledger";
+  opinion.evidence.rule = Rule::ledger;
   opinion.evidence.figures = {{"wait_s", total}, {"known_share", opinion.known_share}};
-  if (name == nullptr || opinion.known_share < 0.5 || most < 0.3 * total) {
+  if (name == nullptr || opinion.known_share < thresholds.ledger_known ||
+      most < thresholds.ledger_charged * total) {
     opinion.evidence.says = "the ledger charges the wait to no single operator";
     return opinion;
   }

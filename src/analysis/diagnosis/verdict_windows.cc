@@ -10,9 +10,9 @@ namespace {
 constexpr std::size_t kMost = 32;
 
 VerdictWindow verdict_on(const Case& facts, const Phase& phase) {
-  VerdictWindow window{phase.start_s, phase.end_s, phase.bound() ? "input_bound" : "not_input_bound",
-                       std::nullopt};
-  if (phase.bound() && phase.leader() >= 0) {
+  VerdictWindow window{phase.start_s, phase.end_s,
+                       phase.bound ? VerdictKind::input_bound : VerdictKind::not_input_bound, std::nullopt};
+  if (phase.bound && phase.leader() >= 0) {
     window.op = facts.profile.operators[static_cast<std::size_t>(phase.leader())].name;
   }
   return window;
@@ -35,18 +35,18 @@ std::vector<VerdictWindow> joined(const Case& facts) {
 
 std::vector<VerdictWindow> verdict_windows(const Case& facts, const Diagnosis& whole) {
   std::vector<VerdictWindow> windows = joined(facts);
-  const bool in_turn = whole.cause == "alternating";
-  const bool varies =
-      whole.cause == "variance" || whole.cause == "slow_samples" || whole.cause == "gil_contention";
+  const bool in_turn = whole.cause && rule_of(*whole.cause).moves_between_operators;
+  const bool same_everywhere = whole.cause && rule_of(*whole.cause).same_in_every_window;
   // Windows look at starving alone; what fetching, copying or drawing indices costs is the same in all of
   // them.
-  const bool served = facts.gate.handoff_only || facts.gate.transfer_only || facts.candidate_is("sampler");
-  if (windows.size() < 2 || varies || served) return {};
+  const bool served = facts.gate.handoff_only || facts.gate.transfer_only ||
+                      facts.candidate_is(profile::OperatorKind::sampler);
+  if (windows.size() < 2 || same_everywhere || served) return {};
   double total_s = 0;
   for (const Phase& phase : facts.phases) total_s += phase.end_s - phase.start_s;
   std::erase_if(windows, [&](const VerdictWindow& window) {
     const bool same =
-        window.kind == whole.kind && (window.op == whole.op || window.kind == "not_input_bound");
+        window.kind == whole.kind && (window.op == whole.op || window.kind == VerdictKind::not_input_bound);
     const bool brief = !in_turn && window.end_s - window.start_s < 0.1 * total_s;
     return (!in_turn && same) || brief;
   });

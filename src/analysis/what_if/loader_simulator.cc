@@ -60,7 +60,7 @@ bool outgrows_cores(const SimulatedLoader& model) {
 }  // namespace
 
 LoaderSimulator::LoaderSimulator(const profile::Profile& profile)
-    : profile_(profile), reproduction_(std::make_unique<Reproduction>()) {}
+    : Predictor(profile), reproduction_(std::make_unique<Reproduction>()) {}
 LoaderSimulator::~LoaderSimulator() = default;
 
 bool can_simulate(const profile::Profile& profile) {
@@ -72,7 +72,7 @@ bool can_simulate(const profile::Profile& profile) {
 }
 
 Prediction LoaderSimulator::predict(const std::vector<Change>& changes) const {
-  const profile::Profile& profile = profile_;
+  const profile::Profile& profile = this->profile();
   if (!can_simulate(profile)) return abstain(kNothingRecorded);
   if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
   const Loader loader = *loader_of(profile);

@@ -38,12 +38,12 @@ void add_loader(const Loader& loader, std::vector<Parameter>& parameters) {
 void add_operator(const profile::Profile& profile, int index, std::vector<Parameter>& parameters) {
   const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
   if (runs_in_step(profile, op) || op.in_sink) return;
-  const profile::Knob* knob = find_knob(op.knobs, profile::Quantity::workers);
+  const profile::Knob* knob = parameter_that_sets(op.knobs, profile::Quantity::workers);
   const double most =
       knob != nullptr ? std::min(kMostWorkers, knob->max.value_or(kMostWorkers)) : kMostWorkers;
   parameters.push_back({knob != nullptr ? knob->parameter : op.name + ".workers", Kind::kWorkers, index,
                         Value::kWhole, as_written(knob != nullptr ? knob->value : op.workers), 1, most});
-  if (op.executor == "thread") {
+  if (op.executor == profile::Executor::thread) {
     parameters.push_back({op.name + ".executor", Kind::kProcesses, index, Value::kExecutor, "thread",
                           static_cast<double>(op.workers), static_cast<double>(op.workers)});
   }

@@ -53,7 +53,7 @@ LockUse lock_use(const profile::Profile& profile) {
   if (lock.lock_share < kLockSeen && !lock.contended) return use;
   double cpu_s = profile.sink.compute_cpu_s.value_or(0);
   for (const profile::OperatorProfile& op : profile.operators) {
-    if (op.executor != "process") cpu_s += cpu_per_batch_s(op);
+    if (op.executor != profile::Executor::process) cpu_s += cpu_per_batch_s(op);
   }
   const double held_s = std::min(lock.lock_share, std::max(lock.process_cores, 0.0)) * profile.sink.step_s;
   use.of_cpu = std::min(1.0, ratio(held_s, cpu_s));
@@ -197,7 +197,7 @@ class ModelBuilder {
     for (int i : group.operators) {
       const std::size_t at = static_cast<std::size_t>(i);
       const profile::OperatorProfile& op = profile_.operators[at];
-      const profile::Knob* ordered = find_knob(op.knobs, profile::Quantity::order);
+      const profile::Knob* ordered = parameter_that_sets(op.knobs, profile::Quantity::order);
       stage.ordered = stage.ordered || (ordered != nullptr && ordered->value != 0);
       const double takes_s = demands_[at] * op.workers * effects_.service[at];
       if (takes_s <= largest_s) continue;
@@ -268,7 +268,7 @@ class ModelBuilder {
       Part part{
           RecordedBatches(op, profile_.host, std::max(1.0, whole), effects_.service[at], effects_.alike[at]),
           per_cycle, ratio(demands_[at], op.demand_s) * (whole >= 1 ? per_cycle / whole : 1),
-          !effects_.in_process[at] && op.executor != "process"};
+          !effects_.in_process[at] && op.executor != profile::Executor::process};
       count = std::max(count, part.works.lanes());
       composes = composes || !part.works.whole();
       length = std::max(length, static_cast<std::size_t>(static_cast<double>(part.works.length()) /

@@ -53,11 +53,11 @@ bool shares_cores(const SimulatedPipeline& run) { return run.cpu_share >= 0.9 ||
 }  // namespace
 
 PipelineSimulator::PipelineSimulator(const profile::Profile& profile)
-    : profile_(profile), reproduction_(std::make_unique<Reproduction>()) {}
+    : Predictor(profile), reproduction_(std::make_unique<Reproduction>()) {}
 PipelineSimulator::~PipelineSimulator() = default;
 
 Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const {
-  const profile::Profile& profile = profile_;
+  const profile::Profile& profile = this->profile();
   if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
   if (profile.operators.empty() || profile.sink.step_s <= 0) return abstain(kNothingRecorded);
   const Fit fit = reproduction_->fit([&] { return fit_of(profile); });

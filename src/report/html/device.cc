@@ -28,11 +28,11 @@ void write_device(Markup& out, const Subject& subject) {
     const double share = cause.idle_s / device.idle_s;
     if (!(share > 0)) continue;
     const auto row = out.open("tr");
-    out.leaf("th", {{"scope", "row"}}, device_idle_words(cause.cause));
+    out.leaf("th", {{"scope", "row"}}, device_idle_words(cause));
     {
       const auto cell = out.open("td", {{"class", "picture"}});
       write_bar(out, percent(share) + " of the idle time",
-                {{cause.cause == "input" ? "hot" : "cool", share, ""}});
+                {{cause.cause == profile::IdleReason::input ? "hot" : "cool", share, ""}});
     }
     out.leaf("td", {{"class", "number"}}, duration(cause.idle_s));
     out.leaf("td", {{"class", "number"}}, percent(share));

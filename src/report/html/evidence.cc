@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kLongestSentence = 1200;
 constexpr std::size_t kMostNotes = 32;
 
-void write_sentence(Markup& out, const std::string& rule, const std::string& says) {
-  out.leaf("dt", shortened(rule, 20));
+void write_sentence(Markup& out, std::string_view rule, const std::string& says) {
+  out.leaf("dt", std::string(rule));
   out.leaf("dd", shortened(says, kLongestSentence));
 }
 
@@ -22,7 +22,7 @@ void write_figures(Markup& out, const std::vector<analysis::Evidence>& evidence)
   std::vector<std::vector<std::string>> rows;
   for (const analysis::Evidence& one : evidence) {
     for (const auto& [name, value] : one.figures) {
-      rows.push_back({shortened(one.rule, 20), shortened(name, 60), figure_words(value)});
+      rows.push_back({std::string(name_of(one.rule)), shortened(name, 60), figure_words(value)});
     }
   }
   if (rows.empty()) return;
@@ -43,7 +43,7 @@ void write_evidence(Markup& out, const Subject& subject) {
   out.leaf("h2", "Evidence");
   {
     const auto list = out.open("dl");
-    for (const analysis::Evidence& one : diagnosis.evidence) write_sentence(out, one.rule, one.says);
+    for (const analysis::Evidence& one : diagnosis.evidence) write_sentence(out, name_of(one.rule), one.says);
     if (!handoff.empty()) write_sentence(out, "hand-off", handoff);
     for (const std::string& transfer : transfers) write_sentence(out, "transfer", transfer);
     for (std::size_t i = 0; i < std::min(kMostNotes, notes.size()); ++i)

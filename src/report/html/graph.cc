@@ -62,7 +62,7 @@ void write_line(Markup& out, const Subject& subject, const profile::OperatorProf
   const std::string took = duration(op.demand_s * op.workers) + " a batch";
   const auto line =
       out.open("li", {{"class", here ? "here" : "operator"},
-                      {"title", whole(op.name) + " (" + whole(op.kind) + "): " + took + ", busy " +
+                      {"title", whole(op.name) + " (" + whole(op.kind.text()) + "): " + took + ", busy " +
                                     percent(op.states.busy) + (here ? "; the bottleneck" : "")}});
   out.leaf("span", {{"class", "name"}}, brief(op.name));
   write_bar(out, "busy " + percent(op.states.busy), {{here ? "hot" : "busy", op.states.busy, ""}});
@@ -76,7 +76,7 @@ void write_operators(Markup& out, const Subject& subject, const Box& box) {
   for (const profile::OperatorProfile* op : box.operators) workers = std::max(workers, op->workers);
   const std::string who = box.in_sink ? "in the loop" : counted(workers, "worker");
   out.leaf("p", {{"class", "who"}},
-           box.operators.size() == 1 && !first.kind.empty() ? brief(first.kind) + " · " + who : who);
+           box.operators.size() == 1 && !first.kind.empty() ? brief(first.kind.text()) + " · " + who : who);
   // Of many the bottleneck and those that take longest, in the order of the data flow.
   std::vector<const profile::OperatorProfile*> shown = box.operators;
   if (shown.size() > kMostLines) {

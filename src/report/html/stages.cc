@@ -74,7 +74,8 @@ std::vector<Ends> ends_of(const std::vector<Box>& boxes, const std::vector<Queue
   const Places places(boxes);
   std::vector<std::size_t> samplers;
   for (std::size_t i = 0; i < boxes.size(); ++i) {
-    if (!boxes[i].is_sink() && boxes[i].operators.front()->kind == "sampler") samplers.push_back(i);
+    if (!boxes[i].is_sink() && boxes[i].operators.front()->kind == profile::OperatorKind::sampler)
+      samplers.push_back(i);
   }
   std::vector<Ends> ends;
   for (const QueueProfile& queue : queues) {

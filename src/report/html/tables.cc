@@ -47,12 +47,13 @@ Rows operator_rows(const profile::Profile& profile) {
   Rows rows;
   for (const profile::OperatorProfile& op : profile.operators) {
     if (rows.size() == kMostDrawn) break;
-    rows.push_back({whole(op.name), brief(op.kind), std::to_string(op.workers), brief(op.executor),
-                    std::to_string(op.items), figure_words(op.items_per_batch), duration(op.demand_s),
-                    duration(op.busy_s), optional_duration(op.cpu_s), duration(op.service.mean_s),
-                    duration(op.service.p50_s), duration(op.service.p90_s), duration(op.service.p99_s),
-                    duration(op.service.max_s), percent(op.states.idle), std::to_string(op.failures),
-                    optional_duration(op.run_queue_wait_s), knobs_of(op.knobs), brief(op.fidelity)});
+    rows.push_back({whole(op.name), brief(op.kind.text()), std::to_string(op.workers),
+                    brief(op.executor.text()), std::to_string(op.items), figure_words(op.items_per_batch),
+                    duration(op.demand_s), duration(op.busy_s), optional_duration(op.cpu_s),
+                    duration(op.service.mean_s), duration(op.service.p50_s), duration(op.service.p90_s),
+                    duration(op.service.p99_s), duration(op.service.max_s), percent(op.states.idle),
+                    std::to_string(op.failures), optional_duration(op.run_queue_wait_s), knobs_of(op.knobs),
+                    brief(op.fidelity.text())});
   }
   return rows;
 }
@@ -65,7 +66,7 @@ Rows queue_rows(const profile::Profile& profile) {
                     queue.capacity > 0 ? std::to_string(queue.capacity) : "-", figure_words(queue.mean),
                     percent(queue.empty_share), percent(queue.full_share), std::to_string(queue.puts),
                     std::to_string(queue.gets), duration(queue.put_wait_s), duration(queue.get_wait_s),
-                    knobs_of(queue.knobs), brief(queue.fidelity)});
+                    knobs_of(queue.knobs), brief(queue.fidelity.text())});
   }
   return rows;
 }

@@ -132,7 +132,8 @@ void write_verdicts(Markup& out, const Subject& subject, const TimeAxis& axis) {
     const analysis::VerdictWindow& window = subject.diagnosis.windows[i];
     const double left = axis.at(window.start_s);
     const double wide = axis.at(window.end_s) - left;
-    const std::string name = window.op.value_or(window.kind == "not_input_bound" ? "" : window.kind);
+    const std::string name =
+        window.op.value_or(analysis::is_bound(window.kind) ? std::string(name_of(window.kind)) : "");
     if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     const auto color =
         static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin()) % 4;

@@ -10,10 +10,12 @@
 namespace headrace::report {
 namespace {
 
+using analysis::VerdictKind;
+
 /// The class that colours a verdict.
-std::string tone_of(const std::string& kind) {
-  if (kind == "not_input_bound") return "good";
-  return kind == "input_bound" || kind == "intermittent" ? "bad" : "unsure";
+std::string tone_of(VerdictKind kind) {
+  if (kind == VerdictKind::not_input_bound) return "good";
+  return is_bound(kind) ? "bad" : "unsure";
 }
 
 /// A sentence is no longer than this, whatever the names in it.
@@ -48,7 +50,7 @@ void write_verdict(Markup& out, const Subject& subject) {
   {
     const auto line = out.open("div", {{"class", "line"}});
     out.leaf("p", {{"class", "kind"}}, headline_label(diagnosis.kind));
-    if (diagnosis.kind != "undetermined") write_confidence(out, diagnosis.confidence);
+    if (diagnosis.kind != VerdictKind::undetermined) write_confidence(out, diagnosis.confidence);
   }
   const bool named = begins_with_a_name(subject.profile, diagnosis.summary);
   out.leaf("h1", {{"class", named ? "name" : "sentence"}}, shortened(diagnosis.summary, kLongestSentence));

@@ -22,9 +22,9 @@ profile::LoaderParameter made(const std::string& name, profile::ParameterValue v
 }
 
 std::size_t stage_of(const profile::OperatorProfile& op) {
-  if (op.kind == "sampler") return 0;
-  if (op.kind == "handoff") return 2;
-  return op.kind == "pin_memory" ? 3 : 1;
+  if (op.kind == profile::OperatorKind::sampler) return 0;
+  if (op.kind == profile::OperatorKind::handoff) return 2;
+  return op.kind == profile::OperatorKind::pin_memory ? 3 : 1;
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ void describe(const DataLoader& loader, profile::Profile& profile) {
   model.shard_advice = "the dataset is a stream and must give each worker its own part";
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
     const profile::OperatorProfile& op = profile.operators[i];
-    if (op.kind == "transfer" || op.fidelity == "inclusive") continue;
+    if (op.kind == profile::OperatorKind::transfer || op.fidelity == profile::Fidelity::inclusive) continue;
     const std::size_t stage = stage_of(op);
     if (stage != 1 || op.in_sink == !workers) model.stages[stage].operators.push_back(static_cast<int>(i));
   }

@@ -138,8 +138,8 @@ class LoaderRecording {
     op.states.blocked_in = 1 - op.states.busy;
     op.service = {op.items, op.demand_s, op.demand_s, op.demand_s, op.demand_s, op.demand_s};
     op.fidelity = "exact";
-    op.in_sink = op.kind == "sampler";
-    if (op.kind == "pin_memory") {
+    op.in_sink = op.kind == profile::OperatorKind::sampler;
+    if (op.kind == profile::OperatorKind::pin_memory) {
       op.executor = "thread";
       op.segment = 1;
       op.cpu_s = loader_.pin_s * batches();
@@ -289,7 +289,7 @@ class LoaderRecording {
       if (loader_.parts[p].name != op.name) continue;
       return {sums.busy[p] / length / op.workers, sums.busy[p] / steps / op.workers, sums.items[p]};
     }
-    const double busy = op.kind == "handoff" ? sums.handoff : op.states.busy * length;
+    const double busy = op.kind == profile::OperatorKind::handoff ? sums.handoff : op.states.busy * length;
     return {busy / length, busy / steps, sums.steps};
   }
 

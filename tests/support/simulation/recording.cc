@@ -119,7 +119,7 @@ class Recording {
     op.demand_s = op.busy_s / batches / stage.workers;
     op.service = latency_of(walls);
     op.segment = static_cast<int>(s);
-    if (stage.knob && op.kind != "source")
+    if (stage.knob && op.kind != profile::OperatorKind::source)
       op.knobs.push_back({stage.name + ".workers",
                           static_cast<double>(stage.workers),
                           1.0,

@@ -23,14 +23,11 @@ void drop_what_does_not_gain(std::vector<Advice>& advice, double step_s);
 
 /// Fewest workers of operator `index` after which it is no longer the limit; further rows: one worker more
 /// than now. Empty where no number of workers gains more than the interval of its own prediction.
-std::vector<Advice> advise_workers(const profile::Profile& profile, const Predictor& predictor, int index);
+std::vector<Advice> advise_workers(const Predictor& predictor, int index);
 
 /// Capacities of the queues between operator `index` and the sink, raised together; every row carries the
 /// prediction for all of them.
-std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predictor& predictor, int index);
-
-/// The first knob that sets it, or null.
-const profile::Knob* find_knob(const std::vector<profile::Knob>& knobs, profile::Quantity sets);
+std::vector<Advice> advise_capacity(const Predictor& predictor, int index);
 
 /// The framework runs it once: it says so, or it is a source (or generator, shuffle, sampler) in one thread.
 bool cannot_be_multiplied(const profile::OperatorProfile& op);

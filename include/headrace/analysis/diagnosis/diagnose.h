@@ -1,18 +1,19 @@
 // From what was recorded to one verdict.
 //
 //     analysis::Diagnosis verdict = analysis::diagnose(profile);
-//     if (verdict.kind == "input_bound") std::cout << verdict.summary << "\n";
+//     if (verdict.kind == analysis::VerdictKind::input_bound) std::cout << verdict.summary << "\n";
 //
 // A pure function: the same Profile gives the same Diagnosis, on any machine, at any time, without the run.
 #pragma once
 
 #include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/diagnosis/thresholds.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::analysis {
 
 /// Predicts by simulation of the recorded run. Never fails: a profile that is too short, empty or absurd is
-/// "undetermined" with a reason. Thread-safe.
-Diagnosis diagnose(const profile::Profile& profile);
+/// "undetermined" with a reason. Thread-safe. Other thresholds are for tests of what depends on them.
+Diagnosis diagnose(const profile::Profile& profile, const Thresholds& thresholds = {});
 
 }  // namespace headrace::analysis

@@ -1,21 +1,69 @@
 // A verdict on one profile, as plain data. Same names in C++, Python and JSON (`op` is "operator" there).
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/analysis/diagnosis/change.h"
 #include "headrace/profile/parameter_value.h"
+#include "headrace/profile/word.h"
 
 namespace headrace::analysis {
 
+using profile::name_of;
 using profile::ParameterValue;
+
+enum class VerdictKind : std::uint8_t {
+  undetermined,
+  not_input_bound,
+  input_bound,
+  intermittent,  ///< input-bound in a part of the run
+};
+/// In the order in which they are tried (causes/table.cc); docs/verdicts.md explains each.
+enum class Cause : std::uint8_t {
+  startup,
+  transient_stall,
+  alternating,
+  slow_worker,
+  slow_rank,
+  slow_samples,
+  gil_contention,
+  cpu_saturated,
+  handoff,
+  transfer,
+  variance,
+  no_overlap,
+  serial_operator,
+  too_few_workers,
+};
+/// Which rule found a sentence of the evidence.
+enum class Rule : std::uint8_t { gate, queues, demand, ledger, cause, detail, functions, ranks, machine };
+
+constexpr std::array<std::string_view, 4> names_of(VerdictKind) noexcept {
+  return {"undetermined", "not_input_bound", "input_bound", "intermittent"};
+}
+constexpr std::array<std::string_view, 14> names_of(Cause) noexcept {
+  return {"startup",      "transient_stall", "alternating",     "slow_worker",    "slow_rank",
+          "slow_samples", "gil_contention",  "cpu_saturated",   "handoff",        "transfer",
+          "variance",     "no_overlap",      "serial_operator", "too_few_workers"};
+}
+constexpr std::array<std::string_view, 9> names_of(Rule) noexcept {
+  return {"gate", "queues", "demand", "ledger", "cause", "detail", "functions", "ranks", "machine"};
+}
+
+/// The training loop waits for its input, all of the time or some of it.
+constexpr bool is_bound(VerdictKind kind) noexcept {
+  return kind == VerdictKind::input_bound || kind == VerdictKind::intermittent;
+}
 
 /// One sentence that the verdict rests on, with every number it uses.
 struct Evidence {
-  std::string rule;  ///< gate, queues, demand, ledger, agreement, cause, detail, functions, machine
+  Rule rule = Rule::cause;
   std::string says;
   std::map<std::string, double> figures;  ///< units in the names: step_s, wait_share
 };
@@ -41,14 +89,14 @@ struct Advice {
 struct VerdictWindow {
   double start_s = 0;
   double end_s = 0;
-  std::string kind;
+  VerdictKind kind = VerdictKind::undetermined;
   std::optional<std::string> op;
 };
 
 struct Diagnosis {
-  std::string kind;  ///< not_input_bound, input_bound, intermittent, undetermined
+  VerdictKind kind = VerdictKind::undetermined;
   std::optional<std::string> op;
-  std::optional<std::string> cause;
+  std::optional<Cause> cause;
   double confidence = 0;     ///< 0 to 1
   double share_of_step = 0;  ///< what the bottleneck costs: (wait charged to it + stretched compute) / step
   std::string reason;        ///< what is missing, where kind is undetermined

@@ -5,15 +5,10 @@
 
 #include "headrace/analysis/diagnosis/diagnosis.h"
 #include "headrace/analysis/diagnosis/interpreter_lock.h"
+#include "headrace/analysis/diagnosis/thresholds.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::analysis {
-
-/// A run whose sink starved for less than this share of the time is healthy.
-inline constexpr double kStarvedGate = 0.05;
-/// Hand-off floor, and copies to the device inside the step, below this share of the step are the price of a
-/// loader, not a bottleneck.
-inline constexpr double kHandoffGate = 0.15;
 
 struct Gate {
   enum class State { kUnmeasurable, kHealthy, kBound };
@@ -47,6 +42,7 @@ struct Gate {
 };
 
 /// Fewer than 8 steady steps or less than 50 ms of them: kUnmeasurable.
-Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock);
+Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
+                const GateThresholds& thresholds);
 
 }  // namespace headrace::analysis

@@ -4,6 +4,7 @@
 // waits beside full queues. What does not lie is CPU time: the process as a whole gets about one core.
 #pragma once
 
+#include "headrace/analysis/diagnosis/thresholds.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::analysis {
@@ -23,6 +24,6 @@ struct InterpreterLock {
 /// their busy time (where it was not probed: two such threads). One thread that spins in Python is found at
 /// nearly every probe; C code that releases the lock, at next to none. Source: measurements of 1, 2 and 4
 /// spinning threads.
-InterpreterLock read_interpreter_lock(const profile::Profile& profile);
+InterpreterLock read_interpreter_lock(const profile::Profile& profile, const LockThresholds& thresholds = {});
 
 }  // namespace headrace::analysis

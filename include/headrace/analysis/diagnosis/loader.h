@@ -34,7 +34,9 @@ struct Loader {
   /// Batches on their way at the same time.
   int window() const noexcept { return workers * per_worker; }
   /// The framework's parameter for it; null where it has none.
-  const profile::LoaderParameter* parameter(profile::Quantity sets) const noexcept;
+  const profile::LoaderParameter* parameter(profile::Quantity sets) const noexcept {
+    return profile::parameter_that_sets(parameters, sets);
+  }
 };
 
 /// Empty where the profile has no model with a window of batches in flight.

@@ -16,22 +16,18 @@
 namespace headrace::analysis {
 
 /// The smallest window with most of what a large one gains.
-std::optional<Advice> advise_prefetch(const profile::Profile& profile, const Loader& loader,
-                                      const Predictor& predictor);
+std::optional<Advice> advise_prefetch(const Loader& loader, const Predictor& predictor);
 
 /// Batches as they are ready.
-std::optional<Advice> advise_any_order(const profile::Profile& profile, const Loader& loader,
-                                       const Predictor& predictor);
+std::optional<Advice> advise_any_order(const Loader& loader, const Predictor& predictor);
 
 /// Fewer workers, or none, where they shorten the step: handing a batch over costs more than the workers
 /// save, or they take cores from the training step. The fewest that are as good as the best number.
-std::optional<Advice> advise_fewer_workers(const profile::Profile& profile, const Loader& loader,
-                                           const Predictor& predictor);
+std::optional<Advice> advise_fewer_workers(const Loader& loader, const Predictor& predictor);
 
 /// As many workers as cores, where there are more and they do no more: it saves memory, so no step is
 /// predicted.
-std::optional<Advice> advise_workers_as_cores(const profile::Profile& profile, const Loader& loader,
-                                              const Predictor& predictor);
+std::optional<Advice> advise_workers_as_cores(const Loader& loader, const Predictor& predictor);
 
 /// Where the user sets `parameter`, if not at the loader itself; else "".
 std::string where_to_set(const Loader& loader, const std::string& parameter);

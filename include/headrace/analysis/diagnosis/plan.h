@@ -14,7 +14,6 @@ namespace headrace::analysis {
 /// before it (Advice::after). A row gains a tenth of the step at least; the search ends where none does, or
 /// the training step is the limit. `base`: the advice that the plan starts from; empty: from the recorded
 /// run.
-std::vector<Advice> plan_after(const profile::Profile& profile, const Predictor& predictor,
-                               const std::vector<Advice>& base);
+std::vector<Advice> plan_after(const Predictor& predictor, const std::vector<Advice>& base);
 
 }  // namespace headrace::analysis

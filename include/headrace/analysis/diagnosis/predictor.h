@@ -22,9 +22,17 @@ struct Prediction {
 /// Made for one profile, which must outlive it.
 class Predictor {
  public:
+  explicit Predictor(const profile::Profile& profile) : profile_(profile) {}
   virtual ~Predictor() = default;
+  Predictor(const Predictor&) = delete;
+  Predictor& operator=(const Predictor&) = delete;
+
+  const profile::Profile& profile() const noexcept { return profile_; }
   /// All of `changes` made together. Thread-safe; never throws.
   virtual Prediction predict(const std::vector<Change>& changes) const = 0;
+
+ private:
+  const profile::Profile& profile_;
 };
 
 /// The simulator for the model of the recorded loader: batches made ahead in a window, or threads and queues.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/diagnosis/thresholds.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::analysis {
@@ -15,6 +16,6 @@ struct QueueOpinion {
 /// takes per call: a batch of 32 drains a queue of 16 by design, so such a queue is judged by whether its
 /// producer is blocked. Assumes that the sink starves: without that, low queues mean nothing (a healthy batch
 /// operator shows them too).
-QueueOpinion judge_queues(const profile::Profile& profile);
+QueueOpinion judge_queues(const profile::Profile& profile, const CandidateThresholds& thresholds);
 
 }  // namespace headrace::analysis

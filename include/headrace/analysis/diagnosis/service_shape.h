@@ -3,12 +3,10 @@
 
 #include <cstddef>
 
+#include "headrace/analysis/diagnosis/thresholds.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::analysis {
-
-/// Standard deviation / mean of a batch's service from which on buffers, not rates, may be what is short.
-inline constexpr double kVaries = 0.25;
 
 struct ServiceShape {
   std::size_t samples = 0;  ///< of the recorded sequence; 0: read from the histogram alone
@@ -21,11 +19,11 @@ struct ServiceShape {
   double between_share =
       0;  ///< items that are neither usual (2 medians) nor slow (6 tenths of the tail's mean)
 
-  /// Rare items of another kind: at most 15 % of the items, with a quarter of the busy time or more, and next
-  /// to nothing between them and the usual ones. An exponential has 18 % of its items between, 14 % of its
-  /// time beyond.
-  bool heavy_tailed() const noexcept {
-    return tail_item_share > 0 && tail_item_share <= 0.15 && tail_busy_share >= 0.25 && between_share <= 0.08;
+  /// Rare items of another kind, with a good part of the busy time, and next to nothing between them and the
+  /// usual ones.
+  bool heavy_tailed(const TailThresholds& thresholds) const noexcept {
+    return tail_item_share > 0 && tail_item_share <= thresholds.most_items &&
+           tail_busy_share >= thresholds.least_busy && between_share <= thresholds.most_between;
   }
 };
 

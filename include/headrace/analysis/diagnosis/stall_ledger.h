@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/diagnosis/thresholds.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::analysis {
@@ -12,7 +13,7 @@ struct LedgerOpinion {
   Evidence evidence;
 };
 
-LedgerOpinion judge_ledger(const profile::Profile& profile);
+LedgerOpinion judge_ledger(const profile::Profile& profile, const CandidateThresholds& thresholds);
 
 /// Share of the GetNext wait that the ledger charges to one operator; below 0: the ledger is empty.
 double charged_share(const profile::Profile& profile, const std::string& op);

@@ -23,7 +23,6 @@ class LoaderSimulator final : public Predictor {
   Prediction predict(const std::vector<Change>& changes) const override;
 
  private:
-  const profile::Profile& profile_;
   std::unique_ptr<Reproduction> reproduction_;
 };
 

@@ -24,7 +24,6 @@ class PipelineSimulator final : public Predictor {
   Prediction predict(const std::vector<Change>& changes) const override;
 
  private:
-  const profile::Profile& profile_;
   std::unique_ptr<Reproduction> reproduction_;
 };
 

@@ -7,42 +7,45 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr double kSpent = 0.9;
-/// With as many busy workers as cores, what the system itself takes may keep the sum a little lower.
-constexpr double kSpentByWorkers = 0.8;
-constexpr double kCpuBound = 0.7;
-constexpr double kThrottled = 0.1;
-/// Others use at least this share of the cores.
+/// Others use at least this share of the cores: then they are the reason, as far as this run has some left.
 constexpr double kNeighbours = 0.2;
-/// Of the busy time, waiting for a core: more runnable workers than cores (measured: 0.04 without others).
-constexpr double kQueues = 0.2;
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   const profile::Host& host = facts.profile.host;
+  const CpuThresholds& thresholds = facts.thresholds.cpu;
   if (facts.candidate < 0 || host.cores <= 0 || !host.cpu_share || !facts.rate_bound()) return std::nullopt;
-  if (facts.candidate_is("handoff")) return std::nullopt;  // less to hand over is the cure, cores or not
+  if (facts.candidate_is(profile::OperatorKind::handoff))
+    return std::nullopt;  // less to hand over is the cure, cores or not
   const profile::OperatorProfile& op = facts.op();
   const double cpu_bound = cpu_bound_share(op);
-  const bool all_cores = op.workers >= host.cores && facts.utilisation >= 0.85;
-  const bool waits_for_core = all_cores && ratio(op.run_queue_wait_s.value_or(0), op.busy_s) >= kQueues;
+  const bool all_cores =
+      op.workers >= host.cores && facts.utilisation >= facts.thresholds.candidate.never_rest_share;
+  const bool waits_for_core =
+      all_cores && ratio(op.run_queue_wait_s.value_or(0), op.busy_s) >= thresholds.queueing_share;
   // Others count as far as they take cores that this run waits for: one worker beside a busy neighbour on two
   // cores still gains from a second one. Where as many workers as cores queue for them, all of it counts.
   const double all_foreign = host.foreign_cpu_share.value_or(0);
   const double foreign = waits_for_core ? all_foreign : host.foreign_contention_share.value_or(all_foreign);
   const double used = std::min(1.0, *host.cpu_share + foreign);
-  const bool throttled = host.throttled_share.value_or(0) >= kThrottled;
+  const bool throttled = host.throttled_share.value_or(0) >= thresholds.throttled_share;
   // Without run-queue wait, a worker that shares its core looks as if it slept; that it spends the cores does
   // not lie.
   const double own_cores = ratio(cpu_per_batch_s(op), facts.gate.step_s);
-  const bool spends_them = !op.run_queue_wait_s && cpu_bound >= 0.2 && own_cores >= 0.4 * host.cores;
-  if (cpu_bound < kCpuBound && !spends_them && !(throttled && cpu_bound >= 0.2)) return std::nullopt;
-  if (used < (all_cores ? kSpentByWorkers : kSpent) && !throttled) return std::nullopt;
+  const bool spends_them = !op.run_queue_wait_s && cpu_bound >= thresholds.some_cpu_share &&
+                           own_cores >= thresholds.own_cores * host.cores;
+  if (cpu_bound < thresholds.cpu_bound_share && !spends_them &&
+      !(throttled && cpu_bound >= thresholds.some_cpu_share))
+    return std::nullopt;
+  if (used < (all_cores ? thresholds.spent_by_workers : thresholds.spent) && !throttled) return std::nullopt;
 
   double all_cpu_s = facts.profile.sink.compute_cpu_s.value_or(0);
   for (const profile::OperatorProfile& each : facts.profile.operators) all_cpu_s += cpu_per_batch_s(each);
   const double share = ratio(cpu_per_batch_s(op), all_cpu_s);
   // Alone, this run would have cores left: then the neighbours are the reason, not its work.
-  const bool by_neighbours = all_foreign >= kNeighbours && *host.cpu_share < kSpentByWorkers && !throttled;
+  const bool by_neighbours =
+      all_foreign >= kNeighbours && *host.cpu_share < thresholds.spent_by_workers && !throttled;
   const std::string cores = counted(host.cores, "core");
   Finding finding;
   finding.headline = "the CPU is spent: " + op.name + " and the rest use all of " + cores;
@@ -70,8 +73,7 @@ std::optional<Finding> judge(const Case& facts) {
       in_words("adding workers will not help: reduce the work of " + op.name +
                " (smaller inputs, a faster decoder, a cache) or move it off this machine"));
   if (facts.loader) {
-    if (std::optional<Advice> as_many =
-            advise_workers_as_cores(facts.profile, *facts.loader, facts.predictor)) {
+    if (std::optional<Advice> as_many = advise_workers_as_cores(*facts.loader, facts.predictor)) {
       finding.advice.push_back(std::move(*as_many));
     }
   } else if (op.workers > host.cores) {
@@ -80,10 +82,5 @@ std::optional<Finding> judge(const Case& facts) {
   }
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kCpuSaturated;
-const Cause kCpuSaturated{"cpu_saturated", false, judge};
 
 }  // namespace headrace::analysis

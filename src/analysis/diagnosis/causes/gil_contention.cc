@@ -5,11 +5,7 @@
 #include "sentences.h"
 
 namespace headrace::analysis {
-namespace {
-
-constexpr double kNeverFree = 0.85;
-
-std::optional<Finding> judge(const Case& facts) {
+std::optional<Finding> judge_gil_contention(const Case& facts) {
   const InterpreterLock& lock = facts.lock;
   if (!lock.contended || lock.blamed < 0) return std::nullopt;
   const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(lock.blamed)];
@@ -17,8 +13,10 @@ std::optional<Finding> judge(const Case& facts) {
   // can be.
   const SegmentDemand& first = facts.demand.first();
   const profile::OperatorProfile& slowest = facts.profile.operators[static_cast<std::size_t>(first.largest)];
-  const bool sleeper_limits = first.largest != lock.blamed && first.utilisation > 0.9 &&
-                              cpu_bound_share(slowest) < 0.12 && lock.lock_share < kNeverFree;
+  const bool sleeper_limits = first.largest != lock.blamed &&
+                              first.utilisation > facts.thresholds.rate.never_rests_share &&
+                              cpu_bound_share(slowest) < facts.thresholds.lock.computes_share &&
+                              lock.lock_share < facts.thresholds.lock.never_free_share;
   if (sleeper_limits) return std::nullopt;
   const double cpu_s = cpu_per_batch_s(op);
   Finding finding;
@@ -59,10 +57,5 @@ std::optional<Finding> judge(const Case& facts) {
   finding.certainty = lock.lock_share >= 0 ? 1 : 0.8;
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kGilContention;
-const Cause kGilContention{"gil_contention", false, judge};
 
 }  // namespace headrace::analysis

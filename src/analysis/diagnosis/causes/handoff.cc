@@ -60,7 +60,7 @@ std::vector<Advice> cures(const Case& facts) {
                               "for a tokenizer's BatchEncoding)"));
   }
   if (loader && loader->workers > 0) {
-    if (std::optional<Advice> fewer = advise_fewer_workers(facts.profile, *loader, facts.predictor)) {
+    if (std::optional<Advice> fewer = advise_fewer_workers(*loader, facts.predictor)) {
       advice.push_back(std::move(*fewer));
     }
   }
@@ -112,12 +112,16 @@ Finding of_worker_processes(const Case& facts) {
   return finding;
 }
 
-std::optional<Finding> judge(const Case& facts) {
-  if (!facts.gate.handoff_only && !facts.candidate_is("handoff")) return std::nullopt;
-  if (facts.candidate_is("sampler") || facts.candidate_is("pin_memory")) return std::nullopt;
-  if (!facts.loader && facts.candidate_is("handoff")) return of_worker_processes(facts);
+}  // namespace
+
+std::optional<Finding> judge_handoff(const Case& facts) {
+  using enum profile::OperatorKind;
+  const bool is_handoff = facts.candidate_is(handoff);
+  if (!facts.gate.handoff_only && !is_handoff) return std::nullopt;
+  if (facts.candidate_is(sampler) || facts.candidate_is(pin_memory)) return std::nullopt;
+  if (!facts.loader && is_handoff) return of_worker_processes(facts);
   Finding finding;
-  finding.op = facts.candidate_is("handoff") ? facts.op().name : "handoff";
+  finding.op = is_handoff ? facts.op().name : "handoff";
   finding.headline =
       "handing over finished batches takes " + percent(facts.gate.floor_share) + " of every step";
   finding.evidence = evidence_of(facts);
@@ -125,10 +129,5 @@ std::optional<Finding> judge(const Case& facts) {
   finding.certainty = facts.profile.handoff ? 1 : 0.8;
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kHandoff;
-const Cause kHandoff{"handoff", false, judge, true};
 
 }  // namespace headrace::analysis

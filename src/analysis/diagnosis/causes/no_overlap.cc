@@ -21,7 +21,7 @@ std::vector<Advice> with_plain_batches(const Case& facts) {
   if (!sampled || sampled->pickle_cpu_s < kLight_s) return {};
   profile::Profile plain = facts.profile;
   plain.handoff_estimate->pickle_cpu_s = 0;
-  std::vector<Advice> rows = advise_workers(plain, *predictor_for(plain), facts.candidate);
+  std::vector<Advice> rows = advise_workers(*predictor_for(plain), facts.candidate);
   drop_unpredicted(rows);
   const std::string batch = facts.loader->batch;
   for (Advice& row : rows) {
@@ -52,11 +52,14 @@ Advice with_workers(const Case& facts, const profile::Knob& knob, double demand_
   return with_prediction(std::move(advice), facts.gate.step_s, prediction);
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_no_overlap(const Case& facts) {
   if (facts.candidate < 0) return std::nullopt;
   const SegmentDemand* segment = facts.demand.of(facts.candidate);
   // Indices are drawn in the training loop whatever the loader does.
-  if (segment == nullptr || !segment->in_sink || facts.candidate_is("sampler")) return std::nullopt;
+  if (segment == nullptr || !segment->in_sink || facts.candidate_is(profile::OperatorKind::sampler))
+    return std::nullopt;
   if (facts.waits_for_unseen()) return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   Finding finding;
@@ -68,12 +71,12 @@ std::optional<Finding> judge(const Case& facts) {
                          duration(facts.gate.own_compute_s),
                      {{"in_sink_s", segment->demand_s}, {"compute_s", facts.gate.own_compute_s}});
   if (facts.loader) {
-    finding.advice = advise_workers(facts.profile, facts.predictor, facts.candidate);
+    finding.advice = advise_workers(facts.predictor, facts.candidate);
     if (finding.advice.empty()) finding.advice = with_plain_batches(facts);
     if (segment->demand_s <= kProcessHandoff_s) drop_unpredicted(finding.advice);
     return finding;
   }
-  const profile::Knob* knob = find_knob(op.knobs, profile::Quantity::workers);
+  const profile::Knob* knob = parameter_that_sets(op.knobs, profile::Quantity::workers);
   if (knob != nullptr) {
     finding.advice.push_back(with_workers(facts, *knob, segment->demand_s));
     return finding;
@@ -93,10 +96,5 @@ std::optional<Finding> judge(const Case& facts) {
   if (overlapped_s <= kThreadHandoff_s) drop_unpredicted(finding.advice);
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kNoOverlap;
-const Cause kNoOverlap{"no_overlap", false, judge};
 
 }  // namespace headrace::analysis

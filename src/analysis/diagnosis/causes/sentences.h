@@ -11,7 +11,7 @@
 namespace headrace::analysis {
 
 inline Evidence cause_evidence(std::string says, std::map<std::string, double> figures) {
-  return Evidence{"cause", std::move(says), std::move(figures)};
+  return Evidence{Rule::cause, std::move(says), std::move(figures)};
 }
 
 /// A cure that is no parameter.

@@ -21,16 +21,19 @@ Finding drawing_indices(const Case& facts) {
   return finding;
 }
 
-std::optional<Finding> judge(const Case& facts) {
-  if (facts.candidate < 0 || facts.op().fidelity == "inclusive" || !cannot_be_multiplied(facts.op()))
+}  // namespace
+
+std::optional<Finding> judge_serial_operator(const Case& facts) {
+  if (facts.candidate < 0 || facts.op().fidelity == profile::Fidelity::inclusive ||
+      !cannot_be_multiplied(facts.op()))
     return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
-  if (op.kind == "sampler") return drawing_indices(facts);
+  if (op.kind == profile::OperatorKind::sampler) return drawing_indices(facts);
   Finding finding;
   finding.headline = op.name + " runs in one thread only and cannot keep up";
   finding.evidence =
-      cause_evidence(op.name + " is a " + op.kind + " in one thread, busy " + percent(facts.utilisation) +
-                         " of the time; it has no worker parameter",
+      cause_evidence(op.name + " is a " + op.kind.text() + " in one thread, busy " +
+                         percent(facts.utilisation) + " of the time; it has no worker parameter",
                      {{"utilisation", facts.utilisation}, {"demand_s", op.demand_s}});
   Advice advice = in_words("split " + op.name +
                            " into parts that are read side by side, cache what it makes, or move work "
@@ -40,10 +43,5 @@ std::optional<Finding> judge(const Case& facts) {
                       facts.predictor.predict({{Change::Kind::kWorkers, facts.candidate, 2, 1}})));
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kSerialOperator;
-const Cause kSerialOperator{"serial_operator", false, judge, true};
 
 }  // namespace headrace::analysis

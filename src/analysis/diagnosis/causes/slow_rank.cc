@@ -9,11 +9,6 @@
 namespace headrace::analysis {
 namespace {
 
-/// Than the median of the others.
-constexpr double kSlower = 1.3;
-/// Of the others may starve as well; with more, it is not one rank that is slow.
-constexpr double kAlsoStarve = 0.125;
-
 struct Siblings {
   std::vector<double> demands;
   std::size_t starving = 0;
@@ -22,27 +17,31 @@ struct Siblings {
 };
 
 /// Ranks with too few steps to judge are no siblings.
-Siblings siblings_of(const profile::Profile& profile) {
-  constexpr std::uint64_t kFewestSteps = 8;
+Siblings siblings_of(const profile::Profile& profile, const Thresholds& thresholds) {
   Siblings siblings;
   for (const profile::RankFigures& other : profile.ranks) {
-    if (other.steps < kFewestSteps || other.demand_s <= 0) continue;
+    if (static_cast<double>(other.steps) < thresholds.gate.fewest_steps || other.demand_s <= 0) continue;
     siblings.demands.push_back(other.demand_s);
-    siblings.starving += other.starved_share >= kStarvedGate ? 1 : 0;
+    siblings.starving += other.starved_share >= thresholds.gate.starved_share ? 1 : 0;
   }
   std::sort(siblings.demands.begin(), siblings.demands.end());
   return siblings;
 }
 
-std::optional<Finding> judge(const Case& facts) {
-  if (facts.candidate < 0 || facts.gate.starved_share < kStarvedGate) return std::nullopt;
-  const Siblings siblings = siblings_of(facts.profile);
+}  // namespace
+
+std::optional<Finding> judge_slow_rank(const Case& facts) {
+  if (facts.candidate < 0 || facts.gate.starved_share < facts.thresholds.gate.starved_share)
+    return std::nullopt;
+  const RankThresholds& thresholds = facts.thresholds.rank;
+  const Siblings siblings = siblings_of(facts.profile, facts.thresholds);
   if (siblings.demands.empty()) return std::nullopt;
-  if (static_cast<double>(siblings.starving) > kAlsoStarve * static_cast<double>(siblings.demands.size())) {
+  if (static_cast<double>(siblings.starving) >
+      thresholds.also_starve * static_cast<double>(siblings.demands.size())) {
     return std::nullopt;
   }
   const double own_s = profile::rank_figures(facts.profile).demand_s;
-  if (own_s < kSlower * siblings.median_s()) return std::nullopt;
+  if (own_s < thresholds.slower * siblings.median_s()) return std::nullopt;
 
   const std::string rank = "rank " + std::to_string(facts.profile.rank);
   const std::string& op = facts.op().name;
@@ -65,15 +64,10 @@ std::optional<Finding> judge(const Case& facts) {
   const Prediction then =
       facts.predictor.predict({{Change::Kind::kService, facts.candidate, 1, siblings.median_s() / own_s}});
   finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, then));
-  for (Advice& row : advise_workers(facts.profile, facts.predictor, facts.candidate)) {
+  for (Advice& row : advise_workers(facts.predictor, facts.candidate)) {
     finding.advice.push_back(std::move(row));
   }
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kSlowRank;
-const Cause kSlowRank{"slow_rank", false, judge};
 
 }  // namespace headrace::analysis

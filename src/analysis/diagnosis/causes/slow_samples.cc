@@ -7,11 +7,6 @@
 namespace headrace::analysis {
 namespace {
 
-/// Usual items alone keep up with the sink with this much to spare.
-constexpr double kKeepsUp = 0.9;
-/// Operators with so much less tail time per batch than the starved time are not what it waits for.
-constexpr double kExplains = 0.5;
-
 std::string listed(const profile::OperatorProfile& op) {
   std::vector<profile::ServiceSample> slowest;
   for (const profile::WorkerProfile& worker : op.per_worker) {
@@ -29,23 +24,27 @@ std::string listed(const profile::OperatorProfile& op) {
 }
 
 int slow_sample_operator(const Case& facts) {
+  const TailThresholds& thresholds = facts.thresholds.tail;
   int found = -1;
   double most = 0;
   for (const SegmentDemand& segment : facts.demand.segments) {
     for (int i : segment.operators) {
       const ServiceShape& shape = facts.shapes[static_cast<std::size_t>(i)];
       // An opaque loader's own waits come in bursts; that says nothing about its items.
-      if (!shape.heavy_tailed() ||
-          facts.profile.operators[static_cast<std::size_t>(i)].fidelity == "inclusive")
+      if (!shape.heavy_tailed(thresholds) ||
+          facts.profile.operators[static_cast<std::size_t>(i)].fidelity == profile::Fidelity::inclusive)
         continue;
       const double demand_s = facts.profile.operators[static_cast<std::size_t>(i)].demand_s;
       const double usual_s = segment.demand_s - demand_s * shape.tail_busy_share;
       const double tail_s =
           demand_s * shape.tail_busy_share * facts.profile.operators[static_cast<std::size_t>(i)].workers;
       const bool long_enough = shape.tail_mean_s >= facts.gate.own_compute_s;
-      if (usual_s > kKeepsUp * std::max(facts.gate.own_compute_s, 0.5 * facts.gate.step_s) || !long_enough)
+      if (usual_s > thresholds.usual_keep_up *
+                        std::max(facts.gate.own_compute_s, thresholds.of_step * facts.gate.step_s) ||
+          !long_enough)
         continue;
-      if (tail_s < kExplains * facts.gate.starved_share * facts.gate.step_s || tail_s <= most) continue;
+      if (tail_s < thresholds.explains * facts.gate.starved_share * facts.gate.step_s || tail_s <= most)
+        continue;
       most = tail_s;
       found = i;
     }
@@ -53,12 +52,15 @@ int slow_sample_operator(const Case& facts) {
   return found;
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_slow_samples(const Case& facts) {
   const int index = slow_sample_operator(facts);
   if (index < 0 || facts.lock.contended) return std::nullopt;
   // Another operator that never rests is the limit, slow samples here or not.
   const SegmentDemand& first = facts.demand.first();
-  if (facts.demand.of(index) != &first && first.utilisation > 0.93) return std::nullopt;
+  if (facts.demand.of(index) != &first && first.utilisation > facts.thresholds.rate.sets_pace_share)
+    return std::nullopt;
   const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(index)];
   const ServiceShape& shape = facts.shapes[static_cast<std::size_t>(index)];
   Finding finding;
@@ -73,11 +75,11 @@ std::optional<Finding> judge(const Case& facts) {
                       {"median_s", shape.median_s},
                       {"slow_busy_share", shape.tail_busy_share}});
   if (facts.loader) {
-    if (std::optional<Advice> advice = advise_any_order(facts.profile, *facts.loader, facts.predictor)) {
+    if (std::optional<Advice> advice = advise_any_order(*facts.loader, facts.predictor)) {
       finding.advice.push_back(std::move(*advice));
     }
   }
-  for (Advice& advice : advise_capacity(facts.profile, facts.predictor, index)) {
+  for (Advice& advice : advise_capacity(facts.predictor, index)) {
     if (!advice.speedup || *advice.speedup > 1.05) finding.advice.push_back(std::move(advice));
   }
   const double without = 1 - shape.tail_busy_share * (1 - ratio(shape.median_s, shape.tail_mean_s));
@@ -87,10 +89,5 @@ std::optional<Finding> judge(const Case& facts) {
                       facts.predictor.predict({{Change::Kind::kService, index, 1, without}})));
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kSlowSamples;
-const Cause kSlowSamples{"slow_samples", false, judge};
 
 }  // namespace headrace::analysis

@@ -7,11 +7,8 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr double kSlower = 1.5;
-constexpr std::uint64_t kFewestItems = 5;
-constexpr double kBeyondChance = 4;  // standard errors
-/// Of what its thread does: a small part that is slow in one worker does not make that worker slow.
-constexpr double kPartOfThread = 0.3;
+/// Standard deviation / mean of a worker's items, at least: short runs of even items show less than there is.
+constexpr double kLeastSpread = 0.1;
 
 struct Slow {
   const profile::WorkerProfile* worker = nullptr;
@@ -25,13 +22,15 @@ double own_cv(const profile::WorkerProfile& worker) {
   profile::OperatorProfile alone;
   alone.service = worker.service;
   alone.per_worker.push_back(worker);
-  return std::max(0.1, shape_of(alone).cv);
+  return std::max(kLeastSpread, shape_of(alone).cv);
 }
 
-std::optional<Slow> slow_among(const std::vector<profile::WorkerProfile>& workers) {
+std::optional<Slow> slow_among(const std::vector<profile::WorkerProfile>& workers,
+                               const WorkerThresholds& thresholds) {
   std::vector<const profile::WorkerProfile*> judged;
   for (const profile::WorkerProfile& worker : workers) {
-    if (worker.items >= kFewestItems && worker.service.mean_s > 0) judged.push_back(&worker);
+    if (static_cast<double>(worker.items) >= thresholds.fewest_items && worker.service.mean_s > 0)
+      judged.push_back(&worker);
   }
   if (judged.size() < 2) return std::nullopt;
   const auto slowest = std::max_element(judged.begin(), judged.end(), [](const auto* a, const auto* b) {
@@ -55,9 +54,9 @@ std::optional<Slow> slow_among(const std::vector<profile::WorkerProfile>& worker
   variance += std::pow(own_cv(*judged[slow.worker == judged[0] ? 1 : 0]) * slow.siblings_mean_s, 2) / items;
   // Against the next slowest: where two of four are slow, none of them is the odd one out.
   const double next = *std::max_element(medians.begin(), medians.end());
-  const bool slower =
-      slow.mean_s >= kSlower * slow.siblings_mean_s && slow.worker->service.p50_s >= 1.4 * next;
-  const bool beyond = slow.mean_s - slow.siblings_mean_s >= kBeyondChance * std::sqrt(variance);
+  const bool slower = slow.mean_s >= thresholds.slower * slow.siblings_mean_s &&
+                      slow.worker->service.p50_s >= thresholds.median_slower * next;
+  const bool beyond = slow.mean_s - slow.siblings_mean_s >= thresholds.beyond_chance * std::sqrt(variance);
   return slower && beyond ? std::optional(slow) : std::nullopt;
 }
 
@@ -67,14 +66,18 @@ std::string called(const profile::WorkerProfile& worker) {
   return "worker " + name + (worker.shard.empty() ? "" : " (part " + worker.shard + " of the stream)");
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_slow_worker(const Case& facts) {
   const auto& ops = facts.profile.operators;
+  const WorkerThresholds& thresholds = facts.thresholds.worker;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const SegmentDemand* segment = facts.demand.of(static_cast<int>(i));
     // The operator has to matter: one that could feed the sink twice over is not what it waits for.
-    if (segment == nullptr || segment->demand_s < 0.5 * facts.demand.first().demand_s) continue;
-    if (ops[i].demand_s < kPartOfThread * segment->demand_s) continue;
-    const auto slow = slow_among(ops[i].per_worker);
+    if (segment == nullptr || segment->demand_s < thresholds.matters * facts.demand.first().demand_s)
+      continue;
+    if (ops[i].demand_s < thresholds.part_of_thread * segment->demand_s) continue;
+    const auto slow = slow_among(ops[i].per_worker, thresholds);
     if (!slow) continue;
     const double times = slow->mean_s / slow->siblings_mean_s;
     char factor[32];
@@ -97,10 +100,5 @@ std::optional<Finding> judge(const Case& facts) {
   }
   return std::nullopt;
 }
-
-}  // namespace
-
-extern const Cause kSlowWorker;
-const Cause kSlowWorker{"slow_worker", false, judge};
 
 }  // namespace headrace::analysis

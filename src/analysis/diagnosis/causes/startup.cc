@@ -4,6 +4,9 @@
 namespace headrace::analysis {
 namespace {
 
+/// Of the start-up, in later epochs: less is not worth workers that stay.
+constexpr double kEveryEpoch = 0.3;
+
 /// The parameter that would keep the workers between epochs, where they could be kept and are not; else "".
 std::string keeps_workers(const Case& facts) {
   constexpr auto kKeeps = profile::Quantity::keeps_workers;
@@ -13,28 +16,30 @@ std::string keeps_workers(const Case& facts) {
     return could ? parameter->name : "";
   }
   for (const profile::OperatorProfile& op : facts.profile.operators) {
-    const profile::Knob* knob = find_knob(op.knobs, kKeeps);
+    const profile::Knob* knob = parameter_that_sets(op.knobs, kKeeps);
     if (knob != nullptr) return knob->value == 0 ? knob->parameter : "";
   }
   return "";
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_startup(const Case& facts) {
   const profile::Profile& profile = facts.profile;
+  const StartupThresholds& thresholds = facts.thresholds.startup;
   const double startup_s =
       profile.startup.first_batch_s + profile.startup.later_epochs_s + profile.sink.worker_start_wait_s;
-  if (facts.gate.state != Gate::State::kHealthy || startup_s < 0.5 || startup_s < profile.elapsed_s)
+  if (facts.gate.state != Gate::State::kHealthy || startup_s < thresholds.least_s ||
+      startup_s < thresholds.of_run * profile.elapsed_s)
     return std::nullopt;
   Finding finding;
   finding.headline = "start-up took longer than the training loop itself";
-  finding.kind = "not_input_bound";
-  finding.names_operator = false;
   finding.evidence = cause_evidence(
       "starting took " + duration(startup_s) + ", all steps together " + duration(profile.elapsed_s),
       {{"startup_s", startup_s},
        {"worker_start_s", profile.startup.worker_start_s},
        {"elapsed_s", profile.elapsed_s}});
-  const bool every_epoch = profile.epochs > 1 && profile.startup.later_epochs_s >= 0.3 * startup_s;
+  const bool every_epoch = profile.epochs > 1 && profile.startup.later_epochs_s >= kEveryEpoch * startup_s;
   const std::string parameter = keeps_workers(facts);
   if (every_epoch && !parameter.empty()) {
     Advice advice = in_words("keep the workers between epochs");
@@ -45,10 +50,5 @@ std::optional<Finding> judge(const Case& facts) {
   }
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kStartup;
-const Cause kStartup{"startup", true, judge, true};
 
 }  // namespace headrace::analysis

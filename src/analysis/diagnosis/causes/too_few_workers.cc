@@ -11,7 +11,7 @@ std::vector<Advice> advise_for_bound_part(const Case& facts) {
   bound.sink.step_s = part.bound_step_s;
   bound.sink.compute_s = part.bound_compute_s;
   bound.operators[static_cast<std::size_t>(facts.candidate)].demand_s = part.bound_demand_s;
-  std::vector<Advice> rows = advise_workers(bound, *predictor_for(bound), facts.candidate);
+  std::vector<Advice> rows = advise_workers(*predictor_for(bound), facts.candidate);
   for (Advice& row : rows) {
     if (!row.predicted_step_s) continue;
     for (std::optional<double>* value : {&row.predicted_step_s, &row.low, &row.high}) {
@@ -23,11 +23,13 @@ std::vector<Advice> advise_for_bound_part(const Case& facts) {
   return rows;
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_too_few_workers(const Case& facts) {
   if (facts.candidate < 0 || !facts.rate_bound()) return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   // A loader that shows one figure for itself and its inputs does not say what its workers do.
-  if (op.fidelity == "inclusive") return std::nullopt;
+  if (op.fidelity == profile::Fidelity::inclusive) return std::nullopt;
   Finding finding;
   finding.headline = op.name + " has too few workers";
   finding.evidence =
@@ -39,14 +41,9 @@ std::optional<Finding> judge(const Case& facts) {
                      {{"workers", static_cast<double>(op.workers)},
                       {"utilisation", facts.utilisation},
                       {"pressure", facts.pressure}});
-  finding.advice = facts.intermittent ? advise_for_bound_part(facts)
-                                      : advise_workers(facts.profile, facts.predictor, facts.candidate);
+  finding.advice =
+      facts.intermittent ? advise_for_bound_part(facts) : advise_workers(facts.predictor, facts.candidate);
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kTooFewWorkers;
-const Cause kTooFewWorkers{"too_few_workers", false, judge};
 
 }  // namespace headrace::analysis

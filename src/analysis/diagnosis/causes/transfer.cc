@@ -75,19 +75,17 @@ Finding copying_beside(const Case& facts) {
   return finding;
 }
 
-std::optional<Finding> judge(const Case& facts) {
-  if (facts.candidate >= 0 && facts.op().kind == "transfer" && !facts.gate.transfer_only &&
-      (facts.gate.handoff_only || facts.rate_bound()))
+}  // namespace
+
+std::optional<Finding> judge_transfer(const Case& facts) {
+  if (facts.candidate >= 0 && facts.op().kind == profile::OperatorKind::transfer &&
+      !facts.gate.transfer_only && (facts.gate.handoff_only || facts.rate_bound()))
     return copying_beside(facts);
   if (facts.gate.transfer_only && facts.candidate >= 0) return copies(facts);
-  if (facts.candidate_is("pin_memory") && (facts.gate.handoff_only || facts.rate_bound()))
+  if (facts.candidate_is(profile::OperatorKind::pin_memory) &&
+      (facts.gate.handoff_only || facts.rate_bound()))
     return pinning(facts);
   return std::nullopt;
 }
-
-}  // namespace
-
-extern const Cause kTransfer;
-const Cause kTransfer{"transfer", false, judge, true};
 
 }  // namespace headrace::analysis

@@ -17,7 +17,7 @@ std::size_t slow_items(const Case& facts, double stall_s) {
     std::size_t here = 0;
     for (const profile::WorkerProfile& worker : op.per_worker) {
       for (const profile::ServiceSample& sample : worker.slowest)
-        here += sample.wall_s >= 0.5 * stall_s ? 1 : 0;
+        here += sample.wall_s >= facts.thresholds.stall.alike * stall_s ? 1 : 0;
     }
     most = std::max(most, here);
   }
@@ -27,6 +27,7 @@ std::size_t slow_items(const Case& facts, double stall_s) {
 /// Number of waits to leave out for the rest to be healthy; 0 where no small number does that.
 std::size_t stalls_that_explain(const Case& facts) {
   const profile::Profile& profile = facts.profile;
+  const StallThresholds& thresholds = facts.thresholds.stall;
   const auto& waits = profile.sink.longest_waits;
   double left_s = profile.sink.starved_share * profile.elapsed_s;
   double elapsed_s = profile.elapsed_s;
@@ -35,31 +36,35 @@ std::size_t stalls_that_explain(const Case& facts) {
     left_s = std::max(0.0, left_s - wait_s);
     elapsed_s = std::max(0.0, elapsed_s - wait_s);
     const double step_s = ratio(elapsed_s, static_cast<double>(facts.gate.steps));
-    if (wait_s < 6 * step_s || wait_s < 0.1 || facts.gate.steps < kStepsPerStall[n]) return 0;
+    if (wait_s < thresholds.steps_long * step_s || wait_s < thresholds.least_s ||
+        facts.gate.steps < kStepsPerStall[n])
+      return 0;
     const double next_s = n < waits.size() ? waits[n].wait_s : 0;
-    if (ratio(left_s, elapsed_s) < kStarvedGate && next_s < 0.4 * wait_s) return n;
+    if (ratio(left_s, elapsed_s) < facts.thresholds.gate.starved_share && next_s < thresholds.next * wait_s)
+      return n;
   }
   return 0;
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_transient_stall(const Case& facts) {
   const profile::Profile& profile = facts.profile;
   const std::size_t stalls = stalls_that_explain(facts);
   if (stalls == 0 || facts.lock.contended) return std::nullopt;
   // Slow to fetch or to copy all the time: without the stall it would not be healthy.
-  if (facts.gate.served_share >= kHandoffGate) return std::nullopt;
+  if (facts.gate.served_share >= facts.thresholds.gate.served_share) return std::nullopt;
   double lost_s = 0;
   for (std::size_t i = 0; i < stalls; ++i) lost_s += profile.sink.longest_waits[i].wait_s;
   // In a run that is healthy anyway, a hiccup is worth a word only where it costs something.
-  if (facts.gate.state == Gate::State::kHealthy && (lost_s < 0.02 * profile.elapsed_s || lost_s < 0.3)) {
+  const StallThresholds& thresholds = facts.thresholds.stall;
+  if (facts.gate.state == Gate::State::kHealthy &&
+      (lost_s < thresholds.worth_share * profile.elapsed_s || lost_s < thresholds.worth_s))
     return std::nullopt;
-  }
   const double shortest_s = profile.sink.longest_waits[stalls - 1].wait_s;
   if (slow_items(facts, shortest_s) > kMostStalls) return std::nullopt;
   const profile::Stall& first = profile.sink.longest_waits.front();
   Finding finding;
-  finding.kind = "not_input_bound";
-  finding.names_operator = false;
   finding.headline =
       (stalls == 1 ? "one stall of " : counted(static_cast<double>(stalls), "stall") + ", together ") +
       duration(lost_s) + "; otherwise healthy";
@@ -72,10 +77,5 @@ std::optional<Finding> judge(const Case& facts) {
                                      {"step", static_cast<double>(first.step)}});
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kTransientStall;
-const Cause kTransientStall{"transient_stall", true, judge, true};
 
 }  // namespace headrace::analysis

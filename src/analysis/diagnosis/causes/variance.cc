@@ -11,18 +11,21 @@ double spread_per_batch(const Case& facts) {
   double most = compute_cv(facts.profile.sink);
   for (std::size_t i = 0; i < facts.shapes.size(); ++i) {
     const profile::OperatorProfile& op = facts.profile.operators[i];
-    if (op.demand_s < 0.3 * facts.demand.first().demand_s) continue;
+    if (op.demand_s < facts.thresholds.rate.matters * facts.demand.first().demand_s) continue;
     most = std::max(most, facts.shapes[i].cv / std::sqrt(std::max(1.0, op.items_per_batch)));
   }
   return most;
 }
 
-std::optional<Finding> judge(const Case& facts) {
+}  // namespace
+
+std::optional<Finding> judge_variance(const Case& facts) {
   if (facts.candidate < 0 || facts.rate_bound() || facts.intermittent || facts.drain) return std::nullopt;
   const SegmentDemand* segment = facts.demand.of(facts.candidate);
-  if (segment == nullptr || segment->in_sink || facts.op().fidelity == "inclusive") return std::nullopt;
+  if (segment == nullptr || segment->in_sink || facts.op().fidelity == profile::Fidelity::inclusive)
+    return std::nullopt;
   const double cv = spread_per_batch(facts);
-  if (cv < kVaries) return std::nullopt;
+  if (cv < facts.thresholds.rate.varies) return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   Finding finding;
   finding.headline = op.name + " is fast enough on average, but varies more than the buffers bridge";
@@ -33,14 +36,9 @@ std::optional<Finding> judge(const Case& facts) {
                          duration(segment->demand_s) + ", step " + duration(facts.gate.own_compute_s) +
                          "), but times vary (spread " + spread + " of the mean per batch)",
                      {{"demand_s", segment->demand_s}, {"compute_s", facts.gate.own_compute_s}, {"cv", cv}});
-  finding.advice = advise_capacity(facts.profile, facts.predictor, facts.candidate);
+  finding.advice = advise_capacity(facts.predictor, facts.candidate);
   finding.certainty = 0.9;
   return finding;
 }
-
-}  // namespace
-
-extern const Cause kVariance;
-const Cause kVariance{"variance", false, judge};
 
 }  // namespace headrace::analysis

@@ -1,11 +1,11 @@
 // One cause: its sign, its sentence, its cure. Each lives in a file of its own under
-// src/analysis/diagnosis/causes; adding one touches that file and the table (causes/table.cc), nothing else.
+// src/analysis/diagnosis/causes. Adding one touches that file, its row in causes/table.cc, and its word in
+// diagnosis.h; nothing else.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "headrace/analysis/diagnosis/demand.h"
@@ -26,6 +26,7 @@ namespace headrace::analysis {
 struct Case {
   const profile::Profile& profile;
   const Predictor& predictor;
+  const Thresholds& thresholds;
   std::optional<Loader> loader;  ///< where a framework's own loader was recorded
   Gate gate;
   InterpreterLock lock;
@@ -41,7 +42,7 @@ struct Case {
   double pressure = 0;     ///< its demand / the sink's own compute: above 1, it cannot keep up
 
   /// The candidate is of that kind.
-  bool candidate_is(std::string_view kind) const { return candidate >= 0 && op().kind == kind; }
+  bool candidate_is(profile::OperatorKind kind) const { return candidate >= 0 && op().kind == kind; }
   const profile::OperatorProfile& op() const {
     return profile.operators[static_cast<std::size_t>(candidate)];
   }
@@ -57,21 +58,33 @@ struct Finding {
   std::string headline;  ///< "decode has too few workers"
   Evidence evidence;
   std::vector<Advice> advice;
-  std::optional<std::string> op;    ///< the operator to act on, where it is not the candidate
-  bool names_operator = true;       ///< false: the verdict names none
-  std::optional<std::string> kind;  ///< where it is not input_bound
-  double certainty = 1;             ///< factor of the confidence
+  std::optional<std::string> op;  ///< the operator to act on, where it is not the candidate
+  double certainty = 1;           ///< factor of the confidence
 };
 
-struct Cause {
-  const char* name;
-  bool judged_when_healthy;
+/// A row of the table. The flags are what sets a cause apart for the rules around it.
+struct CauseRule {
+  Cause cause;
   std::optional<Finding> (*judge)(const Case&);
-  /// Also where the sink does not starve, and only fetching or copying finished batches costs too much.
+  /// Without it the run is healthy: it is judged in healthy runs too, and the verdict is "not input-bound".
+  bool otherwise_healthy = false;
+  /// Also judged where the sink does not starve, and only fetching or copying finished batches costs too
+  /// much.
   bool judged_when_served = false;
+  /// Different operators limit at different times: the verdict names none of them, every window is shown, and
+  /// the advice is a plan already.
+  bool moves_between_operators = false;
+  /// All parts of the run have it alike, and windows that differ do so by chance: none is shown.
+  bool same_in_every_window = false;
+  /// The operator keeps up with the step by its rate, so how far it is from that says nothing about the
+  /// confidence.
+  bool fast_enough_on_average = false;
+  /// It has a sign of its own; whether queues, demand and ledger agree says nothing about the confidence.
+  bool found_without_demand = false;
 };
 
 /// In the order in which they are tried; the first that holds decides.
-std::span<const Cause* const> causes_in_order();
+std::span<const CauseRule> causes_in_order();
+const CauseRule& rule_of(Cause cause);
 
 }  // namespace headrace::analysis

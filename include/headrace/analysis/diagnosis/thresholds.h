@@ -1,0 +1,175 @@
+// The numbers on which verdicts depend. A share is of the run's time unless its comment says otherwise, 0 to
+// 1; `_s` is seconds; all others are ratios or counts.
+//
+// Where a comment names no source, the value was chosen by judgement. `tests/verdicts/sensitivity_test.cc`
+// moves each threshold by a fifth, judges the corpus again (runs recorded by benchmarks/verdicts, in
+// tests/verdicts/corpus), and lists every verdict that turns: four thresholds turn seven.
+#pragma once
+
+namespace headrace::analysis {
+
+/// Does the input cost the loop anything?
+struct GateThresholds {
+  double fewest_steps = 8;   ///< steady steps; with fewer, one odd step is more than an eighth of the mean
+  double shortest_s = 0.05;  ///< steady time
+  /// Share in which the loop waited for a batch that was not there. A smaller loss is within what two equal
+  /// runs differ by (docs/benchmarks.md: 0.9 % where items sleep, 11.5 % where they compute). The corpus has
+  /// two input-bound runs at 0.057 and 0.060.
+  double starved_share = 0.05;
+  /// Share of the step for fetching finished batches, or for copying them to the device inside the step.
+  /// Worker processes cost a healthy loop 1 to 2 ms a batch, 3 to 8 % of steps of 10 to 40 ms
+  /// (docs/verdicts.md). The corpus has a healthy loader between 0.105 and 0.12.
+  double served_share = 0.15;
+  /// Median wait below which a loader that shows nothing of its inside may only be handing batches over.
+  /// Receiving the file descriptors of a batch takes 1.1 ms (measured).
+  double opaque_handoff_s = 2.5e-3;
+  /// Share of wait and stretched compute together, where threads contend for the interpreter lock. Twice
+  /// `starved_share`, because the stretch is an estimate.
+  double contended_share = 0.1;
+};
+
+/// Do threads wait for the interpreter lock? Source: measurements of 1, 2 and 4 spinning threads. The corpus
+/// has three such processes, at 1.01 cores each.
+struct LockThresholds {
+  double least_cores = 0.75;  ///< CPU of the process
+  double most_cores = 1.35;   ///< CPU of the process; above it, much of the work releases the lock
+  double busy_threads = 1.2;  ///< mean number, the loop included; one thread alone has nothing to wait for
+  /// Share of the probes that found the lock taken. One spinning thread holds it at nearly every probe; C
+  /// code that releases the lock holds it at next to none.
+  double taken_share = 0.7;
+  double taken_while_waiting_share = 0.5;  ///< the same, enough together with `off_cpu_share`
+  double off_cpu_share = 0.3;    ///< of the busy time of computing threads: neither running nor runnable
+  double computes_share = 0.12;  ///< of its busy time on a core; an operator below it sleeps or reads
+  double thread_cores = 0.1;     ///< CPU of a thread that counts as computing, where nothing was probed
+  double explained_cores = 0.6;  ///< CPU that the recorded operators and the loop account for
+  double operator_cores = 0.15;  ///< CPU of the operators; below it, the loop alone is busy
+  /// Share of the probes above which the lock is never free, so nothing else can be the limit. The corpus has
+  /// 0.94 and 0.97.
+  double never_free_share = 0.85;
+  double stretch = 1.1;  ///< compute / compute of quiet steps; less is the compute's own spread
+};
+
+/// Which operator do demand, queues and ledger name?
+struct CandidateThresholds {
+  /// Demand / largest demand above which two operators tie; queues and ledger then choose. The corpus has two
+  /// ties that a move of 5 % decides the other way; their labels accept either operator.
+  double tie = 0.93;
+  double never_rest_share = 0.85;  ///< of the step that workers are busy; above it they are the limit
+  double drawing_share = 0.5;      ///< of the wait for finished batches that goes into drawing indices
+  double queue_is_high = 0.5;      ///< mean level / capacity; above it, its consumer does not keep up
+  double gathers = 1.5;            ///< items that a consumer takes at once; above it, it drains its queue
+  double blocked_share = 0.3;      ///< of the producer's time; above it, such a queue counts as full
+  double ledger_known = 0.5;       ///< of the wait; below it, the ledger has no say
+  double ledger_charged = 0.3;     ///< of the wait, charged to one operator; below it, the ledger names none
+};
+
+/// Is the candidate's rate too low, or do its times only vary?
+struct RateThresholds {
+  double too_slow = 1.12;          ///< demand / compute; above it the rate is too low, whatever the spread
+  double nearly_as_slow = 0.97;    ///< demand / compute; above it, where the operator never rests
+  double never_rests_share = 0.9;  ///< of the step, busy
+  double sets_pace_share = 0.93;   ///< of the step, busy; above it no other sign outweighs it
+  double explained = 0.5;          ///< of the wait that the rate must explain where times vary
+  /// Standard deviation / mean per batch; above it, buffers may be what is short. Stages that the benchmark
+  /// draws as even have 0.14 at most (uniform, +-25 %).
+  double varies = 0.25;
+  double matters = 0.3;  ///< demand / largest demand; below it an operator's spread does not reach the loop
+  /// Of its busy time on a core; below it next() waits for something that was not recorded.
+  double hardly_computes_share = 0.1;
+};
+
+/// How does the run change? A phase has as many steps as a run needs (`gate.fewest_steps`).
+struct PhaseThresholds {
+  // Two operators in turn.
+  double fewest_phases = 4;
+  double leads = 1.3;           ///< demand / the other's demand, in the phases that each leads
+  double second_share = 0.2;    ///< of the starved time, in phases that the second one leads
+  double drift = 3;             ///< variance between phases / variance by chance, of one of them
+  double drift_of_other = 1.8;  ///< the same, of the other
+  double against = 0.35;        ///< correlation of the two demands, negative
+  double noise = 0.01;          ///< variance between phases that every run has: (10 %)^2
+  // Bound in some phases only.
+  double fewest_for_stretches = 5;
+  double starved_share = 0.1;     ///< of a phase that waits: twice the gate
+  double calm_share = 0.03;       ///< of the calm phases: six tenths of the gate
+  double calm_time_share = 0.25;  ///< of the run, calm
+  double slower = 1.4;            ///< demand in the phases that wait / demand in the calm ones
+  /// Busy share in calm phases; above it the operator only hides behind a full buffer. The corpus has such a
+  /// run (prefilled_501).
+  double calm_busy_share = 0.85;
+  // A queue that is being drained.
+  double drain_half = 0.25;         ///< of its fall, in each half of the run; else it fell once
+  double drain_items = 4;           ///< fall of its mean level from the first third of the run to the last
+  double drain_of_capacity = 0.15;  ///< the same fall / capacity
+  double drain_slower = 1.05;       ///< demand / compute once it is empty
+};
+
+/// Are there rare items of another kind? Of an exponential distribution, 18 % of the items are between usual
+/// and slow, and 14 % of the time is in slow ones: that is no such tail.
+struct TailThresholds {
+  double most_items = 0.15;    ///< share of the items
+  double least_busy = 0.25;    ///< share of the busy time in them
+  double most_between = 0.08;  ///< share of the items that are neither usual nor slow
+  double usual_keep_up = 0.9;  ///< demand of the usual items / compute
+  double of_step = 0.5;        ///< of the step, taken for the compute where that is shorter
+  double explains = 0.5;       ///< of the starved time, by the time in slow items
+};
+
+/// Is one worker slower than its siblings?
+struct WorkerThresholds {
+  double slower = 1.5;          ///< mean / mean of its siblings
+  double median_slower = 1.4;   ///< median / the next slowest worker's: of two slow ones, neither stands out
+  double beyond_chance = 4;     ///< standard errors; by chance 1 in 30,000
+  double fewest_items = 5;      ///< of each worker that is compared
+  double matters = 0.5;         ///< demand / largest demand of the run
+  double part_of_thread = 0.3;  ///< demand / demand of all operators of its thread
+};
+
+/// Is one rank slower than its siblings? Ranks with too few steps for a verdict are not compared.
+struct RankThresholds {
+  double slower = 1.3;         ///< demand / median demand of the other ranks
+  double also_starve = 0.125;  ///< of the other ranks; above it, it is not one rank that is slow
+};
+
+/// Are the cores, or the quota, spent?
+struct CpuThresholds {
+  double spent = 0.9;             ///< of the cores, by this run and what others take from it
+  double spent_by_workers = 0.8;  ///< the same, with a busy worker for each core: the system takes the rest
+  double cpu_bound_share = 0.7;   ///< of its busy time the operator runs or waits for a core
+  double some_cpu_share = 0.2;    ///< the same, under a quota, or where waiting for a core is not measured
+  double own_cores = 0.4;         ///< of all cores, used by the operator, where that wait is not measured
+  double throttled_share = 0.1;   ///< stopped by the quota
+  double queueing_share = 0.2;    ///< of its busy time waiting for a core (0.04 on idle cores, measured)
+};
+
+/// Did starting take longer than the run?
+struct StartupThresholds {
+  double least_s = 0.5;
+  double of_run = 1;  ///< start-up / all steps together
+};
+
+/// Is the wait one to three long stalls?
+struct StallThresholds {
+  double steps_long = 6;  ///< stall / mean step without it
+  double least_s = 0.1;
+  double next = 0.4;          ///< the next longest wait / the shortest stall
+  double alike = 0.5;         ///< an item's time / the stall; more than three such items are slow samples
+  double worth_s = 0.3;       ///< lost in a healthy run; below it nothing is said
+  double worth_share = 0.02;  ///< the same, of the run
+};
+
+struct Thresholds {
+  GateThresholds gate;
+  LockThresholds lock;
+  CandidateThresholds candidate;
+  RateThresholds rate;
+  PhaseThresholds phases;
+  TailThresholds tail;
+  WorkerThresholds worker;
+  RankThresholds rank;
+  CpuThresholds cpu;
+  StartupThresholds startup;
+  StallThresholds stall;
+};
+
+}  // namespace headrace::analysis

@@ -1,0 +1,195 @@
+// Which recorded verdicts hang on a threshold: each one is moved by a fifth, and the corpus judged again.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/profile/json_fields.h"
+#include "headrace/profile/profile_json.h"
+#include "support/verdict_words.h"
+#include "verdicts/corpus.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// Calls `visit(name, value)` for each threshold.
+template <class Visit>
+void each_threshold(Thresholds& all, Visit&& visit) {
+  visit("gate.fewest_steps", all.gate.fewest_steps);
+  visit("gate.shortest_s", all.gate.shortest_s);
+  visit("gate.starved_share", all.gate.starved_share);
+  visit("gate.served_share", all.gate.served_share);
+  visit("gate.opaque_handoff_s", all.gate.opaque_handoff_s);
+  visit("gate.contended_share", all.gate.contended_share);
+  visit("lock.least_cores", all.lock.least_cores);
+  visit("lock.most_cores", all.lock.most_cores);
+  visit("lock.busy_threads", all.lock.busy_threads);
+  visit("lock.taken_share", all.lock.taken_share);
+  visit("lock.taken_while_waiting_share", all.lock.taken_while_waiting_share);
+  visit("lock.off_cpu_share", all.lock.off_cpu_share);
+  visit("lock.computes_share", all.lock.computes_share);
+  visit("lock.thread_cores", all.lock.thread_cores);
+  visit("lock.explained_cores", all.lock.explained_cores);
+  visit("lock.operator_cores", all.lock.operator_cores);
+  visit("lock.never_free_share", all.lock.never_free_share);
+  visit("lock.stretch", all.lock.stretch);
+  visit("candidate.tie", all.candidate.tie);
+  visit("candidate.never_rest_share", all.candidate.never_rest_share);
+  visit("candidate.drawing_share", all.candidate.drawing_share);
+  visit("candidate.queue_is_high", all.candidate.queue_is_high);
+  visit("candidate.gathers", all.candidate.gathers);
+  visit("candidate.blocked_share", all.candidate.blocked_share);
+  visit("candidate.ledger_known", all.candidate.ledger_known);
+  visit("candidate.ledger_charged", all.candidate.ledger_charged);
+  visit("rate.too_slow", all.rate.too_slow);
+  visit("rate.nearly_as_slow", all.rate.nearly_as_slow);
+  visit("rate.never_rests_share", all.rate.never_rests_share);
+  visit("rate.sets_pace_share", all.rate.sets_pace_share);
+  visit("rate.explained", all.rate.explained);
+  visit("rate.varies", all.rate.varies);
+  visit("rate.matters", all.rate.matters);
+  visit("rate.hardly_computes_share", all.rate.hardly_computes_share);
+  visit("phases.fewest_phases", all.phases.fewest_phases);
+  visit("phases.leads", all.phases.leads);
+  visit("phases.second_share", all.phases.second_share);
+  visit("phases.drift", all.phases.drift);
+  visit("phases.drift_of_other", all.phases.drift_of_other);
+  visit("phases.against", all.phases.against);
+  visit("phases.noise", all.phases.noise);
+  visit("phases.starved_share", all.phases.starved_share);
+  visit("phases.calm_share", all.phases.calm_share);
+  visit("phases.calm_time_share", all.phases.calm_time_share);
+  visit("phases.slower", all.phases.slower);
+  visit("phases.calm_busy_share", all.phases.calm_busy_share);
+  visit("phases.fewest_for_stretches", all.phases.fewest_for_stretches);
+  visit("phases.drain_half", all.phases.drain_half);
+  visit("phases.drain_items", all.phases.drain_items);
+  visit("phases.drain_of_capacity", all.phases.drain_of_capacity);
+  visit("phases.drain_slower", all.phases.drain_slower);
+  visit("tail.most_items", all.tail.most_items);
+  visit("tail.least_busy", all.tail.least_busy);
+  visit("tail.most_between", all.tail.most_between);
+  visit("tail.usual_keep_up", all.tail.usual_keep_up);
+  visit("tail.of_step", all.tail.of_step);
+  visit("tail.explains", all.tail.explains);
+  visit("worker.slower", all.worker.slower);
+  visit("worker.median_slower", all.worker.median_slower);
+  visit("worker.beyond_chance", all.worker.beyond_chance);
+  visit("worker.fewest_items", all.worker.fewest_items);
+  visit("worker.matters", all.worker.matters);
+  visit("worker.part_of_thread", all.worker.part_of_thread);
+  visit("rank.slower", all.rank.slower);
+  visit("rank.also_starve", all.rank.also_starve);
+  visit("cpu.spent", all.cpu.spent);
+  visit("cpu.spent_by_workers", all.cpu.spent_by_workers);
+  visit("cpu.cpu_bound_share", all.cpu.cpu_bound_share);
+  visit("cpu.some_cpu_share", all.cpu.some_cpu_share);
+  visit("cpu.own_cores", all.cpu.own_cores);
+  visit("cpu.throttled_share", all.cpu.throttled_share);
+  visit("cpu.queueing_share", all.cpu.queueing_share);
+  visit("startup.least_s", all.startup.least_s);
+  visit("startup.of_run", all.startup.of_run);
+  visit("stall.steps_long", all.stall.steps_long);
+  visit("stall.least_s", all.stall.least_s);
+  visit("stall.next", all.stall.next);
+  visit("stall.alike", all.stall.alike);
+  visit("stall.worth_s", all.stall.worth_s);
+  visit("stall.worth_share", all.stall.worth_share);
+}
+
+std::vector<std::string> threshold_names() {
+  std::vector<std::string> names;
+  Thresholds all;
+  each_threshold(all, [&](const char* name, double) { names.emplace_back(name); });
+  return names;
+}
+
+Thresholds moved(const std::string& wanted, double factor) {
+  Thresholds all;
+  each_threshold(all, [&](const char* name, double& value) { value *= name == wanted ? factor : 1; });
+  return all;
+}
+
+/// Kind and operator.
+using Verdict = std::pair<VerdictKind, std::string>;
+
+struct Entry {
+  std::string name;
+  profile::Profile profile;
+  Verdict verdict;
+};
+
+Verdict judge(const profile::Profile& profile, const Thresholds& thresholds) {
+  const Diagnosis diagnosis = diagnose(profile, thresholds);
+  return {diagnosis.kind, diagnosis.op.value_or("")};
+}
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> all = [] {
+    std::vector<Entry> made;
+    for (const std::filesystem::path& path : corpus()) {
+      std::ifstream file(path);
+      profile::Profile profile = profile::profile_from_tree(nlohmann::json::parse(file).at("profile"));
+      const Verdict verdict = judge(profile, {});
+      made.push_back({path.stem().string(), std::move(profile), verdict});
+    }
+    return made;
+  }();
+  return all;
+}
+
+/// Verdicts on a knife's edge: entries that a fifth less or more of a threshold turns. A run that is recorded
+/// close to a threshold is here by chance; a threshold with many of them is one to look at.
+const std::map<std::string, std::set<std::string>>& turned_by() {
+  static const std::map<std::string, std::set<std::string>> known = {
+      // They starve for 5.7 and 6.0 % of the time: buffers that are only just too short.
+      {"gate.starved_share", {"loader_varying_400", "varying_producer_500"}},
+      // Two operators of nearly the same demand: their labels accept either of them.
+      {"candidate.tie", {"varying_500", "varying_501"}},
+      // Filled queues hid the operator at first; it was as busy then, which is what the threshold looks for.
+      {"phases.calm_busy_share", {"prefilled_501"}},
+      // The lock was taken at 94 and 97 % of the probes; a fifth more than the threshold is more than all of them.
+      {"lock.never_free_share", {"python_beside_python_loop_2000", "python_beside_python_loop_2001"}},
+  };
+  return known;
+}
+
+class Sensitivity : public testing::TestWithParam<std::string> {};
+
+TEST_P(Sensitivity, AFifthTurnsNoOtherVerdict) {
+  std::set<std::string> turned;
+  for (const double factor : {0.8, 1.2}) {
+    const Thresholds thresholds = moved(GetParam(), factor);
+    for (const Entry& entry : entries()) {
+      const Verdict now = judge(entry.profile, thresholds);
+      if (now == entry.verdict) continue;
+      turned.insert(entry.name);
+      std::printf("%s x %.1f: %s is %s, %s\n", GetParam().c_str(), factor, entry.name.c_str(),
+                  word_of(now.first).c_str(), now.second.c_str());
+    }
+  }
+  const auto known = turned_by().find(GetParam());
+  EXPECT_EQ(turned, known == turned_by().end() ? std::set<std::string>{} : known->second);
+}
+
+TEST(SensitivityList, HasEveryThreshold) {
+  EXPECT_EQ(threshold_names().size(), sizeof(Thresholds) / sizeof(double));
+  const std::vector<std::string> names = threshold_names();
+  for (const auto& [name, turned] : turned_by())
+    EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Thresholds, Sensitivity, testing::ValuesIn(threshold_names()), [](const auto& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace headrace::analysis
