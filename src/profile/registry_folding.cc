@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "headrace/metrics/worker_probe.h"
+#include "headrace/profile/aggregate_finished.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/registry.h"
-#include "headrace/profile/retire.h"
 #include "profile/record_life.h"
 
 namespace headrace::profile {
