@@ -15,18 +15,20 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr int kMostWorkers = 64;
 /// Sleeping workers are cheap, but a law that was measured at one worker is not believed at fifty.
 constexpr int kWorkersWithoutDoubt = 16;
-constexpr int kLargestBuffer = 64;
-/// A step more than this much shorter is a gain; less is within what runs differ by.
-constexpr double kWorthIt = 1.05;
-
-constexpr double kMostlyComputes = 0.7;
+/// A buffer is made this many times as long at most.
+constexpr int kLongestBuffer = 32;
+/// Simulated runs have a little noise: a number of workers within this of the best one is as good. A worker
+/// process takes memory, so fewer of them are as good from further away.
+constexpr double kAsGood = 1.02;
+constexpr double kAsGoodProcesses = 1.05;
+/// Of the cores, by this run and its neighbours: none is left.
+constexpr double kCoresTaken = 0.9;
 
 /// This run and its neighbours leave no core.
 bool cores_taken(const profile::Host& host) {
-  return host.cpu_share.value_or(0) + host.foreign_cpu_share.value_or(0) >= 0.9;
+  return host.cpu_share.value_or(0) + host.foreign_cpu_share.value_or(0) >= kCoresTaken;
 }
 
 /// Numbers of workers in a row that gain nothing more: the ones after them will not either.
@@ -149,7 +151,7 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
   const std::optional<Loader> loader = loader_of(profile);
   const profile::Knob widens = knob_that_widens(op, loader);
   const int now = static_cast<int>(std::min(widens.value, 1e6));
-  const double limit = std::min<double>(widens.max.value_or(kMostWorkers), kMostWorkers);
+  const double limit = std::min<double>(widens.max.value_or(kMostAdvisedWorkers), kMostAdvisedWorkers);
   WorkersPredicted predicted(predictor, index);
 
   int most = std::min(static_cast<int>(limit), std::max(kWorkersWithoutDoubt, 8 * now));
@@ -158,8 +160,7 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
   const bool needs_cores = loader ? computes(profile, *loader) : cpu_bound_share(op) > kMostlyComputes;
   if (loader && cores > 0 && needs_cores) most = std::min(most, cores);
   if (most <= now) return rows;
-  // A simulated run has a little noise, and a worker process costs memory.
-  const int enough = predicted.enough(now, most, loader ? 1.05 : 1.02);
+  const int enough = predicted.enough(now, most, loader ? kAsGoodProcesses : kAsGood);
   const double step_s = profile.sink.step_s;
   const auto row = [&](int to) {
     Advice advice;
@@ -208,11 +209,10 @@ std::vector<Advice> advise_capacity(const Predictor& predictor, int index) {
     }
     return all;
   };
-  // The smallest buffers with nine tenths of what the largest sensible ones gain.
-  const double best_s = predictor.predict(changes(kLargestBuffer / 2)).step_s;
+  const double best_s = predictor.predict(changes(kLongestBuffer)).step_s;
   int factor = 2;
-  while (factor < kLargestBuffer / 2 &&
-         step_s - predictor.predict(changes(factor)).step_s < 0.85 * (step_s - best_s)) {
+  while (factor < kLongestBuffer &&
+         step_s - predictor.predict(changes(factor)).step_s < kMostOfTheGain * (step_s - best_s)) {
     factor *= 2;
   }
   const Prediction prediction = predictor.predict(changes(factor));

@@ -8,14 +8,42 @@
 namespace headrace::analysis {
 namespace {
 
+// docs/verdicts.md, "How sure", is this table in words; docs/benchmarks.md says how often verdicts of each
+// confidence were right.
 constexpr double kSurest = 0.98;
+/// Steady steps: a run barely long enough, and one that no longer is better for more.
+constexpr double kFewSteps = 8;
+constexpr double kManySteps = 60;
+constexpr double kOfFewSteps = 0.7;
+/// Cores that others took (disturbance.h), from kDisturbed on.
+constexpr double kVeryDisturbed = 0.4;
+constexpr double kOfDisturbed = 0.6;
+/// At the gate itself; half of it away, a healthy run is as sure as it gets.
+constexpr double kOfBoundAtGate = 0.7;
+constexpr double kOfHealthyAtGate = 0.6;
+constexpr double kFarFromGate = 0.5;
+/// Queues, demand and ledger: none names the operator, or only one of them could speak.
+constexpr double kOfDisagreement = 0.6;
+constexpr double kOfOneOpinion = 0.85;
+/// Demand at a tie with the next operator's, or with the step's compute; from these ratios on it is clear.
+constexpr double kOfTie = 0.75;
+constexpr double kClearMargin = 1.25;
+constexpr double kClearPressure = 1.2;
+/// What has not happened yet, and loaders that show nothing of their inside.
+constexpr double kOfForeseen = 0.75;
+constexpr double kOfOpaque = 0.75;
+
+/// 1 from `to` on, `least` up to `from`.
+double factor(double least, double value, double from, double to) {
+  return least + (1 - least) * ramp(value, from, to);
+}
 
 double enough_steps(const Case& facts) {
-  return 0.7 + 0.3 * ramp(static_cast<double>(facts.gate.steps), 8, 60);
+  return factor(kOfFewSteps, static_cast<double>(facts.gate.steps), kFewSteps, kManySteps);
 }
 
 double undisturbed(const Case& facts) {
-  return 1 - 0.4 * ramp(disturbance(facts.profile.host), kDisturbed, 0.4);
+  return 1 - (1 - kOfDisturbed) * ramp(disturbance(facts.profile.host), kDisturbed, kVeryDisturbed);
 }
 
 /// Queues, demand and ledger name the same operator (or one of its thread).
@@ -28,24 +56,24 @@ double agreement(const Case& facts) {
     ++asked;
     agree += other == facts.candidate || (segment != nullptr && facts.demand.of(other) == segment) ? 1 : 0;
   }
-  if (asked < 2) return 0.85;
-  return 0.6 + 0.4 * agree / asked;
+  if (asked < 2) return kOfOneOpinion;
+  return kOfDisagreement + (1 - kOfDisagreement) * agree / asked;
 }
 
 }  // namespace
 
 double confidence_when_healthy(const Case& facts) {
   double sure = kSurest * enough_steps(facts) * undisturbed(facts);
-  sure *= 0.6 + 0.4 * ramp(facts.gate.distance, 0, 0.5);
-  if (facts.gate.opaque && facts.gate.wait_share >= facts.thresholds.gate.starved_share) sure *= 0.75;
+  sure *= factor(kOfHealthyAtGate, facts.gate.distance, 0, kFarFromGate);
+  if (facts.gate.opaque && facts.gate.wait_share >= facts.thresholds.gate.starved_share) sure *= kOfOpaque;
   return sure;
 }
 
 double confidence_when_bound(const Case& facts, const Diagnosis& diagnosis, double certainty) {
   double sure = kSurest * certainty * enough_steps(facts) * undisturbed(facts);
-  if (facts.gate.state == Gate::State::kBound) sure *= 0.7 + 0.3 * facts.gate.distance;
-  if (facts.drain) sure *= 0.75;  // what has not happened yet
-  if (facts.gate.opaque) sure *= 0.75;
+  if (facts.gate.state == Gate::State::kBound) sure *= factor(kOfBoundAtGate, facts.gate.distance, 0, 1);
+  if (facts.drain) sure *= kOfForeseen;
+  if (facts.gate.opaque) sure *= kOfOpaque;
   const CauseRule* rule = diagnosis.cause ? &rule_of(*diagnosis.cause) : nullptr;
   const bool by_demand = diagnosis.op && facts.candidate >= 0 && *diagnosis.op == facts.op().name &&
                          (rule == nullptr || !rule->found_without_demand);
@@ -56,10 +84,10 @@ double confidence_when_bound(const Case& facts, const Diagnosis& diagnosis, doub
   sure *= agreement(facts);
   const double margin =
       ratio(facts.demand.empty() ? 0 : facts.demand.first().demand_s, facts.demand.second_s());
-  if (facts.demand.segments.size() > 1) sure *= 0.75 + 0.25 * ramp(margin, 1.0, 1.25);
+  if (facts.demand.segments.size() > 1) sure *= factor(kOfTie, margin, 1, kClearMargin);
   // Just slower than the sink: a little noise would turn the verdict.
   if (rule == nullptr || !rule->fast_enough_on_average) {
-    sure *= 0.75 + 0.25 * ramp(facts.pressure, 1.0, 1.2);
+    sure *= factor(kOfTie, facts.pressure, 1, kClearPressure);
   }
   return sure;
 }

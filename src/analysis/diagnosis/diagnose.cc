@@ -356,7 +356,8 @@ void look_for_too_many_workers(Case& facts) {
   if (!fewer || !fewer->speedup) return;
   facts.gate.state = Gate::State::kBound;
   facts.gate.handoff_only = true;
-  facts.gate.distance = ramp(*fewer->speedup, 1.05, 1.25);
+  constexpr double kClearGain = 1.25;
+  facts.gate.distance = ramp(*fewer->speedup, kWorthIt, kClearGain);
   facts.candidate = facts.loader->handoff;
 }
 

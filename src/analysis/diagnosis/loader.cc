@@ -75,7 +75,6 @@ double work_per_batch_s(const profile::Profile& profile, const Loader& loader) {
 }
 
 bool computes(const profile::Profile& profile, const Loader& loader) {
-  constexpr double kMostly = 0.7;
   double on_core_s = 0;
   double busy_s = 0;
   for (int i : loader.in_workers) {
@@ -83,7 +82,7 @@ bool computes(const profile::Profile& profile, const Loader& loader) {
     on_core_s += std::max(0.0, cpu_bound_share(op)) * op.busy_s;
     busy_s += op.busy_s;
   }
-  return on_core_s > kMostly * busy_s;
+  return on_core_s > kMostlyComputes * busy_s;
 }
 
 }  // namespace headrace::analysis

@@ -12,10 +12,6 @@ namespace {
 
 using profile::Quantity;
 
-/// More batches than this wait in memory for nothing.
-constexpr int kMostPrefetch = 64;
-/// Of what the longest prefetch gains; the rest costs twice the memory each time.
-constexpr double kMostOfTheGain = 0.85;
 /// As much as before: the simulation repeats itself to this.
 constexpr double kAsMuch = 1.01;
 /// Numbers of workers within this of the best one are as good; the fewest take the least memory.
@@ -43,10 +39,10 @@ std::optional<Advice> if_worth_it(Advice advice, double step_s, const Prediction
 std::optional<Advice> advise_prefetch(const Loader& loader, const Predictor& predictor) {
   const profile::Profile& profile = predictor.profile();
   const profile::LoaderParameter* window = loader.parameter(Quantity::window);
-  if (window == nullptr || loader.workers < 1 || loader.per_worker >= kMostPrefetch) return std::nullopt;
+  if (window == nullptr || loader.workers < 1 || loader.per_worker >= kMostBuffered) return std::nullopt;
   const double step_s = profile.sink.step_s;
   const auto predicted = [&](int to) { return predictor.predict({{Change::Kind::kWindow, 0, to, 1}}); };
-  const int longest = std::min(kMostPrefetch, 16 * loader.per_worker);
+  const int longest = std::min(kMostBuffered, 16 * loader.per_worker);
   const double gain_s = step_s - predicted(longest).step_s;
   int to = 2 * loader.per_worker;
   while (to < longest && step_s - predicted(to).step_s < kMostOfTheGain * gain_s) to *= 2;

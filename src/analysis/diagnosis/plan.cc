@@ -23,8 +23,6 @@ constexpr std::size_t kMostOperators = 32;
 constexpr double kGains = 1.1;
 /// Of the best value's step: the smallest value that is as good is advised.
 constexpr double kAsGood = 1.03;
-constexpr double kMostWorkers = 64;
-constexpr double kMostBuffered = 64;
 
 struct Candidate {
   const Parameter* parameter = nullptr;
@@ -42,14 +40,15 @@ std::vector<int> values_of(const profile::Profile& profile, const Parameter& par
   switch (parameter.kind) {
     case Change::Kind::kWorkers: {
       const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(parameter.index)];
-      const bool computes = cpu_bound_share(op) > 0.7 && profile.host.cores > 0;
-      const double most = computes ? std::min<double>(kMostWorkers, profile.host.cores) : kMostWorkers;
+      const bool computes = cpu_bound_share(op) > kMostlyComputes && profile.host.cores > 0;
+      const double most = computes ? std::min(kMostAdvisedWorkers, profile.host.cores) : kMostAdvisedWorkers;
       for (double more : {1, 2, 3, 4, 6, 8}) add(now + more, most);
       break;
     }
     case Change::Kind::kCapacity:
     case Change::Kind::kWindow:
-      for (double times : {2, 4, 8, 16}) add(std::max(1.0, now) * times, std::max(kMostBuffered, 4 * now));
+      for (double times : {2, 4, 8, 16})
+        add(std::max(1.0, now) * times, std::max<double>(kMostBuffered, 4 * now));
       break;
     default:
       break;

@@ -14,6 +14,9 @@ constexpr std::size_t kFewSamples = 200;
 /// More would sharpen nothing and cost a verdict milliseconds: what-if asks for shapes many times.
 constexpr std::size_t kMostSamples = 2048;
 constexpr double kTailMedians = 5;
+/// Between usual and slow: above so many medians, and below this part of the slow items' mean.
+constexpr double kUsualMedians = 2;
+constexpr double kOfTailMean = 0.6;
 
 double cv_of(const std::vector<double>& values) {
   double sum = 0;
@@ -45,7 +48,7 @@ ServiceShape from_sequence(std::vector<double> walls) {
   shape.tail_busy_share = ratio(tail, sum);
   shape.tail_mean_s = ratio(tail, static_cast<double>(tail_items));
   const auto between = std::count_if(walls.begin(), walls.end(), [&](double wall) {
-    return wall > 2 * shape.median_s && wall < 0.6 * shape.tail_mean_s;
+    return wall > kUsualMedians * shape.median_s && wall < kOfTailMean * shape.tail_mean_s;
   });
   shape.between_share = ratio(static_cast<double>(between), static_cast<double>(walls.size()));
   return shape;

@@ -8,6 +8,8 @@ namespace headrace::analysis {
 namespace {
 
 constexpr std::size_t kMost = 32;
+/// Of the run: a shorter window is not worth a line, except where operators limit in turn.
+constexpr double kBrief = 0.1;
 
 VerdictWindow verdict_on(const Case& facts, const Phase& phase) {
   VerdictWindow window{phase.start_s, phase.end_s,
@@ -47,7 +49,7 @@ std::vector<VerdictWindow> verdict_windows(const Case& facts, const Diagnosis& w
   std::erase_if(windows, [&](const VerdictWindow& window) {
     const bool same =
         window.kind == whole.kind && (window.op == whole.op || window.kind == VerdictKind::not_input_bound);
-    const bool brief = !in_turn && window.end_s - window.start_s < 0.1 * total_s;
+    const bool brief = !in_turn && window.end_s - window.start_s < kBrief * total_s;
     return (!in_turn && same) || brief;
   });
   if (windows.size() > kMost) {

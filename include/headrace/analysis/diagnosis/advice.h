@@ -11,6 +11,15 @@
 
 namespace headrace::analysis {
 
+/// Step now / predicted step from which on a change is a gain: less is within what runs differ by.
+inline constexpr double kWorthIt = 1.05;
+/// Workers that are tried at most, and batches that are kept ready.
+inline constexpr int kMostAdvisedWorkers = 64;
+inline constexpr int kMostBuffered = 64;
+/// Of what the longest buffers gain: the shortest that give so much are advised. The rest would cost twice the
+/// memory each time.
+inline constexpr double kMostOfTheGain = 0.85;
+
 /// The step now and the predicted one, as an Advice without parameter. Nothing is filled in where the
 /// predictor abstains.
 Advice with_prediction(Advice advice, double step_s, const Prediction& prediction);

@@ -44,4 +44,7 @@ double cpu_per_batch_s(const profile::OperatorProfile& op) noexcept;
 /// On a core, or runnable without one, / busy: 1 burns CPU, 0 sleeps. Below 0: not known.
 double cpu_bound_share(const profile::OperatorProfile& op) noexcept;
 
+/// `cpu_bound_share` above which more workers need more cores, and are not advised beyond them.
+inline constexpr double kMostlyComputes = 0.7;
+
 }  // namespace headrace::analysis

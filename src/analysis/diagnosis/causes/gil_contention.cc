@@ -5,6 +5,13 @@
 #include "sentences.h"
 
 namespace headrace::analysis {
+namespace {
+
+/// One process more must shorten the step to this part of it: less is noise of the simulation.
+constexpr double kWorthAProcess = 0.97;
+
+}  // namespace
+
 std::optional<Finding> judge_gil_contention(const Case& facts) {
   const InterpreterLock& lock = facts.lock;
   if (!lock.contended || lock.blamed < 0) return std::nullopt;
@@ -40,7 +47,7 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
   Prediction best;
   for (int to = 1; to <= cores_free; ++to) {
     const Prediction then = facts.predictor.predict({{Change::Kind::kProcesses, lock.blamed, to, 1}});
-    if (to == 1 || then.step_s < 0.97 * best.step_s) {
+    if (to == 1 || then.step_s < kWorthAProcess * best.step_s) {
       best = then;
       processes = to;
     }

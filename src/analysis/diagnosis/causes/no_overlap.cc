@@ -36,7 +36,7 @@ std::vector<Advice> with_plain_batches(const Case& facts) {
 /// A loader whose workers are its own number: the fewest that keep up with the sink, as far as cores allow.
 Advice with_workers(const Case& facts, const profile::Knob& knob, double demand_s) {
   const double needed = std::ceil(ratio(demand_s, std::max(facts.gate.own_compute_s, 1e-4)));
-  int workers = std::max(1, static_cast<int>(std::min(needed, knob.max.value_or(64))));
+  int workers = std::max(1, static_cast<int>(std::min(needed, knob.max.value_or(kMostAdvisedWorkers))));
   Prediction prediction = facts.predictor.predict({{Change::Kind::kWorkers, facts.candidate, workers, 1}});
   for (int fewer = workers - 1; fewer >= 1; --fewer) {
     const Prediction then = facts.predictor.predict({{Change::Kind::kWorkers, facts.candidate, fewer, 1}});

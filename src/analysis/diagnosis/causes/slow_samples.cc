@@ -80,7 +80,7 @@ std::optional<Finding> judge_slow_samples(const Case& facts) {
     }
   }
   for (Advice& advice : advise_capacity(facts.predictor, index)) {
-    if (!advice.speedup || *advice.speedup > 1.05) finding.advice.push_back(std::move(advice));
+    finding.advice.push_back(std::move(advice));
   }
   const double without = 1 - shape.tail_busy_share * (1 - ratio(shape.median_s, shape.tail_mean_s));
   Advice fix = in_words("make the slow items as cheap as the others, or leave them out" + listed(op));
