@@ -402,6 +402,12 @@ class Queue:
     from_: str = ""
     #: Operator that takes; `sink`: the training loop.
     to: str = ""
+    #: Places in `operators` of those that put.
+    from_operators: list[int] = field(default_factory=list)
+    #: Places in `operators` of those that take.
+    to_operators: list[int] = field(default_factory=list)
+    #: Whether the training loop takes from it.
+    to_sink: bool = False
     #: What it holds; 0: no limit.
     capacity: int = 0
     #: What an entry is: `items` or `batches`.

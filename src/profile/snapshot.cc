@@ -205,6 +205,9 @@ class ProfileBuilder {
     out.name = of_framework() ? without_number(figures->name) : figures->name;
     out.from = names_of(of.from);
     out.to = of.to_sink ? "sink" : names_of(of.to);
+    out.from_operators = of.from;
+    out.to_operators = of.to;
+    out.to_sink = of.to_sink;
     out.capacity = figures->capacity;
     out.levels_per_bin = static_cast<int>(std::min<std::int64_t>(figures->levels_per_bin, 1 << 30));
     double total = 0;

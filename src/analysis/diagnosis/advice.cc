@@ -88,16 +88,6 @@ void drop_what_does_not_gain(std::vector<Advice>& advice, double step_s) {
   });
 }
 
-bool names(const std::string& list, const std::string& op) {
-  if (op.empty()) return false;
-  for (std::size_t at = list.find(op); at != std::string::npos; at = list.find(op, at + 1)) {
-    const std::size_t end = at + op.size();
-    const bool begins = at == 0 || (at >= 2 && list.compare(at - 2, 2, ", ") == 0);
-    if (begins && (end == list.size() || list.compare(end, 2, ", ") == 0)) return true;
-  }
-  return false;
-}
-
 std::string as_written(double value) {
   char text[48];
   std::snprintf(text, sizeof text, "%.10g", value);
@@ -122,19 +112,14 @@ bool cannot_be_multiplied(const profile::OperatorProfile& op) {
 
 std::vector<int> queues_after(const profile::Profile& profile, int index) {
   std::vector<int> path;
-  if (index < 0 || static_cast<std::size_t>(index) >= profile.operators.size()) return path;
-  std::string op = profile.operators[static_cast<std::size_t>(index)].name;
   while (path.size() < profile.queues.size()) {
-    const auto queue = std::find_if(profile.queues.begin(), profile.queues.end(),
-                                    [&](const profile::QueueProfile& each) { return names(each.from, op); });
+    const auto queue = std::find_if(
+        profile.queues.begin(), profile.queues.end(),
+        [index](const profile::QueueProfile& each) { return contains(each.from_operators, index); });
     if (queue == profile.queues.end()) break;
     path.push_back(static_cast<int>(queue - profile.queues.begin()));
-    if (names(queue->to, "sink")) break;
-    const auto next =
-        std::find_if(profile.operators.begin(), profile.operators.end(),
-                     [&](const profile::OperatorProfile& each) { return names(queue->to, each.name); });
-    if (next == profile.operators.end()) break;
-    op = next->name;
+    if (queue->to_sink || queue->to_operators.empty()) break;
+    index = queue->to_operators.front();
   }
   return path;
 }

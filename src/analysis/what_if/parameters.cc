@@ -37,7 +37,7 @@ void add_loader(const Loader& loader, std::vector<Parameter>& parameters) {
 
 void add_operator(const profile::Profile& profile, int index, std::vector<Parameter>& parameters) {
   const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
-  if (runs_in_step(profile, op) || op.in_sink) return;
+  if (runs_in_step(profile, index) || op.in_sink) return;
   const profile::Knob* knob = find_knob(op.knobs, profile::Quantity::workers);
   const double most =
       knob != nullptr ? std::min(kMostWorkers, knob->max.value_or(kMostWorkers)) : kMostWorkers;

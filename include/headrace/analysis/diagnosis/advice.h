@@ -42,7 +42,4 @@ using profile::as_written;
 /// Indices of the queues from operator `index` to the sink, upstream first.
 std::vector<int> queues_after(const profile::Profile& profile, int index);
 
-/// The queue's list of operators ("a, b") names `op`.
-bool names(const std::string& list, const std::string& op);
-
 }  // namespace headrace::analysis
