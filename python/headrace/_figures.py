@@ -24,6 +24,9 @@ class LoaderStage:
     ordered: bool = True
     #: The parameter that sets its workers; "": it cannot be done in parallel.
     widened_by: str = ""
+    #: The parameter that sets how many threads there are for this stage and others of that pool, where they
+    #: are fewer than the stages' workers together; "": its workers are its own.
+    pool: str = ""
 
 
 @dataclass
@@ -83,6 +86,8 @@ class LoaderParameter:
     #: keeps_workers (between epochs), pins, passes_by_name (`choices`: shared memory by descriptor, by name)
     #: or executor.
     sets: str = "none"
+    #: Place in `stages` of the one that it sets; -1: it is of the whole loader.
+    stage: int = -1
     #: Where its user sets it, if not at the loader: `set x in TrainingArguments`.
     set_in: str = ""
 

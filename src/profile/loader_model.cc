@@ -27,6 +27,18 @@ std::array<std::string_view, 9> names_of(Quantity) noexcept {
           "keeps_workers", "pins",    "passes_by_name", "executor"};
 }
 
+const LoaderBuffer* window_of(const LoaderModel& model) noexcept {
+  const auto found = std::find_if(model.buffers.begin(), model.buffers.end(),
+                                  [](const LoaderBuffer& each) { return each.is_window; });
+  return found == model.buffers.end() ? nullptr : &*found;
+}
+
+const LoaderParameter* parameter_named(const LoaderModel& model, std::string_view name) noexcept {
+  const auto found = std::find_if(model.parameters.begin(), model.parameters.end(),
+                                  [name](const LoaderParameter& each) { return each.name == name; });
+  return found == model.parameters.end() ? nullptr : &*found;
+}
+
 const LoaderParameter* parameter_that_sets(const LoaderModel& model, Quantity quantity) noexcept {
   const auto found = std::find_if(model.parameters.begin(), model.parameters.end(),
                                   [quantity](const LoaderParameter& each) { return each.sets == quantity; });
@@ -46,6 +58,8 @@ void put_within_bounds(LoaderModel& model, std::size_t operators) {
     buffer.to = within(buffer.to, model.stages.size());
     buffer.capacity = std::clamp<std::int64_t>(buffer.capacity, 0, kMost);
   }
+  for (LoaderParameter& parameter : model.parameters)
+    parameter.stage = within(parameter.stage, model.stages.size());
   for (int* stage : {&model.delivery.draws, &model.delivery.hands_over, &model.delivery.pins})
     *stage = within(*stage, model.stages.size());
 }

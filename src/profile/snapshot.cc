@@ -60,13 +60,13 @@ class ProfileBuilder {
       figures_.subtract(base);
     }
     reconcile_cpu(figures_, image_.operators());
-    graph_ = Graph::of(image, figures_, loader);
+    profile_.model = model_of(image.loaders()[loader]);
+    graph_ = Graph::of(image, figures_, loader, profile_.model ? &*profile_.model : nullptr);
     batches_ = std::max(0.0, figures_.sink.waits);
   }
 
   Profile build() {
     add_identity();
-    profile_.model = model_of(image_.loaders()[loader_]);
     add_sink();
     for (std::size_t i = 0; i < graph_.queues.size(); ++i) add_queue(graph_.queues[i]);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) add_operator(static_cast<int>(i));
@@ -74,7 +74,7 @@ class ProfileBuilder {
     add_windows(image_, loader_, figures_, graph_, base_loop_ns_, profile_);
     add_host(image_, figures_, profile_);
     if (other_loops_ran()) host_of_own_loops();
-    fill_stages(image_.operators(), loader_, graph_, profile_);
+    fill_stages(graph_, profile_);
     add_loader_facts(image_.loaders()[loader_], figures_, profile_);
     add_notes();
     return std::move(profile_);
@@ -230,8 +230,8 @@ class ProfileBuilder {
     out.fidelity = figures->sampled ? "sampled" : "exact";
     if (const auto knob =
             loader_queue_knob(image_.queues()[of.queue], profile_capacity(out), profile_.model)) {
-      out.unit = "batches";
-      if (knob->value > 0) out.knobs.push_back(*knob);
+      out.unit = by_stages() && !of.to_sink ? "items" : "batches";
+      if (!knob->parameter.empty() && knob->value > 0) out.knobs.push_back(*knob);
     } else if (out.capacity > 0) {
       out.knobs.push_back({out.name + ".capacity", static_cast<double>(out.capacity), 1.0, std::nullopt,
                            false, Quantity::capacity});
@@ -248,10 +248,20 @@ class ProfileBuilder {
                           : static_cast<double>(figures_.loop_ns);
   }
 
-  bool of_framework() const { return image_.loaders()[loader_].has_own_graph.load() != 0; }
+  LoaderGraph graph_kind() const {
+    return static_cast<LoaderGraph>(image_.loaders()[loader_].has_own_graph.load());
+  }
+  bool of_framework() const { return graph_kind() != LoaderGraph::by_threads; }
+  /// Its stages are connected by queues.
+  bool by_stages() const { return graph_kind() == LoaderGraph::stages; }
 
   int workers_of(const GraphNode& node) const {
     if (node.in_sink || node.in_step || node.serves) return 1;
+    if (by_stages()) {
+      if (node.pool > 0) return node.pool;
+      const LoaderStage* stage = stage_of(node, profile_.model);
+      return stage == nullptr ? 1 : std::max(1, stage->workers);
+    }
     if (of_framework())
       return std::clamp(static_cast<int>(image_.loaders()[loader_].workers.load()), 1, 1 << 20);
     return concurrency(node);
@@ -382,23 +392,41 @@ class ProfileBuilder {
       out.cpu_s = out.busy_s * share(total.sampled_cpu_ns, total.sampled_wall_ns);
     // Idle is what is left of the time of the workers it has at once: earlier epochs' threads are no idle
     // workers.
+    if (by_stages() && !node.in_sink && !node.in_step)
+      states = stage_states_ns(node, states.busy, out.workers);
     const double whole = present_ns() * out.workers;
     states.idle = std::max(0.0, whole - states.busy - states.blocked_in - states.blocked_out);
     out.states = normalised(states);
     out.service = total.service.latency();
     out.transfer = transfer_of(total.transfer);
-    out.items_per_batch =
-        of_framework() ? loader_items_per_batch(figures_, graph_, node) : flow_.items_per_batch(node);
+    out.items_per_batch = of_framework() && !by_stages() ? loader_items_per_batch(figures_, graph_, node)
+                                                         : flow_.items_per_batch(node);
     out.demand_s = demand(out, total.loop_items);
     if (of_framework() && out.kind == "handoff")
       out.demand_s = std::max(out.demand_s, profile_.sink.handoff_floor_s);
     const bool in_threads = threads && (node.flags & kRunsInProcesses) == 0;
     out.executor = node.serves && out.kind == "handoff" ? "" : in_threads ? "thread" : "process";
+    const LoaderStage* stage = by_stages() ? stage_of(node, profile_.model) : nullptr;
+    if (stage != nullptr && stage->runs_in == RunsIn::process) out.executor = "process";
     const bool inclusive = node.is_source_object && graph_.nodes.size() == 1;
     out.fidelity = inclusive ? "inclusive" : sampled ? "sampled" : "exact";
     add_knobs(node, out);
     out.functions = functions_of(image_.operators()[node.op]);
     profile_.operators.push_back(std::move(out));
+  }
+
+  /// The threads of an executor that several stages share tell nothing of one stage's waits; its queues do.
+  States stage_states_ns(const GraphNode& node, double busy_ns, int workers) const {
+    States states;
+    states.busy = busy_ns;
+    for (const std::uint32_t queue : node.outputs) {
+      const QueueFigures* figures = flow_.figures_of(queue);
+      if (figures != nullptr) states.blocked_out += figures->put_wait.sum_ns;
+    }
+    const double left = std::max(0.0, present_ns() * workers - busy_ns);
+    states.blocked_out = std::min(states.blocked_out, left);
+    states.blocked_in = left - states.blocked_out;
+    return states;
   }
 
   /// This cell's part of what its thread was busy with: what the thread waited for a core is shared out by
@@ -422,6 +450,10 @@ class ProfileBuilder {
     if (node.in_step || node.serves) return;
     const auto& named = image_.operators()[node.op].knob;
     const std::string knob(named.begin(), std::find(named.begin(), named.end(), '\0'));
+    if (by_stages()) {
+      if (profile_.model) out.knobs = stage_knobs(*profile_.model, node);
+      return;
+    }
     if (of_framework()) {
       const double value = node.in_sink ? 0 : out.workers;
       if (!knob.empty()) out.knobs.push_back({knob, value, 0.0, std::nullopt, false, Quantity::workers});
@@ -448,7 +480,7 @@ class ProfileBuilder {
 
   void add_ledger() {
     const SinkFigures& sink = figures_.sink;
-    const bool followed = of_framework() && image_.loaders()[loader_].workers.load() > 0;
+    const bool followed = of_framework() && !by_stages() && image_.loaders()[loader_].workers.load() > 0;
     std::vector<double> in_service(graph_.nodes.size(), 0);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const GraphNode& node = graph_.nodes[i];

@@ -64,6 +64,11 @@ class WorkersPredicted {
   std::map<int, Prediction> known_;
 };
 
+/// A queue whose length the user can change: in a framework's loader those that a parameter sets.
+bool can_be_lengthened(const profile::Profile& profile, const profile::QueueProfile& queue) {
+  return queue.capacity > 0 && (!profile.model || !queue.knobs.empty());
+}
+
 /// What sets the workers of `op`: the loader's own parameter, else the operator's knob, else
 /// "<name>.workers".
 profile::Knob knob_that_widens(const profile::OperatorProfile& op, const std::optional<Loader>& loader) {
@@ -98,6 +103,16 @@ const profile::Knob* find_knob(const std::vector<profile::Knob>& knobs, profile:
   const auto found = std::find_if(knobs.begin(), knobs.end(),
                                   [sets](const profile::Knob& knob) { return knob.sets == sets; });
   return found == knobs.end() ? nullptr : &*found;
+}
+
+std::string executor_parameter(const profile::Profile& profile, int op) {
+  if (!profile.model) return profile.operators[static_cast<std::size_t>(op)].name + ".executor";
+  const profile::LoaderModel& model = *profile.model;
+  for (const profile::LoaderParameter& each : model.parameters) {
+    if (each.sets != profile::Quantity::executor || each.stage < 0) continue;
+    if (contains(model.stages[static_cast<std::size_t>(each.stage)].operators, op)) return each.name;
+  }
+  return "";
 }
 
 bool cannot_be_multiplied(const profile::OperatorProfile& op) {
@@ -139,6 +154,9 @@ std::vector<Advice> advise_workers(const profile::Profile& profile, const Predic
   if (index < 0) return rows;
   const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
   const std::optional<Loader> loader = loader_of(profile);
+  const bool is_fixed =
+      profile.model && !loader && find_knob(op.knobs, profile::Quantity::workers) == nullptr;
+  if (is_fixed) return rows;  // by the framework
   const profile::Knob widens = knob_that_widens(op, loader);
   const int now = static_cast<int>(std::min(widens.value, 1e6));
   const double limit = std::min<double>(widens.max.value_or(kMostWorkers), kMostWorkers);
@@ -187,7 +205,9 @@ std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predi
     }
     return rows;
   }
-  const std::vector<int> path = queues_after(profile, index);
+  std::vector<int> path = queues_after(profile, index);
+  std::erase_if(
+      path, [&](int q) { return !can_be_lengthened(profile, profile.queues[static_cast<std::size_t>(q)]); });
   if (path.empty()) return rows;
   const double step_s = profile.sink.step_s;
   const auto changes = [&](int factor) {
@@ -209,7 +229,6 @@ std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predi
   const Prediction prediction = predictor.predict(changes(factor));
   for (const Change& change : changes(factor)) {
     const profile::QueueProfile& queue = profile.queues[static_cast<std::size_t>(change.index)];
-    if (queue.capacity <= 0) continue;
     const profile::Knob* knob = queue.knobs.empty() ? nullptr : &queue.knobs.front();
     Advice advice;
     advice.parameter = knob != nullptr ? knob->parameter : queue.name + ".capacity";

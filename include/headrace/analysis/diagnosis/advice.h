@@ -32,6 +32,10 @@ std::vector<Advice> advise_capacity(const profile::Profile& profile, const Predi
 /// The first knob that sets it, or null.
 const profile::Knob* find_knob(const std::vector<profile::Knob>& knobs, profile::Quantity sets);
 
+/// The name of what moves operator `op` to processes: "<name>.executor", in a framework's loader its own
+/// parameter for that stage; "" where it has none.
+std::string executor_parameter(const profile::Profile& profile, int op);
+
 /// The framework runs it once: it says so, or it is a source (or generator, shuffle, sampler) in one thread.
 bool cannot_be_multiplied(const profile::OperatorProfile& op);
 
