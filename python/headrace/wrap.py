@@ -158,10 +158,10 @@ def wrap(
 ) -> T:
     """Record the loop over ``obj``: what it waits for, and what feeds it.
 
-    obj: a DataLoader, ``iter(q.get, sentinel)``, or any iterable or iterator. The result yields, raises and
-    ends as it does, for several epochs, and has ``report()``. name: of the loader in reports, and of the
-    operator that stands for a plain iterable. run: the run folder (created, mode 0700); default
-    $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from the launcher's environment.
+    obj: a DataLoader, an SPDL pipeline, ``iter(q.get, sentinel)``, or any iterable or iterator. The result
+    yields, raises and ends as it does, for several epochs, and has ``report()``. name: of the loader in
+    reports, and of the operator that stands for a plain iterable. run: the run folder (created, mode 0700);
+    default $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from the launcher's environment.
 
     Raises UsageError where obj cannot be iterated. Where nothing can be recorded (no memory is left), one
     warning says so, and the loop runs as if it were not wrapped. With HEADRACE=0 in the environment obj
