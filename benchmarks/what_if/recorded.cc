@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "headrace/profile/queue_ends.h"
+
 namespace headrace::bench {
 namespace {
 
@@ -78,6 +80,7 @@ profile::Profile recorded_pipeline() {
     profile.queues.push_back(std::move(queue));
   }
   add_sink(profile, profile.operators[3].demand_s);
+  profile::find_queue_ends(profile);
   return profile;
 }
 

@@ -77,6 +77,7 @@ void add_loader_bindings(PyObject* into) {
   module.attr("NO_ITERATOR_DETAIL") = static_cast<std::uint32_t>(profile::kNoIteratorDetail);
   module.attr("NO_WORKER_DETAIL") = static_cast<std::uint32_t>(profile::kNoWorkerDetail);
   module.attr("NO_HANDOFF_DETAIL") = static_cast<std::uint32_t>(profile::kNoHandoffDetail);
+  module.attr("PLACES_PER_STAGE") = profile::kPlacesPerStage;
   module.attr("STAGE_SAMPLER") = profile::kStageSampler;
   module.attr("STAGE_DATASET") = profile::kStageDataset;
   module.attr("STAGE_TRANSFORM") = profile::kStageTransform;

@@ -9,6 +9,7 @@
 #include "headrace/profile/current.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/orphans.h"
+#include "headrace/profile/overlapping_calls.h"
 #include "headrace/profile/profile_json.h"
 #include "headrace/profile/rank_figures.h"
 #include "headrace/profile/run_folder.h"
@@ -182,12 +183,44 @@ void add_recording(py::module_& module) {
            })
       .def_property_readonly("name", &profile::OperatorHandle::name)
       .def_property_readonly("kind", &profile::OperatorHandle::kind)
-      .def_property_readonly("key", &profile::OperatorHandle::key);
+      .def_property_readonly("key", &profile::OperatorHandle::key)
+      .def_property_readonly("loader", &profile::OperatorHandle::loader)
+      .def_property_readonly("stage", &profile::OperatorHandle::stage);
   module.attr("WRAPPED_OBJECT") = static_cast<std::uint32_t>(profile::kIsWrappedObject);
   module.attr("RUNS_OWN_WORKERS") = static_cast<std::uint32_t>(profile::kRunsOwnWorkers);
   module.attr("OF_THE_LOOP") = static_cast<std::uint32_t>(profile::kOfTheLoop);
   module.attr("SERIAL") = static_cast<std::uint32_t>(profile::kMarkedSerial);
 
+  using profile::OverlappingCalls;
+  py::class_<OverlappingCalls>(module, "OverlappingCalls")
+      .def(py::init<std::shared_ptr<profile::OperatorHandle>>(), py::arg("operator"))
+      .def_static("now_ns", &metrics::Clock::now_ns)
+      .def("done", &OverlappingCalls::done, py::arg("began_ns"), py::arg("failed"));
+
+  using profile::QueueHandle;
+  py::class_<QueueHandle, std::shared_ptr<QueueHandle>>(module, "QueueHandle")
+      .def(py::init([](std::string name, std::int64_t capacity, int loader, int from, int to) {
+             return std::make_shared<QueueHandle>(std::move(name), capacity, loader,
+                                                  profile::StageEdge{from, to});
+           }),
+           py::arg("name"), py::arg("capacity"), py::arg("loader"), py::arg("from_stage"),
+           py::arg("to_stage"))
+      .def(
+          "put",
+          [](QueueHandle& self, std::int64_t level, std::int64_t waited_ns, bool counts) {
+            self.put(level, waited_ns, counts, nullptr);
+          },
+          py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true)
+      .def(
+          "get",
+          [](QueueHandle& self, std::int64_t level, std::int64_t waited_ns, bool counts) {
+            self.get(level, waited_ns, counts, nullptr);
+          },
+          py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true)
+      .def_property_readonly("name", &QueueHandle::name)
+      .def_property_readonly("capacity", &QueueHandle::capacity);
+
+  module.attr("LONGEST_MODEL") = profile::LoaderRecord::kModelBytes - 1;
   py::class_<profile::LoaderHandle, std::shared_ptr<profile::LoaderHandle>>(module, "LoaderHandle")
       .def(py::init<SharedSession, const std::string&, std::shared_ptr<profile::OperatorHandle>,
                     std::uint64_t>(),
@@ -197,6 +230,12 @@ void add_recording(py::module_& module) {
       .def_property_readonly("id", &profile::LoaderHandle::id)
       .def("describe", &profile::LoaderHandle::describe, py::arg("model"), py::arg("workers"))
       .def("miss", &profile::LoaderHandle::miss, py::arg("gap"))
+      .def(
+          "add_operator",
+          [](const profile::LoaderHandle& self, const std::shared_ptr<profile::OperatorHandle>& op) {
+            op->id_in(*self.session());
+          },
+          py::arg("operator"))
       .def("profile_json", &profile_of_handle, py::arg("epoch") = 0, py::call_guard<LockReleased>());
 }
 

@@ -20,6 +20,8 @@ NO_ITERATOR_DETAIL: int
 NO_WORKER_DETAIL: int
 NO_HANDOFF_DETAIL: int
 #: Places in the graph of a framework's loader, in the order of the data flow.
+LONGEST_MODEL: int
+PLACES_PER_STAGE: int
 STAGE_SAMPLER: int
 STAGE_DATASET: int
 STAGE_TRANSFORM: int
@@ -95,6 +97,37 @@ class OperatorHandle:
     def kind(self) -> str: ...
     @property
     def key(self) -> int: ...
+    @property
+    def loader(self) -> int: ...
+    @property
+    def stage(self) -> int: ...
+
+@final
+class OverlappingCalls:
+    """Calls of one operator that overlap on one thread: the coroutines of an event loop."""
+
+    def __init__(self, operator: OperatorHandle) -> None: ...
+    @staticmethod
+    def now_ns() -> int: ...
+    def done(self, began_ns: int, failed: bool) -> None:
+        """A call that began at ``began_ns`` has ended; what it awaited counts as its time."""
+
+@final
+class QueueHandle:
+    """A queue between two stages of a loader's model, as places there; ``to_stage`` -1: the training loop.
+
+    The queue tells its level after each put and get, one at a time.
+    """
+
+    def __init__(self, name: str, capacity: int, loader: int, from_stage: int, to_stage: int) -> None: ...
+    def put(self, level: int, waited_ns: int = 0, counts: bool = True) -> None:
+        """``waited_ns``: how long it waited for room. ``counts``: False for a mark that is no item."""
+
+    def get(self, level: int, waited_ns: int = 0, counts: bool = True) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def capacity(self) -> int: ...
 
 @final
 class LoaderHandle:
@@ -113,6 +146,9 @@ class LoaderHandle:
 
     def describe(self, settings: str, workers: int) -> None:
         """How the framework's loader is set ("parameter=value" lines); it shows its own graph from now on."""
+
+    def add_operator(self, operator: OperatorHandle) -> None:
+        """Shows the operator in this loader's graph, also when it is never called."""
 
     def miss(self, gap: int) -> None:
         """Something of it cannot be recorded: one of the NO_..._DETAIL."""

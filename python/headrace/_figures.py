@@ -24,6 +24,9 @@ class LoaderStage:
     ordered: bool = True
     #: The parameter that sets its workers; "": it cannot be done in parallel.
     widened_by: str = ""
+    #: The parameter that sets how many threads there are for this stage and others of that pool, where they
+    #: are fewer than the stages' workers together; "": its workers are its own.
+    pool: str = ""
 
 
 @dataclass
@@ -83,6 +86,8 @@ class LoaderParameter:
     #: keeps_workers (between epochs), pins, passes_by_name (`choices`: shared memory by descriptor, by name)
     #: or executor.
     sets: str = "none"
+    #: Place in `stages` of the one that it sets; -1: it is of the whole loader.
+    stage: int = -1
     #: Where its user sets it, if not at the loader: `set x in TrainingArguments`.
     set_in: str = ""
 
@@ -402,6 +407,12 @@ class Queue:
     from_: str = ""
     #: Operator that takes; `sink`: the training loop.
     to: str = ""
+    #: Places in `operators` of those that put.
+    from_operators: list[int] = field(default_factory=list)
+    #: Places in `operators` of those that take.
+    to_operators: list[int] = field(default_factory=list)
+    #: Whether the training loop takes from it.
+    to_sink: bool = False
     #: What it holds; 0: no limit.
     capacity: int = 0
     #: What an entry is: `items` or `batches`.

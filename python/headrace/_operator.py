@@ -168,6 +168,10 @@ def _time_generator(
 # --- pickling into spawned workers --------------------------------------------------------------------------
 
 
+#: Name, kind and key of an operator, the live segment of its run, its loader and its place there.
+_Where = tuple[str, str, int, str, int, int]
+
+
 def _live_path() -> str:
     session = _core.current_session()
     return session.live_path if session is not None else ""
@@ -180,7 +184,7 @@ def itself(obj: Any) -> Any:
 
 def reduce_callable(timed: Any, function: Any, handle: _core.OperatorHandle) -> tuple[Any, ...]:
     """How a timed callable travels: by segment path and operator, the body as it would travel itself."""
-    where = (handle.name, handle.kind, handle.key, _live_path())
+    where = (handle.name, handle.kind, handle.key, _live_path(), handle.loader, handle.stage)
     module = getattr(function, "__module__", None)
     path = getattr(function, "__qualname__", None)
     if isinstance(module, str) and isinstance(path, str) and _find(module, path) is timed:
@@ -200,12 +204,13 @@ def _find(module: str, path: str) -> Any:
     return found
 
 
-def _rebuild(function: Any, where: tuple[str, str, int, str]) -> Any:
-    name, kind, key, path = where
+def _rebuild(function: Any, where: _Where) -> Any:
+    name, kind, key, path, loader, stage = where
     join_run(path)
-    return _core.TimedCallable(function, _core.OperatorHandle(name, kind, key))
+    handle = _core.OperatorHandle(name, kind, key, loader=loader, stage=stage)
+    return _core.TimedCallable(function, handle)
 
 
-def _rebuild_by_name(module: str, path: str, where: tuple[str, str, int, str]) -> Any:
+def _rebuild_by_name(module: str, path: str, where: _Where) -> Any:
     join_run(where[3])
     return _find(module, path)

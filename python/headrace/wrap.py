@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 from headrace import _core
@@ -39,22 +38,18 @@ class _Recording:
         self.attachment = attachment
         self.handle = loader_handle(session, name, attachment.source)
         self.session = session
+        self._detail(lambda: attachment.opened(self.handle))
 
     def iterate(self, iterable: Any, owner: Any) -> Any:
+        self._detail(lambda: self.attachment.begin_loop(self.handle))
+        return _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
+
+    def _detail(self, record: Callable[[], None]) -> None:
         try:
-            self._describe()
+            record()
         except Exception as error:  # the loop must run all the same
             self.handle.miss(_core.NO_ITERATOR_DETAIL)
             warn_once(f"operator detail unavailable: the loader is not as its adapter expects ({error!r})")
-        return _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
-
-    def _describe(self) -> None:
-        self.attachment.begin(self.handle)
-        model = self.attachment.describe()
-        if model is not None:
-            from headrace._data import as_json
-
-            self.handle.describe(json.dumps(as_json(model)), max(stage.workers for stage in model.stages))
 
     def report(self, epoch: Any = None) -> Report:
         if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, int) or epoch == 0):
@@ -163,10 +158,10 @@ def wrap(
 ) -> T:
     """Record the loop over ``obj``: what it waits for, and what feeds it.
 
-    obj: a DataLoader, ``iter(q.get, sentinel)``, or any iterable or iterator. The result yields, raises and
-    ends as it does, for several epochs, and has ``report()``. name: of the loader in reports, and of the
-    operator that stands for a plain iterable. run: the run folder (created, mode 0700); default
-    $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from the launcher's environment.
+    obj: a DataLoader, an SPDL pipeline, ``iter(q.get, sentinel)``, or any iterable or iterator. The result
+    yields, raises and ends as it does, for several epochs, and has ``report()``. name: of the loader in
+    reports, and of the operator that stands for a plain iterable. run: the run folder (created, mode 0700);
+    default $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from the launcher's environment.
 
     Raises UsageError where obj cannot be iterated. Where nothing can be recorded (no memory is left), one
     warning says so, and the loop runs as if it were not wrapped. With HEADRACE=0 in the environment obj

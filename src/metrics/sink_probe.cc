@@ -12,13 +12,14 @@ constexpr std::int64_t kTakingNs = 50'000;
 }  // namespace
 
 void SinkProbe::bind(SinkCell* cell, WorkerProbe* worker, OperatorCell* source, const LoopClock* clock,
-                     SinkSurroundings* surroundings, bool followed) noexcept {
+                     SinkSurroundings* surroundings, bool followed, int loader) noexcept {
   cell_ = cell;
   worker_ = worker;
   source_ = source;
   clock_ = clock;
   surroundings_ = surroundings;
   followed_ = followed;
+  loader_ = loader;
 }
 
 void SinkProbe::begin_epoch(std::int64_t now) noexcept {
@@ -108,7 +109,7 @@ void SinkProbe::begin_wait(std::int64_t now) noexcept {
   wait_began_ns_ = now;
   blocked_at_begin_ns_ = worker_->blocked_wall_ns();
   bodies_at_begin_ns_ = worker_->body_wall_ns();
-  candidate_ = followed_ ? SinkSurroundings::kNobody : surroundings_->in_service();
+  candidate_ = followed_ ? SinkSurroundings::kNobody : surroundings_->in_service(loader_);
   if (steady_) {
     const SeqlockWrite write(cell_->lock);
     cell_->since_ns.store(clock_->read(now).loop_ns);
@@ -219,6 +220,10 @@ bool SinkProbe::deliver(std::int64_t now, int ready, const WaitCharges* charges)
   const std::int64_t others_worked = worker_->body_wall_ns() - bodies_at_begin_ns_ - source_own_ns_;
   const bool only_took = source_ == nullptr || (took_ && source_own_ns_ <= kTakingNs);
   const bool was_ready = ready >= 0 ? ready != 0 : blocked == 0 && others_worked <= 0 && only_took;
+  // A loader that tells whether a batch is ready waits for it where nobody sees its thread wait.
+  const bool waits_unseen = ready >= 0 && source_ == nullptr;
+  const std::int64_t waited =
+      waits_unseen ? wait - std::clamp<std::int64_t>(others_worked, 0, wait) : blocked;
   const std::int64_t loop_ns = clock_->read(now).loop_ns;
   const std::int64_t worked = charges == nullptr ? 0 : std::clamp<std::int64_t>(others_worked, 0, wait);
 
@@ -239,10 +244,10 @@ bool SinkProbe::deliver(std::int64_t now, int ready, const WaitCharges* charges)
     if (charges != nullptr) {
       if (charges->workers_first) cell_->worker_start_ns.bump(wait);
       charge(*charges, wait, worked);
-    } else if (blocked > 0 && candidate_ != SinkSurroundings::kNobody) {
-      cell_->ledger[static_cast<std::size_t>(candidate_) % kLedgerOperators].bump(blocked);
+    } else if (waited > 0 && candidate_ != SinkSurroundings::kNobody) {
+      cell_->ledger[static_cast<std::size_t>(candidate_) % kLedgerOperators].bump(waited);
     } else {
-      cell_->ledger_unknown_ns.bump(blocked);
+      cell_->ledger_unknown_ns.bump(waited);
     }
   }
   cell_->remember_longest(wait, loop_ns, cell_->steps.load());

@@ -227,7 +227,7 @@ void WorkerProbe::withdraw() noexcept {
 }
 
 void WorkerProbe::attribute(OperatorCell& cell, std::int64_t began, std::int64_t now, std::int64_t cpu_ns,
-                            std::int64_t label) noexcept {
+                            std::int64_t label, bool failed) noexcept {
   unblock(began);
   charge_frame(began);
   own(cell);
@@ -236,7 +236,7 @@ void WorkerProbe::attribute(OperatorCell& cell, std::int64_t began, std::int64_t
   const std::int64_t lasted = std::max<std::int64_t>(0, now - last_ns_);
   last_ns_ = std::max(last_ns_, now);
   switch_to(depth_ > 0 ? account_of(*top().cell) : resting_account(), now);
-  record_item(cell, lasted, cpu_ns, now, false, label);
+  record_item(cell, lasted, cpu_ns, now, failed, label);
 }
 
 void WorkerProbe::abandon(std::int64_t now) noexcept {

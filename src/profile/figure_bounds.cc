@@ -60,6 +60,13 @@ void bound(Struct& of) {
 
 void bound_figures(Profile& profile) {
   bound(profile);
+  const auto is_nowhere = [&](int op) {
+    return op < 0 || static_cast<std::size_t>(op) >= profile.operators.size();
+  };
+  for (QueueProfile& queue : profile.queues) {
+    std::erase_if(queue.from_operators, is_nowhere);
+    std::erase_if(queue.to_operators, is_nowhere);
+  }
   if (profile.model) put_within_bounds(*profile.model, profile.operators.size());
 }
 

@@ -1,6 +1,7 @@
 #include "headrace/profile/graph.h"
 
 #include "profile/loader_graph.h"
+#include "profile/stage_graph.h"
 
 #include <algorithm>
 #include <limits>
@@ -411,9 +412,11 @@ class GraphBuilder {
 
 }  // namespace
 
-Graph Graph::of(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader) {
-  if (image.loaders()[loader].has_own_graph.load() != 0) return loader_graph(image, figures, loader);
-  return GraphBuilder(image, figures, loader).build();
+Graph Graph::of(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader,
+                const LoaderModel* model) {
+  if (image.loaders()[loader].has_own_graph.load() == 0) return GraphBuilder(image, figures, loader).build();
+  if (model != nullptr && window_of(*model) == nullptr) return stage_graph(image, figures, loader, *model);
+  return loader_graph(image, figures, loader, model);
 }
 
 }  // namespace headrace::profile

@@ -21,8 +21,10 @@ constexpr int kPinSegment = 1;
 
 class LoaderGraphBuilder {
  public:
-  LoaderGraphBuilder(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader)
+  LoaderGraphBuilder(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader,
+                     const LoaderModel* model)
       : image_(image), figures_(figures), loader_(loader), record_(image.loaders()[loader]) {
+    if (model != nullptr) makes_ = window_of(*model)->from;
     graph_.node_of_operator.assign(kMaxOperators, -1);
   }
 
@@ -91,6 +93,8 @@ class LoaderGraphBuilder {
       made.in_sink = in_sink;
       made.in_step = in_step;
       made.serves = serves;
+      // The user's own operators run where the window's workers do.
+      made.stage = is_ours(cell.op) ? static_cast<int>(record.stage / kPlacesPerStage) : makes_;
       made.first_done_ns = std::numeric_limits<std::int64_t>::max();
       graph_.nodes.push_back(std::move(made));
       node = &graph_.nodes.back();
@@ -175,13 +179,15 @@ class LoaderGraphBuilder {
   const SegmentFigures& figures_;
   std::uint32_t loader_;
   const LoaderRecord& record_;
+  int makes_ = -1;  ///< the stage whose workers make batches
   Graph graph_;
 };
 
 }  // namespace
 
-Graph loader_graph(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader) {
-  return LoaderGraphBuilder(image, figures, loader).build();
+Graph loader_graph(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader,
+                   const LoaderModel* model) {
+  return LoaderGraphBuilder(image, figures, loader, model).build();
 }
 
 }  // namespace headrace::profile

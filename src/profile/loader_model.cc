@@ -33,6 +33,12 @@ const LoaderBuffer* window_of(const LoaderModel& model) noexcept {
   return found == model.buffers.end() ? nullptr : &*found;
 }
 
+const LoaderParameter* parameter_named(const LoaderModel& model, std::string_view name) noexcept {
+  const auto found = std::find_if(model.parameters.begin(), model.parameters.end(),
+                                  [name](const LoaderParameter& each) { return each.name == name; });
+  return found == model.parameters.end() ? nullptr : &*found;
+}
+
 void put_within_bounds(LoaderModel& model, std::size_t operators) {
   model.stages.resize(std::min(model.stages.size(), kMostParts));
   model.buffers.resize(std::min(model.buffers.size(), kMostParts));
@@ -46,6 +52,8 @@ void put_within_bounds(LoaderModel& model, std::size_t operators) {
     buffer.to = within(buffer.to, model.stages.size());
     buffer.capacity = std::clamp<std::int64_t>(buffer.capacity, 0, kMost);
   }
+  for (LoaderParameter& parameter : model.parameters)
+    parameter.stage = within(parameter.stage, model.stages.size());
   for (int* stage : {&model.delivery.draws, &model.delivery.hands_over, &model.delivery.pins})
     *stage = within(*stage, model.stages.size());
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "headrace/profile/function_shares.h"
+#include "headrace/profile/loader_model.h"
 #include "headrace/profile/process_identity.h"
 
 namespace headrace::profile {
@@ -99,6 +100,9 @@ void OperatorHandle::sampled_functions(std::string_view lines) noexcept {
 QueueHandle::QueueHandle(std::string name, std::int64_t capacity, int loader)
     : name_(std::move(name)), capacity_(capacity), loader_(loader) {}
 
+QueueHandle::QueueHandle(std::string name, std::int64_t capacity, int loader, StageEdge edge)
+    : name_(std::move(name)), capacity_(capacity), loader_(loader), edge_(edge) {}
+
 QueueHandle::~QueueHandle() {
   if (pid_ != current_pid()) return;
   if (const auto session = session_.lock()) session->close_queue(id_.load());
@@ -111,7 +115,10 @@ int QueueHandle::id_in(Session& session) noexcept try {
   session_ = session.weak_from_this();
   session_uid_ = session.uid();
   pid_ = current_pid();
-  id_.store(session.queue_id({.name = name_, .capacity = capacity_, .loader = loader_}));
+  QueueSpec spec{.name = name_, .capacity = capacity_, .loader = loader_};
+  if (edge_) spec.role = QueueRole::between;
+  if (edge_) spec.edge = *edge_;
+  id_.store(session.queue_id(spec));
   return id_.load();
 } catch (...) {
   return -1;
@@ -177,7 +184,8 @@ void QueueHandle::transferred(bool is_put, std::int64_t level, std::int64_t wait
   } else {
     probe_.get(waited_ns, now, counts);
   }
-  if (id < 0) return;
+  // Whose item it is, the stages say: the thread may be an event loop that serves all of them.
+  if (id < 0 || edge_) return;
   metrics::WorkerProbe& worker = context->probe;
   const bool back = is_put && worker.gets_from(static_cast<std::uint32_t>(id));
   worker.edge(static_cast<std::uint32_t>(id), is_put, counts && !back);
@@ -238,7 +246,7 @@ std::vector<LoaderHandle::EpochStart> LoaderHandle::epoch_starts() const {
   return {epochs_.begin(), epochs_.end()};
 }
 
-void LoaderHandle::describe(const std::string& model, std::uint32_t workers) noexcept {
+void LoaderHandle::describe(const std::string& model, std::uint32_t workers) noexcept try {
   LoaderRecord* record = session_->loader_record(id_);
   if (record == nullptr || pid_ != current_pid()) return;
   std::array<char, LoaderRecord::kModelBytes> text{};
@@ -246,7 +254,12 @@ void LoaderHandle::describe(const std::string& model, std::uint32_t workers) noe
   if (model.size() < text.size()) std::copy(model.begin(), model.end(), text.begin());
   store_words(record->model.data(), text.data(), text.size());
   record->workers.store(workers);
-  record->has_own_graph.store(1);
+  const std::optional<LoaderModel> read = loader_model_from_json(text.data());
+  const bool by_stages = read && window_of(*read) == nullptr;
+  record->has_own_graph.store(
+      static_cast<std::uint32_t>(by_stages ? LoaderGraph::stages : LoaderGraph::window));
+} catch (...) {
+  // No memory to read the model: the loader shows what its threads tell.
 }
 
 bool LoaderHandle::wants_handoff_sample() const noexcept {
@@ -348,8 +361,11 @@ ThreadContext* LoopRecorder::follow_thread() noexcept {
   }
   Session& owner = *loader_->session();
   const LoaderRecord* record = owner.loader_record(loader_->id());
-  const bool followed = followed_ || (record != nullptr && record->has_own_graph.load() != 0);
-  running_->probe.bind(owner.sink(loader_->id()), &context->probe, source, owner.clock(), &owner, followed);
+  const bool followed =
+      followed_ ||
+      (record != nullptr && record->has_own_graph.load() == static_cast<std::uint32_t>(LoaderGraph::window));
+  running_->probe.bind(owner.sink(loader_->id()), &context->probe, source, owner.clock(), &owner, followed,
+                       loader_->id());
   owner.keep_sink_history(running_->probe, loader_->id());
   if (source != nullptr) running_->probe.ran(loader_->source()->id_in(*context->session()));
   return context;

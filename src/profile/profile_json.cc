@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headrace/profile/json_fields.h"
+#include "headrace/profile/queue_ends.h"
 #include "profile/profile_fields.h"
 
 namespace headrace::profile {
@@ -33,6 +34,7 @@ Profile profile_from_tree(const nlohmann::json& tree) {
   Profile profile;
   JsonFieldReader reader(tree, "profile");
   fields_of(reader, profile);
+  find_queue_ends(profile);
   return profile;
 }
 

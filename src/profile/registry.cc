@@ -285,6 +285,8 @@ int Registry::queue_id(const QueueSpec& spec) {
   records[found.id].name.assign(found.name);
   records[found.id].loader.store(static_cast<std::uint32_t>(spec.loader + 1));
   records[found.id].role.store(static_cast<std::uint32_t>(spec.role));
+  records[found.id].from.store(static_cast<std::uint32_t>(spec.edge.from + 1));
+  records[found.id].to.store(static_cast<std::uint32_t>(spec.edge.to + 1));
   begin_occupancy(records[found.id].cell);
   begin_levels(static_cast<std::uint32_t>(found.id));
   records[found.id].life.store(life_of(RecordLife::live), std::memory_order_release);

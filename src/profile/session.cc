@@ -1,5 +1,6 @@
 #include "headrace/profile/session.h"
 
+#include <array>
 #include <bit>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "headrace/profile/orphans.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/run_folder.h"
+#include "headrace/profile/stages.h"
 #include "headrace/profile/unnamed_runs.h"
 
 namespace headrace::profile {
@@ -297,8 +299,12 @@ int Session::busy_threads_here() const noexcept {
 // has while the rest of the awaited batch is still further up, so the walk goes on; the last busy one is the
 // answer. Workers without queues (an executor's threads) feed the sink through a channel that nobody records:
 // any busy one.
-int Session::in_service() const noexcept {
+int Session::in_service(int loader) const noexcept {
   Segment& segment = *segment_;
+  if (loader >= 0 &&
+      segment.loaders()[loader].has_own_graph.load() == static_cast<std::uint32_t>(LoaderGraph::stages)) {
+    return in_service_by_stages(loader);
+  }
   const std::uint32_t count =
       segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
   if (count <= 1) return kNobody;
@@ -368,6 +374,45 @@ int Session::in_service() const noexcept {
     queues = busy ? behind_busy : behind_waiting;
   }
   return candidate != kNobody ? candidate : unconnected;
+}
+
+// The same walk over the stages of a loader's model, last one first: a busy stage whose input holds items is
+// what the sink waits for; one with an empty input works on what it has while the rest is further up.
+int Session::in_service_by_stages(int loader) const noexcept {
+  Segment& segment = *segment_;
+  const auto given_out = [&](Section section) {
+    return segment.header().high_water[static_cast<std::size_t>(section)].load(std::memory_order_relaxed);
+  };
+  constexpr std::size_t kMostStages = 64;
+  std::array<int, kMostStages> busy;
+  busy.fill(kNobody);
+  for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
+    const metrics::WorkerCell& worker = segment.workers()[i];
+    const std::uint32_t account = worker.account.load();
+    if (!is_live(worker) || account < metrics::kOperatorAccount) continue;
+    const std::uint32_t op =
+        segment.cells()[(account - metrics::kOperatorAccount) % kMaxCells].operator_id.load() % kMaxOperators;
+    const OperatorRecord& record = segment.operators()[op];
+    const std::uint32_t stage = record.stage / kPlacesPerStage;
+    if (static_cast<int>(record.loader.load()) == loader + 1 && stage < kMostStages)
+      busy[stage] = static_cast<int>(op);
+  }
+  std::uint64_t has_input = 0;
+  for (std::uint32_t i = 0; i < given_out(Section::queues); ++i) {
+    const QueueRecord& queue = segment.queues()[i];
+    const std::uint32_t to = queue.to.load();
+    if (static_cast<int>(queue.loader.load()) == loader + 1 && to > 0 && to <= kMostStages &&
+        queue.cell.occupancy.level.load() > 0) {
+      has_input |= std::uint64_t{1} << (to - 1);
+    }
+  }
+  int candidate = kNobody;
+  for (std::size_t stage = kMostStages; stage-- > 0;) {
+    if (busy[stage] == kNobody) continue;
+    candidate = busy[stage];
+    if ((has_input >> stage & 1) != 0) break;
+  }
+  return candidate;
 }
 
 void Session::keep_alive() noexcept {

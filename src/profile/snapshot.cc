@@ -57,13 +57,13 @@ class ProfileBuilder {
       figures_.subtract(base);
     }
     reconcile_cpu(figures_, image_.operators());
-    graph_ = Graph::of(image, figures_, loader);
+    profile_.model = model_of(image.loaders()[loader]);
+    graph_ = Graph::of(image, figures_, loader, profile_.model ? &*profile_.model : nullptr);
     batches_ = std::max(0.0, figures_.sink.waits);
   }
 
   Profile build() {
     add_identity();
-    profile_.model = model_of(image_.loaders()[loader_]);
     profile_.sink = sink_of(image_.loaders()[loader_], figures_.sink, base_loop_ns_);
     for (std::size_t i = 0; i < graph_.queues.size(); ++i) add_queue(graph_.queues[i]);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) add_operator(static_cast<int>(i));
@@ -71,7 +71,7 @@ class ProfileBuilder {
     add_windows(image_, loader_, figures_, graph_, base_loop_ns_, profile_);
     add_host(image_, figures_, profile_);
     if (other_loops_ran()) host_of_own_loops();
-    fill_stages(image_.operators(), loader_, graph_, profile_);
+    fill_stages(graph_, profile_);
     add_loader_facts(image_.loaders()[loader_], figures_, profile_);
     add_notes();
     return std::move(profile_);
@@ -129,6 +129,9 @@ class ProfileBuilder {
     out.name = of_framework() ? without_number(figures->name) : figures->name;
     out.from = names_of(of.from);
     out.to = of.to_sink ? "sink" : names_of(of.to);
+    out.from_operators = of.from;
+    out.to_operators = of.to;
+    out.to_sink = of.to_sink;
     out.capacity = figures->capacity;
     out.levels_per_bin = static_cast<int>(std::min<std::int64_t>(figures->levels_per_bin, 1 << 30));
     double total = 0;
@@ -151,8 +154,8 @@ class ProfileBuilder {
     out.fidelity = figures->sampled ? Fidelity::sampled : Fidelity::exact;
     if (const auto knob =
             loader_queue_knob(image_.queues()[of.queue], static_cast<double>(out.capacity), profile_.model)) {
-      out.unit = "batches";
-      if (knob->value > 0) out.knobs.push_back(*knob);
+      out.unit = by_stages() && !of.to_sink ? "items" : "batches";
+      if (!knob->parameter.empty() && knob->value > 0) out.knobs.push_back(*knob);
     } else if (out.capacity > 0) {
       out.knobs.push_back({out.name + ".capacity", static_cast<double>(out.capacity), 1.0, std::nullopt,
                            false, Quantity::capacity});
@@ -169,10 +172,20 @@ class ProfileBuilder {
                           : static_cast<double>(figures_.loop_ns);
   }
 
-  bool of_framework() const { return image_.loaders()[loader_].has_own_graph.load() != 0; }
+  LoaderGraph graph_kind() const {
+    return static_cast<LoaderGraph>(image_.loaders()[loader_].has_own_graph.load());
+  }
+  bool of_framework() const { return graph_kind() != LoaderGraph::by_threads; }
+  /// Its stages are connected by queues.
+  bool by_stages() const { return graph_kind() == LoaderGraph::stages; }
 
   int workers_of(const GraphNode& node) const {
     if (node.in_sink || node.in_step || node.serves) return 1;
+    if (by_stages()) {
+      if (node.pool > 0) return node.pool;
+      const LoaderStage* stage = stage_of(node, profile_.model);
+      return stage == nullptr ? 1 : std::max(1, stage->workers);
+    }
     if (of_framework())
       return std::clamp(static_cast<int>(image_.loaders()[loader_].workers.load()), 1, 1 << 20);
     return concurrency(node);
@@ -303,13 +316,15 @@ class ProfileBuilder {
       out.cpu_s = out.busy_s * share(total.sampled_cpu_ns, total.sampled_wall_ns);
     // Idle is what is left of the time of the workers it has at once: earlier epochs' threads are no idle
     // workers.
+    if (by_stages() && !node.in_sink && !node.in_step)
+      states = stage_states_ns(node, states.busy, out.workers);
     const double whole = present_ns() * out.workers;
     states.idle = std::max(0.0, whole - states.busy - states.blocked_in - states.blocked_out);
     out.states = normalised(states);
     out.service = total.service.latency();
     out.transfer = transfer_of(total.transfer);
-    out.items_per_batch =
-        of_framework() ? loader_items_per_batch(figures_, graph_, node) : flow_.items_per_batch(node);
+    out.items_per_batch = of_framework() && !by_stages() ? loader_items_per_batch(figures_, graph_, node)
+                                                         : flow_.items_per_batch(node);
     out.demand_s = demand(out, total.loop_items);
     if (of_framework() && out.kind == OperatorKind::handoff)
       out.demand_s = std::max(out.demand_s, profile_.sink.handoff_floor_s);
@@ -317,11 +332,27 @@ class ProfileBuilder {
     // A hand-off runs in both.
     if (!node.serves || out.kind != OperatorKind::handoff)
       out.executor = in_threads ? Executor::thread : Executor::process;
+    const LoaderStage* stage = by_stages() ? stage_of(node, profile_.model) : nullptr;
+    if (stage != nullptr && stage->runs_in == RunsIn::process) out.executor = Executor::process;
     const bool inclusive = node.is_source_object && graph_.nodes.size() == 1;
     out.fidelity = inclusive ? Fidelity::inclusive : sampled ? Fidelity::sampled : Fidelity::exact;
     add_knobs(node, out);
     out.functions = functions_of(image_.operators()[node.op]);
     profile_.operators.push_back(std::move(out));
+  }
+
+  /// The threads of an executor that several stages share tell nothing of one stage's waits; its queues do.
+  States stage_states_ns(const GraphNode& node, double busy_ns, int workers) const {
+    States states;
+    states.busy = busy_ns;
+    for (const std::uint32_t queue : node.outputs) {
+      const QueueFigures* figures = flow_.figures_of(queue);
+      if (figures != nullptr) states.blocked_out += figures->put_wait.sum_ns;
+    }
+    const double left = std::max(0.0, present_ns() * workers - busy_ns);
+    states.blocked_out = std::min(states.blocked_out, left);
+    states.blocked_in = left - states.blocked_out;
+    return states;
   }
 
   /// This cell's part of what its thread was busy with: what the thread waited for a core is shared out by
@@ -345,6 +376,10 @@ class ProfileBuilder {
     if (node.in_step || node.serves) return;
     const auto& named = image_.operators()[node.op].knob;
     const std::string knob(text_of(named));
+    if (by_stages()) {
+      if (profile_.model) out.knobs = stage_knobs(*profile_.model, node);
+      return;
+    }
     if (of_framework()) {
       const double value = node.in_sink ? 0 : out.workers;
       if (!knob.empty()) out.knobs.push_back({knob, value, 0.0, std::nullopt, false, Quantity::workers});
@@ -365,6 +400,51 @@ class ProfileBuilder {
                          std::nullopt, live, Quantity::workers});
     if ((node.flags & kKeepsOrder) != 0)
       out.knobs.push_back({out.name + ".ordered", 1, 0.0, 1.0, false, Quantity::order});
+  }
+
+  void add_ledger() {
+    const SinkFigures& sink = figures_.sink;
+    const bool followed = of_framework() && !by_stages() && image_.loaders()[loader_].workers.load() > 0;
+    std::vector<double> in_service(graph_.nodes.size(), 0);
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const GraphNode& node = graph_.nodes[i];
+      if (!node.in_sink) continue;
+      for (const std::uint32_t cell : node.cells) in_service[i] += figures_.cells[cell].busy_ns;
+      if (node.is_source_object) in_service[i] = std::max(0.0, in_service[i] - sink.redirected_ns);
+    }
+    double unknown = sink.ledger_unknown_ns;
+    std::vector<double> ordered(graph_.nodes.size(), 0);
+    std::vector<double> waiting(graph_.nodes.size(), 0);
+    const auto charge = [&](const auto& ledger, std::vector<double>& to) {
+      for (std::size_t op = 0; op < ledger.size(); ++op) {
+        const int node = graph_.node_of_operator[op];
+        (node >= 0 ? to[static_cast<std::size_t>(node)] : unknown) += ledger[op];
+      }
+    };
+    charge(sink.ledger_ns, in_service);
+    charge(sink.ledger_order_ns, ordered);
+    charge(sink.ledger_waiting_ns, waiting);
+    const double handed = sink.ready_wait_ns + sink.ledger_handoff_ns;
+    double sum = handed + unknown;
+    for (const auto* part : {&in_service, &ordered, &waiting}) {
+      for (const double one : *part) sum += one;
+    }
+    // GetNext calls that brought no batch are in the operators' time but not in the wait: scale them out.
+    const double scale = sum > sink.wait_ns && sum > 0 ? sink.wait_ns / sum : 1;
+    if (scale == 1) unknown += sink.wait_ns - sum;
+    const auto row = [&](const char* what, const std::string& op, double ns) {
+      if (ns <= 0) return;
+      profile_.stall_ledger.push_back({what, op, ns * scale * kSecond, share(ns * scale, sink.wait_ns)});
+    };
+    for (std::size_t i = 0; i < in_service.size(); ++i) {
+      row("in_service", graph_.nodes[i].name, in_service[i]);
+      row("order", graph_.nodes[i].name, ordered[i]);
+      row("waiting_for_worker", graph_.nodes[i].name, waiting[i]);
+    }
+    row("handoff", followed ? "handoff" : "", handed);
+    row("unknown", "", unknown);
+    std::stable_sort(profile_.stall_ledger.begin(), profile_.stall_ledger.end(),
+                     [](const LedgerRow& a, const LedgerRow& b) { return a.seconds > b.seconds; });
   }
 
   bool other_loops_ran() const {

@@ -80,6 +80,20 @@ void join(WorkerProfile& to, const WorkerProfile& from) {
   if (to.slowest.size() > kSlowest) to.slowest.resize(kSlowest);
 }
 
+Knob knob_of(const LoaderParameter& parameter, double value) {
+  return {parameter.name, value, parameter.min, parameter.max, parameter.live, parameter.sets};
+}
+
+/// The parameter that lengthens the buffer between these stages of the model.
+Knob buffer_knob(const LoaderModel& model, int from, int to, double capacity) {
+  for (const LoaderBuffer& buffer : model.buffers) {
+    if (buffer.from != from || buffer.to != to) continue;
+    if (const LoaderParameter* parameter = parameter_named(model, buffer.set_by))
+      return knob_of(*parameter, capacity);
+  }
+  return {};
+}
+
 }  // namespace
 
 double loader_items_per_batch(const SegmentFigures& figures, const Graph& graph, const GraphNode& node) {
@@ -119,10 +133,28 @@ std::optional<LoaderModel> model_of(const LoaderRecord& loader) {
   return loader.has_own_graph.load() == 0 ? std::nullopt : loader_model_from_json(text_of(loader.model));
 }
 
+std::vector<Knob> stage_knobs(const LoaderModel& model, const GraphNode& node) {
+  std::vector<Knob> knobs;
+  if (node.stage < 0 || static_cast<std::size_t>(node.stage) >= model.stages.size()) return knobs;
+  const LoaderStage& of = model.stages[static_cast<std::size_t>(node.stage)];
+  if (const LoaderParameter* widens = parameter_named(model, node.pool > 0 ? of.pool : of.widened_by))
+    knobs.push_back(knob_of(*widens, node.pool > 0 ? node.pool : of.workers));
+  for (const LoaderParameter& parameter : model.parameters) {
+    if (parameter.stage == node.stage && parameter.sets == Quantity::order)
+      knobs.push_back(knob_of(parameter, of.ordered ? 1 : 0));
+  }
+  return knobs;
+}
+
 std::optional<Knob> loader_queue_knob(const QueueRecord& queue, double capacity,
                                       const std::optional<LoaderModel>& model) {
   const std::uint32_t role = queue.role.load();
   if (role == static_cast<std::uint32_t>(QueueRole::user)) return std::nullopt;
+  if (role == static_cast<std::uint32_t>(QueueRole::between)) {
+    const int from = static_cast<int>(queue.from.load()) - 1;
+    const int to = static_cast<int>(queue.to.load()) - 1;
+    return model ? buffer_knob(*model, from, to, capacity) : Knob{};
+  }
   const LoaderBuffer* window = model ? window_of(*model) : nullptr;
   Knob knob{window == nullptr ? "" : window->set_by, 0, 1.0, std::nullopt, false, Quantity::window};
   if (knob.parameter.empty()) return knob;
@@ -139,23 +171,21 @@ bool is_stream(const std::optional<LoaderModel>& model) noexcept {
          });
 }
 
-void fill_stages(std::span<const OperatorRecord> records, std::uint32_t loader, const Graph& graph,
-                 Profile& profile) {
-  if (!profile.model) return;
-  LoaderModel& model = *profile.model;
-  const LoaderBuffer* window = window_of(model);
+const LoaderStage* stage_of(const GraphNode& node, const std::optional<LoaderModel>& model) noexcept {
+  if (!model || node.stage < 0 || static_cast<std::size_t>(node.stage) >= model->stages.size())
+    return nullptr;
+  return &model->stages[static_cast<std::size_t>(node.stage)];
+}
+
+void fill_stages(const Graph& graph, Profile& profile) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const GraphNode& node = graph.nodes[i];
-    const OperatorRecord& record = records[node.op];
-    if (node.in_step) continue;
-    // The user's own operators run where the window's workers do.
-    const bool is_ours = record.loader.load() == loader + 1;
-    const int at = is_ours ? static_cast<int>(record.stage / kPlacesPerStage) : window ? window->from : -1;
-    if (at < 0 || static_cast<std::size_t>(at) >= model.stages.size()) continue;
-    LoaderStage& stage = model.stages[static_cast<std::size_t>(at)];
+    const LoaderStage* stage = stage_of(node, profile.model);
+    if (node.in_step || stage == nullptr) continue;
     // What ran in the loop before there were workers is no part of theirs.
-    if (!node.serves && at != model.delivery.draws && node.in_sink != (stage.workers == 0)) continue;
-    stage.operators.push_back(static_cast<int>(i));
+    const bool draws = node.stage == profile.model->delivery.draws;
+    if (!node.serves && !draws && node.in_sink != (stage->workers == 0)) continue;
+    profile.model->stages[static_cast<std::size_t>(node.stage)].operators.push_back(static_cast<int>(i));
   }
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "headrace/profile/figures.h"
@@ -29,9 +28,14 @@ std::optional<Knob> loader_queue_knob(const QueueRecord& queue, double capacity,
 /// A stage reads a stream that its workers share out among them.
 bool is_stream(const std::optional<LoaderModel>& model) noexcept;
 
-/// Which operators each stage of the profile's model holds, by the places that their records name.
-void fill_stages(std::span<const OperatorRecord> records, std::uint32_t loader, const Graph& graph,
-                 Profile& profile);
+/// Which operators each stage of the profile's model holds.
+void fill_stages(const Graph& graph, Profile& profile);
+
+/// The model's stage of a node; null where it is of none.
+const LoaderStage* stage_of(const GraphNode& node, const std::optional<LoaderModel>& model) noexcept;
+
+/// Parameters of an operator of the model's stages: what sets its workers, and what else is of its stage.
+std::vector<Knob> stage_knobs(const LoaderModel& model, const GraphNode& node);
 
 void add_loader_facts(const LoaderRecord& loader, const SegmentFigures& figures, Profile& profile);
 void add_loader_notes(const LoaderRecord& loader, Profile& profile);

@@ -130,7 +130,9 @@ TEST(WhatIf, LoopsInTheGraphAreCutOpen) {
   profile::QueueProfile back = profile.queues.front();  // free buffers go back to the reader
   back.name = "buffers";
   back.from = "decode, sink";
+  back.from_operators = {1};
   back.to = "read";
+  back.to_operators = {0};
   profile.queues.push_back(back);
   const WhatIf then = what_if(profile, {{"decode.workers", "2"}});
   ASSERT_TRUE(then.known);

@@ -25,7 +25,7 @@ struct FakeSurroundings final : SinkSurroundings {
     clock.pause(now);
   }
   int busy_workers() const noexcept override { return busy; }
-  int in_service() const noexcept override { return service; }
+  int in_service(int) const noexcept override { return service; }
 
   LoopClock& clock;
   int began = 0, ended = 0, busy = 0, service = kNobody;

@@ -42,7 +42,9 @@ Profile full_profile() {
   profile.operators = {op};
   QueueProfile queue;
   queue.from = "decode";
+  queue.from_operators = {0};
   queue.to = "sink";
+  queue.to_sink = true;
   queue.occupancy = {0.25, 0.75};
   profile.queues = {queue};
   profile.stall_ledger = {{"in_service", "decode", 1, 0.5}, {"unknown", "", 1, 0.5}};
@@ -68,6 +70,21 @@ TEST(ProfileJson, ReadsBackBitForBit) {
   EXPECT_EQ(read.operators[0].per_worker[0].pid, -5);
   EXPECT_EQ(read.stall_ledger[0].op, "decode");
   EXPECT_EQ(read.stall_ledger[1].op, "");
+}
+
+TEST(ProfileJson, EndsOfQueuesAreFoundByNameInOlderReports) {
+  const Profile read = profile_from_json(R"({"operators":[{"name":"a"},{"name":"ab"},{"name":"b"}],)"
+                                         R"("queues":[{"from":"a, ab","to":"b"},{"from":"b","to":"sink"},)"
+                                         R"({"from":"b","to":"a","to_operators":[1]}]})");
+  EXPECT_EQ(read.queues[0].from_operators, (std::vector<int>{0, 1}));
+  EXPECT_EQ(read.queues[0].to_operators, (std::vector<int>{2}));
+  EXPECT_FALSE(read.queues[0].to_sink);
+  EXPECT_EQ(read.queues[1].from_operators, (std::vector<int>{2}));
+  EXPECT_TRUE(read.queues[1].to_operators.empty());
+  EXPECT_TRUE(read.queues[1].to_sink);
+  // What is said in places is taken as it is.
+  EXPECT_EQ(read.queues[2].to_operators, (std::vector<int>{1}));
+  EXPECT_TRUE(read.queues[2].from_operators.empty());
 }
 
 TEST(ProfileJson, NamesAreThoseOfTheApi) {

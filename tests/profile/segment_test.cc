@@ -1,10 +1,12 @@
 #include "headrace/profile/segment.h"
 
 #include <gtest/gtest.h>
+
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 
 #include "headrace/profile/errors.h"
@@ -116,25 +118,41 @@ TEST(Segment, CopyReadsBackEqualAndIsSmall) {
       << "no file is left beside it";
 }
 
+/// Every table, byte by byte.
+bool hold_the_same(const SegmentImage& a, const SegmentImage& b) {
+  const auto same = [](auto one, auto other) {
+    return one.size_bytes() == other.size_bytes() &&
+           std::memcmp(one.data(), other.data(), one.size_bytes()) == 0;
+  };
+  return same(a.loaders(), b.loaders()) && same(a.operators(), b.operators()) &&
+         same(a.queues(), b.queues()) && same(a.workers(), b.workers()) && same(a.cells(), b.cells()) &&
+         same(a.bins(), b.bins()) && same(a.tracks(), b.tracks()) && same(a.words(), b.words());
+}
+
 TEST(Segment, DamagedCopiesAreRefused) {
   const ScratchFolder folder;
   const auto segment = Segment::create({"", ""}, 1);
   Registry(*segment).operator_id({.name = "decode"});
   ASSERT_EQ(segment->copy_to(folder / "copy.hrseg"), "");
   const std::string whole = read_bytes(folder / "copy.hrseg");
+  SegmentImage intact;
+  intact.read_file(folder / "copy.hrseg");
   SegmentImage image;
   for (const std::size_t length : {std::size_t{2}, std::size_t{9}, whole.size() / 2, whole.size() - 9}) {
     write_bytes(folder / "cut.hrseg", whole.substr(0, length));
     EXPECT_THROW(image.read_file(folder / "cut.hrseg"), SegmentError) << length;
   }
-  const std::size_t padded =
-      whole.size() - 9;  // the last byte before the trailer: its upper bits mean nothing
   for (std::size_t at = 10; at < whole.size(); at += 97) {
-    if (at == padded) continue;
     std::string flipped = whole;
     flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
     write_bytes(folder / "flipped.hrseg", flipped);
-    EXPECT_THROW(image.read_file(folder / "flipped.hrseg"), SegmentError) << at;
+    try {
+      image.read_file(folder / "flipped.hrseg");
+    } catch (const SegmentError&) {
+      continue;
+    }
+    // Bits that mean nothing, or another way to say the same: a run of zeros copied from elsewhere.
+    EXPECT_TRUE(hold_the_same(image, intact)) << at;
   }
   image.read_file(folder / "copy.hrseg");
   EXPECT_EQ(image.operators()[0].name.view(), "decode");

@@ -204,23 +204,23 @@ TEST(Session, FindsTheNearestBusyWorkerUpstream) {
   FakeWorker reader(*session, read, {{0, true}});
   FakeWorker decoder(*session, decode, {{0, false}, {1, true}});
   FakeWorker stranger(*session, other, {{2, true}});
-  EXPECT_EQ(session->in_service(), metrics::SinkSurroundings::kNobody);
+  EXPECT_EQ(session->in_service(-1), metrics::SinkSurroundings::kNobody);
   stranger.begin();
-  EXPECT_EQ(session->in_service(), metrics::SinkSurroundings::kNobody) << "feeds somebody else";
+  EXPECT_EQ(session->in_service(-1), metrics::SinkSurroundings::kNobody) << "feeds somebody else";
   reader.begin();
-  EXPECT_EQ(session->in_service(), read) << "the decoder waits for it";
+  EXPECT_EQ(session->in_service(-1), read) << "the decoder waits for it";
   metrics::Relaxed<std::int64_t>& paths = session->segment().queues()[0].cell.occupancy.level;
   paths.store(3);
   decoder.begin();
-  EXPECT_EQ(session->in_service(), decode);
+  EXPECT_EQ(session->in_service(-1), decode);
   paths.store(0);
-  EXPECT_EQ(session->in_service(), read)
+  EXPECT_EQ(session->in_service(-1), read)
       << "the decoder has its last item: the next one is the reader's to make";
   paths.store(3);
   EXPECT_EQ(session->busy_workers(), 3);
   EXPECT_EQ(session->busy_threads_here(), 3);
   decoder.end();
-  EXPECT_EQ(session->in_service(), read);
+  EXPECT_EQ(session->in_service(-1), read);
 }
 
 TEST(Session, FindsAnExecutorsThread) {
@@ -229,9 +229,9 @@ TEST(Session, FindsAnExecutorsThread) {
   FakeWorker sink(*session, -1, {});
   sink.cell->is_sink.store(1);
   FakeWorker pool(*session, task, {});
-  EXPECT_EQ(session->in_service(), metrics::SinkSurroundings::kNobody);
+  EXPECT_EQ(session->in_service(-1), metrics::SinkSurroundings::kNobody);
   pool.begin();
-  EXPECT_EQ(session->in_service(), task);
+  EXPECT_EQ(session->in_service(-1), task);
 }
 
 TEST(Session, EndsOnQueuesThatGoRound) {
@@ -241,7 +241,7 @@ TEST(Session, EndsOnQueuesThatGoRound) {
   sink.cell->is_sink.store(1);
   FakeWorker round(*session, -1, {{1, false}, {0, true}});
   FakeWorker again(*session, -1, {{0, false}, {1, true}});
-  EXPECT_EQ(session->in_service(), metrics::SinkSurroundings::kNobody);
+  EXPECT_EQ(session->in_service(-1), metrics::SinkSurroundings::kNobody);
 }
 
 // --- other processes ---

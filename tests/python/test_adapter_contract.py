@@ -1,6 +1,8 @@
 """A loader that only its adapter knows: its model is all that report and advice need."""
 
 import json
+import queue
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,3 +128,178 @@ def test_an_adapter_that_fails_leaves_the_loop_alone(
     assert list(loader) == list(range(60))
     assert "another version" in caplog.text
     assert loader.report().profile.sink.steps == 60
+
+
+# --- a loader of stages and queues ---
+
+
+class Belt:
+    """Some framework's loader: one thread reads, others decode, queues of its own between them."""
+
+    def __init__(self, decoders: int) -> None:
+        self.decoders = decoders
+        self.read = self.bare_read
+        self.decode = self.bare_decode
+        self.raw: Any = queue.Queue(2)
+        self.decoded: Any = queue.Queue(3)
+        self.threads: list[threading.Thread] = []
+
+    def bare_read(self, number: int) -> int:
+        return number
+
+    def bare_decode(self, number: int) -> int:
+        time.sleep(0.01)
+        return number
+
+    def _reads(self) -> None:
+        for number in range(80):
+            self.raw.put(self.read(number))
+        self.raw.put(None)
+
+    def _decodes(self) -> None:
+        while (number := self.raw.get()) is not None:
+            self.decoded.put(self.decode(number))
+        self.raw.put(None)
+
+    def __iter__(self) -> Iterator[int]:
+        self.threads = [
+            threading.Thread(target=each) for each in (self._reads, *[self._decodes] * self.decoders)
+        ]
+        for thread in self.threads:
+            thread.start()
+        for _ in range(80):
+            yield self.decoded.get()
+        for thread in self.threads:
+            thread.join()
+
+
+class BeltAttachment(Attachment):
+    def __init__(self, belt: Belt) -> None:
+        super().__init__(belt, ready=lambda: not belt.decoded.empty())
+        self.belt = belt
+
+    def opened(self, handle: Any) -> None:
+        self.belt.read = self._timed(handle, self.belt.bare_read, "source", 0)
+        self.belt.decode = self._timed(handle, self.belt.bare_decode, "map", 1)
+        self._follow(self.belt.raw, _core.QueueHandle("raw", 2, handle.id, 0, 1))
+        self._follow(self.belt.decoded, _core.QueueHandle("decoded", 3, handle.id, 1, -1))
+        # A stage of which nothing is timed.
+        ship = _core.OperatorHandle("ship", "prefetch", loader=handle.id, stage=2 * PLACES_PER_STAGE)
+        handle.add_operator(ship)
+
+    def _timed(self, handle: Any, body: Any, kind: str, stage: int) -> Any:
+        name = body.__name__.removeprefix("bare_")
+        op = _core.OperatorHandle(name, kind, loader=handle.id, stage=stage * PLACES_PER_STAGE)
+        return _core.TimedCallable(body, op)
+
+    def _follow(self, each: Any, handle: Any) -> None:
+        put, get = each._put, each._get
+
+        def timed_put(item: Any) -> None:
+            put(item)
+            handle.put(len(each.queue), counts=item is not None)
+
+        def timed_get() -> Any:
+            item = get()
+            handle.get(len(each.queue), counts=item is not None)
+            return item
+
+        each._put, each._get = timed_put, timed_get
+
+    def describe(self) -> LoaderModel:
+        return LoaderModel(
+            framework="belts",
+            stages=[
+                LoaderStage(name="read", runs_in="thread"),
+                LoaderStage(
+                    name="decode",
+                    workers=self.belt.decoders,
+                    runs_in="thread",
+                    ordered=False,
+                    widened_by="decode.hands",
+                ),
+                LoaderStage(name="ship", runs_in="async"),
+            ],
+            buffers=[
+                LoaderBuffer(from_=0, to=1, capacity=2),
+                LoaderBuffer(from_=1, to=-1, capacity=3, set_by="tray"),
+            ],
+            parameters=[
+                LoaderParameter(
+                    name="decode.hands",
+                    value=self.belt.decoders,
+                    usual=1,
+                    min=1,
+                    sets="workers",
+                    stage=1,
+                    set_in="pass hands to Belt",
+                ),
+                LoaderParameter(name="tray", value=3, usual=3, min=1, sets="capacity", stage=1),
+            ],
+        )
+
+
+class BeltAdapter(Adapter):
+    library = "belts"
+
+    def detect(self, obj: object) -> int:
+        return 50 if isinstance(obj, Belt) else 0
+
+    def name(self, obj: object) -> str:
+        return "Belt"
+
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
+        return BeltAttachment(obj)
+
+
+@pytest.fixture
+def belt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    monkeypatch.setattr(adapters, "ADAPTERS", [BeltAdapter(), *adapters.ADAPTERS])
+    loader: Any = hr.wrap(Belt(decoders=2))
+    numbers = []
+    for number in loader:
+        numbers.append(number)
+        time.sleep(0.001)
+    assert sorted(numbers) == list(range(80))
+    document = json.loads(loader.report().to_json())
+    # What others do on this machine meanwhile is not this test's matter.
+    document["profile"]["host"].update(
+        cores=8, foreign_cpu_share=0.0, foreign_contention_share=0.0, run_queue_wait_share=0.0
+    )
+    (tmp_path / "report.json").write_text(json.dumps(document), encoding="utf-8")
+    return hr.Report.load(tmp_path / "report.json")
+
+
+def test_queues_connect_the_stages_that_they_name(belt: Any) -> None:
+    profile = belt.profile
+    assert [op.name for op in profile.operators] == ["read", "decode", "ship"]
+    assert [op.workers for op in profile.operators] == [1, 2, 1]
+    assert [stage.operators for stage in profile.model.stages] == [[0], [1], [2]]
+    ends = [(q.name, q.from_operators, q.to_operators, q.to_sink, q.capacity) for q in profile.queues]
+    assert ends == [("raw", [0], [1], False, 2), ("decoded", [1], [], True, 3)]
+    assert [(q.from_, q.to) for q in profile.queues] == [("read", "decode"), ("decode", "sink")]
+    # The readers are ahead, the loop takes whatever is decoded.
+    assert profile.queues[0].mean > 1
+    assert profile.queues[1].mean < 1
+    assert profile.queues[0].gets == profile.queues[1].puts == 80
+
+
+def test_a_stages_time_is_that_of_its_calls(belt: Any) -> None:
+    read, decode, ship = belt.profile.operators
+    assert decode.service.p50_s > 0.009
+    assert decode.states.busy > 5 * read.states.busy
+    assert (ship.items, ship.busy_s) == (0, 0)
+    assert belt.profile.stall_ledger[0].operator == "decode"
+
+
+def test_a_stage_that_limits_is_widened_by_its_own_parameter(belt: Any) -> None:
+    assert (belt.diagnosis.operator, belt.diagnosis.cause) == ("decode", "too_few_workers")
+    advice = belt.diagnosis.advice[0]
+    assert (advice.parameter, advice.from_) == ("decode.hands", 2)
+    assert advice.text.endswith("; pass hands to Belt")
+
+
+def test_only_what_the_framework_lets_be_set_can_be_tried(belt: Any) -> None:
+    assert belt.what_if(**{"decode.hands": 4})["step_s"] < 0.8 * belt.profile.sink.step_s
+    with pytest.raises(hr.UsageError, match=r"there are: decode\.hands, tray, read\.speedup"):
+        belt.what_if(**{"read.workers": 2})

@@ -210,6 +210,7 @@ TEST(Html, BranchesSayWhereTheirQueuesLead) {
   Profile profile = decode_limits();
   profile.operators[1].kind = "source";
   profile.queues[0].to = "batch";  // read and decode feed batch side by side
+  profile.queues[0].to_operators = {2};
   const std::string page = page_of(profile);
   check_page(page);
   EXPECT_TRUE(holds(page, "read → batch"));
@@ -222,7 +223,9 @@ TEST(Html, QueuesThatLeadBackAreDrawn) {
   profile::QueueProfile back = profile.queues[2];
   back.name = "free buffers";
   back.from = "batch";
+  back.from_operators = {2};
   back.to = "read";
+  back.to_operators = {0};
   profile.queues.push_back(back);
   const std::string page = page_of(profile);
   check_page(page);

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "headrace/profile/queue_ends.h"
+
 namespace headrace::report {
 
 using profile::Profile;
@@ -52,6 +54,7 @@ Profile decode_limits() {
   queue("raw", "read", "decode", {0, 0.05, 0.95});
   queue("decoded", "decode", "batch", {0.9, 0.1, 0});
   queue("ready", "batch", "sink", {0.95, 0.05, 0});
+  profile::find_queue_ends(profile);
   profile.stall_ledger = {{"in_service", "decode", 28, 0.93}, {"unknown", "", 2, 0.07}};
   profile.host.cores = 4;
   profile.host.cpu_share = 0.1;
@@ -88,7 +91,9 @@ Profile in_workers(int workers) {
     profile::QueueProfile index = profile.queues.front();
     index.name = "index[" + std::to_string(w) + "]";
     index.from = "";
+    index.from_operators = {};
     index.to = "read";
+    index.to_operators = {0};
     index.mean = w % 2;
     profile.queues.push_back(index);
   }

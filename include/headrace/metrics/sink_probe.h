@@ -25,8 +25,8 @@ class SinkSurroundings {
   virtual void loop_ended(std::int64_t now) noexcept = 0;
   /// Number of other workers that are busy now.
   virtual int busy_workers() const noexcept = 0;
-  /// Operator id whose worker is in service for the sink now, or kNobody.
-  virtual int in_service() const noexcept = 0;
+  /// Operator id whose worker is in service for the sink of `loader` now, or kNobody.
+  virtual int in_service(int loader) const noexcept = 0;
 };
 
 /// What the awaited batch was doing during one GetNext, where the loader's batches are followed one by one.
@@ -63,7 +63,7 @@ class SinkProbe {
   /// `followed`: who is in service is known per batch (WaitCharges) or from the operators inside GetNext, and
   /// need not be asked of the run at every wait.
   void bind(SinkCell* cell, WorkerProbe* worker, OperatorCell* source, const LoopClock* clock,
-            SinkSurroundings* surroundings, bool followed = false) noexcept;
+            SinkSurroundings* surroundings, bool followed = false, int loader = -1) noexcept;
   bool bound() const noexcept { return cell_ != nullptr; }
   /// Whose marks cut its steps; the process's where nothing is said. Before the loop begins.
   void listen_to(StepMarks& marks) noexcept { marks_ = &marks; }
@@ -142,6 +142,7 @@ class SinkProbe {
   StepMarks* marks_ = &StepMarks::process();
   StepListener parts_;
   bool followed_ = false;
+  int loader_ = -1;
   bool in_loop_ = false;
   bool steady_ = false;
   bool waiting_ = false;

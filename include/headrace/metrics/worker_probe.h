@@ -57,7 +57,7 @@ class WorkerProbe {
   /// began as a wait): the time since `began` moves from the state it was in to the operator. `cpu_ns` below
   /// 0: unknown. `label`: as for `enter`.
   void attribute(OperatorCell& cell, std::int64_t began, std::int64_t now, std::int64_t cpu_ns,
-                 std::int64_t label = -1) noexcept;
+                 std::int64_t label = -1, bool failed = false) noexcept;
 
   /// What an operator of this worker copied to a device; for calls of start-up nothing is counted.
   void transferred(OperatorCell& cell, const TransferRecord& record, std::int64_t now) noexcept;

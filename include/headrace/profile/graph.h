@@ -21,6 +21,8 @@ struct GraphNode {
   bool serves = false;   ///< passes on what others made (hand-off, pinning): its own time, not a worker's
   bool is_source_object = false;  ///< the wrapped object itself
   int segment = -1;
+  int stage = -1;  ///< of its loader's model
+  int pool = 0;    ///< threads of its stage's pool, where all of them are busy; 0: its workers are its own
   std::int64_t first_done_ns = 0;
   std::vector<std::uint32_t> cells;   ///< indexes into SegmentFigures::cells
   std::vector<std::uint32_t> inputs;  ///< queue numbers in the segment
@@ -43,7 +45,9 @@ struct Graph {
 
   /// The part of the run that feeds `loader`. A thread's own loop is shown where it has no annotated operator
   /// or does a good part of the work itself.
-  static Graph of(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader);
+  /// `model`: of that loader, where it has one.
+  static Graph of(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader,
+                  const LoaderModel* model);
 };
 
 }  // namespace headrace::profile

@@ -43,7 +43,7 @@
 namespace headrace::profile {
 
 inline constexpr std::array<char, 8> kMagic = {'H', 'R', 'S', 'E', 'G', '\r', '\n', '\x1a'};
-inline constexpr std::uint32_t kLayoutVersion = 7;
+inline constexpr std::uint32_t kLayoutVersion = 8;
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 
 inline constexpr std::uint32_t kMaxLoaders = 32;
@@ -51,7 +51,7 @@ inline constexpr std::uint32_t kMaxOperators = metrics::kLedgerOperators;
 inline constexpr std::uint32_t kMaxQueues = 64;
 inline constexpr std::uint32_t kMaxWorkers = 192;
 inline constexpr std::uint32_t kMaxCells = 640;
-inline constexpr std::uint32_t kMaxBins = 48 * 1024;
+inline constexpr std::uint32_t kMaxBins = 38 * 1024;
 inline constexpr std::uint32_t kMaxBinsPerQueue = 4097;
 inline constexpr std::uint32_t kMaxTracks = 128;
 inline constexpr std::uint32_t kHistoryWords = 79 * 1024;
@@ -116,6 +116,7 @@ enum class QueueRole : std::uint32_t {
   results = 2,  ///< batches that are made and not yet received
   pinned = 3,   ///< batches in page-locked memory
   reorder = 4,  ///< batches that are received and wait for an older one, or for the sink
+  between = 5,  ///< items between two stages of the loader's model, or before the sink
 };
 
 struct alignas(64) QueueRecord {
@@ -123,6 +124,8 @@ struct alignas(64) QueueRecord {
   metrics::Relaxed<std::uint32_t> flags;
   metrics::Relaxed<std::uint32_t> loader;  ///< 1 + loader; 0: a queue of the user's own
   metrics::Relaxed<std::uint32_t> role;    ///< QueueRole
+  metrics::Relaxed<std::uint32_t> from;    ///< 1 + stage of its loader's model that fills it; 0: unknown
+  metrics::Relaxed<std::uint32_t> to;      ///< 1 + stage that takes from it; 0: the sink
   Name name;
   metrics::QueueCell cell;
 };
@@ -134,14 +137,21 @@ enum LoaderGap : std::uint32_t {
   kNoHandoffDetail = 4,   ///< how batches leave the workers
 };
 
+/// How the operators and queues of a loader are connected.
+enum class LoaderGraph : std::uint32_t {
+  by_threads = 0,  ///< as the threads' own calls tell
+  window = 1,      ///< by role: workers make whole batches, each batch is followed
+  stages = 2,      ///< operators and queues say which stages of the loader's model they are of
+};
+
 struct alignas(64) LoaderRecord {
-  static constexpr std::size_t kModelBytes = 2560;
+  static constexpr std::size_t kModelBytes = 5120;
   static constexpr std::size_t kFactsBytes = 256;
 
   std::atomic<std::uint32_t> life;
   metrics::Relaxed<std::uint32_t> source_operator;  ///< 1 + id of the wrapped object's operator; 0: none
   metrics::Relaxed<std::uint32_t> folded;           ///< earlier loaders of this name counted in here
-  metrics::Relaxed<std::uint32_t> has_own_graph;    ///< 1: operators and queues say which loader they are of
+  metrics::Relaxed<std::uint32_t> has_own_graph;    ///< LoaderGraph
   metrics::Relaxed<std::uint32_t> gaps;             ///< LoaderGap
   metrics::Relaxed<std::uint32_t> workers;  ///< worker processes of the last pass; 0: in the sink's thread
   metrics::Relaxed<std::uint64_t> batch_bytes;  ///< largest batch of those that were looked at; 0: unknown

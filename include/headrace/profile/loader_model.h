@@ -1,7 +1,8 @@
 // How a framework's loader is built and set, as data. The adapter that knows the framework fills it; graph,
 // diagnosis, advice, prediction and report read nothing else about it.
 //
-//     draws ─▶ [ a window of batches in flight:  stage with workers ─▶ hands over ─▶ pins ] ─▶ loop
+//     a window:  draws ─▶ [ batches in flight:  stage with workers ─▶ hands over ─▶ pins ] ─▶ loop
+//     queues:    stage ─▶ queue ─▶ stage ─▶ queue ─▶ ... ─▶ queue ─▶ loop
 #pragma once
 
 #include <algorithm>
@@ -51,6 +52,7 @@ struct LoaderParameter {
   bool live = false;
   bool needs_workers = false;
   Quantity sets = Quantity::none;
+  int stage = -1;
   std::string set_in;
 };
 
@@ -73,6 +75,8 @@ constexpr void figures_of(Of<LoaderParameter>, Visit&& figure) {
          {"What of the loader it sets: none, workers, window (batches in flight for each worker), capacity, "
           "order, keeps_workers (between epochs), pins, passes_by_name (`choices`: shared memory by "
           "descriptor, by name) or executor."});
+  figure("stage", &LoaderParameter::stage,
+         {"Place in `stages` of the one that it sets; -1: it is of the whole loader.", &kName});
   figure("set_in", &LoaderParameter::set_in,
          {"Where its user sets it, if not at the loader: `set x in TrainingArguments`."});
 }
@@ -85,6 +89,7 @@ struct LoaderStage {
   GetsWork gets_work = GetsWork::shared_queue;
   bool ordered = true;
   std::string widened_by;
+  std::string pool;
 };
 
 constexpr About about(Of<LoaderStage>) {
@@ -103,6 +108,9 @@ constexpr void figures_of(Of<LoaderStage>, Visit&& figure) {
   figure("ordered", &LoaderStage::ordered, {"Whether items leave in the order in which they came."});
   figure("widened_by", &LoaderStage::widened_by,
          {"The parameter that sets its workers; \"\": it cannot be done in parallel."});
+  figure("pool", &LoaderStage::pool,
+         {"The parameter that sets how many threads there are for this stage and others of that pool, where "
+          "they are fewer than the stages' workers together; \"\": its workers are its own."});
 }
 
 struct LoaderBuffer {
@@ -183,8 +191,12 @@ const Parameter* parameter_that_sets(const std::vector<Parameter>& parameters, Q
   return found == parameters.end() ? nullptr : &*found;
 }
 
-/// The window of batches in flight; null where the loader has none.
+/// The buffer that counts the batches in flight of a stage's workers; null where there is none, so that
+/// queues alone connect the stages.
 const LoaderBuffer* window_of(const LoaderModel& model) noexcept;
+
+/// The parameter of this name; null where there is none.
+const LoaderParameter* parameter_named(const LoaderModel& model, std::string_view name) noexcept;
 
 /// Indices that point nowhere become -1 (of operators: are left out), counts are 0 to a million.
 void put_within_bounds(LoaderModel& model, std::size_t operators);

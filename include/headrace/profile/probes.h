@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "headrace/metrics/queue_probe.h"
 #include "headrace/metrics/sink_probe.h"
 #include "headrace/profile/segment_image.h"
+#include "headrace/profile/stages.h"
 #include "headrace/profile/thread_context.h"
 
 namespace headrace::profile {
@@ -51,6 +53,8 @@ class OperatorHandle {
   const std::string& name() const noexcept { return name_; }
   const std::string& kind() const noexcept { return kind_; }
   std::uint64_t key() const noexcept { return key_; }
+  int loader() const noexcept { return loader_; }
+  std::uint32_t stage() const noexcept { return stage_; }
   /// Queues that it is declared to take from and put to, where the threads' own calls do not tell.
   void declare(std::vector<std::shared_ptr<class QueueHandle>> inputs,
                std::vector<std::shared_ptr<class QueueHandle>> outputs);
@@ -79,6 +83,9 @@ class QueueHandle {
  public:
   /// `loader`: the pipeline that it belongs to, as a loader's record; -1: it is the user's own.
   QueueHandle(std::string name, std::int64_t capacity, int loader = -1);
+  /// A queue of a framework's loader, between two stages of its model, whatever thread puts and takes: one
+  /// at a time.
+  QueueHandle(std::string name, std::int64_t capacity, int loader, StageEdge edge);
   ~QueueHandle();
 
   /// The calling thread is about to block (empty or full), or goes on. No lock needed.
@@ -111,6 +118,7 @@ class QueueHandle {
   std::string name_;
   std::int64_t capacity_;
   int loader_;
+  std::optional<StageEdge> edge_;
 
   // The record in the current session: asked for by any thread (an operator may declare this queue before it
   // is used).
@@ -156,7 +164,7 @@ class LoaderHandle {
   };
   std::vector<EpochStart> epoch_starts() const;
 
-  /// How the framework's loader is built and set: a LoaderModel as JSON of at most 2,559 bytes, its stages'
+  /// How the framework's loader is built and set: a LoaderModel as JSON of at most 5,119 bytes, its stages'
   /// operators left out (they say themselves where they stand, stages.h); its worker processes. From then on
   /// it shows operators and queues of its own.
   void describe(const std::string& model, std::uint32_t workers) noexcept;

@@ -14,6 +14,9 @@ struct QueueProfile {
   std::string name;
   std::string from;
   std::string to;
+  std::vector<int> from_operators;
+  std::vector<int> to_operators;
+  bool to_sink = false;
   std::int64_t capacity = 0;
   std::string unit = "items";
   std::vector<double> occupancy;
@@ -36,6 +39,10 @@ constexpr void figures_of(Of<QueueProfile>, Visit&& figure) {
   figure("from", &QueueProfile::from,
          {"Operator that puts; several are joined by \", \", and it is \"\" where unknown."});
   figure("to", &QueueProfile::to, {"Operator that takes; `sink`: the training loop."});
+  figure("from_operators", &QueueProfile::from_operators,
+         {"Places in `operators` of those that put.", &kName});
+  figure("to_operators", &QueueProfile::to_operators, {"Places in `operators` of those that take.", &kName});
+  figure("to_sink", &QueueProfile::to_sink, {"Whether the training loop takes from it."});
   figure("capacity", &QueueProfile::capacity, {"What it holds; 0: no limit."});
   figure("unit", &QueueProfile::unit, {"What an entry is: `items` or `batches`."});
   figure("occupancy", &QueueProfile::occupancy,

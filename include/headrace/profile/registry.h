@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headrace/profile/segment.h"
+#include "headrace/profile/stages.h"
 
 namespace headrace::profile {
 
@@ -29,6 +30,7 @@ struct QueueSpec {
   std::int64_t capacity = 0;
   int loader = -1;  ///< of a framework's loader: names are unique within it
   QueueRole role = QueueRole::user;
+  StageEdge edge{};  ///< of QueueRole::between
 };
 
 /// Lock-free across processes (one compare-and-swap claims a record); within a process the session serialises

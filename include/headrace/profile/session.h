@@ -83,7 +83,7 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   void loop_began(std::int64_t now) noexcept override;
   void loop_ended(std::int64_t now) noexcept override;
   int busy_workers() const noexcept override;
-  int in_service() const noexcept override;
+  int in_service(int loader) const noexcept override;
 
   /// Its segment lies in the run folder; what is recorded from now on is lost.
   bool closed() const noexcept {
@@ -110,6 +110,7 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
  private:
   template <class Counts>
   int count_busy(Counts&& counts) const noexcept;
+  int in_service_by_stages(int loader) const noexcept;
 
   explicit Session(std::unique_ptr<Segment> segment);
 

@@ -9,6 +9,12 @@ namespace headrace::profile {
 /// A place is stage x kPlacesPerStage + the place in the stage; smaller ones come first.
 inline constexpr std::uint32_t kPlacesPerStage = 1000;
 
+/// The stages of its loader's model that a queue connects.
+struct StageEdge {
+  int from = -1;  ///< below 0: unknown
+  int to = -1;    ///< below 0: the training loop takes from it
+};
+
 /// Stages of a loader whose workers make whole batches: draws, makes, hands over, pins.
 inline constexpr std::uint32_t kStageSampler = 10;  // 0 is the place of what belongs to no stage
 inline constexpr std::uint32_t kStageDataset =

@@ -6,12 +6,14 @@ from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.iterable import IterableAdapter, PoolResultsAdapter
 from headrace.adapters.pipeline import PipelineAdapter
 from headrace.adapters.queue_consumer import QueueConsumerAdapter
+from headrace.adapters.spdl import SpdlAdapter
 from headrace.adapters.torch_dataloader import DataLoaderAdapter
 from headrace.errors import UsageError
 
 ADAPTERS: list[Adapter] = [
     PipelineAdapter(),
     DataLoaderAdapter(),
+    SpdlAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),

@@ -6,6 +6,7 @@ falls back to the wrapped object's own time with a visible line when something i
 
 from __future__ import annotations
 
+import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -33,14 +34,33 @@ class Attachment:
         self.source = source
         self.ready = ready
 
+    def opened(self, handle: _core.LoaderHandle) -> None:
+        """The loader has its record, ``handle``; it may start its threads before the loop begins."""
+
     def begin(self, handle: _core.LoaderHandle) -> None:
         """The loop is about to iterate, and ``handle`` records it; so are the loader's own operators and
         queues, which are told here whose they are."""
+
+    def detach(self) -> None:
+        """Take out again what was put into the loader."""
 
     def describe(self) -> LoaderModel | None:
         """How the loader is built and set now; asked at the beginning of each loop. None: only its own time
         is seen."""
         return None
+
+    def begin_loop(self, handle: _core.LoaderHandle) -> None:
+        """A loop begins: its attachment gets ready, its record has the loader's model."""
+        self.begin(handle)
+        model = self.describe()
+        if model is None:
+            return
+        from headrace._data import as_json
+
+        text = json.dumps(as_json(model), separators=(",", ":"))
+        if len(text.encode()) > _core.LONGEST_MODEL:
+            raise ValueError(f"its {len(model.stages)} stages are more than a run has room to describe")
+        handle.describe(text, max(stage.workers for stage in model.stages))
 
 
 class Adapter(ABC):

@@ -13,7 +13,7 @@ from headrace.errors import UsageError
 @click.argument("script")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def run(out: str | None, is_module: bool, script: str, arguments: tuple[str, ...]) -> None:
-    """Run an unchanged SCRIPT and report on the DataLoader that it waited for most.
+    """Run an unchanged SCRIPT and report on the loader that it waited for most.
 
     What stands after SCRIPT is the script's own, --help and -- included. The exit status is the script's.
     """

@@ -64,6 +64,11 @@ class WorkersPredicted {
   std::map<int, Prediction> known_;
 };
 
+/// A queue whose length the user can change: in a framework's loader those that a parameter sets.
+bool can_be_lengthened(const profile::Profile& profile, const profile::QueueProfile& queue) {
+  return queue.capacity > 0 && (!profile.model || !queue.knobs.empty());
+}
+
 /// What sets the workers of `op`: the loader's own parameter, else the operator's knob, else
 /// "<name>.workers".
 profile::Knob knob_that_widens(const profile::OperatorProfile& op, const std::optional<Loader>& loader) {
@@ -88,20 +93,20 @@ void drop_what_does_not_gain(std::vector<Advice>& advice, double step_s) {
   });
 }
 
-bool names(const std::string& list, const std::string& op) {
-  if (op.empty()) return false;
-  for (std::size_t at = list.find(op); at != std::string::npos; at = list.find(op, at + 1)) {
-    const std::size_t end = at + op.size();
-    const bool begins = at == 0 || (at >= 2 && list.compare(at - 2, 2, ", ") == 0);
-    if (begins && (end == list.size() || list.compare(end, 2, ", ") == 0)) return true;
-  }
-  return false;
-}
-
 std::string as_written(double value) {
   char text[48];
   std::snprintf(text, sizeof text, "%.10g", value);
   return text;
+}
+
+std::string executor_parameter(const profile::Profile& profile, int op) {
+  if (!profile.model) return profile.operators[static_cast<std::size_t>(op)].name + ".executor";
+  const profile::LoaderModel& model = *profile.model;
+  for (const profile::LoaderParameter& each : model.parameters) {
+    if (each.sets != profile::Quantity::executor || each.stage < 0) continue;
+    if (contains(model.stages[static_cast<std::size_t>(each.stage)].operators, op)) return each.name;
+  }
+  return "";
 }
 
 bool cannot_be_multiplied(const profile::OperatorProfile& op) {
@@ -116,19 +121,14 @@ bool cannot_be_multiplied(const profile::OperatorProfile& op) {
 
 std::vector<int> queues_after(const profile::Profile& profile, int index) {
   std::vector<int> path;
-  if (index < 0 || static_cast<std::size_t>(index) >= profile.operators.size()) return path;
-  std::string op = profile.operators[static_cast<std::size_t>(index)].name;
   while (path.size() < profile.queues.size()) {
-    const auto queue = std::find_if(profile.queues.begin(), profile.queues.end(),
-                                    [&](const profile::QueueProfile& each) { return names(each.from, op); });
+    const auto queue = std::find_if(
+        profile.queues.begin(), profile.queues.end(),
+        [index](const profile::QueueProfile& each) { return contains(each.from_operators, index); });
     if (queue == profile.queues.end()) break;
     path.push_back(static_cast<int>(queue - profile.queues.begin()));
-    if (names(queue->to, "sink")) break;
-    const auto next =
-        std::find_if(profile.operators.begin(), profile.operators.end(),
-                     [&](const profile::OperatorProfile& each) { return names(queue->to, each.name); });
-    if (next == profile.operators.end()) break;
-    op = next->name;
+    if (queue->to_sink || queue->to_operators.empty()) break;
+    index = queue->to_operators.front();
   }
   return path;
 }
@@ -149,6 +149,9 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
   if (index < 0) return rows;
   const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
   const std::optional<Loader> loader = loader_of(profile);
+  const bool is_fixed =
+      profile.model && !loader && parameter_that_sets(op.knobs, profile::Quantity::workers) == nullptr;
+  if (is_fixed) return rows;  // by the framework
   const profile::Knob widens = knob_that_widens(op, loader);
   const int now = static_cast<int>(std::min(widens.value, 1e6));
   const double limit = std::min<double>(widens.max.value_or(kMostAdvisedWorkers), kMostAdvisedWorkers);
@@ -197,7 +200,9 @@ std::vector<Advice> advise_capacity(const Predictor& predictor, int index) {
     }
     return rows;
   }
-  const std::vector<int> path = queues_after(profile, index);
+  std::vector<int> path = queues_after(profile, index);
+  std::erase_if(
+      path, [&](int q) { return !can_be_lengthened(profile, profile.queues[static_cast<std::size_t>(q)]); });
   if (path.empty()) return rows;
   const double step_s = profile.sink.step_s;
   const auto changes = [&](int factor) {
@@ -218,7 +223,6 @@ std::vector<Advice> advise_capacity(const Predictor& predictor, int index) {
   const Prediction prediction = predictor.predict(changes(factor));
   for (const Change& change : changes(factor)) {
     const profile::QueueProfile& queue = profile.queues[static_cast<std::size_t>(change.index)];
-    if (queue.capacity <= 0) continue;
     const profile::Knob* knob = queue.knobs.empty() ? nullptr : &queue.knobs.front();
     Advice advice;
     advice.parameter = knob != nullptr ? knob->parameter : queue.name + ".capacity";

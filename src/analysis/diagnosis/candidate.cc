@@ -63,7 +63,7 @@ int copied_in_step(const profile::Profile& profile) {
   int found = -1;
   double most = 0;
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
-    if (!runs_in_step(profile, profile.operators[i]) || profile.operators[i].demand_s <= most) continue;
+    if (!runs_in_step(profile, static_cast<int>(i)) || profile.operators[i].demand_s <= most) continue;
     most = profile.operators[i].demand_s;
     found = static_cast<int>(i);
   }

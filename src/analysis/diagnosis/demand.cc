@@ -41,12 +41,13 @@ std::vector<double> own_demands(const profile::Profile& profile) {
     if (op.in_sink) exact_in_sink_s += op.demand_s;
   }
   std::vector<double> demands;
-  for (const profile::OperatorProfile& op : profile.operators) {
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    const profile::OperatorProfile& op = profile.operators[i];
     double demand_s = op.demand_s;
     if (op.fidelity == profile::Fidelity::inclusive && exact_known) {
       demand_s = op.in_sink && !exact_beside ? op.demand_s - exact_in_sink_s : 0;
     }
-    demands.push_back(runs_in_step(profile, op) ? 0 : std::max(0.0, demand_s));
+    demands.push_back(runs_in_step(profile, static_cast<int>(i)) ? 0 : std::max(0.0, demand_s));
   }
   return demands;
 }

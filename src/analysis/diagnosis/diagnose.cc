@@ -212,9 +212,9 @@ void add_functions(const profile::Profile& profile, Diagnosis& diagnosis) {
 
 /// A trainer's own parameters set the loaders that it makes.
 void add_where_to_set(const Case& facts, Diagnosis& diagnosis) {
-  if (!facts.loader) return;
+  if (!facts.profile.model) return;
   for (Advice& advice : diagnosis.advice) {
-    const std::string where = where_to_set(*facts.loader, advice.parameter);
+    const std::string where = where_to_set(*facts.profile.model, advice.parameter);
     if (!where.empty()) advice.text += "; " + where;
   }
 }

@@ -25,8 +25,8 @@ bool is_opaque(const profile::Profile& profile) {
 
 double copied_in_step_s(const profile::Profile& profile) {
   double sum = 0;
-  for (const profile::OperatorProfile& op : profile.operators) {
-    if (runs_in_step(profile, op)) sum += op.demand_s;
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    if (runs_in_step(profile, static_cast<int>(i))) sum += profile.operators[i].demand_s;
   }
   return std::min(sum, profile.sink.compute_s);
 }

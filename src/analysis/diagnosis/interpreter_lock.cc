@@ -30,6 +30,15 @@ double quiet_compute_s(const profile::SinkProfile& sink) {
   return computes[computes.size() / kFastestOf];
 }
 
+/// A framework's event loop takes the lock for each item that goes from one stage to the next.
+bool has_event_loop(const profile::Profile& profile) {
+  if (!profile.model) return false;
+  const auto& stages = profile.model->stages;
+  return std::any_of(stages.begin(), stages.end(), [](const profile::LoaderStage& stage) {
+    return stage.runs_in == profile::RunsIn::async;
+  });
+}
+
 struct Threads {
   double busy = 0;       // threads on average
   double cpu_cores = 0;  // of the operators in threads
@@ -74,7 +83,7 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
   const double sink_cpu = profile.sink.compute_cpu_s.value_or(0) / step_s;
   lock.process_cores = profile.host.process_cpu_cores.value_or(threads.cpu_cores + sink_cpu);
   lock.off_cpu_rest = ratio(threads.rest, threads.busy_with_cpu);
-  lock.busy_threads = threads.busy + profile.sink.compute_s / step_s;
+  lock.busy_threads = threads.busy + profile.sink.compute_s / step_s + (has_event_loop(profile) ? 1 : 0);
 
   const bool one_core =
       lock.process_cores >= thresholds.least_cores && lock.process_cores <= thresholds.most_cores;

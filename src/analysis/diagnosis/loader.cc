@@ -4,6 +4,7 @@
 
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/demand.h"
+#include "numbers.h"
 
 namespace headrace::analysis {
 namespace {
@@ -29,10 +30,10 @@ std::string setting(const profile::Profile& profile, std::string_view parameter)
   return "";
 }
 
-bool runs_in_step(const profile::Profile& profile, const profile::OperatorProfile& op) {
-  if (op.kind != profile::OperatorKind::transfer) return false;
-  return std::none_of(profile.queues.begin(), profile.queues.end(), [&](const profile::QueueProfile& queue) {
-    return names(queue.from, op.name) || names(queue.to, op.name);
+bool runs_in_step(const profile::Profile& profile, int op) {
+  if (profile.operators[static_cast<std::size_t>(op)].kind != profile::OperatorKind::transfer) return false;
+  return std::none_of(profile.queues.begin(), profile.queues.end(), [op](const profile::QueueProfile& queue) {
+    return contains(queue.from_operators, op) || contains(queue.to_operators, op);
   });
 }
 

@@ -119,11 +119,9 @@ std::optional<Advice> advise_workers_as_cores(const Loader& loader, const Predic
                        as_written(loader.workers) + ", with less memory");
 }
 
-std::string where_to_set(const Loader& loader, const std::string& parameter) {
-  for (const profile::LoaderParameter& each : loader.parameters) {
-    if (each.name == parameter) return each.set_in;
-  }
-  return "";
+std::string where_to_set(const profile::LoaderModel& model, const std::string& parameter) {
+  const profile::LoaderParameter* found = profile::parameter_named(model, parameter);
+  return found == nullptr ? "" : found->set_in;
 }
 
 std::string workers_sentence(const Loader& loader, int to) {

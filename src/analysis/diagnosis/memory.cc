@@ -17,7 +17,7 @@ double more_places(const profile::Profile& profile, const Change& change) {
     return 0;
   }
   const profile::QueueProfile& queue = profile.queues[static_cast<std::size_t>(change.index)];
-  return names(queue.to, "sink") ? change.to - static_cast<double>(queue.capacity) : 0;
+  return queue.to_sink ? change.to - static_cast<double>(queue.capacity) : 0;
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-// Arithmetic that the rules share.
+// Arithmetic and lists of places that the rules share.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace headrace::analysis {
 
@@ -12,6 +13,10 @@ inline double ratio(double part, double whole) noexcept { return whole > 0 ? par
 /// 0 at `from`, 1 at `to`, linear between.
 inline double ramp(double value, double from, double to) noexcept {
   return std::clamp((value - from) / (to - from), 0.0, 1.0);
+}
+
+inline bool contains(const std::vector<int>& list, int value) noexcept {
+  return std::find(list.begin(), list.end(), value) != list.end();
 }
 
 }  // namespace headrace::analysis

@@ -78,7 +78,7 @@ std::vector<Phase> phases_of(const profile::Profile& profile, const Thresholds& 
     open.starved_s += window.starved_s;
     open.compute_s += window.compute_s;
     for (std::size_t i = 0; i < count; ++i) {
-      if (!runs_in_step(profile, profile.operators[i]))
+      if (!runs_in_step(profile, static_cast<int>(i)))
         busy[i] += window.operators[i].busy_share * (window.end_s - window.start_s);
       open.items[i] += static_cast<double>(window.operators[i].items);
     }
@@ -193,11 +193,10 @@ namespace {
 
 /// The training loop takes from it, itself or by what passes finished batches on.
 bool feeds_sink(const profile::Profile& profile, const profile::QueueProfile& queue) {
-  if (names(queue.to, "sink")) return true;
-  return std::any_of(profile.operators.begin(), profile.operators.end(),
-                     [&](const profile::OperatorProfile& op) {
-                       return op.kind == profile::OperatorKind::handoff && names(queue.to, op.name);
-                     });
+  if (queue.to_sink) return true;
+  return std::any_of(queue.to_operators.begin(), queue.to_operators.end(), [&](int op) {
+    return profile.operators[static_cast<std::size_t>(op)].kind == profile::OperatorKind::handoff;
+  });
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
 #include "numbers.h"
@@ -12,12 +11,10 @@
 namespace headrace::analysis {
 namespace {
 
-int index_of_producer(const profile::Profile& profile, const profile::QueueProfile& queue) {
-  int found = -1;
-  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
-    if (names(queue.from, profile.operators[i].name)) found = static_cast<int>(i);
-  }
-  return found;
+/// The one furthest down; -1 where nobody is known to put.
+int index_of_producer(const profile::QueueProfile& queue) {
+  const std::vector<int>& from = queue.from_operators;
+  return from.empty() ? -1 : *std::max_element(from.begin(), from.end());
 }
 
 /// How full, 0 to 1, relative to what the operator to its right leaves in it.
@@ -26,14 +23,15 @@ double level(const profile::Profile& profile, const profile::QueueProfile& queue
   const double capacity = static_cast<double>(queue.capacity);
   const double fill =
       capacity > 0 ? std::max(ratio(queue.mean, capacity), queue.full_share) : 1 - queue.empty_share;
-  const int producer = index_of_producer(profile, queue);
+  const int producer = index_of_producer(queue);
   if (producer < 0) return fill;
   const profile::OperatorProfile& from = profile.operators[static_cast<std::size_t>(producer)];
   // A consumer that takes many items per batch drains the queue by design: then the producer's own state
   // tells.
   double taken = 1;
-  for (const profile::OperatorProfile& op : profile.operators) {
-    if (names(queue.to, op.name)) taken = std::max(taken, ratio(from.items_per_batch, op.items_per_batch));
+  for (int op : queue.to_operators) {
+    const double items = profile.operators[static_cast<std::size_t>(op)].items_per_batch;
+    taken = std::max(taken, ratio(from.items_per_batch, items));
   }
   if (taken > thresholds.gathers) {
     const double blocked = from.states.blocked_out;
@@ -42,12 +40,13 @@ double level(const profile::Profile& profile, const profile::QueueProfile& queue
   return fill;
 }
 
-std::vector<int> inputs_of(const profile::Profile& profile, const std::string& op) {
-  std::vector<int> inputs;
+template <class Wanted>
+std::vector<int> queues_that(const profile::Profile& profile, Wanted&& wanted) {
+  std::vector<int> queues;
   for (std::size_t i = 0; i < profile.queues.size(); ++i) {
-    if (names(profile.queues[i].to, op)) inputs.push_back(static_cast<int>(i));
+    if (wanted(profile.queues[i])) queues.push_back(static_cast<int>(i));
   }
-  return inputs;
+  return queues;
 }
 
 /// Operators that share threads are one place: what comes in at the first goes out at the last.
@@ -70,24 +69,20 @@ int largest_of(const profile::Profile& profile, const std::vector<int>& members)
 
 /// Queues into a place, those inside it left out.
 std::vector<int> inputs_of(const profile::Profile& profile, const std::vector<int>& members) {
-  std::vector<int> inputs;
-  for (int member : members) {
-    for (int queue : inputs_of(profile, profile.operators[static_cast<std::size_t>(member)].name)) {
-      const std::string& from = profile.queues[static_cast<std::size_t>(queue)].from;
-      const bool inside = std::any_of(members.begin(), members.end(), [&](int other) {
-        return names(from, profile.operators[static_cast<std::size_t>(other)].name);
-      });
-      if (!inside) inputs.push_back(queue);
-    }
-  }
-  return inputs;
+  const auto inside = [&](const std::vector<int>& ends) {
+    return std::any_of(ends.begin(), ends.end(), [&](int op) { return contains(members, op); });
+  };
+  return queues_that(profile, [&](const profile::QueueProfile& queue) {
+    return inside(queue.to_operators) && !inside(queue.from_operators);
+  });
 }
 
 }  // namespace
 
 QueueOpinion judge_queues(const profile::Profile& profile, const CandidateThresholds& thresholds) {
   QueueOpinion opinion;
-  std::vector<int> right = inputs_of(profile, "sink");
+  std::vector<int> right =
+      queues_that(profile, [](const profile::QueueProfile& queue) { return queue.to_sink; });
   if (right.empty()) return opinion;
   opinion.evidence.rule = Rule::queues;
   double right_level = 0;
@@ -117,7 +112,7 @@ QueueOpinion judge_queues(const profile::Profile& profile, const CandidateThresh
                                   {"after_empty_share", right_queue->empty_share}};
       return opinion;
     }
-    const int producer = index_of_producer(profile, queue);
+    const int producer = index_of_producer(queue);
     if (producer < 0) break;
     const std::vector<int> place = place_of(profile, producer);
     opinion.op = largest_of(profile, place);

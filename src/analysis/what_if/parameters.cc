@@ -37,14 +37,16 @@ void add_loader(const Loader& loader, std::vector<Parameter>& parameters) {
 
 void add_operator(const profile::Profile& profile, int index, std::vector<Parameter>& parameters) {
   const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
-  if (runs_in_step(profile, op) || op.in_sink) return;
+  if (runs_in_step(profile, index) || op.in_sink) return;
   const profile::Knob* knob = parameter_that_sets(op.knobs, profile::Quantity::workers);
+  if (profile.model && knob == nullptr) return;  // fixed by the framework
   const double most =
       knob != nullptr ? std::min(kMostWorkers, knob->max.value_or(kMostWorkers)) : kMostWorkers;
   parameters.push_back({knob != nullptr ? knob->parameter : op.name + ".workers", Kind::kWorkers, index,
                         Value::kWhole, as_written(knob != nullptr ? knob->value : op.workers), 1, most});
-  if (op.executor == profile::Executor::thread) {
-    parameters.push_back({op.name + ".executor", Kind::kProcesses, index, Value::kExecutor, "thread",
+  const std::string executor = executor_parameter(profile, index);
+  if (op.executor == profile::Executor::thread && !executor.empty()) {
+    parameters.push_back({executor, Kind::kProcesses, index, Value::kExecutor, "thread",
                           static_cast<double>(op.workers), static_cast<double>(op.workers)});
   }
 }
@@ -57,6 +59,7 @@ void add_pipeline(const profile::Profile& profile, std::vector<Parameter>& param
   }
   for (std::size_t q = 0; q < profile.queues.size(); ++q) {
     const profile::QueueProfile& queue = profile.queues[q];
+    if (profile.model && queue.knobs.empty()) continue;  // fixed by the framework
     parameters.push_back({queue.knobs.empty() ? queue.name + ".capacity" : queue.knobs.front().parameter,
                           Kind::kCapacity, static_cast<int>(q), Value::kWhole,
                           as_written(static_cast<double>(queue.capacity)), 1, kLargestQueue});

@@ -48,7 +48,7 @@ class GraphReader {
       int at = kNowhere;
       if (op.in_sink) {
         at = kInSink;
-      } else if (!runs_in_step(profile_, op)) {
+      } else if (!runs_in_step(profile_, static_cast<int>(i))) {
         const auto known = op.segment >= 0 ? by_segment.find(op.segment) : by_segment.end();
         at = known != by_segment.end() ? known->second : static_cast<int>(graph_.groups.size());
         if (known == by_segment.end()) graph_.groups.emplace_back();
@@ -64,11 +64,12 @@ class GraphReader {
     }
   }
 
-  /// Groups that the queue's list names, each with the items that it handles there per batch.
-  std::map<int, double> groups_in(const std::string& list) const {
+  /// Groups of these operators, each with the items that it handles there per batch.
+  std::map<int, double> groups_of(const std::vector<int>& operators) const {
     std::map<int, double> groups;
-    for (std::size_t i = 0; i < profile_.operators.size(); ++i) {
-      if (group_at_[i] == kNowhere || !names(list, profile_.operators[i].name)) continue;
+    for (int op : operators) {
+      const auto i = static_cast<std::size_t>(op);
+      if (group_at_[i] == kNowhere) continue;
       double& items = groups[group_at_[i]];
       items = std::max(items, items_per_batch(profile_.operators[i]));
     }
@@ -88,14 +89,13 @@ class GraphReader {
   void connect(int q) {
     const profile::QueueProfile& queue = profile_.queues[static_cast<std::size_t>(q)];
     graph_.capacity.push_back(queue.capacity > 0 ? static_cast<double>(queue.capacity) : kUnbounded);
-    std::map<int, double> from = groups_in(queue.from);
-    std::map<int, double> to = groups_in(queue.to);
-    const bool to_sink = names(queue.to, "sink");
+    std::map<int, double> from = groups_of(queue.from_operators);
+    std::map<int, double> to = groups_of(queue.to_operators);
     const double flow = flow_of(queue, from);
     // What the training loop's own thread puts is there when it asks; a way back to an earlier operator (free
     // buffers) would only be a second way to say how many items there are.
     from.erase(kInSink);
-    const bool into_sink = to_sink || to.erase(kInSink) > 0;
+    const bool into_sink = queue.to_sink || to.erase(kInSink) > 0;
     if (!from.empty())
       std::erase_if(to, [&](const auto& each) { return each.first <= from.rbegin()->first; });
     if (from.empty() || (to.empty() && !into_sink)) return;

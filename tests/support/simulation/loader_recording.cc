@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "headrace/profile/queue_ends.h"
 #include "support/simulation/dataloader_model.h"
 #include "support/simulation/loader_engine.h"
 
@@ -58,6 +59,7 @@ class LoaderRecording {
     fill_ledger(profile);
     fill_windows(profile);
     fill_host(profile.host);
+    profile::find_queue_ends(profile);
     return profile;
   }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "headrace/profile/queue_ends.h"
 #include "support/simulation/engine.h"
 
 namespace headrace::simulation {
@@ -68,6 +69,7 @@ class Recording {
     if (line_.probe_lock)
       profile.host.gil_share =
           happened_.probes > 0 ? static_cast<double>(happened_.probes_taken) / happened_.probes : 0.0;
+    profile::find_queue_ends(profile);
     return profile;
   }
 

@@ -38,6 +38,10 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index);
 /// prediction for all of them.
 std::vector<Advice> advise_capacity(const Predictor& predictor, int index);
 
+/// The name of what moves operator `op` to processes: "<name>.executor", in a framework's loader its own
+/// parameter for that stage; "" where it has none.
+std::string executor_parameter(const profile::Profile& profile, int op);
+
 /// The framework runs it once: it says so, or it is a source (or generator, shuffle, sampler) in one thread.
 bool cannot_be_multiplied(const profile::OperatorProfile& op);
 
@@ -47,8 +51,5 @@ using profile::as_written;
 
 /// Indices of the queues from operator `index` to the sink, upstream first.
 std::vector<int> queues_after(const profile::Profile& profile, int index);
-
-/// The queue's list of operators ("a, b") names `op`.
-bool names(const std::string& list, const std::string& op);
 
 }  // namespace headrace::analysis

@@ -45,8 +45,9 @@ std::optional<Loader> loader_of(const profile::Profile& profile);
 /// The value of a setting; "" where it has none.
 std::string setting(const profile::Profile& profile, std::string_view parameter);
 
-/// Runs in the training step, not inside GetNext: its time is part of the sink's compute.
-bool runs_in_step(const profile::Profile& profile, const profile::OperatorProfile& op);
+/// Whether operator `op` runs in the training step, not inside GetNext: its time is part of the sink's
+/// compute.
+bool runs_in_step(const profile::Profile& profile, int op);
 
 /// Time per batch of all workers together that loading one batch takes: the sum over `in_workers`.
 double work_per_batch_s(const profile::Profile& profile, const Loader& loader);

@@ -10,16 +10,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing is not loaded yet
     from typing import Any
 
-#: Modules after whose import the loaders of this process are recorded: the packages, whose public names are
-#: there then, and the modules inside them, which may be reloaded alone.
-LOADER_MODULES = frozenset(
-    {
-        "torch.utils.data",
-        "torch.utils.data.dataloader",
-        "torchdata.stateful_dataloader",
-        "torchdata.stateful_dataloader.stateful_dataloader",
-    }
-)
+#: Modules after whose import the loaders of this process are recorded, with the adapter that does it: the
+#: packages, whose public names are there then, and the modules inside them, which may be reloaded alone.
+LOADER_MODULES = {
+    "torch.utils.data": "torch_dataloader",
+    "torch.utils.data.dataloader": "torch_dataloader",
+    "torchdata.stateful_dataloader": "torch_dataloader",
+    "torchdata.stateful_dataloader.stateful_dataloader": "torch_dataloader",
+    "spdl.pipeline": "spdl",
+}
 
 
 def install() -> None:
@@ -28,15 +27,18 @@ def install() -> None:
         sys.meta_path.insert(0, LoaderModuleFinder())
 
 
-def record_loaders() -> None:
-    """Have the loaders of this process recorded. Whatever happens, the program imports its library."""
+def record_loaders(adapter: str) -> None:
+    """Have the loaders that ``adapter`` knows recorded. Whatever happens, the program imports its library."""
     try:
+        from importlib import import_module
+
         from headrace._session import warn_once
-        from headrace.adapters.torch_dataloader import record_every_loader
+
+        found = import_module(f"headrace.adapters.{adapter}")
     except Exception:  # an environment without Headrace, or a broken one
         return
     try:
-        record_every_loader()
+        found.record_every_loader()
     except Exception as error:
         warn_once(f"the loaders of this process are not recorded ({type(error).__name__}: {error})")
 
@@ -58,7 +60,7 @@ class LoaderModuleFinder:
         finally:
             self._asking.discard(thread)
         if spec is not None and hasattr(spec.loader, "exec_module"):
-            spec.loader = TellingLoader(spec.loader)
+            spec.loader = TellingLoader(spec.loader, LOADER_MODULES[name])
         return spec
 
     def _found_by_others(self, name: str, path: "Any", target: "Any") -> "Any":
@@ -74,10 +76,11 @@ class TellingLoader:
     """Passes for the loader that it holds; once the module is executed, the module has that one."""
 
     # No __dict__ of its own: loaders compare themselves by it.
-    __slots__ = ("_loader",)
+    __slots__ = ("_adapter", "_loader")
 
-    def __init__(self, loader: "Any") -> None:
+    def __init__(self, loader: "Any", adapter: str) -> None:
         self._loader = loader
+        self._adapter = adapter
 
     @property  # type: ignore[misc]
     def __class__(self) -> "Any":
@@ -107,4 +110,4 @@ class TellingLoader:
         module.__loader__ = self._loader
         module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        record_loaders()
+        record_loaders(self._adapter)

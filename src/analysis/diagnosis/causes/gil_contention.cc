@@ -55,7 +55,7 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
   Advice advice = in_words("run " + op.name + " in " +
                            (processes == 1 ? "a process of its own" : as_written(processes) + " processes") +
                            " instead of threads; more threads will not help");
-  advice.parameter = op.name + ".executor";
+  advice.parameter = executor_parameter(facts.profile, lock.blamed);
   advice.from = "thread";
   advice.to = "process";
   if (best.known || cpu_s > kProcessHandoff_s) {
