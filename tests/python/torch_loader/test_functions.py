@@ -83,6 +83,23 @@ def test_collating_has_its_own_functions() -> None:
     )
 
 
+def test_a_long_name_is_cut_between_two_characters() -> None:
+    def long_umlauts(items: list[Any]) -> Any:
+        time.sleep(0.004)
+        deadline = time.perf_counter() + 0.004
+        while time.perf_counter() < deadline:
+            pass
+        return torch.stack(items)
+
+    # 2 bytes a character, and one before them: the limit of 56 bytes is within a character.
+    name = "x" + "\u00e4" * 40
+    long_umlauts.__code__ = long_umlauts.__code__.replace(co_name=name)
+    if sys.version_info >= (3, 11):
+        long_umlauts.__code__ = long_umlauts.__code__.replace(co_qualname=name)
+    names = functions(data.DataLoader(Images(), 2, collate_fn=long_umlauts), "long_umlauts")
+    assert "x" + "\u00e4" * 27 in names
+
+
 def test_fast_batches_are_not_sampled() -> None:
     assert functions(data.DataLoader(data.TensorDataset(torch.zeros(64, 1)), 2), "TensorDataset") == {}
 
