@@ -152,7 +152,7 @@ TEST_F(StageGraph, TheWaitIsChargedToTheBusyStageWithInput) {
   worker.join();
   const Profile found = profile();
   ASSERT_EQ(found.stall_ledger.size(), 1U);
-  EXPECT_EQ(found.stall_ledger[0].what, "in_service");
+  EXPECT_EQ(found.stall_ledger[0].what, WaitReason::in_service);
   EXPECT_EQ(found.stall_ledger[0].op, "decode");
 }
 
