@@ -12,7 +12,7 @@ from headrace import _data
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
-CAUSES = ROOT / "src" / "analysis" / "diagnosis" / "causes"
+DIAGNOSIS = ROOT / "include" / "headrace" / "analysis" / "diagnosis" / "diagnosis.h"
 
 RECORDS = [
     _data.Diagnosis,
@@ -23,14 +23,10 @@ RECORDS = [
 
 def causes_in_order() -> list[str]:
     """Names of the causes, in the order in which their signs are tested."""
-    sources = "\n".join(source.read_text(encoding="utf-8") for source in CAUSES.glob("*.cc"))
-    names: dict[str, str] = dict(re.findall(r'^const Cause (k\w+)\{"(\w+)"', sources, re.MULTILINE))
-    table = (CAUSES / "table.cc").read_text(encoding="utf-8")
-    order = re.search(r"kOrder\[\] = \{(.*?)\};", table, re.DOTALL)
-    assert order is not None
-    constants = re.findall(r"&(k\w+)", order.group(1))
-    assert set(constants) == set(names), "each cause stands in the table"
-    return [names[constant] for constant in constants]
+    header = DIAGNOSIS.read_text(encoding="utf-8")
+    declared = re.search(r"enum class Cause [^{]*\{(.*?)\};", header, re.DOTALL)
+    assert declared is not None
+    return re.findall(r"\w+", declared.group(1))
 
 
 def sections() -> dict[str, str]:
