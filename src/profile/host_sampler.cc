@@ -22,7 +22,6 @@
 namespace headrace::profile {
 namespace {
 
-using metrics::Clock;
 using metrics::HostCell;
 using metrics::HostFigure;
 using metrics::kHostFigures;

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::time_t kStays = 24 * 60 * 60;
+constexpr std::time_t kStays = std::time_t{24} * 60 * 60;
 /// What one start does at most; the next one goes on.
 constexpr int kAtOnce = 64;
 

@@ -44,7 +44,7 @@ void RankNeighbours::look(const std::string& run, const std::string& own_live_pa
   for (const std::string& copy_path : copy_paths(run)) {
     const auto pointer = read_live_pointer(copy_path);
     if (!pointer || pointer->path.empty() || pointer->path == own_live_path ||
-        last_by_path_.count(pointer->path) != 0)
+        last_by_path_.contains(pointer->path))
       continue;
     const std::int64_t cpu_ns = read_cpu_ns(pointer->path);
     if (cpu_ns >= 0) last_by_path_[pointer->path] = cpu_ns;

@@ -30,7 +30,7 @@ std::string as_file_name(std::string name) {
 }
 
 std::string shared_name() {
-  const std::string elastic = environment("TORCHELASTIC_RUN_ID");
+  std::string elastic = environment("TORCHELASTIC_RUN_ID");
   // "none" is a launcher's own default id; the rendezvous address then tells jobs apart.
   if (!elastic.empty() && elastic != "none") return elastic;
   const std::string slurm = environment("SLURM_JOB_ID");
@@ -44,7 +44,7 @@ std::string shared_name() {
 }  // namespace
 
 std::string default_run_folder() {
-  const std::string given = environment("HEADRACE_DIR");
+  std::string given = environment("HEADRACE_DIR");
   if (!given.empty()) return given;
   std::string name = shared_name();
   if (name.empty()) {

@@ -13,7 +13,7 @@ void add_windows(const SegmentImage& image, std::uint32_t loader, const SegmentF
   const std::int64_t end = from_ns + figures.loop_ns;
   const std::int64_t first = (from_ns + width - 1) / width;
   // Everything is on grids of at most 128 windows; a file that claims more is cut.
-  const std::int64_t last = std::min(end / width + 1, first + 2 * metrics::kWindows);
+  const std::int64_t last = std::min(end / width + 1, first + std::int64_t{2} * metrics::kWindows);
   for (std::int64_t k = first; k < last; ++k) {
     const std::int64_t start_ns = k * width;
     const std::int64_t end_ns = std::min((k + 1) * width, end);

@@ -96,7 +96,7 @@ std::size_t columns(std::string_view text) {
 
 std::string shortened(std::string_view text, std::size_t most) {
   // Far more bytes than columns can only be marks piled on one character.
-  const std::string clean = printable(text.substr(0, 16 * most + 64));
+  std::string clean = printable(text.substr(0, 16 * most + 64));
   if (columns(clean) <= most && text.size() <= 16 * most + 64) return clean;
   if (most == 0) return "";
   std::size_t used = 0;

@@ -190,7 +190,7 @@ class Merger {
     const bool only = runs_.size() == 1 && traces_.size() == 1;
     for (Run& run : runs_) {
       for (const Placed& placed : traces_) {
-        if (run.trace != nullptr || taken.count(&placed) != 0) continue;
+        if (run.trace != nullptr || taken.contains(&placed)) continue;
         if (!only && placed.facts.rank && *placed.facts.rank != run.history.rank) continue;
         run.trace = &placed;
         taken.insert(&placed);
@@ -202,7 +202,7 @@ class Merger {
       }
     }
     for (const Placed& placed : traces_) {
-      if (taken.count(&placed) == 0) note(placed.facts.path + ": a rank that the run has no segment of");
+      if (!taken.contains(&placed)) note(placed.facts.path + ": a rank that the run has no segment of");
     }
   }
 

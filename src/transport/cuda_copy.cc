@@ -51,7 +51,7 @@ void CudaCopy::wait() {
     failed = error.what();
   }
   const std::scoped_lock lock(mutex_);
-  if (failed) failure_ = failed;
+  if (failed) failure_ = std::move(failed);
   raise_failure();
   if (!finished_) finish();
 }

@@ -169,7 +169,8 @@ void write_graph(Markup& out, const Subject& subject) {
   const std::size_t all = stages.size();
   std::size_t at = 0;
   std::erase_if(stages, [&](const Stage& stage) {
-    const bool kept = ++at < kMostDrawn || at == all ||
+    ++at;
+    const bool kept = at < kMostDrawn || at == all ||
                       std::any_of(
                           stage.boxes.begin(), stage.boxes.end(),
                           [&](const Box& box) { return holds_bottleneck(subject, box); });
