@@ -68,7 +68,7 @@ class Message:
         self._lease = lease
 
     def unpack(self) -> Any:
-        """The object. Its large arrays are views of the slot, which is free again when the last of them is gone.
+        """The object. Its large arrays are views of the slot, which is free once all are gone.
 
         Call it before the next message is received.
         """

@@ -145,7 +145,7 @@ class ProcessWorker:
         self._channel.close()
 
     def see_off(self, patience_until: float) -> None:
-        """Waits until it has ended; from ``patience_until`` (time.monotonic) on it is killed."""
+        """Waits until it has ended; from ``patience_until`` (time.monotonic) on it is terminated."""
         for end in (None, self._process.terminate, self._process.kill):
             if end is not None:
                 end()
