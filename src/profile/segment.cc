@@ -33,7 +33,7 @@ bool back_common_tables(void* base) {
   return true;
 }
 
-/// True where the file system of `path` has so much room that the segment takes nothing that somebody else
+/// True if the file system of `path` has so much room that the segment takes nothing that somebody else
 /// needs: worker processes hand batches over in /dev/shm, of which a container has 64 MB by default.
 bool has_room(const std::string& path, std::size_t bytes) {
   constexpr std::uint64_t kTimes = 16;

@@ -24,7 +24,7 @@ metrics::WorkerEdge* edge_of(metrics::WorkerCell& worker, std::uint32_t queue, S
   return nullptr;
 }
 
-/// True where a call on this side ends an item of the thread's own loop.
+/// True if a call on this side ends an item of the thread's own loop.
 bool ends_loop_item(ThreadContext& context, Side side) noexcept {
   return context.place() == metrics::Place::worker && (side == Side::put || !context.probe.puts_somewhere());
 }

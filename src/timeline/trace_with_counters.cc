@@ -121,7 +121,7 @@ class CounterAdder {
     return open_ ? open_() : std::make_unique<trace::FileBytes>(trace_.file.path);
   }
 
-  /// False where the file is no sound JSON after all.
+  /// False if the file is no sound JSON after all.
   bool copy_document(GzipWriter& out) {
     const auto source = bytes();
     return TraceCopier(*source, trace_.file.path, out).copy_document([&](bool any) { add(out, any); });

@@ -31,7 +31,7 @@ static_assert(ByteWindow::kSlack > simdjson::SIMDJSON_PADDING);
 enum Special : int { kStream = 1000000, kCorrelation, kExternalId };
 
 /// A key up to its closing quote, which surely comes: the parser has seen it. Never reads further than the
-/// padding. Empty where a backslash stands before the quote: the key has to be unescaped.
+/// padding. Empty if a backslash stands before the quote: the key has to be unescaped.
 inline std::string_view plain_key_of(const char* key) noexcept {
   std::size_t length = 0;
 #if defined(__SSE2__)
@@ -388,7 +388,7 @@ bool EventParser::time_of(ondemand::value& value, std::int64_t& ns) {
   return false;
 }
 
-/// A quoted text that is no number is a text, which is nothing to complain about; `null` neither.
+/// A quoted text that is not a number is a text, which is nothing to complain about; `null` neither.
 bool EventParser::integer_of(ondemand::value& value, std::int64_t& integer) {
   const std::string_view token = token_of(value);
   const NumberError error = to_integer(unquoted(token), integer);

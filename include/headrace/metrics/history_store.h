@@ -43,7 +43,7 @@ class HistoryStore {
 
   bool bound() const noexcept { return tracks_ != nullptr; }
 
-  /// The owner's track, live; null where there is none to be had. Takes microseconds.
+  /// The owner's track, live; null if there is none to be had. Takes microseconds.
   HistoryTrack* claim(const TrackOwner& owner, std::int64_t now) noexcept;
   /// The live track of an owner that has one at a time, and writes it now and then (a loader); null: none.
   HistoryTrack* find_live(const TrackOwner& owner) const noexcept;

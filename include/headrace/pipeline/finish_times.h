@@ -19,7 +19,7 @@ class FinishTimes {
     entry.at_ns.store(now, std::memory_order_release);
     entry.number_plus_one.store(number + 1, std::memory_order_release);
   }
-  /// When the first of the `ahead` items behind `number` was done; 0 where none is yet.
+  /// When the first of the `ahead` items behind `number` was done; 0 if none is yet.
   std::int64_t first_younger(std::uint64_t number, std::int64_t ahead) const noexcept {
     std::int64_t first = 0;
     for (std::uint64_t younger = number + 1; younger <= number + static_cast<std::uint64_t>(ahead);

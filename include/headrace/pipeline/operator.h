@@ -106,7 +106,7 @@ class Operator {
 /// memory. Behind a batch operator, and what follows it: 2 batches a worker.
 std::int64_t default_capacity(int workers, bool of_batches) noexcept;
 
-/// UsageError where the settings cannot mean anything.
+/// UsageError if the settings cannot mean anything.
 void check(const OperatorSettings& settings);
 
 }  // namespace headrace::pipeline

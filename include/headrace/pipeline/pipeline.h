@@ -101,7 +101,7 @@ class Pipeline {
   Pipeline(Pipeline&& from) noexcept = default;
   Pipeline& operator=(Pipeline&& from) noexcept = default;
 
-  /// One item in, one out; `body` is called by `workers` threads at a time. UsageError where an option
+  /// One item in, one out; `body` is called by `workers` threads at a time. UsageError if an option
   /// cannot be.
   template <class Body, class U = std::decay_t<std::invoke_result_t<Body&, T&&>>>
   Pipeline<U> map(std::string name, Body body, MapOptions options = {}) && {
@@ -189,7 +189,7 @@ class Pipeline {
     return std::move(*this);
   }
 
-  /// The next item; nothing when the pass is over (the next call begins a new one). OperatorError where a
+  /// The next item; nothing when the pass is over (the next call begins a new one). OperatorError if a
   /// body threw.
   std::optional<T> next() {
     begin_next();

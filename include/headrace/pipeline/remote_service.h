@@ -48,7 +48,7 @@ class RemoteService {
   profile::OperatorHandle& operator_;
   const StopState& stop_;
   RemoteService* outer_;
-  metrics::OperatorCell* cell_ = nullptr;  ///< of the body that runs; null where nothing is recorded
+  metrics::OperatorCell* cell_ = nullptr;  ///< of the body that runs; null if nothing is recorded
   std::uint64_t session_uid_ = 0;
   std::int64_t label_ = -1;
   std::int64_t entered_ns_ = 0;

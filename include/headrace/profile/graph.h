@@ -40,7 +40,7 @@ struct Graph {
   std::vector<GraphNode> nodes;    ///< in the order of the data flow, source first
   std::vector<GraphQueue> queues;  ///< the same
   /// Node that shows the time of an operator record: itself, or the annotated operator of the thread whose
-  /// loop it is; -1 where it is not shown.
+  /// loop it is; -1 if it is not shown.
   std::vector<int> node_of_operator;
 
   /// The part of the run that feeds `loader`. A thread's own loop is shown where it has no annotated operator

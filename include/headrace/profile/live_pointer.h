@@ -30,7 +30,7 @@ struct LivePointer {
 /// Path of the pointer of a copy.
 std::string live_pointer_path(const std::string& copy_path);
 
-/// Empty where the file is missing or `write_live_pointer` did not write it.
+/// Empty if the file is missing or `write_live_pointer` did not write it.
 std::optional<LivePointer> read_live_pointer(const std::string& copy_path);
 
 /// Returns "" or the reason why not; then no pointer is left.

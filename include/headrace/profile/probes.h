@@ -29,7 +29,7 @@ class OperatorHandle {
   OperatorHandle(std::string name, std::string kind, std::uint64_t key, std::uint32_t flags = 0,
                  std::string knob = "", int loader = -1, std::uint32_t stage = 0);
 
-  /// Begins a call on this thread; returns false where nothing is recorded (then do not call `end`). `label`:
+  /// Begins a call on this thread; returns false if nothing is recorded (then do not call `end`). `label`:
   /// what the framework calls the item, below 0: nothing.
   bool begin(std::int64_t label = -1) noexcept;
   void end(bool failed) noexcept;
@@ -170,7 +170,7 @@ class LoaderHandle {
   void describe(const std::string& model, std::uint32_t workers) noexcept;
   /// Whether another sample of the hand-off is wanted: the loader has no workers, and few were taken.
   bool wants_handoff_sample() const noexcept;
-  /// `batch_type`: the class of the batch, "" where it is a plain container.
+  /// `batch_type`: the class of the batch, "" if it is a plain container.
   void sampled_handoff(const HandoffSample& sample, std::string_view batch_type) noexcept;
   /// What could not be recorded (LoaderGap).
   void miss(std::uint32_t gap) noexcept;
@@ -186,7 +186,7 @@ class LoaderHandle {
 };
 
 /// The loop that runs on the calling thread copies its batches to `device`: a fact that advice about
-/// the copy rests on. Nothing where no loop of a framework's loader runs.
+/// the copy rests on. Nothing if no loop of a framework's loader runs.
 void note_device(std::string_view device) noexcept;
 
 /// One pass over a wrapped loader. Used by one thread at a time; never throws.
@@ -199,7 +199,7 @@ class LoopRecorder {
   LoopRecorder& operator=(const LoopRecorder&) = delete;
 
   void begin_wait() noexcept;
-  /// `ready`: 1 or 0 where the adapter knows whether the awaited batch was ready at the call, else -1.
+  /// `ready`: 1 or 0 if the adapter knows whether the awaited batch was ready at the call, else -1.
   void end_wait(bool delivered, bool failed, int ready = -1) noexcept;
   /// The same where the awaited batch was followed: readiness and ledger are what the charges say.
   void end_wait(bool delivered, bool failed, const metrics::WaitCharges& charges) noexcept;
@@ -207,7 +207,7 @@ class LoopRecorder {
 
   /// A batch was delivered whose size is worth a look: the 1st, 2nd, 4th, 8th ... one.
   bool asks_for_size() noexcept;
-  /// How many bytes it holds, 0 where that cannot be told.
+  /// How many bytes it holds, 0 if that cannot be told.
   void tell_size(std::uint64_t bytes) noexcept;
   /// So much of the current step was spent on recording it.
   void exclude(std::int64_t ns) noexcept { running_->probe.exclude(ns); }

@@ -5,7 +5,7 @@
 
 namespace headrace::profile {
 
-/// Start time of a process (field 22 of `/proc/<pid>/stat`, clock ticks since boot); 0 where there is none.
+/// Start time of a process (field 22 of `/proc/<pid>/stat`, clock ticks since boot); 0 if there is none.
 std::uint64_t process_start(int pid) noexcept;
 
 /// True while the very process that recorded `start` runs (not a later one that got its pid; not a zombie).

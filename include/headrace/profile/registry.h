@@ -55,7 +55,7 @@ class Registry {
   metrics::OperatorCell* claim_cell(const metrics::WorkerCell& worker, int operator_id, metrics::Place place,
                                     bool is_loop);
 
-  /// The track of a loader's waits or batches; not bound where there is none to be had.
+  /// The track of a loader's waits or batches; not bound if there is none to be had.
   metrics::RangeHistory range_history(metrics::TrackKind kind, int loader);
   /// A queue is closed: its levels are kept up to here.
   void leave_levels(metrics::QueueCell& cell, std::int64_t now) noexcept;

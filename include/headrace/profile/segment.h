@@ -32,7 +32,7 @@ class Segment {
   /// is short (`has_room`) is passed over. Never fails: see `path()`.
   static std::unique_ptr<Segment> create(const Places& places, int rank);
 
-  /// Maps the segment of a running job in another process. Throws SegmentError where it is none of this
+  /// Maps the segment of a running job in another process. Throws SegmentError if it is none of this
   /// version.
   static std::unique_ptr<Segment> attach(const std::string& path);
 
@@ -45,7 +45,7 @@ class Segment {
   /// Why the first place was not taken, and the second one where that failed too; empty when all is well.
   const std::string& trouble() const noexcept { return trouble_; }
 
-  /// Gives the pages of a record their memory; false where there is no room. Before its first use.
+  /// Gives the pages of a record their memory; false if there is no room. Before its first use.
   bool back_record(Section section, std::uint32_t index) noexcept;
 
   SegmentHeader& header() noexcept { return *static_cast<SegmentHeader*>(base_); }

@@ -49,7 +49,7 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   bool has_loaders() const noexcept { return loaders_ > 0; }
   std::string run() const;
   int rank() const noexcept { return rank_; }
-  /// Path of the live segment, for processes that attach; empty where there is no file.
+  /// Path of the live segment, for processes that attach; empty if there is no file.
   const std::string& live_path() const noexcept { return segment_->path(); }
   /// What went wrong with files, and where an unnamed run was left: each line once, for the caller to say.
   std::vector<std::string> take_messages() noexcept;

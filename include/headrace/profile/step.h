@@ -17,7 +17,7 @@
 namespace headrace::profile {
 
 // Each may be called by any thread, as often as it happens: of a step, the first beginning and the last end
-// count. Nothing where no loop is recorded. They never throw, block or take a lock.
+// count. Nothing if no loop is recorded. They never throw, block or take a lock.
 
 inline void forward_began() noexcept {
   metrics::StepMarks& marks = metrics::StepMarks::process();

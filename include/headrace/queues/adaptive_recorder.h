@@ -51,7 +51,7 @@ class AdaptiveRecorder {
     probe_->exact(side, waited_ns, loop_name);
   }
 
-  /// The clock, or 0 where a wait is not worth a clock read before it comes to sleeping.
+  /// The clock, or 0 if a wait is not worth a clock read before it comes to sleeping.
   std::int64_t wait_began() const noexcept { return probe_->fast() ? 0 : metrics::Clock::now_ns(); }
   void waiting(Side side) noexcept { probe_->waiting(side); }
   void waited() noexcept { probe_->waited(); }

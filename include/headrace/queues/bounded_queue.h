@@ -36,7 +36,7 @@ class BoundedQueue {
   using T = typename Kind::value_type;
 
   /// `max_capacity`: how far `set_capacity` may go; 0: kRoomToGrow, or `capacity` where that is more.
-  /// UsageError where a capacity is below 1 or above kMostItems.
+  /// UsageError if a capacity is below 1 or above kMostItems.
   explicit BoundedQueue(std::int64_t capacity, Recorder recorder = Recorder(), std::int64_t max_capacity = 0)
       : kind_(capacity, max_capacity), recorder_(std::move(recorder)) {
     recorder_.attach(kind_);
@@ -73,7 +73,7 @@ class BoundedQueue {
     if (attempt.status == QueueStatus::closed) return QueueStatus::closed;
     return wait(Side::get, deadline, loop_name, [&] { return kind_.try_pop(out); });
   }
-  /// The same; nothing where it timed out or the queue is closed and empty.
+  /// The same; nothing if it timed out or the queue is closed and empty.
   std::optional<T> get(Deadline deadline = kNever, const char* loop_name = nullptr) {
     std::optional<T> out;
     get(out, deadline, loop_name);

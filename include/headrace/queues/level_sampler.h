@@ -14,7 +14,7 @@ class LevelSampler {
  public:
   static LevelSampler& instance();
 
-  /// Looks at the queue until it is gone or no longer fast. False where no thread could be started.
+  /// Looks at the queue until it is gone or no longer fast. False if no thread could be started.
   bool watch(std::weak_ptr<PacedProbe> queue) noexcept;
 
  private:

@@ -62,10 +62,10 @@ std::int64_t level_of(const Kind& kind) noexcept {
   return level < 0 ? 0 : level;
 }
 
-/// `capacity` if a queue may have it; UsageError where it is below 1 or above `most`.
+/// `capacity` if a queue may have it; UsageError if it is below 1 or above `most`.
 std::int64_t checked_capacity(std::int64_t capacity, std::int64_t most);
 /// How far the capacity may grow: `asked`, or kRoomToGrow where `asked` is 0; never less than `capacity`.
-/// UsageError where `asked` is below `capacity` or above kMostItems.
+/// UsageError if `asked` is below `capacity` or above kMostItems.
 std::int64_t checked_room(std::int64_t capacity, std::int64_t asked);
 
 }  // namespace headrace::queues

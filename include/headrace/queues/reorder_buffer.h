@@ -65,7 +65,7 @@ class ReorderBuffer {
   ReorderBuffer(const ReorderBuffer&) = delete;
   ReorderBuffer& operator=(const ReorderBuffer&) = delete;
 
-  /// Throws UsageError where the number was put before, or was below 0 before it became unsigned.
+  /// Throws UsageError if the number was put before, or was below 0 before it became unsigned.
   Attempt try_push(Numbered<T>& numbered) {
     const std::optional<std::uint64_t> entry = gate_.enter();
     if (!entry) return {QueueStatus::closed};

@@ -19,7 +19,7 @@ struct DeviceSlice {
   std::int64_t begin_ns = 0;  ///< as our events: Unix time
 };
 
-/// The first work of the device that was launched in [begin, end); nothing where none was, or nobody knows.
+/// The first work of the device that was launched in [begin, end); nothing if none was, or nobody knows.
 using FirstKernel = std::function<std::optional<DeviceSlice>(std::int64_t begin_ns, std::int64_t end_ns)>;
 
 /// Times of one run on the timeline: its own clock as Unix time, plus the shift to the device's.

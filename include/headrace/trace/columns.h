@@ -27,7 +27,7 @@ struct Lane {
   /// The same as numbers, kAbsent where they are names.
   std::int64_t pid = kAbsent;
   std::int64_t tid = kAbsent;
-  /// What the file's metadata events call them, empty where it does not.
+  /// What the file's metadata events call them, empty if it does not.
   std::string process_name;
   std::string process_labels;  ///< Kineto: "CPU", "GPU 0"
   std::string thread_name;
@@ -75,7 +75,7 @@ struct Columns {
   Values<std::int64_t> duration_ns;
   /// Index into `lanes`.
   Compact<std::uint16_t, std::uint32_t> lane;
-  /// The arguments that tie the two sides of a launch together, kAbsent where there is none. `stream` is
+  /// The arguments that tie the two sides of a launch together, kAbsent if there is none. `stream` is
   /// kAbsent too where the file does not write it as a decimal number ("0x0").
   CompactIntegers stream;
   CompactIntegers correlation;

@@ -40,7 +40,7 @@ struct TraceFile {
   std::string path;
   Columns columns;
   ReadNotes notes;
-  /// `rank` of `distributedInfo`, nothing where the file does not say.
+  /// `rank` of `distributedInfo`, nothing if the file does not say.
   std::optional<std::int64_t> rank;
   /// What has to be added to `start_ns` to have Unix time (`baseTimeNanoseconds`); nothing in older traces,
   /// whose stamps are Unix time already or are on a clock of their own.

@@ -47,7 +47,7 @@ struct ElementType {
 
   /// False where DLPack has no word for it (records, dates, foreign byte order).
   bool as_dlpack(dlpack::DataType& type) const noexcept;
-  /// Raises UsageError where the buffer protocol has no word for it (bfloat16).
+  /// Raises UsageError if the buffer protocol has no word for it (bfloat16).
   static ElementType of(const dlpack::DataType& type);
 };
 

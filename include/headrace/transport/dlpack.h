@@ -89,7 +89,7 @@ dlpack::ManagedTensorVersioned* export_versioned(ExportedArray array);
 
 /// What a producer's tensor says, once everything in it was found possible.
 struct ImportedArray {
-  std::byte* data = nullptr;  ///< the first element, byte offset applied; null where there are no elements
+  std::byte* data = nullptr;  ///< the first element, byte offset applied; null if there are no elements
   dlpack::Device device = {dlpack::kCpu, 0};
   dlpack::DataType type = {dlpack::kUInt, 8, 1};
   std::vector<std::int64_t> shape;

@@ -111,7 +111,7 @@ void add_waiting_rank(const Case& facts, Diagnosis& diagnosis) {
        {{"rank", static_cast<double>(worst->rank)}, {"starved_share", worst->starved_share}}});
 }
 
-/// The first cause that holds; both null where none does.
+/// The first cause that holds; both null if none does.
 std::pair<const CauseRule*, std::optional<Finding>> find_cause(const Case& facts, bool bound) {
   const bool served = facts.gate.handoff_only || facts.gate.transfer_only;
   for (const CauseRule& rule : causes_in_order()) {

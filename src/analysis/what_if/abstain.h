@@ -14,7 +14,7 @@ inline constexpr double kLargestMiss = 1.6;
 /// Why nothing can be said of `profile` beside its neighbours; "" where something can.
 std::string too_disturbed(const profile::Profile& profile);
 
-/// Why a model that is off by `measured_over_simulated` is not believed; "" where it is.
+/// Why a model that is off by `measured_over_simulated` is not believed; "" if it is.
 std::string not_reproduced(const profile::Profile& profile, double measured_over_simulated);
 
 /// The change is none that this loader has, or comes to more workers than are simulated.
