@@ -48,7 +48,7 @@ struct Column {
   std::size_t size() const noexcept;
 };
 
-/// Plain data; thread-safe as long as nobody changes it.
+/// Plain data; thread-safe as long as it is not changed.
 class Table {
  public:
   /// Appends a column. UsageError if the name is there already or the length is another than the rows'.

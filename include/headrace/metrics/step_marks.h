@@ -37,7 +37,7 @@ class StepMarks {
     return marks;
   }
 
-  /// False where telling would reach nobody: the clock need not be read.
+  /// False if no loop listens, so the clock need not be read.
   bool anyone_listens() const noexcept { return taken_.load(std::memory_order_relaxed) != 0; }
 
   void forward_began(std::int64_t now) noexcept {
@@ -50,7 +50,7 @@ class StepMarks {
   void backward_ended(std::int64_t now) noexcept {
     tell_listeners([now](Place& place) { place.backward.store(now, std::memory_order_relaxed); });
   }
-  /// The optimizer is about to change the parameters: backward has ended by then, where nothing else told.
+  /// The optimizer is about to change the parameters: backward has ended by then, if there is no other mark.
   void update_began(std::int64_t now) noexcept {
     tell_listeners([now](Place& place) { place.update.store(now, std::memory_order_relaxed); });
   }

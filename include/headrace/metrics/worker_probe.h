@@ -62,7 +62,7 @@ class WorkerProbe {
   /// What an operator of this worker copied to a device; for calls of start-up nothing is counted.
   void transferred(OperatorCell& cell, const TransferRecord& record, std::int64_t now) noexcept;
 
-  /// The worker waits at a queue, or goes on. Nested inside bodies; the body's time stands still meanwhile.
+  /// The worker waits at a queue, or continues. Nested inside bodies; the body's time stops meanwhile.
   void block(WorkerState state, std::int64_t now) noexcept;
   void unblock(std::int64_t now) noexcept;
 

@@ -1,4 +1,4 @@
-// When each item of an ordered operator was done, to tell a slow item from those that wait for it.
+// Finish times of an ordered operator's items, to distinguish a slow item from those behind it.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 namespace headrace::pipeline {
 
-/// Remembers the last kLength items by number. Any number of threads; an answer may miss what another thread
+/// Keeps the last kLength items by number. Any number of threads; an answer may miss what another thread
 /// notes at this moment.
 class FinishTimes {
  public:

@@ -1,4 +1,4 @@
-// Where an item (later: the batch that holds it) was at every moment since its source began to make it.
+// Where an item (later: its batch) was at every moment since its source began to make it.
 #pragma once
 
 #include <cstdint>

@@ -15,14 +15,14 @@
 
 namespace headrace::pipeline {
 
-/// Where and under which name a pipeline is recorded.
+/// The run and name under which a pipeline is recorded.
 struct RecordingOptions {
   std::string name = "pipeline";
   std::string run = {};  ///< run folder; empty: the current session, or one that is opened at first use
   int rank = -1;         ///< below 0: as the environment says
 };
 
-/// What Pipeline<T> stands on. `begin_pass`, `end_pass`: by the sink. `stop`, `set_workers`, `set_capacity`,
+/// Untyped base of Pipeline<T>. `begin_pass`, `end_pass`: by the sink. `stop`, `set_workers`, `set_capacity`,
 /// `profile`: from any thread.
 class Runtime {
  public:
@@ -49,7 +49,7 @@ class Runtime {
 
   /// Ends the pass that may still run, and starts all operators anew.
   void begin_pass();
-  /// Stops the pass, waits until no worker is in it, empties the queues. Harmless where none runs.
+  /// Stops the pass, waits until no worker is in it, empties the queues. Harmless if none runs.
   void end_pass() noexcept;
   bool in_pass() const noexcept { return stop_ != nullptr; }
   /// The pass ends soon, and the sink gets nothing more from it.

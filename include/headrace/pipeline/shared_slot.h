@@ -62,8 +62,8 @@ class SlotSender {
 
   explicit SlotSender(std::int64_t most_bytes) noexcept : most_bytes_(most_bytes) {}
 
-  /// A slot of at least `bytes`; while it has a descriptor, the reader is still to be given it. Throws Error
-  /// where the system gives no memory.
+  /// A slot of at least `bytes`; while it has a descriptor, it must still be sent to the reader. Throws Error
+  /// if the system has no memory.
   Claimed claim(std::int64_t bytes);
   /// Bytes of all slots, free ones included.
   std::int64_t bytes() const noexcept { return bytes_; }

@@ -1,4 +1,4 @@
-// Who feeds whom: operators, their workers and the queues between them, from what the threads themselves did.
+// The graph: operators, their workers and the queues between them, from the calls of the threads.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct Graph {
 
   /// The part of the run that feeds `loader`. A thread's own loop is shown where it has no annotated operator
   /// or does a good part of the work itself.
-  /// `model`: of that loader, where it has one.
+  /// `model`: of that loader, if it has one.
   static Graph of(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader,
                   const LoaderModel* model);
 };

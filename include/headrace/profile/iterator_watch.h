@@ -22,7 +22,7 @@ class IteratorWatch {
 
   /// It has worker processes: their batches are followed from now on.
   void follow(const BatchTracker::Shape& shape);
-  /// The number of a batch was given to a worker while the iterator was being made, nobody saw when exactly.
+  /// The number of a batch was given to a worker while the iterator was being made, at an unknown time.
   void dispatched_at_start(int worker, std::int64_t batch) noexcept;
   /// The same iterator begins another epoch.
   void restart() noexcept;

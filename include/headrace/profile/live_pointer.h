@@ -1,4 +1,4 @@
-// The note in a run folder that says where a running recording lies: rank<r>.live beside rank<r>.hrseg.
+// The file in a run folder that names a live segment: rank<r>.live beside rank<r>.hrseg.
 //
 //     /dev/shm/headrace-1000/4711-123456-0.hrseg     path of the live segment; "memory" where there is no
 //     file 0123456789abcdef                               identity, as the segment's header has it 4711

@@ -7,7 +7,7 @@
 
 namespace headrace::profile {
 
-/// /dev/shm/headrace-<uid>, where live segments lie, is at a place where every user may make folders. So
+/// /dev/shm/headrace-<uid>, the folder of live segments, is in a place where every user may make folders. So
 /// nothing in it is believed by its path: the folder is opened without following links, its owner and mode
 /// are checked on the open descriptor, and its files are opened relative to that descriptor.
 ///

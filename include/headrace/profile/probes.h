@@ -55,7 +55,7 @@ class OperatorHandle {
   std::uint64_t key() const noexcept { return key_; }
   int loader() const noexcept { return loader_; }
   std::uint32_t stage() const noexcept { return stage_; }
-  /// Queues that it is declared to take from and put to, where the threads' own calls do not tell.
+  /// Queues that it is declared to take from and put to, if the threads' own calls do not show it.
   void declare(std::vector<std::shared_ptr<class QueueHandle>> inputs,
                std::vector<std::shared_ptr<class QueueHandle>> outputs);
 
@@ -88,7 +88,7 @@ class QueueHandle {
   QueueHandle(std::string name, std::int64_t capacity, int loader, StageEdge edge);
   ~QueueHandle();
 
-  /// The calling thread is about to block (empty or full), or goes on. No lock needed.
+  /// The calling thread is about to block (empty or full), or continues. No lock needed.
   void waiting(metrics::WorkerState state) noexcept;
   void waited() noexcept;
 
@@ -97,7 +97,7 @@ class QueueHandle {
   /// disabled.
   void put(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
   void get(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
-  /// What was in it is dropped, under the queue's lock: nobody took it, so no thread becomes a consumer. A
+  /// What was in it is dropped, under the queue's lock: no thread took it, so none becomes a consumer. A
   /// queue dies in whatever thread lets go of it last.
   void emptied() noexcept;
   /// True when the calling thread has taken items from this queue: what it puts here, it puts back.
@@ -192,7 +192,7 @@ void note_device(std::string_view device) noexcept;
 /// One pass over a wrapped loader. Used by one thread at a time; never throws.
 class LoopRecorder {
  public:
-  /// `followed`: every `end_wait` brings its charges, so nobody need be asked who is in service.
+  /// `followed`: every `end_wait` brings its charges, so the operator in service is not looked up.
   explicit LoopRecorder(std::shared_ptr<LoaderHandle> loader, bool followed = false);
   ~LoopRecorder();
   LoopRecorder(const LoopRecorder&) = delete;
@@ -209,7 +209,7 @@ class LoopRecorder {
   bool asks_for_size() noexcept;
   /// How many bytes it holds, 0 if that cannot be told.
   void tell_size(std::uint64_t bytes) noexcept;
-  /// So much of the current step was spent on recording it.
+  /// Time of the current step that was spent on recording it.
   void exclude(std::int64_t ns) noexcept { running_->probe.exclude(ns); }
 
  private:

@@ -1,4 +1,4 @@
-// Who a process is: a pid alone is recycled.
+// Identity of a process: a pid alone is recycled.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ bool process_alive(int pid, std::uint64_t start) noexcept;
 /// Hash of /proc/sys/kernel/random/boot_id: equal on one machine until it reboots. 0 where unknown.
 std::uint64_t boot_identity() noexcept;
 
-/// Number of the namespace in which this process's pids count; 0 where unknown.
+/// Number of the namespace in which this process's pids count; 0 if unknown.
 std::uint64_t pid_namespace() noexcept;
 
 /// This process and thread; the pid is cached and right after fork too.

@@ -13,7 +13,7 @@
 namespace headrace::profile {
 
 /// A mapped, writable segment. Readers of files use SegmentReader instead: they never map (a file that
-/// somebody truncates would kill them with SIGBUS).
+/// is truncated would kill them with SIGBUS).
 ///
 /// Only what is used takes memory: the tables that every run needs are allocated at once, records when they
 /// are first given out (`back_record`), so that a full disk is an error there and no SIGBUS later.
@@ -70,7 +70,7 @@ class Segment {
   /// then whatever was at `path` is still there.
   std::string copy_to(const std::string& path) noexcept;
 
-  /// Removes the file; the mapping goes on.
+  /// Removes the file; the mapping stays.
   void unlink() noexcept;
 
  private:

@@ -27,7 +27,7 @@ inline void backward_ended() noexcept {
   metrics::StepMarks& marks = metrics::StepMarks::process();
   if (marks.anyone_listens()) marks.backward_ended(metrics::Clock::now_ns());
 }
-/// The optimizer begins: where no end of backward was told, backward has ended by now.
+/// The optimizer begins: if no end of backward was marked, backward has ended by now.
 inline void update_began() noexcept {
   metrics::StepMarks& marks = metrics::StepMarks::process();
   if (marks.anyone_listens()) marks.update_began(metrics::Clock::now_ns());

@@ -39,7 +39,7 @@ class AdaptiveRecorder {
   }
   void detach() noexcept { probe_->detach(); }
 
-  /// An item moved and nobody slept for it.
+  /// An item moved and no thread slept for it.
   void moved(Side side, std::uint64_t number, const char* loop_name) noexcept {
     if (!probe_->fast()) {
       probe_->exact(side, 0, loop_name);
@@ -55,7 +55,7 @@ class AdaptiveRecorder {
   std::int64_t wait_began() const noexcept { return probe_->fast() ? 0 : metrics::Clock::now_ns(); }
   void waiting(Side side) noexcept { probe_->waiting(side); }
   void waited() noexcept { probe_->waited(); }
-  /// Drained items are no gets, except while fast: the kind's own counters know no difference.
+  /// Drained items do not count as gets, except while fast, where the kind's counters include them.
   void emptied() noexcept { probe_->emptied(); }
 
  private:

@@ -42,12 +42,12 @@ class BasicEventCount {
     return ticket;
   }
 
-  /// Gives the ticket back unused.
+  /// Returns the ticket unused.
   void cancel(Ticket) noexcept { leave(); }
 
   /// Sleeps until a notification after `ticket`, the deadline, or a signal. Uses the ticket up. May return
   /// `notified` without cause: look at the condition again. After `timed_out`, too: the notification may have
-  /// come at the same moment, and nobody else was woken by it.
+  /// come at the same moment, and no other thread was woken by it.
   Wake wait(Ticket ticket, Clock::time_point deadline) noexcept {
     const Wake wake = sleep(ticket, deadline);
     leave();

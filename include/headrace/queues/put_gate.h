@@ -1,4 +1,4 @@
-// Lets puts in until a queue is closed, and knows how many are on their way.
+// Admits puts until a queue is closed, and counts those in flight.
 #pragma once
 
 #include <atomic>

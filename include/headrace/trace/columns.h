@@ -53,7 +53,7 @@ struct ArgumentColumn {
   Values<double> numbers;
   Values<Names::Id> texts;
 
-  /// Where `row` stands in `rows`, nothing when that event does not have the argument. Binary search.
+  /// Index of `row` in `rows`, nothing if that event does not have the argument. Binary search.
   std::optional<std::size_t> find(Row row) const noexcept;
 };
 

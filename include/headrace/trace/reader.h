@@ -31,7 +31,7 @@ struct ReadOptions {
   std::size_t window_bytes = std::size_t{1} << 18;
   /// An event that is longer than this is skipped and counted.
   std::size_t longest_event_bytes = std::size_t{4} << 20;
-  /// Counted up by the bytes of files that are read, as they are read; null where nobody looks.
+  /// Counted up by the bytes of files that are read, as they are read; null if not needed.
   std::atomic<std::uint64_t>* bytes_read = nullptr;
 };
 

@@ -12,7 +12,7 @@
 
 namespace headrace::transport {
 
-/// Where the blocks of a ring come from: host memory, page-locked memory, a device's own memory.
+/// The source of a ring's blocks: host memory, page-locked memory, a device's own memory.
 class BlockMemory {
  public:
   virtual ~BlockMemory() = default;
@@ -27,7 +27,7 @@ inline constexpr std::size_t kAlignment = 64;
 
 class BlockRing;
 
-/// One block of a ring, borrowed. Move-only; goes back when it is destroyed, on any thread, also after the
+/// One block of a ring, borrowed. Move-only; returns when it is destroyed, on any thread, also after the
 /// device that it came from is gone.
 class Block {
  public:

@@ -1,4 +1,4 @@
-// How the receiver of a batch learns that its copy is complete.
+// Completion of a copy, for the receiver of its batch.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ class PendingCopy {
   /// Both raise DeviceError if the copy failed.
   virtual bool done() = 0;
   virtual void wait() = 0;
-  /// How long the copy took; below 0 while it runs or where the device cannot tell.
+  /// How long the copy took; below 0 while it runs or if the device cannot measure it.
   virtual std::int64_t copy_ns() = 0;
 };
 
 /// A handle to one copy: cheap to pass on, the same for every holder. Thread-safe.
 ///
-///     queue.put({std::move(block), copied.completion});   // the copy goes on meanwhile
+///     queue.put({std::move(block), copied.completion});   // the copy runs meanwhile
 ///     ... item.completion.wait();                          // the consumer, before it reads
 class Completion {
  public:

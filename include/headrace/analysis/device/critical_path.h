@@ -38,7 +38,7 @@ struct CriticalPath {
 };
 
 /// The longest path of `critical_path_graph`. Of several paths of one length, one; only the length is unique.
-/// Where there is nothing to look at the tables are empty and their notes say why.
+/// Without input the tables are empty and their notes say why.
 CriticalPath critical_path(const trace::Trace& trace, const CriticalPathOptions& options = {});
 
 }  // namespace headrace::analysis::device

@@ -33,7 +33,7 @@ struct DeviceOptions {
   bool per_device = false;
 };
 
-/// One kernel, copy or fill. Waits on the device's rows are none: they keep nothing busy.
+/// One kernel, copy or fill. Waits on the device's rows do not count: they keep nothing busy.
 struct Work {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
