@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::time_t kStays = 24 * 60 * 60;
-/// What one start does at most; the next one goes on.
+/// Limit for one start; the next one continues.
 constexpr int kAtOnce = 64;
 
 /// An open file; closed at the end.
@@ -123,7 +123,7 @@ void collect_from_shared_memory() {
   }
 }
 
-// Where shared memory was short, the live segment lies in the run folder itself.
+// Where shared memory was short, the live segment is in the run folder itself.
 void collect_in(const std::string& run) {
   for (const std::string& copy_path : copy_paths(run)) {
     const auto pointer = read_live_pointer(copy_path);
@@ -156,7 +156,7 @@ void collect_orphans(const std::string& run) noexcept try {
   collect_in(run);
   remove_half_copies(run);
 } catch (...) {
-  // No memory, or a folder that vanished: the next start goes on.
+  // No memory, or a folder that vanished: the next start continues.
 }
 
 }  // namespace headrace::profile

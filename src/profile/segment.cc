@@ -79,7 +79,7 @@ void* map_new_file(const std::string& path, std::size_t bytes, std::string& reas
   return nullptr;
 }
 
-/// Tells segments apart; nobody can guess it. Never 0.
+/// Distinguishes segments; cannot be guessed. Never 0.
 std::uint64_t random_identity() {
   std::uint64_t identity = 0;
   if (getrandom(&identity, sizeof(identity), GRND_NONBLOCK) != sizeof(identity)) {

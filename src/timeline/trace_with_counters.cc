@@ -51,7 +51,7 @@ class Processes {
 /// Events of phase C behind those of a document.
 class CounterEvents {
  public:
-  /// `first`: no event stands before them.
+  /// `first`: no event precedes them.
   CounterEvents(GzipWriter& out, bool first) : out_(out), first_(first) {}
 
   /// The track that the next points are of. `id`: tells tracks of one name apart, or nothing.

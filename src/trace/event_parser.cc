@@ -222,7 +222,7 @@ void EventParser::read_field(std::string_view key, ondemand::value& value) {
   }
 }
 
-/// False when the text is no JSON; anything but an object says nothing and is passed over.
+/// False when the text is not JSON; anything but an object says nothing and is passed over.
 bool EventParser::read_arguments(ondemand::value& value) {
   if (!value.raw_json_token().starts_with('{')) return true;
   ondemand::object arguments;

@@ -1,4 +1,4 @@
-// Pairs of (run clock, wall clock) that align a run with a device trace and date a writer's last heartbeat.
+// Pairs of (run clock, wall clock) that align a run with a device trace and date its last heartbeat.
 #pragma once
 
 #include <array>

@@ -156,7 +156,7 @@ struct alignas(64) LoaderRecord {
   metrics::Relaxed<std::uint32_t> workers;  ///< worker processes of the last pass; 0: in the sink's thread
   metrics::Relaxed<std::uint64_t> batch_bytes;  ///< largest batch of those that were looked at; 0: unknown
   metrics::Relaxed<std::uint64_t>
-      identity;  ///< of the object that loops: its next loop goes on in this record; 0: none
+      identity;  ///< of the object that loops: its next loop continues in this record; 0: none
   Name name;
   alignas(8) std::array<char, kModelBytes> model;  ///< LoaderModel as JSON, zero-terminated
   alignas(8) std::array<char, kFactsBytes> facts;  ///< "name=value\n" ...: what was seen while it ran

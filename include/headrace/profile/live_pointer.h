@@ -1,6 +1,6 @@
 // The file in a run folder that names a live segment: rank<r>.live beside rank<r>.hrseg.
 //
-//     /dev/shm/headrace-1000/4711-123456-0.hrseg     path of the live segment; "memory" where there is no
+//     /dev/shm/headrace-1000/4711-123456-0.hrseg     path of the live segment; "memory" if there is no
 //     file 0123456789abcdef                               identity, as the segment's header has it 4711
 //     123456 89abcdef01234567                   pid, start time and boot of its owner
 #pragma once

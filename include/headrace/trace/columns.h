@@ -36,7 +36,7 @@ struct Lane {
 enum class ArgumentKind : std::uint8_t {
   integer,  ///< int64; a quoted decimal number counts
   number,   ///< double
-  text,     ///< an interned text: a string's content, anything else as it stands in the file
+  text,     ///< an interned text: a string's content, anything else as it is in the file
 };
 
 /// An argument (a key in an event's `args`) that is to become a column.
