@@ -48,9 +48,8 @@ class WorkerProbe {
   std::int64_t leave(std::int64_t now, bool failed) noexcept;
   /// The innermost body ends and made no item: its time is kept, nothing is counted.
   void abandon(std::int64_t now) noexcept;
-  /// The innermost body ends, and its time so far goes to what the worker does around it: somebody else did
-  /// the work, and `attribute` says how much there was of it. Only for a body that met no wait and no other
-  /// body.
+  /// Cancels the innermost call and charges its time to the enclosing activity. Use it when remote work is
+  /// reported through `attribute`. Only for a body that contains no wait and no other body.
   void withdraw() noexcept;
 
   /// One item that this thread worked on from `began` until `now`, known only afterwards (a receive that

@@ -18,8 +18,8 @@ namespace headrace::profile {
 /// Only what is used takes memory: the tables that every run needs are allocated at once, records when they
 /// are first given out (`back_record`), so that a full disk is an error there and no SIGBUS later.
 ///
-/// Remaining risk, stated: the segment is a file of mode 0600 in a folder of mode 0700; whoever runs as the
-/// same user (or root) can still truncate it under the writer.
+/// Remaining risk: the segment is a file of mode 0600 in a folder of mode 0700, so a process of the same user
+/// (or root) can still truncate it under the writer.
 class Segment {
  public:
   /// Where a new segment may live, tried in this order; memory of the process itself when none works.

@@ -21,7 +21,7 @@ namespace headrace::queues {
 /// | waits                   | every one, timed        | timed when they slept; spinning counts as no wait  |
 /// | the threads' items      | every one, timed        | 1 in 32, weighted                                  |
 ///
-/// Why: at 40 ns per item a time stamp on every one costs half as much again, and a consumer that looks at
+/// Why: at 40 ns per item a time stamp on every one costs half as much again, and a consumer that reads
 /// the producer's index costs twice as much again as the item itself.
 class AdaptiveRecorder {
  public:

@@ -1,4 +1,4 @@
-// Many producers, many consumers: a ring of slots, each of which knows whose turn it is.
+// Many producers, many consumers: a ring of slots, each with a turn number.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Where the two wings meet: what the device did with the steps of a run, and why it computed nothing, told by
-// the run that fed it.
+// Combines a run and a device trace: what the device did in the steps of the run, and why it was idle.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// One array of a batch that was copied to a device, and how other libraries get at it.
+// One array of a batch that was copied to a device, and its access by other libraries.
 #pragma once
 
 #include <cstddef>
