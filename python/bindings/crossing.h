@@ -88,7 +88,7 @@ std::shared_ptr<profile::DeliveryWriter> delivery_writer_of(PyObject* object);
 std::shared_ptr<profile::BatchTracker> batch_tracker_of(PyObject* watch);
 profile::IteratorWatch* iterator_watch_of(PyObject* object);
 
-/// The recording side of a native Queue; null where `object` is none.
+/// The recording side of a native Queue; null if `object` is none.
 std::shared_ptr<profile::QueueHandle> queue_handle_of(PyObject* object);
 
 /// How long this (foreign) thread waits for the interpreter lock, ns; negative where it cannot be asked.

@@ -63,7 +63,7 @@ class SlotWriter {
   void sent() noexcept { sent_ = true; }
 
   std::uint32_t number() const noexcept { return claimed_.number; }
-  /// -1 where the reader has it already.
+  /// -1 if the reader has it already.
   int descriptor() const noexcept { return claimed_.slot->descriptor(); }
   bool is_lent() const noexcept { return claimed_.is_lent; }
 

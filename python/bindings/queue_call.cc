@@ -54,7 +54,7 @@ struct QueueCall {
 
 using Type = HeapType<QueueCall>;
 
-/// The number of a batch in (number, data); below 0: something that is no batch.
+/// The number of a batch in (number, data); below 0: something that is not a batch.
 std::int64_t number_of(PyObject* message) {
   if (message == nullptr || PyTuple_Check(message) == 0 || PyTuple_GET_SIZE(message) < 2) return -1;
   PyObject* number = PyTuple_GET_ITEM(message, 0);

@@ -19,7 +19,7 @@ OF_THE_LOOP: int
 NO_ITERATOR_DETAIL: int
 NO_WORKER_DETAIL: int
 NO_HANDOFF_DETAIL: int
-#: Places in the graph of a framework's loader, in the order of the data flow.
+#: Positions in the graph of a framework's loader, in the order of the data flow.
 LONGEST_MODEL: int
 PLACES_PER_STAGE: int
 STAGE_SAMPLER: int
@@ -39,7 +39,7 @@ class Session:
 
     @staticmethod
     def attach(path: StrPath) -> Session:
-        """Another process's session, made current. Raises SegmentError where it is gone."""
+        """Another process's session, made current. Raises SegmentError if it is gone."""
 
     def push(self) -> None: ...
     def pop(self) -> None: ...
@@ -50,7 +50,7 @@ class Session:
         """Copy the segment into the run folder now."""
 
     def take_messages(self) -> list[str]:
-        """What went wrong with files, and where an unnamed run was left: each line once."""
+        """Errors with files, and the path of an unnamed run: each line once."""
 
     @property
     def run(self) -> str: ...
@@ -68,7 +68,7 @@ def current_session() -> Session | None: ...
 def leave_session(session: Session) -> None: ...
 def disable() -> None: ...
 def close_all() -> list[str]:
-    """Closes every session. Returns what they have to say."""
+    """Closes every session. Returns their messages."""
 
 @final
 class OperatorHandle:
@@ -84,10 +84,10 @@ class OperatorHandle:
         loader: int = -1,
         stage: int = 0,
     ) -> None:
-        """``loader``, ``stage``: the loader whose own graph it belongs to, and its place there."""
+        """``loader``, ``stage``: the loader whose own graph it belongs to, and its index there."""
 
     def begin(self) -> bool:
-        """False where nothing is recorded; ``end`` is then not called."""
+        """False if nothing is recorded; ``end`` is then not called."""
 
     def end(self, failed: bool) -> None: ...
     def declare(self, inputs: Iterable[Queue[Any]], outputs: Iterable[Queue[Any]]) -> None: ...
@@ -114,14 +114,14 @@ class OverlappingCalls:
 
 @final
 class QueueHandle:
-    """A queue between two stages of a loader's model, as places there; ``to_stage`` -1: the training loop.
+    """A queue between two stages of a loader's model, as indices; ``to_stage`` -1: the training loop.
 
-    The queue tells its level after each put and get, one at a time.
+    The queue reports its level after each put and get, one at a time.
     """
 
     def __init__(self, name: str, capacity: int, loader: int, from_stage: int, to_stage: int) -> None: ...
     def put(self, level: int, waited_ns: int = 0, counts: bool = True) -> None:
-        """``waited_ns``: how long it waited for room. ``counts``: False for a mark that is no item."""
+        """``waited_ns``: how long it waited for room. ``counts``: False for a mark that is not an item."""
 
     def get(self, level: int, waited_ns: int = 0, counts: bool = True) -> None: ...
     @property
@@ -142,10 +142,10 @@ class LoaderHandle:
     def session(self) -> Session: ...
     @property
     def id(self) -> int:
-        """Its number in the run; below 0 where the run holds no more loaders."""
+        """Its number in the run; below 0 if the run has no room for it."""
 
     def describe(self, settings: str, workers: int) -> None:
-        """How the framework's loader is set ("parameter=value" lines); it shows its own graph from now on."""
+        """How the framework's loader is set ("parameter=value" lines); from now on it has its own graph."""
 
     def add_operator(self, operator: OperatorHandle) -> None:
         """Shows the operator in this loader's graph, also when it is never called."""
@@ -176,17 +176,17 @@ class IteratorWatch:
 
 @final
 class DeliveryWriter:
-    """What a worker process leaves for the process that trains: when it took, made and sent each batch."""
+    """Events of a worker process for the training process: when it took, made and sent each batch."""
 
     @staticmethod
     def enter(loader: int, pass_number: int, number: int, siblings: int) -> DeliveryWriter | None:
-        """Enter the calling thread as worker ``number``; None where nothing is recorded."""
+        """Enter the calling thread as worker ``number``; None if nothing is recorded."""
 
 def note_device(device: str) -> None:
     """The loop that runs on this thread copies its batches to ``device``: one more setting of its loader."""
 
 def next_pass() -> int:
-    """A number that tells the workers of this iterator from those of any other."""
+    """A number that distinguishes the workers of this iterator from all others."""
 
 def miss(loader: int, gap: int) -> None:
     """`LoaderHandle.miss`, from a worker process."""
@@ -195,8 +195,8 @@ def miss(loader: int, gap: int) -> None:
 class HookedCall:
     """A callable around which hooks run, without a Python frame; in a class it is a method.
 
-    before(*args) may return a tuple that takes the place of the arguments, after(result, *args) what takes
-    the place of the result; failed(*args) runs where ``original`` raised. A hook that raises changes nothing.
+    before(*args) may return a tuple that replaces the arguments, after(result, *args) a value that replaces
+    the result; failed(*args) runs if ``original`` raised. An exception in a hook changes nothing.
     """
 
     def __new__(
@@ -235,7 +235,7 @@ class TimedFetch:
 
 @final
 class TimedDataset:
-    """Stands for a dataset while a batch is fetched: reads are timed, all else is the dataset's own."""
+    """Stands for a dataset while a batch is fetched: reads are timed, the rest is the dataset's own."""
 
     def __new__(cls, dataset: Any, operator: OperatorHandle) -> TimedDataset: ...
     def __getitem__(self, index: Any) -> Any: ...
@@ -250,7 +250,7 @@ class TimedDataset:
 
 @final
 class QueueCall:
-    """A put or get that tells a watch or writer what passes.
+    """A put or get that reports each item to a watch or writer.
 
     role: dispatch, receive, pinned_put, pinned_get in the training process (``told``: an IteratorWatch);
     take, deliver, send in a worker (a DeliveryWriter).
@@ -283,7 +283,7 @@ class TimedCallable:
         operator: OperatorHandle,
         stands_in: bool = False,
     ) -> TimedCallable:
-        """``stands_in``: in the place of the user's own object, whose class it shows as its own."""
+        """``stands_in``: replaces the user's own object and reports its class."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any: ...
@@ -313,7 +313,7 @@ class TimedIterator(Iterator[Any]):
 
 @final
 class OperatorIterator(Iterator[Any]):
-    """An iterator, each item of which is one call of an operator."""
+    """An iterator; each item is one call of an operator."""
 
     def __new__(cls, iterable: Iterable[Any], operator: OperatorHandle, /) -> OperatorIterator: ...
     def __next__(self) -> Any: ...
@@ -358,20 +358,20 @@ def make_run_folder(run: StrPath) -> str:
     """Creates it, private, with its parents. Returns "" or the reason why not."""
 
 def remove_run_folder(run: StrPath) -> None:
-    """Removes it where it holds only what Headrace wrote."""
+    """Removes it if it contains only files that Headrace wrote."""
 
 def collect_orphans(run: StrPath) -> None:
-    """Brings what killed processes recorded to where it belongs."""
+    """Moves the recordings of killed processes to their run folders."""
 
 def missing_recordings(run: StrPath) -> list[str]:
-    """A line for each recording of which there is nothing to read, and why."""
+    """A line for each unreadable recording, with the reason."""
 
 def default_rank() -> int: ...
 def find_segments(run: StrPath) -> list[dict[str, Any]]:
     """``{"path", "rank", "running"}`` for each recording of a run folder."""
 
 def segment_loaders(path: StrPath) -> list[dict[str, Any]]:
-    """``{"index", "name", "steps", "wait_s"}``, the loader that waited most first."""
+    """``{"index", "name", "steps", "wait_s"}``, the loader that waited longest first."""
 
 def segment_profile_json(path: StrPath, loader: int) -> str: ...
 def profile_schema() -> str:
@@ -388,14 +388,14 @@ def merge_timeline(
 
 @final
 class ParsedReport:
-    """A profile with its diagnosis, read once. Immutable. Raises FormatError where the text is no profile."""
+    """A profile with its diagnosis, read once. Immutable. Raises FormatError if the text is not a profile."""
 
     def __init__(self, profile_text: str) -> None: ...
     def text(self, width: int, color: bool) -> str: ...
     def html(self, whole_page: bool) -> str: ...
     def json(self, indent: int) -> str: ...
     def what_if(self, assigned: list[tuple[str, str]]) -> tuple[bool, str, float, float, float, str]:
-        """Known, or the reason why not; step, low and high in seconds; what limits then."""
+        """Whether it is known, the reason if not; step, low and high in seconds; the bottleneck."""
 
 # --- pipelines ----------------------------------------------------------------------------------------------
 
@@ -421,7 +421,7 @@ class NativePipeline:
         queue: str = "auto",
         kind: str = "generator",
     ) -> None:
-        """``begin(worker, workers, pass)`` gives the iterator of one worker's items."""
+        """``begin(worker, workers, pass)`` returns the iterator of one worker's items."""
 
     def map(
         self,
@@ -479,7 +479,7 @@ class SlotLease:
 
 @final
 class SlotWriter:
-    """A claimed slot that is being filled; free again where it goes without `sent`."""
+    """A claimed slot that is being filled; free again if destroyed without `sent`."""
 
     def write(self, offset: int, source: Any) -> None: ...
     def sent(self) -> None: ...
@@ -487,11 +487,11 @@ class SlotWriter:
     def number(self) -> int: ...
     @property
     def descriptor(self) -> int:
-        """To be sent along; -1 where the reader has it."""
+        """To be sent along; -1 if the reader has it."""
 
     @property
     def is_lent(self) -> bool:
-        """The reader is to copy what is in it."""
+        """The reader has to copy its contents."""
 
 @final
 class SlotSender:
@@ -513,8 +513,8 @@ class SlotReceiver:
     def borrow(fd: int) -> SlotLease: ...
 
 def await_answer(socket: int, process: int) -> int:
-    """Waits without the interpreter lock. 1: something can be read; 0: the pass that this thread works in was
-    stopped; -1: the process is gone and left nothing to read."""
+    """Waits without the interpreter lock. 1: something can be read; 0: this thread's pass was
+    stopped; -1: the process is gone and nothing is left to read."""
 
 def end_with(parent: int) -> None:
     """This process ends as soon as ``parent``, which started it, has ended."""
@@ -530,7 +530,7 @@ class PassIterator:
     """One pass over a NativePipeline; dropped early, it ends the pass."""
 
     def __init__(self, of: NativePipeline, hand_over: Callable[[Any], Any] | None = None) -> None:
-        """hand_over: called with each item in the thread that takes it, and gives what it gets."""
+        """hand_over: called with each item in the thread that takes it, and returns what the loop gets."""
 
     def __iter__(self) -> PassIterator: ...
     def __next__(self) -> Any: ...
@@ -542,11 +542,11 @@ def current_operator() -> OperatorHandle | None:
     """In a body: the operator whose worker calls it."""
 
 def pass_is_over() -> bool:
-    """In a body: True where its pass was stopped, so waiting for something is in vain."""
+    """In a body: True if its pass was stopped, so waiting is pointless."""
 
 # --- transport ----------------------------------------------------------------------------------------------
 
-#: The CUDA driver's library, as it is looked for.
+#: The name under which the CUDA driver's library is loaded.
 CUDA_LIBRARY: str
 
 @final
@@ -569,7 +569,7 @@ class DeviceArray:
     def shape(self) -> tuple[int, ...]: ...
     @property
     def format(self) -> str:
-        """The element type in the words of the buffer protocol."""
+        """The element type in the format of the buffer protocol."""
 
     @property
     def itemsize(self) -> int: ...
@@ -580,7 +580,7 @@ class DeviceArray:
 
 @final
 class CopiedBatch:
-    """Arrays that were copied together, and what that cost."""
+    """Arrays that were copied together, and the cost of the copy."""
 
     @property
     def arrays(self) -> list[DeviceArray]: ...
@@ -597,13 +597,13 @@ class CopiedBatch:
 
 @final
 class Completion:
-    """How far a copy is; holds none of its arrays."""
+    """Progress of a copy; keeps none of its arrays."""
 
     def done(self) -> bool: ...
     def wait(self) -> None: ...
     @property
     def copy_s(self) -> float | None:
-        """None while the copy goes on."""
+        """None while the copy runs."""
 
 @final
 class TransportDevice:
@@ -616,7 +616,7 @@ class TransportDevice:
     @property
     def free_buffers(self) -> int: ...
     def copy(self, arrays: Iterable[Any], timeout_s: float | None = None) -> CopiedBatch:
-        """Copy what brings its bytes by the buffer protocol or DLPack, all into one buffer."""
+        """Copy objects with the buffer protocol or DLPack, all into one buffer."""
 
     def cancel(self) -> None: ...
     def resume(self) -> None: ...
@@ -647,20 +647,20 @@ def transferred(
 # --- named ranges -------------------------------------------------------------------------------------------
 
 def annotate_begin(name: str) -> None:
-    """Never raises; nothing where nobody records."""
+    """Never raises; does nothing if nothing is recorded."""
 
 def annotate_end() -> None: ...
 
 # --- marks within a training step ---------------------------------------------------------------------------
 
 def forward_began() -> None:
-    """From any thread; of a step the first counts. Nothing where no wrapped loop runs. Never raises."""
+    """From any thread; the first in a step counts. Does nothing if no wrapped loop runs. Never raises."""
 
 def backward_ended() -> None:
-    """The same; of a step the last counts."""
+    """The same; the last in a step counts."""
 
 def update_began() -> None:
-    """The same; counts as the end of backward where no other was told."""
+    """The same; counts as the end of backward if there is no other mark."""
 
 def step_begin() -> None:
     """`forward_began` and the beginning of a range "step"."""
@@ -682,13 +682,13 @@ class Columns:
     def notes(self) -> list[str]: ...
     def is_text(self, name: str) -> bool: ...
     def values(self, name: str) -> list[Any]:
-        """As Python objects. Raises UsageError where there is no such column, as the other methods do."""
+        """As Python objects. Raises UsageError if there is no such column, like the other methods."""
 
     def view(self, name: str) -> Any:
         """A NumPy view of the numbers; of texts that are stored once: their numbers."""
 
     def texts(self, name: str) -> list[str]:
-        """The texts that a column's numbers stand for."""
+        """The texts that a column's numbers refer to."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
@@ -701,7 +701,7 @@ class TraceSet:
     @property
     def ranks(self) -> list[int]: ...
     def facts(self, index: int) -> dict[str, Any]:
-        """What reading a file found: path, rank, sizes, notes, and the other keys of the file as JSON."""
+        """Result of reading a file: path, rank, sizes, notes, and the other keys of the file as JSON."""
 
     def events(self, index: int) -> Columns: ...
     def resolved(self, index: int) -> Columns: ...
@@ -710,11 +710,11 @@ class TraceSet:
 
 @final
 class TraceLoader:
-    """Reads files in parallel; another thread may look how far it is."""
+    """Reads files in parallel; another thread may read the progress."""
 
     def __init__(self, paths: list[str], arguments: list[tuple[str, str]], ranks: list[int]) -> None: ...
     def load(self) -> TraceSet:
-        """Raises FormatError for a file that is no trace."""
+        """Raises FormatError for a file that is not a trace."""
 
     @property
     def bytes_read(self) -> int: ...
@@ -732,9 +732,9 @@ def with_device(
 def write_with_counters(
     traces: TraceSet, out: str, steps: list[int], opened: Callable[[], Any] | None
 ) -> dict[str, Any]:
-    """The file of the first trace with counters behind its events.
+    """Writes the file of the first trace with counters after its events.
 
-    ``opened``: gives the file, with ``read(n)``, where its path does not.
+    ``opened``: returns the file, with ``read(n)``, if the path cannot be opened.
     """
 
 def load_trace_sources(sources: list[tuple[str, Any]], arguments: list[tuple[str, str]]) -> TraceSet:

@@ -18,7 +18,7 @@ KINDS = ("source", "map", "batch", "generator", "shuffle", "filter", "prefetch",
 
 
 def code_key(function: object) -> int:
-    """Equal for the same source code in every process: two functions of one name are told apart by it."""
+    """Equal for the same source code in every process; distinguishes two functions of one name."""
     code = _code(function)
     if code is None:
         return 0
@@ -32,7 +32,7 @@ _COROUTINE = 0x80 | 0x100 | 0x200  # coroutine, iterable coroutine, asynchronous
 
 
 def _code(function: Any) -> Any:
-    """The code object under partials and functools.wraps; None for what is not written in Python."""
+    """The code object under partials and functools.wraps; None if it is not written in Python."""
     for _ in range(100):
         is_partial = isinstance(function, functools.partial)
         inner = function.func if is_partial else getattr(function, "__wrapped__", None)
@@ -47,7 +47,7 @@ def _code(function: Any) -> Any:
 
 
 def _own_flags(function: object) -> int:
-    """Flags of the function itself: a wrapper around a generator function is none."""
+    """Flags of the function itself: a wrapper around a generator function has none."""
     while isinstance(function, functools.partial):
         function = function.func
     code = getattr(getattr(function, "__func__", function), "__code__", None)
@@ -63,7 +63,7 @@ def name_of(function: object) -> str:
 
 
 def readable(name: str) -> str:
-    """Names are UTF-8 in a run; what a file name that is no text brings is written out."""
+    """Names are UTF-8 in a run; other bytes of a file name are escaped."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -86,8 +86,8 @@ class operator:  # noqa: N801 - reads as the decorator it is
         with hr.operator("read", kind="source"):
             data = file.read()
 
-    name: as it shall appear in reports (default: the function's name). kind: source, map, batch, generator,
-    shuffle, filter, prefetch or transfer. input, output: `Queue` objects, only where the thread that calls
+    name: in reports (default: the function's name). kind: source, map, batch, generator,
+    shuffle, filter, prefetch or transfer. input, output: `Queue` objects, only if the thread that calls
     the body does not take from and put to them itself. A generator function is timed per item, a coroutine
     function is left alone (its time is the event loop's). Thread-safe; the body's result and exceptions pass
     through untouched.
@@ -168,7 +168,7 @@ def _time_generator(
 # --- pickling into spawned workers --------------------------------------------------------------------------
 
 
-#: Name, kind and key of an operator, the live segment of its run, its loader and its place there.
+#: Name, kind and key of an operator, the live segment of its run, its loader and its index there.
 _Where = tuple[str, str, int, str, int, int]
 
 
@@ -183,12 +183,12 @@ def itself(obj: Any) -> Any:
 
 
 def reduce_callable(timed: Any, function: Any, handle: _core.OperatorHandle) -> tuple[Any, ...]:
-    """How a timed callable travels: by segment path and operator, the body as it would travel itself."""
+    """How a timed callable is pickled: segment path and operator; the body as usual."""
     where = (handle.name, handle.kind, handle.key, _live_path(), handle.loader, handle.stage)
     module = getattr(function, "__module__", None)
     path = getattr(function, "__qualname__", None)
     if isinstance(module, str) and isinstance(path, str) and _find(module, path) is timed:
-        # The decorated name itself: its body cannot be found by name, the timed one can.
+        # The decorated name itself: its body cannot be found by name, the timed function can.
         return _rebuild_by_name, (module, path, where)
     return _rebuild, (function, where)
 

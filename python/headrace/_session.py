@@ -1,4 +1,4 @@
-"""Where recording goes: the process's sessions, the one warning about files, the orderly end."""
+"""Where recording goes: the process's sessions, the warning about files, the end."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def warn_once(reason: str) -> None:
         return
     _warned.add(reason)
     try:
-        import logging  # 10 ms that `import headrace` does not pay
+        import logging  # takes 10 ms, so not at `import headrace`
     except OSError:
-        return  # no file descriptor is left: the loop goes on all the same
+        return  # no file descriptor is left: the loop still runs
 
     logging.getLogger("headrace").warning("%s", reason)
 
 
 def say_all(lines: list[str]) -> None:
-    """Say what sessions have to say, each line once."""
+    """Log the messages of sessions, each line once."""
     for line in lines:
         warn_once(line)
 
@@ -39,7 +39,7 @@ def say_all(lines: list[str]) -> None:
 def loader_handle(
     session: _core.Session, name: str, source: _core.OperatorHandle | None, identity: int = 0
 ) -> _core.LoaderHandle:
-    """A loader's record in the session; one line where the run has no place for it."""
+    """A loader's record in the session; logs one line if the run has no room for it."""
     handle = _core.LoaderHandle(session, name, source, identity)
     if handle.id < 0:
         warn_once(f"{name!r} is not recorded: 32 loaders are alive, which is what a run holds")
@@ -47,7 +47,7 @@ def loader_handle(
 
 
 def segments_of(session: _core.Session) -> tuple[str, ...]:
-    """Where its segment lies while it records, and where its copy lies when it has ended."""
+    """Path of its segment while it records, and of the copy after its end."""
     return session.live_path, os.path.join(session.run, f"rank{session.rank}.hrseg")  # noqa: PTH118
 
 
@@ -68,14 +68,14 @@ def open_session(
 
 
 def not_recorded(error: Exception) -> str:
-    """Warn that ``error`` keeps a loop from being recorded. Returns the reason."""
+    """Warn that a loop is not recorded because of ``error``. Returns the reason."""
     reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     warn_once(f"nothing is recorded: {reason}")
     return reason
 
 
 def absolute_run(run: str | os.PathLike[str]) -> str:
-    """The run folder that ``run`` names. Raises UsageError where no file can have that name."""
+    """The run folder that ``run`` names. Raises UsageError for a name that no file can have."""
     try:
         path = os.fsdecode(run)
     except (TypeError, UnicodeError):
@@ -89,7 +89,7 @@ def absolute_run(run: str | os.PathLike[str]) -> str:
 
 
 def join_run(live_path: str) -> bool:
-    """Record into the run whose live segment this is; False where it is gone, or there never was a file."""
+    """Record into the run of this live segment; False if it is gone, or never had a file."""
     current = _core.current_session()
     if current is not None and current.live_path == live_path:
         return True
@@ -102,12 +102,12 @@ def join_run(live_path: str) -> bool:
     return True
 
 
-#: Sessions that end with a `with` block or with the process, not with what was wrapped in them last.
+#: Sessions that end with a `with` block or with the process, not with the last object wrapped in them.
 kept_open: set[_core.Session] = set()
 
 
 class Session:
-    """A run that is recorded: ``with hr.session(run="runs/a"): ...``.
+    """A recorded run: ``with hr.session(run="runs/a"): ...``.
 
     What is wrapped, put, taken or called inside the block is recorded into this run. Leaving the block closes
     it.
@@ -158,9 +158,9 @@ if not enabled():
 
 
 def close_all() -> None:
-    """The end of the process: every session is closed, and says what it has to say."""
+    """The end of the process: every session is closed and logs its messages."""
     say_all(_core.close_all())
 
 
-# Before the interpreter goes: the sampler must not ask for a lock that nobody will hand out any more.
+# Before the interpreter goes: the sampler must not request a lock that is never granted again.
 atexit.register(close_all)

@@ -1,4 +1,4 @@
-"""By which names the steps of a device trace are cut: MindSpore's FP_POINT and BP_POINT."""
+"""The names that mark the parts of a step in a device trace: MindSpore's FP_POINT and BP_POINT."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _log = logging.getLogger("headrace")
 
 
 class PointNames(NamedTuple):
-    """Part of a name each; empty: the point is found."""
+    """Part of a name each; empty: the point is detected."""
 
     fp_point: str
     bp_point: str
 
 
 def point_names(traces: _core.TraceSet, fp_point: str | None, bp_point: str | None) -> PointNames:
-    """What was given, else what the environment says (``FP_POINT``, ``BP_POINT``); "" asks for neither.
+    """The arguments, else the environment (``FP_POINT``, ``BP_POINT``); "" disables both.
 
-    Raises UsageError for an argument that names nothing in the traces. The environment may be meant for
-    another program: what it names wrongly is warned about and not used.
+    Raises UsageError for an argument that matches nothing in the traces. The environment may be meant for
+    another program, so a wrong name there is ignored with a warning.
     """
     given = {"fp_point": fp_point, "bp_point": bp_point}
     names = {point: _of_environment(point) if name is None else name for point, name in given.items()}
@@ -45,7 +45,7 @@ def _of_environment(point: str) -> str:
 
 
 def _names_work(traces: _core.TraceSet, point: str, name: str) -> bool:
-    """Traces without steps are not the name's fault, nor are steps in which nothing computes."""
+    """True also for traces without steps or steps without computation, where no name can match."""
     is_fp = point == "fp_point"
     found = _core.step_points(traces, name if is_fp else "", "" if is_fp else name)
     steps = Table(found[0]).to_dict()

@@ -1,4 +1,4 @@
-"""The tables that a `Trace` answers with: one method per analysis."""
+"""The tables of a `Trace`: one method per analysis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.table import Table
 
 
 class Summary(NamedTuple):
-    """A table for people, and the points that it was made of."""
+    """A table for people, and the points that it summarises."""
 
     summary: Table
     series: Table
@@ -74,14 +74,14 @@ class DeviceIdle(NamedTuple):
 
 
 class CriticalPath:
-    """The longest path through what happened on host and device: shorten it, and the whole gets shorter."""
+    """The longest path through the work on host and device. Shortening it shortens the run."""
 
     def __init__(self, found: _core.CriticalPath) -> None:
         self._found = found
 
     @property
     def path(self) -> Table:
-        """The path's edges in the order of time: whose time it is, and what bounds it."""
+        """The path's edges in order of time: which event they belong to, and what bounds them."""
         return Table(self._found.path)
 
     @property
@@ -96,15 +96,15 @@ class CriticalPath:
 
     @property
     def valid(self) -> bool:
-        """The graph has no cycle, and no wait between two pieces of work of one stream."""
+        """True if the graph has no cycle and no wait between two pieces of work of one stream."""
         return self._found.valid
 
     def nodes(self) -> Table:
-        """The graph's nodes: starts and ends of events (``row``: their place in ``Trace.events``)."""
+        """The graph's nodes: starts and ends of events (``row``: index in ``Trace.events``)."""
         return Table(self._found.nodes())
 
     def edges(self) -> Table:
-        """The graph's edges, and which of them are the path's."""
+        """The graph's edges, and whether they are on the path."""
         return Table(self._found.edges())
 
     def __repr__(self) -> str:
@@ -112,15 +112,15 @@ class CriticalPath:
 
 
 class TraceTables:
-    """What can be asked of device traces. The native core computes; this names and documents it.
+    """Analyses of device traces. The native core computes them; this class documents them.
 
-    ``steps``: only what began in the steps of these numbers (``ProfilerStep#N``); None: all of the trace, but
-    for a last step that is cut off. Columns, units and formulas: docs/device_traces.md.
+    ``steps``: only what began in these steps (``ProfilerStep#N``); None: the whole trace except
+    a last step that is cut off. Columns, units and formulas: docs/device_traces.md.
     """
 
     _traces: _core.TraceSet
 
-    # --- where the device's time went ---
+    # --- use of the device's time ---
 
     def time_breakdown(self, *, steps: Sequence[int] | None = None, per_device: bool = False) -> Table:
         """Idle, computing, and busy with other things only: seconds, and percent of the span of the work."""
@@ -129,7 +129,7 @@ class TraceTables:
     def idle_breakdown(
         self, *, steps: Sequence[int] | None = None, consecutive_kernel_delay_s: float = 30e-6
     ) -> Idle:
-        """Why each stream had nothing to do: ``host_wait``, ``kernel_wait`` or ``other``."""
+        """Why each stream was idle: ``host_wait``, ``kernel_wait`` or ``other``."""
         return Idle(
             *map(Table, _core.idle_breakdown(self._traces, _listed(steps), consecutive_kernel_delay_s))
         )
@@ -150,13 +150,13 @@ class TraceTables:
         most_names: int = 0,
         time_share: float = 1.0,
     ) -> Table:
-        """Calls and times by kernel name, the longest first; each kind's tail as "others" where asked for."""
+        """Calls and times by kernel name, the longest first; each kind's tail as "others" on request."""
         return Table(_core.kernels(self._traces, _listed(steps), memory, most_names, time_share))
 
     # --- launches and copies ---
 
     def queue_length(self, *, steps: Sequence[int] | None = None, capacity: int = 1024) -> Summary:
-        """Work launched and not yet begun, by stream: over time, and time-weighted."""
+        """Work launched but not yet started, by stream: over time, and time-weighted."""
         return Summary(*map(Table, _core.queue_length(self._traces, _listed(steps), capacity)))
 
     def memory_bandwidth(self, *, steps: Sequence[int] | None = None) -> Summary:
@@ -164,7 +164,7 @@ class TraceTables:
         return Summary(*map(Table, _core.memory_bandwidth(self._traces, _listed(steps))))
 
     def launches(self, *, steps: Sequence[int] | None = None, memory: bool = True) -> Table:
-        """Every call that launched work: how long it took, how long the work, how late that began."""
+        """Every call that launched work: its duration, that of the work, and the delay between them."""
         return Table(_core.launches(self._traces, _listed(steps), memory))
 
     # --- operators and annotations ---
@@ -178,7 +178,7 @@ class TraceTables:
     ) -> Table:
         """What ``key_averages()`` of PyTorch's profiler prints: self and total times, calls, memory.
 
-        ``group_by``: "name", and where wanted "input_shapes" and "stack" (the innermost ``stack_frames``
+        ``group_by``: "name", and optionally "input_shapes" and "stack" (the innermost ``stack_frames``
         Python frames). Raises UsageError for anything else.
         """
         unknown = set(group_by) - {"name", "input_shapes", "stack"}
@@ -198,7 +198,7 @@ class TraceTables:
         time_share: float = 1.0,
         always_shown: Sequence[str] = (),
     ) -> Annotations:
-        """Named ranges, as the device saw them or as the host did, and the device work inside each."""
+        """Named ranges, as recorded on the device or on the host, and the device work inside each."""
         tables = _core.annotations(
             self._traces, _listed(steps), on_device, most_names, time_share, list(always_shown)
         )
@@ -212,9 +212,9 @@ class TraceTables:
         shortest: int = 3,
         most: int = 5,
     ) -> Table:
-        """Sequences of device work that come again and again.
+        """Recurring sequences of device work.
 
-        With a name: what the outermost operators whose name contains it started. Without: of every ``aten::``
+        With a name: the work of the outermost operators whose name contains it. Without: for every ``aten::``
         operator, with the delays of its launches.
         """
         if operator_name is None:
@@ -232,12 +232,12 @@ class TraceTables:
         return StepBreakdown(*map(Table, _core.step_breakdown(self._traces)))
 
     def step_points(self, *, fp_point: str | None = None, bp_point: str | None = None) -> StepPoints:
-        """The step trace: iteration gap, forward and backward, tail, and what communication took of them.
+        """The step trace: iteration gap, forward and backward, tail, and the communication in them.
 
         ``fp_point``, ``bp_point``: forward begins and backward ends with the first and the last work whose
         name, or a range around whose launch, contains this (MindSpore's FP_POINT and BP_POINT). None: as
-        ``FP_POINT`` and ``BP_POINT`` in the environment say; where they say nothing, or with "", the points
-        are found. Raises UsageError for an argument that names no work.
+        ``FP_POINT`` and ``BP_POINT`` in the environment. If these are not set, or with "", the points
+        are found. Raises UsageError for an argument that matches no work.
         """
         names = point_names(self._traces, fp_point, bp_point)
         return StepPoints(*map(Table, _core.step_points(self._traces, *names)))
@@ -248,7 +248,7 @@ class TraceTables:
         """Why the device computed nothing: input, launch, communication, copy, kernel gaps, unknown.
 
         ``waits``: when the loop waited for its next batch, pairs of nanoseconds on the clock of the trace;
-        None: as the trace itself shows it (``enumerate(DataLoader)``). One rank: the first unless named.
+        None: from the trace itself (``enumerate(DataLoader)``). One rank: the first unless named.
         """
         given = None if waits is None else [(int(begin), int(end)) for begin, end in waits]
         return DeviceIdle(*map(Table, _core.device_idle(_one(self._traces, rank), given)))
@@ -263,7 +263,7 @@ class TraceTables:
         data_load_events: Sequence[str] = (),
         zero_weight_launch_edges: bool = False,
     ) -> CriticalPath:
-        """The critical path of one rank (the first where none is named).
+        """The critical path of one rank (the first unless named).
 
         ``annotation``: only the ranges whose name contains this, ``instance``: which of them, one or from and
         to, counted from 0. ``data_load_events``: parts of the names of ranges that load data.
@@ -283,10 +283,10 @@ class TraceTables:
         )
 
     def stragglers(self, *, steps: Sequence[int] | None = None, candidates: int = 2) -> Table:
-        """Ranks by how often they were the last to come to the collective that waits most.
+        """Ranks by how often they were the last to reach the collective with the longest waits.
 
-        ``candidate`` is 1 for those, ``candidates`` at most, that are later than the others by more than the
-        others differ among themselves: for none where all are equally late.
+        ``candidate`` is 1 for stragglers, at most ``candidates``: ranks later than the others by more
+        than the others differ among themselves. If all are equally late, it is 0 for all.
         """
         return Table(_core.stragglers(self._traces, _listed(steps), candidates))
 
@@ -303,7 +303,7 @@ class TraceTables:
     ) -> Table:
         """Calls and times by name, here and in another trace; ``diff`` is the other's minus this one's.
 
-        One rank of each: the first where none is named. ``side``: "both", "host" or "device".
+        One rank of each: the first unless named. ``side``: "both", "host" or "device".
         """
         return Table(
             _core.diff(

@@ -13,8 +13,8 @@ from headrace.errors import UsageError
 class annotate(ContextDecorator):  # noqa: N801 - used like a statement
     """``with hr.annotate("augment"): ...``, or ``@hr.annotate("augment")`` above a function.
 
-    The range stands on its thread's row of the timeline (`hr.timeline.merge`). Ranges nest, up to 32 deep; a
-    run keeps 64 names. Where no run is open nothing is recorded. It never raises into the program.
+    The range appears on its thread's row of the timeline (`hr.timeline.merge`). Ranges nest, up to 32 deep; a
+    run keeps 64 names. Without an open run nothing is recorded. It never raises into the program.
     """
 
     def __init__(self, name: str) -> None:

@@ -43,7 +43,7 @@ class OperatorError(Error):
 
 
 class WorkerDiedError(Error):
-    """A worker process ended in the middle of an item: killed, out of memory, or by an exit of its own."""
+    """A worker process ended in the middle of an item: killed, out of memory, or it called exit."""
 
 
 class DeviceError(Error):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # dataclasses and json cost more to import than the rest of t
 class Report:
     """A profile, its diagnosis and its step trace. ``print(report)`` is the text.
 
-    Immutable; the diagnosis is computed from the profile alone, so a loaded report says what it said.
+    Immutable; the diagnosis is computed from the profile alone, so a loaded report does not change.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Report:
         self._parsed = _core.ParsedReport(profile_json)
         self._loaders = loaders
         self._ranks = ranks
-        #: Where the segment may lie, for the history, which no report holds: a run that ends moves it.
+        #: Where the segment may be, for the history, which is not part of a report: a run that ends moves it.
         self._segments = segments
 
     # Text and page need none of these; as Python objects, the figures of 64 workers take long to build.
@@ -68,7 +68,7 @@ class Report:
 
     @property
     def loaders(self) -> list[str]:
-        """Names of the loaders in the same run, the one that waited most first."""
+        """Names of the loaders in the same run, the one that waited longest first."""
         return self._loaders if self._loaders is not None else [self.loader]
 
     @property
@@ -78,14 +78,14 @@ class Report:
 
     @classmethod
     def from_profile_json(cls, text: str) -> Report:
-        """A report on a `Profile` in JSON. Raises FormatError where it is none."""
+        """A report on a `Profile` in JSON. Raises FormatError for anything else."""
         return cls(text)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], loader: str | None = None, rank: int | None = None) -> Report:
         """The report of a run folder (running, finished or dead), one .hrseg segment, or a saved report.
 
-        loader: its name; default the one that waited most. rank: default the lowest that recorded.
+        loader: its name; default the one that waited longest. rank: default the lowest recorded one.
         Raises SegmentError, FormatError or Error with one line that says what is wrong.
         """
         from headrace._load import load_report
@@ -101,14 +101,14 @@ class Report:
         return int(self._document["rank"])
 
     def what_if(self, **changes: object) -> dict[str, Any]:
-        """What a step would take with other parameters, from a simulation of this very run.
+        """What a step would take with other parameters, from a simulation of this run.
 
         ``report.what_if(num_workers=4, prefetch_factor=8)``; for a pipeline of threads and queues
         ``report.what_if(**{"decode.workers": 4, "decoded.capacity": 16})``; for both, an operator made
         faster: ``{"decode.speedup": 2}``. All changes are made together.
 
         Returns ``{"step_s", "low", "high", "bottleneck"}``: seconds per step, its interval, and what limits
-        then (an operator's name, "sink", or "cpu"). Where nothing can be said the four are None and
+        then (an operator's name, "sink", or "cpu"). If no prediction is possible, the four are None and
         ``"reason"`` says why. Raises UsageError for a parameter that this loader does not have (the message
         lists those that it has) and for a value out of range.
         """
@@ -128,13 +128,13 @@ class Report:
     ) -> Report:
         """The same report with what the device did: the parts of its steps, and why it was idle.
 
-        ``trace``: a `Trace` or its file, of this rank where there are several. The GetNext waits are those
-        that the run recorded; of a saved report, whose run is not at hand, those that the trace itself shows.
+        ``trace``: a `Trace` or its file, of this rank if there are several. The GetNext waits are those
+        that the run recorded. For a saved report without its run, they are those of the trace itself.
 
         ``fp_point``, ``bp_point``: names of the work that forward begins and backward ends with, see
-        `Trace.step_points`. Where the trace does not tell the parts of a step, `steps` stays what hooks or
-        the loader told. Raises UsageError where the trace has no work on a device, nothing of this rank, or
-        nothing by a name that was given.
+        `Trace.step_points`. If the trace does not show the parts of a step, `steps` keeps those of the
+        hooks or the loader. Raises UsageError if the trace has no work on a device, nothing of this rank, or
+        no work by a given name.
         """
         from headrace._step_points import point_names
         from headrace.trace import Trace
@@ -162,9 +162,9 @@ class Report:
     @overload
     def to_html(self, path: None = None) -> str: ...
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """The report as one page that opens offline: written to ``path``, or returned where there is none.
+        """The report as one page that opens offline: written to ``path``, or returned without one.
 
-        It names no paths and no host; docs/report.md explains its parts.
+        It contains no paths and no host name; docs/report.md explains its parts.
         """
         page = self._parsed.html(True) + "\n"
         if path is None:
@@ -215,11 +215,11 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        """The page for a notebook's cell, in a frame of its own: neither side's styles reach the other."""
+        """The page for a notebook's cell, in its own frame, so styles do not mix."""
         import html
 
         page = html.escape(self._parsed.html(True))
-        # The content's height, once it is known; until then, and where a host runs no handlers, it scrolls.
+        # The content's height, once it is known; until then, or without handlers, the frame scrolls.
         fit = "this.style.height=this.contentDocument.documentElement.scrollHeight+4+'px'"
         return (
             f'<iframe srcdoc="{page}" title="Headrace report" onload="{fit}" '

@@ -15,17 +15,17 @@ from headrace.errors import UsageError
 
 
 class step(ContextDecorator):  # noqa: N801 - used like a statement
-    """``with hr.step(): ...`` around forward and backward, for loops that `trace_steps` cannot look into.
+    """``with hr.step(): ...`` around forward and backward, for loops that `trace_steps` cannot hook.
 
         batch = next(batches)
         with hr.step():
             loss = train(batch)
         update()
 
-    Forward begins with the block, backward ends with it; what follows until the next batch is the tail. Of
-    several blocks in one step, the first beginning and the last end count. It is also a range "step" on the
-    timeline. Works with several loaders, any library, and as a decorator of a plain function. Where no
-    wrapped loop runs it does nothing.
+    Forward begins with the block, backward ends with it; what follows until the next batch is the tail. If a
+    step has several blocks, the first beginning and the last end count. It is also a range "step" on
+    the timeline. Works with several loaders, any library, and as a decorator of a plain function. Without a
+    running wrapped loop it does nothing.
     """
 
     def __enter__(self) -> step:
@@ -39,14 +39,14 @@ class step(ContextDecorator):  # noqa: N801 - used like a statement
 
 
 class TracedSteps:
-    """What `trace_steps` returns: takes its hooks off again, by `remove` or at the end of a ``with``."""
+    """What `trace_steps` returns: removes its hooks, by `remove` or at the end of a ``with``."""
 
     def __init__(self, hooks: list[Any], takers: list[Callable[[], None]]) -> None:
         self._hooks = hooks
         self._takers = takers
 
     def remove(self) -> None:
-        """Take the hooks off. Calling it twice is harmless."""
+        """Remove the hooks. Calling it twice is harmless."""
         while self._hooks:
             self._hooks.pop().remove()
         while self._takers:
@@ -72,15 +72,15 @@ def trace_steps(model: Any, optimizer: Any = None) -> TracedSteps:
         for batch in loader: ...
         print(loader.report().steps.average)
 
-    model: the module that the loop calls (of `torch.compile`, DistributedDataParallel: what they return), or
-    several. Forward begins when the first of them is called. optimizer: one or several; where autograd does
-    not tell the end of backward (no parameter here is trained, FSDP), it has ended when the last of them
+    model: the module that the loop calls (for `torch.compile`, DistributedDataParallel: what they return), or
+    several. Forward begins when the first of them is called. optimizer: one or several; if autograd does
+    not show the end of backward (no parameter here is trained, FSDP), backward ends when the last of them
     steps.
 
-    Times are the host's: what an asynchronous device does with the work, a device trace tells. The hooks
-    change no result and keep no module alive; a pickled or copied model has none of them that does anything.
+    Times are those of the host; a device trace shows what an asynchronous device does. The hooks
+    change no result and keep no module alive; in a pickled or copied model they do nothing.
     They stay until the returned handle's `remove`, or the end of a ``with`` over it. With ``HEADRACE=0``
-    there are none. Raises UsageError for what is no torch module or optimizer.
+    no hooks are installed. Raises UsageError for anything but a torch module or optimizer.
     """
     torch = sys.modules.get("torch")
     modules = _several(model)
@@ -106,13 +106,13 @@ def trace_steps(model: Any, optimizer: Any = None) -> TracedSteps:
 
 
 def _several(given: Any) -> list[Any]:
-    """A module that can be iterated over (Sequential, ModuleList) is one all the same."""
+    """A module that can be iterated over (Sequential, ModuleList) counts as one module."""
     is_module = hasattr(given, "register_forward_pre_hook")
     return list(given) if isinstance(given, Iterable) and not is_module else [given]
 
 
 def _inner_optimizer(optimizer: Any) -> Any:
-    """The optimizer itself where a framework gave a wrapper around it."""
+    """The optimizer itself if a framework wrapped it."""
     for _ in range(8):
         if hasattr(optimizer, "register_step_pre_hook"):
             return optimizer
@@ -124,8 +124,8 @@ def _never() -> bool:
     return False
 
 
-#: torch.compiler.is_compiling once torch is known: the compiler follows it, and leaves the hooks out of what
-#: it compiles. A mark inside would split its graph.
+#: torch.compiler.is_compiling, once torch is imported. The compiler evaluates it and leaves the hooks out of
+#: the compiled code. A mark inside would split its graph.
 _compiling: Callable[[], bool] = _never
 
 
@@ -137,8 +137,8 @@ class _ForwardBegins:
             _core.forward_began()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copied or unpickled model is not traced. What is left in it is `{}.get`, which returns the second
-        # of two arguments, for torch a hook that changes nothing, and it loads where Headrace is not
+        # A copied or unpickled model is not traced. Its hooks become `{}.get`, which returns the second of
+        # two arguments: torch sees a hook that changes nothing, and it loads even if Headrace is not
         # installed.
         return getattr, ({}, "get")
 
@@ -152,7 +152,7 @@ class _UpdateBegins:
 
 
 class _BackwardRan:
-    """A gradient is there: backward ends now, or when all that was asked of autograd is done."""
+    """A gradient is ready: backward ends now, or when autograd has finished all of it."""
 
     __slots__ = ("_engine",)
 
@@ -166,11 +166,11 @@ class _BackwardRan:
         try:
             self._engine.queue_callback(_core.backward_ended)
         except (AttributeError, RuntimeError):
-            pass  # not in this torch, or not in this place: the mark above stands
+            pass  # not in this torch, or not here: keep the mark above
 
 
 def _hook_backward(module: Any, torch: Any) -> list[Any]:
-    """Two parameters are enough to notice that backward runs: the first one may be left out of a pass."""
+    """Two parameters are enough to detect backward: the first one may be left out of a pass."""
     trained = [one for one in module.parameters() if one.requires_grad]
     hook = _BackwardRan(getattr(torch.autograd.Variable, "_execution_engine", None))
     hooks = (_after_gradient(parameter, hook) for parameter in trained[:1] + trained[1:][-1:])
@@ -181,11 +181,11 @@ def _after_gradient(parameter: Any, hook: Callable[[Any], None]) -> Any:
     try:
         return parameter.register_post_accumulate_grad_hook(hook)
     except (AttributeError, RuntimeError):
-        return None  # an older torch, or no leaf: the optimizer tells
+        return None  # an older torch, or no leaf: use the optimizer
 
 
 class _CompiledCall:
-    """``module.compile()`` compiles the call with its hooks, where none may mark: the mark goes before it."""
+    """``module.compile()`` compiles the call with its hooks, which must not mark there: mark before it."""
 
     __slots__ = ("compiled",)
 

@@ -1,4 +1,4 @@
-"""`Table`: the answer of an analysis of device traces, in columns of C++ memory."""
+"""`Table`: the result of an analysis of device traces, in columns of C++ memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.errors import UsageError
 if TYPE_CHECKING:
     import pandas
 
-#: Rows that a printed table shows; the others are counted below it.
+#: Rows of a printed table; the rest is counted below it.
 _SHOWN = 30
 
 
@@ -21,7 +21,7 @@ class Table:
 
     ``print(table)`` shows it, ``table.column("idle_s")`` is a NumPy view, ``table.to_pandas()`` a data frame.
     It is an Arrow stream (``__arrow_c_stream__``), so ``pyarrow.table(table)``, ``polars.from_arrow`` and
-    DuckDB take it without a copy. Times are seconds, and say so in the column's name (``_s``). Immutable.
+    DuckDB take it without a copy. Columns in seconds end in ``_s``. Immutable.
     """
 
     def __init__(self, columns: _core.Columns) -> None:
@@ -34,7 +34,7 @@ class Table:
 
     @property
     def notes(self) -> list[str]:
-        """What has to be known to read it, a sentence each."""
+        """What a reader has to know, a sentence each."""
         return self._columns.notes
 
     def __len__(self) -> int:
@@ -46,7 +46,7 @@ class Table:
     def column(self, name: str) -> Any:
         """The values of a column: numbers as a read-only view of its memory, texts as an array of ``str``.
 
-        Raises UsageError where there is no such column.
+        Raises UsageError if there is no such column.
         """
         numpy = _numpy()
         if self._columns.is_text(name):
@@ -64,7 +64,7 @@ class Table:
             yield dict(zip(names, values, strict=True))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame of its own memory. Raises UsageError where pandas is not installed."""
+        """A data frame with its own memory. Raises UsageError if pandas is not installed."""
         try:
             import pandas
         except ImportError:
@@ -78,7 +78,7 @@ class Table:
         return json.dumps([{k: _json_value(v) for k, v in row.items()} for row in self.rows()], indent=indent)
 
     def to_csv(self) -> str:
-        """Comma-separated, with a line of names. A missing number is empty."""
+        """Comma-separated, with a header line. A missing number is empty."""
         import csv
         import io
 

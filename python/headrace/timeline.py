@@ -24,7 +24,7 @@ _ENDINGS = (".json", ".json.gz")
 
 @dataclass(frozen=True)
 class Timeline:
-    """What was written. ``clock_error_s``: how far the run may lie beside the device; None: unknown."""
+    """What was written. ``clock_error_s``: largest error of the run against the device; None: unknown."""
 
     path: str
     slices: int
@@ -47,10 +47,10 @@ def merge(
     run: a run folder (running, finished or dead), a .hrseg segment, a session, or a wrapped loader. traces:
     files of a device profiler (.json, .json.gz), folders of them, URLs (fsspec; copied beside ``out`` until
     it is done), or ``{rank: file}``; without any the run alone makes a timeline. out: the file, gzip, or
-    plain where it ends in .json; default ``timeline.json.gz`` in the run folder. progress: is called with
-    how much is done, 0 to 1 (of each copy first, then of the merging).
+    plain if it ends in .json; default ``timeline.json.gz`` in the run folder. progress: is called with
+    the fraction done, 0 to 1 (of each copy first, then of the merging).
 
-    Raises FormatError for what is no trace, SegmentError for what is no segment.
+    Raises FormatError for what is not a trace, SegmentError for what is not a segment.
     """
     segments, folder = _segments_of(run)
     if out is None:
@@ -75,7 +75,7 @@ def trace_handler(
 ) -> Callable[[Any], None]:
     """For ``torch.profiler.profile(on_trace_ready=...)``: export the trace, merge it with the loader's run.
 
-    Writes ``rank<r>.step<n>.trace.json.gz`` (``keep_trace=False``: not kept) and
+    Writes ``rank<r>.step<n>.trace.json.gz`` (unless ``keep_trace=False``) and
     ``rank<r>.step<n>.timeline.json.gz`` into ``dir``. A failure is one warning: training goes on.
     """
     folder = Path(dir)
@@ -99,10 +99,10 @@ def trace_handler(
 
 
 class _Fetched:
-    """Copies of traces behind URLs, which are read more than once; gone at the end."""
+    """Copies of traces behind URLs, which are read more than once; removed at the end."""
 
     def __init__(self, out: Path) -> None:
-        #: There is room for traces where the timeline goes; None: that is a device or a pipe.
+        #: Folder of the timeline, which has room for traces; None: it is a device or a pipe.
         self._beside = None if out.exists() and not out.is_file() else out.parent
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._urls: dict[str, str] = {}
@@ -151,7 +151,7 @@ def _session_of(loader: Any) -> _core.Session | None:
 
 
 def _segments_of(run: Any) -> tuple[list[str], Path | None]:
-    """Paths of the segments, and the run folder where there is one."""
+    """Paths of the segments, and the run folder if there is one."""
     if isinstance(run, Session):
         run = run.run
     session = run if isinstance(run, _core.Session) else None
@@ -165,7 +165,7 @@ def _segments_of(run: Any) -> tuple[list[str], Path | None]:
             return [session.live_path], folder
         if folder is None:
             raise Error("this run was recorded in memory only: there is no file to make a timeline of")
-        # It is closed: what it left.
+        # The session is closed: use its files.
         return [
             entry["path"] for entry in _core.find_segments(folder) if entry["rank"] == session.rank
         ], folder

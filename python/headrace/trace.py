@@ -1,4 +1,4 @@
-"""`Trace`: device traces of one or several ranks, and what can be asked of them.
+"""`Trace`: device traces of one or several ranks, and their analyses.
 
     trace = hr.Trace.load("traces/")          # files, folders, {rank: path}, URLs of fsspec
     print(trace.time_breakdown())
@@ -42,18 +42,18 @@ class Trace(TraceTables):
     def load(cls, path: _trace_files.Paths, *, arguments: Mapping[str, str] | None = None) -> Trace:
         """Read Chrome traces (``.json``, ``.json.gz``), of PyTorch's profiler or of another tool.
 
-        ``path``: a file, a folder, a list of them, ``{rank: path}``, or URLs for fsspec. Of a folder one
-        trace a rank is read: the last cycle of a profiler's schedule. Timelines of `merge` are left out.
+        ``path``: a file, a folder, a list of them, ``{rank: path}``, or URLs for fsspec. From a folder, one
+        trace a rank is read: the last cycle of a profiler's schedule. Timelines of `merge` are skipped.
         ``arguments``: more keys of the events' ``args`` to keep: ``"integer"``, ``"number"`` or ``"text"``.
 
-        A file that ends too early is read up to its cut, events that cannot be read are skipped: see `notes`.
-        Raises FormatError for a file that is no trace, UsageError where two files are of the same rank.
+        A file that ends too early is read up to its cut; unreadable events are skipped: see `notes`.
+        Raises FormatError for a file that is not a trace, UsageError if two files are of the same rank.
         """
         return cls.of_loader(_trace_files.loader(_trace_files.expand(path), path, arguments))
 
     @classmethod
     def of_loader(cls, loader: _trace_files.Loader) -> Trace:
-        """The traces of a loader, which another thread may watch meanwhile."""
+        """The traces of a loader, whose progress another thread may read."""
         traces = loader.load()
         _refuse_twice(traces)
         loaded = cls(traces)
@@ -69,7 +69,7 @@ class Trace(TraceTables):
         return len(self._traces)
 
     def rank(self, rank: int) -> Trace:
-        """The trace of one rank alone. Raises UsageError where it is not here."""
+        """The trace of one rank alone. Raises UsageError if it is missing."""
         if rank not in self.ranks:
             raise UsageError(f"no trace of rank {rank}; there are: {', '.join(map(str, self.ranks))}")
         return Trace(self._traces.one(self.ranks.index(rank)))
@@ -94,14 +94,14 @@ class Trace(TraceTables):
         return self._chosen + notes + _missing_ranks(self._facts)
 
     def metadata(self, rank: int | None = None) -> dict[str, Any]:
-        """What a file says besides its events (``deviceProperties``, ``distributedInfo``, ...)."""
+        """The other keys of a file (``deviceProperties``, ``distributedInfo``, ...)."""
         return {key: _parsed(value) for key, value in self._facts[self._index(rank)]["metadata"].items()}
 
     def events(self, rank: int | None = None) -> Table:
         """Every event of a rank, in the order of its file: names, times in ns, lane, stream, correlation.
 
-        Times are 64 bits wide; ``lane``, ``stream``, ``correlation`` and ``external_id`` are so only where a
-        value of this file needs it, else 16 (``lane``) or 32: widen them before you put ranks together.
+        Times are 64 bits wide. ``lane``, ``stream``, ``correlation`` and ``external_id`` are so only if a
+        value of this file needs it, else 16 (``lane``) or 32: widen them before you concatenate ranks.
         """
         return Table(self._traces.events(self._index(rank)))
 
@@ -110,11 +110,11 @@ class Trace(TraceTables):
         return self._traces.lanes(self._index(rank))
 
     def argument(self, name: str, rank: int | None = None) -> Table:
-        """The events that have an argument (``row``: their place in ``events``), and its values."""
+        """The events that have an argument (``row``: index in ``events``), and its values."""
         return Table(self._traces.argument(self._index(rank), name))
 
     def resolved(self, rank: int | None = None) -> Table:
-        """Of each event: its kind, the row of its launch, of its caller, its depth, its step; -1 for none."""
+        """For each event: its kind, the row of its launch, of caller, depth and step; -1 for none."""
         return Table(self._traces.resolved(self._index(rank)))
 
     def with_counters(
@@ -122,12 +122,12 @@ class Trace(TraceTables):
     ) -> WithCounters:
         """Write the trace of a rank again, with the length of its launch queues and the speed of its copies.
 
-        The events stay as they are; counters behind them have the points of `queue_length` and
+        The events stay as they are; after them come counters with the points of `queue_length` and
         `memory_bandwidth`, as tracks above the rows of their device in Perfetto and chrome://tracing.
-        ``path``: gzip, or plain where it ends in .json. One rank: the first unless named. ``steps``: count
+        ``path``: gzip, or plain if it ends in .json. One rank: the first unless named. ``steps``: count
         in these alone.
 
-        Raises UsageError where the trace has no work on a device, or ``path`` is the trace itself.
+        Raises UsageError if the trace has no work on a device, or ``path`` is the trace itself.
         """
         index = self._index(rank)
         with _trace_files.Reopened(self.files[index]) as opened:
@@ -153,7 +153,7 @@ class Trace(TraceTables):
 def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:  # older profilers wrote values that are no JSON
+    except ValueError:  # older profilers wrote values that are not JSON
         return text
 
 
@@ -177,7 +177,7 @@ def _missing_ranks(facts: list[dict[str, Any]]) -> list[str]:
     if not sizes or max(sizes) > 1_000_000:
         return []
     missing = sorted(set(range(max(sizes))) - {each["rank"] for each in facts})
-    if not missing or len(facts) < 2:  # one rank is often looked at alone
+    if not missing or len(facts) < 2:  # one rank is often analysed alone
         return []
     shown = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
     return [f"{len(missing)} of {max(sizes)} ranks are missing: {shown}"]

@@ -27,7 +27,7 @@ from headrace.report import Report
 
 T = TypeVar("T")
 
-#: Wrapped objects that are alive, per session that `wrap(run=...)` opened: the last one to go closes it.
+#: Live wrapped objects per session that `wrap(run=...)` opened: the last one closes it.
 _users: dict[_core.Session, int] = {}
 
 
@@ -47,7 +47,7 @@ class _Recording:
     def _detail(self, record: Callable[[], None]) -> None:
         try:
             record()
-        except Exception as error:  # the loop must run all the same
+        except Exception as error:  # the loop must still run
             self.handle.miss(_core.NO_ITERATOR_DETAIL)
             warn_once(f"operator detail unavailable: the loader is not as its adapter expects ({error!r})")
 
@@ -78,7 +78,7 @@ def _let_go(session: _core.Session) -> None:
 
 
 class Wrapped:
-    """What `wrap` returns: iterates as the wrapped object does, and can report. All else is forwarded."""
+    """What `wrap` returns: iterates as the wrapped object, with a report. Everything else is forwarded."""
 
     def __init__(self, obj: Any, recording: _Recording, name: str | None) -> None:
         self._headrace = recording
@@ -116,7 +116,7 @@ class Wrapped:
     def report(self, epoch: int | None = None) -> Report:
         """What was recorded since `wrap`, or in one epoch (1 the first, -1 the last; the last four are kept).
 
-        Can be taken while the loop runs, from any thread.
+        May be called while the loop runs, from any thread.
         """
         return self._headrace.report(epoch)
 
@@ -148,7 +148,7 @@ class WrappedIterator(Wrapped):
 
     def __next__(self) -> Any:
         if self._headrace_current is None:
-            # Not the owner itself: a cycle, whose run would close only when the collector comes.
+            # Not the owner itself: in a cycle, the run would close only at the next collection.
             self._headrace_current = self._headrace.iterate(self._headrace.attachment.iterable, None)
         return next(self._headrace_current)
 
@@ -160,10 +160,10 @@ def wrap(
 
     obj: a DataLoader, an SPDL pipeline, ``iter(q.get, sentinel)``, or any iterable or iterator. The result
     yields, raises and ends as it does, for several epochs, and has ``report()``. name: of the loader in
-    reports, and of the operator that stands for a plain iterable. run: the run folder (created, mode 0700);
+    reports, and of the operator for a plain iterable. run: the run folder (created, mode 0700);
     default $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from the launcher's environment.
 
-    Raises UsageError where obj cannot be iterated. Where nothing can be recorded (no memory is left), one
+    Raises UsageError if obj cannot be iterated. If nothing can be recorded (no memory is left), one
     warning says so, and the loop runs as if it were not wrapped. With HEADRACE=0 in the environment obj
     itself is returned.
     """
@@ -183,7 +183,7 @@ def wrap(
         recording = _Recording(adapter.attach(obj, shown), session, shown or readable(adapter.name(obj)))
     except UsageError:
         raise
-    except Exception as error:  # the loop must run all the same
+    except Exception as error:  # the loop must still run
         reason = not_recorded(error)
         return obj if adapter.keeps_class else cast(T, Unrecorded(obj, reason))
     if adapter.keeps_class:
@@ -204,7 +204,7 @@ def _wrap_instance(obj: T, adapter: Adapter, recording: _Recording) -> T:
 
 
 class Unrecorded:
-    """What `wrap` returns where nothing can be recorded: the object itself in all but `report`."""
+    """What `wrap` returns if nothing can be recorded: the object itself, plus `report`."""
 
     def __init__(self, obj: Any, reason: str) -> None:
         self._headrace_object = obj

@@ -42,7 +42,7 @@ StepTrace from_the_loader(const SinkProfile& sink) {
   return trace;
 }
 
-/// "; the end of backward was not <how> in 3 of 9 steps, whose ...", or nothing where it was in all.
+/// "; the end of backward was not <how> in 3 of 9 steps, whose ...", or nothing if it was in all.
 std::string where_the_tail_is_unknown(const char* how, std::uint64_t tails, std::uint64_t steps) {
   if (tails >= steps) return "";
   return std::string("; the end of backward was not ") + how + " in " + std::to_string(steps - tails) +

@@ -130,7 +130,7 @@ HistoryTrack* HistoryStore::claim(const TrackOwner& owner, std::int64_t now) noe
     // Its last writer was killed while it merged: what it left is read as it is, and no longer waited for.
     track->generation.store(track->generation.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
-  // Release: whoever sees it live sees whose it is.
+  // Release: a reader that sees it live sees whose it is.
   track->life.store(life_of(TrackLife::live), std::memory_order_release);
   return track;
 }

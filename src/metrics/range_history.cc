@@ -94,7 +94,7 @@ void RangeHistory::append(std::int64_t began, std::int64_t ended, std::uint64_t 
   }
   range.put(words_ + count);
   track.kept_ns.store(ended);
-  // Release: whoever sees the count sees the words.
+  // Release: a reader that sees the count sees the words.
   track.count.store(count + Ranges::kWords, std::memory_order_release);
 }
 

@@ -156,7 +156,7 @@ void SinkProbe::finish_wait(std::int64_t now, bool delivered, bool failed, int r
   if (failed) cell_->failed.bump(1);
   bool was_ready = false;
   if (!delivered) {
-    // The call that ends the loop brings no batch: it is no step and no wait for one.
+    // The call that ends the loop brings no batch: it is not a step and no wait for one.
     const SeqlockWrite write(cell_->lock);
     cell_->waiting.store(0);
   } else if (steady_) {

@@ -112,7 +112,7 @@ void StateHistory<Moments>::append(std::int64_t began, std::uint32_t moment, std
     count = track.count.load(std::memory_order_relaxed);
   }
   words_[count].store(Packing::word(tick, moment));
-  // Release: whoever sees the count sees the word.
+  // Release: a reader that sees the count sees the word.
   track.count.store(count + 1, std::memory_order_release);
 }
 

@@ -345,7 +345,7 @@ void WorkerProbe::finish(std::int64_t now) noexcept {
   }
   cell_->ended_ns.store(now);
   cell_->last_alive_ns.store(now);
-  // Release: whoever sees `finished` (to fold the cells away) sees everything that this thread wrote.
+  // Release: a reader that sees `finished` (to fold the cells away) sees everything that this thread wrote.
   cell_->life.store(static_cast<std::uint32_t>(WorkerLife::finished), std::memory_order_release);
   cell_ = nullptr;
 }

@@ -13,7 +13,7 @@ using profile::CurrentSession;
 
 namespace {
 
-/// Operators whose part in a wait is told apart.
+/// Operators whose part in a wait is distinguished.
 constexpr std::size_t kMostStages = 64;
 
 }  // namespace

@@ -59,7 +59,7 @@ class ThreadRanges {
     std::uint64_t count = 0;
   };
 
-  /// False where nobody records.
+  /// False if nothing is recorded.
   bool follow() {
     if (generation_ == CurrentSession::generation() && pid_ == current_pid()) return session_ != nullptr;
     generation_ = CurrentSession::generation();
@@ -79,7 +79,7 @@ class ThreadRanges {
   }
 
   void leave() {
-    // After a fork the track belongs to the parent's thread, which goes on writing it.
+    // After a fork the track belongs to the parent's thread, which continues to write it.
     if (history_.bound() && pid_ == current_pid()) HistoryStore::release(*history_.track());
     history_ = {};
     names_.clear();

@@ -313,7 +313,7 @@ void BatchTracker::unqueued(std::int64_t number, std::int64_t now) noexcept {
   reorder_.put(now);
 }
 
-/// When the first of the batches behind `batch` was made; 0 where none is yet.
+/// When the first of the batches behind `batch` was made; 0 if none is yet.
 std::int64_t BatchTracker::younger_made(const Batch& batch) const noexcept {
   std::int64_t first = 0;
   for (const Batch& other : batches_) {

@@ -67,7 +67,7 @@ void DeliveryWriter::took(std::int64_t batch) noexcept {
   delivery.pickled_ns.store(0, std::memory_order_relaxed);
   delivery.sent_ns.store(0);
   open_ = &delivery;
-  // Release: whoever sees the new count sees what was written about its batch.
+  // Release: a reader that sees the new count sees what was written about its batch.
   ring_->taken.store(number + 1, kRelease);
 }
 

@@ -30,7 +30,7 @@ void bound(T& value, const Unit& unit, Null null) {
     bound(value);
   } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
     if (null == Null::when_unset && !(value >= 0)) {
-      value = static_cast<T>(-1);  // unknown; what is no number is, too
+      value = static_cast<T>(-1);  // unknown, as is anything but a number
     } else {
       put_within(value, unit);
     }

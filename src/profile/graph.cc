@@ -215,7 +215,7 @@ class GraphBuilder {
     }
   }
 
-  /// With several loaders in one process: what lies upstream of this loader's queues, and what runs inside
+  /// With several loaders in one process: what is upstream of this loader's queues, and what runs inside
   /// its GetNext. Operators without any queue may feed every loader that has none either.
   void keep_what_feeds_the_sink() {
     std::vector<char> keep(graph_.nodes.size(), 0);
@@ -306,7 +306,7 @@ class GraphBuilder {
     });
   }
 
-  /// A loop that nobody named shows by its queue calls what it is.
+  /// The kind of an unnamed loop follows from its queue calls.
   void name_kinds() {
     for (std::size_t index = 0; index < graph_.nodes.size(); ++index) {
       GraphNode& one = graph_.nodes[index];

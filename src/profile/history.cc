@@ -96,7 +96,7 @@ class HistoryReader {
     }
   }
 
-  /// Until when the open state of a track lasts; 0 where its writer has left.
+  /// Until when the open state of a track lasts; 0 if its writer has left.
   std::int64_t open_until(const HistoryTrack& track) const {
     if (track.life.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(TrackLife::live)) return 0;
     const int pid = track.pid.load();

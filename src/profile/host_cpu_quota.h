@@ -15,7 +15,7 @@ class CpuQuota {
   /// Reads below `proc` ("/proc"). May throw std::bad_alloc.
   explicit CpuQuota(const std::string& proc);
 
-  /// Cores that the quota allows; infinite where there is none.
+  /// Cores that the quota allows; infinite if there is none.
   double cores() noexcept;
   /// Time throttled since the cgroup was made, all its CPUs added up.
   std::optional<std::int64_t> throttled_ns() noexcept;

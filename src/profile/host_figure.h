@@ -11,10 +11,10 @@ namespace headrace::profile {
 /// even.
 std::int64_t running_part(std::int64_t growth, std::int64_t loop_ns, std::int64_t real_ns) noexcept;
 
-/// Adds up a counter over loop time and lays the totals into the windows.
+/// Adds up a counter over loop time and distributes the totals over the windows.
 ///
 /// Counters are read at their own pace, while windows close every tick: a window first gets the total of the
-/// last reading, and the next reading lays a straight line over all windows that closed since.
+/// last reading, and the next reading interpolates over all windows that closed since.
 class FigureTracker {
  public:
   FigureTracker(metrics::HostCell& cell, metrics::HostFigure figure) noexcept;

@@ -238,7 +238,7 @@ std::string below_mount(std::string_view path, std::string_view root) {
 }  // namespace
 
 std::optional<CpuCgroup> find_cpu_cgroup(std::string_view cgroup, std::string_view mountinfo) {
-  // A machine with both hierarchies has the controller in one of them: version 1 where it is listed there.
+  // A machine with both hierarchies has the controller in one of them: version 1 if it is listed there.
   for (const int version : {1, 2}) {
     const auto path = path_in(cgroup, version);
     if (!path) continue;

@@ -45,7 +45,7 @@ std::int64_t read_resident_bytes(int pid) noexcept {
   return parse_resident_pages(KernelFile::read_once(path.data(), text)).value_or(0) * page;
 }
 
-/// CPU time of a process to the nanosecond; -1 where there is none of that number.
+/// CPU time of a process to the nanosecond; -1 if there is none of that number.
 std::int64_t process_clock(int pid) noexcept {
   // The kernel's encoding, as clock_getcpuclockid(3) gives it: bits 0-1 the scheduler's clock, bit 2 clear:
   // process.

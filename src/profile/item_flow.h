@@ -19,7 +19,7 @@ class ItemFlow {
   double items_per_batch(const GraphNode& node);
   double items_per_batch(const GraphQueue& queue);
 
-  /// What was recorded of a queue; null where nothing was.
+  /// What was recorded of a queue; null if nothing was.
   const QueueFigures* figures_of(std::uint32_t queue) const;
 
  private:

@@ -24,7 +24,7 @@ void IteratorWatch::dispatched_at_start(int worker, std::int64_t batch) noexcept
 void IteratorWatch::begin() noexcept try {
   recorder_ = std::make_unique<LoopRecorder>(loader_);
 } catch (...) {
-  // No memory for a recorder: this epoch is not recorded, the loop goes on.
+  // No memory for a recorder: this epoch is not recorded, the loop continues.
   recorder_.reset();
 }
 

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::time_t kStays = std::time_t{24} * 60 * 60;
-/// What one start does at most; the next one goes on.
+/// Limit for one start; the next one continues.
 constexpr int kAtOnce = 64;
 
 /// An open file; closed at the end.
@@ -52,7 +52,7 @@ bool may_run(const std::string& name) {
   return start != 0 && process_alive(static_cast<int>(pid), start);
 }
 
-/// Reads a segment's header; false where the file is none of this version.
+/// Reads a segment's header; false if the file is none of this version.
 bool read_header(int fd, SegmentHeader& header) {
   return pread(fd, static_cast<void*>(&header), sizeof(header), 0) == sizeof(header) &&
          header.magic == kMagic && header.layout_version == kLayoutVersion &&
@@ -74,7 +74,7 @@ bool is_old(int fd) {
   return fstat(fd, &info) == 0 && std::time(nullptr) - info.st_mtime > kStays;
 }
 
-/// False where that fails.
+/// False if that fails.
 bool copy_live(int live, const std::string& name, const std::string& copy_path) try {
   SegmentImage image;
   image.include_history();
@@ -85,7 +85,7 @@ bool copy_live(int live, const std::string& name, const std::string& copy_path) 
   return false;
 }
 
-/// True where `copy_path` is the place of this very segment: in a folder that is there, with its pointer.
+/// True if `copy_path` is the place of this very segment: in a folder that is there, with its pointer.
 bool belongs_at(const std::string& copy_path, const SegmentHeader& header) {
   const auto pointer = is_copy_path(copy_path) ? read_live_pointer(copy_path) : std::nullopt;
   return pointer && pointer->identity == header.identity;
@@ -123,7 +123,7 @@ void collect_from_shared_memory() {
   }
 }
 
-// Where shared memory was short, the live segment lies in the run folder itself.
+// Where shared memory was short, the live segment is in the run folder itself.
 void collect_in(const std::string& run) {
   for (const std::string& copy_path : copy_paths(run)) {
     const auto pointer = read_live_pointer(copy_path);
@@ -156,7 +156,7 @@ void collect_orphans(const std::string& run) noexcept try {
   collect_in(run);
   remove_half_copies(run);
 } catch (...) {
-  // No memory, or a folder that vanished: the next start goes on.
+  // No memory, or a folder that vanished: the next start continues.
 }
 
 }  // namespace headrace::profile

@@ -65,7 +65,7 @@ OutputFile::~OutputFile() {
 
 void OutputFile::fail(int error) const { throw Error(path_ + ": " + std::strerror(error)); }
 
-// A name that nobody can foresee: in a folder that others may write to, they could have put a file there.
+// An unpredictable name: in a folder that others may write to, they could have put a file there.
 void OutputFile::open_beside() {
   beside_ = target_ + ".XXXXXX";
   file_ = mkostemp(beside_.data(), O_CLOEXEC);

@@ -342,7 +342,7 @@ bool LoopRecorder::on_its_thread() const noexcept {
 // The iterator may move to another thread between calls, or the current session may have changed: the sink's
 // own cell stays, the worker's probe is the calling thread's.
 ThreadContext* LoopRecorder::follow_thread() noexcept {
-  if (pid_ != current_pid()) return nullptr;  // forked: the parent goes on writing this loop's cell
+  if (pid_ != current_pid()) return nullptr;  // forked: the parent continues to write this loop's cell
   ThreadContext* context = ThreadContext::recording();
   if (context == nullptr) return nullptr;
   const std::uint64_t session = context->session()->uid();

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kLookAgainNs = 5'000'000'000;
 
-/// The tree's CPU counter of a live segment of this machine and boot; -1 where there is none.
+/// The tree's CPU counter of a live segment of this machine and boot; -1 if there is none.
 std::int64_t read_cpu_ns(const std::string& path) noexcept {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return -1;

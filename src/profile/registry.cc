@@ -117,7 +117,7 @@ int Registry::operator_id(const OperatorSpec& spec) {
   record.flags.store(spec.flags);
   constexpr std::size_t kKey = offsetof(OperatorRecord, key);
   store_words(&record.key, &made.key, sizeof(OperatorRecord) - kKey);
-  // Release: whoever sees it live sees its name.
+  // Release: a reader that sees it live sees its name.
   record.life.store(life_of(RecordLife::live), std::memory_order_release);
   return found.id;
 }
@@ -247,7 +247,7 @@ int Registry::annotation_id(std::string_view name) {
                                               std::memory_order_acquire)) {
       names[i].name.assign(name);
       raise_high_water(segment_.header().high_water[static_cast<std::size_t>(Section::annotations)], i + 1);
-      // Release: whoever sees it live sees its name.
+      // Release: a reader that sees it live sees its name.
       names[i].life.store(life_of(RecordLife::live), std::memory_order_release);
       return static_cast<int>(i);
     }
@@ -260,7 +260,7 @@ int Registry::annotation_id(std::string_view name) {
 
 int Registry::queue_id(const QueueSpec& spec) {
   QueueRecord* records = segment_.queues();
-  // A queue of the same name and size whose object is gone: the next epoch's. It goes on where that one
+  // A queue of the same name and size whose object is gone: the next epoch's. It continues where that one
   // ended.
   const auto goes_on = [capacity = spec.capacity](QueueRecord& record) {
     std::uint32_t closed = life_of(RecordLife::closed);

@@ -33,7 +33,7 @@ bool back_common_tables(void* base) {
   return true;
 }
 
-/// True where the file system of `path` has so much room that the segment takes nothing that somebody else
+/// True if the file system of `path` has so much room that the segment takes nothing that somebody else
 /// needs: worker processes hand batches over in /dev/shm, of which a container has 64 MB by default.
 bool has_room(const std::string& path, std::size_t bytes) {
   constexpr std::uint64_t kTimes = 16;
@@ -79,7 +79,7 @@ void* map_new_file(const std::string& path, std::size_t bytes, std::string& reas
   return nullptr;
 }
 
-/// Tells segments apart; nobody can guess it. Never 0.
+/// Distinguishes segments; cannot be guessed. Never 0.
 std::uint64_t random_identity() {
   std::uint64_t identity = 0;
   if (getrandom(&identity, sizeof(identity), GRND_NONBLOCK) != sizeof(identity)) {

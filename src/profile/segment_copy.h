@@ -8,7 +8,7 @@
 
 namespace headrace::profile {
 
-/// True where a file may grow to `bytes`: writing past the limit (`ulimit -f`) would be a SIGXFSZ, which
+/// True if a file may grow to `bytes`: writing past the limit (`ulimit -f`) would be a SIGXFSZ, which
 /// kills.
 bool file_size_allowed(std::size_t bytes);
 

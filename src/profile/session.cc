@@ -263,7 +263,7 @@ metrics::OperatorCell* Session::claim_cell(const metrics::WorkerCell& worker, in
 void Session::loop_began(std::int64_t now) noexcept {
   const std::scoped_lock lock(mutex_);
   active_loops_.fetch_add(1);
-  // The clock follows the process that trains: a loop inside one of its workers is no step of the training
+  // The clock follows the process that trains: a loop inside one of its workers is not a step of the training
   // loop.
   if (owner()) segment_->header().loop_clock.resume(now);
 }
@@ -421,7 +421,7 @@ void Session::keep_alive() noexcept {
   const std::uint32_t count =
       segment.header().high_water[static_cast<std::size_t>(Section::workers)].load(std::memory_order_relaxed);
   {
-    // Workers of other processes that are gone: nobody else makes room for their successors.
+    // Workers of other processes that are gone: nothing else makes room for their successors.
     const std::scoped_lock lock(mutex_);
     if (owner() && registry_.is_crowded()) registry_.fold_finished_workers();
   }

@@ -8,7 +8,7 @@ namespace headrace::profile {
 /// Seconds in a nanosecond.
 inline constexpr double kSecond = 1e-9;
 
-/// Within 0 and 1, and 0 where there is no whole.
+/// Within 0 and 1, and 0 if there is no whole.
 inline double share(double part, double whole) { return whole > 0 ? std::clamp(part / whole, 0.0, 1.0) : 0; }
 
 }  // namespace headrace::profile

@@ -14,7 +14,7 @@ constexpr double kFull = 0.95;
 /// Probes of the interpreter lock that are needed to say anything.
 constexpr std::uint64_t kLeastProbes = 3;
 
-/// Increase of a figure over some stretch of loop time; empty where it is unknown.
+/// Increase of a figure over some stretch of loop time; empty if it is unknown.
 using Increase = std::optional<double>;
 
 struct Stretch {

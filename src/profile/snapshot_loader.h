@@ -18,7 +18,7 @@ double loader_items_per_batch(const SegmentFigures& figures, const Graph& graph,
 /// Rows of the same worker of different epochs become one.
 void merge_worker_rows(std::vector<WorkerProfile>& rows);
 
-/// Of a loader with a graph of its own; empty where its adapter gave none.
+/// Of a loader with a graph of its own; empty if its adapter gave none.
 std::optional<LoaderModel> model_of(const LoaderRecord& loader);
 
 /// The parameter behind a queue of a framework's loader (value 0: it has none); empty for any other queue.
@@ -31,7 +31,7 @@ bool is_stream(const std::optional<LoaderModel>& model) noexcept;
 /// Which operators each stage of the profile's model holds.
 void fill_stages(const Graph& graph, Profile& profile);
 
-/// The model's stage of a node; null where it is of none.
+/// The model's stage of a node; null if it is of none.
 const LoaderStage* stage_of(const GraphNode& node, const std::optional<LoaderModel>& model) noexcept;
 
 /// Parameters of an operator of the model's stages: what sets its workers, and what else is of its stage.

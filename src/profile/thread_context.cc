@@ -29,7 +29,7 @@ ThreadContext& ThreadContext::make_local() noexcept {
 }
 
 void ThreadContext::release() noexcept {
-  // After a fork the cells belong to the parent's thread, which goes on writing them.
+  // After a fork the cells belong to the parent's thread, which continues to write them.
   if (probe.bound() && pid_ == current_pid()) probe.finish(metrics::Clock::now_ns());
   probe = metrics::WorkerProbe();
   cells_.fill({});

@@ -24,7 +24,7 @@ metrics::WorkerEdge* edge_of(metrics::WorkerCell& worker, std::uint32_t queue, S
   return nullptr;
 }
 
-/// True where a call on this side ends an item of the thread's own loop.
+/// True if a call on this side ends an item of the thread's own loop.
 bool ends_loop_item(ThreadContext& context, Side side) noexcept {
   return context.place() == metrics::Place::worker && (side == Side::put || !context.probe.puts_somewhere());
 }
@@ -112,7 +112,7 @@ void PacedProbe::exact(Side side, std::int64_t waited_ns, const char* loop_name)
   if (!fast()) judge_pace(*context);
 }
 
-/// True when the thread has told the run before that it uses this queue, and in which loop.
+/// True when the thread has already reported to the run that it uses this queue, and in which loop.
 bool PacedProbe::known_to(ThreadContext& context, Side side, const char* loop_name) const noexcept {
   if (context.session()->uid() != session_uid_.load(std::memory_order_relaxed)) return false;
   if (context.probe.loop_cell() == nullptr && loop_name != nullptr) return false;
@@ -134,7 +134,7 @@ void PacedProbe::judge_pace(ThreadContext& context) noexcept {
   session_uid_.store(context.session()->uid(), std::memory_order_relaxed);
   id_.store(static_cast<std::uint32_t>(id), std::memory_order_relaxed);
   fast_.store(true, std::memory_order_relaxed);
-  recorded_ = source_.read(source_.queue);  // so far everybody told the run
+  recorded_ = source_.read(source_.queue);  // everything was reported to the run until now
   if (!watched_) watched_ = LevelSampler::instance().watch(weak_from_this());
   if (!watched_) fast_.store(false, std::memory_order_relaxed);
 }

@@ -25,12 +25,12 @@ constexpr std::size_t kMostWorkers = 8;
 constexpr std::size_t kSlowestShown = 4;
 constexpr std::size_t kFastestShown = 2;
 
-/// As its user would write it; "" where the framework's own default, or no value, needs no word.
+/// As its user would write it; "" if the framework's own default, or no value, needs no word.
 std::string worth_saying(const profile::LoaderParameter& parameter) {
   return parameter.value == parameter.usual ? "" : profile::as_written(parameter.value);
 }
 
-/// "index" of "index[12]"; "" where the name is none of a numbered queue.
+/// "index" of "index[12]"; "" if the name is none of a numbered queue.
 std::string numbered_kind(const std::string& name) {
   const std::size_t at = name.find('[');
   if (at == std::string::npos || at == 0 || name.back() != ']' || at + 2 >= name.size()) return "";

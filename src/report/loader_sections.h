@@ -10,11 +10,11 @@
 
 namespace headrace::report {
 
-/// "workers=4, ordered=False": how the framework's loader is set, defaults left out; "" where nothing is
+/// "workers=4, ordered=False": how the framework's loader is set, defaults left out; "" if nothing is
 /// known.
 std::string settings_line(const profile::Profile& profile, std::size_t width);
 
-/// One row per worker process, of many the slowest and the fastest; empty where there are fewer than two.
+/// One row per worker process, of many the slowest and the fastest; empty if there are fewer than two.
 Lines worker_section(const profile::Profile& profile, std::size_t width);
 
 /// Queues of one kind that every worker has (index[0], index[1], ...), more than `most_equal` of them, are
@@ -30,7 +30,7 @@ std::vector<QueueGroup> queue_groups(const std::vector<profile::QueueProfile>& q
 std::vector<profile::QueueProfile> folded(const std::vector<profile::QueueProfile>& queues,
                                           std::size_t most_equal = 4);
 
-/// What handing a batch over takes; "" where it was not recorded.
+/// What handing a batch over takes; "" if it was not recorded.
 std::string handoff_sentence(const profile::Profile& profile);
 
 }  // namespace headrace::report

@@ -20,7 +20,7 @@ using profile::as_written;
 
 namespace {
 
-/// More rows than a screen has help nobody; the JSON holds them all.
+/// No more rows than a screen has; the JSON contains all.
 constexpr std::size_t kMostRows = 24;
 
 /// Eight heights, one per group of levels, relative to the most frequent.

@@ -15,7 +15,7 @@ using Lines = std::vector<std::string>;
 /// One line: the loader, epochs, steps, time, rank.
 std::string title_line(const profile::Profile& profile, std::size_t width);
 
-/// What to change; empty where nothing should be done.
+/// What to change; empty if nothing should be done.
 Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
                      std::size_t width);
 
@@ -29,7 +29,7 @@ Lines queue_section(const profile::Profile& profile, std::size_t width);
 /// What the awaited batch was doing; empty without a ledger.
 Lines ledger_section(const profile::Profile& profile, std::size_t width);
 
-/// Why the device computed nothing; empty where no device trace was laid beside the run.
+/// Why the device computed nothing; empty if no device trace was laid beside the run.
 Lines device_section(const profile::Profile& profile, std::size_t width);
 
 /// Stretches of the run that deserve another verdict.

@@ -37,7 +37,7 @@ std::vector<std::string> transfer_sentences(const profile::Profile& profile);
 /// empty where only the loader could tell, which knows no more than the table says.
 std::string step_sentence(const analysis::StepTrace& steps);
 
-/// Why a device trace that is there does not tell the parts of a step; empty where it does, or is not there.
+/// Why a device trace that is there does not tell the parts of a step; empty if it does, or is not there.
 std::string device_steps_sentence(const profile::Profile& profile);
 
 /// "The device computed nothing for 40 % of 1.2 s. 31 % of that it waited for input." `rank`: the report's;
@@ -47,7 +47,7 @@ std::string device_idle_sentence(const profile::DeviceProfile& device, int rank)
 /// "waited for input": what a cause of idle time means.
 std::string device_idle_words(const profile::DeviceIdleCause& cause);
 
-/// What limits once advice `index` is followed, in words; "" where that is unknown.
+/// What limits once advice `index` is followed, in words; "" if that is unknown.
 std::string limit_after(const analysis::Diagnosis& diagnosis, std::size_t index);
 
 /// The lines of an advice's code, without their ends.

@@ -20,7 +20,7 @@ struct WorkerRow {
   double batch_s() const { return batches > 0 ? busy_s / batches : 0; }
 };
 
-/// By number; empty where the loader has no worker processes.
+/// By number; empty if the loader has no worker processes.
 std::vector<WorkerRow> worker_rows(const profile::Profile& profile);
 
 }  // namespace headrace::report

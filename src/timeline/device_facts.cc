@@ -76,7 +76,7 @@ std::vector<std::string> sound_members(const trace::TraceFile& file) {
   std::vector<std::string> members;
   simdjson::dom::parser parser;
   for (const auto& [key, value] : file.metadata) {
-    // The key as it stands in the file, escapes and all.
+    // The key as it is in the file, escapes and all.
     const std::string member = "\"" + key + "\":" + value;
     simdjson::dom::element element;
     if (parser.parse("{" + member + "}").get(element) == simdjson::SUCCESS) members.push_back(member);

@@ -45,13 +45,13 @@ struct DeviceFacts {
   std::vector<Thread> threads;
   std::vector<Process> processes;
 
-  /// True where `ts` are Unix time, or `base_ns` makes them so.
+  /// True if `ts` are Unix time, or `base_ns` makes them so.
   bool knows_unix_time() const noexcept;
   /// What makes Unix time of the file's stamps, where they can be that; else 0.
   std::int64_t unix_base_ns() const noexcept { return base_ns.value_or(0); }
 };
 
-/// True where the bytes of the file can be handed on as they are: nothing in it was skipped or repaired.
+/// True if the bytes of the file can be handed on as they are: nothing in it was skipped or repaired.
 bool is_sound(const trace::TraceFile& file);
 
 /// The members of the top-level object besides the events that are JSON, each as "key":value.

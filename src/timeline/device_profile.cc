@@ -24,7 +24,7 @@ struct Waits {
   std::optional<double> clock_error_s;
 };
 
-/// The recorded calls of a loop, as the trace would have stamped them; nothing where the clocks cannot be
+/// The recorded calls of a loop, as the trace would have stamped them; nothing if the clocks cannot be
 /// laid over each other.
 std::optional<Waits> waits_of_run(const trace::Trace& trace, const profile::History& history,
                                   std::string_view loader, std::span<const Interval> own) {

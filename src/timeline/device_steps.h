@@ -8,7 +8,7 @@
 
 namespace headrace::timeline {
 
-/// From `StepPoints::steps` of one rank; empty where it has no rows.
+/// From `StepPoints::steps` of one rank; empty if it has no rows.
 std::optional<profile::DeviceSteps> device_steps(const analysis::Table& steps,
                                                  const analysis::device::StepPointsOptions& points);
 

@@ -25,7 +25,7 @@ constexpr std::int64_t kAboveAll = -1'000'000;
 /// Where slices of a row may begin: never before the end of the last one, whatever the wall clock did.
 class Cursor {
  public:
-  /// [begin, end) cut to what is free; empty where nothing is.
+  /// [begin, end) cut to what is free; empty if nothing is.
   TimeRange take(std::int64_t begin, std::int64_t end) noexcept {
     const TimeRange taken{std::max(begin, last_), std::max({begin, end, last_})};
     last_ = taken.end_ns;
@@ -128,7 +128,7 @@ class RunWriter {
     return ready;
   }
 
-  /// Until the next call or the loop's end; 0 where the last call of a running loop is followed by neither.
+  /// Until the next call or the loop's end; 0 if the last call of a running loop is followed by neither.
   std::int64_t step_end(const profile::LoopHistory& loop, std::size_t call) const {
     const std::int64_t delivered = loop.calls[call].end_ns;
     std::int64_t end = call + 1 < loop.calls.size() ? loop.calls[call + 1].begin_ns : history_.until_ns;

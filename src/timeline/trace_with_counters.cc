@@ -51,7 +51,7 @@ class Processes {
 /// Events of phase C behind those of a document.
 class CounterEvents {
  public:
-  /// `first`: no event stands before them.
+  /// `first`: no event precedes them.
   CounterEvents(GzipWriter& out, bool first) : out_(out), first_(first) {}
 
   /// The track that the next points are of. `id`: tells tracks of one name apart, or nothing.
@@ -121,7 +121,7 @@ class CounterAdder {
     return open_ ? open_() : std::make_unique<trace::FileBytes>(trace_.file.path);
   }
 
-  /// False where the file is no sound JSON after all.
+  /// False if the file is no sound JSON after all.
   bool copy_document(GzipWriter& out) {
     const auto source = bytes();
     return TraceCopier(*source, trace_.file.path, out).copy_document([&](bool any) { add(out, any); });

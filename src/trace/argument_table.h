@@ -1,4 +1,4 @@
-// Which arguments become columns, found by the key as it stands in the text.
+// Which arguments become columns, found by the key as it is in the text.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace headrace::trace {
 
-/// Maps keys to numbers. Built once, asked some ten times per event, mostly for keys that nobody wants.
+/// Maps keys to numbers. Built once, queried some ten times per event, mostly for unwanted keys.
 class ArgumentTable {
  public:
   static constexpr int kUnknown = -1;

@@ -14,7 +14,7 @@ Correlation::Correlation(const Columns& columns, const std::vector<EventKind>& k
   calls.reserve(columns.size() / 4);
   work.reserve(columns.size() / 4);
   for (Row row = 0; row < columns.size(); ++row) {
-    // 0 is what profilers write where there is no correlation.
+    // 0 is what profilers write if there is no correlation.
     const bool correlated = columns.correlation[row] > 0;
     if (kinds[row] == EventKind::runtime && correlated) calls.push_back(row);
     if (is_device_work(kinds[row]) || kinds[row] == EventKind::synchronisation) {

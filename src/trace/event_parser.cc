@@ -31,7 +31,7 @@ static_assert(ByteWindow::kSlack > simdjson::SIMDJSON_PADDING);
 enum Special : int { kStream = 1000000, kCorrelation, kExternalId };
 
 /// A key up to its closing quote, which surely comes: the parser has seen it. Never reads further than the
-/// padding. Empty where a backslash stands before the quote: the key has to be unescaped.
+/// padding. Empty if a backslash stands before the quote: the key has to be unescaped.
 inline std::string_view plain_key_of(const char* key) noexcept {
   std::size_t length = 0;
 #if defined(__SSE2__)
@@ -222,7 +222,7 @@ void EventParser::read_field(std::string_view key, ondemand::value& value) {
   }
 }
 
-/// False when the text is no JSON; anything but an object says nothing and is passed over.
+/// False when the text is not JSON; anything but an object says nothing and is passed over.
 bool EventParser::read_arguments(ondemand::value& value) {
   if (!value.raw_json_token().starts_with('{')) return true;
   ondemand::object arguments;
@@ -388,7 +388,7 @@ bool EventParser::time_of(ondemand::value& value, std::int64_t& ns) {
   return false;
 }
 
-/// A quoted text that is no number is a text, which is nothing to complain about; `null` neither.
+/// A quoted text that is not a number is a text, which is nothing to complain about; `null` neither.
 bool EventParser::integer_of(ondemand::value& value, std::int64_t& integer) {
   const std::string_view token = token_of(value);
   const NumberError error = to_integer(unquoted(token), integer);

@@ -28,7 +28,7 @@ class JsonWalk {
   int peek();
   void take(std::size_t bytes);
   /// Takes a string, an object, an array or a word. False when the stream ends inside it. `kept` gets its
-  /// text, or nothing where that is longer than 1 MiB.
+  /// text, or nothing if that is longer than 1 MiB.
   bool take_value(std::string* kept = nullptr);
 
  private:

@@ -16,7 +16,7 @@ constexpr std::size_t kHugePages = std::size_t{32} << 20;
 
 bool is_mapped(std::size_t bytes) noexcept { return bytes >= kPages; }
 
-/// Longer or new pages. Null where there are none.
+/// Longer or new pages. Null if there are none.
 void* map_pages(void* data, std::size_t bytes, std::size_t wanted) noexcept {
   void* const pages = is_mapped(bytes)
                           ? mremap(data, bytes, wanted, MREMAP_MAYMOVE)

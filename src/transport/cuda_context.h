@@ -54,7 +54,7 @@ class CudaMark {
   CudaMark& operator=(const CudaMark&) = delete;
 
   void record(CudaStream stream);
-  /// True when everything before the mark is done. Raises DeviceError where that failed.
+  /// True when everything before the mark is done. Raises DeviceError if that failed.
   bool reached() const;
   void wait() const;
   /// Later work on `stream` begins after the mark.

@@ -7,7 +7,7 @@
 namespace headrace::transport {
 namespace {
 
-/// The largest sum of sizes that is no mistake: beyond it offsets could wrap around.
+/// The largest sum of sizes that is not a mistake: beyond it offsets could wrap around.
 constexpr std::size_t kMostBytes = std::numeric_limits<std::ptrdiff_t>::max() / 2;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }

@@ -26,7 +26,7 @@ constexpr std::size_t kMostBytes = std::numeric_limits<std::ptrdiff_t>::max();
 
 [[noreturn]] void refuse(const std::string& what) { throw UsageError("DLPack: " + what); }
 
-/// False where the product does not fit.
+/// False if the product does not fit.
 bool multiply(std::size_t& product, std::size_t factor) {
   return !__builtin_mul_overflow(product, factor, &product) && product <= kMostBytes;
 }

@@ -35,7 +35,7 @@ std::byte* map_aligned(std::size_t bytes) {
   return first + head;
 }
 
-/// False where memory is short; the other way would be a signal at some later store.
+/// False if memory is short; the other way would be a signal at some later store.
 bool fault_in(std::byte* data, std::size_t bytes) {
 #ifdef MADV_POPULATE_WRITE
   int failed = 0;

@@ -8,7 +8,7 @@
 namespace headrace::transport {
 namespace {
 
-/// The number in "cuda:1", 0 for "cuda"; below 0 where it is no such name.
+/// The number in "cuda:1", 0 for "cuda"; below 0 if it is no such name.
 int cuda_index(std::string_view name) {
   constexpr std::string_view kPrefix = "cuda";
   if (name.substr(0, kPrefix.size()) != kPrefix) return -1;

@@ -32,7 +32,7 @@ Profile loader(int workers) {
                               1);
 }
 
-/// The message of the UsageError; "" where there is none.
+/// The message of the UsageError; "" if there is none.
 std::string refused(const Profile& profile, const std::vector<Assignment>& assignments) {
   try {
     what_if(profile, assignments);

@@ -38,7 +38,7 @@ std::string bytes_of(const Segment& segment) {
   return {static_cast<const char*>(segment.data()), segment.size()};
 }
 
-/// Reads a file as everything that reports does; false where it is refused with a SegmentError.
+/// Reads a file as everything that reports does; false if it is refused with a SegmentError.
 bool reads(const std::string& path) {
   try {
     SegmentImage image;

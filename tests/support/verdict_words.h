@@ -10,7 +10,7 @@
 namespace headrace::analysis {
 
 inline std::string word_of(VerdictKind kind) { return std::string(name_of(kind)); }
-/// "" where there is none.
+/// "" if there is none.
 inline std::string word_of(const std::optional<Cause>& cause) {
   return cause ? std::string(name_of(*cause)) : "";
 }

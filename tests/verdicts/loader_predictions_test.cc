@@ -24,7 +24,7 @@ std::uint64_t first_seed() {
   return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
 }
 
-/// The loader with a change of a parameter; false where it is none of the simulated loader's.
+/// The loader with a change of a parameter; false if it is none of the simulated loader's.
 bool set(DataLoader& loader, const std::string& parameter, const std::string& to) {
   if (parameter == "num_workers") {
     loader.num_workers = std::stoi(to);

@@ -11,7 +11,7 @@ using simulation::Labelled;
 using simulation::Line;
 using simulation::Random;
 
-/// The line with its first advice (all rows of one prediction for capacities) applied; false where there is
+/// The line with its first advice (all rows of one prediction for capacities) applied; false if there is
 /// none.
 bool apply(const Diagnosis& diagnosis, Line& line) {
   bool applied = false;

@@ -36,7 +36,7 @@ class Texts {
 };
 
 using Integers = std::vector<std::int64_t>;
-/// NaN where there is no figure: never 0 in its place.
+/// NaN if there is no figure: never 0 in its place.
 using Numbers = std::vector<double>;
 
 /// A column's name ends in its unit: `_s` seconds, `_pct` percent, `_share` 0 to 1, `_gbps` GB/s; counts and
@@ -48,18 +48,18 @@ struct Column {
   std::size_t size() const noexcept;
 };
 
-/// Plain data; thread-safe as long as nobody changes it.
+/// Plain data; thread-safe as long as it is not changed.
 class Table {
  public:
-  /// Appends a column. UsageError where the name is there already or the length is another than the rows'.
+  /// Appends a column. UsageError if the name is there already or the length is another than the rows'.
   Table& add(std::string name, std::variant<Integers, Numbers, Texts> values);
 
   std::size_t rows() const noexcept { return columns_.empty() ? 0 : columns_.front().size(); }
   const std::vector<Column>& columns() const noexcept { return columns_; }
 
-  /// UsageError where no column has the name; it says which ones there are.
+  /// UsageError if no column has the name; it says which ones there are.
   const Column& column(std::string_view name) const;
-  /// The same by type; UsageError where the column is of another.
+  /// The same by type; UsageError if the column is of another.
   const Integers& integers(std::string_view name) const;
   const Numbers& numbers(std::string_view name) const;
   const Texts& texts(std::string_view name) const;

@@ -1,4 +1,4 @@
-// Pairs of (run clock, wall clock): they lay a run over a device trace and tell when a writer was last alive.
+// Pairs of (run clock, wall clock) that align a run with a device trace and date its last heartbeat.
 #pragma once
 
 #include <array>

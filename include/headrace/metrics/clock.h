@@ -45,7 +45,7 @@ class Clock {
 
   static std::int64_t monotonic_ns() noexcept { return read(CLOCK_MONOTONIC); }
   static std::int64_t realtime_ns() noexcept { return read(CLOCK_REALTIME); }
-  /// Both clocks at one moment, as near as can be told: within a microsecond unless every one of several
+  /// Both clocks at one moment, as close as possible: within a microsecond unless every one of several
   /// tries is interrupted.
   static ClockMoment moment() noexcept;
   /// CPU time of the calling thread. A system call of about 250 ns: sample it.

@@ -43,13 +43,13 @@ class HistoryStore {
 
   bool bound() const noexcept { return tracks_ != nullptr; }
 
-  /// The owner's track, live; null where there is none to be had. Takes microseconds.
+  /// The owner's track, live; null if none is available. Takes microseconds.
   HistoryTrack* claim(const TrackOwner& owner, std::int64_t now) noexcept;
   /// The live track of an owner that has one at a time, and writes it now and then (a loader); null: none.
   HistoryTrack* find_live(const TrackOwner& owner) const noexcept;
   /// Closes the track of a writer that is gone, which was last seen alive at `last_alive`.
   void leave_for(HistoryTrack& track, std::int64_t last_alive) noexcept;
-  /// What was kept of this subject belongs to nobody any more.
+  /// The entries of this subject no longer have an owner.
   void disown(TrackKind kind, std::uint32_t subject) noexcept;
   /// Its writer stops; the entries stay until the memory is needed.
   static void release(HistoryTrack& track) noexcept;

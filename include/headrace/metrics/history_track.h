@@ -31,7 +31,7 @@ enum class TrackKind : std::uint32_t {
 /// Life of a track. Claimed by compare-and-swap, so any process of the run may take one.
 enum class TrackLife : std::uint32_t { free = 0, claimed = 1, live = 2, closed = 3 };
 
-/// Written by one thread at a time; readers copy it while that goes on.
+/// Written by one thread at a time; readers copy it meanwhile.
 struct alignas(64) HistoryTrack {
   static constexpr std::int64_t kFinestNs = 20'000;
   static constexpr std::int64_t kCoarsestNs = 1'000'000'000;

@@ -32,7 +32,7 @@ class OperatorProbe {
     if (cell_ != nullptr) worker_->leave(now, failed);
   }
 
-  /// One call of the body; a body left by an exception counts as a failure when told so.
+  /// One call of the body; a body left by an exception counts as a failure if so reported.
   class Call {
    public:
     explicit Call(OperatorProbe& probe) noexcept : probe_(probe) {

@@ -12,7 +12,7 @@ namespace headrace::metrics {
 /// 5.14; older kernels return true, because `Segment::create` allocates the whole file there.
 bool back_pages(void* from, std::size_t bytes) noexcept;
 
-/// True where the kernel can give single pages their memory.
+/// True if the kernel can give single pages their memory.
 bool can_back_pages() noexcept;
 
 }  // namespace headrace::metrics

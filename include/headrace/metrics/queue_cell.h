@@ -28,7 +28,7 @@ struct alignas(64) QueueCell {
   Relaxed<std::int64_t> loop_puts;
   Relaxed<std::int64_t> loop_gets;
   WindowGrid grid;
-  LatencyHistogram put_wait;  ///< every put, 0 where there was room
+  LatencyHistogram put_wait;  ///< every put, 0 if there was room
   LatencyHistogram get_wait;
   WindowLog<5> windows;  ///< loop_puts, loop_gets, level_ns, empty_ns, full_ns
 };

@@ -1,4 +1,4 @@
-// One consistent view of a group of cells while their single writer goes on.
+// One consistent view of a group of cells while their single writer continues.
 #pragma once
 
 #include <atomic>

@@ -14,7 +14,7 @@
 
 namespace headrace::metrics {
 
-/// What the sink asks of the run around it. Called from the sink's thread; must not block or throw.
+/// The sink's interface to its run. Called from the sink's thread; must not block or throw.
 class SinkSurroundings {
  public:
   static constexpr int kNobody = -1;
@@ -79,7 +79,7 @@ class SinkProbe {
   void end_wait(std::int64_t now, bool delivered, bool failed, int ready = -1) noexcept;
   /// The same where the batch was followed: readiness and ledger are what the charges say.
   void end_wait(std::int64_t now, bool delivered, bool failed, const WaitCharges& charges) noexcept;
-  /// The loop goes on after a GetNext that failed: no new epoch, its next batch is a first one again.
+  /// The loop continues after a GetNext that failed: no new epoch, its next batch is a first one again.
   void resume(std::int64_t now) noexcept;
   /// The loop is over: exhausted, failed, or the iterator was dropped. Calling it twice is harmless.
   void end_loop(std::int64_t now) noexcept;

@@ -32,7 +32,7 @@ class StateHistory {
     const std::uint32_t old = track.value.load();
     if (value == old) return;
     const std::int64_t since = track.since_ns.load();
-    // What is told afterwards may begin before the last change.
+    // A later report may begin before the last change.
     now = std::max(now, since);
     track.value.store(value);
     track.since_ns.store(now);
@@ -43,7 +43,7 @@ class StateHistory {
     note(old, now - since);
   }
 
-  /// For who sums up weights himself: true when the run should become an entry.
+  /// For callers that sum weights themselves: true when the run should become an entry.
   bool due(std::int64_t now) const noexcept { return track_ != nullptr && now >= track_->due_ns.load(); }
   std::int64_t run_ns() const noexcept { return track_->run_ns.load(); }
   /// The run weighed `weight` up to `since`, and from then on it was in `old` until `now`.

@@ -16,7 +16,7 @@ namespace headrace::metrics {
 /// Of one loop, called by its thread. Never throws or blocks.
 class StepListener {
  public:
-  /// Not known: nobody told, or it cannot be told whose step the marks are of.
+  /// Unknown: no marks were recorded, or they cannot be attributed to this loop.
   static constexpr std::int64_t kUnknown = -1;
 
   struct Cuts {

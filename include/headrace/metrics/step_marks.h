@@ -1,10 +1,10 @@
-// Where forward begins and backward ends within a step, told by whoever knows it: hooks on a model, a `with`
-// block. Any thread may tell (autograd runs hooks on threads of its own); each loop hears for itself.
+// Where forward begins and backward ends within a step, marked by hooks on a model or a `with` block. Any
+// thread may set marks (autograd runs hooks on threads of its own); each loop keeps its own copy.
 //
 //     StepMarks::process().forward_began(Clock::now_ns());
 //
-// Loops do not share what they heard: one that asks for its next batch forgets the marks of its own step
-// only, so two loops that take turns cannot take each other's. A thread that runs loops tells those alone, so
+// Loops do not share their marks: one that requests its next batch forgets the marks of its own step
+// only, so two loops that take turns cannot take each other's. A thread that runs loops marks those alone, so
 // two trainings in two threads are kept apart; what a thread without a loop tells (autograd's, a replica's)
 // is for every loop.
 #pragma once
@@ -37,7 +37,7 @@ class StepMarks {
     return marks;
   }
 
-  /// False where telling would reach nobody: the clock need not be read.
+  /// False if no loop listens, so the clock need not be read.
   bool anyone_listens() const noexcept { return taken_.load(std::memory_order_relaxed) != 0; }
 
   void forward_began(std::int64_t now) noexcept {
@@ -50,7 +50,7 @@ class StepMarks {
   void backward_ended(std::int64_t now) noexcept {
     tell_listeners([now](Place& place) { place.backward.store(now, std::memory_order_relaxed); });
   }
-  /// The optimizer is about to change the parameters: backward has ended by then, where nothing else told.
+  /// The optimizer is about to change the parameters: backward has ended by then, if there is no other mark.
   void update_began(std::int64_t now) noexcept {
     tell_listeners([now](Place& place) { place.update.store(now, std::memory_order_relaxed); });
   }
@@ -62,7 +62,7 @@ class StepMarks {
   bool heard_forward(int place) const noexcept {
     return places_[static_cast<std::size_t>(place)].forward.load(std::memory_order_relaxed) != 0;
   }
-  /// One load where no forward was heard: an end that is left behind lies before the next beginning.
+  /// One load if no forward was marked: an end that is left over is before the next beginning.
   void forget(int place) noexcept {
     if (!heard_forward(place)) return;
     Place& mine = places_[static_cast<std::size_t>(place)];
@@ -83,7 +83,7 @@ class StepMarks {
     for (std::uint32_t left = listeners(); left != 0; left &= left - 1)
       tell(places_[static_cast<std::size_t>(std::countr_zero(left))]);
   }
-  /// The places that the calling thread tells: its own loops', where it runs none all of them.
+  /// The places that the calling thread marks: its own loops', or all of them if it runs none.
   std::uint32_t listeners() const noexcept {
     const std::uint32_t taken = taken_.load(std::memory_order_relaxed);
     std::uint32_t mine = 0;

@@ -7,8 +7,8 @@
 
 namespace headrace::metrics {
 
-/// Copies as their operator tells them; every field adds up, so the time of a copy that goes on by itself may
-/// be told later than its bytes.
+/// Copies reported by their operator. Every field adds up, so the time of an asynchronous copy may be
+/// reported later than its bytes.
 struct TransferRecord {
   std::int64_t copies = 0;  ///< batches
   std::int64_t bytes = 0;

@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kMaxDoublings = 32;
 ///
 /// What is stored per window are *running totals at its end*: closing a window is a copy, merging two windows
 /// is dropping one, and a writer that slept over ten windows fills them in afterwards. Grids of different
-/// writers differ only by doublings, so a reader lays them over each other exactly.
+/// writers differ only by doublings, so a reader aligns them exactly.
 struct WindowGrid {
   Relaxed<std::uint32_t> closed;
   Relaxed<std::uint32_t> doublings;

@@ -1,4 +1,4 @@
-// One worker (thread or process): who it is and what it does now.
+// One worker (thread or process): its identity and its current state.
 #pragma once
 
 #include <array>

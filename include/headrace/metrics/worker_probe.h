@@ -48,9 +48,8 @@ class WorkerProbe {
   std::int64_t leave(std::int64_t now, bool failed) noexcept;
   /// The innermost body ends and made no item: its time is kept, nothing is counted.
   void abandon(std::int64_t now) noexcept;
-  /// The innermost body ends, and its time so far goes to what the worker does around it: somebody else did
-  /// the work, and `attribute` says how much there was of it. Only for a body that met no wait and no other
-  /// body.
+  /// Cancels the innermost call and charges its time to the enclosing activity. Use it when remote work is
+  /// reported through `attribute`. Only for a body that contains no wait and no other body.
   void withdraw() noexcept;
 
   /// One item that this thread worked on from `began` until `now`, known only afterwards (a receive that
@@ -62,7 +61,7 @@ class WorkerProbe {
   /// What an operator of this worker copied to a device; for calls of start-up nothing is counted.
   void transferred(OperatorCell& cell, const TransferRecord& record, std::int64_t now) noexcept;
 
-  /// The worker waits at a queue, or goes on. Nested inside bodies; the body's time stands still meanwhile.
+  /// The worker waits at a queue, or continues. Nested inside bodies; the body's time stops meanwhile.
   void block(WorkerState state, std::int64_t now) noexcept;
   void unblock(std::int64_t now) noexcept;
 

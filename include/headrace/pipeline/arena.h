@@ -10,7 +10,7 @@
 namespace headrace::pipeline {
 
 /// Runs `work` in the process's one arena for operator bodies and waits for it. The arena has as many slots
-/// as this process may use cores; a caller that finds none waits. Exceptions of `work` pass through.
+/// as this process may use cores; a caller waits if none is free. Exceptions of `work` pass through.
 void run_in_arena(const std::function<void()>& work);
 
 /// `body`, run in the arena.

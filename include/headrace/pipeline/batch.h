@@ -12,14 +12,14 @@
 
 namespace headrace::pipeline {
 
-/// Collects `size` items and makes a batch of them, in one thread. The last one may hold fewer, or is
+/// Collects `size` items and makes a batch of them, in one thread. The last one may have fewer, or is
 /// dropped.
 ///
-/// A batch's trace is that of the item it waited for, at every moment.
+/// A batch's trace is, at every moment, that of the item it waited for.
 template <class T, class U>
 class Batch final : public Producer<U> {
  public:
-  /// Makes a batch of its items, of which there is at least one.
+  /// Makes a batch of its items; there is at least one.
   using Body = std::function<U(std::vector<T>&&)>;
 
   Batch(OperatorSettings settings, int stage, Producer<T>& input, std::int64_t size, bool drop_last,

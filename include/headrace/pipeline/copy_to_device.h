@@ -27,7 +27,7 @@ struct DeviceBatch {
   std::vector<std::size_t> sizes;    ///< of each array, in bytes
   transport::Completion completion;
 
-  /// Of host memory: where an array lies. Null for devices that the host cannot read.
+  /// In host memory: the address of an array. Null for devices that the host cannot read.
   const std::byte* host_data(std::size_t array) const noexcept {
     return block.data() == nullptr ? nullptr : block.data() + offsets[array];
   }
@@ -56,7 +56,7 @@ std::vector<transport::HostBytes> bytes_of(const std::vector<std::vector<T>>& ba
 /// them. DeviceError then.
 transport::Acquired acquire_block(transport::Device& device, std::size_t bytes);
 
-/// The body of the operator: one copy per call, recorded under the operator in whose worker it runs.
+/// The body of the operator: one copy per call, recorded under the operator of its worker.
 template <class T>
 class TransferBody {
  public:

@@ -17,11 +17,11 @@
 
 namespace headrace::pipeline {
 
-/// Which queue stands behind an operator. `automatic`: a reorder buffer behind an ordered operator, else the
+/// The kind of queue after an operator. `automatic`: a reorder buffer behind an ordered operator, else the
 /// ring.
 enum class QueueChoice { automatic, ring, tbb };
 
-/// What an operator says of the queue behind it.
+/// An operator's settings for the queue after it.
 struct EdgeShape {
   std::string name;
   std::int64_t capacity = 0;

@@ -1,4 +1,4 @@
-// When each item of an ordered operator was done, to tell a slow item from those that wait for it.
+// Finish times of an ordered operator's items, to distinguish a slow item from those behind it.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 namespace headrace::pipeline {
 
-/// Remembers the last kLength items by number. Any number of threads; an answer may miss what another thread
+/// Keeps the last kLength items by number. Any number of threads; an answer may miss what another thread
 /// notes at this moment.
 class FinishTimes {
  public:
@@ -19,7 +19,7 @@ class FinishTimes {
     entry.at_ns.store(now, std::memory_order_release);
     entry.number_plus_one.store(number + 1, std::memory_order_release);
   }
-  /// When the first of the `ahead` items behind `number` was done; 0 where none is yet.
+  /// When the first of the `ahead` items behind `number` was done; 0 if none is yet.
   std::int64_t first_younger(std::uint64_t number, std::int64_t ahead) const noexcept {
     std::int64_t first = 0;
     for (std::uint64_t younger = number + 1; younger <= number + static_cast<std::uint64_t>(ahead);

@@ -17,7 +17,7 @@ namespace headrace::pipeline {
 template <class T>
 using ItemMaker = std::function<std::optional<T>()>;
 
-/// Which part of the whole a worker makes. One worker makes all of it.
+/// The part of the whole that a worker makes. One worker makes all of it.
 struct Shard {
   int index = 0;
   int count = 1;

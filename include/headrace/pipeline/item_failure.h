@@ -1,4 +1,4 @@
-// What an operator does with an exception of its body.
+// Handling of an exception of an operator's body.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace headrace::pipeline {
 
 /// Called where the exception is caught. Ends the pass with it, under the operator's name and the item's
-/// number; or counts it, where such items are to be skipped. True: go on with the next item.
+/// number; or counts it, if such items are to be skipped. True: continue with the next item.
 bool skip_after_failure(const Operator& op, WorkerSlot& slot, RecordedLoop& loop,
                         std::uint64_t number) noexcept;
 

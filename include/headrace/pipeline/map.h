@@ -58,7 +58,7 @@ class Map final : public Producer<U> {
   }
 
  private:
-  /// False: the pass ends. Where the item is to be skipped, `made` stays empty.
+  /// False: the pass ends. If the item is to be skipped, `made` stays empty.
   bool make(Token<T>& token, Token<U>& made, WorkerSlot& slot, RecordedLoop& loop,
             std::optional<RemoteService>& service) {
     loop.item(token.number);
@@ -98,7 +98,7 @@ class Map final : public Producer<U> {
     made.trace->until(now, ItemTrace::What::in_service, this->stage());
   }
 
-  /// An item that was this quick held nobody up.
+  /// An item this quick delayed no other item.
   static constexpr std::int64_t kWorthLooking = 20'000;
 
   Producer<T>& input_;

@@ -54,7 +54,7 @@ struct WorkerSlot {
   }
 };
 
-/// A stage of a pipeline. Between passes it holds no queue. `open`, `clear`: no worker runs. `work`: by each
+/// A stage of a pipeline. Between passes it has no queue. `open`, `clear`: no worker runs. `work`: by each
 /// worker's thread. The rest: from any thread.
 class Operator {
  public:
@@ -71,14 +71,14 @@ class Operator {
   virtual void close_output() noexcept = 0;
   /// The pass is over: the queue goes, and what is in it.
   virtual void clear() noexcept = 0;
-  /// Holds from now on. UsageError outside 1 to what the queue has room for.
+  /// Applies from now on. UsageError below 1 or above the queue's room.
   virtual void set_capacity(std::int64_t capacity) = 0;
 
   const OperatorSettings& settings() const noexcept { return settings_; }
   const std::string& name() const noexcept { return settings_.name; }
   int stage() const noexcept { return stage_; }
   std::int64_t capacity() const noexcept { return capacity_.load(std::memory_order_relaxed); }
-  /// Before the first pass: it is an operator of this loader's record (-1: of none). Later calls change
+  /// Before the first pass: it is an operator of this loader's record (-1: no loader). Later calls change
   /// nothing.
   void record_in(int loader);
   /// After `record_in`.
@@ -106,7 +106,7 @@ class Operator {
 /// memory. Behind a batch operator, and what follows it: 2 batches a worker.
 std::int64_t default_capacity(int workers, bool of_batches) noexcept;
 
-/// UsageError where the settings cannot mean anything.
+/// UsageError if the settings are invalid.
 void check(const OperatorSettings& settings);
 
 }  // namespace headrace::pipeline

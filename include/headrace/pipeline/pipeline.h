@@ -86,7 +86,7 @@ struct TransferOptions {
   std::string name = "to_device";
 };
 
-/// A chain of operators whose last one makes T. Move-only: what a call on it returns takes its place.
+/// A chain of operators whose last one makes T. Move-only: the result of a call replaces it.
 ///
 /// `next` and iteration: one thread at a time. A pass begins with the first `next`, and ends when the source
 /// does, with an error, with `stop` or with the Pipeline; then `next` begins a new one. No thread outlives
@@ -101,7 +101,7 @@ class Pipeline {
   Pipeline(Pipeline&& from) noexcept = default;
   Pipeline& operator=(Pipeline&& from) noexcept = default;
 
-  /// One item in, one out; `body` is called by `workers` threads at a time. UsageError where an option
+  /// One item in, one out; `body` is called by `workers` threads at a time. UsageError if an option
   /// cannot be.
   template <class Body, class U = std::decay_t<std::invoke_result_t<Body&, T&&>>>
   Pipeline<U> map(std::string name, Body body, MapOptions options = {}) && {
@@ -121,7 +121,7 @@ class Pipeline {
     return append<Map<T, U>>(std::move(its), std::move(call));
   }
 
-  /// Keeps the items for which `body` says true.
+  /// Keeps the items for which `body` returns true.
   Pipeline<T> filter(std::string name, std::function<bool(const T&)> body, FilterOptions options = {}) && {
     OperatorSettings its = serial(std::move(name), profile::OperatorKind::filter, options.capacity);
     its.on_error = options.on_error;
@@ -165,7 +165,7 @@ class Pipeline {
         std::move(device), [](const T& batch) { return bytes_of(batch); }, std::move(options));
   }
 
-  /// The queue behind the last operator holds `capacity` items.
+  /// Sets the capacity of the queue after the last operator.
   Pipeline<T> prefetch(std::int64_t capacity) && {
     last_->set_capacity(capacity);
     return std::move(*this);
@@ -189,7 +189,7 @@ class Pipeline {
     return std::move(*this);
   }
 
-  /// The next item; nothing when the pass is over (the next call begins a new one). OperatorError where a
+  /// The next item; nothing when the pass is over (the next call begins a new one). OperatorError if a
   /// body threw.
   std::optional<T> next() {
     begin_next();
@@ -198,14 +198,14 @@ class Pipeline {
     return item;
   }
 
-  /// The same in pieces, for those who must look after something else while they wait: `begin_next`, then
-  /// `wait_next` until it does not say timed_out.
+  /// The same in pieces, for callers with other work to do while they wait: `begin_next`, then
+  /// `wait_next` until it does not return timed_out.
   void begin_next() {
     if (!runtime_->in_pass() || runtime_->is_of_another_process()) runtime_->begin_pass();
     at_once_ = true;
     runtime_->wait_began();
   }
-  /// The same without waiting: done, or not_now where nothing is ready or the pass may be over.
+  /// The same without waiting: done, or not_now if nothing is ready or the pass may be over.
   queues::QueueStatus poll_next(std::optional<T>& item) {
     Token<T> token;
     while (last_->output().try_get(token) == queues::QueueStatus::done && !runtime_->stopped()) {
@@ -213,7 +213,7 @@ class Pipeline {
     }
     return queues::QueueStatus::not_now;
   }
-  /// done, timed_out, or closed: the pass is over. Then, where a body threw, its OperatorError is thrown.
+  /// done, timed_out, or closed: the pass is over. Then, if a body threw, its OperatorError is thrown.
   queues::QueueStatus wait_next(std::optional<T>& item, queues::Deadline deadline) {
     if (poll_next(item) == queues::QueueStatus::done) return queues::QueueStatus::done;
     at_once_ = false;
@@ -228,18 +228,18 @@ class Pipeline {
       if (deliver(token, item)) return status;
     }
   }
-  /// Instead of waiting on: the pass ends, without a word about an error.
+  /// Instead of waiting further: ends the pass, without reporting an error.
   void give_up() noexcept {
     runtime_->wait_failed(false);
     runtime_->end_pass();
   }
 
-  /// Ends the pass early; from any thread. `next` then says that it is over.
+  /// Ends the pass early; from any thread. `next` then returns that it is over.
   void stop() noexcept { runtime_->stop(); }
   /// Stops, and waits for the workers; by the thread that iterates.
   void finish() noexcept { runtime_->end_pass(); }
 
-  /// True when the last item of the pass was delivered, though nobody has asked for another one yet.
+  /// True when the last item of the pass was delivered, though no other one was requested yet.
   bool drained() const noexcept { return last_->drained(); }
 
   Runtime& runtime() noexcept { return *runtime_; }

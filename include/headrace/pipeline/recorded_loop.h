@@ -21,7 +21,7 @@ class RecordedLoop {
   RecordedLoop(const RecordedLoop&) = delete;
   RecordedLoop& operator=(const RecordedLoop&) = delete;
 
-  /// The calling worker's, for bodies that have more to tell than their time; null outside a pipeline.
+  /// The calling worker's, for bodies that report more than their time; null outside a pipeline.
   static RecordedLoop* here() noexcept { return here_; }
 
   /// Before each item. `label`: its number. Follows a session that changed meanwhile.

@@ -9,9 +9,9 @@
 
 namespace headrace::pipeline {
 
-/// Stands around each body of a thread whose work is done elsewhere. The body finds it as `current()` and
-/// tells when the work was done; the rest of its time is the loop's (RecordedLoop), which for such operators
-/// is the hand-off. Until it has told, the time counts as the operator's.
+/// Wraps each body of a thread whose work is done elsewhere. The body finds it as `current()` and
+/// reports when the work was done; the rest of its time is the loop's (RecordedLoop), which for these
+/// is the hand-off. Until that report, the time counts as the operator's.
 ///
 /// One per worker and pass, on the worker's own thread; never throws. `told`, `began_ns`, `ended_ns`: of the
 /// last item.
@@ -32,7 +32,7 @@ class RemoteService {
   /// By the body: when the work was done, by CLOCK_MONOTONIC in ns, and the CPU time that it took (below 0:
   /// unknown).
   void tell(std::int64_t began_ns, std::int64_t ended_ns, std::int64_t cpu_ns) noexcept;
-  /// By the body: the other process is being started, which is nobody's service; it is there.
+  /// By the body: the other process is being started, which is not service time; it is ready.
   void starting() noexcept;
   void started() noexcept;
   /// The pass is over: the body need not wait for its answer.
@@ -48,7 +48,7 @@ class RemoteService {
   profile::OperatorHandle& operator_;
   const StopState& stop_;
   RemoteService* outer_;
-  metrics::OperatorCell* cell_ = nullptr;  ///< of the body that runs; null where nothing is recorded
+  metrics::OperatorCell* cell_ = nullptr;  ///< of the body that runs; null if nothing is recorded
   std::uint64_t session_uid_ = 0;
   std::int64_t label_ = -1;
   std::int64_t entered_ns_ = 0;

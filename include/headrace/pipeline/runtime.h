@@ -15,14 +15,14 @@
 
 namespace headrace::pipeline {
 
-/// Where and under which name a pipeline is recorded.
+/// The run and name under which a pipeline is recorded.
 struct RecordingOptions {
   std::string name = "pipeline";
   std::string run = {};  ///< run folder; empty: the current session, or one that is opened at first use
   int rank = -1;         ///< below 0: as the environment says
 };
 
-/// What Pipeline<T> stands on. `begin_pass`, `end_pass`: by the sink. `stop`, `set_workers`, `set_capacity`,
+/// Untyped base of Pipeline<T>. `begin_pass`, `end_pass`: by the sink. `stop`, `set_workers`, `set_capacity`,
 /// `profile`: from any thread.
 class Runtime {
  public:
@@ -32,7 +32,7 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  /// While it is being built. UsageError where the settings cannot mean anything; a name that is taken gets
+  /// While it is being built. UsageError if the settings cannot mean anything; a name that is taken gets
   /// "#2".
   OperatorSettings admit(OperatorSettings settings);
   void add(std::unique_ptr<Operator> op);
@@ -49,16 +49,16 @@ class Runtime {
 
   /// Ends the pass that may still run, and starts all operators anew.
   void begin_pass();
-  /// Stops the pass, waits until no worker is in it, empties the queues. Harmless where none runs.
+  /// Stops the pass, waits until no worker is in it, empties the queues. Harmless if none runs.
   void end_pass() noexcept;
   bool in_pass() const noexcept { return stop_ != nullptr; }
   /// The pass ends soon, and the sink gets nothing more from it.
   void stop() noexcept;
-  /// The error that ended the pass; null where there is none.
+  /// The error that ended the pass; null if there is none.
   std::exception_ptr error() const noexcept;
   bool stopped() const noexcept;
 
-  /// Around each wait of the sink. `trace`: the awaited item's; null where it has none, then its wait
+  /// Around each wait of the sink. `trace`: the awaited item's; null if it has none, then its wait
   /// is shared out as that of the last one that was. `at_once`: it lay ready at the call.
   void wait_began() noexcept;
   void wait_delivered(const ItemTrace* trace, bool at_once) noexcept;
@@ -71,7 +71,7 @@ class Runtime {
   std::int64_t capacity(const std::string& op) const;
   std::vector<std::string> names() const;
 
-  /// The record, opened at first use; null where nothing is recorded.
+  /// The record, opened at first use; null if nothing is recorded.
   const std::shared_ptr<profile::LoaderHandle>& loader();
   std::uint64_t passes() const noexcept { return passes_; }
 

@@ -21,7 +21,7 @@ class SharedSlot {
  public:
   static constexpr std::int64_t kHeaderBytes = 64;
 
-  /// Makes one, claimed. Throws Error where the system gives no memory.
+  /// Makes one, claimed. Throws Error if the system gives no memory.
   static std::shared_ptr<SharedSlot> create(std::int64_t bytes);
   /// Maps one that another process made. Throws Error for a descriptor of anything else. `fd` stays the
   /// caller's.
@@ -35,10 +35,10 @@ class SharedSlot {
   int descriptor() const noexcept { return descriptor_; }
   void close_descriptor() noexcept;
 
-  /// False where it is still being read.
+  /// False if it is still being read.
   bool claim() noexcept;
   void release() noexcept;
-  /// It will never be claimed again. False where it is still being read.
+  /// It will never be claimed again. False if it is still being read.
   bool retire() noexcept;
   bool retired() const noexcept;
 
@@ -62,8 +62,8 @@ class SlotSender {
 
   explicit SlotSender(std::int64_t most_bytes) noexcept : most_bytes_(most_bytes) {}
 
-  /// A slot of at least `bytes`; while it has a descriptor, the reader is still to be given it. Throws Error
-  /// where the system gives no memory.
+  /// A slot of at least `bytes`; while it has a descriptor, it must still be sent to the reader. Throws Error
+  /// if the system has no memory.
   Claimed claim(std::int64_t bytes);
   /// Bytes of all slots, free ones included.
   std::int64_t bytes() const noexcept { return bytes_; }

@@ -13,11 +13,11 @@
 
 namespace headrace::pipeline {
 
-/// Keeps `buffer` items and hands on one of them, drawn at random, for each that comes. The order follows
+/// Keeps `buffer` items and passes on a random one of them for each that arrives. The order follows
 /// from the seed, the pass and the order of the input, and from nothing else; `every_pass_alike` leaves the
 /// pass out.
 ///
-/// What is handed on waited for the item that came: its trace goes on from there. Once the input has ended,
+/// The passed item waited for the arriving one: its trace continues from there. Once the input has ended,
 /// nothing waits for an item any more: traces begin here, as at a source.
 template <class T>
 class Shuffle final : public Producer<T> {

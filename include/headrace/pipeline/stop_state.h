@@ -1,4 +1,4 @@
-// How one pass over a pipeline ends early: the first error, or somebody who has had enough.
+// How one pass over a pipeline ends early: the first error, or a stop request.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace headrace::pipeline {
 /// Shared by all threads of one pass. Thread-safe.
 class StopState {
  public:
-  /// `wake`: called once, by whoever stops first, to wake everybody who waits at a queue.
+  /// `wake`: called once, by the first stop, to wake all threads that wait at a queue.
   explicit StopState(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   bool stopped() const noexcept { return stopped_.load(std::memory_order_acquire); }

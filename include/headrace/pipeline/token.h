@@ -15,7 +15,7 @@ template <class T>
 struct Token {
   std::optional<T> item;
   std::uint64_t number = 0;
-  std::unique_ptr<ItemTrace> trace;  ///< null where the item is not traced (fast sources: 31 of 32)
+  std::unique_ptr<ItemTrace> trace;  ///< null if the item is not traced (fast sources: 31 of 32)
 };
 
 }  // namespace headrace::pipeline

@@ -35,7 +35,7 @@ class CurrentSession {
   static void disable() noexcept;
   static bool enabled() noexcept { return enabled_.load(std::memory_order_relaxed); }
 
-  /// At the end of the process. Returns what its sessions have to say.
+  /// At the end of the process. Returns the messages of its sessions.
   static std::vector<std::string> close_all() noexcept;
 
  private:

@@ -24,7 +24,7 @@ class DeliveryWriter {
     int number = 0;
     int siblings = 1;
   };
-  /// Enters the calling thread into the current session; null where nothing is recorded or the segment is
+  /// Enters the calling thread into the current session; null if nothing is recorded or the segment is
   /// full.
   static std::shared_ptr<DeliveryWriter> enter(const Identity& identity) noexcept;
 
@@ -34,9 +34,9 @@ class DeliveryWriter {
   void took(std::int64_t batch) noexcept;
   /// What it was asked was no batch.
   void took_nothing() noexcept;
-  /// The batch is made and handed to the thread that sends. `tensors`: in it, -1 where not counted.
+  /// The batch is made and handed to the thread that sends. `tensors`: in it, -1 if not counted.
   void made(std::int64_t batch, std::int64_t tensors) noexcept;
-  /// Something that is no batch is handed to that thread.
+  /// Something that is not a batch is handed to that thread.
   void made_nothing() noexcept;
   void exhausted() noexcept { exhausted_ = true; }
   void finish() noexcept;

@@ -20,7 +20,7 @@ class Error : public std::runtime_error {
 /// A file or text that is not what it should be.
 class FormatError : public Error {
  public:
-  /// `path`: the file, or what the text is where there is no file; `offset`: byte at which it went wrong (0
+  /// `path`: the file, or what the text is if there is no file; `offset`: byte at which it went wrong (0
   /// where the place is named in `expected`); `expected`: what should have stood there, in plain words.
   FormatError(std::string path, std::uint64_t offset, std::string expected)
       : Error(path + ": byte " + std::to_string(offset) + ": expected " + expected),

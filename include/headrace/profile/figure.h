@@ -44,7 +44,7 @@ inline constexpr Unit kOneOrMore{"", 1, 1e6};
 /// The number is a name (a process id, an index): any value goes.
 inline constexpr Unit kName{"", -1e300, 1e300};
 
-/// The unit that the ending of a figure's name tells.
+/// The unit given by the ending of a figure's name.
 constexpr Unit unit_of(std::string_view name) {
   if (name.ends_with("bytes_per_s")) return kBytesPerSecond;
   if (name.ends_with("_s")) return kSeconds;
@@ -53,13 +53,13 @@ constexpr Unit unit_of(std::string_view name) {
   return kCount;
 }
 
-/// When a plain member is written as null: where a negative number or an empty text stands for "unknown".
+/// When a plain member is written as null: if a negative number or an empty text means "unknown".
 enum class Null : bool { never, when_unset };
 
 /// What becomes of a figure where two structs are made one (a worker's epochs): totals are added.
 enum class Fold : bool { none, sum };
 
-/// How to read a figure, in a sentence; its unit where the name does not tell.
+/// How to read a figure, in a sentence; its unit if the name does not show it.
 struct Meaning {
   const char* says;
   const Unit* unit = nullptr;  ///< null: unit_of(name)

@@ -1,4 +1,4 @@
-// Who feeds whom: operators, their workers and the queues between them, from what the threads themselves did.
+// The graph: operators, their workers and the queues between them, from the calls of the threads.
 #pragma once
 
 #include <cstdint>
@@ -40,12 +40,12 @@ struct Graph {
   std::vector<GraphNode> nodes;    ///< in the order of the data flow, source first
   std::vector<GraphQueue> queues;  ///< the same
   /// Node that shows the time of an operator record: itself, or the annotated operator of the thread whose
-  /// loop it is; -1 where it is not shown.
+  /// loop it is; -1 if it is not shown.
   std::vector<int> node_of_operator;
 
   /// The part of the run that feeds `loader`. A thread's own loop is shown where it has no annotated operator
   /// or does a good part of the work itself.
-  /// `model`: of that loader, where it has one.
+  /// `model`: of that loader, if it has one.
   static Graph of(const SegmentImage& image, const SegmentFigures& figures, std::uint32_t loader,
                   const LoaderModel* model);
 };

@@ -1,4 +1,4 @@
-// What happened when: the history of a segment as plain data, which timelines are drawn from.
+// The history of a segment as plain data, from which timelines are drawn.
 //
 //     profile::SegmentImage image;
 //     image.include_history();
@@ -31,7 +31,7 @@ struct HistoryOperator {
   std::uint32_t stage = 0;
 };
 
-/// A worker was in one state, or several that followed each other too fast to be told apart.
+/// A worker was in one state, or several that followed each other too fast to be recorded separately.
 struct StateSlice {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
@@ -44,7 +44,7 @@ struct StateSlice {
   bool mixed() const noexcept { return op >= 0 ? busy < 1 : busy > 0; }
 };
 
-/// The states of one worker, one behind the other. Workers of a loader that its epochs start anew are one.
+/// The states of one worker, one after the other. Workers of a loader that its epochs start anew are one.
 struct WorkerStates {
   int loader = -1;  ///< whose worker process it is; -1: a thread of its own
   int number = -1;  ///< of the worker there

@@ -22,7 +22,7 @@ class IteratorWatch {
 
   /// It has worker processes: their batches are followed from now on.
   void follow(const BatchTracker::Shape& shape);
-  /// The number of a batch was given to a worker while the iterator was being made, nobody saw when exactly.
+  /// The number of a batch was given to a worker while the iterator was being made, at an unknown time.
   void dispatched_at_start(int worker, std::int64_t batch) noexcept;
   /// The same iterator begins another epoch.
   void restart() noexcept;
@@ -38,7 +38,7 @@ class IteratorWatch {
   /// The loader has no workers, and what passing a batch from one would cost is not sampled often enough yet.
   /// Asked of batches that `asks_for_size` picked; the first one is not typical.
   bool asks_for_handoff() noexcept;
-  /// `batch_type`: the class of the batch, "" where it is a plain container. `spent_ns`: what the sample
+  /// `batch_type`: the class of the batch, "" if it is a plain container. `spent_ns`: what the sample
   /// took, which is not the step's time.
   void tell_handoff(const HandoffSample& sample, const char* batch_type, std::int64_t spent_ns) noexcept;
 

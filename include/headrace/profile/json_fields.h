@@ -189,7 +189,7 @@ class JsonFieldReader {
   std::string where_;
 };
 
-/// Parses text; FormatError (with the byte) for what is no JSON, is nested deeper than 32, or has numbers
+/// Parses text; FormatError (with the byte) for what is not a JSON, is nested deeper than 32, or has numbers
 /// beyond a double.
 nlohmann::json parse_json(std::string_view text, const std::string& path);
 
@@ -198,7 +198,7 @@ struct Profile;
 nlohmann::json to_json(const Profile& profile);
 Profile profile_from_tree(const nlohmann::json& tree);
 
-/// Writes text; bytes that are no UTF-8 become U+FFFD. `indent` < 0: one line.
+/// Writes text; bytes that are not UTF-8 become U+FFFD. `indent` < 0: one line.
 std::string dump_json(const nlohmann::json& tree, int indent);
 
 }  // namespace headrace::profile

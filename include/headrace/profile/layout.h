@@ -109,7 +109,7 @@ struct alignas(64) OperatorRecord {
   alignas(8) std::array<char, 192> functions;  ///< "name<tab>share<newline>" ..., zero-terminated
 };
 
-/// What a queue of a framework's loader holds; the graph follows from it.
+/// The contents of a queue of a framework's loader; the graph follows from it.
 enum class QueueRole : std::uint32_t {
   user = 0,     ///< a queue of the user's own: who puts and gets tells where it stands
   index = 1,    ///< batches that a worker is to make
@@ -156,7 +156,7 @@ struct alignas(64) LoaderRecord {
   metrics::Relaxed<std::uint32_t> workers;  ///< worker processes of the last pass; 0: in the sink's thread
   metrics::Relaxed<std::uint64_t> batch_bytes;  ///< largest batch of those that were looked at; 0: unknown
   metrics::Relaxed<std::uint64_t>
-      identity;  ///< of the object that loops: its next loop goes on in this record; 0: none
+      identity;  ///< of the object that loops: its next loop continues in this record; 0: none
   Name name;
   alignas(8) std::array<char, kModelBytes> model;  ///< LoaderModel as JSON, zero-terminated
   alignas(8) std::array<char, kFactsBytes> facts;  ///< "name=value\n" ...: what was seen while it ran
@@ -164,7 +164,7 @@ struct alignas(64) LoaderRecord {
   metrics::SinkCell sink;
 };
 
-/// What the user called a range of the program.
+/// The user's name for a range of the program.
 struct alignas(64) AnnotationName {
   std::atomic<std::uint32_t> life;
   Name name;
@@ -192,7 +192,7 @@ struct SectionInfo {
   std::uint32_t count;
 };
 
-/// What did not fit; each is said in the report. Every process of the run adds to them.
+/// What did not fit; the report lists each. Every process of the run adds to them.
 struct Dropped {
   metrics::Relaxed<std::uint64_t> operators;
   metrics::Relaxed<std::uint64_t> queues;
@@ -231,7 +231,7 @@ struct alignas(64) SegmentHeader {
   metrics::AnchorRing anchors;
 };
 
-/// Where the sections of a segment of this version lie.
+/// Positions of the sections in a segment of this version.
 struct Layout {
   std::array<SectionInfo, kSections> sections;
   std::uint64_t total_bytes;

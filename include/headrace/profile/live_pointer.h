@@ -1,6 +1,6 @@
-// The note in a run folder that says where a running recording lies: rank<r>.live beside rank<r>.hrseg.
+// The file in a run folder that names a live segment: rank<r>.live beside rank<r>.hrseg.
 //
-//     /dev/shm/headrace-1000/4711-123456-0.hrseg     path of the live segment; "memory" where there is no
+//     /dev/shm/headrace-1000/4711-123456-0.hrseg     path of the live segment; "memory" if there is no
 //     file 0123456789abcdef                               identity, as the segment's header has it 4711
 //     123456 89abcdef01234567                   pid, start time and boot of its owner
 #pragma once
@@ -30,7 +30,7 @@ struct LivePointer {
 /// Path of the pointer of a copy.
 std::string live_pointer_path(const std::string& copy_path);
 
-/// Empty where the file is missing or `write_live_pointer` did not write it.
+/// Empty if the file is missing or `write_live_pointer` did not write it.
 std::optional<LivePointer> read_live_pointer(const std::string& copy_path);
 
 /// Returns "" or the reason why not; then no pointer is left.

@@ -183,7 +183,7 @@ constexpr void figures_of(Of<LoaderModel>, Visit&& figure) {
          {"What the user's stream must do to give each worker its own part; may be empty."});
 }
 
-/// The first LoaderParameter, or Knob, that sets it; null where there is none.
+/// The first LoaderParameter, or Knob, that sets it; null if there is none.
 template <class Parameter>
 const Parameter* parameter_that_sets(const std::vector<Parameter>& parameters, Quantity quantity) noexcept {
   const auto found = std::find_if(parameters.begin(), parameters.end(),
@@ -191,17 +191,17 @@ const Parameter* parameter_that_sets(const std::vector<Parameter>& parameters, Q
   return found == parameters.end() ? nullptr : &*found;
 }
 
-/// The buffer that counts the batches in flight of a stage's workers; null where there is none, so that
+/// The buffer that counts the batches in flight of a stage's workers; null if there is none, so that
 /// queues alone connect the stages.
 const LoaderBuffer* window_of(const LoaderModel& model) noexcept;
 
-/// The parameter of this name; null where there is none.
+/// The parameter of this name; null if there is none.
 const LoaderParameter* parameter_named(const LoaderModel& model, std::string_view name) noexcept;
 
 /// Indices that point nowhere become -1 (of operators: are left out), counts are 0 to a million.
 void put_within_bounds(LoaderModel& model, std::size_t operators);
 
-/// From JSON text as an adapter writes it. Empty for what is no model: hostile text is refused. Within
+/// From JSON text as an adapter writes it. Empty for what is not a model: hostile text is refused. Within
 /// bounds, without operators.
 std::optional<LoaderModel> loader_model_from_json(std::string_view text);
 

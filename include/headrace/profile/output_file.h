@@ -6,7 +6,7 @@
 
 namespace headrace::profile {
 
-/// Writes beside `path` and renames at `commit`, so that nobody reads half a file and a failure leaves the
+/// Writes beside `path` and renames at `commit`, so that no reader sees half a file and a failure leaves the
 /// old one. A symbolic link is followed, not replaced. What exists and is no regular file (a device, a pipe,
 /// `>(command)`) is never replaced: the content goes to a temporary file first and is copied through at
 /// `commit`. New files have mode 0600. Not thread-safe. Every function throws Error with the path and the

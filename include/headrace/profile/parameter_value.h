@@ -11,7 +11,7 @@ namespace headrace::profile {
 /// JSON and Python get the same types, so that `Loader(workers=advice.to)` works.
 using ParameterValue = std::variant<std::monostate, bool, std::int64_t, std::string>;
 
-/// As it is written in Python: "True", "4", "process"; "" where there is no value.
+/// As it is written in Python: "True", "4", "process"; "" if there is no value.
 std::string as_written(const ParameterValue& value);
 
 }  // namespace headrace::profile

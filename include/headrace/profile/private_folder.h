@@ -7,14 +7,14 @@
 
 namespace headrace::profile {
 
-/// /dev/shm/headrace-<uid>, where live segments lie, is at a place where every user may make folders. So
+/// /dev/shm/headrace-<uid>, the folder of live segments, is in a place where every user may make folders. So
 /// nothing in it is believed by its path: the folder is opened without following links, its owner and mode
 /// are checked on the open descriptor, and its files are opened relative to that descriptor.
 ///
 /// Not thread-safe. Never throws.
 class PrivateFolder {
  public:
-  /// Opens `path`; with `make`, creates it first (0700). `ok()` is false where it is missing, a link, another
+  /// Opens `path`; with `make`, creates it first (0700). `ok()` is false if it is missing, a link, another
   /// user's, or open to others.
   PrivateFolder(const std::string& path, bool make);
   ~PrivateFolder();
@@ -26,11 +26,11 @@ class PrivateFolder {
 
   /// Calls `visit` with the name of each entry.
   void each(const std::function<void(const std::string& name)>& visit) const;
-  /// Opens a regular file of this user for reading; -1 where it is anything else. The caller closes it.
+  /// Opens a regular file of this user for reading; -1 if it is anything else. The caller closes it.
   int open_file(const std::string& name) const;
-  /// The first line of a short text; empty where there is none.
+  /// The first line of a short text; empty if there is none.
   std::string read_line(const std::string& name) const;
-  /// Writes a new short file, or replaces one. False where that fails.
+  /// Writes a new short file, or replaces one. False if that fails.
   bool write_text(const std::string& name, const std::string& text) const;
   void remove(const std::string& name) const;
 

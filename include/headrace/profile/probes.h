@@ -29,7 +29,7 @@ class OperatorHandle {
   OperatorHandle(std::string name, std::string kind, std::uint64_t key, std::uint32_t flags = 0,
                  std::string knob = "", int loader = -1, std::uint32_t stage = 0);
 
-  /// Begins a call on this thread; returns false where nothing is recorded (then do not call `end`). `label`:
+  /// Begins a call on this thread; returns false if nothing is recorded (then do not call `end`). `label`:
   /// what the framework calls the item, below 0: nothing.
   bool begin(std::int64_t label = -1) noexcept;
   void end(bool failed) noexcept;
@@ -55,7 +55,7 @@ class OperatorHandle {
   std::uint64_t key() const noexcept { return key_; }
   int loader() const noexcept { return loader_; }
   std::uint32_t stage() const noexcept { return stage_; }
-  /// Queues that it is declared to take from and put to, where the threads' own calls do not tell.
+  /// Queues that it is declared to take from and put to, if the threads' own calls do not show it.
   void declare(std::vector<std::shared_ptr<class QueueHandle>> inputs,
                std::vector<std::shared_ptr<class QueueHandle>> outputs);
 
@@ -88,7 +88,7 @@ class QueueHandle {
   QueueHandle(std::string name, std::int64_t capacity, int loader, StageEdge edge);
   ~QueueHandle();
 
-  /// The calling thread is about to block (empty or full), or goes on. No lock needed.
+  /// The calling thread is about to block (empty or full), or continues. No lock needed.
   void waiting(metrics::WorkerState state) noexcept;
   void waited() noexcept;
 
@@ -97,7 +97,7 @@ class QueueHandle {
   /// disabled.
   void put(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
   void get(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
-  /// What was in it is dropped, under the queue's lock: nobody took it, so no thread becomes a consumer. A
+  /// What was in it is dropped, under the queue's lock: no thread took it, so none becomes a consumer. A
   /// queue dies in whatever thread lets go of it last.
   void emptied() noexcept;
   /// True when the calling thread has taken items from this queue: what it puts here, it puts back.
@@ -170,7 +170,7 @@ class LoaderHandle {
   void describe(const std::string& model, std::uint32_t workers) noexcept;
   /// Whether another sample of the hand-off is wanted: the loader has no workers, and few were taken.
   bool wants_handoff_sample() const noexcept;
-  /// `batch_type`: the class of the batch, "" where it is a plain container.
+  /// `batch_type`: the class of the batch, "" if it is a plain container.
   void sampled_handoff(const HandoffSample& sample, std::string_view batch_type) noexcept;
   /// What could not be recorded (LoaderGap).
   void miss(std::uint32_t gap) noexcept;
@@ -186,20 +186,20 @@ class LoaderHandle {
 };
 
 /// The loop that runs on the calling thread copies its batches to `device`: a fact that advice about
-/// the copy rests on. Nothing where no loop of a framework's loader runs.
+/// the copy rests on. Nothing if no loop of a framework's loader runs.
 void note_device(std::string_view device) noexcept;
 
 /// One pass over a wrapped loader. Used by one thread at a time; never throws.
 class LoopRecorder {
  public:
-  /// `followed`: every `end_wait` brings its charges, so nobody need be asked who is in service.
+  /// `followed`: every `end_wait` brings its charges, so the operator in service is not looked up.
   explicit LoopRecorder(std::shared_ptr<LoaderHandle> loader, bool followed = false);
   ~LoopRecorder();
   LoopRecorder(const LoopRecorder&) = delete;
   LoopRecorder& operator=(const LoopRecorder&) = delete;
 
   void begin_wait() noexcept;
-  /// `ready`: 1 or 0 where the adapter knows whether the awaited batch was ready at the call, else -1.
+  /// `ready`: 1 or 0 if the adapter knows whether the awaited batch was ready at the call, else -1.
   void end_wait(bool delivered, bool failed, int ready = -1) noexcept;
   /// The same where the awaited batch was followed: readiness and ledger are what the charges say.
   void end_wait(bool delivered, bool failed, const metrics::WaitCharges& charges) noexcept;
@@ -207,9 +207,9 @@ class LoopRecorder {
 
   /// A batch was delivered whose size is worth a look: the 1st, 2nd, 4th, 8th ... one.
   bool asks_for_size() noexcept;
-  /// How many bytes it holds, 0 where that cannot be told.
+  /// How many bytes it holds, 0 if that cannot be told.
   void tell_size(std::uint64_t bytes) noexcept;
-  /// So much of the current step was spent on recording it.
+  /// Time of the current step that was spent on recording it.
   void exclude(std::int64_t ns) noexcept { running_->probe.exclude(ns); }
 
  private:

@@ -1,11 +1,11 @@
-// Who a process is: a pid alone is recycled.
+// Identity of a process: a pid alone is recycled.
 #pragma once
 
 #include <cstdint>
 
 namespace headrace::profile {
 
-/// Start time of a process (field 22 of `/proc/<pid>/stat`, clock ticks since boot); 0 where there is none.
+/// Start time of a process (field 22 of `/proc/<pid>/stat`, clock ticks since boot); 0 if there is none.
 std::uint64_t process_start(int pid) noexcept;
 
 /// True while the very process that recorded `start` runs (not a later one that got its pid; not a zombie).
@@ -14,7 +14,7 @@ bool process_alive(int pid, std::uint64_t start) noexcept;
 /// Hash of /proc/sys/kernel/random/boot_id: equal on one machine until it reboots. 0 where unknown.
 std::uint64_t boot_identity() noexcept;
 
-/// Number of the namespace in which this process's pids count; 0 where unknown.
+/// Number of the namespace in which this process's pids count; 0 if unknown.
 std::uint64_t pid_namespace() noexcept;
 
 /// This process and thread; the pid is cached and right after fork too.

@@ -18,7 +18,7 @@ namespace headrace::profile {
 ///
 ///     [{"name", "says", "figures": [{"name", "type", "unit", "least", "most", "default", "says"}]}]
 ///
-/// "type" is a JSON type or another struct's name ("struct": true). "list" and "null" are true where a figure
+/// "type" is a JSON type or another struct's name ("struct": true). "list" and "null" are true if a figure
 /// is a list, or may be null.
 std::string profile_schema(int indent = -1);
 

@@ -55,7 +55,7 @@ class Registry {
   metrics::OperatorCell* claim_cell(const metrics::WorkerCell& worker, int operator_id, metrics::Place place,
                                     bool is_loop);
 
-  /// The track of a loader's waits or batches; not bound where there is none to be had.
+  /// The track of a loader's waits or batches; not bound if none is available.
   metrics::RangeHistory range_history(metrics::TrackKind kind, int loader);
   /// A queue is closed: its levels are kept up to here.
   void leave_levels(metrics::QueueCell& cell, std::int64_t now) noexcept;
@@ -71,13 +71,13 @@ class Registry {
   bool is_crowded() const noexcept;
 
  private:
-  /// Records of a section that were ever given out: what lies behind them may be a hole of the file.
+  /// Records of a section that were ever assigned: the rest may be a hole in the file.
   std::uint32_t given_out(Section section) const noexcept;
   /// False: the file system has no room for it.
   bool back_record(Section section, std::uint32_t index) noexcept;
   int claim(std::atomic<std::uint32_t>* first, std::size_t stride, Section section, std::uint32_t free_value,
             std::uint32_t claimed_value);
-  /// A record by name: the one that `is_same` accepts, or a new one, claimed, under a name that nobody has.
+  /// A record by name: the one that `is_same` accepts, or a new one, claimed, under an unused name.
   struct Found {
     int id = -1;
     bool is_new = false;

@@ -1,4 +1,4 @@
-// The folder of a run: what lies in it and where its live segments are.
+// The folder of a run: its contents, and where its live segments are.
 #pragma once
 
 #include <string>
@@ -23,29 +23,29 @@ struct RunSegment {
 };
 
 /// Creates the folder (0700, with its parents). Returns "" or the reason why not. Below a folder
-/// "headrace-runs": keeps that out of version control, and only the newest runs that nobody named
+/// "headrace-runs": keeps that out of version control, and only the newest unnamed runs
 /// (unnamed_runs.h).
 std::string make_run_folder(const std::string& run);
 
-/// Where live segments of this user lie in shared memory.
+/// The folder of this user's live segments in shared memory.
 std::string shared_memory_folder();
-/// A path for a new segment there; "" where there is none.
+/// A path for a new segment there; "" if there is none.
 std::string shared_memory_path();
 
 /// Name of the copy of a new segment: rank<r>.hrseg, or rank<r>.2.hrseg, ... where an earlier one has that
 /// name.
 std::string free_copy_path(const std::string& run, int rank);
-/// True where the file name is one that `free_copy_path` gives.
+/// True if the file name is one that `free_copy_path` gives.
 bool is_copy_path(const std::string& path);
 /// True for the name under which a copy is written until it is complete (OutputFile).
 bool is_half_copy(const std::string& name);
-/// The copies that lie, or will lie, in the folder, by name.
+/// The copies that are, or will be, in the folder, by name.
 std::vector<std::string> copy_paths(const std::string& run);
 
 /// Keeps beside a live segment in shared memory where its copy belongs ("": removes that).
 void write_home(const std::string& live_path, const std::string& copy_path);
 
-/// The segments of a run, by rank, newest last. Throws Error where `run` is no run folder. Changes nothing.
+/// The segments of a run, by rank, newest last. Throws Error if `run` is not a run folder. Changes nothing.
 std::vector<RunSegment> find_segments(const std::string& run);
 
 /// A line for each recording of the run of which there is nothing to read, and why.

@@ -13,13 +13,13 @@
 namespace headrace::profile {
 
 /// A mapped, writable segment. Readers of files use SegmentReader instead: they never map (a file that
-/// somebody truncates would kill them with SIGBUS).
+/// is truncated would kill them with SIGBUS).
 ///
 /// Only what is used takes memory: the tables that every run needs are allocated at once, records when they
 /// are first given out (`back_record`), so that a full disk is an error there and no SIGBUS later.
 ///
-/// Remaining risk, stated: the segment is a file of mode 0600 in a folder of mode 0700; whoever runs as the
-/// same user (or root) can still truncate it under the writer.
+/// Remaining risk: the segment is a file of mode 0600 in a folder of mode 0700, so a process of the same user
+/// (or root) can still truncate it under the writer.
 class Segment {
  public:
   /// Where a new segment may live, tried in this order; memory of the process itself when none works.
@@ -32,7 +32,7 @@ class Segment {
   /// is short (`has_room`) is passed over. Never fails: see `path()`.
   static std::unique_ptr<Segment> create(const Places& places, int rank);
 
-  /// Maps the segment of a running job in another process. Throws SegmentError where it is none of this
+  /// Maps the segment of a running job in another process. Throws SegmentError if it is none of this
   /// version.
   static std::unique_ptr<Segment> attach(const std::string& path);
 
@@ -45,7 +45,7 @@ class Segment {
   /// Why the first place was not taken, and the second one where that failed too; empty when all is well.
   const std::string& trouble() const noexcept { return trouble_; }
 
-  /// Gives the pages of a record their memory; false where there is no room. Before its first use.
+  /// Gives the pages of a record their memory; false if there is no room. Before its first use.
   bool back_record(Section section, std::uint32_t index) noexcept;
 
   SegmentHeader& header() noexcept { return *static_cast<SegmentHeader*>(base_); }
@@ -70,7 +70,7 @@ class Segment {
   /// then whatever was at `path` is still there.
   std::string copy_to(const std::string& path) noexcept;
 
-  /// Removes the file; the mapping goes on.
+  /// Removes the file; the mapping stays.
   void unlink() noexcept;
 
  private:

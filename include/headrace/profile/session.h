@@ -1,4 +1,4 @@
-// One run as one process tree records it: the segment, who registers in it, and what the sinks ask of it.
+// One run recorded by one process tree: the segment, its registrations, and the queries of the sinks.
 #pragma once
 
 #include <array>
@@ -17,20 +17,20 @@
 namespace headrace::profile {
 
 struct SessionOptions {
-  /// Run folder; empty: decided later (bind_run), the segment lies in shared memory until then.
+  /// Run folder; empty: decided later (bind_run), the segment is in shared memory until then.
   std::string run;
   int rank = 0;
-  /// Nobody asked for this folder: it goes at the end, if the program itself reported on all of its loops.
+  /// The default folder: it is removed at the end, if the program itself reported on all of its loops.
   bool unnamed = false;
 };
 
 /// Opened by the process that trains; its workers attach. All methods are thread-safe and, after opening,
-/// never throw. The session lives as long as somebody records into it, closed or not.
+/// never throw. The session lives as long as anything records into it, closed or not.
 class Session final : public metrics::SinkSurroundings, public std::enable_shared_from_this<Session> {
  public:
   /// Never fails: where no file can be had recording goes to the process's own memory (see `trouble`).
   static std::shared_ptr<Session> open(const SessionOptions& options);
-  /// Joins the run whose live segment lies at `path`. Throws SegmentError.
+  /// Joins the run whose live segment is at `path`. Throws SegmentError.
   static std::shared_ptr<Session> attach(const std::string& path);
   ~Session() override;
 
@@ -49,7 +49,7 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   bool has_loaders() const noexcept { return loaders_ > 0; }
   std::string run() const;
   int rank() const noexcept { return rank_; }
-  /// Path of the live segment, for processes that attach; empty where there is no file.
+  /// Path of the live segment, for processes that attach; empty if there is no file.
   const std::string& live_path() const noexcept { return segment_->path(); }
   /// What went wrong with files, and where an unnamed run was left: each line once, for the caller to say.
   std::vector<std::string> take_messages() noexcept;
@@ -85,7 +85,7 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   int busy_workers() const noexcept override;
   int in_service(int loader) const noexcept override;
 
-  /// Its segment lies in the run folder; what is recorded from now on is lost.
+  /// Its segment is in the run folder; what is recorded from now on is lost.
   bool closed() const noexcept {
     const std::scoped_lock lock(mutex_);
     return closed_;
@@ -116,7 +116,7 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
 
   std::unique_ptr<Segment> segment_;
   Registry registry_;
-  /// `mutex_` is held, or nobody else knows the session yet.
+  /// `mutex_` is held, or the session is not shared yet.
   void say_where_it_records(const std::string& trouble);
   void say(const std::string& line) noexcept;
   bool all_reported() const noexcept;
@@ -140,7 +140,7 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   std::atomic<int> loaders_{0};
 };
 
-/// Where a run goes when nobody says: $HEADRACE_DIR, else `headrace-runs/<name>`, named by what all ranks
+/// The default folder of a run: $HEADRACE_DIR, else `headrace-runs/<name>`, named by what all ranks
 /// of a job share (TORCHELASTIC_RUN_ID, SLURM_JOB_ID, MASTER_ADDR:MASTER_PORT), else date, time and pid.
 std::string default_run_folder();
 /// The default folder has nothing but date, time and pid for a name.

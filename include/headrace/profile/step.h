@@ -17,7 +17,7 @@
 namespace headrace::profile {
 
 // Each may be called by any thread, as often as it happens: of a step, the first beginning and the last end
-// count. Nothing where no loop is recorded. They never throw, block or take a lock.
+// count. Nothing if no loop is recorded. They never throw, block or take a lock.
 
 inline void forward_began() noexcept {
   metrics::StepMarks& marks = metrics::StepMarks::process();
@@ -27,7 +27,7 @@ inline void backward_ended() noexcept {
   metrics::StepMarks& marks = metrics::StepMarks::process();
   if (marks.anyone_listens()) marks.backward_ended(metrics::Clock::now_ns());
 }
-/// The optimizer begins: where no end of backward was told, backward has ended by now.
+/// The optimizer begins: if no end of backward was marked, backward has ended by now.
 inline void update_began() noexcept {
   metrics::StepMarks& marks = metrics::StepMarks::process();
   if (marks.anyone_listens()) marks.update_began(metrics::Clock::now_ns());

@@ -28,7 +28,7 @@ struct RunningLoop {
 /// forks; at the thread's end its worker is marked finished.
 class ThreadContext {
  public:
-  /// The calling thread's context, bound to the current session; null where nothing is recorded.
+  /// The calling thread's context, bound to the current session; null if nothing is recorded.
   static ThreadContext* recording() noexcept {
     ThreadContext& context = local();
     if (context.generation_ != CurrentSession::generation()) context.rebind();
@@ -41,7 +41,7 @@ class ThreadContext {
   ~ThreadContext();
 
   /// The probe as it is bound now, without following a changed session: what was begun ends where it began.
-  /// Null where nothing is recorded and in a forked child, whose cells are still the parent's.
+  /// Null if nothing is recorded and in a forked child, whose cells are still the parent's.
   metrics::WorkerProbe* open_probe() noexcept {
     return probe.bound() && pid_ == current_pid() ? &probe : nullptr;
   }

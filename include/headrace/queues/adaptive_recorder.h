@@ -21,7 +21,7 @@ namespace headrace::queues {
 /// | waits                   | every one, timed        | timed when they slept; spinning counts as no wait  |
 /// | the threads' items      | every one, timed        | 1 in 32, weighted                                  |
 ///
-/// Why: at 40 ns per item a time stamp on every one costs half as much again, and a consumer that looks at
+/// Why: at 40 ns per item a time stamp on every one costs half as much again, and a consumer that reads
 /// the producer's index costs twice as much again as the item itself.
 class AdaptiveRecorder {
  public:
@@ -39,7 +39,7 @@ class AdaptiveRecorder {
   }
   void detach() noexcept { probe_->detach(); }
 
-  /// An item moved and nobody slept for it.
+  /// An item moved and no thread slept for it.
   void moved(Side side, std::uint64_t number, const char* loop_name) noexcept {
     if (!probe_->fast()) {
       probe_->exact(side, 0, loop_name);
@@ -51,11 +51,11 @@ class AdaptiveRecorder {
     probe_->exact(side, waited_ns, loop_name);
   }
 
-  /// The clock, or 0 where a wait is not worth a clock read before it comes to sleeping.
+  /// The clock, or 0 if a wait is not worth a clock read before it comes to sleeping.
   std::int64_t wait_began() const noexcept { return probe_->fast() ? 0 : metrics::Clock::now_ns(); }
   void waiting(Side side) noexcept { probe_->waiting(side); }
   void waited() noexcept { probe_->waited(); }
-  /// Drained items are no gets, except while fast: the kind's own counters know no difference.
+  /// Drained items do not count as gets, except while fast, where the kind's counters include them.
   void emptied() noexcept { probe_->emptied(); }
 
  private:

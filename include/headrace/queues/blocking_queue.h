@@ -1,4 +1,4 @@
-// A blocking queue behind a lock, bounded or not: what Python's headrace.Queue stands on.
+// A blocking queue behind a lock, bounded or not: the base of Python's headrace.Queue.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace headrace::queues {
 /// (`for_each`) and judge each as it is taken (`try_get_judged`), which Python's collector and end marks
 /// need.
 ///
-/// `Recorder` is told of every change under the lock and of every wait outside it (see instrumented.h); with
+/// `Recorder` receives every change under the lock and every wait outside it (see instrumented.h); with
 /// NotRecorded it is a plain queue.
 template <class T, class Recorder = NotRecorded>
 class BlockingQueue {

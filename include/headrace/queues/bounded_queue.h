@@ -20,15 +20,15 @@
 
 namespace headrace::queues {
 
-/// Moves items between threads; which threads on which side is the kind's to say (MpmcRing: any).
+/// Moves items between threads; the kind defines which threads may use which side (MpmcRing: any).
 ///
 ///     BoundedQueue<MpmcRing<Image>, AdaptiveRecorder> decoded(16, AdaptiveRecorder("decoded", 16));
 ///     decoded.put(decode(path));                       // waits for room; closed: the item stays yours
 ///     while (auto image = decoded.get()) use(*image);  // waits for items; nothing: closed and empty
 ///
-/// A call that cannot go on spins for about a microsecond (where there is a second core) and then sleeps; an
-/// idle queue costs no CPU time. Items are owned by whoever put them until `put` says done, then by the
-/// queue, then by whoever got them; what is inside when the queue is destroyed is destroyed with it. No
+/// A call that cannot continue spins about a microsecond (if there is a second core) and then sleeps; an
+/// idle queue costs no CPU time. Items belong to their producer until `put` returns done, then to the
+/// queue, then to the thread that got them; items inside are destroyed with the queue. No
 /// thread may be in a call then: close the queue and join its threads first.
 template <QueueKind Kind, class Recorder = NotRecorded>
 class BoundedQueue {
@@ -36,7 +36,7 @@ class BoundedQueue {
   using T = typename Kind::value_type;
 
   /// `max_capacity`: how far `set_capacity` may go; 0: kRoomToGrow, or `capacity` where that is more.
-  /// UsageError where a capacity is below 1 or above kMostItems.
+  /// UsageError if a capacity is below 1 or above kMostItems.
   explicit BoundedQueue(std::int64_t capacity, Recorder recorder = Recorder(), std::int64_t max_capacity = 0)
       : kind_(capacity, max_capacity), recorder_(std::move(recorder)) {
     recorder_.attach(kind_);
@@ -73,7 +73,7 @@ class BoundedQueue {
     if (attempt.status == QueueStatus::closed) return QueueStatus::closed;
     return wait(Side::get, deadline, loop_name, [&] { return kind_.try_pop(out); });
   }
-  /// The same; nothing where it timed out or the queue is closed and empty.
+  /// The same; nothing if it timed out or the queue is closed and empty.
   std::optional<T> get(Deadline deadline = kNever, const char* loop_name = nullptr) {
     std::optional<T> out;
     get(out, deadline, loop_name);
@@ -93,7 +93,7 @@ class BoundedQueue {
     not_empty_.notify_all();
     not_full_.notify_all();
   }
-  /// Closes, and takes out what nobody else took meanwhile (a cancelled pipeline).
+  /// Closes, and takes out the remaining items (a cancelled pipeline).
   /// For a kind with one consumer: only by that one, or once it is gone.
   std::vector<T> drain() {
     close();
@@ -112,7 +112,7 @@ class BoundedQueue {
     return left;
   }
 
-  /// Holds from the next put on; what is inside stays, even where it is more. UsageError outside
+  /// Applies from the next put on; items inside stay, even if there are more. UsageError outside
   /// 1..max_capacity().
   void set_capacity(std::int64_t capacity) {
     kind_.set_capacity(capacity);
@@ -140,7 +140,7 @@ class BoundedQueue {
     std::atomic_signal_fence(std::memory_order_seq_cst);
 #endif
   }
-  /// On a single core whoever spins keeps the other side from running.
+  /// On a single core, spinning keeps the other side from running.
   static int spins() noexcept {
     static const int count = std::thread::hardware_concurrency() > 1 ? kSpins : 0;
     return count;

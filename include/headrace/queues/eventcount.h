@@ -10,9 +10,9 @@ namespace headrace::queues {
 
 enum class Wake { notified, timed_out, interrupted };
 
-/// A futex with a ticket. The waiter takes a ticket, looks at its condition once more, and sleeps only if
-/// nobody notified since the ticket; the notifier changes the condition first and pays one load while nobody
-/// waits.
+/// A futex with a ticket. The waiter takes a ticket, checks its condition again, and sleeps only if no
+/// notification came since the ticket. The notifier changes the condition first and pays one load while there
+/// are no waiters.
 ///
 ///     for (;;) {
 ///       const auto ticket = event.prepare();
@@ -20,11 +20,11 @@ enum class Wake { notified, timed_out, interrupted };
 ///       event.wait(ticket, deadline);
 ///     }
 ///
-/// The notifier counts whom it called. While all who wait are called already and have only not run yet, it
-/// calls nobody: a waiter that is slow to run costs one system call, not one per item. A waiter takes itself
-/// and one call off when it leaves, however it leaves; so too few calls may be counted (a needless system
-/// call), never too many, and both counts stay below the number of threads, of which at most 65,535 may wait
-/// at once.
+/// The notifier counts its wake-ups. While all waiters are woken but have not run yet, it wakes none, so a
+/// waiter that is slow to run costs one system call, not one per item. A waiter subtracts itself and one
+/// wake-up when it leaves, however it leaves. So too few wake-ups may be counted (a needless system call),
+/// never too many, and both counts stay below the number of threads, of which at most 65,535 may wait at
+/// once.
 ///
 /// Thread-safe. `interrupted`: a signal handler ran in this thread (Python then looks for KeyboardInterrupt).
 /// `Word` is a FutexWord, or what a test puts in its place.
@@ -42,12 +42,12 @@ class BasicEventCount {
     return ticket;
   }
 
-  /// Gives the ticket back unused.
+  /// Returns the ticket unused.
   void cancel(Ticket) noexcept { leave(); }
 
   /// Sleeps until a notification after `ticket`, the deadline, or a signal. Uses the ticket up. May return
   /// `notified` without cause: look at the condition again. After `timed_out`, too: the notification may have
-  /// come at the same moment, and nobody else was woken by it.
+  /// come at the same moment, and no other thread was woken by it.
   Wake wait(Ticket ticket, Clock::time_point deadline) noexcept {
     const Wake wake = sleep(ticket, deadline);
     leave();

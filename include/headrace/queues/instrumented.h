@@ -12,7 +12,7 @@ namespace headrace::queues {
 /// On which side of a queue a call is.
 enum class Side { put, get };
 
-/// What the caller of a put or get knows of it.
+/// The caller's information about a put or get.
 struct CallContext {
   bool counts = true;               ///< false for an end mark, or an item that its consumer puts back
   const char* loop_name = nullptr;  ///< name of the calling loop, for threads that run no annotated operator

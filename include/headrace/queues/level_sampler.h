@@ -8,13 +8,13 @@
 
 namespace headrace::queues {
 
-/// One thread of the process, which looks at every fast queue 1000 times a second: what it reads lasts until
+/// One thread of the process, which reads every fast queue 1000 times a second: what it reads lasts until
 /// it reads again, so the levels are weighted by time. It runs only while some queue is fast. Thread-safe.
 class LevelSampler {
  public:
   static LevelSampler& instance();
 
-  /// Looks at the queue until it is gone or no longer fast. False where no thread could be started.
+  /// Samples the queue until it is gone or no longer fast. False if no thread could be started.
   bool watch(std::weak_ptr<PacedProbe> queue) noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// Many producers, many consumers: a ring of slots, each of which knows whose turn it is.
+// Many producers, many consumers: a ring of slots, each with a turn number.
 #pragma once
 
 #include <algorithm>
@@ -133,7 +133,7 @@ class MpmcRing {
   };
   static constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
 
-  /// Below 0 where `from` is ahead: a ticket that was read long ago may be behind.
+  /// Below 0 if `from` is ahead: a ticket that was read long ago may be behind.
   static std::int64_t distance(std::uint64_t to, std::uint64_t from) noexcept {
     return static_cast<std::int64_t>(to - from);
   }

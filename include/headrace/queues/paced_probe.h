@@ -17,7 +17,7 @@ namespace headrace::queues {
 /// slow again when the sampler sees fewer than `slow_items_per_s`.
 ///
 /// The queue's cell in the run has one writer at a time, who holds `mutex_`: while slow whoever moved an
-/// item, while fast the sampler, and whoever slept.
+/// item, while fast the sampler and threads that slept.
 ///
 /// Thread-safe. `exact`, `sample`: for the thread that moved the item. Counts are exact while nobody is in a
 /// call; when the pace changes they may be off by the calls in flight.
@@ -51,7 +51,7 @@ class PacedProbe : public std::enable_shared_from_this<PacedProbe> {
   static bool is_sample(std::uint64_t number) noexcept {
     return number * 0x9E3779B97F4A7C15ULL < (std::uint64_t{1} << 59);
   }
-  /// This thread's last item here was a sample; this one tells how long its service took.
+  /// This thread's last item here was a sample; this one shows how long its service took.
   bool sample_is_open() const noexcept { return open_sample_ == this; }
 
   /// An item moved, after `waited_ns`.
@@ -64,7 +64,7 @@ class PacedProbe : public std::enable_shared_from_this<PacedProbe> {
   void waited() noexcept;
   void emptied() noexcept;
 
-  /// The sampler's look at a fast queue. False when it is not fast any more.
+  /// The sampler's reading of a fast queue. False when it is no longer fast.
   bool look(std::int64_t now) noexcept;
 
  private:

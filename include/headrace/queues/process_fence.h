@@ -12,7 +12,7 @@ namespace headrace::queues {
 ///     frequent:  mine = true;  ProcessFence::light();  if (theirs) ...      about 0 ns instead of 8
 ///     rare:      theirs = true;  ProcessFence::heavy();  if (mine) ...      some microseconds
 ///
-/// Where the kernel refuses membarrier, `light` is a full fence.
+/// If the kernel refuses membarrier, `light` is a full fence.
 class ProcessFence {
  public:
   static void light() noexcept {

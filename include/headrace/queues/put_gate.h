@@ -1,4 +1,4 @@
-// Lets puts in until a queue is closed, and knows how many are on their way.
+// Admits puts until a queue is closed, and counts those in flight.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace headrace::queues {
 /// Thread-safe.
 class PutGate {
  public:
-  /// The put's number, or nothing where the queue is closed.
+  /// The put's number, or nothing if the queue is closed.
   std::optional<std::uint64_t> enter() noexcept {
     // Sequentially consistent, as are close() and the reads below: either this put sees the closing, or who
     // sees the closing sees this put counted.

@@ -17,9 +17,9 @@ struct Attempt {
   std::uint64_t number = 0;
 };
 
-/// The most items that a queue may be asked to hold: more is a mistake in the units.
+/// The largest capacity of a queue: more is a mistake in the units.
 inline constexpr std::int64_t kMostItems = std::int64_t{1} << 24;
-/// Room that a queue reserves where nobody says how far its capacity may grow.
+/// Room that a queue reserves if no limit for its capacity is given.
 inline constexpr std::int64_t kRoomToGrow = 1024;
 
 /// A kind moves items in and out and never waits. All calls are thread-safe as far as the kind's own header
@@ -31,7 +31,7 @@ inline constexpr std::int64_t kRoomToGrow = 1024;
 ///   done is never lost. Until that is certain (a put is in flight) it says not_now.
 /// - `puts()`, `gets()`: how many began and ended so far; their difference is the level, off by the calls in
 ///   flight. They cost nothing that the kind would not do anyway, or next to nothing.
-/// - `set_capacity(n)` holds from the next put on; `n` up to `max_capacity()`. What is inside stays.
+/// - `set_capacity(n)` applies from the next put on; `n` up to `max_capacity()`. Items inside stay.
 /// - `kAnyPutMayGo`: after a get any waiting put may go on, so waking one is enough.
 template <class Kind>
 concept QueueKind = requires(Kind& kind, const Kind& seen, typename Kind::value_type& item,
@@ -49,7 +49,7 @@ concept QueueKind = requires(Kind& kind, const Kind& seen, typename Kind::value_
   { Kind::kAnyPutMayGo } -> std::convertible_to<bool>;
 };
 
-/// An item that throws while it moves would leave a slot half filled, with nobody to tell.
+/// An item that throws while it moves would leave a slot half filled, with no one to report it to.
 template <class T>
 inline constexpr bool kMovesSafely =
     std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>;
@@ -62,10 +62,10 @@ std::int64_t level_of(const Kind& kind) noexcept {
   return level < 0 ? 0 : level;
 }
 
-/// `capacity` if a queue may have it; UsageError where it is below 1 or above `most`.
+/// `capacity` if a queue may have it; UsageError if it is below 1 or above `most`.
 std::int64_t checked_capacity(std::int64_t capacity, std::int64_t most);
-/// How far the capacity may grow: `asked`, or kRoomToGrow where `asked` is 0; never less than `capacity`.
-/// UsageError where `asked` is below `capacity` or above kMostItems.
+/// How far the capacity may grow: `asked`, or kRoomToGrow if `asked` is 0; never less than `capacity`.
+/// UsageError if `asked` is below `capacity` or above kMostItems.
 std::int64_t checked_room(std::int64_t capacity, std::int64_t asked);
 
 }  // namespace headrace::queues

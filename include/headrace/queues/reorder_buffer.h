@@ -25,19 +25,19 @@ struct Numbered {
   T item;
 };
 
-/// Items leave by number, however they come. Any number of threads on either side (with several consumers
-/// each number still leaves once; who is faster with it is theirs to settle).
+/// Items leave by number, not by arrival. Any number of threads on either side (with several consumers
+/// each number still leaves once; the consumers have to settle the order among themselves).
 ///
 /// The capacity is a window: number n has room once n - capacity left. So the worker that holds the awaited
 /// number always has room, and no order of arrival can stop the queue. How to read its level: low while
 /// producers wait means one slow item holds everything up (a larger capacity helps); high means its consumer
 /// is slow.
 ///
-/// Every number is to be put once. A number that was put before is a UsageError. Where an operator drops
+/// Every number must be put once. A number that was put before is a UsageError. Where an operator drops
 /// items, it puts an empty one (T = std::optional<...>). After `close` numbers that never came are passed
 /// over.
 ///
-/// The slots are those of MpmcRing, with tickets that the caller brings: `turn` says what slot n mod N holds.
+/// The slots are those of MpmcRing, with tickets from the caller: `turn` says what slot n mod N holds.
 template <class T>
 class ReorderBuffer {
   static_assert(kMovesSafely<T>, "items of a queue must not throw when they move");
@@ -65,7 +65,7 @@ class ReorderBuffer {
   ReorderBuffer(const ReorderBuffer&) = delete;
   ReorderBuffer& operator=(const ReorderBuffer&) = delete;
 
-  /// Throws UsageError where the number was put before, or was below 0 before it became unsigned.
+  /// Throws UsageError if the number was put before, or was below 0 before it became unsigned.
   Attempt try_push(Numbered<T>& numbered) {
     const std::optional<std::uint64_t> entry = gate_.enter();
     if (!entry) return {QueueStatus::closed};

@@ -91,7 +91,7 @@ class SpscQueue {
 
  private:
   /// Boost 1.74 takes items by copy only. What is pushed here points to the item; its copy, in the ring,
-  /// holds what was moved out of it.
+  /// contains the moved-from value.
   class Carried {
    public:
     explicit Carried(T& from) noexcept : from_(&from) {}

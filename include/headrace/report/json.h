@@ -14,7 +14,7 @@ namespace headrace::report {
 inline constexpr int kVersion = 1;
 
 /// `indent` < 0: one line. "profile" reads back with profile_from_tree; diagnose() gives "diagnosis" again.
-/// "steps": {"source", "average", "per_step"}, seconds, tail_s null where the loader alone was seen.
+/// "steps": {"source", "average", "per_step"}, seconds, tail_s null if the loader alone was seen.
 /// Thread-safe.
 std::string to_json(const profile::Profile& profile, const analysis::Diagnosis& diagnosis, int indent = 2);
 

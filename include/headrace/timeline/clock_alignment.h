@@ -1,4 +1,4 @@
-// Lays the clock of a run over that of a device trace.
+// Aligns the clock of a run with that of a device trace.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ struct TimeRange {
 struct ClockAlignment {
   std::int64_t shift_ns = 0;
   /// What may remain wrong: the spread of the matched ranges around `shift_ns`, or, where the shift that they
-  /// ask for is not applied, that shift. Nothing: nobody can tell (no range is in both).
+  /// ask for is not applied, that shift. Nothing: unknown (no range is in both).
   std::optional<std::int64_t> error_ns;
   std::size_t matched = 0;  ///< ranges that are in both
   /// The shift that the matched ranges ask for; it is applied when at least three agree.

@@ -1,5 +1,4 @@
-// Where the two wings meet: what the device did with the steps of a run, and why it computed nothing, told by
-// the run that fed it.
+// Combines a run and a device trace: what the device did in the steps of the run, and why it was idle.
 #pragma once
 
 #include <optional>
@@ -16,7 +15,7 @@ namespace headrace::timeline {
 /// GetNext waits that the run recorded, on the trace's clock. `loader`: the name of the loop in `history`.
 ///
 /// Without a history, or where nothing tells how the clocks lie to each other, the trace's own `__next__`
-/// ranges are the waits. Empty where the trace has no work on a device.
+/// ranges are the waits. Empty if the trace has no work on a device.
 ///
 /// Its steps are cut at `points`; the last 512 are kept, their means are over all.
 std::optional<profile::DeviceProfile> device_profile(const trace::Trace& trace,

@@ -26,7 +26,7 @@ struct Row {
 /// thread-safe.
 class EventWriter {
  public:
-  /// `first`: no event stands before the first one in the array.
+  /// `first`: no event precedes the first one in the array.
   EventWriter(GzipWriter& out, std::int64_t base_ns, bool first)
       : out_(out), base_ns_(base_ns), first_(first) {}
 

@@ -6,7 +6,7 @@
 
 namespace headrace::timeline {
 
-/// JSON text of a string, quotes included. Bytes that are no UTF-8 become U+FFFD.
+/// JSON text of a string, quotes included. Bytes that are not UTF-8 become U+FFFD.
 std::string json_text(std::string_view text);
 
 }  // namespace headrace::timeline

@@ -33,10 +33,9 @@ struct MergeResult {
   std::vector<std::string> notes;  ///< a sentence each: clocks, what was left out, what is missing
 };
 
-/// Writes what opens in Perfetto and chrome://tracing. The first trace's document is kept as it is, its own
-/// clock is the file's, and our events stand behind its own; of further traces (ranks) the events, with
-/// processes, flows and times changed so that they do not meet. Without a trace the run alone makes a
-/// timeline.
+/// Writes a file for Perfetto and chrome://tracing. The first trace's document is copied unchanged, the file
+/// uses its clock, and our events follow its own. Events of further traces (ranks) get other processes, flows
+/// and times, so that they do not collide. Without a trace the run alone makes a timeline.
 ///
 /// A trace belongs to the segment of its rank (where there is one of each: to that). Memory: the columns of
 /// one trace and a few windows. Throws FormatError, SegmentError or Error.

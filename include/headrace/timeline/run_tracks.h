@@ -1,4 +1,4 @@
-// Draws the history of a run: what stands above the device's rows in a timeline.
+// Draws the history of a run above the device's rows of a timeline.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct DeviceSlice {
   std::int64_t begin_ns = 0;  ///< as our events: Unix time
 };
 
-/// The first work of the device that was launched in [begin, end); nothing where none was, or nobody knows.
+/// The first work of the device that was launched in [begin, end); nothing if none was, or if unknown.
 using FirstKernel = std::function<std::optional<DeviceSlice>(std::int64_t begin_ns, std::int64_t end_ns)>;
 
 /// Times of one run on the timeline: its own clock as Unix time, plus the shift to the device's.
@@ -39,7 +39,7 @@ struct RunClock {
 ///     <operator>     one row per worker: busy, blocked-in (first operator's row), blocked-out (last one's)
 ///
 /// and one counter per queue. Arrows: batch ready, step that consumed it, first kernel of that step. Slices
-/// of a row never overlap, unless one lies in the other.
+/// of a row never overlap, unless one is inside the other.
 void write_run(const profile::History& history, const RunClock& clock, std::int64_t pid, EventWriter& events,
                const FirstKernel& first_kernel, std::uint64_t first_flow);
 

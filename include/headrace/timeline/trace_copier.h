@@ -1,4 +1,4 @@
-// Hands a device trace's own events on as they stand in the file.
+// Copies a device trace's own events unchanged.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,7 @@ struct CountersResult {
 ///     name "Memcpy HtoD"   the direction   pid: of the first  args {"Memcpy BW": GB/s}
 ///
 /// Each value holds until the next one of its track. Of a damaged trace every event and member that is JSON
-/// is kept. Memory: a few windows, and the series. Throws UsageError where there is nothing to count, or
+/// is kept. Memory: a few windows, and the series. Throws UsageError if there is nothing to count, or
 /// `out` is the trace itself, FormatError or Error where files cannot be read or written.
 CountersResult write_with_counters(const CountersRequest& request);
 

@@ -23,7 +23,7 @@ class ByteSource {
 /// A file on disk. Throws FormatError when it cannot be opened or read.
 class FileBytes : public ByteSource {
  public:
-  /// `bytes_read`: counted up by what is read, for whoever shows progress; may be null.
+  /// `bytes_read`: incremented by the bytes read, to show progress; may be null.
   explicit FileBytes(std::string path, std::atomic<std::uint64_t>* bytes_read = nullptr);
   ~FileBytes() override;
   FileBytes(const FileBytes&) = delete;

@@ -13,7 +13,7 @@ namespace headrace::trace {
 
 /// Callers of the complete events on the host's lanes, from their times alone: the innermost event of the
 /// same lane that encloses an event called it. Of two with the same times, the one that stands first in the
-/// file is outside; an event without a duration lies inside what encloses its moment.
+/// file is outside; an event without a duration is inside what encloses its moment.
 ///
 /// Events of one thread cannot overlap half. Where they do in the file, the earlier one counts as ended when
 /// the later one begins, and it is counted in `overlapping`.

@@ -27,7 +27,7 @@ struct Lane {
   /// The same as numbers, kAbsent where they are names.
   std::int64_t pid = kAbsent;
   std::int64_t tid = kAbsent;
-  /// What the file's metadata events call them, empty where it does not.
+  /// What the file's metadata events call them, empty if it does not.
   std::string process_name;
   std::string process_labels;  ///< Kineto: "CPU", "GPU 0"
   std::string thread_name;
@@ -36,7 +36,7 @@ struct Lane {
 enum class ArgumentKind : std::uint8_t {
   integer,  ///< int64; a quoted decimal number counts
   number,   ///< double
-  text,     ///< an interned text: a string's content, anything else as it stands in the file
+  text,     ///< an interned text: a string's content, anything else as it is in the file
 };
 
 /// An argument (a key in an event's `args`) that is to become a column.
@@ -53,7 +53,7 @@ struct ArgumentColumn {
   Values<double> numbers;
   Values<Names::Id> texts;
 
-  /// Where `row` stands in `rows`, nothing when that event does not have the argument. Binary search.
+  /// Index of `row` in `rows`, nothing if that event does not have the argument. Binary search.
   std::optional<std::size_t> find(Row row) const noexcept;
 };
 
@@ -75,7 +75,7 @@ struct Columns {
   Values<std::int64_t> duration_ns;
   /// Index into `lanes`.
   Compact<std::uint16_t, std::uint32_t> lane;
-  /// The arguments that tie the two sides of a launch together, kAbsent where there is none. `stream` is
+  /// The arguments that tie the two sides of a launch together, kAbsent if there is none. `stream` is
   /// kAbsent too where the file does not write it as a decimal number ("0x0").
   CompactIntegers stream;
   CompactIntegers correlation;

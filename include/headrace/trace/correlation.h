@@ -11,7 +11,7 @@
 
 namespace headrace::trace {
 
-/// In place of a row where there is none.
+/// In place of a row if there is none.
 inline constexpr Row kNoRow = std::numeric_limits<Row>::max();
 
 /// Launches and what they launched, tied together by the argument `correlation` of both.

@@ -20,7 +20,7 @@ class EventBoundaries {
   static constexpr std::size_t npos = std::numeric_limits<std::size_t>::max();
 
   struct Found {
-    /// Behind the last object that is complete, npos when none is.
+    /// Behind the last complete object, npos if there is none.
     std::size_t after_last = npos;
     /// Objects that end in this piece.
     std::size_t events = 0;

@@ -14,7 +14,7 @@ namespace headrace::trace {
 /// the last member are left alone, as gzip itself does.
 ///
 /// A stream that ends too early or is damaged gives what could be inflated and then ends; `damage` says why.
-/// Only a header that is no gzip header at all is a FormatError (it holds nothing).
+/// Only a header that is not a gzip header is a FormatError (there is no content).
 class GzipStream : public ByteSource {
  public:
   /// `name`: what errors call the stream.

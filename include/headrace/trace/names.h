@@ -27,7 +27,7 @@ class Names {
     return {texts_.data() + offsets_[id], offsets_[id + 1] - offsets_[id]};
   }
 
-  /// The number of `text`, or `missing` when nobody used it.
+  /// The number of `text`, or `missing` if it is unused.
   static constexpr Id missing = ~Id{0};
   Id find(std::string_view text) const noexcept;
 

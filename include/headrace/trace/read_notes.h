@@ -39,7 +39,7 @@ const char* to_string(Trouble trouble) noexcept;
 struct ReadNotes {
   struct Count {
     std::uint64_t count = 0;
-    /// Byte in the (inflated) file at which the first one stands.
+    /// Byte in the (inflated) file of the first one.
     std::uint64_t first_offset = 0;
   };
 

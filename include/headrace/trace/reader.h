@@ -31,7 +31,7 @@ struct ReadOptions {
   std::size_t window_bytes = std::size_t{1} << 18;
   /// An event that is longer than this is skipped and counted.
   std::size_t longest_event_bytes = std::size_t{4} << 20;
-  /// Counted up by the bytes of files that are read, as they are read; null where nobody looks.
+  /// Counted up by the bytes of files that are read, as they are read; null if not needed.
   std::atomic<std::uint64_t>* bytes_read = nullptr;
 };
 
@@ -40,7 +40,7 @@ struct TraceFile {
   std::string path;
   Columns columns;
   ReadNotes notes;
-  /// `rank` of `distributedInfo`, nothing where the file does not say.
+  /// `rank` of `distributedInfo`, nothing if the file does not say.
   std::optional<std::int64_t> rank;
   /// What has to be added to `start_ns` to have Unix time (`baseTimeNanoseconds`); nothing in older traces,
   /// whose stamps are Unix time already or are on a clock of their own.

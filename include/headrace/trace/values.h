@@ -100,7 +100,7 @@ class Values {
     assert(i < size_);
     return data()[i];
   }
-  /// Throws std::out_of_range where there is no such item.
+  /// Throws std::out_of_range if there is no such item.
   T at(std::size_t i) const {
     if (i >= size_) throw std::out_of_range("no such item in a column");
     return (*this)[i];
@@ -171,7 +171,7 @@ class Compact {
   void resize(std::size_t size) { is_wide_ ? wide_.resize(size) : narrow_.resize(size); }
 
   Wide operator[](std::size_t i) const noexcept { return is_wide_ ? wide_[i] : Wide{narrow_[i]}; }
-  /// Throws std::out_of_range where there is no such item.
+  /// Throws std::out_of_range if there is no such item.
   Wide at(std::size_t i) const { return is_wide_ ? wide_.at(i) : Wide{narrow_.at(i)}; }
   Wide back() const noexcept { return (*this)[size() - 1]; }
   Iterator begin() const noexcept { return {this, 0}; }

@@ -12,7 +12,7 @@
 
 namespace headrace::transport {
 
-/// Where the blocks of a ring come from: host memory, page-locked memory, a device's own memory.
+/// The source of a ring's blocks: host memory, page-locked memory, a device's own memory.
 class BlockMemory {
  public:
   virtual ~BlockMemory() = default;
@@ -27,7 +27,7 @@ inline constexpr std::size_t kAlignment = 64;
 
 class BlockRing;
 
-/// One block of a ring, borrowed. Move-only; goes back when it is destroyed, on any thread, also after the
+/// One block of a ring, borrowed. Move-only; returns when it is destroyed, on any thread, also after the
 /// device that it came from is gone.
 class Block {
  public:
@@ -68,7 +68,7 @@ enum class AcquireOutcome {
 struct Acquired {
   AcquireOutcome outcome = AcquireOutcome::acquired;
   Block block;                 ///< empty unless acquired
-  std::int64_t waited_ns = 0;  ///< 0 where a block was free at once
+  std::int64_t waited_ns = 0;  ///< 0 if a block was free at once
 };
 
 /// Blocks are made once and kept: the first lap makes them (or `buffer_bytes` at construction), later ones
@@ -81,7 +81,7 @@ class BlockRing : public std::enable_shared_from_this<BlockRing> {
   using Clock = std::chrono::steady_clock;
 
   /// `buffer_bytes` 0: blocks are made when they are first needed. Raises UsageError for sizes that cannot
-  /// be, DeviceError where memory is short.
+  /// be, DeviceError if memory is short.
   static std::shared_ptr<BlockRing> make(std::unique_ptr<BlockMemory> memory, std::size_t buffers,
                                          std::size_t buffer_bytes, std::size_t max_bytes);
   ~BlockRing();
@@ -89,7 +89,7 @@ class BlockRing : public std::enable_shared_from_this<BlockRing> {
   BlockRing& operator=(const BlockRing&) = delete;
 
   /// A block of at least `bytes`; waits for one until `deadline`. Raises UsageError above `max_bytes`,
-  /// DeviceError where the block cannot grow (it stays in the ring, as it was or empty).
+  /// DeviceError if the block cannot grow (it stays in the ring, as it was or empty).
   Acquired acquire(std::size_t bytes, Clock::time_point deadline = Clock::time_point::max());
 
   /// Every waiting and later `acquire` returns `cancelled` at once, until `resume`.

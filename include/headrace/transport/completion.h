@@ -1,4 +1,4 @@
-// How the receiver of a batch learns that its copy is complete.
+// Completion of a copy, for the receiver of its batch.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@ namespace headrace::transport {
 class PendingCopy {
  public:
   virtual ~PendingCopy() = default;
-  /// Both raise DeviceError where the copy failed.
+  /// Both raise DeviceError if the copy failed.
   virtual bool done() = 0;
   virtual void wait() = 0;
-  /// How long the copy took; below 0 while it goes on or where the device cannot tell.
+  /// How long the copy took; below 0 while it runs or if the device cannot measure it.
   virtual std::int64_t copy_ns() = 0;
 };
 
 /// A handle to one copy: cheap to pass on, the same for every holder. Thread-safe.
 ///
-///     queue.put({std::move(block), copied.completion});   // the copy goes on meanwhile
+///     queue.put({std::move(block), copied.completion});   // the copy runs meanwhile
 ///     ... item.completion.wait();                          // the consumer, before it reads
 class Completion {
  public:
@@ -29,9 +29,9 @@ class Completion {
   explicit Completion(std::int64_t copy_ns) noexcept : copy_ns_(copy_ns) {}
   explicit Completion(std::shared_ptr<PendingCopy> pending) noexcept : pending_(std::move(pending)) {}
 
-  /// Never blocks. Raises DeviceError where the copy failed.
+  /// Never blocks. Raises DeviceError if the copy failed.
   bool done() const { return pending_ == nullptr || pending_->done(); }
-  /// Returns when the batch can be read. Raises DeviceError where the copy failed.
+  /// Returns when the batch can be read. Raises DeviceError if the copy failed.
   void wait() const {
     if (pending_ != nullptr) pending_->wait();
   }

@@ -38,7 +38,7 @@ inline constexpr unsigned kCudaMemoryTypeHost = 1;         ///< CU_MEMORYTYPE_HO
 /// loaded for the life of the process: CUDA's own threads and exit handlers run in it.
 class CudaDriver {
  public:
-  /// `library` as dlopen takes it. Raises DeviceError where it cannot be loaded, lacks a function, or has no
+  /// `library` as dlopen takes it. Raises DeviceError if it cannot be loaded, lacks a function, or has no
   /// device to offer.
   static std::shared_ptr<const CudaDriver> load(const std::string& library);
 

@@ -67,14 +67,14 @@ class Device {
   std::size_t free_buffers() const noexcept { return ring_->free_blocks(); }
 
   /// A block of at least `bytes`; waits until one is free, the deadline passes, or `cancel`. Raises
-  /// UsageError above max_buffer_bytes, DeviceError where the device has no memory left.
+  /// UsageError above max_buffer_bytes, DeviceError if the device has no memory left.
   Acquired acquire(std::size_t bytes,
                    BlockRing::Clock::time_point deadline = BlockRing::Clock::time_point::max()) {
     return ring_->acquire(bytes, deadline);
   }
 
   /// Copies the arrays of a batch into a block of this device, each at a multiple of kAlignment. The arrays
-  /// must stay as they are until the completion is done. Raises UsageError where they do not fit, DeviceError
+  /// must stay as they are until the completion is done. Raises UsageError if they do not fit, DeviceError
   /// where the device refuses; then nothing of the block may be read.
   virtual Copied copy(std::span<const HostBytes> arrays, Block& into) = 0;
 
@@ -97,7 +97,7 @@ class Device {
   Device(std::string name, std::shared_ptr<BlockRing> ring)
       : name_(std::move(name)), ring_(std::move(ring)) {}
   BlockRing& ring() noexcept { return *ring_; }
-  /// Where the arrays begin within a block of this device; UsageError where it is none, or too small.
+  /// Where the arrays begin within a block of this device; UsageError if it is none, or too small.
   std::vector<std::size_t> lay_out_in(const Block& block, std::span<const HostBytes> arrays) const;
   /// UsageError where these bytes are not within a block of this device.
   void expect_within(const Block& block, std::size_t offset, std::size_t bytes) const;
@@ -107,10 +107,10 @@ class Device {
   std::shared_ptr<BlockRing> ring_;
 };
 
-/// Bytes that a block needs for these arrays, gaps included. Raises UsageError where the sum cannot be.
+/// Bytes that a block needs for these arrays, gaps included. Raises UsageError if the sum cannot be.
 std::size_t bytes_needed(std::span<const HostBytes> arrays);
 
-/// Where each array begins. Raises UsageError where the arrays do not fit into `capacity`.
+/// Where each array begins. Raises UsageError if the arrays do not fit into `capacity`.
 std::vector<std::size_t> lay_out(std::span<const HostBytes> arrays, std::size_t capacity);
 
 /// "cpu", "cuda" (the first one), "cuda:1". Raises DeviceError for a device that is not there, naming those

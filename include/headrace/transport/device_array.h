@@ -1,4 +1,4 @@
-// One array of a batch that was copied to a device, and how other libraries get at it.
+// One array of a batch that was copied to a device, and its access by other libraries.
 #pragma once
 
 #include <cstddef>
@@ -40,14 +40,14 @@ class Lease {
   std::vector<void*> streams_;
 };
 
-/// What the elements of an array are, as Python's buffer protocol writes it (struct module, PEP 3118).
+/// The element type of an array, in the format of Python's buffer protocol (struct module, PEP 3118).
 struct ElementType {
   std::string format = "B";
   std::size_t bytes = 1;
 
-  /// False where DLPack has no word for it (records, dates, foreign byte order).
+  /// False if DLPack has no code for it (records, dates, foreign byte order).
   bool as_dlpack(dlpack::DataType& type) const noexcept;
-  /// Raises UsageError where the buffer protocol has no word for it (bfloat16).
+  /// Raises UsageError if the buffer protocol has no word for it (bfloat16).
   static ElementType of(const dlpack::DataType& type);
 };
 

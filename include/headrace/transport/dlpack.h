@@ -72,7 +72,7 @@ inline constexpr Version kVersion = {1, 0};
 
 }  // namespace dlpack
 
-/// An array in memory of somebody who keeps it alive through `owner`.
+/// An array in memory that `owner` keeps alive.
 struct ExportedArray {
   void* data = nullptr;
   dlpack::Device device = {dlpack::kCpu, 0};
@@ -82,14 +82,14 @@ struct ExportedArray {
   std::shared_ptr<void> owner;
 };
 
-/// A tensor whose deleter lets go of the owner and of itself; any thread may call it. Raises UsageError for a
+/// A tensor whose deleter releases the owner and itself; any thread may call it. Raises UsageError for a
 /// shape with a negative size.
 dlpack::ManagedTensor* export_tensor(ExportedArray array);
 dlpack::ManagedTensorVersioned* export_versioned(ExportedArray array);
 
 /// What a producer's tensor says, once everything in it was found possible.
 struct ImportedArray {
-  std::byte* data = nullptr;  ///< the first element, byte offset applied; null where there are no elements
+  std::byte* data = nullptr;  ///< the first element, byte offset applied; null if there are no elements
   dlpack::Device device = {dlpack::kCpu, 0};
   dlpack::DataType type = {dlpack::kUInt, 8, 1};
   std::vector<std::int64_t> shape;
@@ -100,10 +100,10 @@ struct ImportedArray {
   bool read_only = false;
 };
 
-/// Trusts nothing: raises UsageError, saying what is wrong, for a tensor with negative sizes, more than 64
+/// Validates everything: raises UsageError, with the reason, for a tensor with negative sizes, more than 64
 /// dimensions, elements of no whole bytes, several lanes, missing pointers, an address or a size that wraps
 /// around, a device that is neither host memory nor CUDA, or a version that is not understood. What the
-/// memory holds, and whether it is there, only the producer knows.
+/// memory contains, and whether it exists, only the producer knows.
 ImportedArray import_tensor(const dlpack::ManagedTensor& tensor);
 ImportedArray import_tensor(const dlpack::ManagedTensorVersioned& tensor);
 

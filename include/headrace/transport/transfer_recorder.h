@@ -15,7 +15,7 @@ namespace headrace::transport {
 Acquired acquire_recorded(Device& device, std::size_t bytes,
                           BlockRing::Clock::time_point deadline = BlockRing::Clock::time_point::max());
 
-/// Tells an operator what it copied. Times of copies that go on by themselves are told once they are known,
+/// Reports copies to an operator. Times of asynchronous copies are reported once they are known,
 /// so one object is kept for the life of the operator's thread. Not thread-safe.
 ///
 ///     TransferRecorder recorder(handle);
@@ -28,11 +28,11 @@ class TransferRecorder {
  public:
   explicit TransferRecorder(std::shared_ptr<profile::OperatorHandle> op) : op_(std::move(op)) {}
 
-  /// One batch. Looks at earlier ones that were under way, never waits for one.
+  /// One batch. Checks earlier ones in flight, never waits for one.
   void copied(const Copied& copied, std::int64_t buffer_wait_ns) noexcept;
-  /// Tells the times of the copies that have ended since.
+  /// Reports the times of the copies that have ended since.
   void settle() noexcept;
-  /// Waits for the copies under way and tells their times; at the end of an epoch.
+  /// Waits for the copies in flight and reports their times; at the end of an epoch.
   void finish() noexcept;
 
  private:

@@ -1,4 +1,4 @@
-"""The loaders that Headrace knows. To add one: a file here, and its adapter in the list below."""
+"""The supported loaders. To add one: a file here, and its adapter in the list below."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ADAPTERS: list[Adapter] = [
 
 
 def adapter_for(obj: object) -> Adapter:
-    """The adapter that fits best. Raises UsageError where ``obj`` cannot be iterated."""
+    """The adapter that fits best. Raises UsageError if ``obj`` cannot be iterated."""
     best = max(ADAPTERS, key=lambda adapter: adapter.detect(obj))
     if best.detect(obj) == 0:
         raise UsageError(f"wrap needs an iterable, iterator or DataLoader, not {type(obj).__name__}")

@@ -1,4 +1,4 @@
-"""What an adapter is: it knows one kind of loader, and nothing else in Headrace does.
+"""The interface of adapters. Only its adapter contains code for a kind of loader.
 
 An adapter never imports the loader's library (it looks in ``sys.modules``), guards every private name, and
 falls back to the wrapped object's own time with a visible line when something is missing.
@@ -28,25 +28,25 @@ class Attachment:
         source: _core.OperatorHandle | None = None,
         ready: Callable[[], bool] | None = None,
     ) -> None:
-        """iterable: what to iterate. source: the operator of the object itself, where its time inside GetNext
-        is work or unknown. ready: asked before each GetNext, whether the awaited batch is there already."""
+        """iterable: what to iterate. source: the operator of the object itself, if its time inside GetNext
+        is work or unknown. ready: called before each GetNext; whether the awaited batch is ready."""
         self.iterable = iterable
         self.source = source
         self.ready = ready
 
     def opened(self, handle: _core.LoaderHandle) -> None:
-        """The loader has its record, ``handle``; it may start its threads before the loop begins."""
+        """Called with the loader's record, ``handle``; its threads may start before the loop."""
 
     def begin(self, handle: _core.LoaderHandle) -> None:
-        """The loop is about to iterate, and ``handle`` records it; so are the loader's own operators and
-        queues, which are told here whose they are."""
+        """The loop is about to iterate, and ``handle`` records it; assign the loader's own operators and
+        queues to it here."""
 
     def detach(self) -> None:
-        """Take out again what was put into the loader."""
+        """Remove everything that was put into the loader."""
 
     def describe(self) -> LoaderModel | None:
-        """How the loader is built and set now; asked at the beginning of each loop. None: only its own time
-        is seen."""
+        """How the loader is built and set now; called at the beginning of each loop. None: only its own time
+        is recorded."""
         return None
 
     def begin_loop(self, handle: _core.LoaderHandle) -> None:
@@ -68,7 +68,7 @@ class Adapter(ABC):
 
     #: Name of the loader's library, for messages.
     library = ""
-    #: Others check the class of such a loader: what `wrap` returns, recorded or not, is an instance of it.
+    #: Other code checks the class of such a loader, so `wrap` always returns an instance of it.
     keeps_class = False
 
     @abstractmethod
@@ -77,17 +77,17 @@ class Adapter(ABC):
 
     @abstractmethod
     def name(self, obj: object) -> str:
-        """What the loader is called in reports when the user gives no name."""
+        """The loader's name in reports if the user gives none."""
 
     @abstractmethod
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
-        """Take hold of ``obj`` without changing what it yields, raises or draws.
+        """Attach to ``obj`` without changing what it yields, raises or draws.
 
-        ``name``: what the user calls it, for the operator that stands for the whole object.
+        ``name``: the user's name for it, for the operator that represents the whole object.
         """
 
     def as_instance(self, obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
-        """Where `keeps_class`: an instance of the object's class with ``methods`` that ``handle`` records."""
+        """If `keeps_class`: an instance of the object's class with ``methods`` that ``handle`` records."""
         raise NotImplementedError
 
     def records_itself(
@@ -97,5 +97,5 @@ class Adapter(ABC):
         return None
 
     def model_of_report(self, profile: dict[str, Any]) -> LoaderModel | None:
-        """The model of a loader of this kind in a report that was saved before reports held one."""
+        """The model for a report saved before reports contained models."""
         return None

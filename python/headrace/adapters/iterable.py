@@ -11,7 +11,7 @@ from headrace.adapters.base import Adapter, Attachment
 
 
 def object_name(obj: object) -> str:
-    """What the user would call it: a generator's function, else the class."""
+    """Its display name: a generator's function, else the class."""
     if isinstance(obj, GeneratorType):
         return obj.__name__
     return type(obj).__name__

@@ -10,7 +10,7 @@ from headrace.adapters.base import Adapter, Attachment
 
 
 class PipelineAdapter(Adapter):
-    """A `headrace.Pipeline`; by its own class, since it says that it is an IterableDataset."""
+    """A `headrace.Pipeline`; detected by its own class, because it reports to be an IterableDataset."""
 
     library = "headrace"
 

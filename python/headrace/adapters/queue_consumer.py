@@ -13,7 +13,7 @@ _CALL_ITERATOR = type(iter(int, 1))
 
 
 def _parts(obj: object) -> tuple[Any, Any] | None:
-    """The bound ``get`` and the sentinel of a call iterator; None where it is none or is used up."""
+    """The bound ``get`` and the sentinel of a call iterator; None if it is another one or exhausted."""
     if type(obj) is not _CALL_ITERATOR:
         return None
     reduced = obj.__reduce__()
@@ -37,7 +37,7 @@ def _queue_of(obj: object) -> tuple[Any, Any] | None:
 
 
 class QueueConsumerAdapter(Adapter):
-    """Readiness of the awaited batch is exact: headrace.Queue records it, queue.Queue is asked."""
+    """Readiness of the awaited batch is exact: headrace.Queue records it, queue.Queue is checked."""
 
     library = "queue"
 

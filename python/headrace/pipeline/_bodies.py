@@ -22,7 +22,7 @@ def native_body(function: Any, *, output_bytes: int, context: int = 0) -> Native
 
     It reads the item's buffer (bytes, array, memoryview: contiguous), writes at most ``output_bytes`` bytes
     and returns how many, or a number below 0 to fail. The item that it makes is a bytearray of what was
-    written (``numpy.frombuffer`` takes it as it is). Raises UsageError for anything else.
+    written (``numpy.frombuffer`` accepts it). Raises UsageError for anything else.
     """
     if type(function).__name__ == "PyCapsule":
         try:

@@ -3,7 +3,7 @@
 Both sides hold one end of a socket (SOCK_SEQPACKET: messages stay whole) and send slots of shared memory
 through it. A message is
 
-    header | table of buffers | pickle          the last two in the slot, where they are large
+    header | table of buffers | pickle          the last two in the slot if they are large
 
 and the slot holds the buffers at multiples of 64 bytes. A new slot's descriptor comes with the first message
 that uses it; both sides close it once they have mapped the slot.
@@ -24,10 +24,10 @@ from headrace import _core
 from headrace.errors import Error
 from headrace.pipeline._pickled_message import PickledMessage
 
-#: Kind, flags, slot, number, buffers, where table and pickle are in the slot (-1: in the message), their
+#: Kind, flags, slot, number, buffers, position of table and pickle in the slot (-1: in the message), their
 #: bytes, service times.
 _HEADER = struct.Struct("<BBIQIqqqqq")
-#: offset in the slot, bytes, 1 where it must not be written to
+#: offset in the slot, bytes, 1 if read-only
 _ENTRY = struct.Struct("<qq?")
 #: Table and pickle up to this go with the message.
 _MOST_INLINE = 32 << 10
@@ -53,7 +53,7 @@ class Service(NamedTuple):
 
 
 class Message:
-    """What came, still packed: kind, number and service are known at once."""
+    """A received message, still packed: kind, number and service can be read at once."""
 
     __slots__ = ("_head", "_lease", "_table", "kind", "number", "service")
 
@@ -68,9 +68,9 @@ class Message:
         self._lease = lease
 
     def unpack(self) -> Any:
-        """The object. Its large arrays are views of the slot, which is free again when the last of them dies.
+        """The object. Its large arrays are views of the slot, which is free once all are gone.
 
-        To be called before the next message is received.
+        Call it before the next message is received.
         """
         pickled = self._head[self._table * _ENTRY.size :]
         if self._lease is None:
@@ -98,7 +98,7 @@ class Channel:
         self._socket.close()
 
     def send(self, kind: Kind, number: int, parcel: PickledMessage, service: Service | None = None) -> None:
-        """OSError (BrokenPipeError, ConnectionResetError) where the other side is gone."""
+        """OSError (BrokenPipeError, ConnectionResetError) if the other side is gone."""
         service = service or Service()
         buffers = parcel.buffers
         head_bytes = len(buffers) * _ENTRY.size + parcel.stream_bytes
@@ -134,7 +134,7 @@ class Channel:
         writer.sent()
 
     def receive(self) -> Message | None:
-        """The next message; None where the other side is gone."""
+        """The next message; None if the other side is gone."""
         room = memoryview(self._room)
         try:
             size, extra, _, _ = self._socket.recvmsg_into([room], socket.CMSG_SPACE(4))
@@ -155,7 +155,7 @@ class Channel:
 
     def _lease(self, slot: int, flags: int, fd: int) -> memoryview:
         if flags & _IS_LENT:
-            # The sender has all the memory that it may have: what came is ours after a copy.
+            # The sender has used all its memory, so keep a copy and free the slot.
             return memoryview(bytearray(_core.SlotReceiver.borrow(fd)))
         if fd >= 0:
             self._receiver.add(slot, fd)
@@ -169,7 +169,7 @@ def _joined(pieces: list[Any]) -> list[Any]:
 
 @contextlib.contextmanager
 def _descriptor_in(extra: list[tuple[int, int, bytes]]) -> Any:
-    """The descriptor that came with a message, -1 where none did; closed at the end."""
+    """The descriptor that came with a message, -1 if none did; closed at the end."""
     found = array.array("i")
     for level, kind, data in extra:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:

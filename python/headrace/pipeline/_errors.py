@@ -9,14 +9,14 @@ from headrace.errors import OperatorError
 
 
 class _AlsoType(type):
-    """The type of those classes: they are made as they are needed, and pickled by what they are made of."""
+    """The type of those classes: created on demand, and pickled by their parts."""
 
     of: type[Exception]
 
 
 def _made(kind: Any) -> type[OperatorError]:
     def text(self: Any) -> str:
-        # A loader that raises it anew in its own process gives it another text.
+        # A loader that re-raises it in its own process gives it another text.
         known = self.__dict__.get("_text")
         return known if known is not None else ", ".join(map(str, self.args))
 
@@ -26,7 +26,7 @@ def _made(kind: Any) -> type[OperatorError]:
     members = {"__str__": text, "__reduce__": reduce, "__module__": __name__, "of": kind}
     try:
         made: Any = _AlsoType("OperatorError", (OperatorError, kind), members)
-    except TypeError:  # layouts of C types that do not go together
+    except TypeError:  # incompatible layouts of C types
         return OperatorError
     return cast(type[OperatorError], made)
 
@@ -35,7 +35,7 @@ _classes: dict[type, type[OperatorError]] = {}
 
 
 def _also(kind: type[Exception]) -> type[OperatorError]:
-    """An OperatorError that is also what the body threw, as far as Python's layouts allow."""
+    """An OperatorError that is also of the body's exception type, as far as Python's layouts allow."""
     # A StopIteration would end the caller's loop as if all were well.
     if issubclass(kind, (StopIteration, StopAsyncIteration, GeneratorExit)):
         kind = RuntimeError
@@ -57,7 +57,7 @@ copyreg.pickle(_AlsoType, lambda made: (_also, (made.of,)))  # type: ignore[arg-
 
 
 def raise_operator_error(operator: str, item: int, cause: Any, text: str) -> NoReturn:
-    """Raise what the native pipeline caught. cause: None where it was no Python exception."""
+    """Raise what the native pipeline caught. cause: None if it was not a Python exception."""
     if isinstance(cause, BaseException) and not isinstance(cause, Exception):
         raise cause  # KeyboardInterrupt, SystemExit: the program's, not the body's
     if cause is None:

@@ -1,7 +1,7 @@
-"""How an object crosses to another process: pickled, the bytes of its arrays beside the pickle.
+"""Transfers an object to another process: a pickle, and the bytes of its arrays beside it.
 
-A parcel is a pickle (protocol 5) and its buffers. Buffers from a few kB on lie in a shared slot, where the
-other side's arrays are views of them; what is smaller goes with the message. Arrays that are not contiguous
+A message is a pickle (protocol 5) and its buffers. Buffers from a few kB on are in a shared slot, where the
+other side's arrays are views of them; smaller ones go with the message. Arrays that are not contiguous
 are made so; PyTorch's tensors on the CPU travel as their bytes, without the descriptors that torch's own way
 would open.
 """
@@ -61,7 +61,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _is_plain(tensor: Any) -> bool:
-    """Numbers in main memory and nothing else: what can be made again from its bytes."""
+    """Numbers in main memory and nothing else, so it can be restored from its bytes."""
     torch = sys.modules["torch"]
     return bool(
         tensor.device.type == "cpu"

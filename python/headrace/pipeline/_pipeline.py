@@ -31,9 +31,9 @@ class Pipeline(Generic[T]):
 
     Every method that adds an operator returns a new Pipeline and leaves this one as it is. Threads start with
     the first `next` of a pass; between passes they rest; they end with the Pipeline. Passes of the same
-    Pipeline are recorded together (see `report`). Several iterators at a time run independently.
+    Pipeline are recorded together (see `report`). Concurrent iterators run independently.
 
-    Can be pickled where its functions can; in a process of PyTorch's DataLoader each worker makes its share.
+    Can be pickled if its functions can; in PyTorch's DataLoader each worker process makes its share.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Pipeline(Generic[T]):
         )
 
     def prefetch(self, n: int) -> Pipeline[T]:
-        """The queue behind the last operator holds ``n`` items."""
+        """Sets the capacity of the queue after the last operator to ``n`` items."""
         return self._with(_stages.Prefetch(whole(n, "n")))
 
     def to_device(
@@ -152,7 +152,7 @@ class Pipeline(Generic[T]):
         return iterator
 
     def __len__(self) -> int:
-        """Items of one pass. TypeError where the source or an operator cannot know."""
+        """Items of one pass. TypeError if the source or an operator cannot know."""
         length = self._start.length()
         for stage in self._stages:
             if length is None:
@@ -179,12 +179,12 @@ class Pipeline(Generic[T]):
         return self._native_now(for_iteration=False).names
 
     def stop(self) -> None:
-        """End the pass that runs, from any thread: its loop ends."""
+        """End the running pass, from any thread: its loop ends."""
         if self._native is not None:
             self._native.stop()
 
     def close(self) -> None:
-        """End the pass that runs, if one does, and wait for its threads. The Pipeline can be used again."""
+        """End the running pass, if any, and wait for its threads. The Pipeline can be used again."""
         if self._native is not None and self._pid == os.getpid():
             self._native.finish()
         self._native = None
@@ -192,7 +192,7 @@ class Pipeline(Generic[T]):
     def report(self, epoch: int | None = None) -> Report:
         """What was recorded since the first pass, or in one of them (1 the first, -1 the last).
 
-        Can be taken while it runs. UsageError where nothing has run, or nothing is recorded.
+        May be called while it runs. UsageError if nothing has run, or nothing is recorded.
         """
         return self._record.report(epoch)
 
@@ -206,7 +206,7 @@ class Pipeline(Generic[T]):
         return hand_over
 
     def _copied_by_last(self) -> bool:
-        """True where batches come from a device: they wait for their copy where they are taken."""
+        """True if batches come from a device: the thread that takes one waits for its copy."""
         kinds = [type(stage).__name__ for stage in self._stages]
         while kinds and kinds[-1] in ("Prefetch", "Filter", "Shuffle"):
             kinds.pop()
@@ -223,7 +223,7 @@ class Pipeline(Generic[T]):
             elif isinstance(stage, _stages.Batch):
                 stage = replace(stage, collate=OnBatches(stage.collate or list))
         made: Pipeline[Any] = Pipeline(self._start, (*self._stages, stage), self._record.fresh())
-        # Refuses at once what cannot be: not at the first pass, far from the line that asked for it.
+        # Raises here, not at the first pass, far from the line at fault.
         made._build(Share())
         return made
 
@@ -243,9 +243,9 @@ class Pipeline(Generic[T]):
         elif for_iteration and self._iterator is not None:
             last = self._iterator()
             if last is not None and last.active:
-                return self._new(share)  # that one goes on undisturbed
+                return self._new(share)  # that one continues undisturbed
             if last is not None:
-                last.close()  # delivered everything, but was never asked for more (loops that count)
+                last.close()  # delivered everything, but the loop stopped before the end (loops that count)
         return self._native
 
     def _new(self, share: Share) -> _core.NativePipeline:
@@ -297,8 +297,8 @@ _records = itertools.count(1)
 class _Record:
     """Where passes are recorded; opened by the first one.
 
-    identity: of the pipeline object. Whoever wraps the same object again under the same name goes on in its
-    record; another object of the same functions has a record of its own.
+    identity: of the pipeline object. Wrapping the same object again under the same name continues its
+    record; another object with the same functions has its own record.
     """
 
     def __init__(
@@ -325,14 +325,14 @@ class _Record:
             self.session = open_session(self.run, self.rank)
         except UsageError:
             raise
-        except Exception as error:  # the pass must run all the same
+        except Exception as error:  # the pass must still run
             not_recorded(error)
             return
         if self.run is None:
             kept_open.add(self.session)
 
     def take(self, native: _core.NativePipeline) -> None:
-        """Record ``native``: as this loader, or, beside an iterator that is still going on, as one more."""
+        """Record ``native``: as this loader, or as another one if an iterator is still running."""
         if self.session is None:
             return
         if self.handle is not None and self.recorded is not None and self.recorded() is None:
@@ -360,9 +360,9 @@ def _capacity(capacity: int | None) -> int:
 def source(
     iterable: Iterable[T], name: str | None = None, *, capacity: int | None = None, queue: str = "auto"
 ) -> Pipeline[T]:
-    """Items of ``iterable``, gone through anew in every pass (an iterator can be gone through once).
+    """Items of ``iterable``, iterated anew in every pass (an iterator only once).
 
-    name: default "source", or the class's name where it is one of yours. capacity: of the queue behind it.
+    name: default "source", or the class's name if it is one of yours. capacity: of the queue behind it.
     """
     if isinstance(iterable, Pipeline):
         raise UsageError("this is a pipeline already: add operators to it")
@@ -381,10 +381,10 @@ def generator(
     capacity: int | None = None,
     queue: str = "auto",
 ) -> Pipeline[T]:
-    """Items that ``fn`` makes: it is called at the beginning of every pass and gives an iterable.
+    """Items that ``fn`` makes: it is called at the beginning of every pass and returns an iterable.
 
     With several workers each calls ``fn(worker, workers)`` and makes its part; items come as they are made.
-    A function with two required parameters is called so with one worker, too.
+    A function with two required parameters is called this way with one worker, too.
     """
     if not callable(fn):
         raise UsageError(f"generator takes a function, not {type(fn).__name__}")

@@ -1,4 +1,4 @@
-"""`map(executor="process")`: the operator's threads each hand their items to a worker process."""
+"""`map(executor="process")`: each thread of the operator passes its items to a worker process."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from headrace.pipeline._pickled_message import PickledMessage
 from headrace.pipeline._process_worker import PassStoppedError, ProcessWorker
 from headrace.pipeline._stages import Map
 
-#: Processes that are asked to leave get so long to finish what they are at.
+#: Time for processes that are asked to leave to finish their current item.
 _PATIENCE_S = 1.0
-#: Shared memory of all workers of one map: this part of what the machine has.
+#: Shared memory of all workers of one map, as a share of the machine's.
 _MEMORY_SHARE = 0.25
 _LEAST_BYTES = 64 << 20
 
@@ -45,7 +45,7 @@ class ProcessMap(Map):
 
 
 def _packed(function: Any) -> PickledMessage:
-    """The function, pickled. UsageError where another process could not make it again."""
+    """The function, pickled. UsageError if another process could not restore it."""
     called = getattr(function, "__qualname__", None) or type(function).__qualname__
     if isinstance(function, _core.NativeBody):
         raise UsageError("a native body runs without the interpreter lock: use executor='thread'")
@@ -72,7 +72,7 @@ def _shared_bytes(workers: int) -> int:
 
 
 class WorkerPool:
-    """The body of a process map: calls the function in whichever worker process is free, and starts one where
+    """The body of a process map: calls the function in any free worker process, and starts one if
     none is. So there are as many as threads ever called at a time; they stay for later passes.
 
     Called by several threads. The processes end with `close`, with the object, or with the interpreter.
@@ -83,7 +83,7 @@ class WorkerPool:
         self._function = function
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._free: list[ProcessWorker] = []  #: those that still owe an answer first
+        self._free: list[ProcessWorker] = []  #: those with a pending answer first
         self._all: set[ProcessWorker] = set()
         self._failure: Exception | None = None
         self._pid = os.getpid()
@@ -111,7 +111,7 @@ class WorkerPool:
         except PassStoppedError:
             raise
         except Exception as error:
-            # The next one would fail alike: with skipped failures that were a process for each item.
+            # The next one would fail too: with on_error="skip" that would be one process per item.
             self._failure = error
             raise
         with self._lock:
@@ -137,8 +137,8 @@ class WorkerPool:
             return sorted(worker.pid for worker in self._all)
 
     def close(self) -> None:
-        """Ends the processes: at once where they are free, else after a moment."""
-        if self._pid != os.getpid():  # a forked child: nor is the lock its own
+        """Ends the processes: at once if they are free, else after a moment."""
+        if self._pid != os.getpid():  # a forked child, which does not own the lock either
             for worker in self._all:
                 worker.forget()
             self._all.clear()
@@ -163,6 +163,6 @@ _pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 def _close_all() -> None:
     from headrace.pipeline._pipeline import _stop_all
 
-    _stop_all()  # whoever waits for an answer must not find its process gone
+    _stop_all()  # a thread that waits for an answer needs its process
     for pool in list(_pools):
         pool.close()

@@ -1,4 +1,4 @@
-"""A worker process as the training loop's process sees it."""
+"""A worker process, on the side of the training loop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROGRAM = (
 
 
 class PassStoppedError(Exception):
-    """The pass ended while its worker waited for an answer; nobody will see this."""
+    """The pass ended while its worker waited for an answer; never reaches the user."""
 
 
 class RemoteTraceback(Exception):  # noqa: N818 - as multiprocessing calls its own
@@ -43,10 +43,10 @@ class ProcessWorker:
     def __init__(self, called: str, function: PickledMessage, most_bytes: int) -> None:
         self._called = called
         self._number = 0  #: of the last task that was sent
-        self._answered = 0  #: of the last answer that came
-        # Refuses, as multiprocessing does, where a main module without a guard is just being imported.
+        self._answered = 0  #: of the last answer received
+        # Refuses, like multiprocessing, while a main module without a guard is being imported.
         preparation: Any = multiprocessing.spawn.get_preparation_data(called)
-        if "authkey" in preparation:  # a type that refuses to be pickled by anybody else
+        if "authkey" in preparation:  # a type that only multiprocessing may pickle
             preparation["authkey"] = bytes(preparation["authkey"])
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel = Channel(ours, most_bytes)
@@ -88,11 +88,11 @@ class ProcessWorker:
 
     @property
     def owes(self) -> bool:
-        """True where it still is at an item that nobody waits for any more."""
+        """True if it still works on an item that is no longer needed."""
         return self._answered < self._number
 
     def call(self, item: Any) -> Any:
-        """What the function makes of ``item``; raises what it raises. WorkerDiedError, PassStoppedError."""
+        """The function's result for ``item``; or its exception. WorkerDiedError, PassStoppedError."""
         parcel = PickledMessage(item)
         self._number += 1
         self._send(parcel)
@@ -141,11 +141,11 @@ class ProcessWorker:
     # --- the end ---
 
     def ask_to_leave(self) -> None:
-        """It ends after the item that it is at."""
+        """Ask it to end after the current item."""
         self._channel.close()
 
     def see_off(self, patience_until: float) -> None:
-        """Waits until it has ended; from ``patience_until`` (time.monotonic) on it is made to."""
+        """Waits until it has ended; from ``patience_until`` (time.monotonic) on it is terminated."""
         for end in (None, self._process.terminate, self._process.kill):
             if end is not None:
                 end()
@@ -170,7 +170,7 @@ def _is_text(value: object) -> bool:
 
 
 def _handle_of(pid: int) -> int:
-    """A descriptor that says when the process has ended; -1 on systems without such."""
+    """A descriptor that is readable once the process has ended; -1 if not supported."""
     opener = getattr(os, "pidfd_open", None)
     if opener is None:
         return -1

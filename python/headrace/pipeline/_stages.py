@@ -103,7 +103,7 @@ class Map:
     capacity: int
     queue: str
     on_error: str
-    #: Stands around what the workers call: an item that comes from a device is waited for there.
+    #: Wraps the body: waits for an item that comes from a device.
     taken_by: Callable[[Callable[[Any], Any]], Callable[[Any], Any]] | None = None
 
     def add(self, chain: _core.NativePipeline) -> None:

@@ -47,7 +47,7 @@ def hand_over(copied: Copied) -> Any:
 
 
 class OnBatch:
-    """A function of a batch, given what the operator `to_device` hands on."""
+    """A function of a batch, applied to the output of the operator `to_device`."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function

@@ -18,12 +18,12 @@ from headrace.pipeline._pickled_message import PickledMessage
 
 
 def main(descriptor: int, parent: int, most_bytes: int) -> None:
-    """Lives until the other end of the socket is closed, or ``parent`` is no more.
+    """Lives until the other end of the socket is closed, or ``parent`` has ended.
 
     most_bytes: of shared memory for what it sends.
     """
     _core.end_with(parent)
-    # Ctrl-C goes to every process of the terminal: what it means is for the training loop to say. A handler
+    # Ctrl-C goes to every process of the terminal: the training loop handles it. A handler
     # instead of SIG_IGN, which processes that a body starts would inherit.
     signal.signal(signal.SIGINT, _leave_it_to_the_parent)
     # The thread that started this process blocks all signals.
@@ -39,7 +39,7 @@ def main(descriptor: int, parent: int, most_bytes: int) -> None:
         if second is None:
             return
         function = second.unpack()
-    except BaseException as error:  # whatever a user's module does while it is imported
+    except BaseException as error:  # anything a user's module does while it is imported
         channel.send(Kind.error, 0, _packed_error(error))
         return
     channel.send(Kind.result, 0, PickledMessage(None))
@@ -74,7 +74,7 @@ def _serve(channel: Channel, function: Any, called: str) -> None:
             try:
                 made = function(item)
             finally:
-                # CPU time first: it is to be part of the time by the wall.
+                # CPU time first, so that it is within the wall time.
                 cpu = time.thread_time_ns() - cpu
                 service = Service(began, time.monotonic_ns(), cpu)
             try:
@@ -90,7 +90,7 @@ def _serve(channel: Channel, function: Any, called: str) -> None:
             channel.send(kind, number, parcel, service)
         except (BrokenPipeError, ConnectionResetError):
             return
-        # Views of shared memory: held until the next item they would take a slot more.
+        # Views of shared memory: kept until the next item, they would occupy one more slot.
         del message, parcel
         item = made = None
 
@@ -100,7 +100,7 @@ def _packed_error(error: BaseException) -> PickledMessage:
     text = "".join(traceback.format_exception(error))
     try:
         parcel = PickledMessage((error, text))
-        # Some can be pickled and not made again, for want of arguments.
+        # Some can be pickled but not restored, because arguments are missing.
         pickle.loads(pickle.dumps(error, 5))
     except Exception:
         said = "".join(traceback.format_exception_only(type(error), error)).strip()

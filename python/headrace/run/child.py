@@ -26,11 +26,11 @@ _FORWARDED = {
 def run_child(command: Sequence[str], environment: Mapping[str, str]) -> int:
     """Run ``command`` to its end in this process group. Returns its status, -N where signal N killed it.
 
-    From here on the signals above do not touch this process: it has to outlive the child. It sleeps in
+    From here on the signals above do not touch this process: it must outlive the child. It sleeps in
     sigwaitinfo, without a thread or a handler; a stop from the terminal stops both.
     """
     watched = _FORWARDED | {signal.SIGCHLD}
-    on_child_end = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored: nobody could wait for a child
+    on_child_end = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if ignored, no child could be waited for
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     parent = os.getpid()
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -59,9 +59,9 @@ def end_as(status: int) -> NoReturn:
     try:
         sys.stderr.flush()
     except (AttributeError, OSError, ValueError):
-        pass  # closed: the status still has to be the script's
+        pass  # closed: keep the script's status
     if status < 0:
         die_by(-status)
-        status = 128 - status  # a signal that did not end this process: as a shell would say it
-    # Not sys.exit: what cannot be flushed at exit would change the status.
+        status = 128 - status  # a signal that did not end this process: as in a shell
+    # Not sys.exit: a failing flush at exit would change the status.
     os._exit(status)

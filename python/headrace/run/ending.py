@@ -6,7 +6,7 @@ import signal
 
 
 def ending(status: int, seconds: float) -> str:
-    """``"the script was killed by SIGKILL after 12 s"``; empty where it came to its good end."""
+    """``"the script was killed by SIGKILL after 12 s"``; empty if it ended normally."""
     if status == 0:
         return ""
     after = f"after {seconds:.1f} s" if seconds < 10 else f"after {seconds:.0f} s"

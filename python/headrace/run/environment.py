@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-#: Holds a sitecustomize.py and is put in front of PYTHONPATH.
+#: Contains a sitecustomize.py; put in front of PYTHONPATH.
 INJECT = str(Path(__file__).with_name("inject"))
 
 

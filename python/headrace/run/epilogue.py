@@ -1,4 +1,4 @@
-"""What ``headrace run`` says when the script has ended: how it ended, what was recorded, one report."""
+"""Output of ``headrace run`` after the script: how it ended, what was recorded, one report."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from headrace.report import Report
 from headrace.run.folder import RunFolder
 from headrace.run.recorded import Recorded, recorded_loaders
 
-#: Loaders in the list; a search over parameters may make hundreds.
+#: Loaders in the list; a parameter search may make hundreds.
 _LISTED = 8
 
 
 def say(line: str) -> None:
-    """One line of ours on stderr, as far as anybody listens."""
+    """Print one line on stderr, if it is open."""
     write(f"headrace: {' '.join(line.split())}\n")
 
 
@@ -30,13 +30,13 @@ def write(text: str) -> None:
             sys.stderr.write(text)
             sys.stderr.flush()
     except (OSError, ValueError):
-        pass  # the status is still to be passed on
+        pass  # the status must still be returned
 
 
 def print_epilogue(folder: RunFolder, ended: str) -> None:
-    """Prints the report of the loader that waited most, on the rank that starves most.
+    """Prints the report of the loader that waited longest, on the rank that starves most.
 
-    ended: how the script ended, empty where there is nothing to say about it.
+    ended: how the script ended, empty for a normal end.
     """
     try:
         segments = folder.new_segments()
@@ -54,7 +54,7 @@ def print_epilogue(folder: RunFolder, ended: str) -> None:
         names = [loader.name for loader in loaders]
         others = [(path, rank) for path, rank in segments if rank != shown]
         reports = [loader.report(names, ranks, others) for loader in loaders[:_LISTED]]
-    except Exception as error:  # the status is still to be passed on, whatever lies in the folder
+    except Exception as error:  # the status must still be returned, whatever is in the folder
         say(f"{ended + '; ' if ended else ''}no report: {error}")
         return
     run = _as_typed(folder.path)
@@ -65,7 +65,7 @@ def print_epilogue(folder: RunFolder, ended: str) -> None:
 
 
 def _waits(segments: list[tuple[str, int]]) -> list[RankWait]:
-    """Empty where a rank cannot be read: the report says which."""
+    """Empty if a rank cannot be read: the report says which."""
     try:
         return ranks_in(segments)
     except Error:
@@ -88,7 +88,7 @@ _WRAP_IT = """\
 
 
 def _unsaved(folder: RunFolder) -> str:
-    """Why a recording could not be left in the folder; empty where nothing says so."""
+    """Why a recording could not be left in the folder; empty if unknown."""
     missing = _core.missing_recordings(folder.path)
     if missing:
         return "; ".join(missing)
@@ -117,7 +117,7 @@ def _overview(loaders: list[Recorded], reports: list[Report], ranks: list[RankWa
 
 
 def _as_typed(path: str) -> str:
-    """Relative where it is below the current folder; quoted for a shell."""
+    """Relative if it is below the current folder; quoted for a shell."""
     try:
         below = os.path.relpath(path)
     except OSError:  # the current folder is gone
@@ -136,7 +136,7 @@ def _columns() -> int:
 
 
 def _terminal_columns(stream: TextIO | None) -> int | None:
-    """Width of the terminal that ``stream`` goes to; None where it goes elsewhere."""
+    """Width of the terminal that ``stream`` goes to; None if it is not a terminal."""
     try:
         if stream is None or not stream.isatty():
             return None

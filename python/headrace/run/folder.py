@@ -14,7 +14,7 @@ class RunFolder(NamedTuple):
     """The folder of this run, and what other runs had left in it when this one began."""
 
     path: str
-    #: Why it is not the folder that was asked for; empty where it is.
+    #: Why it is not the requested folder; empty if it is.
     trouble: str
     #: Segments of earlier runs, and of those that record beside this one.
     others: frozenset[str]
@@ -22,7 +22,7 @@ class RunFolder(NamedTuple):
     made: tuple[str, ...]
 
     def new_segments(self) -> list[tuple[str, int]]:
-        """Path and rank of what was recorded by this run; what killed processes left is collected first."""
+        """Path and rank of this run's recordings; orphaned ones are collected first."""
         _core.collect_orphans(self.path)
         return [
             (segment["path"], segment["rank"])
@@ -42,7 +42,7 @@ class RunFolder(NamedTuple):
 
 
 def choose_run_folder(out: str | None) -> RunFolder:
-    """``out``, else the folder that `wrap` would take; where it cannot be made, one for temporary files."""
+    """``out``, else the folder that `wrap` would take; if it cannot be made, one for temporary files."""
     asked = absolute_run(out or _core.default_run_folder())
     try:
         return RunFolder(asked, "", _segments_in(asked), _make(asked))
@@ -53,7 +53,7 @@ def choose_run_folder(out: str | None) -> RunFolder:
 
 
 def _make(folder: str) -> tuple[str, ...]:
-    """Make it and what is missing above it; what was made. Raises OSError where nothing can be written."""
+    """Make it and missing parents; returns those made. Raises OSError if it is not writable."""
     path = Path(folder)
     missing = tuple(str(above) for above in (path, *path.parents) if not above.exists())
     trouble = _core.make_run_folder(folder)

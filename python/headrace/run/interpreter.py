@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 #: Options that take a value, in the same argument or in the next one.
 _WITH_VALUE = "WX"
-#: Options after which the program comes.
+#: Options that are followed by the program.
 _BEFORE_PROGRAM = "mc"
 
 
 def interpreter_flags(command: Sequence[str]) -> list[str]:
     """The options of ``python`` in ``command``, up to the program: a child gets them as this process did.
 
-    command: as `sys.orig_argv` has it. What `sys.flags` has is not all (``-u`` is not there).
+    command: as `sys.orig_argv` has it. `sys.flags` is incomplete (``-u`` is missing).
     """
     flags: list[str] = []
     rest = iter(command[1:])

@@ -37,7 +37,7 @@ def launch(program: Sequence[str], out: str | None) -> NoReturn:
 
 
 def check_script(script: str) -> None:
-    """Raises UsageError where there is no program to start."""
+    """Raises UsageError if there is no program to start."""
     path = Path(script)
     if script == "-":  # the program comes on stdin
         return

@@ -1,4 +1,4 @@
-"""What Linux offers a process about its own death, and Python does not."""
+"""Linux calls about the end of a process that Python does not offer."""
 
 from __future__ import annotations
 

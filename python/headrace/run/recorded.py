@@ -29,9 +29,9 @@ class Recorded(NamedTuple):
 
 
 def recorded_loaders(segments: Iterable[str]) -> list[Recorded]:
-    """The loaders that were iterated, the one that waited most first.
+    """The loaders that were iterated, the one that waited longest first.
 
-    Raises Error where a segment cannot be read and no other tells of a loader.
+    Raises Error if a segment cannot be read and no other has a loader.
     """
     found: list[Recorded] = []
     trouble: list[Error] = []

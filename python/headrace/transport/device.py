@@ -1,4 +1,4 @@
-"""What every device can do, and what one copy was."""
+"""The interface of devices and of their copies."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ B = TypeVar("B")
 
 
 class Progress(Protocol):
-    """How far a copy is. Holds none of its arrays, so it may be kept longer than the batch."""
+    """Progress of a copy. Keeps none of its arrays, so it may be kept longer than the batch."""
 
     def done(self) -> bool:
-        """Never waits. Raises DeviceError where the copy failed."""
+        """Never waits. Raises DeviceError if the copy failed."""
 
     def wait(self) -> None: ...
 
     @property
     def copy_s(self) -> float | None:
-        """How long the copy itself took; None while it goes on, and where that cannot be known."""
+        """How long the copy itself took; None while it runs, or if unknown."""
 
 
 class Copied:
     """A batch that was copied to a device, or is being copied.
 
     Figures are those of this batch: ``bytes``, of these ``pinned_bytes`` and ``pageable_bytes`` (both 0 where
-    pinning means nothing), ``buffer_wait_s`` until a buffer of the device was free.
+    pinning does not apply), ``buffer_wait_s`` until a buffer of the device was free.
     """
 
     batch: Any
@@ -39,7 +39,7 @@ class Copied:
     buffer_wait_s: float = 0.0
 
     def done(self) -> bool:
-        """True when the batch is complete. Never waits. Raises DeviceError where the copy failed."""
+        """True when the batch is complete. Never waits. Raises DeviceError if the copy failed."""
         return self.progress.done()
 
     def wait(self) -> None:
@@ -52,7 +52,7 @@ class Copied:
 
     @property
     def copy_s(self) -> float | None:
-        """How long the copy itself took; None while it goes on."""
+        """How long the copy itself took; None while it runs."""
         return self.progress.copy_s
 
 
@@ -64,7 +64,7 @@ class Device(ABC):
 
     @abstractmethod
     def transfer(self, batch: Any, timeout: float | None = None) -> Copied:
-        """Copy the arrays in a batch; the copy may go on after the call.
+        """Copy the arrays in a batch; the copy may continue after the call.
 
         batch: NumPy arrays, torch tensors, what has the buffer protocol or ``__dlpack__``, and dicts, lists,
         tuples, named tuples and dataclasses of them. Everything else stays as it is, and so do bytes,
@@ -90,7 +90,7 @@ class Device(ABC):
 
 
 class Recorder:
-    """Tells an operator what its thread copied; times of copies that go on are told once they are known.
+    """Reports to an operator what its thread copied; times of running copies follow when known.
 
     Not thread-safe: one per thread that runs the operator.
     """
@@ -112,7 +112,7 @@ class Recorder:
         self.settle()
 
     def settle(self) -> None:
-        """Tell the times of the copies that have ended since; waits for none."""
+        """Report the times of the copies that have ended since, without waiting."""
         while self._under_way and self._ended(self._under_way[0][0]):
             progress, size = self._under_way.popleft()
             copy_s = self._time_of(progress)

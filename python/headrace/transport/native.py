@@ -11,7 +11,7 @@ from headrace.transport.device import Copied, Device
 from headrace.transport.packing import pack
 from headrace.transport.structure import leaves, map_leaves
 
-#: Buffers grow with the batches up to this, unless asked for otherwise.
+#: Buffers grow with the batches up to this, by default.
 MAX_BUFFER_BYTES = 4 << 30
 
 
@@ -21,7 +21,7 @@ class _CopiedNatively(Copied):
     def __init__(self, native: _core.CopiedBatch, batch: Any) -> None:
         self.batch = batch
         self.progress = native.completion
-        self._native = native  # what is read directly stays until the copy is done
+        self._native = native  # keeps arrays that are read directly until the copy is done
         self.bytes = native.bytes
         self.pinned_bytes = native.pinned_bytes
         self.pageable_bytes = native.pageable_bytes
@@ -62,7 +62,7 @@ class _NativeDevice(Device):
 
     @property
     def free_buffers(self) -> int:
-        """Buffers that no batch holds now."""
+        """Buffers that no batch holds."""
         return self._native.free_buffers
 
     def _pack(self, leaf: Any) -> Any:
@@ -95,7 +95,7 @@ class HostDevice(_NativeDevice):
     max_buffer_bytes.
 
     A copied batch has NumPy arrays for NumPy arrays, torch tensors for torch tensors, and a `DeviceArray`
-    (buffer protocol, ``__dlpack__``) for what else was an array. All of them share one buffer, which goes
+    (buffer protocol, ``__dlpack__``) for any other array. All of them share one buffer, which goes
     back when the last of them, and of the views into them, is gone.
     """
 
@@ -144,7 +144,7 @@ class CudaDevice(_NativeDevice):
         )
 
     def _pack(self, leaf: Any) -> Any:
-        # No host array can stand for it: what arrives keeps shape and element type, and is taken by DLPack.
+        # No host array can replace it: the result keeps shape and element type, for DLPack.
         packed = pack(leaf)
         if packed is None:
             return None

@@ -33,10 +33,10 @@ def open_device(
 ) -> Device:
     """A device by name: "cpu", "cuda" (torch's current one, else the first), "cuda:1", or a torch.device.
 
-    A `Device` is given back as it is. With torch loaded and able, a CUDA device gives torch tensors
-    (`headrace.transport.torch_device.TorchDevice`); without it, arrays that speak DLPack (`CudaDevice`).
+    A `Device` is returned unchanged. With torch loaded and CUDA available, a CUDA device makes torch tensors
+    (`headrace.transport.torch_device.TorchDevice`); without it, arrays with DLPack (`CudaDevice`).
     bandwidth: for host memory alone (see `HostDevice`). pin: stage pageable memory in page-locked buffers.
-    Raises DeviceError for a device that is not there; it names those that are.
+    Raises DeviceError for a device that is not there; the message lists the available ones.
     """
     if isinstance(device, Device):
         return device

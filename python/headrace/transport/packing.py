@@ -85,7 +85,7 @@ def _pack_other(array: Any) -> Packed:
 
 
 def pack(leaf: Any) -> Packed | None:
-    """None where the leaf is no array that is copied."""
+    """None if the leaf is not an array to copy."""
     if is_numpy_array(leaf):
         return _pack_numpy(leaf)
     if is_host_tensor(leaf):

@@ -1,4 +1,4 @@
-"""Batches as they come: nested containers, and which of their leaves are arrays."""
+"""Structure of batches: nested containers, and which of their leaves are arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace import _core
 
 
 def map_leaves(batch: Any, change: Callable[[Any], Any]) -> Any:
-    """The same structure with every leaf replaced by what ``change`` makes of it.
+    """The same structure with every leaf replaced by ``change(leaf)``.
 
     Dicts, lists, tuples, named tuples and dataclasses are containers, subclasses included; each is made anew.
     """
@@ -29,7 +29,7 @@ def map_leaves(batch: Any, change: Callable[[Any], Any]) -> Any:
     if names is not None:
         made = copy.copy(batch)
         for name in names:
-            # A frozen one, too: it is ours until it is handed out.
+            # A frozen one, too: it is ours until it is returned.
             object.__setattr__(made, name, map_leaves(getattr(batch, name), change))
         return made
     return change(batch)
@@ -46,7 +46,7 @@ def _dataclass_fields(batch: Any) -> list[str] | None:
 def _filled(batch: dict[Any, Any], values: dict[Any, Any]) -> Any:
     if type(batch) is dict:
         return values
-    made = copy.copy(batch)  # keeps what a subclass has beside its items: a default factory, say
+    made = copy.copy(batch)  # keeps a subclass's other state, such as a default factory
     made.update(values)
     return made
 
@@ -93,7 +93,7 @@ def is_host_tensor(leaf: Any) -> bool:
 
 
 def is_other_array(leaf: Any) -> bool:
-    """What else brings its bytes: the buffer protocol, or ``__dlpack__`` from host memory."""
+    """Any other source of bytes: the buffer protocol, or ``__dlpack__`` from host memory."""
     if isinstance(leaf, (str, bytes, int, float, complex, _core.DeviceArray)) or leaf is None:
         return False
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")

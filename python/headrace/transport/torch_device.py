@@ -18,7 +18,7 @@ from headrace.transport.structure import is_host_tensor, is_numpy_array, leaves,
 _ALIGNMENT = 64
 
 
-# What touches the device, apart: tests put host memory in their place.
+# All device functions, kept apart because tests replace them with host memory.
 
 
 def _device_bytes(count: int, device: torch.device) -> torch.Tensor:
@@ -81,7 +81,7 @@ class _Slot:
 
     def __init__(self) -> None:
         self.staging: torch.Tensor | None = None
-        self.copy: _Progress | None = None  # the one under way
+        self.copy: _Progress | None = None  # the one in flight
 
 
 class _CopiedByTorch(Copied):
@@ -106,8 +106,8 @@ class TorchDevice(Device):
     """Copies batches to CUDA on a stream of its own, so that copies overlap with the step.
 
     All arrays of a batch arrive in one piece of device memory, as tensors of their types and shapes. Tensors
-    in page-locked memory are copied as they are; others go through a page-locked staging buffer first (pin),
-    which the calling thread fills. ``buffers`` copies may be under way at a time; the next call waits for the
+    in page-locked memory are copied directly; others go through a page-locked staging buffer first (pin),
+    which the calling thread fills. ``buffers`` copies may be in flight at a time; the next call waits for the
     oldest. NumPy arrays become tensors; what else has the buffer protocol stays as it is.
     """
 
@@ -138,7 +138,7 @@ class TorchDevice(Device):
             with self._order:
                 memory = self._put_on_stream([flat for flat, _ in sources], offsets, total, slot, copied)
         except BaseException:
-            self._stream.synchronize()  # what is on it already may still read the staging buffer
+            self._stream.synchronize()  # work already on it may still read the staging buffer
             with self._changed:
                 self._free.append(slot)
                 self._changed.notify()
@@ -159,7 +159,7 @@ class TorchDevice(Device):
     def _host_tensor(leaf: Any) -> torch.Tensor | None:
         if is_host_tensor(leaf):
             return leaf
-        # What torch has no type for (text, dates) stays as it is.
+        # Arrays without a torch type (text, dates) stay unchanged.
         if is_numpy_array(leaf) and leaf.dtype.isnative and leaf.dtype.kind in "biufc":
             try:
                 return torch.from_numpy(leaf if leaf.flags.writeable else leaf.copy())
@@ -202,7 +202,7 @@ class TorchDevice(Device):
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"{self.name}: all buffers are in use")
             if oldest is None:
-                with self._changed:  # other threads are about to put theirs on the stream
+                with self._changed:  # other threads are about to enqueue theirs
                     self._changed.wait(0.001)
             elif deadline is None and not self._cancelled:
                 oldest.wait()

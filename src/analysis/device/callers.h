@@ -15,7 +15,7 @@ class Callers {
   Callers(const trace::Trace& trace, Wanted wanted)
       : trace_(trace), wanted_(wanted), known_(trace.columns().size(), false), found_(known_.size()) {}
 
-  /// The outermost row of the sort among `row` and its callers; kNoRow where there is none.
+  /// The outermost row of the sort among `row` and its callers; kNoRow if there is none.
   trace::Row outermost(trace::Row row) {
     return find(row, [&](trace::Row above, trace::Row at) {
       return above == trace::kNoRow && wanted_(at) ? at : above;

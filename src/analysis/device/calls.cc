@@ -39,7 +39,7 @@ Calls::Calls(const trace::Trace& trace) : trace_(&trace), of_row_(trace.columns(
     const Row row = rows_[i];
     if (!open.empty() && columns.lane[rows_[static_cast<std::size_t>(open.back())]] != columns.lane[row])
       open.clear();
-    // Only what encloses it whole: clocks are rounded, and a half overlap is no call.
+    // Only what encloses it whole: clocks are rounded, and a half overlap is not a call.
     while (!open.empty() &&
            columns.end_ns(rows_[static_cast<std::size_t>(open.back())]) < columns.end_ns(row))
       open.pop_back();

@@ -13,9 +13,9 @@ namespace headrace::analysis::device {
 
 /// The events of the part of the trace that is looked at.
 struct CriticalPathEvents {
-  /// Operators, calls of the runtime, ranges that load data; none of no duration.
+  /// Operators, calls of the runtime, ranges that load data; none with zero duration.
   std::vector<trace::Row> host;
-  /// Work that was launched in that part, by start; none of no duration.
+  /// Work that was launched in that part, by start; none with zero duration.
   std::vector<Work> work;
   std::vector<Stream> streams;
   /// Waits on the device's rows, by end.
@@ -28,7 +28,7 @@ class CriticalPathBuilder {
 
   CriticalPathBuilder(const trace::Trace& trace, const CriticalPathEvents& events);
 
-  /// kNoNode where the row is no event of the graph.
+  /// kNoNode if the row is not an event of the graph.
   Node start_of(trace::Row row) const noexcept { return start_[row]; }
   Node end_of(trace::Row row) const noexcept { return end_[row]; }
   std::int64_t time_ns(Node node) const noexcept { return graph_.node_time_ns[node]; }

@@ -14,7 +14,7 @@ namespace {
 using trace::EventKind;
 using trace::Row;
 
-/// Narrows `scope` to the instances of the annotation; a sentence where there are none.
+/// Narrows `scope` to the instances of the annotation; a sentence if there are none.
 std::string narrow(const trace::Trace& trace, const CriticalPathOptions& options, Scope& scope) {
   const trace::Columns& columns = trace.columns();
   const std::vector<bool> wanted = names_containing(columns, {options.annotation});

@@ -29,7 +29,7 @@ std::vector<std::uint32_t> threads_of(const trace::Trace& trace, std::span<const
     begin_ns = std::min(begin_ns, columns.start_ns[row]);
     end_ns = std::max(end_ns, columns.end_ns(row));
   }
-  // Annotations are no events of the graph, but they tell what a thread does.
+  // Annotations are not events of the graph, but they tell what a thread does.
   for (Row row = 0; row < columns.size(); ++row) {
     if (trace.kinds[row] != EventKind::operation && trace.kinds[row] != EventKind::annotation) continue;
     if (columns.start_ns[row] < begin_ns || columns.start_ns[row] >= end_ns) continue;

@@ -86,7 +86,7 @@ class Clipper {
   std::size_t next_ = 0;
 };
 
-/// The steps' windows, or one over all work where there are no steps.
+/// The steps' windows, or one over all work if there are no steps.
 std::vector<StepWindow> windows_of(const trace::Trace& trace, std::span<const Work> work) {
   if (work.empty()) return {};
   std::vector<StepWindow> windows = step_windows(trace, step_pieces(trace));

@@ -27,7 +27,7 @@ std::vector<Calls> calls_by_name(const trace::Trace& trace, const Selection& sel
   const trace::Names::Id spans = columns.names.find("Trace");
   std::vector<Calls> calls(columns.names.size());
   for (trace::Row row = 0; row < columns.size(); ++row) {
-    // Spans of the profiler itself are no calls; events without a category are none of its own.
+    // Spans of the profiler itself are not calls; events without a category are none of its own.
     if (columns.phase[row] != 'X' || columns.category[row] == 0 || columns.category[row] == spans) continue;
     const bool on_device = trace::is_on_device(trace.kinds[row]);
     if ((side == Side::host && on_device) || (side == Side::device && !on_device)) continue;

@@ -49,7 +49,7 @@ class CopyArguments {
     return at ? std::clamp<std::int64_t>(bytes_->integers[*at], 0, kMostBytes) : 0;
   }
 
-  /// GB/s is bytes per nanosecond. 0 where there is no figure.
+  /// GB/s is bytes per nanosecond. 0 if there is no figure.
   double gbps(const Work& work) const {
     if (bandwidth_ != nullptr) {
       if (const auto at = bandwidth_->find(work.row)) return bandwidth_->numbers[*at];

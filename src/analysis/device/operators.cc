@@ -165,7 +165,7 @@ class Groups {
     bool operator()(Row row) const { return trace->kinds[row] == trace::EventKind::python; }
   };
 
-  /// The innermost Python function around a call, kNoRow where there is none.
+  /// The innermost Python function around a call, kNoRow if there is none.
   Row frame_around(Row row) {
     const Row caller = trace_.calls.parent_of(row);
     return caller == trace::kNoRow ? trace::kNoRow : frames_.innermost(caller);

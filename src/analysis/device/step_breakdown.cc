@@ -77,7 +77,7 @@ struct Findings {
   }
 };
 
-/// The part of the steps' span in which a kernel of any kind ran; nothing where there is no kernel.
+/// The part of the steps' span in which a kernel of any kind ran; nothing if there is no kernel.
 double utilisation(const std::vector<CountedStep>& steps, const RoleTimes& times) {
   const Interval span{steps.front().time.begin_ns, steps.back().time.end_ns};
   const Intervals kernels = united(times[static_cast<std::size_t>(StepRole::kernel)],

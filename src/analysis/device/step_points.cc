@@ -147,7 +147,7 @@ class PointFinder {
   std::vector<std::int64_t> optimizer_starts_ns_;
 };
 
-/// The figures of a step, in the order of the columns; NaN where there is none.
+/// The figures of a step, in the order of the columns; NaN if there is none.
 enum Figure : std::size_t { gap, forward_backward, tail, total, communication, communication_overlap };
 using Figures = std::array<double, 6>;
 constexpr std::array<const char*, 6> kFigures = {"iteration_gap_s", "forward_backward_s",

@@ -208,7 +208,7 @@ std::size_t count_stragglers(std::span<const Meeting> meetings, std::span<const 
   return 0;
 }
 
-/// The sentence that explains an empty table, nothing where there is something to judge by.
+/// The sentence that explains an empty table, nothing if there is something to judge by.
 std::optional<std::string> missing(std::span<const trace::Trace> traces,
                                    const std::vector<std::int64_t>& steps,
                                    std::span<const Meeting> judged_by) {

@@ -23,7 +23,7 @@ constexpr int kLongestBuffer = 32;
 /// process takes memory, so fewer of them are as good from further away.
 constexpr double kAsGood = 1.02;
 constexpr double kAsGoodProcesses = 1.05;
-/// Of the cores, by this run and its neighbours: none is left.
+/// Share of the cores used by this run and others above which none is left.
 constexpr double kCoresTaken = 0.9;
 
 /// This run and its neighbours leave no core.

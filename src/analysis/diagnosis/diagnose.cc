@@ -111,7 +111,7 @@ void add_waiting_rank(const Case& facts, Diagnosis& diagnosis) {
        {{"rank", static_cast<double>(worst->rank)}, {"starved_share", worst->starved_share}}});
 }
 
-/// The first cause that holds; both null where none does.
+/// The first cause that applies; both null if none does.
 std::pair<const CauseRule*, std::optional<Finding>> find_cause(const Case& facts, bool bound) {
   const bool served = facts.gate.handoff_only || facts.gate.transfer_only;
   for (const CauseRule& rule : causes_in_order()) {
@@ -153,7 +153,7 @@ double share_of_step(const Case& facts, const std::optional<std::string>& op) {
              : facts.gate.starved_share;
 }
 
-/// Where the cores are the limit, the operator that spends most of them is what to look at.
+/// Where the cores are the limit, the operator that uses most of them is named.
 std::optional<std::string> dearest_operator(const profile::Profile& profile) {
   const profile::OperatorProfile* dearest = nullptr;
   for (const profile::OperatorProfile& op : profile.operators) {

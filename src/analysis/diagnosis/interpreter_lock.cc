@@ -20,7 +20,7 @@ bool in_thread(const profile::OperatorProfile& op, double lock_share, const Lock
          (op.executor.empty() && lock_share >= thresholds.taken_share);
 }
 
-/// The sink's compute when nobody else wanted the lock; 0 where that is not known.
+/// The sink's compute when no other thread wanted the lock; 0 if that is not known.
 double quiet_compute_s(const profile::SinkProfile& sink) {
   if (sink.quiet_compute_s && sink.quiet_steps >= kQuietSteps) return *sink.quiet_compute_s;
   if (sink.sequence.size() < kFastestOf) return 0;

@@ -14,7 +14,7 @@ bool is_true(const profile::LoaderParameter* parameter) {
   return value != nullptr && *value;
 }
 
-/// The only operator of a stage; -1 where there is none.
+/// The only operator of a stage; -1 if there is none.
 int first_of(const profile::LoaderModel& model, int stage) {
   if (stage < 0 || static_cast<std::size_t>(stage) >= model.stages.size()) return -1;
   const std::vector<int>& operators = model.stages[static_cast<std::size_t>(stage)].operators;

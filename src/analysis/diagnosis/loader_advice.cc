@@ -113,7 +113,7 @@ std::optional<Advice> advise_workers_as_cores(const Loader& loader, const Predic
   const Prediction now = predicted(loader.workers);
   const Prediction then = predicted(cores);
   if (!now.known || !then.known || then.step_s > kAsMuch * now.step_s) return std::nullopt;
-  // It saves memory, not time: there is no step to promise.
+  // It saves memory, not time: there is no step to predict.
   return change_of(*workers, cores,
                    counted(cores, "worker") + " would do as much on " + counted(cores, "core") + " as " +
                        as_written(loader.workers) + ", with less memory");

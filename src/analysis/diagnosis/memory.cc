@@ -9,7 +9,7 @@ namespace headrace::analysis {
 namespace {
 
 /// Places for whole batches that a change of a pipeline's queue adds; 0 for queues of smaller items, whose
-/// size nobody has seen.
+/// size was never recorded.
 double more_places(const profile::Profile& profile, const Change& change) {
   if (change.kind == Change::Kind::kPrefetch) return change.to;
   if (change.kind != Change::Kind::kCapacity || change.index < 0 ||

@@ -7,7 +7,7 @@
 
 namespace headrace::analysis {
 
-/// `part / whole`, 0 where there is no whole.
+/// `part / whole`, 0 if there is no whole.
 inline double ratio(double part, double whole) noexcept { return whole > 0 ? part / whole : 0; }
 
 /// 0 at `from`, 1 at `to`, linear between.

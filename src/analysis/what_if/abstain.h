@@ -14,14 +14,14 @@ inline constexpr double kLargestMiss = 1.6;
 /// Why nothing can be said of `profile` beside its neighbours; "" where something can.
 std::string too_disturbed(const profile::Profile& profile);
 
-/// Why a model that is off by `measured_over_simulated` is not believed; "" where it is.
+/// Why a model that is off by `measured_over_simulated` is not believed; "" if it is.
 std::string not_reproduced(const profile::Profile& profile, double measured_over_simulated);
 
-/// The change is none that this loader has, or comes to more workers than are simulated.
+/// The loader has no such change, or the change leads to more workers than are simulated.
 inline constexpr const char* kNoSuchChange = "this change of this loader cannot be simulated";
 inline constexpr const char* kNothingRecorded = "nothing was recorded inside the loader";
 
-/// An answer that is none.
+/// The answer of a simulator that abstains.
 Prediction abstain(std::string why);
 
 }  // namespace headrace::analysis

@@ -69,7 +69,7 @@ void add_pipeline(const profile::Profile& profile, std::vector<Parameter>& param
   }
 }
 
-/// NAN where the text is no number.
+/// NAN if the text is not a number.
 double number(const std::string& text) {
   double value = NAN;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

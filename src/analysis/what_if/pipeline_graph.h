@@ -28,7 +28,7 @@ struct PipelineGraph {
   std::vector<double> capacity;  ///< items, per queue of the profile, then queues that were not seen
   bool guessed_queue = false;
 
-  /// The group that runs operator `index`; null where it runs inside GetNext or not at all.
+  /// The group that runs operator `index`; null if it runs inside GetNext or not at all.
   Group* group_of(int index);
 };
 

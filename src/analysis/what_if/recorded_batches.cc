@@ -70,7 +70,7 @@ RecordedBatches::RecordedBatches(const profile::OperatorProfile& op, const profi
   whole_ = whole >= kWholeBatches;
 }
 
-/// Lanes by the loader's own number of the worker; by entry where it has none.
+/// Lanes by the loader's own number of the worker; by entry if it has none.
 void RecordedBatches::read_lanes(const profile::OperatorProfile& op, const TimeSplit& split) {
   const bool numbered =
       std::any_of(op.per_worker.begin(), op.per_worker.end(),

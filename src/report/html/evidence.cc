@@ -14,7 +14,7 @@ constexpr std::size_t kLongestSentence = 1200;
 constexpr std::size_t kMostNotes = 32;
 
 void write_sentence(Markup& out, std::string_view rule, const std::string& says) {
-  out.leaf("dt", std::string(rule));
+  out.leaf("dt", rule);
   out.leaf("dd", shortened(says, kLongestSentence));
 }
 

@@ -11,7 +11,7 @@
 
 namespace headrace::report {
 
-/// Between 0 and 1, whatever was recorded; 0 where it is not finite.
+/// Between 0 and 1, whatever was recorded; 0 if it is not finite.
 double fraction(double share);
 
 /// A length of a picture: one decimal, no exponent.
@@ -23,7 +23,7 @@ std::string css_percent(double share);
 /// The class of a queue's level or a worker's load: "l0" (none) to "l4" (all).
 std::string level_class(double share);
 
-/// Items in the queues of a group during one window, their mean; empty where the window does not say.
+/// Items in the queues of a group during one window, their mean; empty if the window does not say.
 std::optional<double> mean_level(const profile::Window& window, const QueueGroup& group);
 
 /// "0.4 of 8".

@@ -17,7 +17,7 @@ using analysis::percent;
 
 namespace {
 
-/// More lines make a box that nobody reads; the bottleneck and the largest are kept.
+/// More lines make a box unreadable; the bottleneck and the largest are kept.
 constexpr std::size_t kMostLines = 10;
 
 double level_of(const profile::QueueProfile& queue) {

@@ -28,7 +28,7 @@ void write_content(Markup& out, const Subject& subject) {
   out.leaf("footer", "Headrace " HEADRACE_VERSION);
 }
 
-/// Nothing may be loaded or run, whoever serves the file; styles stand in the page itself.
+/// Nothing may be loaded or run, whatever serves the file; styles are in the page itself.
 void write_head(Markup& out, const Subject& subject) {
   const auto head = out.open("head");
   out.empty("meta", {{"charset", "utf-8"}});

@@ -1,4 +1,4 @@
-// The parts of the page, from top to bottom. Each writes one <section>, or nothing where it has nothing to
+// The parts of the page, from top to bottom. Each writes one <section>, or nothing if it has nothing to
 // say.
 #pragma once
 

@@ -25,7 +25,7 @@ void write_cost(Markup& out, double share) {
   out.leaf("div", {{"class", "bracket"}, {"style", "width:" + css_percent(share)}}, "");
 }
 
-/// What hooks on the model told of the step; nothing where nobody told.
+/// The step as reported by hooks on the model; nothing if there are no marks.
 void write_parts(Markup& out, const analysis::StepTrace& steps) {
   const std::string parts = step_sentence(steps);
   if (!parts.empty()) out.leaf("p", {{"class", "read"}}, "A step: " + parts + ".");

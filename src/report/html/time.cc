@@ -29,7 +29,7 @@ constexpr std::size_t kMostVerdicts = 48;
 /// Rows of operators, and of queues.
 constexpr std::size_t kMostRows = 16;
 
-/// Where a moment of the run stands in the picture, 0 to 1.
+/// The position of a moment of the run in the picture, 0 to 1.
 class TimeAxis {
  public:
   explicit TimeAxis(const std::vector<Window>& windows) : begin_(windows.front().start_s), end_(begin_) {

@@ -42,7 +42,7 @@ TEST(Stragglers, StartTheirCollectivesLast) {
   EXPECT_EQ(stragglers(traces, options).integers("rank")[0], 1);
 }
 
-/// Rows in order of rank: 1 where the rank is a straggler.
+/// Rows in order of rank: 1 if the rank is a straggler.
 Integers candidates_of(const Table& table) {
   Integers result(table.rows());
   for (std::size_t row = 0; row < table.rows(); ++row)

@@ -12,8 +12,8 @@ namespace headrace::simulation {
 struct Labelled {
   Line line;
   std::set<std::string> kinds;  ///< any of these
-  std::string op;               ///< "" where none is expected
-  std::string cause;            ///< "" where none is expected
+  std::string op;               ///< "" if none is expected
+  std::string cause;            ///< "" if none is expected
 };
 
 struct LineClass {

@@ -13,8 +13,8 @@ namespace headrace::simulation {
 struct LabelledLoader {
   DataLoader loader;
   std::set<std::string> kinds;  ///< any of these
-  std::string op;               ///< "" where none is expected
-  std::string cause;            ///< "" where none is expected
+  std::string op;               ///< "" if none is expected
+  std::string cause;            ///< "" if none is expected
   /// What the first advice must change; "" where anything may come first, "-" where it must be no parameter.
   std::string parameter = "";
 };

@@ -206,7 +206,7 @@ class LoaderRecording {
     profile.handoff = handoff;
   }
 
-  /// Whom a row of the ledger names; "" where it is nobody.
+  /// Whom a row of the ledger names; "" if it is nobody.
   std::string charged_operator(const LoaderCharge& row) const {
     if (row.part >= 0) return loader_.parts[static_cast<std::size_t>(row.part)].name;
     if (row.part == kDrawing && loader_.sampler_s > 0) return "RandomSampler";

@@ -45,7 +45,7 @@ struct Annotations {
 /// its launch, on the launching thread.
 Annotations annotations(std::span<const trace::Trace> traces, const AnnotationsOptions& options = {});
 
-/// For each of `work` the row of the range that it belongs to, kNoRow where it is in none.
+/// For each of `work` the row of the range that it belongs to, kNoRow if it is in none.
 std::vector<trace::Row> annotation_of(const trace::Trace& trace, std::span<const Work> work, bool on_device);
 
 }  // namespace headrace::analysis::device

@@ -28,7 +28,7 @@ struct CriticalPath {
   ///     rank row name category type bound_by start_ns duration_s process thread stream
   ///
   /// `row`, `name`, `category`, `process`, `thread` and `stream` are those of the event that the edge's time
-  /// belongs to (-1 and empty where it is nobody's), `start_ns` is the edge's begin on the clock of the file,
+  /// belongs to (-1 and empty if it is nobody's), `start_ns` is the edge's begin on the clock of the file,
   /// `duration_s` its weight. `bound_by` says what would have to be faster: "cpu_bound", "data_loading",
   /// "gpu_compute_bound", "gpu_communication_bound", "gpu_kernel_launch_overhead",
   /// "gpu_kernel_kernel_overhead", "" for edges of no weight of their own.
@@ -38,7 +38,7 @@ struct CriticalPath {
 };
 
 /// The longest path of `critical_path_graph`. Of several paths of one length, one; only the length is unique.
-/// Where there is nothing to look at the tables are empty and their notes say why.
+/// Without input the tables are empty and their notes say why.
 CriticalPath critical_path(const trace::Trace& trace, const CriticalPathOptions& options = {});
 
 }  // namespace headrace::analysis::device

@@ -26,7 +26,7 @@ struct CriticalPathOptions {
   /// Ties all other work to its launch too, with edges of no weight, so that a path may go from any launch to
   /// its work.
   bool zero_weight_launch_edges = false;
-  /// A longer gap between two pieces of work of a stream is no delay of the device.
+  /// A longer gap between two pieces of work of a stream is not a delay of the device.
   std::int64_t longest_kernel_gap_ns = 1'500'000;
   /// Calls that one lock of the runtime lets through one by one, on whatever thread.
   std::vector<std::string> lock_calls = {
@@ -34,7 +34,7 @@ struct CriticalPathOptions {
       "cudaMemcpyAsync",       "cuLaunchKernel",   "cuLaunchKernelEx",
       "hipHostMalloc",         "hipLaunchKernel",  "hipExtModuleLaunchKernel",
       "hipModuleLaunchKernel", "hipMemcpyAsync"};
-  /// Calls that wait: their own time is no work of the host.
+  /// Calls that wait: their own time is not work of the host.
   std::vector<std::string> blocking_calls = {"cudaDeviceSynchronize",
                                              "cudaStreamSynchronize",
                                              "cudaEventQuery",

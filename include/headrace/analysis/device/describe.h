@@ -10,7 +10,7 @@
 
 namespace headrace::analysis::device {
 
-/// NaN where there is no figure: all but `count` of nothing, `std` of a single value.
+/// NaN if there is no figure: all but `count` of nothing, `std` of a single value.
 struct Description {
   std::size_t count = 0;
   double mean = kNoFigure;

@@ -33,7 +33,7 @@ struct DeviceOptions {
   bool per_device = false;
 };
 
-/// One kernel, copy or fill. Waits on the device's rows are none: they keep nothing busy.
+/// One kernel, copy or fill. Waits on the device's rows do not count: they keep nothing busy.
 struct Work {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -58,7 +58,7 @@ struct DeviceWork {
   std::vector<std::string> notes;
 
   /// The work divided up: one entry per device (its `of.stream` says nothing), or one with everything.
-  /// Nothing where there is no work. Takes `work`, which is large.
+  /// Nothing if there is no work. Takes `work`, which is large.
   std::vector<WorkOf> by_device(bool per_device) &&;
   /// One entry per stream. Takes `work` too.
   std::vector<WorkOf> by_stream() &&;

@@ -23,7 +23,7 @@ struct DiffOptions {
 ///
 ///     name control_calls control_s test_calls test_s diff_calls diff_s calls_change change
 ///
-/// Calls and the sum of their durations on both sides, 0 where a side does not have the name; `diff` is test
+/// Calls and the sum of their durations on both sides, 0 if a side does not have the name; `diff` is test
 /// minus control. `calls_change` is "+", "-" or "=". `change` is "added" or "deleted" for names that only one
 /// side has, else "increased", "decreased" or "unchanged", by the number of calls. Durations of callers
 /// contain those of what they call.

@@ -11,7 +11,7 @@ inline constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
 
 constexpr double seconds(std::int64_t ns) noexcept { return static_cast<double>(ns) / 1e9; }
 
-/// `part` of `whole` in percent; no figure where there is no whole.
+/// `part` of `whole` in percent; no figure if there is no whole.
 constexpr double percent(std::int64_t part, std::int64_t whole) noexcept {
   return whole == 0 ? kNoFigure : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }

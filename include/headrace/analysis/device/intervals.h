@@ -26,7 +26,7 @@ Intervals merged(std::vector<Interval> intervals);
 
 Intervals united(std::span<const Interval> a, std::span<const Interval> b);
 Intervals intersected(std::span<const Interval> a, std::span<const Interval> b);
-/// What of `a` lies in no interval of `b`.
+/// The part of `a` that is in no interval of `b`.
 Intervals subtracted(std::span<const Interval> a, std::span<const Interval> b);
 
 std::int64_t total_ns(std::span<const Interval> intervals) noexcept;

@@ -24,7 +24,7 @@ struct MemoryBandwidth {
 
 /// Names are the directions: "Memcpy HtoD", "Memcpy DtoH", "Memcpy DtoD", "Memset", ... The bandwidth is what
 /// the profiler wrote, else bytes / duration. Copies of no duration count as copies and have no bandwidth;
-/// those without any figure are left out and noted. `bytes` is 0 where the file does not say.
+/// those without any figure are left out and noted. `bytes` is 0 if the file does not say.
 MemoryBandwidth memory_bandwidth(std::span<const trace::Trace> traces, const Scope& scope = {});
 
 }  // namespace headrace::analysis::device

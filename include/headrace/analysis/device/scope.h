@@ -26,11 +26,11 @@ struct Scope {
 /// the midst of it, which shows in that it started less than 80 % of the device work of the step before it.
 bool last_step_is_cut_off(const trace::Trace& trace);
 
-/// The step that a row counts for, index into `trace.steps.all()`, `Steps::kNone` where there is none: that
+/// The step that a row counts for, index into `trace.steps.all()`, `Steps::kNone` if there is none: that
 /// of its launch, and for what the device did without a known launch (ranges too) the one in which it began.
 std::int32_t step_of(const trace::Trace& trace, trace::Row row) noexcept;
 
-/// Tells whether a row lies within a scope. Refers to the trace. Thread-safe once it is made.
+/// Decides whether a row is within a scope. Refers to the trace. Thread-safe once it is made.
 class Selection {
  public:
   Selection(const trace::Trace& trace, const Scope& scope);

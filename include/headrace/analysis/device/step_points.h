@@ -31,8 +31,8 @@ struct StepPoints {
   ///     iteration_gap = fp - start   forward_backward = bp - fp   tail = end - bp   total = end - start
   ///
   /// The points are on the device, in the clock of the file; where the trace has no device work they are
-  /// those of operators on the host, and a note says so. A point never lies before the one to its left, so
-  /// the three parts sum to the total. Where backward cannot be told, `tail_s` has no figure, `bp_ns` is -1
+  /// those of operators on the host, and a note says so. A point is never before the one to its left, so
+  /// the three parts sum to the total. If backward is unknown, `tail_s` has no figure, `bp_ns` is -1
   /// and the tail is part of forward_backward; a step without any computation has a total only.
   ///
   /// `communication_s` is the time of the step's collectives, `communication_overlap_s` the part of it under

@@ -14,7 +14,7 @@ namespace headrace::analysis::device {
 ///     communication_s memory_s
 ///
 /// `duration_s` is the step on the host. The rest is the device work that was launched in it, whenever it
-/// ran: how many pieces, when the first began (the start of the step where there is none), from then to the
+/// ran: how many pieces, when the first began (the start of the step if there is none), from then to the
 /// last end, and the time in which anything, or something of a kind, ran. `complete` is 0 for a last step
 /// that is cut off (see `last_step_is_cut_off`), which other tables leave out; `start_ns` is on the clock of
 /// the file.

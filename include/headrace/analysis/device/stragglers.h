@@ -39,8 +39,8 @@ struct StragglersOptions {
 ///     the standard deviation, over the steps, of its start less the mean start of the others (0 for one
 ///     step)
 ///
-/// Where none does, as where all are equally late, `candidate` is 0 throughout and a note says so. Two ranks
-/// in a single step show neither spread: none stands out.
+/// If none does, or all are equally late, `candidate` is 0 throughout and a note says so. Two ranks
+/// in a single step show neither spread, so none stands out.
 ///
 /// Needs steps, and traces of two ranks or more.
 Table stragglers(std::span<const trace::Trace> traces, const StragglersOptions& options = {});

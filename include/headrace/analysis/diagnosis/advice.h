@@ -31,7 +31,7 @@ bool worth_it(double step_s, const Prediction& prediction);
 void drop_what_does_not_gain(std::vector<Advice>& advice, double step_s);
 
 /// Fewest workers of operator `index` after which it is no longer the limit; further rows: one worker more
-/// than now. Empty where no number of workers gains more than the interval of its own prediction.
+/// than now. Empty if no number of workers gains more than the interval of its own prediction.
 std::vector<Advice> advise_workers(const Predictor& predictor, int index);
 
 /// Capacities of the queues between operator `index` and the sink, raised together; every row carries the
@@ -39,7 +39,7 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index);
 std::vector<Advice> advise_capacity(const Predictor& predictor, int index);
 
 /// The name of what moves operator `op` to processes: "<name>.executor", in a framework's loader its own
-/// parameter for that stage; "" where it has none.
+/// parameter for that stage; "" if it has none.
 std::string executor_parameter(const profile::Profile& profile, int op);
 
 /// The framework runs it once: it says so, or it is a source (or generator, shuffle, sampler) in one thread.

@@ -23,9 +23,9 @@ struct DemandRanking {
 
   bool empty() const noexcept { return segments.empty(); }
   const SegmentDemand& first() const { return segments.front(); }
-  /// Demand of the second segment, 0 where there is none.
+  /// Demand of the second segment, 0 if there is none.
   double second_s() const noexcept { return segments.size() > 1 ? segments[1].demand_s : 0; }
-  /// The segment that runs operator `index`; null where it has no demand of its own.
+  /// The segment that runs operator `index`; null if it has no demand of its own.
   const SegmentDemand* of(int index) const noexcept;
 };
 
@@ -38,7 +38,7 @@ DemandRanking rank_demand(const profile::Profile& profile, double step_s);
 /// out; 0 for copies that run in the training step.
 std::vector<double> own_demands(const profile::Profile& profile);
 
-/// CPU time of one operator per delivered batch, all workers together; 0 where it is not known.
+/// CPU time of one operator per delivered batch, all workers together; 0 if it is not known.
 double cpu_per_batch_s(const profile::OperatorProfile& op) noexcept;
 
 /// On a core, or runnable without one, / busy: 1 burns CPU, 0 sleeps. Below 0: not known.

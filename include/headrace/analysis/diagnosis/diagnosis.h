@@ -70,8 +70,8 @@ struct Evidence {
 
 /// One change. Best first in Diagnosis::advice.
 struct Advice {
-  std::string parameter;  ///< "" for a cure that is no parameter (see text)
-  ParameterValue from;    ///< value now; empty where the cure is no parameter
+  std::string parameter;  ///< "" for a cure that is not a parameter (see text)
+  ParameterValue from;    ///< value now; empty if the cure is not a parameter
   ParameterValue to;
   std::string text;
   std::string code;  ///< lines that make the change, where the loader has no such parameter; "" otherwise

@@ -33,16 +33,16 @@ struct Loader {
 
   /// Batches on their way at the same time.
   int window() const noexcept { return workers * per_worker; }
-  /// The framework's parameter for it; null where it has none.
+  /// The framework's parameter for it; null if it has none.
   const profile::LoaderParameter* parameter(profile::Quantity sets) const noexcept {
     return profile::parameter_that_sets(parameters, sets);
   }
 };
 
-/// Empty where the profile has no model with a window of batches in flight.
+/// Empty if the profile has no model with a window of batches in flight.
 std::optional<Loader> loader_of(const profile::Profile& profile);
 
-/// The value of a setting; "" where it has none.
+/// The value of a setting; "" if it has none.
 std::string setting(const profile::Profile& profile, std::string_view parameter);
 
 /// Whether operator `op` runs in the training step, not inside GetNext: its time is part of the sink's

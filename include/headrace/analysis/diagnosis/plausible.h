@@ -12,7 +12,7 @@ namespace headrace::analysis {
 profile::Profile plausible(const profile::Profile& recorded);
 
 /// "decode.demand_s is 31 days in a run of 40.0 s": the first figure that contradicts how long the run was,
-/// as those of a damaged recording do; "" where there is none. Of a plausible profile.
+/// as those of a damaged recording do; "" if there is none. Of a plausible profile.
 std::string contradiction(const profile::Profile& profile);
 
 }  // namespace headrace::analysis

@@ -13,7 +13,7 @@ namespace headrace::analysis {
 class Reproduction;
 
 /// The interval is what repeated runs differ by, plus the model's own measured error: +-10 % where the
-/// workers fit the cores and nobody else uses them, +-15 % beyond; wider where the run as recorded is not
+/// workers fit the cores and nothing else uses them, +-15 % beyond; wider where the run as recorded is not
 /// reproduced. Abstains above 20 % foreign load, where the recorded run is off by more than a factor of 1.6,
 /// and for changes that such a loader does not have. Deterministic; one prediction takes 1 ms or so.
 class LoaderSimulator final : public Predictor {

@@ -30,7 +30,7 @@ struct Parameter {
 /// thread have one number of workers, under the name of each.
 std::vector<Parameter> parameters_of(const profile::Profile& profile);
 
-/// `text` as a change of `parameter`. Throws UsageError where it is no value that the parameter can have.
+/// `text` as a change of `parameter`. Throws UsageError if it is no value that the parameter can have.
 Change change_to(const Parameter& parameter, const std::string& text);
 
 }  // namespace headrace::analysis

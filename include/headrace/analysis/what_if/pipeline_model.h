@@ -61,7 +61,7 @@ struct PipelineModel {
 };
 
 /// The run as it was recorded, with `changes` made. `ordered`: operators of several workers keep the order,
-/// also where they do not say so. False where a change is none that a pipeline of threads
+/// also where they do not say so. False if a change is none that a pipeline of threads
 /// and queues has, or nothing was recorded that could be simulated.
 bool make_pipeline_model(const profile::Profile& profile, const std::vector<Change>& changes, bool ordered,
                          std::uint64_t seed, PipelineModel& model);

@@ -10,7 +10,7 @@
 
 namespace headrace::profile {
 
-/// Every parser takes the text of one file and gives nothing where a line is missing, cut short or no number,
+/// Every parser takes the text of one file and gives nothing if a line is missing, cut short or no number,
 /// so that a figure stays unknown instead of becoming 0. None throws or allocates, except `find_cpu_cgroup`.
 
 /// One tick of /proc's times (USER_HZ); 10 ms nearly everywhere.
@@ -40,7 +40,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text, std::int64_
 std::optional<std::int64_t> parse_resident_pages(std::string_view text) noexcept;
 
 /// /proc/stat: busy time (user, nice, system, irq, softirq, steal; guest time is in user already) of `cpus`.
-/// Nothing where the text ends within the CPUs' lines or names none of `cpus`.
+/// Nothing if the text ends within the CPUs' lines or names none of `cpus`.
 std::optional<std::int64_t> parse_busy_ns(std::string_view text, const CpuSet& cpus,
                                           std::int64_t tick_ns) noexcept;
 
@@ -51,7 +51,7 @@ std::optional<std::int64_t> parse_pressure_ns(std::string_view text) noexcept;
 /// queues of all CPUs, so with n CPUs held back it grows by n ns per ns.
 std::optional<std::int64_t> parse_throttled_ns(std::string_view text) noexcept;
 
-/// Cores of a quota: infinite for "max" or -1, nothing where the text is neither.
+/// Cores of a quota: infinite for "max" or -1, nothing if the text is neither.
 std::optional<double> parse_cpu_max(std::string_view text) noexcept;
 std::optional<double> parse_cfs_quota(std::string_view quota_us, std::string_view period_us) noexcept;
 

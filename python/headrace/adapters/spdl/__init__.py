@@ -4,7 +4,7 @@ adapter     detects a pipeline
 attachment  records it
 graph       reads stages and queues of a built pipeline
 probes      times what a stage calls, and follows a queue's level
-settings    how a pipeline is built and set, as its user would write it
+settings    a pipeline's structure and settings, as its user would write them
 every       records all pipelines of a process (``headrace run``)
 """
 

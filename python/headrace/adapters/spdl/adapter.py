@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.adapters.base import Adapter, Attachment
 
-#: What run_pipeline_in_subprocess and run_pipeline_in_subinterpreter give.
+#: Results of run_pipeline_in_subprocess and run_pipeline_in_subinterpreter.
 _ELSEWHERE = ("_SubprocessIterable", "_IterableWithPoolShutdown", "_SubinterpreterIterable")
 
 
@@ -34,7 +34,7 @@ class SpdlAdapter(Adapter):
         return "Pipeline" if pipeline is not None and isinstance(obj, pipeline) else "subprocess pipeline"
 
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
-        # Once a pipeline is there, its library has imported what these import.
+        # Once a pipeline exists, its library has imported what these import.
         from headrace.adapters.spdl.attachment import PipelineAttachment, seen_from_outside
 
         pipeline = _pipeline_class()

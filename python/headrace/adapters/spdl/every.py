@@ -61,7 +61,7 @@ def _record_subprocesses() -> None:
             try:
                 attachment = seen_from_outside(self, "subprocess pipeline")
                 _recordings[self] = _open("subprocess pipeline", attachment.source), attachment
-            except Exception as error:  # the loop must run all the same
+            except Exception as error:  # the loop must still run
                 not_recorded(error)
         return _recorded_iterator(self, iterate(self))
 
@@ -71,7 +71,7 @@ def _record_subprocesses() -> None:
 def _is_of_training() -> bool:
     """Whether a pipeline that is made or iterated over here may feed a training loop.
 
-    Pipelines in worker processes and in the threads of another pipeline feed that one.
+    Pipelines in worker processes and in the threads of another pipeline feed that pipeline.
     """
     return (
         enabled()
@@ -92,7 +92,7 @@ def _attach(pipeline: Any) -> None:
         site = _line_that_builds()
         handle = _handle_for(site)
         _last_of_line[site] = weakref.ref(pipeline), (handle, attachment)
-    except Exception as error:  # the pipeline must run all the same
+    except Exception as error:  # the pipeline must still run
         not_recorded(error)
         return
     _recordings[pipeline] = handle, attachment
@@ -101,7 +101,7 @@ def _attach(pipeline: Any) -> None:
     except Exception as error:
         handle.miss(_core.NO_ITERATOR_DETAIL)
         warn_once(f"operator detail unavailable: SPDL is not as its adapter expects ({error!r})")
-    # Its recording goes with the pipeline.
+    # Its recording ends with the pipeline.
     attachment.iterable = ()
 
 
@@ -124,7 +124,7 @@ def _recorded_iterator(pipeline: Any, iterator: Iterator[Any]) -> Any:
     try:
         attachment.begin_loop(handle)
         return _core.TimedIterator(handle, iterator, None, attachment.ready)
-    except Exception as error:  # the loop must run all the same
+    except Exception as error:  # the loop must still run
         not_recorded(error)
         return iterator
 

@@ -34,7 +34,7 @@ class Stage:
     kind: str
     #: Calls at a time that the pipeline allows.
     concurrency: int = 1
-    #: "thread", "process" or "async" (on the event loop); "" where nothing of the user's runs.
+    #: "thread", "process" or "async" (on the event loop); "" if no user code runs.
     runs_in: str = "async"
     #: Threads or processes of its executor; 0: calls are limited by `concurrency` alone.
     executor_workers: int = 0
@@ -78,7 +78,7 @@ def is_started(pipeline: Any) -> bool:
 
 
 def read_graph(pipeline: Any) -> Graph:
-    """What a built pipeline is made of."""
+    """The parts of a built pipeline."""
     last = sink_node(pipeline)
     graph = Graph(num_threads=int(pipeline._impl._event_loop._executor._max_workers))
     nodes: list[Any] = []
@@ -129,7 +129,7 @@ def _outputs(node: Any) -> list[Any]:
 
 
 def is_of_threads(queue: Any) -> bool:
-    """With use_thread_output_queue the sink's is a shell around a queue.Queue."""
+    """With use_thread_output_queue the sink's wraps a queue.Queue."""
     return not hasattr(queue, "_getters")
 
 
@@ -200,7 +200,7 @@ def is_generator(op: Any) -> bool:
 
 
 def executor_kind(executor: Executor | None) -> str:
-    """ "thread", or "process" for whatever runs a call elsewhere."""
+    """ "thread", or "process" for an executor that runs calls elsewhere."""
     kind = getattr(executor, "_pool_executor_class", type(executor))
     if executor is None or not isinstance(kind, type):
         return "thread"

@@ -1,4 +1,4 @@
-"""Probes in a built pipeline: what its stages call is timed, its queues tell their levels.
+"""Probes in a built pipeline: the calls of its stages are timed, its queues report their levels.
 
 SPDL keeps a stage's function in the closure of the coroutine that serves the stage. A timed one is put in its
 place there, so that no hook of SPDL runs for each item, and its queues keep their classes (a queue of another
@@ -19,12 +19,12 @@ from typing import Any
 from headrace import _core
 from headrace.adapters.spdl.graph import Stage, is_async, is_generator, is_of_threads
 
-#: SPDL's decorators around a stage's coroutine are a handful deep.
+#: SPDL's decorators around a stage's coroutine are a few levels deep.
 _DEEPEST = 12
 
 
 def follow_queue(queue: Any, handle: _core.QueueHandle) -> Callable[[], None]:
-    """Tell ``handle`` of every put and get of an asyncio or a thread queue. Returns what undoes it."""
+    """Report every put and get of an asyncio or a thread queue to ``handle``. Returns the undo function."""
     if is_of_threads(queue):
         return _follow_levels(queue._queue, queue._queue.queue, handle)
     undo = _follow_levels(queue, queue._queue, handle)
@@ -33,7 +33,7 @@ def follow_queue(queue: Any, handle: _core.QueueHandle) -> Callable[[], None]:
     putting = queue._headrace_putting
     getting = queue._headrace_getting
 
-    # Plain functions: whoever awaits what they return awaits the queue's own coroutine.
+    # Plain functions: their caller awaits the queue's own coroutine.
     def timed_put(item: Any) -> Any:
         if full():
             putting[id(item)] = perf_counter_ns()
@@ -84,7 +84,7 @@ def _follow_levels(queue: Any, items: Any, handle: _core.QueueHandle) -> Callabl
 
 
 def time_stage(stage: Stage, handle: _core.OperatorHandle) -> Callable[[], None] | None:
-    """Time what a pipe or an aggregation calls. Returns what undoes it; None where it cannot be timed."""
+    """Time what a pipe or an aggregation calls. Returns the undo function; None if it cannot be timed."""
     if stage.is_pipe:
         return _time_pipe(stage, handle)
     if type(stage.node.cfg).__name__ == "AggregateConfig":
@@ -175,7 +175,7 @@ def _replace(cell: types.CellType, timed: Any) -> Callable[[], None]:
 
 
 class _TimedAggregator:
-    """In the place of the user's aggregator, where SPDL calls it."""
+    """Replaces the user's aggregator in SPDL's calls."""
 
     def __init__(self, aggregator: Any, handle: _core.OperatorHandle) -> None:
         self._aggregator = aggregator

@@ -1,4 +1,4 @@
-"""A pipeline as data: its stages, its queues, and what its user can set."""
+"""A pipeline as data: its stages, its queues, and its parameters."""
 
 from __future__ import annotations
 

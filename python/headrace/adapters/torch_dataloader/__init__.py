@@ -1,11 +1,11 @@
 """PyTorch's DataLoader, inside and out.
 
-hook      takes hold of the iterator that a loader makes (``_get_iterator``) and of its queues
+hook      hooks the iterator that a loader makes (``_get_iterator``) and of its queues
 worker    what runs in each worker process before its first batch
 operators finds dataset, transforms and collate function, and their stand-ins while a batch is fetched
 loaders   which loaders are recorded, under which name
-settings  how a loader is set, as its user would write it
-adapter   detects a DataLoader, and what `wrap` gives back
+settings  a loader's settings, as its user would write them
+adapter   detects a DataLoader, and makes what `wrap` returns
 """
 
 from headrace.adapters.torch_dataloader.adapter import DataLoaderAdapter, as_instance

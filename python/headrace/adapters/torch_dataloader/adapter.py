@@ -1,4 +1,4 @@
-"""Detects a DataLoader, and makes what `wrap` gives back: the loader's own class, and a report."""
+"""Detects a DataLoader, and makes what `wrap` returns: the loader's own class, and a report."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DataLoaderAdapter(Adapter):
         return type(obj).__name__
 
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
-        # Not the loader itself: its recording lives in a class, which only the collector frees.
+        # Not the loader itself: its recording lives in a class, which only the garbage collector frees.
         return Attachment(())
 
     def as_instance(self, obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
@@ -72,12 +72,12 @@ def as_instance(obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -
     def __reduce_ex__(self: Any, protocol: Any) -> Any:  # noqa: N807
         plain: Any = object.__new__(base)
         plain.__dict__.update(self.__dict__)
-        # Elsewhere it is the bare loader: it is recorded where it was wrapped.
+        # In other processes it is the bare loader: it is recorded where it was wrapped.
         return itself, (plain,)
 
     record = loaders.Record(handle)
     namespace = {
-        # In the class, not in the object: what a framework makes of this class is recorded as well.
+        # In the class, not in the object: a framework's loaders of this class are recorded as well.
         loaders.RECORD: record,
         "_get_iterator": hook.hooked_get_iterator(base),
         "__reduce_ex__": __reduce_ex__,
@@ -87,7 +87,7 @@ def as_instance(obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -
         **methods,
     }
     if namespace["_get_iterator"] is None:
-        # The hook of a loader of another making: it may make a DataLoader inside, which is adopted.
+        # The hook of another loader class: it may make a DataLoader inside, which is adopted.
         del namespace["_get_iterator"]
     wrapped = copy.copy(obj)
     # Not by setattr: accelerate's loaders have a property of that name, without a setter.

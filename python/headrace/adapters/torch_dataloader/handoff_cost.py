@@ -1,9 +1,9 @@
-"""What a worker process would spend on packing a batch, measured on one batch of a loader without workers.
+"""The cost of packing a batch in a worker, measured on one batch of a loader without workers.
 
 The batch is pickled into a counter on the loop's own thread, at most twice in a loader's life. The pickle is
 never read back. Python code of the batch is not run: an object whose pickling is Python code is counted
 with its attributes instead. Tensors and arrays are counted, not copied. A batch that cannot be pickled
-gives no estimate.
+has no estimate.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _HOOKS = (
     "__getnewargs_ex__",
 )
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
-#: What stands for objects whose pickling is not run.
+#: Placeholder for objects whose pickling is not run.
 _STAND_INS = (int, object, dict, list)
-#: Stands for what is counted and not pickled.
+#: Placeholder for what is counted and not pickled.
 _NOTHING = (int, ())
 
 
@@ -58,7 +58,7 @@ def _class_of(module: str, name: str) -> tuple[type, ...]:
 
 
 def _runs_python(kind: type) -> bool:
-    """Whether pickling an object of this class would run code that somebody wrote in Python."""
+    """Whether pickling an object of this class would run Python code."""
     if kind in copyreg.dispatch_table:
         return True
     for base in kind.__mro__:
@@ -88,7 +88,7 @@ class _Sample(pickle.Pickler):
             return _NOTHING
         if issubclass(kind, _NAMED):
             return NotImplemented if any(obj is one for one in _STAND_INS) else _NOTHING
-        # Subclasses of containers with what they hold: their own methods might be overridden.
+        # Subclasses of containers with their contents: their own methods might be overridden.
         if issubclass(kind, dict):
             return dict, (), None, None, iter(dict.items(obj))
         if issubclass(kind, list):
@@ -104,7 +104,7 @@ class _Sample(pickle.Pickler):
 
 
 def _shown_type(batch: Any) -> str:
-    """The batch's class, where it is an object that holds its tensors in a dict of its own."""
+    """The batch's class, if it is an object that keeps its tensors in its own dict."""
     kind = type(batch)
     own = not issubclass(kind, (dict, list, tuple, *_class_of("torch", "Tensor")))
     return kind.__name__ if own and hasattr(kind, "keys") else ""
@@ -113,7 +113,7 @@ def _shown_type(batch: Any) -> str:
 def measure(batch: Any) -> tuple[int, int, int, str] | None:
     """Bytes of the message, tensors in the batch, nanoseconds of CPU time for pickling, class of the batch.
 
-    The bytes are a lower bound where the batch has more than can be sampled. None where it cannot be told.
+    The bytes are a lower bound if the batch is too large to sample. None if unknown.
     """
     count = _Count()
     sample = _Sample(count)

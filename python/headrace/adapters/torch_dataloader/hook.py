@@ -1,8 +1,8 @@
-"""The one narrow place through which every loop over a DataLoader passes: ``_get_iterator``.
+"""Hooks ``_get_iterator``, which every loop over a DataLoader calls.
 
 The iterator that it makes stays torch's own. It gets a subclass of its class with the same name (for
 __next__), so do its queues (for put and get), and its workers start with `WorkerStart`. No Python frame of
-ours stands between the user's code, torch and the dataset: what raises, raises with its own traceback.
+ours is between the user's code, torch and the dataset, so tracebacks are unchanged.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _start_method(loader: Any) -> str:
 
 
 class _Pending(threading.local):
-    """What is known between the call of ``_get_iterator`` and its return, innermost last."""
+    """State between the call of ``_get_iterator`` and its return, innermost last."""
 
     def __init__(self) -> None:
         self.stack: list[_Start | None] = []
@@ -74,7 +74,7 @@ class _Start:
         return self.view
 
     def take_back(self) -> None:
-        """What the call wrote on the view, it meant for the loader."""
+        """Attributes that the call set on the view belong to the loader."""
         if self.view is None:
             return
         own = self.loader.__dict__
@@ -90,7 +90,7 @@ def _before(loader: Any) -> tuple[Any] | None:
     around = _pending.stack[-1] if _pending.stack else None
     _pending.stack.append(None)
     if around is not None and (loader is around.loader or loader is around.view):
-        return None  # a subclass's own hook around the one of the class
+        return None  # a subclass's own hook around that of the class
     record = loaders.record_of(loader)
     if record is None or record.handle.id < 0:
         return None
@@ -108,9 +108,9 @@ def _after(iterator: Any, _: Any) -> None:
 
 
 def adopt_iterators(loader: Any, record: loaders.Record) -> None:
-    """Iterators that ``loader`` has made already and keeps (persistent workers, loaders of several epochs).
+    """Iterators that ``loader`` already has and keeps (persistent workers, loaders of several epochs).
 
-    Their workers run without us: of those only the training process's side is seen.
+    Their workers are not recorded, only the training process's side.
     """
     known = getattr(sys.modules.get("torch.utils.data.dataloader"), "_BaseDataLoaderIter", None)
     for value in list(loader.__dict__.values()):
@@ -215,11 +215,11 @@ def _time_sampler(iterator: Any, loader: int) -> None:
     own["_sampler_iter"] = _core.OperatorIterator(drawn, handle)
 
 
-# --- the two doors ---
+# --- entry points ---
 
 
 def hooked_get_iterator(base: type) -> _core.HookedCall | None:
-    """``_get_iterator`` of a class, with what records its iterators; None where it has none."""
+    """``_get_iterator`` of a class, with recording of its iterators; None if it has none."""
     original = getattr(base, "_get_iterator", None)
     return None if original is None else _core.HookedCall(original, _before, _after, _failed)
 
@@ -234,7 +234,7 @@ def _patch(owner: type | None) -> None:
 
 
 def _classes() -> list[type]:
-    """DataLoader, and those who make their iterators in their own way, as far as they are imported."""
+    """DataLoader and the imported classes that make iterators in their own way."""
     found = [
         getattr(sys.modules.get("torch.utils.data"), "DataLoader", None),
         getattr(sys.modules.get("torchdata.stateful_dataloader"), "StatefulDataLoader", None),
@@ -243,7 +243,7 @@ def _classes() -> list[type]:
 
 
 def patch_class() -> None:
-    """Loaders that others make from a wrapped one are plain DataLoaders: they are met in their class."""
+    """Loaders made from a wrapped one are plain DataLoaders, so their class is hooked."""
     for owner in _classes():
         _patch(owner)
 

@@ -23,14 +23,14 @@ SITE = "_headrace_site"
 
 
 class Record:
-    """One loader of the report; several DataLoader objects may stand for it, one after the other."""
+    """One loader of the report; several DataLoader objects may be the same loader, one after the other."""
 
     def __init__(self, handle: _core.LoaderHandle) -> None:
         self.handle = handle
 
 
 class _Adopting:
-    """Loaders over this dataset belong to the record, but for the bare loader that was wrapped."""
+    """Loaders over this dataset belong to the record, except the bare loader that was wrapped."""
 
     def __init__(self, record: Record, dataset: Any, bare: Any) -> None:
         self.record = record
@@ -49,12 +49,12 @@ _adopting: dict[int, _Adopting] = {}
 _of_object: dict[int, Record] = {}
 _of_site: dict[tuple[str, str, Settings], tuple[Record, weakref.ref[Any]]] = {}
 _every = False
-#: A run holds 32 loaders. With so many known, those whose objects are gone give their places up.
+#: A run has room for 32 loaders. Beyond this many, loaders whose objects are gone are closed.
 _MANY = 24
 
 
 def register(record: Record, wrapped: Any, instead_of: Any) -> None:
-    """Adopt loaders that are made over the dataset of ``wrapped``, for as long as that lives."""
+    """Adopt loaders that are made over the dataset of ``wrapped``, while that exists."""
     dataset = getattr(wrapped, "dataset", None)
     if dataset is None:
         return
@@ -74,9 +74,9 @@ def record_all() -> None:
     _every = True
 
 
-#: Datasets of loaders that the user's own lines made, with those lines: a framework makes others over them.
+#: Datasets of loaders that the user's own lines made, with those lines; a framework makes more over them.
 _user_lines: dict[int, tuple[weakref.ref[Any], str]] = {}
-#: Functions of frameworks that say what the loader they make is for.
+#: Functions of frameworks whose names show what their loader is for.
 _ROLES = {"train": "train", "val": "validation", "eval": "validation", "test": "test", "predict": "predict"}
 _ROLE = re.compile(rf"(?:^|_)({'|'.join(_ROLES)})_dataloader")
 
@@ -84,7 +84,7 @@ _ROLE = re.compile(rf"(?:^|_)({'|'.join(_ROLES)})_dataloader")
 def note_site(loader: Any, dataset: Any = None, *_: Any) -> None:
     """Remember the line of the user's code that makes ``loader``; called when its ``__init__`` begins.
 
-    Frames of installed packages and of Python itself are passed over: where a framework makes the loader, the
+    Frames of installed packages and of Python itself are skipped: if a framework makes the loader, the
     user's line is the one that calls the framework.
     """
     if SITE in loader.__dict__:
@@ -95,7 +95,7 @@ def note_site(loader: Any, dataset: Any = None, *_: Any) -> None:
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
         code = frame.f_code
-        # Its own __init__, or what a framework put around that.
+        # Its own __init__, or a framework's wrapper of it.
         is_inside = code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is loader
         if not is_inside and not module.startswith(("torch.", "torchdata.")):
             site = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
@@ -131,9 +131,9 @@ def _note_line(dataset: Any, site: str) -> None:
 
 
 def _made_by(loader: Any) -> tuple[str, str]:
-    """What it is for and the line that made it, each empty where it is unknown.
+    """Its purpose and the line that made it, each empty if unknown.
 
-    Of a framework's loader: the line where the user made one over the same dataset.
+    For a framework's loader: the line where the user made one over the same dataset.
     """
     role, site = loader.__dict__.get(SITE, ("", ""))
     dataset = getattr(loader, "dataset", None)
@@ -142,7 +142,7 @@ def _made_by(loader: Any) -> tuple[str, str]:
 
 
 def record_of(loader: Any) -> Record | None:
-    """Where ``loader`` is recorded; None: nowhere."""
+    """The record of ``loader``; None: not recorded."""
     if not enabled():
         return None
     own = getattr(type(loader), RECORD, None)
@@ -156,13 +156,13 @@ def record_of(loader: Any) -> Record | None:
         return adopting.record
     try:
         return _record_by_site(loader) if _every else None
-    except Exception as error:  # the loop must run all the same
+    except Exception as error:  # the loop must still run
         not_recorded(error)
         return None
 
 
 def _forget_gone() -> None:
-    """Close the records of loaders that are gone; the run folds closed ones together where it needs room."""
+    """Close the records of loaders that are gone; the run merges closed ones when it needs room."""
     if len(_of_site) >= _MANY:
         for key in [key for key, (_, loader) in _of_site.items() if loader() is None]:
             del _of_site[key]
@@ -175,7 +175,7 @@ def _record_by_site(loader: Any) -> Record:
     name = readable(f"{called} at {site}" if site else called)
     key = called, site, settings_of(loader)
     earlier = _of_site.get(key)
-    # Made anew for each epoch by the same line, it is the same loader; two that live side by side are not.
+    # Made anew for each epoch by the same line, it is the same loader; two that coexist are not.
     if earlier is not None and earlier[1]() is None:
         record = earlier[0]
     else:

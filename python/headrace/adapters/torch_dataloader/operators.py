@@ -1,7 +1,7 @@
 """Finds the operators inside a DataLoader: dataset and what it wraps, each transform, the collate function.
 
-Nothing of the user's is changed for longer than a batch takes: `plan` lists the places at which a timed
-object stands while one is fetched, and `TimedFetch` puts it there and takes it away again.
+No object of the user is changed for longer than a batch takes: `plan` lists the places for timed objects
+during a fetch, and `TimedFetch` puts them there and removes them again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from headrace import _core
 from headrace._operator import readable
 
-#: A place that holds a timed object during a fetch: container (None: the fetcher itself), key, bare, timed.
+#: A place for a timed object during a fetch: container (None: the fetcher itself), key, bare, timed.
 Swap = tuple[Any, Any, Any, Any]
 
 _MOST_OPERATORS = 40
@@ -24,7 +24,7 @@ _STAND_INS = (_core.TimedCallable, _core.TimedDataset)
 
 
 def object_name(obj: Any) -> str:
-    """What the user would call it: a function's name, else the class."""
+    """Its display name: a function's name, else the class."""
     if isinstance(obj, functools.partial):
         return object_name(obj.func)
     if isinstance(obj, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)):
@@ -67,7 +67,7 @@ class _Plan:
     # --- operators ---
 
     def operator(self, name: str, kind: str, stage: int, *, shared: bool = False) -> _core.OperatorHandle:
-        """A new operator; ``shared``: the one of this name and kind where there is one already."""
+        """A new operator; ``shared``: an existing one with this name and kind is reused."""
         if shared and (name, kind) in self._handles:
             return self._handles[name, kind]
         number = self._names[name] = self._names.get(name, 0) + 1
@@ -105,7 +105,7 @@ class _Plan:
                 yield from ((value, index, one) for index, one in enumerate(value))
 
     def visit_dataset(self, dataset: Any, depth: int) -> bool:
-        """Time what ``dataset`` reads and calls; False where it reads no other dataset."""
+        """Time what ``dataset`` reads and calls; False if it reads no other dataset."""
         if id(dataset) in self._visited or depth > _DEEPEST:
             return False
         self._visited.add(id(dataset))
@@ -136,7 +136,7 @@ class _Plan:
                 self.visit_attributes(value)  # an image transform and a target transform in one object
 
     def visit_chain(self, owner: Any) -> bool:
-        """Time each entry of ``owner.transforms``; False where that is no chain."""
+        """Time each entry of ``owner.transforms``; False if that is not a chain."""
         own = _attributes(owner)
         chain = own.get("transforms", own.get("_modules", {}).get("transforms") if own else None)
         if isinstance(chain, self._modules):
@@ -159,7 +159,7 @@ class _Plan:
         entries = chain.items() if isinstance(chain, dict) else enumerate(chain)
         for key, one in list(entries):
             if callable(one) and not isinstance(one, type):
-                self.visit_chain(one)  # RandomApply and the like hold chains of their own
+                self.visit_chain(one)  # RandomApply and the like contain chains of their own
                 self.add_transform(chain, key, one)
 
     def add_transform(self, container: Any, key: Any, transform: Any) -> None:
@@ -173,7 +173,7 @@ class _Plan:
 
 
 def plan(fetcher: Any, loader: int) -> tuple[Swap, ...]:
-    """The places at which a timed object stands while ``fetcher`` fetches a batch for ``loader``."""
+    """The places for timed objects while ``fetcher`` fetches a batch for ``loader``."""
     walk = _Plan(loader, "num_workers")
     dataset = fetcher.dataset
     has_inner = walk.visit_dataset(dataset, 0)
@@ -194,6 +194,6 @@ def plan(fetcher: Any, loader: int) -> tuple[Swap, ...]:
 def instrument(fetcher: Any, loader: int, names_functions: bool) -> None:
     """Time what ``fetcher`` runs for each batch. Raises AttributeError for an unknown fetcher.
 
-    ``names_functions``: a few early batches tell which functions take the operators' time.
+    ``names_functions``: a few early batches show which functions take the operators' time.
     """
     fetcher.__dict__["fetch"] = _core.TimedFetch(fetcher, plan(fetcher, loader), names_functions)

@@ -1,7 +1,7 @@
-"""A loader's own queues: their put and get tell where each batch is.
+"""A loader's own queues: their put and get report where each batch is.
 
-The queue object stays the loader's; it gets a subclass of its class with the same name, whose methods hand
-the call to the `QueueCall` that the object keeps for itself.
+The queue object stays the loader's; it gets a subclass of its class with the same name, whose methods pass
+the call to the `QueueCall` stored in the object.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def _followed_class(base: type) -> type:
 
 
 def follow(queue: Any, method: str, role: str, told: Any, worker: int = -1) -> None:
-    """``method`` (put or get) of ``queue`` tells ``told``, a watch or writer, what passes.
+    """``method`` (put or get) of ``queue`` reports each item to ``told``, a watch or writer.
 
-    role: as of `QueueCall`. Raises where the queue is none that can be followed.
+    role: as for `QueueCall`. Raises if the queue cannot be followed.
     """
     followed = _followed_class(type(queue))
     original = followed.__dict__[method].__wrapped__

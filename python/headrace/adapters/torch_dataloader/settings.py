@@ -1,4 +1,4 @@
-"""A DataLoader as data: how it is built, and how it is set."""
+"""A DataLoader as data: its structure and its settings."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def _start_method(loader: Any) -> str:
     if context is None:
         context = sys.modules.get("torch.multiprocessing")
     method = getattr(context, "get_start_method", None)
-    # Asked plainly it would fix the default for the whole process.
+    # The public call would fix the default for the whole process.
     return str((method(allow_none=True) if method is not None else None) or "fork")
 
 
 def _trainer() -> str:
-    """The framework whose training loop iterates over the loader, and whose parameters set it."""
+    """The framework whose training loop iterates over the loader, and whose parameters configure it."""
     if "transformers.trainer" not in sys.modules:
         return ""
     frame: types.FrameType | None = sys._getframe()
@@ -54,7 +54,7 @@ _DRAWS, _MAKES, _HANDS_OVER, _PINS = range(4)
 
 
 class Settings(NamedTuple):
-    """What decides how a DataLoader works; strings where its user writes them."""
+    """The settings of a DataLoader; strings if its user writes strings."""
 
     num_workers: int = 0
     prefetch_factor: int | None = None
@@ -94,7 +94,7 @@ def settings_of(loader: Any) -> Settings:
 
 
 def settings_of_report(written: dict[str, str]) -> Settings:
-    """From the settings of a report that was saved before it held a model."""
+    """From the settings of a report that was saved before reports contained models."""
 
     def number(name: str) -> int | None:
         text = written.get(name, "")
@@ -116,7 +116,7 @@ def settings_of_report(written: dict[str, str]) -> Settings:
 
 
 def model_of(settings: Settings) -> LoaderModel:
-    """Workers make whole batches, dealt out in turn, in a window of prefetch_factor batches for each."""
+    """Workers make whole batches, assigned in turn, in a window of prefetch_factor batches for each."""
     from headrace._figures import LoaderBuffer, LoaderDelivery, LoaderModel, LoaderParameter, LoaderStage
 
     runs_in = "process" if settings.num_workers > 0 else "loop"
@@ -146,7 +146,7 @@ def model_of(settings: Settings) -> LoaderModel:
         parameter("start_method", usual="fork"),
         LoaderParameter(name="dataset_kind", value="iterable" if settings.stream else "map", usual="map"),
         parameter("collates", usual=True),
-        # No parameter, and no news to its user: whose parameters set the others.
+        # Not a parameter: the framework whose parameters set the others.
         parameter("trainer", usual=settings.trainer),
     ]
     return LoaderModel(
@@ -181,7 +181,7 @@ def model_of(settings: Settings) -> LoaderModel:
 
 @lru_cache(maxsize=32)
 def model_json(settings: Settings) -> str:
-    """The model as the recording holds it."""
+    """The model in the format of the recording."""
     from headrace._data import as_json
 
     return json.dumps(as_json(model_of(settings)))

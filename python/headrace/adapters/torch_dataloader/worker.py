@@ -15,7 +15,7 @@ from headrace.adapters.torch_dataloader.operators import instrument
 class WorkerStart:
     """Called with the worker's number: enters it into the run, times its fetcher, follows its queues.
 
-    Travels into the worker by fork or by pickle. Never raises.
+    Reaches the worker by fork or by pickle. Never raises.
     """
 
     def __init__(self, live_path: str, loader: int, pass_number: int, siblings: int) -> None:
@@ -40,7 +40,7 @@ class WorkerStart:
             _core.miss(self.loader, _core.NO_HANDOFF_DETAIL)
 
     def time_fetcher(self) -> None:
-        """A fetcher is made after this call, and anew for each epoch of a worker that stays."""
+        """A fetcher is made after this call, and again for each epoch of a persistent worker."""
         kind = sys.modules["torch.utils.data"]._DatasetKind
         loader = self.loader
         worker_info = sys.modules["torch.utils.data"].get_worker_info

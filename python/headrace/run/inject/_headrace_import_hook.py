@@ -1,4 +1,4 @@
-"""Tells Headrace when a library of loaders has been imported, so that it can record them.
+"""Calls Headrace when a library of loaders has been imported, to record them.
 
 Imports nothing but what every interpreter has loaded at its start: it runs in all of them.
 """
@@ -22,13 +22,13 @@ LOADER_MODULES = {
 
 
 def install() -> None:
-    """Put the hook in front of the interpreter's own finders. Twice is once."""
+    """Put the hook in front of the interpreter's own finders. Idempotent."""
     if not any(isinstance(finder, LoaderModuleFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, LoaderModuleFinder())
 
 
 def record_loaders(adapter: str) -> None:
-    """Have the loaders that ``adapter`` knows recorded. Whatever happens, the program imports its library."""
+    """Record the loaders of ``adapter``. The program's import succeeds whatever happens."""
     try:
         from importlib import import_module
 
@@ -44,7 +44,7 @@ def record_loaders(adapter: str) -> None:
 
 
 class LoaderModuleFinder:
-    """Finds a module of `LOADER_MODULES` where the other finders do, with a loader that tells of its end."""
+    """Finds `LOADER_MODULES` like the other finders, with a loader that reports the end of the import."""
 
     def __init__(self) -> None:
         self._asking: set[int] = set()
@@ -73,7 +73,7 @@ class LoaderModuleFinder:
 
 
 class TellingLoader:
-    """Passes for the loader that it holds; once the module is executed, the module has that one."""
+    """Imitates the loader that it wraps; once the module is executed, the module has that loader."""
 
     # No __dict__ of its own: loaders compare themselves by it.
     __slots__ = ("_adapter", "_loader")

@@ -14,7 +14,7 @@ inline Evidence cause_evidence(std::string says, std::map<std::string, double> f
   return Evidence{Rule::cause, std::move(says), std::move(figures)};
 }
 
-/// A cure that is no parameter.
+/// A cure that is not a parameter.
 inline Advice in_words(std::string text) {
   Advice advice;
   advice.text = std::move(text);

@@ -16,7 +16,7 @@ struct Siblings {
   double median_s() const { return demands[(demands.size() - 1) / 2]; }
 };
 
-/// Ranks with too few steps to judge are no siblings.
+/// Ranks with too few steps to judge are not siblings.
 Siblings siblings_of(const profile::Profile& profile, const Thresholds& thresholds) {
   Siblings siblings;
   for (const profile::RankFigures& other : profile.ranks) {

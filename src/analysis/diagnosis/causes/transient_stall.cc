@@ -24,7 +24,7 @@ std::size_t slow_items(const Case& facts, double stall_s) {
   return most;
 }
 
-/// Number of waits to leave out for the rest to be healthy; 0 where no small number does that.
+/// Number of waits to leave out for the rest to be healthy; 0 if no small number does that.
 std::size_t stalls_that_explain(const Case& facts) {
   const profile::Profile& profile = facts.profile;
   const StallThresholds& thresholds = facts.thresholds.stall;
