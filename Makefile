@@ -110,7 +110,7 @@ reference: setup  ## build/reference: HTML of the public headers and of the pack
 # --- form -------------------------------------------------------------------------------------------------------
 
 lint: system $(STAMPS)/requirements  ## formatters and linters, no change
-	$(VENV)/clang-format --dry-run -Werror $(CXX_FILES)
+	@$(VENV)/clang-format --dry-run -Werror $(CXX_FILES)
 	$(VENV)/ruff check $(PY_DIRS)
 	$(VENV)/ruff format --check $(PY_DIRS)
 	$(VENV)/mypy
@@ -121,7 +121,7 @@ tidy: setup build-asan  ## clang-tidy over the library, with the flags of the as
 	  --extra-arg=-Wno-deprecated-declarations 2>/dev/null
 
 format: system $(STAMPS)/requirements  ## formatters, in place
-	$(VENV)/clang-format -i $(CXX_FILES)
+	@$(VENV)/clang-format -i $(CXX_FILES)
 	$(VENV)/ruff check --fix-only $(PY_DIRS)
 	$(VENV)/ruff format $(PY_DIRS)
 
