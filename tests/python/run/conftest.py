@@ -41,8 +41,9 @@ class Outcome:
 
 
 def _default_signals() -> None:
-    """A test run under nohup, or by a service, ignores SIGHUP, and what it starts would too."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    """Under nohup, in a shell's background or in a service some signals are ignored, here and in children."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Scripts:
