@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "headrace/profile/stages.h"
+#include "profile/record_life.h"
 
 namespace headrace::profile {
 namespace {
@@ -158,9 +159,7 @@ class LoaderGraphBuilder {
          {QueueRole::index, QueueRole::results, QueueRole::pinned, QueueRole::reorder}) {
       for (std::uint32_t i = 0; i < records.size(); ++i) {
         const std::uint32_t life = records[i].life.load(std::memory_order_relaxed);
-        const bool is_there = life == static_cast<std::uint32_t>(RecordLife::live) ||
-                              life == static_cast<std::uint32_t>(RecordLife::closed);
-        if (!is_there || records[i].loader.load() != loader_ + 1 ||
+        if (!is_live(life) || records[i].loader.load() != loader_ + 1 ||
             records[i].role.load() != static_cast<std::uint32_t>(role)) {
           continue;
         }

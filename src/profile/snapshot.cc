@@ -402,51 +402,6 @@ class ProfileBuilder {
       out.knobs.push_back({out.name + ".ordered", 1, 0.0, 1.0, false, Quantity::order});
   }
 
-  void add_ledger() {
-    const SinkFigures& sink = figures_.sink;
-    const bool followed = of_framework() && !by_stages() && image_.loaders()[loader_].workers.load() > 0;
-    std::vector<double> in_service(graph_.nodes.size(), 0);
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const GraphNode& node = graph_.nodes[i];
-      if (!node.in_sink) continue;
-      for (const std::uint32_t cell : node.cells) in_service[i] += figures_.cells[cell].busy_ns;
-      if (node.is_source_object) in_service[i] = std::max(0.0, in_service[i] - sink.redirected_ns);
-    }
-    double unknown = sink.ledger_unknown_ns;
-    std::vector<double> ordered(graph_.nodes.size(), 0);
-    std::vector<double> waiting(graph_.nodes.size(), 0);
-    const auto charge = [&](const auto& ledger, std::vector<double>& to) {
-      for (std::size_t op = 0; op < ledger.size(); ++op) {
-        const int node = graph_.node_of_operator[op];
-        (node >= 0 ? to[static_cast<std::size_t>(node)] : unknown) += ledger[op];
-      }
-    };
-    charge(sink.ledger_ns, in_service);
-    charge(sink.ledger_order_ns, ordered);
-    charge(sink.ledger_waiting_ns, waiting);
-    const double handed = sink.ready_wait_ns + sink.ledger_handoff_ns;
-    double sum = handed + unknown;
-    for (const auto* part : {&in_service, &ordered, &waiting}) {
-      for (const double one : *part) sum += one;
-    }
-    // GetNext calls that brought no batch are in the operators' time but not in the wait: scale them out.
-    const double scale = sum > sink.wait_ns && sum > 0 ? sink.wait_ns / sum : 1;
-    if (scale == 1) unknown += sink.wait_ns - sum;
-    const auto row = [&](const char* what, const std::string& op, double ns) {
-      if (ns <= 0) return;
-      profile_.stall_ledger.push_back({what, op, ns * scale * kSecond, share(ns * scale, sink.wait_ns)});
-    };
-    for (std::size_t i = 0; i < in_service.size(); ++i) {
-      row("in_service", graph_.nodes[i].name, in_service[i]);
-      row("order", graph_.nodes[i].name, ordered[i]);
-      row("waiting_for_worker", graph_.nodes[i].name, waiting[i]);
-    }
-    row("handoff", followed ? "handoff" : "", handed);
-    row("unknown", "", unknown);
-    std::stable_sort(profile_.stall_ledger.begin(), profile_.stall_ledger.end(),
-                     [](const LedgerRow& a, const LedgerRow& b) { return a.seconds > b.seconds; });
-  }
-
   bool other_loops_ran() const {
     const auto loaders = image_.loaders();
     return std::count_if(loaders.begin(), loaders.end(),

@@ -89,7 +89,8 @@ SinkProfile sink_of(const LoaderRecord& record, const SinkFigures& sink, std::in
 std::vector<LedgerRow> stall_ledger_of(const LoaderRecord& record, const SegmentFigures& figures,
                                        const Graph& graph) {
   const SinkFigures& sink = figures.sink;
-  const bool followed = record.has_own_graph.load() != 0 && record.workers.load() > 0;
+  const bool followed = record.has_own_graph.load() == static_cast<std::uint32_t>(LoaderGraph::window) &&
+                        record.workers.load() > 0;
   std::vector<LedgerRow> rows;
   std::vector<double> in_service(graph.nodes.size(), 0);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {

@@ -10,6 +10,7 @@
 
 #include "headrace/profile/loader_model.h"
 #include "headrace/profile/stages.h"
+#include "profile/record_life.h"
 
 namespace headrace::profile {
 namespace {
@@ -19,11 +20,6 @@ using metrics::Place;
 /// A pool whose threads are busy for so much of the time is what limits its stages.
 constexpr double kPoolIsBusy = 0.9;
 constexpr std::int64_t kMostThreads = 1 << 20;
-
-bool is_there(std::uint32_t life) noexcept {
-  return life == static_cast<std::uint32_t>(RecordLife::live) ||
-         life == static_cast<std::uint32_t>(RecordLife::closed);
-}
 
 class StageGraphBuilder {
  public:
@@ -40,7 +36,7 @@ class StageGraphBuilder {
   Graph build() {
     find_stages_of_workers();
     for (std::uint32_t op = 0; op < kMaxOperators; ++op) {
-      if (is_there(record_of(op).life.load(std::memory_order_relaxed)) && is_ours(op) && !is_transfer(op))
+      if (is_live(record_of(op).life.load(std::memory_order_relaxed)) && is_ours(op) && !is_transfer(op))
         node_of(op, stage_in_record(op), Place::worker);
     }
     for (std::uint32_t i = 0; i < figures_.cells.size(); ++i) add_cell(i);
@@ -181,7 +177,7 @@ class StageGraphBuilder {
     const auto records = image_.queues();
     std::vector<std::uint32_t> ours;
     for (std::uint32_t i = 0; i < records.size(); ++i) {
-      if (is_there(records[i].life.load(std::memory_order_relaxed)) &&
+      if (is_live(records[i].life.load(std::memory_order_relaxed)) &&
           records[i].loader.load() == loader_ + 1 &&
           records[i].role.load() == static_cast<std::uint32_t>(QueueRole::between)) {
         ours.push_back(i);

@@ -130,6 +130,20 @@ TEST_F(StageGraph, AStageIsBlockedWhileItsItemsWaitToBePut) {
   EXPECT_GT(found.operators[1].states.busy, found.operators[0].states.busy);
 }
 
+TEST_F(StageGraph, TakingReadyBatchesIsChargedToNoOperator) {
+  LoopRecorder loop(loader_);
+  for (int i = 0; i < 5; ++i) {
+    loop.begin_wait();
+    std::this_thread::sleep_for(milliseconds(1));
+    loop.end_wait(true, false, 1);
+  }
+  loop.end_loop();
+  const Profile found = profile();
+  ASSERT_FALSE(found.stall_ledger.empty());
+  EXPECT_EQ(found.stall_ledger[0].what, WaitReason::handoff);
+  EXPECT_EQ(found.stall_ledger[0].op, "");
+}
+
 TEST_F(StageGraph, TheWaitIsChargedToTheBusyStageWithInput) {
   LoopRecorder loop(loader_);
   std::atomic<bool> decoding{false};
