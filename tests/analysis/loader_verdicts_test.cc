@@ -309,6 +309,20 @@ TEST(LoaderVerdicts, WorkersThatQueueForCoresTheyShareWithOthersAreSaturated) {
   EXPECT_EQ(advice_on(diagnose(profile), "num_workers"), nullptr);
 }
 
+TEST(LoaderVerdicts, WorkersThatQueueForCoresSpendThemBelowEightyPercent) {
+  DataLoader loader = images(2);
+  loader.parts.front() = {.name = "Images", .cpu_s = 0.005};
+  loader.cores = 2;
+  Profile profile = simulation::simulate(loader, 1);
+  profile.host.cpu_share = 0.75;  // what a virtual machine's two cores give
+  profile::OperatorProfile& images_op = profile.operators[loader_of(profile)->in_workers.front()];
+  images_op.run_queue_wait_s = 0.34 * images_op.busy_s;
+  EXPECT_EQ(diagnose(profile).cause, Cause::cpu_saturated);
+  EXPECT_EQ(advice_on(diagnose(profile), "num_workers"), nullptr);
+  images_op.run_queue_wait_s = 0.04 * images_op.busy_s;
+  EXPECT_NE(diagnose(profile).cause, Cause::cpu_saturated);
+}
+
 TEST(LoaderVerdicts, WithoutOperatorsNothingIsMadeUp) {
   Profile profile = simulation::simulate(images(1), 1);
   profile.operators.clear();

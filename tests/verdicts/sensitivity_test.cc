@@ -88,6 +88,7 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("rank.also_starve", all.rank.also_starve);
   visit("cpu.spent", all.cpu.spent);
   visit("cpu.spent_by_workers", all.cpu.spent_by_workers);
+  visit("cpu.spent_while_queueing", all.cpu.spent_while_queueing);
   visit("cpu.cpu_bound_share", all.cpu.cpu_bound_share);
   visit("cpu.some_cpu_share", all.cpu.some_cpu_share);
   visit("cpu.own_cores", all.cpu.own_cores);

@@ -135,11 +135,12 @@ struct RankThresholds {
 struct CpuThresholds {
   double spent = 0.9;             ///< of the cores, by this run and what others take from it
   double spent_by_workers = 0.8;  ///< the same, with a busy worker for each core: the system takes the rest
-  double cpu_bound_share = 0.7;   ///< of its busy time the operator runs or waits for a core
-  double some_cpu_share = 0.2;    ///< the same, under a quota, or where waiting for a core is not measured
-  double own_cores = 0.4;         ///< of all cores, used by the operator, where that wait is not measured
-  double throttled_share = 0.1;   ///< stopped by the quota
-  double queueing_share = 0.2;    ///< of its busy time waiting for a core (0.04 on idle cores, measured)
+  double spent_while_queueing = 0.7;  ///< the same, while these workers also wait for cores
+  double cpu_bound_share = 0.7;       ///< of its busy time the operator runs or waits for a core
+  double some_cpu_share = 0.2;   ///< the same, under a quota, or where waiting for a core is not measured
+  double own_cores = 0.4;        ///< of all cores, used by the operator, where that wait is not measured
+  double throttled_share = 0.1;  ///< stopped by the quota
+  double queueing_share = 0.2;   ///< of its busy time waiting for a core (0.04 on idle cores, measured)
 };
 
 /// Did starting take longer than the run?

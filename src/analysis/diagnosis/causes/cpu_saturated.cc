@@ -38,7 +38,9 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   if (cpu_bound < thresholds.cpu_bound_share && !spends_them &&
       !(throttled && cpu_bound >= thresholds.some_cpu_share))
     return std::nullopt;
-  if (used < (all_cores ? thresholds.spent_by_workers : thresholds.spent) && !throttled) return std::nullopt;
+  double spent = thresholds.spent;
+  if (all_cores) spent = waits_for_core ? thresholds.spent_while_queueing : thresholds.spent_by_workers;
+  if (used < spent && !throttled) return std::nullopt;
 
   double all_cpu_s = facts.profile.sink.compute_cpu_s.value_or(0);
   for (const profile::OperatorProfile& each : facts.profile.operators) all_cpu_s += cpu_per_batch_s(each);
