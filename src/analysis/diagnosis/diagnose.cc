@@ -406,9 +406,13 @@ bool Case::rate_bound() const noexcept {
 
 Diagnosis diagnose(const profile::Profile& recorded, const Thresholds& thresholds) {
   const profile::Profile profile = plausible(recorded);
-  const std::unique_ptr<Predictor> predictor = predictor_for(profile);
+  return diagnose(*predictor_for(profile), thresholds);
+}
+
+Diagnosis diagnose(const Predictor& predictor, const Thresholds& thresholds) {
+  const profile::Profile& profile = predictor.profile();
   Diagnosis diagnosis;
-  Case facts = examine(*predictor, thresholds);
+  Case facts = examine(predictor, thresholds);
   if (facts.gate.state == Gate::State::kUnmeasurable) {
     diagnosis.kind = VerdictKind::undetermined;
     diagnosis.reason = facts.gate.missing;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/diagnosis/predictor.h"
 #include "headrace/analysis/diagnosis/thresholds.h"
 #include "headrace/profile/profile.h"
 
@@ -15,5 +16,8 @@ namespace headrace::analysis {
 /// Predicts by simulation of the recorded run. Never fails: a profile that is too short, empty or absurd is
 /// "undetermined" with a reason. Thread-safe. Other thresholds are for tests of what depends on them.
 Diagnosis diagnose(const profile::Profile& profile, const Thresholds& thresholds = {});
+
+/// The same with another predictor, made for a profile without absurd numbers (`plausible`).
+Diagnosis diagnose(const Predictor& predictor, const Thresholds& thresholds = {});
 
 }  // namespace headrace::analysis
