@@ -389,7 +389,7 @@ class Operator:
     fidelity: str = ""
     #: Copies to a device; null where it makes none.
     transfer: Transfer | None = None
-    #: Parameters that set its number of workers, or how they work.
+    #: Parameters that set its number of workers or what each worker does.
     knobs: list[Knob] = field(default_factory=list)
     #: The functions that take most of its time, from a few batches of one worker; may be empty.
     functions: list[FunctionShare] = field(default_factory=list)

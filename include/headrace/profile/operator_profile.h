@@ -265,7 +265,8 @@ constexpr void figures_of(Of<OperatorProfile>, Visit&& figure) {
           "and counts for all. `counter`: the loader's own figures. `inclusive`: its time contains what "
           "feeds it, so what happens inside is not told apart."});
   figure("transfer", &OperatorProfile::transfer, {"Copies to a device; null where it makes none."});
-  figure("knobs", &OperatorProfile::knobs, {"Parameters that set its number of workers, or how they work."});
+  figure("knobs", &OperatorProfile::knobs,
+         {"Parameters that set its number of workers or what each worker does."});
   figure("functions", &OperatorProfile::functions,
          {"The functions that take most of its time, from a few batches of one worker; may be empty."});
   figure("per_worker", &OperatorProfile::per_worker, {"The same per worker."});

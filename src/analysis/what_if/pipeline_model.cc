@@ -20,7 +20,7 @@ namespace headrace::analysis {
 namespace {
 
 constexpr int kMostWorkers = 512;
-/// A pipeline of more is none that a person built; simulating it would take seconds.
+/// Nobody builds a pipeline of more stages; simulating it would take seconds.
 constexpr std::size_t kMostStages = 128;
 constexpr int kMostWorkersOfAll = 2048;
 constexpr int kLargestQueue = 1 << 20;

@@ -35,8 +35,8 @@ Fit fit_when(const profile::Profile& profile, bool ordered) {
   return {ratio(profile.sink.step_s, repeat(model).mean.step_s), ordered};
 }
 
-/// Whether several workers keep the order is not recorded of threads that somebody wrote. Where the run is
-/// not reproduced without, and is with it, they do.
+/// Whether several workers keep the order is not recorded for threads that the user wrote. If the run is
+/// reproduced only with order, they keep it.
 Fit fit_of(const profile::Profile& profile) {
   const Fit as_ready = fit_when(profile, false);
   if (as_ready.measured_over_simulated < 1 + kReproduced) return as_ready;

@@ -57,10 +57,10 @@ struct DeviceWork {
   /// What has to be said beside the answer: "rank 2 has no work on a device".
   std::vector<std::string> notes;
 
-  /// The work divided up: one entry per device (its `of.stream` says nothing), or one with everything.
-  /// Nothing if there is no work. Takes `work`, which is large.
+  /// The work divided up: one entry per device (its `of.stream` is meaningless), or one with everything.
+  /// Empty if there is no work. Moves `work` out of this object, because it is large.
   std::vector<WorkOf> by_device(bool per_device) &&;
-  /// One entry per stream. Takes `work` too.
+  /// One entry per stream. Moves `work` out too.
   std::vector<WorkOf> by_stream() &&;
 };
 

@@ -61,8 +61,8 @@ struct PipelineModel {
 };
 
 /// The run as it was recorded, with `changes` made. `ordered`: operators of several workers keep the order,
-/// also where they do not say so. False if a change is none that a pipeline of threads
-/// and queues has, or nothing was recorded that could be simulated.
+/// also where they do not say so. False if a pipeline of threads and queues has no such change, or if
+/// nothing that can be simulated was recorded.
 bool make_pipeline_model(const profile::Profile& profile, const std::vector<Change>& changes, bool ordered,
                          std::uint64_t seed, PipelineModel& model);
 

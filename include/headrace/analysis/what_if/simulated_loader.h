@@ -42,7 +42,7 @@ struct SimulatedLoader {
   void draw_again(std::mt19937_64& random);
 };
 
-/// The run as it was recorded, with `changes` made. False if a change is none that such a loader has.
+/// The run as it was recorded, with `changes` made. False if such a loader has no such change.
 /// Batches whose items were recorded in part only are composed of items drawn at random by `seed`.
 bool make_simulated_loader(const profile::Profile& profile, const Loader& loader,
                            const std::vector<Change>& changes, std::uint64_t seed, SimulatedLoader& model);
