@@ -7,6 +7,7 @@
 #     tools/setup.sh project         the project itself, editable, without build isolation
 #     tools/setup.sh torch           PyTorch's CPU build, for the tests
 #     tools/setup.sh frameworks      the loaders and trainers that have tests of their own (CI; after torch)
+#     tools/setup.sh mindspore       MindSpore, for its tests (CI)
 #     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -134,7 +135,15 @@ setup_frameworks() {
   .venv/bin/python tools/requirements.py frameworks | pip_install -r /dev/stdin
 }
 
+# Large, and not for every platform: its tests are skipped where it cannot be had.
+setup_mindspore() {
+  .venv/bin/python -c 'import importlib.metadata as m; m.version("mindspore")' 2>/dev/null && return 0
+  say "installing MindSpore for its tests"
+  .venv/bin/python tools/requirements.py mindspore | pip_install -r /dev/stdin 2>/dev/null ||
+    say "MindSpore cannot be installed here: its tests will be skipped"
+}
+
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | reference) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|reference" ;;
+  system | venv | requirements | project | torch | frameworks | mindspore | reference) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|mindspore|reference" ;;
 esac

@@ -17,8 +17,9 @@ using Recorder = std::unique_ptr<profile::LoopRecorder>;
 struct TimedIterator {
   PyObject_HEAD PyObject* iterator;
   PyObject* owner;  ///< keeps the wrapped loader's record open
-  PyObject*
-      ready;  ///< called before each GetNext: is the awaited batch ready? null: the recorded queues tell
+  /// Called before each GetNext: is the awaited batch ready? Where it answers None, it is asked again after it:
+  /// was it? null: the recorded queues tell.
+  PyObject* ready;
   iternextfunc next;
   PyObject* weakrefs;
   Recorder recorder;
@@ -26,9 +27,10 @@ struct TimedIterator {
 
 TimedIterator* cast(PyObject* object) { return reinterpret_cast<TimedIterator*>(object); }
 
-/// 1 or 0; -1 when the adapter's question failed (which must not disturb the loop).
+/// 1 or 0; -1: not known, or the adapter's question failed (which must not disturb the loop).
 int ask_ready(PyObject* ready) {
   const Owned answer(calling_python([&] { return PyObject_CallNoArgs(ready); }));
+  if (answer.get() == Py_None) return -1;
   const int truth = answer ? PyObject_IsTrue(answer.get()) : -1;
   if (truth < 0) PyErr_Clear();
   return truth;
@@ -36,11 +38,12 @@ int ask_ready(PyObject* ready) {
 
 PyObject* timed_next(PyObject* self) {
   TimedIterator* timed = cast(self);
-  const int ready = timed->ready == nullptr ? -1 : ask_ready(timed->ready);
+  int ready = timed->ready == nullptr ? -1 : ask_ready(timed->ready);
   timed->recorder->begin_wait();
   PyObject* item = timed->next(timed->iterator);
   const bool failed =
       item == nullptr && PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) == 0;
+  if (ready < 0 && timed->ready != nullptr && item != nullptr) ready = ask_ready(timed->ready);
   timed->recorder->end_wait(item != nullptr, failed, ready);
   if (item != nullptr && timed->recorder->asks_for_size())
     timed->recorder->tell_size(contents_of(item).bytes);

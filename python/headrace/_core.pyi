@@ -124,6 +124,9 @@ class QueueHandle:
         """``waited_ns``: how long it waited for room. ``counts``: False for a mark that is not an item."""
 
     def get(self, level: int, waited_ns: int = 0, counts: bool = True) -> None: ...
+    def sampled(self, level: int, at_ns: int) -> None:
+        """It held ``level`` items at ``at_ns`` (the monotonic clock), until the next call says otherwise."""
+
     @property
     def name(self) -> str: ...
     @property
@@ -303,8 +306,10 @@ class TimedIterator(Iterator[Any]):
         loader: LoaderHandle,
         iterable: Iterable[Any],
         owner: object,
-        ready: Callable[[], bool] | None = None,
-    ) -> TimedIterator: ...
+        ready: Callable[[], bool | None] | None = None,
+    ) -> TimedIterator:
+        """``ready``: see `headrace.adapters.base.Attachment`."""
+
     def __next__(self) -> Any: ...
     def __getattr__(self, name: str) -> Any: ...
     def __length_hint__(self) -> int: ...

@@ -163,6 +163,13 @@ void QueueHandle::get(std::int64_t level, std::int64_t waited_ns, bool counts,
   transferred(false, level, waited_ns, counts, loop_name);
 }
 
+void QueueHandle::sampled(std::int64_t level, std::int64_t at_ns) noexcept {
+  const ThreadContext* context = ThreadContext::recording();
+  if (context == nullptr) return;
+  follow_session(*context->session());
+  probe_.changed(level, at_ns);
+}
+
 void QueueHandle::emptied() noexcept {
   if (probe_id_ < 0 || probe_pid_ != current_pid()) return;
   const std::scoped_lock lock(mutex_);

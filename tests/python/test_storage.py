@@ -416,7 +416,7 @@ class TestHeadraceRun:
         assert "No space left on device" in result.stderr
         assert "train" in result.stderr
         assert "60 steps" in result.stderr
-        assert "no DataLoader was iterated" not in result.stderr
+        assert "no loader was iterated" not in result.stderr
 
     def test_a_folder_that_is_no_text(self, tmp_path: Path) -> None:
         folder = os.fsencode(tmp_path) + b"/caf\xe9"

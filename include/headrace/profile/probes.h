@@ -97,6 +97,9 @@ class QueueHandle {
   /// disabled.
   void put(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
   void get(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
+  /// Somebody looked: it held `level` items at `at_ns` (Clock), which lasts until the next call. For queues of
+  /// which nobody sees the puts and gets; `at_ns` never goes back.
+  void sampled(std::int64_t level, std::int64_t at_ns) noexcept;
   /// What was in it is dropped, under the queue's lock: no thread took it, so none becomes a consumer. A
   /// queue dies in whatever thread lets go of it last.
   void emptied() noexcept;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.iterable import IterableAdapter, PoolResultsAdapter
+from headrace.adapters.mindspore import MindSporeAdapter
 from headrace.adapters.pipeline import PipelineAdapter
 from headrace.adapters.queue_consumer import QueueConsumerAdapter
 from headrace.adapters.spdl import SpdlAdapter
@@ -14,6 +15,7 @@ ADAPTERS: list[Adapter] = [
     PipelineAdapter(),
     DataLoaderAdapter(),
     SpdlAdapter(),
+    MindSporeAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),

@@ -26,10 +26,11 @@ class Attachment:
         iterable: Iterable[Any],
         *,
         source: _core.OperatorHandle | None = None,
-        ready: Callable[[], bool] | None = None,
+        ready: Callable[[], bool | None] | None = None,
     ) -> None:
         """iterable: what to iterate. source: the operator of the object itself, if its time inside GetNext
-        is work or unknown. ready: called before each GetNext; whether the awaited batch is ready."""
+        is work or unknown. ready: called before each GetNext; whether the awaited batch is ready. If it
+        returns None, it is called again once the batch is there: whether it had been ready."""
         self.iterable = iterable
         self.source = source
         self.ready = ready

@@ -73,7 +73,7 @@ def _waits(segments: list[tuple[str, int]]) -> list[RankWait]:
 
 
 _NO_LOADER = (
-    "no DataLoader was iterated "
+    "no loader was iterated "
     "(or only where Headrace cannot be seen: python -I, -E, -S, an environment without it)"
 )
 #: After that, for scripts whose loop has no DataLoader.

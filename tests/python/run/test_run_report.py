@@ -162,7 +162,7 @@ class TestNothingRecorded:
         result = scripts.run(name)
         assert result.status == 0
         line, *hint = result.err.splitlines()
-        assert line.startswith("headrace: nothing was recorded: no DataLoader was iterated")
+        assert line.startswith("headrace: nothing was recorded: no loader was iterated")
         assert 'batches = hr.wrap(iter(lambda: get_batch("train"), None), name="train")' in "\n".join(hint)
         if source == "pass":
             assert list(tmp_path.iterdir()) == [tmp_path / name]
