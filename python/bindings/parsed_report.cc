@@ -4,10 +4,13 @@
 #include <pybind11/stl.h>
 
 #include "crossing.h"
+#include "headrace/analysis/comparison/comparison.h"
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/plausible.h"
 #include "headrace/analysis/what_if/what_if.h"
+#include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
+#include "headrace/report/comparison.h"
 #include "headrace/report/html.h"
 #include "headrace/report/json.h"
 #include "headrace/report/text.h"
@@ -36,9 +39,35 @@ class ParsedReport {
     return std::make_tuple(then.known, then.reason, then.step_s, then.low_s, then.high_s, then.bottleneck);
   }
 
+  const profile::Profile& profile() const noexcept { return profile_; }
+
  private:
   const profile::Profile profile_;
   const analysis::Diagnosis diagnosis_;
+};
+
+using SharedReport = std::shared_ptr<ParsedReport>;
+
+std::vector<profile::Profile> profiles_of(const std::vector<SharedReport>& reports) {
+  std::vector<profile::Profile> profiles;
+  for (const SharedReport& each : reports) profiles.push_back(each->profile());
+  if (profiles.empty()) throw UsageError("a comparison needs at least one run on each side");
+  return profiles;
+}
+
+/// Two sides of runs, compared once.
+class ComparedReports {
+ public:
+  ComparedReports(const std::vector<SharedReport>& a, const std::vector<SharedReport>& b)
+      : comparison_(analysis::compare(profiles_of(a), profiles_of(b))) {}
+
+  std::string text(int width, bool color) const { return report::to_text(comparison_, {width, color}); }
+  std::string html() const { return report::to_html(comparison_); }
+  std::string json(int indent) const { return report::to_json(comparison_, indent); }
+  std::string headline() const { return report::headline_of(comparison_); }
+
+ private:
+  const analysis::Comparison comparison_;
 };
 
 }  // namespace
@@ -64,6 +93,21 @@ void add_parsed_report(PyObject* into) {
             return self->what_if(assigned);
           },
           py::arg("assigned"), Released());
+
+  using Compared = const std::shared_ptr<ComparedReports>&;
+  py::class_<ComparedReports, std::shared_ptr<ComparedReports>>(module, "ComparedReports")
+      .def(py::init<const std::vector<SharedReport>&, const std::vector<SharedReport>&>(),
+           py::arg("a"), py::arg("b"), Released())
+      .def(
+          "text", [](Compared self, int width, bool color) { return self->text(width, color); },
+          py::arg("width"), py::arg("color"), Released())
+      .def(
+          "html", [](Compared self) { return self->html(); }, Released())
+      .def(
+          "headline", [](Compared self) { return self->headline(); }, Released())
+      .def(
+          "json", [](Compared self, int indent) { return self->json(indent); }, py::arg("indent"),
+          Released());
 }
 
 }  // namespace headrace::python

@@ -29,6 +29,7 @@ from headrace.wrap import wrap
 if TYPE_CHECKING:
     from headrace import timeline
     from headrace.annotation import annotate
+    from headrace.comparison import Comparison, compare
     from headrace.pipeline import Pipeline, generator, native_body, source
     from headrace.steps import step, trace_steps
     from headrace.table import Table
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from headrace.transport import HostDevice, open_device
 
 __all__ = [
+    "Comparison",
     "DeviceArray",
     "DeviceError",
     "Error",
@@ -52,6 +54,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "annotate",
+    "compare",
     "generator",
     "native_body",
     "open_device",
@@ -68,11 +71,13 @@ __all__ = [
 
 #: What most programs do not use is imported at its first use: it would double the time of `import headrace`.
 _LATER = {
+    "Comparison": "headrace.comparison",
     "HostDevice": "headrace.transport",
     "Pipeline": "headrace.pipeline",
     "Table": "headrace.table",
     "Trace": "headrace.trace",
     "annotate": "headrace.annotation",
+    "compare": "headrace.comparison",
     "generator": "headrace.pipeline",
     "native_body": "headrace.pipeline",
     "open_device": "headrace.transport",

@@ -71,6 +71,16 @@ def close_all() -> list[str]:
     """Closes every session. Returns their messages."""
 
 @final
+class ComparedReports:
+    """Two sides of parsed reports, compared once."""
+
+    def __init__(self, a: list[ParsedReport], b: list[ParsedReport]) -> None: ...
+    def text(self, width: int, color: bool) -> str: ...
+    def html(self) -> str: ...
+    def headline(self) -> str: ...
+    def json(self, indent: int) -> str: ...
+
+@final
 class OperatorHandle:
     """One operator, in whatever session is current when it runs."""
 

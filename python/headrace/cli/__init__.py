@@ -14,6 +14,7 @@ import click
 
 from headrace import __version__
 from headrace.cli.check import check
+from headrace.cli.compare import compare
 from headrace.cli.demo import demo
 from headrace.cli.report import report
 from headrace.cli.run import run
@@ -69,5 +70,6 @@ main.add_command(demo)
 main.add_command(run)
 main.add_command(report)
 main.add_command(check)
+main.add_command(compare)
 main.add_command(timeline)
 main.add_command(trace)

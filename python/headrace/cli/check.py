@@ -8,6 +8,7 @@ import sys
 import click
 
 from headrace._ranks import RankWait, ranks_of
+from headrace.cli.compare import load_both
 from headrace.errors import Error, UsageError
 from headrace.report import Report
 
@@ -17,14 +18,41 @@ from headrace.report import Report
 @click.option(
     "--max-wait-share",
     type=click.FloatRange(0, 1),
-    required=True,
     metavar="SHARE",
     help="Largest share of the time that the loop may wait for data, 0 to 1.",
 )
+@click.option("--baseline", type=click.Path(), metavar="OTHER", help="A run to compare the step with.")
+@click.option(
+    "--max-slowdown",
+    type=click.FloatRange(0),
+    default=0.05,
+    show_default=True,
+    metavar="SHARE",
+    help="By how much a step may take longer than that of --baseline.",
+)
 @click.option("--loader", metavar="NAME", help="Which loader (default: the one that waited most).")
 @click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Which rank (default: all of them).")
-def check(run: str, max_wait_share: float, loader: str | None, rank: int | None) -> None:
-    """Fail (exit status 3) when the loop of RUN waited too much for data, on any of its ranks."""
+def check(
+    run: str,
+    max_wait_share: float | None,
+    baseline: str | None,
+    max_slowdown: float,
+    loader: str | None,
+    rank: int | None,
+) -> None:
+    """Fail (exit status 3) when the loop of RUN waited too much for data, on any of its ranks, or when its
+    step takes longer than that of another run.
+    """
+    if max_wait_share is None and baseline is None:
+        raise click.UsageError("give --max-wait-share SHARE, --baseline OTHER, or both")
+    held = max_wait_share is None or _waits_at_most(run, max_wait_share, loader, rank)
+    if baseline is not None:
+        held = _is_as_fast(run, baseline, max_slowdown, loader, rank) and held
+    if not held:
+        sys.exit(3)
+
+
+def _waits_at_most(run: str, max_wait_share: float, loader: str | None, rank: int | None) -> bool:
     if math.isnan(max_wait_share):
         raise UsageError("--max-wait-share is a number from 0 to 1, not nan")
     ranks = ranks_of(run, loader) if rank is None else []
@@ -44,8 +72,30 @@ def check(run: str, max_wait_share: float, loader: str | None, rank: int | None)
         else:
             verdict = Report.load(run, loader=one.loader, rank=one.rank).diagnosis.summary
             click.echo(f"FAILED  {said}: {verdict}")
-    if any(one.wait_share > max_wait_share for one in measured):
-        sys.exit(3)
+    return all(one.wait_share <= max_wait_share for one in measured)
+
+
+def _is_as_fast(run: str, baseline: str, max_slowdown: float, loader: str | None, rank: int | None) -> bool:
+    from headrace.comparison import Comparison
+
+    if math.isnan(max_slowdown):
+        raise UsageError("--max-slowdown is a number, not nan")
+    before, now = load_both(baseline, run, loader, rank)
+    comparison = Comparison([before], [now])
+    if comparison.reason:
+        raise Error(f"{run}: cannot be compared with {baseline}: {comparison.reason}")
+    step = comparison.step
+    # Beyond the limit, and beyond what chance explains.
+    held = step.ratio <= 1 + max_slowdown or not step.changed
+    said = (
+        f"{now.loader}: a step takes {step.ratio:.3g} times the baseline's "
+        f"(at most {1 + max_slowdown:.3g} allowed; equal runs: {step.low:.3g} to {step.high or math.inf:.3g})"
+    )
+    click.echo(
+        f"{'ok     ' if held else 'FAILED '} {said}"
+        + ("" if held else f": {comparison.to_text().splitlines()[1].strip()}")
+    )
+    return held
 
 
 def _only_rank(report: Report) -> RankWait:

@@ -28,8 +28,14 @@ void write_content(Markup& out, const Subject& subject) {
   out.leaf("footer", "Headrace " HEADRACE_VERSION);
 }
 
-/// Nothing may be loaded or run, whatever serves the file; styles are in the page itself.
-void write_head(Markup& out, const Subject& subject) {
+std::string title_of(const Subject& subject) {
+  return shortened(subject.profile.loader.empty() ? "loader" : subject.profile.loader, 60) + ": " +
+         headline_label(subject.diagnosis.kind);
+}
+
+}  // namespace
+
+void write_head(Markup& out, const std::string& title) {
   const auto head = out.open("head");
   out.empty("meta", {{"charset", "utf-8"}});
   out.empty("meta", {{"http-equiv", "Content-Security-Policy"},
@@ -39,13 +45,10 @@ void write_head(Markup& out, const Subject& subject) {
   out.empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
   out.empty("meta", {{"name", "color-scheme"}, {"content", "light dark"}});
   out.empty("link", {{"rel", "icon"}, {"href", "data:,"}});  // or a browser asks the server for one
-  out.leaf("title", shortened(subject.profile.loader.empty() ? "loader" : subject.profile.loader, 60) + ": " +
-                        headline_label(subject.diagnosis.kind));
+  out.leaf("title", title);
   out.verbatim(kPageStyle);
   out.verbatim(kStyle);
 }
-
-}  // namespace
 
 std::string to_html(const profile::Profile& profile, const analysis::Diagnosis& recorded,
                     HtmlOptions options) {
@@ -60,7 +63,7 @@ std::string to_html(const profile::Profile& profile, const analysis::Diagnosis& 
   } else {
     out.verbatim("<!doctype html>\n");
     const auto html = out.open("html", {{"lang", "en"}});
-    write_head(out, subject);
+    write_head(out, title_of(subject));
     const auto body = out.open("body", {{"class", "headrace"}});
     const auto sheet = out.open("main", {{"class", "sheet"}});
     write_content(out, subject);

@@ -2,6 +2,8 @@
 // say.
 #pragma once
 
+#include <string>
+
 #include "headrace/analysis/diagnosis/diagnosis.h"
 #include "headrace/profile/profile.h"
 #include "markup.h"
@@ -21,6 +23,8 @@ struct Subject {
 /// Drawn at most; what is left out is counted.
 inline constexpr std::size_t kMostDrawn = 64;
 
+/// The page's <head>. Nothing may be loaded or run, whatever serves the file; styles are in the page itself.
+void write_head(Markup& out, const std::string& title);
 void write_header(Markup& out, const Subject& subject);
 void write_verdict(Markup& out, const Subject& subject);
 /// What to change, today beside predicted.

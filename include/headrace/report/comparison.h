@@ -1,0 +1,26 @@
+// Two runs side by side, for people and for programs.
+//
+//     std::cout << report::to_text(analysis::compare(before, after), {.width = 100});
+#pragma once
+
+#include <string>
+
+#include "headrace/analysis/comparison/comparison.h"
+#include "headrace/report/html.h"
+#include "headrace/report/text.h"
+
+namespace headrace::report {
+
+/// What changed, what it did to the step, then the figures. As `to_text` of a report; thread-safe, never fails.
+std::string to_text(const analysis::Comparison& comparison, TextOptions options = {});
+
+/// One page without script, as `to_html` of a report.
+std::string to_html(const analysis::Comparison& comparison);
+
+/// The members of `Comparison` by their names; an interval without an end has null there. `indent` < 0: one line.
+std::string to_json(const analysis::Comparison& comparison, int indent = 2);
+
+/// "B takes 12 % longer a step: 41.2 ms -> 46.1 ms"; what the text and the page begin with.
+std::string headline_of(const analysis::Comparison& comparison);
+
+}  // namespace headrace::report

@@ -1,0 +1,102 @@
+"""Two runs side by side: `hr.compare`, ``headrace compare`` and ``headrace check --baseline``."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import headrace as hr
+from headrace import comparison as comparison_module
+from headrace.cli import main
+
+
+def recorded(folder: Path, seconds: float, workers: int = 1) -> Any:
+    def decode(item: int) -> int:
+        time.sleep(seconds)
+        return item
+
+    loader = hr.wrap(hr.source(range(120)).map(decode, workers=workers).batch(1), name="train", run=folder)
+    for _ in loader:
+        time.sleep(0.002)
+    return loader.report()
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("compared")
+    found = {}
+    for name, seconds, workers in (("before", 0.006, 1), ("slower", 0.012, 1), ("wider", 0.006, 2)):
+        recorded(folder / name, seconds, workers)
+        found[name] = folder / name
+    return found
+
+
+def run(*arguments: Any) -> Any:
+    return CliRunner().invoke(main, [str(each) for each in arguments])
+
+
+def test_the_slower_operator_is_found(runs: dict[str, Path]) -> None:
+    comparison = hr.compare(runs["before"], runs["slower"])
+    assert comparison.step.changed
+    assert comparison.step.ratio == pytest.approx(2, rel=0.2)
+    assert comparison.step.low < comparison.step.ratio < (comparison.step.high or 0)
+    assert comparison.operators["decode"].changed
+    assert next(change.name for change in comparison.changes if change.what == "operator") == "decode"
+    assert "times as long" in comparison.headline or "longer" in comparison.headline
+    assert "Operators: decode takes" in str(comparison)
+
+
+def test_a_changed_parameter_is_listed(runs: dict[str, Path]) -> None:
+    comparison = hr.compare(hr.Report.load(runs["before"]), hr.Report.load(runs["wider"]))
+    assert comparison_module.Change("setting", "decode.workers", "1", "2") in comparison.changes
+    assert comparison.step.ratio < 0.8
+
+
+def test_a_run_is_like_itself(runs: dict[str, Path]) -> None:
+    comparison = hr.compare(runs["before"], runs["before"])
+    assert not comparison.step.changed
+    assert comparison.step.ratio == 1
+    assert comparison.changes == []
+    assert comparison.headline.startswith("no difference")
+
+
+def test_lists_are_sets_of_runs(runs: dict[str, Path]) -> None:
+    comparison = hr.compare([runs["before"], runs["before"]], [runs["slower"]])
+    assert comparison.to_dict()["runs_a"] == 2
+    with pytest.raises(hr.UsageError, match="at least one run"):
+        hr.compare([], runs["before"])
+
+
+def test_the_command_prints_text_json_and_a_page(runs: dict[str, Path], tmp_path: Path) -> None:
+    done = run("compare", runs["before"], runs["slower"])
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("B takes ")
+    document = json.loads(run("compare", runs["before"], runs["slower"], "--format", "json").output)
+    assert document["step"]["changed"] is True
+    page = tmp_path / "page.html"
+    assert run("compare", runs["before"], runs["slower"], "--format", "html", "-o", page).exit_code == 0
+    assert "<h2>A step</h2>" in page.read_text(encoding="utf-8")
+
+
+def test_a_missing_run_is_one_line(runs: dict[str, Path]) -> None:
+    done = run("compare", runs["before"], "nowhere")
+    assert done.exit_code == 1
+    assert done.output.count("\n") == 1
+    assert "nowhere" in done.output
+
+
+def test_check_fails_for_a_slower_run_only(runs: dict[str, Path]) -> None:
+    slower = run("check", runs["slower"], "--baseline", runs["before"], "--max-slowdown", "0.05")
+    assert slower.exit_code == 3
+    assert slower.output.startswith("FAILED")
+    assert run("check", runs["wider"], "--baseline", runs["before"]).exit_code == 0
+    assert run("check", runs["slower"], "--baseline", runs["before"], "--max-slowdown", "5").exit_code == 0
+
+
+def test_check_needs_something_to_check(runs: dict[str, Path]) -> None:
+    done = run("check", runs["before"])
+    assert done.exit_code == 2
+    assert "--baseline" in done.output
