@@ -377,6 +377,13 @@ def segment_profile_json(path: StrPath, loader: int) -> str: ...
 def profile_schema() -> str:
     """The declared figures of a profile, as JSON."""
 
+def profiler_ranks(folder: StrPath) -> list[int]:
+    """Ranks with files of another profiler in the folder; empty for a folder of something else."""
+
+def profiler_profile_json(folder: StrPath, rank: int) -> str: ...
+def profiler_files() -> str:
+    """The names of the files that are looked for."""
+
 def add_ranks(profile_text: str, others: Sequence[tuple[StrPath, int, int]]) -> str: ...
 def merge_timeline(
     segments: Sequence[StrPath],

@@ -11,7 +11,7 @@ from headrace import _core
 
 if TYPE_CHECKING:  # dataclasses and json cost more to import than the rest of the package
     from headrace._data import Diagnosis, Steps
-    from headrace._figures import Profile
+    from headrace._figures import Profile, SecondOpinion
     from headrace.trace import Trace
 
 
@@ -67,6 +67,11 @@ class Report:
         return build(Steps, self._document["steps"])
 
     @property
+    def second_opinions(self) -> list[SecondOpinion]:
+        """What other tools conclude from the same files; empty for what Headrace recorded itself."""
+        return self.profile.second_opinions
+
+    @property
     def loaders(self) -> list[str]:
         """Names of the loaders in the same run, the one that waited longest first."""
         return self._loaders if self._loaders is not None else [self.loader]
@@ -84,6 +89,9 @@ class Report:
     @classmethod
     def load(cls, path: str | os.PathLike[str], loader: str | None = None, rank: int | None = None) -> Report:
         """The report of a run folder (running, finished or dead), one .hrseg segment, or a saved report.
+
+        Also of a folder that MindSpore's profiler wrote (its ``profiler/`` or the folder above it), see
+        docs/mindspore.md. Reading changes nothing.
 
         loader: its name; default the one that waited longest. rank: default the lowest recorded one.
         Raises SegmentError, FormatError or Error with one line that says what is wrong.

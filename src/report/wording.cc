@@ -159,9 +159,12 @@ std::string step_sentence(const analysis::StepTrace& steps) {
     text += fmt::format(", {} step{}", steps.steps, steps.steps == 1 ? "" : "s");
   }
   text += ")";
-  if (const double communication = average.communication_s.value_or(0); communication > 0)
-    text += fmt::format(", communication {}, {} of it under computation", duration(communication),
-                        percent(average.communication_overlap_s.value_or(0) / communication));
+  if (const double communication = average.communication_s.value_or(0); communication > 0) {
+    text += ", communication " + duration(communication);
+    if (average.communication_overlap_s)
+      text += fmt::format(", {} of it under computation",
+                          percent(*average.communication_overlap_s / communication));
+  }
   return text;
 }
 

@@ -241,6 +241,10 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
   }
   if (!facts.demand.empty()) {
     diagnosis.headroom_step_s = facts.demand.first().demand_s;
+    for (std::size_t i = 0; i < facts.profile.operators.size(); ++i) {
+      diagnosis.headroom_step_s = std::max(
+          *diagnosis.headroom_step_s, most_demand_s(facts.profile, static_cast<int>(i), facts.gate.step_s));
+    }
     double cpu_s = 0;
     for (const profile::OperatorProfile& op : facts.profile.operators) cpu_s += cpu_per_batch_s(op);
     if (facts.profile.host.cores > 0) {
@@ -412,7 +416,17 @@ Diagnosis diagnose(const profile::Profile& recorded, const Thresholds& threshold
   if (facts.gate.state == Gate::State::kUnmeasurable) {
     diagnosis.kind = VerdictKind::undetermined;
     diagnosis.reason = facts.gate.missing;
-    diagnosis.summary = "too short to judge";
+    const bool timed = facts.gate.steps > 0 || profile.sink.steps > 0 || profile.queues.empty();
+    diagnosis.summary = timed ? "too short to judge" : "the steps of the training loop were not recorded";
+    if (!timed) {
+      // What the queues say holds only where the loop waits at all.
+      QueueOpinion queues = judge_queues(profile, thresholds.candidate);
+      if (queues.op >= 0) {
+        queues.evidence.says += "; should the training loop wait, it is for " +
+                                profile.operators[static_cast<std::size_t>(queues.op)].name;
+      }
+      if (!queues.evidence.says.empty()) diagnosis.evidence.push_back(std::move(queues.evidence));
+    }
     return diagnosis;
   }
   diagnosis.reason = contradiction(profile);
