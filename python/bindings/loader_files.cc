@@ -4,8 +4,11 @@
 #include <pybind11/stl/filesystem.h>
 
 #include <filesystem>
+#include <memory>
 
+#include "column_set.h"
 #include "crossing.h"
+#include "headrace/analysis/second_opinions/folder_tables.h"
 #include "headrace/analysis/second_opinions/profile_of_folder.h"
 #include "headrace/profile/profile_json.h"
 
@@ -27,6 +30,23 @@ void add_loader_files(PyObject* into) {
       },
       py::arg("folder"), py::arg("rank"), Released());
   module.def("profiler_files", &analysis::files_looked_for);
+  module.def(
+      "profiler_tables",
+      [](const Path& folder, int rank) { return analysis::folder_tables(folder.string(), rank); },
+      py::arg("folder"), py::arg("rank"), Released());
+  module.def(
+      "profiler_table",
+      [](const Path& folder, int rank, const std::string& name, const std::string& search,
+         const std::string& group_by, const std::string& sort_by) {
+        return std::make_shared<ColumnSet>(columns_of(std::make_shared<const analysis::Table>(
+            analysis::folder_table(folder.string(), rank, name, {search, group_by, sort_by}))));
+      },
+      py::arg("folder"), py::arg("rank"), py::arg("name"), py::arg("search"), py::arg("group_by"),
+      py::arg("sort_by"), Released());
+  module.def(
+      "profiler_timeline",
+      [](const Path& folder, int rank) { return analysis::folder_timeline(folder.string(), rank); },
+      py::arg("folder"), py::arg("rank"), Released());
 }
 
 }  // namespace headrace::python

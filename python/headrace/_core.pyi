@@ -381,6 +381,13 @@ def profiler_ranks(folder: StrPath) -> list[int]:
     """Ranks with files of another profiler in the folder; empty for a folder of something else."""
 
 def profiler_profile_json(folder: StrPath, rank: int) -> str: ...
+def profiler_tables(folder: StrPath, rank: int) -> list[str]: ...
+def profiler_table(
+    folder: StrPath, rank: int, name: str, search: str, group_by: str, sort_by: str
+) -> Columns: ...
+def profiler_timeline(folder: StrPath, rank: int) -> str:
+    """The timeline that the profiler wrote; empty where there is none."""
+
 def profiler_files() -> str:
     """The names of the files that are looked for."""
 

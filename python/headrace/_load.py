@@ -106,7 +106,8 @@ def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
 def _load_profiler(folder: Path, ranks: list[int], loader: str | None, rank: int | None) -> Report:
     """A folder that another profiler wrote."""
     _check_rank(folder, rank, ranks)
-    report = Report(_core.profiler_profile_json(folder, ranks[0] if rank is None else rank), ranks=ranks)
+    profile = _core.profiler_profile_json(folder, ranks[0] if rank is None else rank)
+    report = Report(profile, ranks=ranks, folder=str(folder))
     if loader not in (None, report.loader):
         raise UsageError(f"{folder}: no loader {loader!r}; there is {report.loader!r}")
     return report

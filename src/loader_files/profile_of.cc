@@ -7,6 +7,7 @@
 
 #include "model_of.h"
 #include "operator_kinds.h"
+#include "queue_levels.h"
 #include "sample_range.h"
 #include "sink_of.h"
 #include "step_profile.h"
@@ -20,8 +21,6 @@ using profile::QueueProfile;
 
 /// Fewer samples say nothing about what an operator did.
 constexpr std::size_t kFewestSamples = 8;
-/// Levels that have a bin of their own.
-constexpr std::int64_t kMostBins = 64;
 /// CPU time above which an operator is seen to compute: where it does, and in which process.
 constexpr double kComputesCores = 0.2;
 /// Operators beside the process's own time, where they would have to be inside it.
@@ -29,36 +28,6 @@ constexpr double kInProcess = 1.1;
 constexpr double kPercent = 100;
 /// Share of the samples without input above which the rest says nothing about how long its work takes.
 constexpr double kSeldomFed = 0.5;
-
-/// Adds levels to a queue's histogram.
-template <class Levels>
-void fill_queue(const Levels& levels, std::size_t begin, std::size_t end, QueueProfile& queue) {
-  end = std::min(end, levels.size());
-  if (begin >= end) {
-    queue.samples = 0;
-    return;
-  }
-  const std::int64_t highest = *std::max_element(levels.begin() + static_cast<std::ptrdiff_t>(begin),
-                                                 levels.begin() + static_cast<std::ptrdiff_t>(end));
-  const std::int64_t top = std::max<std::int64_t>(queue.capacity, highest);
-  queue.levels_per_bin = static_cast<int>(top / kMostBins + 1);
-  queue.occupancy.assign(static_cast<std::size_t>(top / queue.levels_per_bin + 1), 0);
-  const auto count = static_cast<double>(end - begin);
-  double sum = 0;
-  double empty = 0;
-  double full = 0;
-  for (std::size_t i = begin; i < end; ++i) {
-    const std::int64_t level = levels[i];
-    queue.occupancy[static_cast<std::size_t>(level / queue.levels_per_bin)] += 1 / count;
-    sum += static_cast<double>(level);
-    empty += level == 0 ? 1 : 0;
-    full += queue.capacity > 0 && level >= queue.capacity ? 1 : 0;
-  }
-  queue.samples = end - begin;
-  queue.mean = sum / count;
-  queue.empty_share = empty / count;
-  queue.full_share = full / count;
-}
 
 class Builder {
  public:

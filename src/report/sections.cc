@@ -203,9 +203,12 @@ Lines ledger_section(const profile::Profile& profile, std::size_t width) {
 }
 
 Lines device_section(const profile::Profile& profile, std::size_t width) {
-  if (!profile.device || !(profile.device->idle_s >= 0)) return {};
+  if (!profile.device) return {};
   const profile::DeviceProfile& device = *profile.device;
   Lines lines{"THE DEVICE"};
+  for (const std::string& sentence : device_part_sentences(profile))
+    add_sentence(lines, "  ", sentence, width);
+  if (!(device.idle_s >= 0)) return lines.size() > 1 ? lines : Lines{};
   for (const std::string& line : wrapped(device_idle_sentence(device, profile.rank), width - 2))
     lines.push_back("  " + line);
   const std::string steps = device_steps_sentence(profile);

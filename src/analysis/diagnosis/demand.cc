@@ -10,18 +10,6 @@
 
 namespace headrace::analysis {
 
-double most_demand_s(const profile::Profile& profile, int index, double step_s) noexcept {
-  const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
-  const bool by_levels =
-      op.fidelity == profile::Fidelity::sampled &&
-      std::any_of(profile.queues.begin(), profile.queues.end(), [&](const profile::QueueProfile& queue) {
-        return queue.samples &&
-               (contains(queue.from_operators, index) || contains(queue.to_operators, index));
-      });
-  if (!by_levels) return std::max(0.0, op.demand_s);
-  return std::max(op.demand_s, std::min(1.0, op.states.busy + op.states.blocked_in) * step_s);
-}
-
 std::optional<std::uint64_t> level_samples(const profile::Profile& profile) noexcept {
   std::optional<std::uint64_t> fewest;
   for (const profile::QueueProfile& queue : profile.queues) {

@@ -239,12 +239,9 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.advice = finding->advice;
     add_where_to_set(facts, diagnosis);
   }
-  if (!facts.demand.empty()) {
+  // Levels of queues say how long operators are at work at least, so nothing of what they could do.
+  if (!facts.demand.empty() && !level_samples(facts.profile)) {
     diagnosis.headroom_step_s = facts.demand.first().demand_s;
-    for (std::size_t i = 0; i < facts.profile.operators.size(); ++i) {
-      diagnosis.headroom_step_s = std::max(
-          *diagnosis.headroom_step_s, most_demand_s(facts.profile, static_cast<int>(i), facts.gate.step_s));
-    }
     double cpu_s = 0;
     for (const profile::OperatorProfile& op : facts.profile.operators) cpu_s += cpu_per_batch_s(op);
     if (facts.profile.host.cores > 0) {
@@ -416,7 +413,7 @@ Diagnosis diagnose(const profile::Profile& recorded, const Thresholds& threshold
   if (facts.gate.state == Gate::State::kUnmeasurable) {
     diagnosis.kind = VerdictKind::undetermined;
     diagnosis.reason = facts.gate.missing;
-    const bool timed = facts.gate.steps > 0 || profile.sink.steps > 0 || profile.queues.empty();
+    const bool timed = profile.sink.steps > 0 || (profile.queues.empty() && !profile.device);
     diagnosis.summary = timed ? "too short to judge" : "the steps of the training loop were not recorded";
     if (!timed) {
       // What the queues say holds only where the loop waits at all.

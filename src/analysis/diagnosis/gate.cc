@@ -23,9 +23,10 @@ bool is_opaque(const profile::Profile& profile) {
                      });
 }
 
-/// Levels of queues were read, and the loop's own times were not.
+/// Levels of queues or the device's steps were recorded, and the loop's own times were not.
 bool recorded_without_steps(const profile::Profile& profile) {
-  return profile.sink.steps == 0 &&
+  if (profile.sink.steps > 0) return false;
+  return profile.device.has_value() ||
          std::any_of(profile.queues.begin(), profile.queues.end(),
                      [](const profile::QueueProfile& queue) { return queue.samples.value_or(0) > 0; });
 }

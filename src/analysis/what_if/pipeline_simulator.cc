@@ -48,23 +48,6 @@ Fit fit_of(const profile::Profile& profile) {
   return better ? ordered : as_ready;
 }
 
-/// The step after the changes if operators that are only known by the levels of their queues had been at work
-/// whenever their input was empty; 0 where there are none.
-double step_if_starved_work(const profile::Profile& profile, const std::vector<Change>& changes,
-                            bool ordered) {
-  if (!level_samples(profile)) return 0;
-  profile::Profile busier = profile;
-  for (std::size_t i = 0; i < busier.operators.size(); ++i) {
-    profile::OperatorProfile& op = busier.operators[i];
-    const double most_s = most_demand_s(profile, static_cast<int>(i), profile.sink.step_s);
-    op.busy_s = most_s * op.workers * static_cast<double>(profile.sink.getnext_wait.count);
-    op.demand_s = most_s;
-  }
-  PipelineModel model;
-  if (!make_pipeline_model(busier, changes, ordered, seed_of(profile), model)) return 0;
-  return repeat(model).mean.step_s;
-}
-
 /// Threads that compute more than the cores bear, or on one interpreter lock.
 bool shares_cores(const SimulatedPipeline& run) { return run.cpu_share >= 0.9 || run.lock_share >= 0.9; }
 
@@ -101,8 +84,8 @@ Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const 
       step_with_cores(model, free_cores(profile.host, model.cores).yielded, then.mean.step_s);
   prediction.low_s = prediction.step_s * ratio(at_best_s, then.mean.step_s) * (1 - interval);
   prediction.high_s = prediction.step_s * (1 + interval);
-  const double at_worst_s = step_if_starved_work(profile, changes, fit.ordered) * std::sqrt(factor);
-  prediction.high_s = std::max(prediction.high_s, std::min(at_worst_s, profile.sink.step_s));
+  // Operators that are only known by the levels of the queues around them may be as slow as the one that limits.
+  if (level_samples(profile)) prediction.high_s = std::max(prediction.high_s, profile.sink.step_s);
   prediction.limit = limit_of(model, then.mean);
   prediction.known = true;
   return prediction;

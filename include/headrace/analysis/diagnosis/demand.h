@@ -40,10 +40,6 @@ DemandRanking rank_demand(const profile::Profile& profile, double step_s);
 /// out; 0 for copies that run in the training step.
 std::vector<double> own_demands(const profile::Profile& profile);
 
-/// What operator `index` may need at most: its demand; where only the levels of the queues around it were read
-/// at times, as if it had been at work whenever its input was empty.
-double most_demand_s(const profile::Profile& profile, int index, double step_s) noexcept;
-
 /// How often the levels of the queues were read, of the one read least; empty where each change was seen.
 std::optional<std::uint64_t> level_samples(const profile::Profile& profile) noexcept;
 
