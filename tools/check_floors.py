@@ -1,6 +1,6 @@
 """Fail when an #include runs up a floor, or a file knows a framework by name.
 
-    metrics < profile < queues < {transport < pipeline | trace} < analysis < {report, timeline}
+    metrics < profile < queues < {transport < pipeline | trace | loader_files} < analysis < {report, timeline}
 
 Bindings, tests, benchmarks, samples and fuzz targets stand outside and may include everything.
 """
@@ -19,15 +19,17 @@ BELOW["queues"] = {"metrics", "profile"}
 BELOW["transport"] = {"metrics", "profile", "queues"}
 BELOW["pipeline"] = BELOW["transport"] | {"transport"}  # the copy to a device is one of its operators
 BELOW["trace"] = {"metrics", "profile"}  # the other wing: it knows nothing of running pipelines
-BELOW["analysis"] = BELOW["pipeline"] | {"pipeline", "trace"}
+BELOW["loader_files"] = {"metrics", "profile"}  # what other profilers left of a loader
+BELOW["analysis"] = BELOW["pipeline"] | {"pipeline", "trace", "loader_files"}
 BELOW["report"] = BELOW["analysis"] | {"analysis"}
 BELOW["timeline"] = BELOW["report"]
 
 #: A loader is data: only the rooms that read a framework's own trace files know its words.
 FRAMEWORK = re.compile(
     r"\btorch|DataLoader|\bnum_workers\b|\bprefetch_factor\b|\bin_order\b|\bpersistent_workers\b"
+    r"|[Mm]ind[Ss]pore|[Mm]ind[Dd]ata|[Mm]ind[Ii]nsight|\bnum_parallel_workers\b|\bprefetch_size\b"
 )
-READS_TRACES = ("trace", "timeline", "analysis/device")
+READS_TRACES = ("trace", "timeline", "analysis/device", "loader_files", "analysis/second_opinions")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:headrace/)?(\w+)/')
 

@@ -76,6 +76,8 @@ void add_device_tables(PyObject* module);
 void add_critical_path(PyObject* module);
 /// What `Report` stands on.
 void add_parsed_report(PyObject* module);
+/// Folders of other profilers, as profiles.
+void add_loader_files(PyObject* module);
 /// A run and device traces as one timeline.
 void add_timeline(PyObject* module);
 

@@ -323,6 +323,7 @@ PYBIND11_MODULE(_core, module) {
   python::add_loader_bindings(module.ptr());
   python::add_transport(module.ptr());
   python::add_parsed_report(module.ptr());
+  python::add_loader_files(module.ptr());
   python::add_annotation(module.ptr());
   python::add_steps(module.ptr());
   python::add_columns(module.ptr());

@@ -392,6 +392,20 @@ def segment_profile_json(path: StrPath, loader: int) -> str: ...
 def profile_schema() -> str:
     """The declared figures of a profile, as JSON."""
 
+def profiler_ranks(folder: StrPath) -> list[int]:
+    """Ranks with files of another profiler in the folder; empty for a folder of something else."""
+
+def profiler_profile_json(folder: StrPath, rank: int) -> str: ...
+def profiler_tables(folder: StrPath, rank: int) -> list[str]: ...
+def profiler_table(
+    folder: StrPath, rank: int, name: str, search: str, group_by: str, sort_by: str
+) -> Columns: ...
+def profiler_timeline(folder: StrPath, rank: int) -> str:
+    """The timeline that the profiler wrote; empty where there is none."""
+
+def profiler_files() -> str:
+    """The names of the files that are looked for."""
+
 def add_ranks(profile_text: str, others: Sequence[tuple[StrPath, int, int]]) -> str: ...
 def merge_timeline(
     segments: Sequence[StrPath],

@@ -222,6 +222,8 @@ class Sink:
     #: GetNext calls that found their batch ready / calls. Near 0 starving; near 1 healthy, or `handoff`, or a
     #: few long waits (`slow_samples`).
     ready_share: float = 0.0
+    #: The waits were cut to whole multiples of this, so each may be that much longer; null: they were not.
+    wait_resolution_s: float | None = None
     #: The longest, longest first; at most 8.
     longest_waits: list[Stall] = field(default_factory=list)
     #: The last 512 steps, newest last.
@@ -357,24 +359,25 @@ class Operator:
     kind: str = ""
     #: The most that ran it at one time.
     workers: int = 1
-    #: Items made.
-    items: int = 0
-    #: Items for one batch at the training loop: the batch size before the collate function, 1 after it.
-    items_per_batch: float = 0.0
-    #: Time in its body, all workers together, start-up excluded.
-    busy_s: float = 0.0
+    #: Items made; null where they were not counted.
+    items: int | None = None
+    #: Items for one batch at the training loop: the batch size before the collate function, 1 after it. Null
+    #: where items were not counted.
+    items_per_batch: float | None = None
+    #: Time in its body, all workers together, start-up excluded; null where nothing tells it.
+    busy_s: float | None = None
     #: CPU time of that. `cpu_s / busy_s` near 1: it computes, so more workers need more cores; near 0: it
     #: sleeps or reads.
     cpu_s: float | None = None
     #: Busy time per batch / workers: the step that it could sustain alone. Above the training step's
-    #: `compute_s` it cannot keep up; far below, it does not matter.
-    demand_s: float = 0.0
+    #: `compute_s` it cannot keep up; far below, it does not matter. Null where nothing tells it.
+    demand_s: float | None = None
     #: Time per item.
     service: Latency = field(default_factory=Latency)
     #: What its workers did, as shares of their time.
     states: States = field(default_factory=States)
-    #: Calls that raised.
-    failures: int = 0
+    #: Calls that raised; null where they were not counted.
+    failures: int | None = None
     #: Of the busy time: ready to run, without a core. A fifth or more: too many workers for the cores.
     run_queue_wait_s: float | None = None
     #: Operators of one number share a thread, and their demands add up; null: none.
@@ -384,8 +387,9 @@ class Operator:
     #: `thread` (of the loop's process), `process`, or "" where unknown.
     executor: str = ""
     #: `exact`: each call was timed. `sampled`: calls came too fast, and at times one in 32 was timed and
-    #: counts for all. `counter`: the loader's own figures. `inclusive`: its time contains what feeds it, so
-    #: what happens inside is not told apart.
+    #: counts for all; or the levels of the queues around it were read at times, and it was at work where it
+    #: had input and room for output: its busy time is at least that. `counter`: the loader's own figures.
+    #: `inclusive`: its time contains what feeds it, so what happens inside is not told apart.
     fidelity: str = ""
     #: Copies to a device; null where it makes none.
     transfer: Transfer | None = None
@@ -413,7 +417,7 @@ class Queue:
     to_operators: list[int] = field(default_factory=list)
     #: Whether the training loop takes from it.
     to_sink: bool = False
-    #: What it holds; 0: no limit.
+    #: What it holds; 0: no limit is known.
     capacity: int = 0
     #: What an entry is: `items` or `batches`.
     unit: str = "items"
@@ -428,16 +432,18 @@ class Queue:
     empty_share: float = 0.0
     #: Share of time full: what fills it waits.
     full_share: float = 0.0
-    #: Items in.
-    puts: int = 0
-    #: Items out.
-    gets: int = 0
-    #: Time that producers waited for room, summed.
-    put_wait_s: float = 0.0
-    #: Time that consumers waited for items, summed.
-    get_wait_s: float = 0.0
-    #: `exact`: each put and get was seen. `sampled`: at times items came too fast, and the level was read
-    #: 1000 times a second; `puts` and `gets` are exact.
+    #: How often its level was read, where it was only read at times; null where each change was seen.
+    samples: int | None = None
+    #: Items in; null where they were not counted.
+    puts: int | None = None
+    #: Items out; null where they were not counted.
+    gets: int | None = None
+    #: Time that producers waited for room, summed; null where it was not measured.
+    put_wait_s: float | None = None
+    #: Time that consumers waited for items, summed; null where it was not measured.
+    get_wait_s: float | None = None
+    #: `exact`: each put and get was seen. `sampled`: the level was read at times: 1000 times a second where
+    #: items came too fast (`puts` and `gets` are exact), or as often as `samples` says.
     fidelity: str = ""
     #: Parameters that set its capacity.
     knobs: list[Knob] = field(default_factory=list)
@@ -621,6 +627,30 @@ class DeviceIdleCause:
 
 
 @dataclass
+class GapPart:
+    """A part of the gap between two steps, a mean."""
+
+    #: `processing`: GetNext waited, the queue on the device and the one on the host were empty.
+    #: `transmission`: only the one on the device was. `getnext`: taking a batch that was there. `unknown`:
+    #: the rest, such as launching the first operator.
+    cause: str = ""
+    #: Time of it.
+    gap_s: float = 0.0
+
+
+@dataclass
+class StepSegment:
+    """A part of a step that has a name of its own, such as one all-reduce; a mean."""
+
+    #: As the trace calls it.
+    name: str = ""
+    #: Since the step began.
+    start_s: float = 0.0
+    #: How long it took.
+    takes_s: float = 0.0
+
+
+@dataclass
 class DeviceStep:
     """A step of a device trace, cut on the device's clock. A part that is unknown is null, and the one to
     its left contains it.
@@ -638,8 +668,8 @@ class DeviceStep:
     total_s: float = 0.0
     #: Time in which a collective ran.
     communication_s: float = 0.0
-    #: Of that: under computation.
-    communication_overlap_s: float = 0.0
+    #: Of that: under computation; null where the trace does not tell.
+    communication_overlap_s: float | None = None
 
 
 @dataclass
@@ -660,11 +690,15 @@ class DeviceSteps:
     tail_s: float = 0.0
     #: Time in which a collective ran.
     communication_s: float = 0.0
-    #: Of that: under computation.
-    communication_overlap_s: float = 0.0
-    #: The name that the user gave for the beginning of forward; "": it was found.
+    #: Of that: under computation; null where the trace does not tell.
+    communication_overlap_s: float | None = None
+    #: What `iteration_gap_s` was spent on; empty where nothing tells.
+    gap: list[GapPart] = field(default_factory=list)
+    #: Its collectives by name, where the trace tells them.
+    segments: list[StepSegment] = field(default_factory=list)
+    #: The work that forward begins with, as the user or the profiler named it; "": it was found.
     fp_point: str = ""
-    #: The name that the user gave for the end of backward; "": it was found.
+    #: The work that backward ends with, as the user or the profiler named it; "": it was found.
     bp_point: str = ""
     #: The last 512 steps, newest last.
     sequence: list[DeviceStep] = field(default_factory=list)
@@ -678,8 +712,8 @@ class DeviceProfile:
 
     #: Time looked at: of the trace's steps, or from the first to the last work on the device.
     window_s: float = 0.0
-    #: Of that: nothing was computed.
-    idle_s: float = 0.0
+    #: Of that: nothing was computed; null where the trace has steps only.
+    idle_s: float | None = None
     #: Why, the largest first; they sum to `idle_s`.
     causes: list[DeviceIdleCause] = field(default_factory=list)
     #: Where the waits come from: `run` (recorded) or `trace` (its own `__next__` ranges).
@@ -692,6 +726,24 @@ class DeviceProfile:
     steps: DeviceSteps | None = None
     #: What the trace's steps lack, a sentence each.
     step_notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class SecondOpinion:
+    """What another tool concludes from the same files, by its own published rule. It has no part in the
+    diagnosis.
+    """
+
+    #: Whose rule it is.
+    tool: str = ""
+    #: Which of its rules.
+    rule: str = ""
+    #: Its conclusion, in the words of the tool.
+    says: str = ""
+    #: Operators that it names, joined by ", "; null: none.
+    operator: str | None = None
+    #: Why it does not fit the recording; null where nothing speaks against it.
+    misled: str | None = None
 
 
 @dataclass
@@ -733,6 +785,8 @@ class Profile:
     host: Host = field(default_factory=Host)
     #: Null where no device trace was laid beside the run.
     device: DeviceProfile | None = None
+    #: What other tools conclude from the same files; empty for what Headrace recorded itself.
+    second_opinions: list[SecondOpinion] = field(default_factory=list)
     #: Whether the loop has ended or its process is gone; false: read while it ran.
     finished: bool = False
     #: What could not be recorded, in words. Empty is good.

@@ -74,8 +74,12 @@ def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
     segments = _core.find_segments(folder)
     ranks = sorted({segment["rank"] for segment in segments})
     if not segments:
-        why = "; ".join(_core.missing_recordings(folder)) or (
-            "no recorded run (expected rank*.hrseg); give the folder that hr.wrap(run=...) names"
+        missing = "; ".join(_core.missing_recordings(folder))
+        if not missing and (found_ranks := _core.profiler_ranks(folder)):
+            return _load_profiler(folder, found_ranks, loader, rank)
+        why = missing or (
+            "no recorded run (expected rank*.hrseg; give the folder that hr.wrap(run=...) names) and no file "
+            "of another profiler: " + _core.profiler_files()
         )
         raise Error(f"{folder}: {why}")
     _check_rank(folder, rank, ranks)
@@ -97,6 +101,16 @@ def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
         return report
     beside = _core.add_ranks(report.to_profile_json(), others)
     return Report(beside, loaders=report.loaders, ranks=ranks, segments=report._segments)
+
+
+def _load_profiler(folder: Path, ranks: list[int], loader: str | None, rank: int | None) -> Report:
+    """A folder that another profiler wrote."""
+    _check_rank(folder, rank, ranks)
+    profile = _core.profiler_profile_json(folder, ranks[0] if rank is None else rank)
+    report = Report(profile, ranks=ranks, folder=str(folder))
+    if loader not in (None, report.loader):
+        raise UsageError(f"{folder}: no loader {loader!r}; there is {report.loader!r}")
+    return report
 
 
 def same_loader(segments: list[Any], name: str) -> list[tuple[str, int, int]]:

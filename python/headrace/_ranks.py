@@ -13,6 +13,8 @@ from headrace.errors import Error, UsageError
 
 #: Ranks that differ by less starve alike.
 _CLEAR = 0.01
+#: Ranks of another profiler that are read to choose one of them.
+_MOST_COMPARED = 64
 
 
 class RankWait(NamedTuple):
@@ -32,7 +34,11 @@ def ranks_of(run: str | os.PathLike[str], loader: str | None = None) -> list[Ran
     """
     if not Path(run).is_dir():
         return []
-    return ranks_in(((one["path"], one["rank"]) for one in _core.find_segments(str(run))), loader)
+    segments = _core.find_segments(str(run))
+    if not segments and not _core.missing_recordings(str(run)):
+        ranks = _core.profiler_ranks(str(run))[:_MOST_COMPARED]
+        return [_wait_in(rank, _core.profiler_profile_json(str(run), rank)) for rank in ranks]
+    return ranks_in(((one["path"], one["rank"]) for one in segments), loader)
 
 
 def ranks_in(segments: Iterable[tuple[str, int]], loader: str | None = None) -> list[RankWait]:
@@ -52,7 +58,11 @@ def ranks_in(segments: Iterable[tuple[str, int]], loader: str | None = None) -> 
 
 
 def _wait_of(rank: int, path: str, index: int) -> RankWait:
-    profile = json.loads(_core.segment_profile_json(path, index))
+    return _wait_in(rank, _core.segment_profile_json(path, index))
+
+
+def _wait_in(rank: int, profile_json: str) -> RankWait:
+    profile = json.loads(profile_json)
     sink = profile["sink"]
     return RankWait(
         rank, profile["loader"], profile["elapsed_s"], sink["wait_share"] or 0, sink["starved_share"] or 0

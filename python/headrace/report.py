@@ -11,7 +11,8 @@ from headrace import _core
 
 if TYPE_CHECKING:  # dataclasses and json cost more to import than the rest of the package
     from headrace._data import Diagnosis, Steps
-    from headrace._figures import Profile
+    from headrace._figures import Profile, SecondOpinion
+    from headrace._tables import Tables
     from headrace.trace import Trace
 
 
@@ -28,8 +29,11 @@ class Report:
         loaders: list[str] | None = None,
         ranks: list[int] | None = None,
         segments: tuple[str, ...] = (),
+        folder: str | None = None,
     ) -> None:
         self._profile_json = profile_json
+        #: Of another profiler, whose tables are read from it when they are asked for.
+        self._folder = folder
         self._parsed = _core.ParsedReport(profile_json)
         self._loaders = loaders
         self._ranks = ranks
@@ -67,6 +71,22 @@ class Report:
         return build(Steps, self._document["steps"])
 
     @property
+    def second_opinions(self) -> list[SecondOpinion]:
+        """What other tools conclude from the same files; empty for what Headrace recorded itself."""
+        return self.profile.second_opinions
+
+    @property
+    def tables(self) -> Tables:
+        """The tables of the files that the report was read from, by name: ``report.tables["steps"]``.
+
+        Of a folder of MindSpore's profiler: steps, collectives, batches, operators of the device, memory,
+        FLOPs, as far as it has their files. Empty for other reports, saved ones included.
+        """
+        from headrace._tables import Tables
+
+        return Tables(self._folder, self.rank)
+
+    @property
     def loaders(self) -> list[str]:
         """Names of the loaders in the same run, the one that waited longest first."""
         return self._loaders if self._loaders is not None else [self.loader]
@@ -84,6 +104,9 @@ class Report:
     @classmethod
     def load(cls, path: str | os.PathLike[str], loader: str | None = None, rank: int | None = None) -> Report:
         """The report of a run folder (running, finished or dead), one .hrseg segment, or a saved report.
+
+        Also of a folder that MindSpore's profiler wrote (its ``profiler/`` or the folder above it), see
+        docs/mindspore.md. Reading changes nothing.
 
         loader: its name; default the one that waited longest. rank: default the lowest recorded one.
         Raises SegmentError, FormatError or Error with one line that says what is wrong.
@@ -151,7 +174,9 @@ class Report:
             raise UsageError(
                 f"{device.files[0]}: no work on a device in it, so nothing to say about idle time"
             )
-        return Report(text, loaders=self._loaders, ranks=self._ranks, segments=self._segments)
+        return Report(
+            text, loaders=self._loaders, ranks=self._ranks, segments=self._segments, folder=self._folder
+        )
 
     def to_text(self, width: int = 100, color: bool = False) -> str:
         """The report for people, no line wider than ``width`` columns (at least 40)."""
@@ -194,7 +219,7 @@ class Report:
             file.write(self.to_json() + "\n")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _read_again, (self._profile_json, self._loaders, self._ranks, self._segments)
+        return _read_again, (self._profile_json, self._loaders, self._ranks, self._segments, self._folder)
 
     def __str__(self) -> str:
         import shutil
@@ -240,7 +265,11 @@ def __getattr__(name: str) -> Any:
 
 
 def _read_again(
-    profile_json: str, loaders: list[str] | None, ranks: list[int] | None, segments: tuple[str, ...] = ()
+    profile_json: str,
+    loaders: list[str] | None,
+    ranks: list[int] | None,
+    segments: tuple[str, ...] = (),
+    folder: str | None = None,
 ) -> Report:
     """A pickled or copied report."""
-    return Report(profile_json, loaders=loaders, ranks=ranks, segments=segments)
+    return Report(profile_json, loaders=loaders, ranks=ranks, segments=segments, folder=folder)

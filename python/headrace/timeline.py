@@ -44,7 +44,8 @@ def merge(
 ) -> Timeline:
     """Write queue levels, worker states, batches, steps and annotations of ``run`` above the device's rows.
 
-    run: a run folder (running, finished or dead), a .hrseg segment, a session, or a wrapped loader. traces:
+    run: a run folder (running, finished or dead), a .hrseg segment, a session, or a wrapped loader; or a
+    folder of MindSpore's profiler, whose timelines are then merged (say where with ``out``). traces:
     files of a device profiler (.json, .json.gz), folders of them, URLs (fsspec; copied beside ``out`` until
     it is done), or ``{rank: file}``; without any the run alone makes a timeline. out: the file, gzip, or
     plain if it ends in .json; default ``timeline.json.gz`` in the run folder. progress: is called with
@@ -53,12 +54,13 @@ def merge(
     Raises FormatError for what is not a trace, SegmentError for what is not a segment.
     """
     segments, folder = _segments_of(run)
+    own = [] if segments else _profiler_timelines(run)
     if out is None:
         if folder is None:
             raise UsageError("this run has no folder: say where the timeline goes with out=")
         out = folder / "timeline.json.gz"
     with _Fetched(Path(out)) as fetched:
-        files = [fetched.local(path, progress) for path in _files_of(traces)]
+        files = own + [fetched.local(path, progress) for path in _files_of(traces)]
         try:
             found = _core.merge_timeline(segments, files, os.fspath(out), progress)
         except FormatError as error:
@@ -172,12 +174,25 @@ def _segments_of(run: Any) -> tuple[list[str], Path | None]:
     where = Path(run)
     if where.is_dir():
         found = [entry["path"] for entry in _core.find_segments(where)]
+        if not found and _core.profiler_ranks(where):
+            return [], None
         if not found:
             raise Error(f"{where}: no recorded run (expected rank*.hrseg)")
         return found, where
     if not where.exists():
         raise Error(f"{where}: no such file or folder")
     return [str(where)], where.parent
+
+
+def _profiler_timelines(folder: str | os.PathLike[str]) -> list[str]:
+    """The timelines that another profiler wrote for its ranks."""
+    ranks = _core.profiler_ranks(folder)
+    found = [path for rank in ranks if (path := _core.profiler_timeline(folder, rank))]
+    if not found:
+        raise Error(
+            f"{folder}: the profiler wrote no timeline (expected ascend_timeline_display_<rank>.json)"
+        )
+    return found
 
 
 def _files_of(traces: Any) -> list[str]:

@@ -75,7 +75,7 @@ StepTime as_the_device_saw(const profile::DeviceStep& step) {
   time.total_s = step.total_s;
   time.step = step.step;
   time.communication_s = step.communication_s;
-  time.communication_overlap_s = step.communication_overlap_s;
+  if (step.communication_overlap_s >= 0) time.communication_overlap_s = step.communication_overlap_s;
   return time;
 }
 
@@ -96,7 +96,8 @@ StepTrace from_device(const profile::DeviceSteps& steps) {
   if (steps.tail_steps > 0) trace.average.tail_s = steps.tail_s;
   trace.average.total_s = steps.iteration_gap_s + steps.forward_backward_s + trace.average.tail_s.value_or(0);
   trace.average.communication_s = steps.communication_s;
-  trace.average.communication_overlap_s = steps.communication_overlap_s;
+  if (steps.communication_overlap_s >= 0)
+    trace.average.communication_overlap_s = steps.communication_overlap_s;
   for (const profile::DeviceStep& step : steps.sequence) trace.per_step.push_back(as_the_device_saw(step));
   return trace;
 }

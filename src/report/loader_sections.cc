@@ -39,16 +39,21 @@ std::string numbered_kind(const std::string& name) {
   return digits ? name.substr(0, at) : "";
 }
 
+template <class Number>
+void add_known(std::optional<Number>& sum, const std::optional<Number>& more) {
+  if (more) sum = sum.value_or(0) + *more;
+}
+
 void add_to(profile::QueueProfile& sum, const profile::QueueProfile& queue, double part) {
   sum.occupancy.resize(std::max(sum.occupancy.size(), queue.occupancy.size()), 0);
   for (std::size_t i = 0; i < queue.occupancy.size(); ++i) sum.occupancy[i] += part * queue.occupancy[i];
   sum.mean += part * queue.mean;
   sum.empty_share += part * queue.empty_share;
   sum.full_share += part * queue.full_share;
-  sum.puts += queue.puts;
-  sum.gets += queue.gets;
-  sum.put_wait_s += queue.put_wait_s;
-  sum.get_wait_s += queue.get_wait_s;
+  add_known(sum.puts, queue.puts);
+  add_known(sum.gets, queue.gets);
+  add_known(sum.put_wait_s, queue.put_wait_s);
+  add_known(sum.get_wait_s, queue.get_wait_s);
 }
 
 }  // namespace

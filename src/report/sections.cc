@@ -203,9 +203,12 @@ Lines ledger_section(const profile::Profile& profile, std::size_t width) {
 }
 
 Lines device_section(const profile::Profile& profile, std::size_t width) {
-  if (!profile.device || !std::isfinite(profile.device->idle_s)) return {};
+  if (!profile.device) return {};
   const profile::DeviceProfile& device = *profile.device;
   Lines lines{"THE DEVICE"};
+  for (const std::string& sentence : device_part_sentences(profile))
+    add_sentence(lines, "  ", sentence, width);
+  if (!(device.idle_s >= 0)) return lines.size() > 1 ? lines : Lines{};
   for (const std::string& line : wrapped(device_idle_sentence(device, profile.rank), width - 2))
     lines.push_back("  " + line);
   const std::string steps = device_steps_sentence(profile);
@@ -219,6 +222,19 @@ Lines device_section(const profile::Profile& profile, std::size_t width) {
                bar(cause.idle_s / device.idle_s, 20) + " " + percent(cause.idle_s / device.idle_s)});
   }
   for (const std::string& line : table.lines(width - 2)) lines.push_back("  " + line);
+  return lines;
+}
+
+Lines opinion_section(const profile::Profile& profile, std::size_t width) {
+  if (profile.second_opinions.empty()) return {};
+  Lines lines{"SECOND OPINIONS"};
+  for (std::size_t i = 0; i < std::min(kMostRows, profile.second_opinions.size()); ++i) {
+    const profile::SecondOpinion& each = profile.second_opinions[i];
+    add_sentence(lines, "  ", shortened(each.tool + ", " + each.rule + ": " + each.says, 600), width);
+    if (!each.misled.empty()) add_sentence(lines, "    misled: ", shortened(each.misled, 600), width);
+  }
+  if (profile.second_opinions.size() > kMostRows)
+    lines.push_back("  and " + std::to_string(profile.second_opinions.size() - kMostRows) + " more");
   return lines;
 }
 

@@ -35,6 +35,9 @@ Lines device_section(const profile::Profile& profile, std::size_t width);
 /// Stretches of the run that deserve another verdict.
 Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width);
 
+/// What other tools say of the same files, and why they are misled.
+Lines opinion_section(const profile::Profile& profile, std::size_t width);
+
 /// One sentence per rule, wrapped.
 Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
                        std::size_t width);

@@ -159,9 +159,12 @@ std::string step_sentence(const analysis::StepTrace& steps) {
     text += fmt::format(", {} step{}", steps.steps, steps.steps == 1 ? "" : "s");
   }
   text += ")";
-  if (const double communication = average.communication_s.value_or(0); communication > 0)
-    text += fmt::format(", communication {}, {} of it under computation", duration(communication),
-                        percent(average.communication_overlap_s.value_or(0) / communication));
+  if (const double communication = average.communication_s.value_or(0); communication > 0) {
+    text += ", communication " + duration(communication);
+    if (average.communication_overlap_s)
+      text += fmt::format(", {} of it under computation",
+                          percent(*average.communication_overlap_s / communication));
+  }
   return text;
 }
 
@@ -169,6 +172,54 @@ std::string device_steps_sentence(const profile::Profile& profile) {
   if (!profile.device) return "";
   const analysis::StepTrace steps = analysis::step_trace(profile);
   return steps.source == "device_trace" ? "" : "Parts of a step: " + shortened(steps.unknown, 400) + ".";
+}
+
+namespace {
+
+std::string gap_words(const profile::GapPart& part) {
+  switch (part.cause.known().value_or(profile::GapReason::unknown)) {
+    case profile::GapReason::processing:
+      return "waiting for data that was still being made";
+    case profile::GapReason::transmission:
+      return "waiting for data on its way to the device";
+    case profile::GapReason::getnext:
+      return "taking a batch that was there";
+    case profile::GapReason::unknown:
+      break;
+  }
+  return "the rest, such as launching the first operator";
+}
+
+}  // namespace
+
+std::vector<std::string> device_part_sentences(const profile::Profile& profile) {
+  std::vector<std::string> sentences;
+  if (!profile.device || profile.device->idle_s >= 0 || !profile.device->steps) return sentences;
+  const profile::DeviceSteps& steps = *profile.device->steps;
+  sentences.push_back("A step: " + step_sentence(analysis::step_trace(profile)) + ".");
+  std::string gap;
+  for (const profile::GapPart& part : steps.gap) {
+    gap += (gap.empty() ? "Of the gap: " : "; ") + duration(part.gap_s) + " " + gap_words(part);
+  }
+  if (!gap.empty()) sentences.push_back(gap + ".");
+  if (!steps.fp_point.empty() || !steps.bp_point.empty()) {
+    const auto named = [](const std::string& name) { return name.empty() ? "?" : shortened(name, 80); };
+    sentences.push_back("Forward begins with " + named(steps.fp_point) + ", backward ends with " +
+                        named(steps.bp_point) + ".");
+  }
+  std::vector<profile::StepSegment> longest = steps.segments;
+  std::stable_sort(longest.begin(), longest.end(),
+                   [](const auto& a, const auto& b) { return a.takes_s > b.takes_s; });
+  constexpr std::size_t kMost = 3;
+  std::string collectives;
+  for (std::size_t i = 0; i < std::min(kMost, longest.size()); ++i) {
+    collectives += (i == 0 ? "Longest of " + std::to_string(longest.size()) + " collectives: " : ", ") +
+                   shortened(longest[i].name, 60) + " " + duration(longest[i].takes_s) + " from " +
+                   duration(longest[i].start_s) + " on";
+  }
+  if (!collectives.empty()) sentences.push_back(collectives + ".");
+  for (const std::string& note : profile.device->step_notes) sentences.push_back(shortened(note, 200) + ".");
+  return sentences;
 }
 
 std::string device_idle_words(const profile::DeviceIdleCause& cause) {

@@ -44,6 +44,10 @@ std::string device_steps_sentence(const profile::Profile& profile);
 /// another one's trace says so.
 std::string device_idle_sentence(const profile::DeviceProfile& device, int rank);
 
+/// What a device's steps were, where the trace has steps only: their parts, what the gap was spent on, the names
+/// of the points, the longest collectives. A sentence each.
+std::vector<std::string> device_part_sentences(const profile::Profile& profile);
+
 /// "waited for input": what a cause of idle time means.
 std::string device_idle_words(const profile::DeviceIdleCause& cause);
 

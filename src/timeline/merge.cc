@@ -65,7 +65,9 @@ class Merger {
 
  private:
   void read_runs() {
-    if (request_.segments.empty()) throw UsageError("a timeline needs the segment of a run");
+    if (request_.segments.empty() && request_.traces.empty())
+      throw UsageError("a timeline needs the segment of a run, or a trace");
+    if (request_.segments.empty()) return;
     for (const std::string& path : request_.segments) {
       profile::SegmentImage image;
       image.include_history();
@@ -171,8 +173,11 @@ class Merger {
     placed.unix_of_ts = placed.facts.unix_base_ns();
     if (!placed.facts.knows_unix_time()) {
       // A clock of its own: it begins when the run does, unless the calls that are in both say otherwise.
-      const History& run = runs_.front().history;
-      placed.unix_of_ts = WallClock(run.anchors).unix_ns(run.opened_ns) - placed.facts.first_ns;
+      placed.unix_of_ts = 0;
+      if (!runs_.empty()) {
+        const History& run = runs_.front().history;
+        placed.unix_of_ts = WallClock(run.anchors).unix_ns(run.opened_ns) - placed.facts.first_ns;
+      }
     }
     if (number == 0) {
       base_ns_ = placed.unix_of_ts;
@@ -202,7 +207,8 @@ class Merger {
       }
     }
     for (const Placed& placed : traces_) {
-      if (!taken.contains(&placed)) note(placed.facts.path + ": a rank that the run has no segment of");
+      if (!runs_.empty() && !taken.contains(&placed))
+        note(placed.facts.path + ": a rank that the run has no segment of");
     }
   }
 

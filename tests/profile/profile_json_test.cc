@@ -131,7 +131,7 @@ TEST(ProfileJson, StepsOfADeviceTraceReadBack) {
   EXPECT_FALSE(profile_from_tree(to_json(profile)).device->steps);
   profile.device->rank = 3;
   profile.device->step_notes = {"rank 3: the last step is cut off and left out"};
-  profile.device->steps = DeviceSteps{1, 2, 1, 0.02, 0.03, 0.01, 0.008, 0.006, "forward", "", {}};
+  profile.device->steps = DeviceSteps{1, 2, 1, 0.02, 0.03, 0.01, 0.008, 0.006, {}, {}, "forward", "", {}};
   profile.device->steps->sequence = {{7, 0.02, 0.03, 0.01, 0.06, 0.008, 0.006},
                                      {8, std::nullopt, std::nullopt, std::nullopt, 0.05, 0, 0}};
   const nlohmann::json tree = to_json(profile);

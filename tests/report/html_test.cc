@@ -104,7 +104,7 @@ TEST(Html, PartsOfTheStepStandBelowItWhereHooksTold) {
 TEST(Html, PartsOfTheStepAreThoseOfTheDeviceWhereATraceTells) {
   Profile profile = decode_limits();
   profile.device = profile::DeviceProfile{};
-  profile.device->steps = profile::DeviceSteps{6, 6, 6, 0.0614, 0.114, 0.0019, 0, 0, "", "", {}};
+  profile.device->steps = profile::DeviceSteps{6, 6, 6, 0.0614, 0.114, 0.0019, 0, 0, {}, {}, "", "", {}};
   const std::string page = page_of(profile);
   check_page(page);
   EXPECT_TRUE(

@@ -130,7 +130,7 @@ TEST(Text, PartsOfTheStepAreThoseOfTheDeviceWhereATraceTells) {
   profile.sink.marked = profile::MarkedSteps{1000, 1000, 1000, 0.031, 0.007, 0.002};
   profile.device = profile::DeviceProfile{};
   profile.device->rank = 3;
-  profile.device->steps = profile::DeviceSteps{6, 6, 6, 0.0614, 0.114, 0.0019, 0.02, 0.005, "", "", {}};
+  profile.device->steps = profile::DeviceSteps{6, 6, 6, 0.0614, 0.114, 0.0019, 0.02, 0.005, {}, {}, "", "", {}};
   const std::string text = text_of(profile, {.width = 200});
   EXPECT_NE(
       text.find("  a step: gap 61.4 ms, forward and backward 114 ms, tail 1.90 ms (device trace, 6 steps), "

@@ -48,6 +48,7 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("candidate.queue_is_high", all.candidate.queue_is_high);
   visit("candidate.gathers", all.candidate.gathers);
   visit("candidate.blocked_share", all.candidate.blocked_share);
+  visit("candidate.fewest_samples", all.candidate.fewest_samples);
   visit("candidate.ledger_known", all.candidate.ledger_known);
   visit("candidate.ledger_charged", all.candidate.ledger_charged);
   visit("rate.too_slow", all.rate.too_slow);

@@ -34,6 +34,44 @@ constexpr void figures_of(Of<DeviceIdleCause>, Visit&& figure) {
   figure("idle_s", &DeviceIdleCause::idle_s, {"Time lost to it."});
 }
 
+/// What the gap between two steps was spent on, as far as a recording tells.
+enum class GapReason : std::uint8_t { processing, transmission, getnext, unknown };
+
+constexpr std::array<std::string_view, 4> names_of(GapReason) noexcept {
+  return {"processing", "transmission", "getnext", "unknown"};
+}
+
+struct GapPart {
+  Word<GapReason> cause;
+  double gap_s = 0;
+};
+
+constexpr About about(Of<GapPart>) { return {"GapPart", "A part of the gap between two steps, a mean."}; }
+template <class Visit>
+constexpr void figures_of(Of<GapPart>, Visit&& figure) {
+  figure("cause", &GapPart::cause,
+         {"`processing`: GetNext waited, the queue on the device and the one on the host were empty. "
+          "`transmission`: only the one on the device was. `getnext`: taking a batch that was there. "
+          "`unknown`: the rest, such as launching the first operator."});
+  figure("gap_s", &GapPart::gap_s, {"Time of it."});
+}
+
+struct StepSegment {
+  std::string name;
+  double start_s = 0;
+  double takes_s = 0;
+};
+
+constexpr About about(Of<StepSegment>) {
+  return {"StepSegment", "A part of a step that has a name of its own, such as one all-reduce; a mean."};
+}
+template <class Visit>
+constexpr void figures_of(Of<StepSegment>, Visit&& figure) {
+  figure("name", &StepSegment::name, {"As the trace calls it."});
+  figure("start_s", &StepSegment::start_s, {"Since the step began."});
+  figure("takes_s", &StepSegment::takes_s, {"How long it took."});
+}
+
 struct DeviceStep {
   std::int64_t step = 0;
   std::optional<double> iteration_gap_s;
@@ -41,7 +79,7 @@ struct DeviceStep {
   std::optional<double> tail_s;
   double total_s = 0;
   double communication_s = 0;
-  double communication_overlap_s = 0;
+  double communication_overlap_s = 0;  ///< negative: not known
 };
 
 constexpr About about(Of<DeviceStep>) {
@@ -57,7 +95,8 @@ constexpr void figures_of(Of<DeviceStep>, Visit&& figure) {
   figure("tail_s", &DeviceStep::tail_s, {"From the end of backward on."});
   figure("total_s", &DeviceStep::total_s, {"The whole step."});
   figure("communication_s", &DeviceStep::communication_s, {"Time in which a collective ran."});
-  figure("communication_overlap_s", &DeviceStep::communication_overlap_s, {"Of that: under computation."});
+  figure("communication_overlap_s", &DeviceStep::communication_overlap_s,
+         {"Of that: under computation; null where the trace does not tell.", nullptr, Null::when_unset});
 }
 
 struct DeviceSteps {
@@ -68,7 +107,9 @@ struct DeviceSteps {
   double forward_backward_s = 0;
   double tail_s = 0;
   double communication_s = 0;
-  double communication_overlap_s = 0;
+  double communication_overlap_s = 0;  ///< negative: not known
+  std::vector<GapPart> gap;
+  std::vector<StepSegment> segments;
   std::string fp_point;
   std::string bp_point;
   std::vector<DeviceStep> sequence;
@@ -88,17 +129,20 @@ constexpr void figures_of(Of<DeviceSteps>, Visit&& figure) {
   figure("tail_s", &DeviceSteps::tail_s,
          {"From the end of backward on; 0 in steps whose end of backward is unknown."});
   figure("communication_s", &DeviceSteps::communication_s, {"Time in which a collective ran."});
-  figure("communication_overlap_s", &DeviceSteps::communication_overlap_s, {"Of that: under computation."});
+  figure("communication_overlap_s", &DeviceSteps::communication_overlap_s,
+         {"Of that: under computation; null where the trace does not tell.", nullptr, Null::when_unset});
+  figure("gap", &DeviceSteps::gap, {"What `iteration_gap_s` was spent on; empty where nothing tells."});
+  figure("segments", &DeviceSteps::segments, {"Its collectives by name, where the trace tells them."});
   figure("fp_point", &DeviceSteps::fp_point,
-         {"The name that the user gave for the beginning of forward; \"\": it was found."});
+         {"The work that forward begins with, as the user or the profiler named it; \"\": it was found."});
   figure("bp_point", &DeviceSteps::bp_point,
-         {"The name that the user gave for the end of backward; \"\": it was found."});
+         {"The work that backward ends with, as the user or the profiler named it; \"\": it was found."});
   figure("sequence", &DeviceSteps::sequence, {"The last 512 steps, newest last."});
 }
 
 struct DeviceProfile {
   double window_s = 0;
-  double idle_s = 0;
+  double idle_s = 0;  ///< negative: not known
   std::vector<DeviceIdleCause> causes;
   std::string waits_from;
   std::optional<double> clock_error_s;
@@ -116,7 +160,8 @@ template <class Visit>
 constexpr void figures_of(Of<DeviceProfile>, Visit&& figure) {
   figure("window_s", &DeviceProfile::window_s,
          {"Time looked at: of the trace's steps, or from the first to the last work on the device."});
-  figure("idle_s", &DeviceProfile::idle_s, {"Of that: nothing was computed."});
+  figure("idle_s", &DeviceProfile::idle_s,
+         {"Of that: nothing was computed; null where the trace has steps only.", nullptr, Null::when_unset});
   figure("causes", &DeviceProfile::causes, {"Why, the largest first; they sum to `idle_s`."});
   figure("waits_from", &DeviceProfile::waits_from,
          {"Where the waits come from: `run` (recorded) or `trace` (its own `__next__` ranges)."});

@@ -79,8 +79,8 @@ class JsonFieldWriter {
   nlohmann::json object_ = nlohmann::json::object();
 };
 
-/// Reads each field. A field that is missing or null keeps its default (a saved report of an older version
-/// reads); one of another type is a FormatError that names it. Numbers too large for an integer field are
+/// Reads each field. A field that is missing keeps its default (a saved report of an older version reads), as
+/// does one that is null, unless it is optional: then it is empty. One of another type is a FormatError that names it. Numbers too large for an integer field are
 /// clamped.
 class JsonFieldReader {
  public:
@@ -92,7 +92,11 @@ class JsonFieldReader {
   template <class T>
   void operator()(const char* name, T& value) {
     const auto found = object_.find(name);
-    if (found == object_.end() || found->is_null()) return;
+    if (found == object_.end()) return;
+    if (found->is_null()) {
+      if constexpr (requires { value.has_value(); }) value.reset();
+      return;
+    }
     read(*found, where_ + "." + name, value);
   }
 

@@ -208,14 +208,14 @@ struct OperatorProfile {
   std::string name;
   Word<OperatorKind> kind;
   int workers = 1;
-  std::uint64_t items = 0;
-  double items_per_batch = 0;
+  std::optional<std::uint64_t> items = std::nullopt;
+  double items_per_batch = 0;  ///< negative: not known; so are busy_s and demand_s
   double busy_s = 0;
   std::optional<double> cpu_s;
   double demand_s = 0;
   Latency service;
   States states;
-  std::uint64_t failures = 0;
+  std::optional<std::uint64_t> failures = std::nullopt;
   std::optional<double> run_queue_wait_s;
   int segment = -1;  ///< negative: none
   bool in_sink = false;
@@ -235,20 +235,25 @@ constexpr void figures_of(Of<OperatorProfile>, Visit&& figure) {
          {"sampler, source, map, batch, generator, shuffle, filter, prefetch, transfer, handoff or "
           "pin_memory."});
   figure("workers", &OperatorProfile::workers, {"The most that ran it at one time.", &kOneOrMore});
-  figure("items", &OperatorProfile::items, {"Items made."});
-  figure(
-      "items_per_batch", &OperatorProfile::items_per_batch,
-      {"Items for one batch at the training loop: the batch size before the collate function, 1 after it."});
-  figure("busy_s", &OperatorProfile::busy_s, {"Time in its body, all workers together, start-up excluded."});
+  figure("items", &OperatorProfile::items, {"Items made; null where they were not counted."});
+  figure("items_per_batch", &OperatorProfile::items_per_batch,
+         {"Items for one batch at the training loop: the batch size before the collate function, 1 after it. "
+          "Null "
+          "where items were not counted.",
+          nullptr, Null::when_unset});
+  figure("busy_s", &OperatorProfile::busy_s,
+         {"Time in its body, all workers together, start-up excluded; null where nothing tells it.", nullptr,
+          Null::when_unset});
   figure("cpu_s", &OperatorProfile::cpu_s,
          {"CPU time of that. `cpu_s / busy_s` near 1: it computes, so more workers need more cores; near 0: "
           "it sleeps or reads."});
   figure("demand_s", &OperatorProfile::demand_s,
          {"Busy time per batch / workers: the step that it could sustain alone. Above the training step's "
-          "`compute_s` it cannot keep up; far below, it does not matter."});
+          "`compute_s` it cannot keep up; far below, it does not matter. Null where nothing tells it.",
+          nullptr, Null::when_unset});
   figure("service", &OperatorProfile::service, {"Time per item."});
   figure("states", &OperatorProfile::states, {"What its workers did, as shares of their time."});
-  figure("failures", &OperatorProfile::failures, {"Calls that raised."});
+  figure("failures", &OperatorProfile::failures, {"Calls that raised; null where they were not counted."});
   figure(
       "run_queue_wait_s", &OperatorProfile::run_queue_wait_s,
       {"Of the busy time: ready to run, without a core. A fifth or more: too many workers for the cores."});
@@ -262,7 +267,9 @@ constexpr void figures_of(Of<OperatorProfile>, Visit&& figure) {
          {"`thread` (of the loop's process), `process`, or \"\" where unknown."});
   figure("fidelity", &OperatorProfile::fidelity,
          {"`exact`: each call was timed. `sampled`: calls came too fast, and at times one in 32 was timed "
-          "and counts for all. `counter`: the loader's own figures. `inclusive`: its time contains what "
+          "and counts for all; or the levels of the queues around it were read at "
+          "times, and it was at work where it had input and room for output: its busy time is at least that. "
+          "`counter`: the loader's own figures. `inclusive`: its time contains what "
           "feeds it, so what happens inside is not told apart."});
   figure("transfer", &OperatorProfile::transfer, {"Copies to a device; null where it makes none."});
   figure("knobs", &OperatorProfile::knobs,

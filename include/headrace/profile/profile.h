@@ -23,6 +23,7 @@
 #include "headrace/profile/loader_model.h"
 #include "headrace/profile/operator_profile.h"
 #include "headrace/profile/queue_profile.h"
+#include "headrace/profile/second_opinion.h"
 #include "headrace/profile/sink_profile.h"
 #include "headrace/profile/window_profile.h"
 
@@ -79,6 +80,7 @@ struct Profile {
   std::vector<RankFigures> ranks;
   Host host;
   std::optional<DeviceProfile> device;
+  std::vector<SecondOpinion> second_opinions;
   bool finished = false;
   std::vector<std::string> notes;
 };
@@ -107,6 +109,8 @@ constexpr void figures_of(Of<Profile>, Visit&& figure) {
   figure("ranks", &Profile::ranks, {"The other ranks of the run folder; empty where it was not read."});
   figure("host", &Profile::host, {"The machine."});
   figure("device", &Profile::device, {"Null where no device trace was laid beside the run."});
+  figure("second_opinions", &Profile::second_opinions,
+         {"What other tools conclude from the same files; empty for what Headrace recorded itself."});
   figure("finished", &Profile::finished,
          {"Whether the loop has ended or its process is gone; false: read while it ran."});
   figure("notes", &Profile::notes, {"What could not be recorded, in words. Empty is good."});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,11 @@ struct QueueProfile {
   double mean = 0;
   double empty_share = 0;
   double full_share = 0;
-  std::uint64_t puts = 0;
-  std::uint64_t gets = 0;
-  double put_wait_s = 0;
-  double get_wait_s = 0;
+  std::optional<std::uint64_t> samples = std::nullopt;
+  std::optional<std::uint64_t> puts = std::nullopt;
+  std::optional<std::uint64_t> gets = std::nullopt;
+  std::optional<double> put_wait_s = std::nullopt;
+  std::optional<double> get_wait_s = std::nullopt;
   Word<Fidelity> fidelity;
   std::vector<Knob> knobs;
 };
@@ -43,7 +45,7 @@ constexpr void figures_of(Of<QueueProfile>, Visit&& figure) {
          {"Places in `operators` of those that put.", &kName});
   figure("to_operators", &QueueProfile::to_operators, {"Places in `operators` of those that take.", &kName});
   figure("to_sink", &QueueProfile::to_sink, {"Whether the training loop takes from it."});
-  figure("capacity", &QueueProfile::capacity, {"What it holds; 0: no limit."});
+  figure("capacity", &QueueProfile::capacity, {"What it holds; 0: no limit is known."});
   figure("unit", &QueueProfile::unit, {"What an entry is: `items` or `batches`."});
   figure("occupancy", &QueueProfile::occupancy,
          {"Share of time at each level from 0 up; empty where no time passed. One end only: one side always "
@@ -54,13 +56,17 @@ constexpr void figures_of(Of<QueueProfile>, Visit&& figure) {
   figure("mean", &QueueProfile::mean, {"Mean level."});
   figure("empty_share", &QueueProfile::empty_share, {"Share of time empty: what takes from it waits."});
   figure("full_share", &QueueProfile::full_share, {"Share of time full: what fills it waits."});
-  figure("puts", &QueueProfile::puts, {"Items in."});
-  figure("gets", &QueueProfile::gets, {"Items out."});
-  figure("put_wait_s", &QueueProfile::put_wait_s, {"Time that producers waited for room, summed."});
-  figure("get_wait_s", &QueueProfile::get_wait_s, {"Time that consumers waited for items, summed."});
+  figure("samples", &QueueProfile::samples,
+         {"How often its level was read, where it was only read at times; null where each change was seen."});
+  figure("puts", &QueueProfile::puts, {"Items in; null where they were not counted."});
+  figure("gets", &QueueProfile::gets, {"Items out; null where they were not counted."});
+  figure("put_wait_s", &QueueProfile::put_wait_s,
+         {"Time that producers waited for room, summed; null where it was not measured."});
+  figure("get_wait_s", &QueueProfile::get_wait_s,
+         {"Time that consumers waited for items, summed; null where it was not measured."});
   figure("fidelity", &QueueProfile::fidelity,
-         {"`exact`: each put and get was seen. `sampled`: at times items came too fast, and the level was "
-          "read 1000 times a second; `puts` and `gets` are exact."});
+         {"`exact`: each put and get was seen. `sampled`: the level was read at times: 1000 times a second "
+          "where items came too fast (`puts` and `gets` are exact), or as often as `samples` says."});
   figure("knobs", &QueueProfile::knobs, {"Parameters that set its capacity."});
 }
 

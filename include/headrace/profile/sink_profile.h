@@ -137,6 +137,7 @@ struct SinkProfile {
   double starved_share = 0;
   double handoff_floor_s = 0;
   double ready_share = 0;
+  std::optional<double> wait_resolution_s = std::nullopt;
   std::vector<Stall> longest_waits;
   std::vector<StepSample> sequence;
   std::optional<MarkedSteps> marked = std::nullopt;
@@ -174,6 +175,9 @@ constexpr void figures_of(Of<SinkProfile>, Visit&& figure) {
   figure("ready_share", &SinkProfile::ready_share,
          {"GetNext calls that found their batch ready / calls. Near 0 starving; near 1 healthy, or "
           "`handoff`, or a few long waits (`slow_samples`)."});
+  figure("wait_resolution_s", &SinkProfile::wait_resolution_s,
+         {"The waits were cut to whole multiples of this, so each may be that much longer; null: they were "
+          "not."});
   figure("longest_waits", &SinkProfile::longest_waits, {"The longest, longest first; at most 8."});
   figure("sequence", &SinkProfile::sequence, {"The last 512 steps, newest last."});
   figure("marked", &SinkProfile::marked, {"Steps cut by hooks; null where there were none."});

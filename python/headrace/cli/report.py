@@ -27,6 +27,12 @@ from headrace.report import Report
 @click.option(
     "--trace", metavar="FILE", help="A device trace of the run: adds its steps and why the device was idle."
 )
+@click.option(
+    "--table", "table", metavar="NAME", help="A table of another profiler's files; `list` names them."
+)
+@click.option("--search", metavar="TEXT", help="With --table: rows in which a text contains TEXT.")
+@click.option("--group-by", metavar="COLUMN", help="With --table: groups of equal values.")
+@click.option("--sort-by", metavar="COLUMN", help="With --table: largest first.")
 @_options.fp_point
 @_options.bp_point
 @click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
@@ -36,11 +42,20 @@ def report(
     rank: int | None,
     format_: str,
     trace: str | None,
+    table: str | None,
+    search: str | None,
+    group_by: str | None,
+    sort_by: str | None,
     fp_point: str | None,
     bp_point: str | None,
     output: str | None,
 ) -> None:
-    """Print the report of RUN: a run folder (running, finished or dead), a .hrseg segment, a saved report."""
+    """Print the report of RUN: a run folder (running, finished or dead), a .hrseg segment, a saved report.
+
+    RUN may be a folder of MindSpore's profiler as well (docs/mindspore.md).
+    """
+    if table is None and (search or group_by or sort_by):
+        raise click.UsageError("--search, --group-by and --sort-by need --table NAME")
     if trace is None and (fp_point is not None or bp_point is not None):
         raise click.UsageError("--fp-point and --bp-point need --trace FILE")
     chosen = loader
@@ -51,6 +66,9 @@ def report(
         if len(ranks) > 1 and format_ == "text":
             click.echo(f"{why_this_one(shown, ranks)}; another one: --rank N", err=True)
     loaded = Report.load(run, loader=chosen, rank=rank)
+    if table is not None:
+        _print_table(loaded, table, (search, group_by, sort_by), format_, output)
+        return
     trouble: Error | None = None
     if trace is not None:
         try:
@@ -75,6 +93,32 @@ def report(
         click.echo(f"other loaders in this run: {', '.join(others)} (--loader NAME)", err=True)
     if trouble is not None:
         raise trouble
+
+
+def _print_table(
+    loaded: Report,
+    name: str,
+    query: tuple[str | None, str | None, str | None],
+    format_: str,
+    output: str | None,
+) -> None:
+    tables = loaded.tables
+    if name == "list":
+        text = "".join(f"{each}\n" for each in tables)
+    else:
+        search, group_by, sort_by = (each or "" for each in query)
+        table = tables.query(name, search=search, group_by=group_by, sort_by=sort_by)
+        width = shutil.get_terminal_size((100, 24)).columns
+        if format_ == "json":
+            text = table.to_json(indent=2) + "\n"
+        elif format_ == "html":
+            text = str(table._repr_html_()) + "\n"
+        else:
+            text = table.to_text(width=width).rstrip("\n") + "\n"
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        Path(output).write_text(text, encoding="utf-8")
 
 
 def _readable_ranks(run: str, loader: str | None) -> list[RankWait]:

@@ -109,6 +109,13 @@ std::string executor_parameter(const profile::Profile& profile, int op) {
   return "";
 }
 
+ExecutorValues executor_values(const profile::Profile& profile, const std::string& parameter) {
+  const profile::LoaderParameter* found =
+      profile.model ? profile::parameter_named(*profile.model, parameter) : nullptr;
+  if (found != nullptr && std::holds_alternative<bool>(found->value)) return {"False", false, true};
+  return {"thread", "thread", "process"};
+}
+
 bool cannot_be_multiplied(const profile::OperatorProfile& op) {
   if (op.kind == profile::OperatorKind::sampler) return true;
   const profile::Knob* knob = parameter_that_sets(op.knobs, profile::Quantity::workers);
@@ -224,6 +231,11 @@ std::vector<Advice> advise_capacity(const Predictor& predictor, int index) {
   for (const Change& change : changes(factor)) {
     const profile::QueueProfile& queue = profile.queues[static_cast<std::size_t>(change.index)];
     const profile::Knob* knob = queue.knobs.empty() ? nullptr : &queue.knobs.front();
+    // One parameter may set several queues.
+    const bool is_said = knob != nullptr && std::any_of(rows.begin(), rows.end(), [&](const Advice& each) {
+                           return each.parameter == knob->parameter;
+                         });
+    if (is_said) continue;
     Advice advice;
     advice.parameter = knob != nullptr ? knob->parameter : queue.name + ".capacity";
     advice.from = queue.capacity;

@@ -32,6 +32,15 @@ constexpr double kClearPressure = 1.2;
 /// What has not happened yet, and loaders that show nothing of their inside.
 constexpr double kOfForeseen = 0.75;
 constexpr double kOfOpaque = 0.75;
+/// Levels of queues that were read at times say less than busy times, the less the fewer there are.
+constexpr double kOfSamples = 0.85;
+constexpr double kOfFewSamples = 0.6;
+constexpr double kFewSamples = 8;
+constexpr double kManySamples = 40;
+/// Waits that are cut to multiples of a part of the step may be longer by it.
+constexpr double kOfCutWaits = 0.7;
+constexpr double kCutShort = 0.04;
+constexpr double kCutLong = 0.25;
 
 /// 1 from `to` on, `least` up to `from`.
 double factor(double least, double value, double from, double to) {
@@ -40,6 +49,18 @@ double factor(double least, double value, double from, double to) {
 
 double enough_steps(const Case& facts) {
   return factor(kOfFewSteps, static_cast<double>(facts.gate.steps), kFewSteps, kManySteps);
+}
+
+double enough_samples(const Case& facts) {
+  const std::optional<std::uint64_t> samples = level_samples(facts.profile);
+  if (!samples) return 1;
+  return kOfSamples * factor(kOfFewSamples, static_cast<double>(*samples), kFewSamples, kManySamples);
+}
+
+/// Of a loop that seems not to wait.
+double measured_finely(const Case& facts) {
+  const double cut = ratio(facts.profile.sink.wait_resolution_s.value_or(0), facts.gate.step_s);
+  return 1 - (1 - kOfCutWaits) * ramp(cut, kCutShort, kCutLong);
 }
 
 double undisturbed(const Case& facts) {
@@ -63,14 +84,14 @@ double agreement(const Case& facts) {
 }  // namespace
 
 double confidence_when_healthy(const Case& facts) {
-  double sure = kSurest * enough_steps(facts) * undisturbed(facts);
+  double sure = kSurest * enough_steps(facts) * undisturbed(facts) * measured_finely(facts);
   sure *= factor(kOfHealthyAtGate, facts.gate.distance, 0, kFarFromGate);
   if (facts.gate.opaque && facts.gate.wait_share >= facts.thresholds.gate.starved_share) sure *= kOfOpaque;
   return sure;
 }
 
 double confidence_when_bound(const Case& facts, const Diagnosis& diagnosis, double certainty) {
-  double sure = kSurest * certainty * enough_steps(facts) * undisturbed(facts);
+  double sure = kSurest * certainty * enough_steps(facts) * enough_samples(facts) * undisturbed(facts);
   if (facts.gate.state == Gate::State::kBound) sure *= factor(kOfBoundAtGate, facts.gate.distance, 0, 1);
   if (facts.drain) sure *= kOfForeseen;
   if (facts.gate.opaque) sure *= kOfOpaque;

@@ -10,8 +10,17 @@
 
 namespace headrace::analysis {
 
+std::optional<std::uint64_t> level_samples(const profile::Profile& profile) noexcept {
+  std::optional<std::uint64_t> fewest;
+  for (const profile::QueueProfile& queue : profile.queues) {
+    if (queue.samples) fewest = std::min(fewest.value_or(*queue.samples), *queue.samples);
+  }
+  return fewest;
+}
+
 double cpu_per_batch_s(const profile::OperatorProfile& op) noexcept {
-  return op.cpu_s ? op.demand_s * op.workers * std::min(1.0, ratio(*op.cpu_s, op.busy_s)) : 0;
+  return op.cpu_s && op.demand_s > 0 ? op.demand_s * op.workers * std::min(1.0, ratio(*op.cpu_s, op.busy_s))
+                                     : 0;
 }
 
 double cpu_bound_share(const profile::OperatorProfile& op) noexcept {

@@ -239,7 +239,8 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.advice = finding->advice;
     add_where_to_set(facts, diagnosis);
   }
-  if (!facts.demand.empty()) {
+  // Levels of queues say how long operators are at work at least, so nothing of what they could do.
+  if (!facts.demand.empty() && !level_samples(facts.profile)) {
     diagnosis.headroom_step_s = facts.demand.first().demand_s;
     double cpu_s = 0;
     for (const profile::OperatorProfile& op : facts.profile.operators) cpu_s += cpu_per_batch_s(op);
@@ -416,7 +417,17 @@ Diagnosis diagnose(const Predictor& predictor, const Thresholds& thresholds) {
   if (facts.gate.state == Gate::State::kUnmeasurable) {
     diagnosis.kind = VerdictKind::undetermined;
     diagnosis.reason = facts.gate.missing;
-    diagnosis.summary = "too short to judge";
+    const bool timed = profile.sink.steps > 0 || (profile.queues.empty() && !profile.device);
+    diagnosis.summary = timed ? "too short to judge" : "the steps of the training loop were not recorded";
+    if (!timed) {
+      // What the queues say holds only where the loop waits at all.
+      QueueOpinion queues = judge_queues(profile, thresholds.candidate);
+      if (queues.op >= 0) {
+        queues.evidence.says += "; should the training loop wait, it is for " +
+                                profile.operators[static_cast<std::size_t>(queues.op)].name;
+      }
+      if (!queues.evidence.says.empty()) diagnosis.evidence.push_back(std::move(queues.evidence));
+    }
     return diagnosis;
   }
   diagnosis.reason = contradiction(profile);

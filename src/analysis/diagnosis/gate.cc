@@ -23,6 +23,14 @@ bool is_opaque(const profile::Profile& profile) {
                      });
 }
 
+/// Levels of queues or the device's steps were recorded, and the loop's own times were not.
+bool recorded_without_steps(const profile::Profile& profile) {
+  if (profile.sink.steps > 0) return false;
+  return profile.device.has_value() ||
+         std::any_of(profile.queues.begin(), profile.queues.end(),
+                     [](const profile::QueueProfile& queue) { return queue.samples.value_or(0) > 0; });
+}
+
 double copied_in_step_s(const profile::Profile& profile) {
   double sum = 0;
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
@@ -90,6 +98,11 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
   gate.steps = sink.getnext_wait.count;
   gate.step_s = sink.step_s;
   gate.compute_s = sink.compute_s;
+  if (gate.steps == 0 && gate.step_s <= 0 && recorded_without_steps(profile)) {
+    gate.missing =
+        "nothing tells how long the steps of the training loop took, so nothing tells whether it waits";
+    return gate;
+  }
   if (static_cast<double>(gate.steps) < thresholds.fewest_steps ||
       profile.elapsed_s < thresholds.shortest_s || gate.step_s <= 0) {
     gate.missing = counted(static_cast<double>(gate.steps), "steady step") + " in " +

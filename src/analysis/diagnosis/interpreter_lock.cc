@@ -64,7 +64,7 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
     if (op.kind == profile::OperatorKind::handoff || op.kind == profile::OperatorKind::transfer ||
         op.kind == profile::OperatorKind::sampler)
       continue;
-    const double busy = op.demand_s * op.workers / step_s;
+    const double busy = std::max(0.0, op.demand_s) * op.workers / step_s;
     const double cpu = cpu_per_batch_s(op) / step_s;
     const double waited = busy * ratio(op.run_queue_wait_s.value_or(0), op.busy_s);
     if (!op.in_sink) threads.busy += busy;

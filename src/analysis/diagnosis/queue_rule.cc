@@ -1,6 +1,7 @@
 #include "headrace/analysis/diagnosis/queue_rule.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -81,8 +82,10 @@ std::vector<int> inputs_of(const profile::Profile& profile, const std::vector<in
 
 QueueOpinion judge_queues(const profile::Profile& profile, const CandidateThresholds& thresholds) {
   QueueOpinion opinion;
-  std::vector<int> right =
-      queues_that(profile, [](const profile::QueueProfile& queue) { return queue.to_sink; });
+  std::vector<int> right = queues_that(profile, [&](const profile::QueueProfile& queue) {
+    return queue.to_sink &&
+           static_cast<double>(queue.samples.value_or(UINT64_MAX)) >= thresholds.fewest_samples;
+  });
   if (right.empty()) return opinion;
   opinion.evidence.rule = Rule::queues;
   double right_level = 0;

@@ -46,8 +46,9 @@ void add_operator(const profile::Profile& profile, int index, std::vector<Parame
                         Value::kWhole, as_written(knob != nullptr ? knob->value : op.workers), 1, most});
   const std::string executor = executor_parameter(profile, index);
   if (op.executor == profile::Executor::thread && !executor.empty()) {
-    parameters.push_back({executor, Kind::kProcesses, index, Value::kExecutor, "thread",
-                          static_cast<double>(op.workers), static_cast<double>(op.workers)});
+    parameters.push_back({executor, Kind::kProcesses, index, Value::kExecutor,
+                          executor_values(profile, executor).threads, static_cast<double>(op.workers),
+                          static_cast<double>(op.workers)});
   }
 }
 
@@ -120,8 +121,10 @@ Change change_to(const Parameter& parameter, const std::string& text) {
       if (text != "True" && text != "False") refuse(parameter, text, "True or False");
       change.to = text == "True" ? 1 : 0;
       return change;
-    case Value::kExecutor:
-      if (text != "process" && text != parameter.now) refuse(parameter, text, "thread or process");
+    case Value::kExecutor: {
+      const std::string process = parameter.now == "False" ? "True" : "process";
+      if (text != process && text != parameter.now) refuse(parameter, text, parameter.now + " or " + process);
+    }
       if (text == parameter.now) return {Kind::kService, parameter.index, 1, 1};
       change.to = static_cast<int>(parameter.max);
       return change;

@@ -81,7 +81,8 @@ class GraphReader {
     double said = 0;
     for (const auto& [group, items] : from) said += items;
     if (said <= 0) said = 1;
-    const double counted = ratio(static_cast<double>(queue.puts), static_cast<double>(profile_.sink.steps));
+    const double counted =
+        ratio(static_cast<double>(queue.puts.value_or(0)), static_cast<double>(profile_.sink.steps));
     const bool agrees = std::abs(counted - said) <= 0.25 * said;
     return counted <= 0 || agrees ? said : whole_where_near(counted);
   }

@@ -14,12 +14,14 @@ namespace {
 
 std::string listed(const std::vector<Parameter>& parameters) {
   constexpr std::size_t kMost = 40;
-  std::string names;
-  for (std::size_t i = 0; i < std::min(kMost, parameters.size()); ++i) {
-    names += (i == 0 ? "" : ", ") + parameters[i].name;
+  std::vector<std::string> names;
+  for (const Parameter& each : parameters) {
+    if (std::find(names.begin(), names.end(), each.name) == names.end()) names.push_back(each.name);
   }
-  if (parameters.size() > kMost) names += ", and " + std::to_string(parameters.size() - kMost) + " more";
-  return names;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kMost) text += ", and " + std::to_string(names.size() - kMost) + " more";
+  return text;
 }
 
 const Parameter& find(const std::vector<Parameter>& parameters, const std::string& name) {
@@ -56,7 +58,11 @@ WhatIf what_if(const profile::Profile& recorded, const std::vector<Assignment>& 
   const std::vector<Parameter> parameters = parameters_of(profile);
   std::vector<Change> changes;
   for (const Assignment& each : assignments) {
-    changes.push_back(change_to(find(parameters, each.parameter), each.value));
+    find(parameters, each.parameter);
+    // One parameter may set several queues.
+    for (const Parameter& parameter : parameters) {
+      if (parameter.name == each.parameter) changes.push_back(change_to(parameter, each.value));
+    }
   }
   need_workers(profile, parameters, assignments, changes);
   // The others mean something only once there are workers; an operator's own number of processes is set last.

@@ -13,7 +13,13 @@ using analysis::duration;
 using analysis::percent;
 
 void write_device(Markup& out, const Subject& subject) {
-  if (!subject.profile.device || !std::isfinite(subject.profile.device->idle_s)) return;
+  if (!subject.profile.device) return;
+  if (const std::vector<std::string> parts = device_part_sentences(subject.profile); !parts.empty()) {
+    const auto section = out.open("section", {{"class", "ledger"}});
+    out.leaf("h2", "The device's steps");
+    for (const std::string& sentence : parts) out.leaf("p", {{"class", "read"}}, sentence);
+  }
+  if (!(subject.profile.device->idle_s >= 0)) return;
   const profile::DeviceProfile& device = *subject.profile.device;
   const auto section = out.open("section", {{"class", "ledger"}});
   out.leaf("h2", "What the device waited for");

@@ -34,6 +34,10 @@ std::string optional_duration(const std::optional<double>& seconds) {
   return seconds ? duration(*seconds) : "-";
 }
 
+std::string optional_count(const std::optional<std::uint64_t>& count) {
+  return count ? std::to_string(*count) : "-";
+}
+
 std::string knobs_of(const std::vector<profile::Knob>& knobs) {
   std::string text;
   for (const profile::Knob& knob : knobs) {
@@ -48,12 +52,12 @@ Rows operator_rows(const profile::Profile& profile) {
   for (const profile::OperatorProfile& op : profile.operators) {
     if (rows.size() == kMostDrawn) break;
     rows.push_back({whole(op.name), brief(op.kind.text()), std::to_string(op.workers),
-                    brief(op.executor.text()), std::to_string(op.items), figure_words(op.items_per_batch),
-                    duration(op.demand_s), duration(op.busy_s), optional_duration(op.cpu_s),
-                    duration(op.service.mean_s), duration(op.service.p50_s), duration(op.service.p90_s),
-                    duration(op.service.p99_s), duration(op.service.max_s), percent(op.states.idle),
-                    std::to_string(op.failures), optional_duration(op.run_queue_wait_s), knobs_of(op.knobs),
-                    brief(op.fidelity.text())});
+                    brief(op.executor.text()), optional_count(op.items),
+                    op.items_per_batch >= 0 ? figure_words(op.items_per_batch) : "-", duration(op.demand_s),
+                    duration(op.busy_s), optional_duration(op.cpu_s), duration(op.service.mean_s),
+                    duration(op.service.p50_s), duration(op.service.p90_s), duration(op.service.p99_s),
+                    duration(op.service.max_s), percent(op.states.idle), optional_count(op.failures),
+                    optional_duration(op.run_queue_wait_s), knobs_of(op.knobs), brief(op.fidelity.text())});
   }
   return rows;
 }
@@ -64,9 +68,10 @@ Rows queue_rows(const profile::Profile& profile) {
     if (rows.size() == kMostDrawn) break;
     rows.push_back({whole(queue.name), brief(queue.from), brief(queue.to),
                     queue.capacity > 0 ? std::to_string(queue.capacity) : "-", figure_words(queue.mean),
-                    percent(queue.empty_share), percent(queue.full_share), std::to_string(queue.puts),
-                    std::to_string(queue.gets), duration(queue.put_wait_s), duration(queue.get_wait_s),
-                    knobs_of(queue.knobs), brief(queue.fidelity.text())});
+                    percent(queue.empty_share), percent(queue.full_share), optional_count(queue.puts),
+                    optional_count(queue.gets), optional_duration(queue.put_wait_s),
+                    optional_duration(queue.get_wait_s), knobs_of(queue.knobs),
+                    brief(queue.fidelity.text())});
   }
   return rows;
 }

@@ -138,7 +138,7 @@ class LoaderRecording {
     op.demand_s = busy_s / batches();
     op.states.busy = std::min(1.0, busy_s / elapsed_s_);
     op.states.blocked_in = 1 - op.states.busy;
-    op.service = {op.items, op.demand_s, op.demand_s, op.demand_s, op.demand_s, op.demand_s};
+    op.service = {op.items.value_or(0), op.demand_s, op.demand_s, op.demand_s, op.demand_s, op.demand_s};
     op.fidelity = "exact";
     op.in_sink = op.kind == profile::OperatorKind::sampler;
     if (op.kind == profile::OperatorKind::pin_memory) {

@@ -42,6 +42,14 @@ std::vector<Advice> advise_capacity(const Predictor& predictor, int index);
 /// parameter for that stage; "" if it has none.
 std::string executor_parameter(const profile::Profile& profile, int op);
 
+/// What that parameter is set to, for threads and for processes: "thread" and "process", or False and True.
+struct ExecutorValues {
+  std::string threads;
+  ParameterValue from;
+  ParameterValue to;
+};
+ExecutorValues executor_values(const profile::Profile& profile, const std::string& parameter);
+
 /// The framework runs it once: it says so, or it is a source (or generator, shuffle, sampler) in one thread.
 bool cannot_be_multiplied(const profile::OperatorProfile& op);
 

@@ -1,6 +1,8 @@
 // The second question: which operator could not keep up even alone?
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "headrace/analysis/diagnosis/diagnosis.h"
@@ -37,6 +39,9 @@ DemandRanking rank_demand(const profile::Profile& profile, double step_s);
 /// Demand of each operator, per operator of the profile: what an "inclusive" one shares with finer ones left
 /// out; 0 for copies that run in the training step.
 std::vector<double> own_demands(const profile::Profile& profile);
+
+/// How often the levels of the queues were read, of the one read least; empty where each change was seen.
+std::optional<std::uint64_t> level_samples(const profile::Profile& profile) noexcept;
 
 /// CPU time of one operator per delivered batch, all workers together; 0 if it is not known.
 double cpu_per_batch_s(const profile::OperatorProfile& op) noexcept;

@@ -59,8 +59,9 @@ struct CandidateThresholds {
   double queue_is_high = 0.5;      ///< mean level / capacity; above it, its consumer does not keep up
   double gathers = 1.5;            ///< items that a consumer takes at once; above it, it drains its queue
   double blocked_share = 0.3;      ///< of the producer's time; above it, such a queue counts as full
-  double ledger_known = 0.5;       ///< of the wait; below it, the ledger has no say
-  double ledger_charged = 0.3;     ///< of the wait, charged to one operator; below it, the ledger names none
+  double fewest_samples = 8;    ///< of a queue whose level was only read at times; below it, it says nothing
+  double ledger_known = 0.5;    ///< of the wait; below it, the ledger has no say
+  double ledger_charged = 0.3;  ///< of the wait, charged to one operator; below it, the ledger names none
 };
 
 /// Is the candidate's rate too low, or do its times only vary?

@@ -56,8 +56,9 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
                            (processes == 1 ? "a process of its own" : as_written(processes) + " processes") +
                            " instead of threads; more threads will not help");
   advice.parameter = executor_parameter(facts.profile, lock.blamed);
-  advice.from = "thread";
-  advice.to = "process";
+  const ExecutorValues values = executor_values(facts.profile, advice.parameter);
+  advice.from = values.from;
+  advice.to = values.to;
   if (best.known || cpu_s > kProcessHandoff_s) {
     finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, best));
   }

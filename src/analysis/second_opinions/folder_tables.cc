@@ -1,0 +1,45 @@
+#include "headrace/analysis/second_opinions/folder_tables.h"
+
+#include <utility>
+#include <variant>
+
+#include "headrace/profile/errors.h"
+
+namespace headrace::analysis {
+
+std::vector<std::string> folder_tables(const std::string& folder, int rank) {
+  const loader_files::ProfilerFolder found = loader_files::find_profiler_files(folder);
+  const loader_files::RankFolder* wanted = found.rank(rank);
+  return wanted == nullptr ? std::vector<std::string>{} : loader_files::table_names(*wanted);
+}
+
+Table folder_table(const std::string& folder, int rank, const std::string& name,
+                   const loader_files::TableQuery& query) {
+  const loader_files::ProfilerFolder found = loader_files::find_profiler_files(folder);
+  const loader_files::RankFolder* wanted = found.rank(rank);
+  if (wanted == nullptr) throw UsageError(folder + ": no file of rank " + std::to_string(rank));
+  loader_files::FileTable read = loader_files::queried(loader_files::read_table(*wanted, name), query);
+  Table table;
+  for (loader_files::FileColumn& column : read.columns) {
+    if (auto* texts = std::get_if<std::vector<std::string>>(&column.values)) {
+      Texts packed;
+      packed.reserve(texts->size());
+      for (const std::string& text : *texts) packed.push_back(text);
+      table.add(column.name, std::move(packed));
+    } else if (auto* whole = std::get_if<std::vector<std::int64_t>>(&column.values)) {
+      table.add(column.name, std::move(*whole));
+    } else {
+      table.add(column.name, std::move(std::get<std::vector<double>>(column.values)));
+    }
+  }
+  table.notes = std::move(read.notes);
+  return table;
+}
+
+std::string folder_timeline(const std::string& folder, int rank) {
+  const loader_files::ProfilerFolder found = loader_files::find_profiler_files(folder);
+  const loader_files::RankFolder* wanted = found.rank(rank);
+  return wanted == nullptr ? "" : wanted->path(loader_files::FileKind::timeline);
+}
+
+}  // namespace headrace::analysis

@@ -1,0 +1,145 @@
+#include "sink_of.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace headrace::loader_files {
+namespace {
+
+constexpr double kMillisecond = 1e-3;
+constexpr std::size_t kSequence = 512;
+constexpr std::size_t kLongest = 8;
+
+/// One call for a batch.
+struct Call {
+  double start_s = 0;
+  double wait_s = 0;
+  bool ready = false;  ///< the batch was there
+
+  double end_s() const noexcept { return start_s + wait_s; }
+};
+
+profile::Latency latency_of(std::vector<double> values) {
+  profile::Latency latency;
+  if (values.empty()) return latency;
+  std::sort(values.begin(), values.end());
+  double sum = 0;
+  for (const double value : values) sum += value;
+  const auto quantile = [&](double share) {
+    const auto at = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+    return values[std::min(at, values.size() - 1)];
+  };
+  latency.count = values.size();
+  latency.mean_s = sum / static_cast<double>(values.size());
+  latency.p50_s = quantile(0.5);
+  latency.p90_s = quantile(0.9);
+  latency.p99_s = quantile(0.99);
+  latency.max_s = values.back();
+  return latency;
+}
+
+/// `calls` by time; the first is start-up. A step is from one call to the next.
+void fill(const std::vector<Call>& calls, profile::Profile& profile) {
+  profile::SinkProfile& sink = profile.sink;
+  sink.steps = calls.size();
+  profile.epochs = 1;
+  profile.startup.first_batch_s = calls.front().wait_s;
+  if (calls.size() < 2) return;
+  const double begin_s = calls.front().end_s();
+  profile.elapsed_s = std::max(0.0, calls.back().end_s() - begin_s);
+  const auto steps = static_cast<double>(calls.size() - 1);
+  std::vector<double> waits;
+  double waited = 0;
+  double starved = 0;
+  double ready_wait = 0;
+  double ready = 0;
+  std::vector<profile::Stall> stalls;
+  for (std::size_t i = 1; i < calls.size(); ++i) {
+    const Call& call = calls[i];
+    waits.push_back(call.wait_s);
+    waited += call.wait_s;
+    (call.ready ? ready_wait : starved) += call.wait_s;
+    ready += call.ready ? 1 : 0;
+    stalls.push_back({std::max(0.0, call.start_s - begin_s), call.wait_s, i + 1});
+  }
+  sink.getnext_wait = latency_of(std::move(waits));
+  sink.step_s = profile.elapsed_s / steps;
+  sink.compute_s = std::max(0.0, sink.step_s - waited / steps);
+  if (profile.elapsed_s > 0) {
+    sink.wait_share = std::min(1.0, waited / profile.elapsed_s);
+    sink.starved_share = std::min(sink.wait_share, starved / profile.elapsed_s);
+  }
+  sink.ready_share = ready / steps;
+  if (ready > 0) sink.handoff_floor_s = ready_wait / ready;
+  std::stable_sort(stalls.begin(), stalls.end(),
+                   [](const profile::Stall& a, const profile::Stall& b) { return a.wait_s > b.wait_s; });
+  stalls.resize(std::min(stalls.size(), kLongest));
+  std::erase_if(stalls, [](const profile::Stall& stall) { return stall.wait_s <= 0; });
+  sink.longest_waits = std::move(stalls);
+  for (std::size_t i = calls.size() > kSequence + 1 ? calls.size() - kSequence - 1 : 1; i + 1 < calls.size();
+       ++i) {
+    profile::StepSample sample;
+    sample.wait_s = calls[i].wait_s;
+    sample.compute_s = std::max(0.0, calls[i + 1].start_s - calls[i].end_s());
+    sink.sequence.push_back(sample);
+  }
+}
+
+/// The calls of the operator that asked most often: a graph may have several.
+std::vector<Call> calls_on_device(const GetNextFile& file) {
+  std::map<std::string, std::size_t> counts;
+  for (const GetNext& each : file.calls) ++counts[each.node];
+  const auto most = std::max_element(counts.begin(), counts.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::vector<Call> calls;
+  for (const GetNext& each : file.calls) {
+    if (each.node == most->first) calls.push_back({each.start_s, each.end_s - each.start_s, each.level > 0});
+  }
+  return calls;
+}
+
+/// The ends are what is stamped; a wait that was cut to whole milliseconds began up to one earlier.
+std::vector<Call> calls_on_host(const BatchRecords& records, bool level_is_before) {
+  std::vector<Call> calls;
+  for (const BatchRecord& each : records.batches) {
+    if (!each.end_ms || !each.wait_ms) continue;
+    const double wait_s = *each.wait_ms * kMillisecond;
+    // The end is that of the push where there is one.
+    const double end_s = (*each.end_ms - each.push_ms.value_or(0)) * kMillisecond;
+    const bool ready = level_is_before && each.level ? *each.level > 0 : *each.wait_ms <= 0;
+    calls.push_back({end_s - wait_s, wait_s, ready});
+  }
+  return calls;
+}
+
+}  // namespace
+
+void add_sink(const RankFiles& files, profile::Profile& profile) {
+  if (files.getnext && files.getnext->calls.size() > 1) {
+    fill(calls_on_device(*files.getnext), profile);
+    profile.notes.push_back(
+        "the steps and waits are the device's: from one of its GetNext calls to the next");
+    return;
+  }
+  const BatchRecords* batches = files.batches();
+  if (batches == nullptr) {
+    profile.notes.push_back(
+        "no file tells when the training loop took batches (dataset_iterator_profiling, "
+        "device_queue_profiling, minddata_aicpu, minddata_getnext_profiling)");
+    return;
+  }
+  if (!batches->has_times) {
+    profile.notes.push_back("the batches' file is of an old version that has no times");
+    return;
+  }
+  fill(calls_on_host(*batches, files.device_queue.has_value()), profile);
+  profile.sink.wait_resolution_s = kMillisecond;
+  if (files.device_queue) {
+    profile.notes.push_back(
+        "the waits are those of the thread that feeds the device: what the device's queue bridges is not "
+        "known without minddata_aicpu or minddata_getnext_profiling");
+  }
+}
+
+}  // namespace headrace::loader_files
