@@ -225,6 +225,7 @@ QueueFigures queue_figures(const SegmentImage& image, std::uint32_t index, std::
   figures.levels_per_bin = std::clamp<std::int64_t>(cell.levels_per_bin.load(), 1, std::int64_t{1} << 30);
   figures.puts = sane(cell.puts.load());
   figures.gets = sane(cell.gets.load());
+  figures.samples = sane(cell.samples.load());
   const metrics::OccupancyBins bins{figures.capacity, figures.levels_per_bin,
                                     std::min(cell.bins.load(), kMaxBinsPerQueue)};
   const std::uint32_t first = cell.first_bin.load();

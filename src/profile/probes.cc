@@ -167,7 +167,7 @@ void QueueHandle::sampled(std::int64_t level, std::int64_t at_ns) noexcept {
   const ThreadContext* context = ThreadContext::recording();
   if (context == nullptr) return;
   follow_session(*context->session());
-  probe_.changed(level, at_ns);
+  probe_.sampled(level, at_ns);
 }
 
 void QueueHandle::emptied() noexcept {

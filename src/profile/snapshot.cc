@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "headrace/profile/figures.h"
@@ -147,11 +148,16 @@ class ProfileBuilder {
       out.empty_share = share(figures->empty_ns, total);
       out.full_share = share(figures->full_ns, total);
     }
-    out.puts = figures->puts;
-    out.gets = figures->gets;
-    out.put_wait_s = figures->put_wait.sum_ns * kSecond;
-    out.get_wait_s = figures->get_wait.sum_ns * kSecond;
-    out.fidelity = figures->sampled ? Fidelity::sampled : Fidelity::exact;
+    const bool reported = figures->puts > 0 || figures->gets > 0 || figures->samples == 0;
+    if (reported) {
+      out.puts = figures->puts;
+      out.gets = figures->gets;
+      out.put_wait_s = figures->put_wait.sum_ns * kSecond;
+      out.get_wait_s = figures->get_wait.sum_ns * kSecond;
+    } else {
+      out.samples = figures->samples;
+    }
+    out.fidelity = figures->sampled || !reported ? Fidelity::sampled : Fidelity::exact;
     if (const auto knob =
             loader_queue_knob(image_.queues()[of.queue], static_cast<double>(out.capacity), profile_.model)) {
       out.unit = by_stages() && !of.to_sink ? "items" : "batches";
@@ -336,6 +342,7 @@ class ProfileBuilder {
     if (stage != nullptr && stage->runs_in == RunsIn::process) out.executor = Executor::process;
     const bool inclusive = node.is_source_object && graph_.nodes.size() == 1;
     out.fidelity = inclusive ? Fidelity::inclusive : sampled ? Fidelity::sampled : Fidelity::exact;
+    if (by_stages() && node.cells.empty()) make_untimed(node, out);
     add_knobs(node, out);
     out.functions = functions_of(image_.operators()[node.op]);
     profile_.operators.push_back(std::move(out));
@@ -345,14 +352,53 @@ class ProfileBuilder {
   States stage_states_ns(const GraphNode& node, double busy_ns, int workers) const {
     States states;
     states.busy = busy_ns;
+    const double left = std::max(0.0, present_ns() * workers - busy_ns);
     for (const std::uint32_t queue : node.outputs) {
       const QueueFigures* figures = flow_.figures_of(queue);
-      if (figures != nullptr) states.blocked_out += figures->put_wait.sum_ns;
+      if (figures == nullptr) continue;
+      states.blocked_out += figures->put_wait.sum_ns;
+      // Of a queue that was only looked at, its being full tells; and a source has nothing else to wait for.
+      if (figures->samples > 0)
+        states.blocked_out += node.inputs.empty() ? left : left * full_share(*figures);
     }
-    const double left = std::max(0.0, present_ns() * workers - busy_ns);
     states.blocked_out = std::min(states.blocked_out, left);
     states.blocked_in = left - states.blocked_out;
     return states;
+  }
+
+  static double time_of(const QueueFigures& queue) {
+    return std::accumulate(queue.time_at_ns.begin(), queue.time_at_ns.end(), 0.0);
+  }
+  static double full_share(const QueueFigures& queue) { return share(queue.full_ns, time_of(queue)); }
+
+  /// None of its calls was timed. Where the queues around it were looked at often enough, it was at work while
+  /// it had input and room for output: at least for what their empty and full times leave.
+  void make_untimed(const GraphNode& node, OperatorProfile& out) const {
+    constexpr std::uint64_t kFewestSamples = 8;
+    // One that seldom had input may have been at its last item whenever somebody looked.
+    constexpr double kSeldomFed = 0.5;
+    out.items.reset();
+    out.failures.reset();
+    out.items_per_batch = out.busy_s = out.demand_s = -1;
+    out.fidelity = Fidelity::sampled;
+    out.states = {};
+    double empty = 0;
+    double full = 0;
+    for (const auto* queues : {&node.inputs, &node.outputs}) {
+      for (const std::uint32_t queue : *queues) {
+        const QueueFigures* figures = flow_.figures_of(queue);
+        if (figures == nullptr || figures->samples < kFewestSamples) return;
+        if (queues == &node.outputs) full = std::max(full, full_share(*figures));
+        if (queues == &node.inputs) empty = std::max(empty, share(figures->empty_ns, time_of(*figures)));
+      }
+    }
+    if (node.outputs.empty()) return;
+    out.states.blocked_out = full;
+    out.states.blocked_in = std::min(empty, 1 - full);
+    out.states.busy = 1 - out.states.blocked_out - out.states.blocked_in;
+    if (out.states.blocked_in > kSeldomFed) return;
+    out.busy_s = out.states.busy * present_ns() * kSecond * out.workers;
+    out.demand_s = batches_ > 0 ? out.busy_s / batches_ / out.workers : -1;
   }
 
   /// This cell's part of what its thread was busy with: what the thread waited for a core is shared out by

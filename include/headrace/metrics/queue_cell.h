@@ -25,6 +25,7 @@ struct alignas(64) QueueCell {
   Occupancy occupancy;
   Relaxed<std::uint64_t> puts;  ///< start-up included, end marks not
   Relaxed<std::uint64_t> gets;
+  Relaxed<std::uint64_t> samples;  ///< times at which its level was read, of a queue that nobody reports to
   Relaxed<std::int64_t> loop_puts;
   Relaxed<std::int64_t> loop_gets;
   WindowGrid grid;

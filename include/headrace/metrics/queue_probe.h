@@ -41,6 +41,12 @@ class QueueProbe {
     cell_->occupancy.set(reading.loop_ns, level, bins_, time_at_);
   }
 
+  /// It was seen to hold `level` items at `now`, which may be a while ago, but never before the last call.
+  void sampled(std::int64_t level, std::int64_t now) noexcept {
+    changed(level, now);
+    if (cell_ != nullptr && !clock_->read(now).paused) cell_->samples.bump(1);
+  }
+
   /// An item was put after waiting `waited_ns` for room. `counts`: false for an end mark.
   void put(std::int64_t waited_ns, std::int64_t now, bool counts) noexcept {
     if (cell_ != nullptr && counts) record(cell_->puts, cell_->loop_puts, cell_->put_wait, waited_ns, now);
@@ -80,6 +86,7 @@ class QueueProbe {
     cell_->occupancy.reset(0, time_at_);
     cell_->grid.reset();
     cell_->sampled.store(0);
+    cell_->samples.store(0);
     cell_->loop_puts.store(0);
     cell_->loop_gets.store(0);
     cell_->put_wait.reset();

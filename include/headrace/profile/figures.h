@@ -136,6 +136,7 @@ struct QueueTotals {
   double full_ns = 0;
   std::uint64_t puts = 0;
   std::uint64_t gets = 0;
+  std::uint64_t samples = 0;
   double loop_gets = 0;
   HistogramFigures put_wait;
   HistogramFigures get_wait;
@@ -149,6 +150,7 @@ constexpr void totals_of(Of<QueueTotals>, Visit&& total) {
   total(&QueueTotals::full_ns);
   total(&QueueTotals::puts);
   total(&QueueTotals::gets);
+  total(&QueueTotals::samples);
   total(&QueueTotals::loop_gets);
   total(&QueueTotals::put_wait);
   total(&QueueTotals::get_wait);
