@@ -320,8 +320,8 @@ class Builder {
     std::size_t count = 0;
     for (const std::size_t i : working_[static_cast<std::size_t>(place)]) {
       if (i >= range_.stamps_ms.size()) break;
-      const auto at = std::find(percent.end_ms.begin(), percent.end_ms.end(), range_.stamps_ms[i]);
-      if (at == percent.end_ms.end()) continue;
+      const auto at = std::lower_bound(percent.end_ms.begin(), percent.end_ms.end(), range_.stamps_ms[i]);
+      if (at == percent.end_ms.end() || *at != range_.stamps_ms[i]) continue;
       sum += percent.values[static_cast<std::size_t>(at - percent.end_ms.begin())] / kPercent;
       ++count;
     }

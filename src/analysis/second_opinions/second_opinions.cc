@@ -30,12 +30,15 @@ class Opinions {
       : files_(files), profile_(profile), diagnosis_(diagnosis), steady_(loader_files::only_steady(files)) {}
 
   std::vector<profile::SecondOpinion> all() {
-    if (files_.pipeline) add_usage();
+    const bool sampled = files_.pipeline && files_.pipeline->samples() > 0;
+    if (sampled) add_usage();
     if (files_.batches() != nullptr) add_queue_summary();
     add_machine();
-    if (files_.pipeline) {
+    if (sampled) {
       add_analyzer();
       add_autotune();
+    } else if (files_.summary) {
+      add_written_summary();
     }
     return std::move(rows_);
   }
@@ -188,6 +191,15 @@ class Opinions {
       add("MindSpore", "BottleneckAnalyzer, CPU", detail, {}, "");
     for (const std::string& detail : summary.queue_analysis_details)
       add("MindSpore", "BottleneckAnalyzer, queues", detail, {}, "");
+  }
+
+  /// Without the samples: what it wrote itself.
+  void add_written_summary() {
+    const loader_files::PipelineSummaryFile& summary = *files_.summary;
+    add("MindSpore", "BottleneckAnalyzer",
+        summary.suggestion.empty() ? (summary.bottleneck.empty() ? "no bottleneck" : summary.bottleneck)
+                                   : summary.suggestion,
+        {}, "");
   }
 
   static Names workers_changed(const AutoTuneRound& round) {
