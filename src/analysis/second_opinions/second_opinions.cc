@@ -14,6 +14,9 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+/// Levels of queues that were read less often say nothing.
+constexpr std::size_t kFewSamples = 8;
+
 std::string listed(const Names& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -87,6 +90,9 @@ class Opinions {
                                         [&](const std::string& name) { return name != *diagnosis_.op; });
         if (other != named.end()) why = "it names " + *other + " as well: " + why_not(*other);
       }
+    } else if (is_bound(diagnosis_.kind) && !named.empty() && steady_.pipeline->samples() < kFewSamples) {
+      why = "the queues were read " + std::to_string(steady_.pipeline->samples()) +
+            " times only; a shorter monitor sampling interval would tell";
     }
     if (!why.empty() && steady != named) {
       why +=
