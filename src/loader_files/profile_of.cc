@@ -171,7 +171,10 @@ class Builder {
       queue.capacity = op.queue->capacity;
       queue.unit = "rows";
       connect(queue, from, to, op.name() + " queue");
-      fill_queue(op.queue->levels, range_.begin, range_.end, queue);
+      // Levels of a run without steady samples are still levels.
+      const bool steady = range_.size() > 0;
+      fill_queue(op.queue->levels, steady ? range_.begin : 0, steady ? range_.end : op.queue->levels.size(),
+                 queue);
       source_of_queue_.push_back(static_cast<int>(at));
       profile_.queues.push_back(std::move(queue));
     }
