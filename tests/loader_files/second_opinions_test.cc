@@ -106,6 +106,18 @@ TEST(SecondOpinions, AreRowsWithTheReasonWhereTheyAreMisled) {
   EXPECT_EQ(opinion(profile, "AutoTune, one round").misled, "");
 }
 
+TEST(SecondOpinions, AreMisledWhereThreadsShareALock) {
+  WrittenRun run = slow_map(2);
+  run.operators[1].cpu_percent.assign(60, 94);
+  run.process_percent = 100;
+  const ProfilerFolderWriter folder("lock");
+  folder.write_run(run);
+  const profile::Profile profile = profile_of_folder(folder.path(), 0);
+  const profile::SecondOpinion& tuned = opinion(profile, "AutoTune, one round");
+  EXPECT_EQ(tuned.op, "MapOp_1");
+  EXPECT_NE(tuned.misled.find("share one interpreter lock"), std::string::npos) << tuned.misled;
+}
+
 TEST(SecondOpinions, AreMisledByFewSamples) {
   WrittenRun run = slow_map();
   for (test::WrittenOperator& op : run.operators) op.levels.resize(4);

@@ -94,6 +94,10 @@ class Opinions {
       why = "the queues were read " + std::to_string(steady_.pipeline->samples()) +
             " times only; a shorter monitor sampling interval would tell";
     }
+    if (diagnosis_.cause == Cause::gil_contention && diagnosis_.op && has(named, *diagnosis_.op)) {
+      why += std::string(why.empty() ? "" : "; ") +
+             "more workers would be threads that share one interpreter lock, where processes would help";
+    }
     if (!why.empty() && steady != named) {
       why +=
           "; its averages contain the samples of the start and of the end, when the source had run dry: "
