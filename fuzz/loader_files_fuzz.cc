@@ -8,6 +8,9 @@
 #include <string_view>
 
 #include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/second_opinions/autotune.h"
+#include "headrace/analysis/second_opinions/bottleneck_analyzer.h"
+#include "headrace/analysis/second_opinions/mindinsight.h"
 #include "headrace/analysis/second_opinions/second_opinions.h"
 #include "headrace/loader_files/profile_of.h"
 #include "headrace/profile/errors.h"
@@ -41,6 +44,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   RankFiles files;
   take(parts[0], files.pipeline, read_pipeline_profiling);
   if (!files.pipeline) take(parts[1], files.pipeline, read_pipeline_table);
+  take(parts[1], files.summary, read_pipeline_summary);
+  if (!files.summary) take(parts[1], files.summary, read_pipeline_summary_table);
+  if (!files.pipeline && files.summary) files.pipeline = files.summary->as_pipeline();
   take(parts[2], files.dataset_iterator, read_batch_records);
   take(parts[3], files.device_queue, read_batch_records);
   take(parts[4], files.getnext, [](std::string_view text, const std::string& path) {
@@ -50,6 +56,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   take(parts[6], files.steps, read_step_trace);
   take(parts[7], files.points, read_step_points);
   profile::Profile profile = profile_of(files);
+  analysis::pipeline_summary(files);
+  analysis::autotune_round(files);
+  analysis::queue_summary(files);
+  // A verdict simulates the run, which takes a hundred times as long as reading it.
+  if (size % 16 != 0) return 0;
   const analysis::Diagnosis diagnosis = analysis::diagnose(profile);
   profile.second_opinions = analysis::second_opinions(files, profile, diagnosis);
   report::to_text(profile, diagnosis, {.width = 60});

@@ -9,6 +9,7 @@
 namespace headrace::loader_files {
 namespace {
 
+constexpr std::size_t kMostBatches = 1 << 23;
 constexpr std::size_t kFewestWords = 4;
 constexpr std::size_t kMostWords = 5;
 constexpr std::int64_t kTime = 0;
@@ -81,6 +82,8 @@ BatchRecords read_batch_records(std::string_view text, const std::string& path) 
       continue;
     }
     if (records.batches.empty() || is_taken(records.batches.back(), *read)) {
+      if (records.batches.size() >= kMostBatches)
+        throw FormatError(path, 0, "at most " + std::to_string(kMostBatches) + " batches");
       records.batches.emplace_back().batch = read->batch;
     }
     add(records.batches.back(), *read);

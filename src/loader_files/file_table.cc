@@ -24,8 +24,8 @@ using Texts = std::vector<std::string>;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMillisecond = 1e-3;
 
-/// Cells that a column may have.
-constexpr std::size_t kMostCells = 1 << 27;
+/// Tables of operators have ten or twenty.
+constexpr std::size_t kMostTableColumns = 1024;
 
 /// A column of a file under another name, in other units.
 struct Renamed {
@@ -94,7 +94,8 @@ FileTable csv_table(const std::string& path, const Names& names) {
   const std::string text = read_text(path);
   const std::vector<Row> rows = rows_of(text, path);
   if (rows.empty()) throw FormatError(path, 0, "a heading of column names");
-  if (rows.size() * rows.front().size() > kMostCells) throw FormatError(path, 0, "a smaller table");
+  if (rows.front().size() > kMostTableColumns)
+    throw FormatError(path, 0, "at most " + std::to_string(kMostTableColumns) + " columns");
   FileTable table;
   for (std::size_t column = 0; column < rows.front().size(); ++column) {
     if (rows.front()[column].empty()) continue;
@@ -190,6 +191,83 @@ FileTable json_figures(const std::string& path) {
     values.push_back(*value);
   }
   return {{{"figure", std::move(names)}, {"value", std::move(values)}}, {}};
+}
+
+/// Where memory stood at each operator of each graph.
+FileTable memory_curve(const RankFolder& folder) {
+  const std::string path = folder.path(FileKind::memory_details);
+  const JsonDocument document(read_text(path), path);
+  simdjson::dom::object graphs;
+  if (document.root().get(graphs) != simdjson::SUCCESS) throw FormatError(path, 0, "an object of graphs");
+  Texts graph;
+  Integers place;
+  Numbers memory;
+  for (const simdjson::dom::key_value_pair each : graphs) {
+    const auto lines = array_of(each.value, "lines");
+    if (!lines) continue;
+    std::int64_t at = 0;
+    for (const Json value : *lines) {
+      graph.emplace_back(each.key);
+      place.push_back(at++);
+      memory.push_back(number_of(value).value_or(kNone));
+    }
+  }
+  return {{{"graph", std::move(graph)}, {"place", std::move(place)}, {"memory", std::move(memory)}}, {}};
+}
+
+std::string text_of_value(Json value) {
+  if (std::optional<std::string> text = text_of(value)) return *text;
+  return simdjson::minify(value);
+}
+
+/// The tensors that were alive at the peak of each graph; columns are the members that the first one has.
+FileTable memory_breakdown(const RankFolder& folder) {
+  const std::string path = folder.path(FileKind::memory_details);
+  const JsonDocument document(read_text(path), path);
+  simdjson::dom::object graphs;
+  if (document.root().get(graphs) != simdjson::SUCCESS) throw FormatError(path, 0, "an object of graphs");
+  std::vector<std::string> names;
+  std::vector<Texts> values;
+  Texts graph;
+  Integers place;
+  const auto add = [&](std::string_view of, std::int64_t at, Json tensor) {
+    simdjson::dom::object members;
+    if (tensor.get(members) != simdjson::SUCCESS) return;
+    if (names.empty()) {
+      for (const simdjson::dom::key_value_pair each : members) {
+        if (names.size() < kMostTableColumns && each.key != "graph" && each.key != "place")
+          names.emplace_back(each.key);
+      }
+      values.resize(names.size());
+    }
+    graph.emplace_back(of);
+    place.push_back(at);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::optional<Json> found = member(tensor, names[i]);
+      values[i].push_back(found ? text_of_value(*found) : std::string());
+    }
+  };
+  for (const simdjson::dom::key_value_pair each : graphs) {
+    const auto breakdowns = array_of(each.value, "breakdowns");
+    if (!breakdowns) continue;
+    std::int64_t at = 0;
+    for (const Json list : *breakdowns) {
+      simdjson::dom::array tensors;
+      if (list.get(tensors) == simdjson::SUCCESS) {
+        for (const Json tensor : tensors) add(each.key, at, tensor);
+      } else {
+        add(each.key, at, list);
+      }
+      ++at;
+    }
+  }
+  FileTable table{{{"graph", std::move(graph)}, {"place", std::move(place)}}, {}};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool is_said = std::any_of(table.columns.begin(), table.columns.end(),
+                                     [&](const FileColumn& column) { return column.name == names[i]; });
+    if (!is_said) table.columns.push_back(typed(names[i], std::move(values[i]), 1));
+  }
+  return table;
 }
 
 FileTable steps_table(const std::string& path) {
@@ -318,6 +396,8 @@ const std::array kTables{
     NamedTable{"cpu_types", FileKind::cpu_types, as_csv<FileKind::cpu_types>},
     NamedTable{"cpu_operators", FileKind::cpu_details, as_csv<FileKind::cpu_details>},
     NamedTable{"memory", FileKind::memory_summary, as_figures<FileKind::memory_summary>},
+    NamedTable{"memory_curve", FileKind::memory_details, memory_curve},
+    NamedTable{"memory_breakdown", FileKind::memory_details, memory_breakdown},
     NamedTable{"flops", FileKind::flops_summary, as_figures<FileKind::flops_summary>},
 };
 

@@ -73,6 +73,12 @@ class Modeller {
     return std::max({1, now, each});
   }
 
+  static bool computes_in_threads(const profile::OperatorProfile& op) {
+    constexpr double kComputes = 0.5;  // of its busy time
+    return op.executor == profile::Executor::thread && op.cpu_s && op.busy_s > 0 &&
+           *op.cpu_s > kComputes * op.busy_s;
+  }
+
   void add_workers() {
     if (!files_.pipeline) return;
     for (const PipelineOperator& op : files_.pipeline->operators) {
@@ -96,6 +102,10 @@ class Modeller {
         workers.set_in =
             "GeneratorDataset runs in parallel only where its source can be read at any place (__getitem__ "
             "and __len__); an iterator stays in one thread";
+      } else if ((type == "Map" || type == "Batch") && computes_in_threads(*found)) {
+        workers.set_in =
+            "threads that run a Python function share one interpreter lock: for such a function set "
+            "python_multiprocessing=True as well";
       }
       found->knobs.push_back({workers.name, static_cast<double>(*op.workers), workers.min, workers.max, false,
                               Quantity::workers});

@@ -69,36 +69,6 @@ PipelineOperator operator_of(Json op, const std::string& path) {
   return made;
 }
 
-/// Ids once, children that are there, one parent each, no operator below itself.
-void make_forest(PipelineFile& file) {
-  std::unordered_set<std::int64_t> known;
-  std::erase_if(file.operators, [&](const PipelineOperator& op) {
-    if (known.insert(op.id).second) return false;
-    file.notes.push_back("operator " + std::to_string(op.id) + " is in the file twice; the first is shown");
-    return true;
-  });
-  std::unordered_map<std::int64_t, std::int64_t> parent;
-  for (PipelineOperator& op : file.operators) {
-    std::erase_if(op.children, [&](std::int64_t child) {
-      if (!known.contains(child)) {
-        file.notes.push_back("operator " + std::to_string(child) + ", an input of " + op.name() +
-                             ", is not in the file");
-        return true;
-      }
-      // Up from `op`: a way back to the child would be a circle.
-      std::int64_t above = op.id;
-      for (std::size_t step = 0; step <= file.operators.size() && above != child; ++step) {
-        const auto up = parent.find(above);
-        if (up == parent.end()) break;
-        above = up->second;
-      }
-      if (above != child && parent.emplace(child, op.id).second) return false;
-      file.notes.push_back("the inputs of " + op.name() + " make no tree; one was left out");
-      return true;
-    });
-  }
-}
-
 }  // namespace
 
 int PipelineFile::place(std::int64_t id) const noexcept {
@@ -216,6 +186,35 @@ PipelineFile read_pipeline_table(std::string_view text, const std::string& path)
   if (file.operators.empty()) throw FormatError(path, 0, "at least one operator below the heading");
   make_forest(file);
   return file;
+}
+
+void make_forest(PipelineFile& file) {
+  std::unordered_set<std::int64_t> known;
+  std::erase_if(file.operators, [&](const PipelineOperator& op) {
+    if (known.insert(op.id).second) return false;
+    file.notes.push_back("operator " + std::to_string(op.id) + " is in the file twice; the first is shown");
+    return true;
+  });
+  std::unordered_map<std::int64_t, std::int64_t> parent;
+  for (PipelineOperator& op : file.operators) {
+    std::erase_if(op.children, [&](std::int64_t child) {
+      if (!known.contains(child)) {
+        file.notes.push_back("operator " + std::to_string(child) + ", an input of " + op.name() +
+                             ", is not in the file");
+        return true;
+      }
+      // Up from `op`: a way back to the child would be a circle.
+      std::int64_t above = op.id;
+      for (std::size_t step = 0; step <= file.operators.size() && above != child; ++step) {
+        const auto up = parent.find(above);
+        if (up == parent.end()) break;
+        above = up->second;
+      }
+      if (above != child && parent.emplace(child, op.id).second) return false;
+      file.notes.push_back("the inputs of " + op.name() + " make no tree; one was left out");
+      return true;
+    });
+  }
 }
 
 bool is_inlined_type(std::string_view type) noexcept {

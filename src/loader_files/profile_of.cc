@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "host_of.h"
 #include "model_of.h"
 #include "operator_kinds.h"
 #include "queue_levels.h"
@@ -25,9 +26,8 @@ constexpr std::size_t kFewestSamples = 8;
 constexpr double kComputesCores = 0.2;
 /// Operators beside the process's own time, where they would have to be inside it.
 constexpr double kInProcess = 1.1;
-constexpr double kPercent = 100;
-/// Share of the samples without input above which the rest says nothing about how long its work takes.
-constexpr double kSeldomFed = 0.5;
+/// Share of the samples at work below which the others may hide as much again.
+constexpr double kMostlyAtWork = 0.5;
 
 class Builder {
  public:
@@ -40,7 +40,7 @@ class Builder {
     profile_.notes = files_.notes;
     add_notes_of_files();
     add_sink(files_, profile_);
-    add_host();
+    add_host(files_, profile_);
     if (files_.pipeline) add_operators();
     add_feeder();
     if (files_.pipeline) add_queues();
@@ -73,42 +73,6 @@ class Builder {
   }
 
   bool judges_samples() const { return range_.size() >= kFewestSamples; }
-
-  /// The steady time on the host's clock, where samples of CPU time can be laid on it.
-  std::optional<double> steady_mean(const TimedSeries& series) const {
-    const BatchRecords* batches = files_.batches();
-    if (batches == nullptr || !batches->has_times) return series.mean();
-    const double from = batches->batches.front().end_ms.value_or(0);
-    const double to = batches->batches.back().end_ms.value_or(0);
-    const std::optional<double> within = series.mean_between(from, to);
-    return within ? within : series.mean();
-  }
-
-  std::optional<double> cores_of(const TimedSeries& percent) const {
-    const std::optional<double> mean = steady_mean(percent);
-    if (!mean) return std::nullopt;
-    return *mean / kPercent;
-  }
-
-  void add_host() {
-    if (!files_.cpu) return;
-    const CpuFile& cpu = *files_.cpu;
-    profile::Host& host = profile_.host;
-    host.cores = cpu.cores.value_or(0);
-    host.process_cpu_cores = cores_of(cpu.process_percent);
-    if (cpu.resident_bytes) host.memory = static_cast<std::int64_t>(*cpu.resident_bytes);
-    if (host.cores <= 0 || !host.process_cpu_cores) return;
-    // Worker processes are part of their operators, and not of the process.
-    double in_operators = 0;
-    for (const OperatorCpu& op : cpu.operators) in_operators += cores_of(op.percent).value_or(0);
-    const double used = std::max(*host.process_cpu_cores, in_operators) / host.cores;
-    host.cpu_share = std::min(1.0, used);
-    const std::optional<double> idle = steady_mean(cpu.idle_percent);
-    const std::optional<double> io = steady_mean(cpu.io_percent);
-    if (!idle) return;
-    const double busy = std::clamp(1 - (*idle + io.value_or(0)) / kPercent, 0.0, 1.0);
-    host.foreign_cpu_share = std::max(0.0, busy - *host.cpu_share);
-  }
 
   void add_operators() {
     const PipelineFile& pipeline = *files_.pipeline;
@@ -164,7 +128,7 @@ class Builder {
       pushed_ms += *push;
       ++pushes;
     }
-    if (pushes == 0) return;
+    if (pushes == 0 || !device_waits()) return;
     constexpr double kMillisecond = 1e-3;
     feeder.busy_s = pushed_ms * kMillisecond;
     feeder.demand_s = feeder.busy_s / static_cast<double>(pushes);
@@ -172,6 +136,16 @@ class Builder {
       feeder.states.busy = std::min(1.0, feeder.busy_s / profile_.elapsed_s);
       feeder.states.blocked_in = 1 - feeder.states.busy;
     }
+  }
+
+  /// A push lasts until the device's queue has room: it is work only where that queue is mostly empty.
+  bool device_waits() const {
+    constexpr double kMostly = 0.5;
+    if (!files_.getnext) return false;
+    const auto& calls = files_.getnext->calls;
+    const auto empty =
+        std::count_if(calls.begin(), calls.end(), [](const GetNext& call) { return call.level == 0; });
+    return static_cast<double>(empty) >= kMostly * static_cast<double>(calls.size());
   }
 
   /// Place in the profile of the operator that takes what `at` makes; -1: the training loop.
@@ -197,7 +171,10 @@ class Builder {
       queue.capacity = op.queue->capacity;
       queue.unit = "rows";
       connect(queue, from, to, op.name() + " queue");
-      fill_queue(op.queue->levels, range_.begin, range_.end, queue);
+      // Levels of a run without steady samples are still levels.
+      const bool steady = range_.size() > 0;
+      fill_queue(op.queue->levels, steady ? range_.begin : 0, steady ? range_.end : op.queue->levels.size(),
+                 queue);
       source_of_queue_.push_back(static_cast<int>(at));
       profile_.queues.push_back(std::move(queue));
     }
@@ -295,7 +272,8 @@ class Builder {
       if (place < 0) continue;
       OperatorProfile& op = profile_.operators[static_cast<std::size_t>(place)];
       const auto cpu = cpu_of.find(pipeline.operators[at].id);
-      const std::optional<double> cores = cpu == cpu_of.end() ? std::nullopt : cores_of(cpu->second->percent);
+      const std::optional<double> cores =
+          cpu == cpu_of.end() ? std::nullopt : steady_cores(files_, cpu->second->percent);
       if (cores && profile_.elapsed_s > 0) op.cpu_s = *cores * profile_.elapsed_s;
       if (inlined_[static_cast<std::size_t>(place)] || place == feeder_) continue;
       if (judges_samples()) judge_samples(place, op);
@@ -307,9 +285,10 @@ class Builder {
       const double computed = std::min(1.0 - op.states.blocked_out, *cores / full_load);
       if (op.states.busy < computed) set_busy(op, computed);
     }
-    // One that seldom had input at a sample may have been at its last row each time.
+    // One without input may have been at its last row, one without room at the next: unless it was mostly seen at
+    // work, nobody knows for how long it was.
     for (OperatorProfile& op : profile_.operators) {
-      if (op.fidelity == Fidelity::sampled && op.states.blocked_in > kSeldomFed) op.busy_s = op.demand_s = -1;
+      if (op.fidelity == Fidelity::sampled && op.states.busy < kMostlyAtWork) op.busy_s = op.demand_s = -1;
     }
   }
 
@@ -320,8 +299,8 @@ class Builder {
     std::size_t count = 0;
     for (const std::size_t i : working_[static_cast<std::size_t>(place)]) {
       if (i >= range_.stamps_ms.size()) break;
-      const auto at = std::find(percent.end_ms.begin(), percent.end_ms.end(), range_.stamps_ms[i]);
-      if (at == percent.end_ms.end()) continue;
+      const auto at = std::lower_bound(percent.end_ms.begin(), percent.end_ms.end(), range_.stamps_ms[i]);
+      if (at == percent.end_ms.end() || *at != range_.stamps_ms[i]) continue;
       sum += percent.values[static_cast<std::size_t>(at - percent.end_ms.begin())] / kPercent;
       ++count;
     }

@@ -36,15 +36,22 @@ class Reader {
   }
 
  private:
-  /// The table of an operator tree says the same as the samples' own file, where that one is missing.
+  /// The table of an operator tree says the same as the samples' own file, where that one is missing; the
+  /// summary has averages only.
   void read_pipeline() {
+    take(FileKind::pipeline_summary, files_.summary, read_pipeline_summary);
+    if (!files_.summary) take(FileKind::pipeline_summary_table, files_.summary, read_pipeline_summary_table);
     take(FileKind::pipeline_profiling, files_.pipeline, read_pipeline_profiling);
     if (files_.pipeline) return;
     take(FileKind::pipeline_table, files_.pipeline, read_pipeline_table);
-    if (files_.pipeline)
+    if (files_.pipeline) {
       files_.notes.push_back(
-          "the operators are read from minddata_pipeline_raw, which leaves out those "
-          "without a queue");
+          "the operators are read from minddata_pipeline_raw, which leaves out those without a queue");
+    } else if (files_.summary) {
+      files_.pipeline = files_.summary->as_pipeline();
+      files_.notes.push_back(
+          "the operators are read from minddata_pipeline_summary, which has averages and no samples");
+    }
   }
 
   template <class File, class Read>

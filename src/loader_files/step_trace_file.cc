@@ -1,7 +1,5 @@
 #include "headrace/loader_files/step_trace_file.h"
 
-#include <algorithm>
-
 #include "headrace/profile/errors.h"
 #include "json_document.h"
 #include "text_file.h"
@@ -20,13 +18,13 @@ struct CollectiveColumns {
   std::string end;
 };
 
-std::vector<CollectiveColumns> collectives_in(const Row& names) {
+std::vector<CollectiveColumns> collectives_in(const Row& names, const Heading& heading) {
   std::vector<CollectiveColumns> found;
   for (const std::string& name : names) {
     if (!name.ends_with(kStart) || name.size() == kStart.size()) continue;
     const std::string stem = name.substr(0, name.size() - kStart.size());
     const std::string end = stem + std::string(kEnd);
-    if (std::find(names.begin(), names.end(), end) == names.end()) continue;
+    if (heading.place(end) < 0) continue;
     found.push_back({stem, name, end});
   }
   return found;
@@ -73,7 +71,7 @@ StepTraceFile read_step_trace(std::string_view text, const std::string& path) {
   const Heading heading(names);
   if (heading.place("step_num") < 0 || heading.place("start_point") < 0 || heading.place("end_point") < 0)
     throw FormatError(path, 0, "a table of steps with the columns step_num, start_point and end_point");
-  const std::vector<CollectiveColumns> collectives = collectives_in(names);
+  const std::vector<CollectiveColumns> collectives = collectives_in(names, heading);
   StepTraceFile file;
   for (const CollectiveColumns& each : collectives) file.collectives.push_back(each.name);
   std::size_t left_out = 0;

@@ -150,19 +150,25 @@ std::optional<double> number(std::string_view text) {
 std::vector<Row> rows_of(std::string_view text, const std::string& path) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   std::vector<Row> rows;
+  std::size_t values = 0;
   RowReader reader(text, path);
   while (!reader.at_end()) {
     Row row = reader.row();
+    values += row.size();
+    if (values > kMostValues)
+      throw FormatError(path, 0, "a table of at most " + std::to_string(kMostValues) + " values");
     if (row.size() > 1 || !row.front().empty()) rows.push_back(std::move(row));
   }
   return rows;
 }
 
-Heading::Heading(const Row& names) : names_(names) {}
+Heading::Heading(const Row& names) {
+  for (std::size_t i = 0; i < names.size(); ++i) places_.emplace(names[i], static_cast<int>(i));
+}
 
 int Heading::place(std::string_view name) const noexcept {
-  const auto found = std::find(names_.begin(), names_.end(), name);
-  return found == names_.end() ? -1 : static_cast<int>(found - names_.begin());
+  const auto found = places_.find(name);
+  return found == places_.end() ? -1 : found->second;
 }
 
 std::string_view Heading::value(const Row& row, std::string_view name) const noexcept {

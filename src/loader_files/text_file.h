@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,9 +12,11 @@
 namespace headrace::loader_files {
 
 /// A profile file of a day is far below this; what is larger is none.
-inline constexpr std::uint64_t kMostBytes = 512ULL << 20;
+inline constexpr std::uint64_t kMostBytes = 256ULL << 20;
 /// Columns of a row: a step trace has three for each collective.
 inline constexpr std::size_t kMostColumns = 1 << 16;
+/// Values of a table, all rows together.
+inline constexpr std::size_t kMostValues = 1 << 24;
 
 /// The bytes of a regular file. FormatError where it cannot be opened, is no file, or has over kMostBytes.
 std::string read_text(const std::string& path);
@@ -31,10 +35,10 @@ using Row = std::vector<std::string>;
 
 /// The rows of comma-separated values; texts in double quotes may hold commas, line ends and "" for a quote.
 /// Blanks around a value that is not quoted are dropped. Empty lines are left out. FormatError for a quote
-/// that is never closed and for a row of over kMostColumns.
+/// that is never closed, for a row of over kMostColumns and for over kMostValues.
 std::vector<Row> rows_of(std::string_view text, const std::string& path);
 
-/// The number in front of a row's value, by the name of its column; rows may be shorter than the heading.
+/// Finds a row's values by the names of their columns; rows may be shorter than the heading.
 class Heading {
  public:
   explicit Heading(const Row& names);
@@ -44,7 +48,7 @@ class Heading {
   std::string_view value(const Row& row, std::string_view name) const noexcept;
 
  private:
-  Row names_;
+  std::map<std::string, int, std::less<>> places_;  ///< of the first column of each name
 };
 
 /// The whole numbers of "[1, 2, 3]"; empty for anything else.

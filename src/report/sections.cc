@@ -151,8 +151,9 @@ Lines operator_section(const profile::Profile& profile, const analysis::Diagnosi
         share(states.elsewhere));
   }
   const profile::SinkProfile& sink = profile.sink;
-  add({"training step", "sink", "1", duration(sink.compute_s), percent(1 - sink.wait_share),
-       percent(sink.wait_share), "-",
+  const bool timed = sink.step_s > 0;
+  add({"training step", "sink", "1", timed ? duration(sink.compute_s) : "-",
+       timed ? percent(1 - sink.wait_share) : "-", timed ? percent(sink.wait_share) : "-", "-",
        sink.compute_cpu_s && sink.compute_s > 0 ? percent(std::min(1.0, *sink.compute_cpu_s / sink.compute_s))
                                                 : "-",
        ""},
@@ -162,7 +163,8 @@ Lines operator_section(const profile::Profile& profile, const analysis::Diagnosi
     lines.push_back("  and " + std::to_string(profile.operators.size() - shown) + " more operators");
   }
   const std::string parts = step_sentence(analysis::step_trace(profile));
-  if (!parts.empty()) add_sentence(lines, "  a step: ", parts, width);
+  const bool said_below = profile.device && profile.device->idle_s < 0;
+  if (!parts.empty() && !said_below) add_sentence(lines, "  a step: ", parts, width);
   return lines;
 }
 
@@ -177,9 +179,11 @@ Lines queue_section(const profile::Profile& profile, std::size_t width) {
   const std::vector<profile::QueueProfile> queues = folded(profile.queues);
   for (std::size_t i = 0; i < std::min(kMostRows, queues.size()); ++i) {
     const profile::QueueProfile& queue = queues[i];
+    // Of one whose level was never read nothing but its capacity is known.
+    const bool read = queue.samples.value_or(1) > 0;
     table.add({analysis::in_a_table(queue), queue.capacity > 0 ? std::to_string(queue.capacity) : "-",
-               levels(queue.occupancy), percent(queue.empty_share), percent(queue.full_share),
-               number(queue.mean, 1)});
+               levels(queue.occupancy), read ? percent(queue.empty_share) : "-",
+               read ? percent(queue.full_share) : "-", read ? number(queue.mean, 1) : "-"});
   }
   return with_heading("QUEUES", table, width);
 }

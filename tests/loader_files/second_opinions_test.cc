@@ -106,6 +106,40 @@ TEST(SecondOpinions, AreRowsWithTheReasonWhereTheyAreMisled) {
   EXPECT_EQ(opinion(profile, "AutoTune, one round").misled, "");
 }
 
+TEST(SecondOpinions, AreMisledWhereThreadsShareALock) {
+  WrittenRun run = slow_map(2);
+  run.operators[1].cpu_percent.assign(60, 94);
+  run.process_percent = 100;
+  const ProfilerFolderWriter folder("lock");
+  folder.write_run(run);
+  const profile::Profile profile = profile_of_folder(folder.path(), 0);
+  const profile::SecondOpinion& tuned = opinion(profile, "AutoTune, one round");
+  EXPECT_EQ(tuned.op, "MapOp_1");
+  EXPECT_NE(tuned.misled.find("share one interpreter lock"), std::string::npos) << tuned.misled;
+}
+
+TEST(SecondOpinions, AreMisledByFewSamples) {
+  WrittenRun run = slow_map();
+  for (test::WrittenOperator& op : run.operators) op.levels.resize(4);
+  run.tick_ms = 1000;
+  const ProfilerFolderWriter folder("few-samples");
+  folder.write_run(run);
+  const profile::Profile profile = profile_of_folder(folder.path(), 0);
+  EXPECT_NE(opinion(profile, "operator queues").misled.find("a shorter monitor sampling interval"),
+            std::string::npos);
+}
+
+/// The tables that the sample's own tool made of the sample.
+TEST(UsageRule, OnTheSampleTables) {
+  const std::string folder = trace::conformance_file("mindspore/pipeline");
+  HEADRACE_NEEDS_FILE(folder);
+  const auto named = [&](int rank) {
+    return usage_bottlenecks(usage_table(*files_in(folder, rank).pipeline));
+  };
+  EXPECT_EQ(named(0), (std::vector<std::string>{"Shuffle_4", "TFReader_2", "TFReader_3"}));
+  EXPECT_EQ(named(2), (std::vector<std::string>{"Batch_0"}));
+}
+
 TEST(SecondOpinions, AreMisledBySamplesOfTheEnd) {
   // 40 % of the samples are of the time after the source had run dry.
   WrittenRun run = slow_map();

@@ -112,6 +112,19 @@ TEST(FolderVerdict, AShuffleGetsNoWorkers) {
     EXPECT_EQ(advice.parameter.find("num_parallel_workers"), std::string::npos) << advice.parameter;
 }
 
+TEST(FolderVerdict, AComputingMapIsToldOfTheInterpreterLock) {
+  // One thread has nobody to share the lock with; a second one would.
+  WrittenRun run = slow_map(1);
+  run.operators[1].cpu_percent.assign(60, 95);
+  run.process_percent = 100;
+  run.idle_percent = 70;
+  const Diagnosis diagnosis = verdict_on(run, "computes");
+  EXPECT_EQ(diagnosis.cause, Cause::too_few_workers);
+  ASSERT_FALSE(diagnosis.advice.empty());
+  EXPECT_NE(diagnosis.advice[0].text.find("python_multiprocessing=True"), std::string::npos)
+      << diagnosis.advice[0].text;
+}
+
 TEST(FolderVerdict, ThreadsOnOneInterpreterLockGetProcesses) {
   WrittenRun run = slow_map(2);
   run.operators[1].cpu_percent.assign(60, 94);

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -234,3 +236,64 @@ def test_recorded_runs_are_judged_as_their_labels_say(run: str) -> None:
         assert report.diagnosis.kind == "not_input_bound"
     else:
         assert str(report.diagnosis.operator).endswith(f"_{truth}")
+
+
+def headrace(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "headrace", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_command_prints_report_and_tables(tmp_path: Path) -> None:
+    write_run(tmp_path / "profiler")
+    write_device(tmp_path / "profiler")
+    shown = headrace("report", tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert "MapOp_1 has too few workers" in shown.stdout
+    names = headrace("report", tmp_path, "--table", "list").stdout.split()
+    assert names[:2] == ["steps", "collectives"]
+    rows = json.loads(
+        headrace(
+            "report", tmp_path, "--table", "aicore_types", "--sort-by", "total_s", "--format", "json"
+        ).stdout
+    )
+    assert [row["type"] for row in rows] == ["MatMul", "Cast"]
+    found = headrace("report", tmp_path, "--table", "aicore_operators", "--search", "matmul").stdout
+    assert "MatMul-op1" in found
+    assert "Cast" not in found
+    refused = headrace("report", tmp_path, "--table", "nothing")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.count("\n") == 1
+    assert headrace("report", tmp_path, "--search", "x").returncode == 2
+
+
+def test_the_command_shows_the_rank_that_starves_most(tmp_path: Path) -> None:
+    write_run(tmp_path, 0, wait_ms=0)
+    write_run(tmp_path, 3)
+    shown = headrace("report", tmp_path)
+    assert "rank 3 of 2 is shown: it starves most" in shown.stderr
+    assert "rank 3" in shown.stdout
+
+
+def test_a_folder_with_averages_only_lists_the_operators(tmp_path: Path) -> None:
+    (tmp_path / "minddata_pipeline_summary_0.json").write_text(
+        json.dumps(
+            {
+                "op_ids": [0, 1],
+                "op_names": ["Batch", "Generator"],
+                "num_workers": [1, 1],
+                "queue_average_size": [0.0, 8.0],
+                "queue_utilization_pct": [0.0, 50.0],
+                "queue_empty_freq_pct": [100.0, 0.0],
+                "children_ids": [[1], []],
+                "parent_id": [-1, 0],
+                "avg_cpu_pct": [0.2, 1.0],
+                "bottleneck_warning": ["Batch(id=0)"],
+                "bottleneck_suggestion": ["Try something."],
+            }
+        )
+    )
+    report = hr.Report.load(tmp_path)
+    assert report.diagnosis.kind == "undetermined"
+    assert [operator.name for operator in report.profile.operators] == ["GeneratorOp_1", "BatchOp_0"]
+    assert [row.says for row in report.second_opinions] == ["Try something."]
+    assert report.profile.operators[0].demand_s is None

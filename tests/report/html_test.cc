@@ -489,5 +489,21 @@ TEST(Html, NotebookCellLeavesTheNotebookAlone) {
   EXPECT_FALSE(holds(style, ":root"));
 }
 
+TEST(Html, SecondOpinionsAndAbsentFigures) {
+  Profile profile = decode_limits();
+  profile.second_opinions = {{"Tool", "a rule", "says <this>", "read", "it looked at averages"}};
+  profile.operators[0].demand_s = profile.operators[0].busy_s = profile.operators[0].items_per_batch = -1;
+  profile.operators[0].items.reset();
+  profile.queues[0].puts.reset();
+  profile.device.emplace().idle_s = -1;
+  profile.device->steps =
+      profile::DeviceSteps{6, 6, 6, 0.004, 0.03, 0.001, 0.002, -1, {}, {}, "Conv", "", {}};
+  const std::string page = page_of(profile);
+  check_page(page);
+  EXPECT_TRUE(holds(page, "Second opinions"));
+  EXPECT_TRUE(holds(page, "says &lt;this&gt; Misled: it looked at averages."));
+  EXPECT_TRUE(holds(page, "Forward begins with Conv"));
+}
+
 }  // namespace
 }  // namespace headrace::report

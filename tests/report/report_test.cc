@@ -130,7 +130,8 @@ TEST(Text, PartsOfTheStepAreThoseOfTheDeviceWhereATraceTells) {
   profile.sink.marked = profile::MarkedSteps{1000, 1000, 1000, 0.031, 0.007, 0.002};
   profile.device = profile::DeviceProfile{};
   profile.device->rank = 3;
-  profile.device->steps = profile::DeviceSteps{6, 6, 6, 0.0614, 0.114, 0.0019, 0.02, 0.005, {}, {}, "", "", {}};
+  profile.device->steps =
+      profile::DeviceSteps{6, 6, 6, 0.0614, 0.114, 0.0019, 0.02, 0.005, {}, {}, "", "", {}};
   const std::string text = text_of(profile, {.width = 200});
   EXPECT_NE(
       text.find("  a step: gap 61.4 ms, forward and backward 114 ms, tail 1.90 ms (device trace, 6 steps), "
@@ -334,6 +335,33 @@ TEST(Json, DocumentHasTheNamesOfTheApi) {
   EXPECT_TRUE(document["steps"]["average"]["tail_s"].is_null());
   EXPECT_EQ(profile::profile_to_json(profile::profile_from_tree(document["profile"])),
             profile::profile_to_json(profile));
+}
+
+TEST(Text, SecondOpinionsAndAbsentFigures) {
+  profile::Profile profile = decode_limits();
+  profile.second_opinions = {{"Tool", "a rule", "says this", "read", "it looked at averages"}};
+  profile.operators[0].demand_s = profile.operators[0].busy_s = -1;
+  const std::string text = text_of(profile);
+  EXPECT_NE(text.find("SECOND OPINIONS"), std::string::npos);
+  EXPECT_NE(text.find("Tool, a rule: says this"), std::string::npos);
+  EXPECT_NE(text.find("misled: it looked at averages"), std::string::npos);
+  EXPECT_EQ(text.find("-1"), std::string::npos) << "what is not known is a dash";
+}
+
+TEST(Text, StepsOfATraceThatHasNothingElse) {
+  profile::Profile profile = decode_limits();
+  profile.device.emplace().idle_s = -1;
+  profile.device->steps =
+      profile::DeviceSteps{6, 6, 6, 0.004, 0.03, 0.001, 0.002, -1, {}, {}, "Conv", "", {}};
+  profile.device->steps->gap = {{profile::GapReason::processing, 0.003},
+                                {profile::GapReason::unknown, 0.001}};
+  profile.device->steps->segments = {{"AllReduce-op1", 0.01, 0.002}};
+  const std::string text = text_of(profile);
+  EXPECT_NE(text.find("Of the gap: 3.00 ms waiting for data that was still being made"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("Forward begins with Conv"), std::string::npos);
+  EXPECT_NE(text.find("AllReduce-op1 2.00 ms"), std::string::npos);
+  EXPECT_EQ(text.find("computed nothing"), std::string::npos) << "a step trace does not tell idle time";
 }
 
 }  // namespace

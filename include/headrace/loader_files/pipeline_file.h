@@ -53,6 +53,10 @@ PipelineFile read_pipeline_profiling(std::string_view text, const std::string& p
 /// From the text of minddata_pipeline_raw_<rank>.csv. Operators without queue are not in it, except the root.
 PipelineFile read_pipeline_table(std::string_view text, const std::string& path);
 
+/// Leaves out what keeps the operators from being a forest: ids that come twice, inputs that are not there, a
+/// second parent, a circle. Notes each.
+void make_forest(PipelineFile& file);
+
 /// "TakeOp", "Take": it has no thread and no queue of its own wherever it stands.
 bool is_inlined_type(std::string_view type) noexcept;
 

@@ -9,6 +9,7 @@
 #include "headrace/loader_files/cpu_file.h"
 #include "headrace/loader_files/getnext_file.h"
 #include "headrace/loader_files/pipeline_file.h"
+#include "headrace/loader_files/pipeline_summary_file.h"
 #include "headrace/loader_files/profiler_folder.h"
 #include "headrace/loader_files/step_trace_file.h"
 
@@ -18,6 +19,7 @@ struct RankFiles {
   int rank = 0;
   int ranks_beside = 1;  ///< ranks in the folder, this one included
   std::optional<PipelineFile> pipeline;
+  std::optional<PipelineSummaryFile> summary;    ///< what MindSpore itself made of its samples
   std::optional<BatchRecords> device_queue;      ///< sink mode
   std::optional<BatchRecords> dataset_iterator;  ///< the loop takes batches itself
   std::optional<GetNextFile> getnext;

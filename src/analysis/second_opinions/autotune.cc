@@ -6,7 +6,6 @@
 namespace headrace::analysis {
 namespace {
 
-using loader_files::PipelineFile;
 using loader_files::PipelineOperator;
 
 // Its constants.

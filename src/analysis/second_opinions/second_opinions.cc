@@ -14,6 +14,9 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+/// Levels of queues that were read less often say nothing.
+constexpr std::size_t kFewSamples = 8;
+
 std::string listed(const Names& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -30,12 +33,15 @@ class Opinions {
       : files_(files), profile_(profile), diagnosis_(diagnosis), steady_(loader_files::only_steady(files)) {}
 
   std::vector<profile::SecondOpinion> all() {
-    if (files_.pipeline) add_usage();
+    const bool sampled = files_.pipeline && files_.pipeline->samples() > 0;
+    if (sampled) add_usage();
     if (files_.batches() != nullptr) add_queue_summary();
     add_machine();
-    if (files_.pipeline) {
+    if (sampled) {
       add_analyzer();
       add_autotune();
+    } else if (files_.summary) {
+      add_written_summary();
     }
     return std::move(rows_);
   }
@@ -84,6 +90,13 @@ class Opinions {
                                         [&](const std::string& name) { return name != *diagnosis_.op; });
         if (other != named.end()) why = "it names " + *other + " as well: " + why_not(*other);
       }
+    } else if (is_bound(diagnosis_.kind) && !named.empty() && steady_.pipeline->samples() < kFewSamples) {
+      why = "the queues were read " + std::to_string(steady_.pipeline->samples()) +
+            " times only; a shorter monitor sampling interval would tell";
+    }
+    if (diagnosis_.cause == Cause::gil_contention && diagnosis_.op && has(named, *diagnosis_.op)) {
+      why += std::string(why.empty() ? "" : "; ") +
+             "more workers would be threads that share one interpreter lock, where processes would help";
     }
     if (!why.empty() && steady != named) {
       why +=
@@ -188,6 +201,15 @@ class Opinions {
       add("MindSpore", "BottleneckAnalyzer, CPU", detail, {}, "");
     for (const std::string& detail : summary.queue_analysis_details)
       add("MindSpore", "BottleneckAnalyzer, queues", detail, {}, "");
+  }
+
+  /// Without the samples: what it wrote itself.
+  void add_written_summary() {
+    const loader_files::PipelineSummaryFile& summary = *files_.summary;
+    add("MindSpore", "BottleneckAnalyzer",
+        summary.suggestion.empty() ? (summary.bottleneck.empty() ? "no bottleneck" : summary.bottleneck)
+                                   : summary.suggestion,
+        {}, "");
   }
 
   static Names workers_changed(const AutoTuneRound& round) {

@@ -66,12 +66,13 @@ Rows queue_rows(const profile::Profile& profile) {
   Rows rows;
   for (const profile::QueueProfile& queue : profile.queues) {
     if (rows.size() == kMostDrawn) break;
-    rows.push_back({whole(queue.name), brief(queue.from), brief(queue.to),
-                    queue.capacity > 0 ? std::to_string(queue.capacity) : "-", figure_words(queue.mean),
-                    percent(queue.empty_share), percent(queue.full_share), optional_count(queue.puts),
-                    optional_count(queue.gets), optional_duration(queue.put_wait_s),
-                    optional_duration(queue.get_wait_s), knobs_of(queue.knobs),
-                    brief(queue.fidelity.text())});
+    const bool read = queue.samples.value_or(1) > 0;
+    rows.push_back(
+        {whole(queue.name), brief(queue.from), brief(queue.to),
+         queue.capacity > 0 ? std::to_string(queue.capacity) : "-", read ? figure_words(queue.mean) : "-",
+         read ? percent(queue.empty_share) : "-", read ? percent(queue.full_share) : "-",
+         optional_count(queue.puts), optional_count(queue.gets), optional_duration(queue.put_wait_s),
+         optional_duration(queue.get_wait_s), knobs_of(queue.knobs), brief(queue.fidelity.text())});
   }
   return rows;
 }
