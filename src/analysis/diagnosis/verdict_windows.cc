@@ -11,19 +11,27 @@ constexpr std::size_t kMost = 32;
 /// Of the run: a shorter window is not worth a line, except where operators limit in turn.
 constexpr double kBrief = 0.1;
 
-VerdictWindow verdict_on(const Case& facts, const Phase& phase) {
+/// Of one that was not timed, no window says how busy it was: it may lead where others seem to.
+bool all_are_timed(const profile::Profile& profile) {
+  return std::none_of(profile.operators.begin(), profile.operators.end(),
+                      [](const auto& op) { return op.fidelity == profile::Fidelity::sampled && !op.items; });
+}
+
+VerdictWindow verdict_on(const Case& facts, const Phase& phase, const Diagnosis& whole) {
   VerdictWindow window{phase.start_s, phase.end_s,
                        phase.bound ? VerdictKind::input_bound : VerdictKind::not_input_bound, std::nullopt};
-  if (phase.bound && phase.leader() >= 0) {
+  if (phase.bound && !all_are_timed(facts.profile)) {
+    window.op = whole.op;
+  } else if (phase.bound && phase.leader() >= 0) {
     window.op = facts.profile.operators[static_cast<std::size_t>(phase.leader())].name;
   }
   return window;
 }
 
-std::vector<VerdictWindow> joined(const Case& facts) {
+std::vector<VerdictWindow> joined(const Case& facts, const Diagnosis& whole) {
   std::vector<VerdictWindow> windows;
   for (const Phase& phase : facts.phases) {
-    VerdictWindow window = verdict_on(facts, phase);
+    VerdictWindow window = verdict_on(facts, phase, whole);
     if (!windows.empty() && windows.back().kind == window.kind && windows.back().op == window.op) {
       windows.back().end_s = window.end_s;
     } else {
@@ -36,7 +44,7 @@ std::vector<VerdictWindow> joined(const Case& facts) {
 }  // namespace
 
 std::vector<VerdictWindow> verdict_windows(const Case& facts, const Diagnosis& whole) {
-  std::vector<VerdictWindow> windows = joined(facts);
+  std::vector<VerdictWindow> windows = joined(facts, whole);
   const bool in_turn = whole.cause && rule_of(*whole.cause).moves_between_operators;
   const bool same_everywhere = whole.cause && rule_of(*whole.cause).same_in_every_window;
   // Windows look at starving alone; what fetching, copying or drawing indices costs is the same in all of
