@@ -126,6 +126,13 @@ class TraceTables:
         """Idle, computing, and busy with other things only: seconds, and percent of the span of the work."""
         return Table(_core.time_breakdown(self._traces, _listed(steps), per_device))
 
+    def step_time(self) -> Table:
+        """What each step's time was: computing, exposed and hidden communication, free, preparing.
+
+        The columns of the Ascend profiler's ``step_trace_time.csv``, for any device.
+        """
+        return Table(_core.step_time(self._traces))
+
     def idle_breakdown(
         self, *, steps: Sequence[int] | None = None, consecutive_kernel_delay_s: float = 30e-6
     ) -> Idle:

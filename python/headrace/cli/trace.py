@@ -34,6 +34,7 @@ _TABLES: dict[str, Callable[[Trace], Table]] = {
     "host_annotations": lambda trace: trace.annotations(on_device=False).ranges,
     "sequences": lambda trace: trace.sequences(),
     "steps": lambda trace: trace.steps(),
+    "step_time": lambda trace: trace.step_time(),
     "step_breakdown": lambda trace: trace.step_breakdown().steps,
     "device_idle": lambda trace: trace.device_idle().total,
     "critical_path": lambda trace: trace.critical_path().path,

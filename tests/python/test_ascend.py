@@ -1,0 +1,139 @@
+"""Profiles of Ascend NPUs: folders, ranks, text and database."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as hr
+
+DATA = Path(os.environ.get("HEADRACE_CONFORMANCE_DATA") or Path(__file__).parents[2] / "../shared/data")
+
+
+def needs(path: Path) -> Path:
+    if not path.exists():
+        if os.environ.get("CI"):
+            pytest.fail(f"CI needs conformance data at {path}")
+        pytest.skip(f"no conformance data at {path}")
+    return path
+
+
+def event(name: str, pid: int, tid: int, start_us: float, duration_us: float, **more: Any) -> dict[str, Any]:
+    return {
+        "ph": "X",
+        "name": name,
+        "pid": pid,
+        "tid": tid,
+        "ts": f"{start_us:.3f}",
+        "dur": duration_us,
+        **more,
+    }
+
+
+def process(name: str, pid: int, label: str) -> list[dict[str, Any]]:
+    return [
+        {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}},
+        {"ph": "M", "name": "process_labels", "pid": pid, "tid": 0, "args": {"labels": label}},
+    ]
+
+
+def trace_view(kernel_us: float = 40.0) -> list[dict[str, Any]]:
+    cann, npu = 102688, 102816
+    return [
+        *process("Python", 100, "CPU"),
+        *process("CANN", cann, "CPU"),
+        *process("Ascend Hardware", npu, "NPU"),
+        event("ProfilerStep#3", 100, 101, 1000, 500, cat="cpu_op"),
+        event("aten::mm", 100, 101, 1100, 50, cat="cpu_op"),
+        event("Node@launch", cann, 101, 1110, 20, args={"connection_id": 7}),
+        event(
+            "MatMul1",
+            npu,
+            2,
+            1200,
+            kernel_us,
+            args={"Task Type": "AI_CORE", "Physic Stream Id": 2, "connection_id": 7},
+        ),
+    ]
+
+
+def profile(folder: Path, rank: int | None, name: str = "host_1_20250101000000000_ascend_pt") -> Path:
+    output = folder / name / "ASCEND_PROFILER_OUTPUT"
+    output.mkdir(parents=True)
+    (output / "trace_view.json").write_text(json.dumps(trace_view()))
+    info = "profiler_info.json" if rank is None else f"profiler_info_{rank}.json"
+    (output.parent / info).write_text("{}")
+    return output.parent
+
+
+def test_a_profile_and_its_parents_are_the_same_trace(tmp_path: Path) -> None:
+    folder = profile(tmp_path / "job", 4)
+    for path in (tmp_path, folder, folder / "ASCEND_PROFILER_OUTPUT"):
+        trace = hr.Trace.load(path)
+        assert trace.ranks == [4]
+        assert trace.step_time().to_dict()["computing_s"] == [40e-6]
+        assert trace.operators().to_dict()["device_total_s"][0] == pytest.approx(40e-6)
+
+
+def test_ranks_are_of_the_folders(tmp_path: Path) -> None:
+    profile(tmp_path, 11, "a_ascend_pt")
+    profile(tmp_path, 2, "b_ascend_ms")
+    assert hr.Trace.load(tmp_path).ranks == [2, 11]
+
+
+def test_of_several_profiles_of_a_rank_the_last_is_read(tmp_path: Path) -> None:
+    profile(tmp_path, 0, "host_1_20250101000000000_ascend_pt")
+    last = profile(tmp_path, 0, "host_1_20250202000000000_ascend_pt")
+    trace = hr.Trace.load(tmp_path)
+    assert trace.files == [str(last / "ASCEND_PROFILER_OUTPUT/trace_view.json")]
+    assert "rank 0 was profiled 2 times" in trace.notes[0]
+
+
+def test_a_database_beside_the_json_is_named(tmp_path: Path) -> None:
+    folder = profile(tmp_path, 0)
+    database = folder / "ASCEND_PROFILER_OUTPUT" / "ascend_pytorch_profiler_0.db"
+    connection = sqlite3.connect(database)
+    connection.executescript(
+        "CREATE TABLE TASK (startNs INTEGER, endNs INTEGER, connectionId INTEGER, globalTaskId INTEGER,"
+        "deviceId INTEGER, globalPid INTEGER, taskType INTEGER, streamId INTEGER);"
+        "INSERT INTO TASK VALUES (1200000, 1250000, 7, 1, 0, 100, 1, 2);"
+        "CREATE TABLE COMPUTE_TASK_INFO (name INTEGER, globalTaskId INTEGER);"
+        "INSERT INTO COMPUTE_TASK_INFO VALUES (1, 1);"
+        "CREATE TABLE STRING_IDS (id INTEGER, value TEXT); INSERT INTO STRING_IDS VALUES (1, 'MatMul1');"
+    )
+    connection.close()
+    trace = hr.Trace.load(folder)
+    assert any("ascend_pytorch_profiler_0.db" in note for note in trace.notes)
+    assert trace.step_time().to_dict()["computing_s"] == [40e-6]
+    assert hr.Trace.load(database).step_time().to_dict()["computing_s"] == [50e-6]
+
+
+def test_a_profile_without_events_says_so(tmp_path: Path) -> None:
+    folder = profile(tmp_path, 0)
+    (folder / "ASCEND_PROFILER_OUTPUT/trace_view.json").unlink()
+    with pytest.raises(hr.FormatError, match=r"trace_view\.json"):
+        hr.Trace.load(folder)
+
+
+def test_every_table_of_the_samples_is_made() -> None:
+    for name in ("text_level2", "db_level1"):
+        trace = hr.Trace.load(needs(DATA / "ascend" / name))
+        assert trace.ranks == [0, 1]
+        assert len(trace.kernels()) > 100
+        assert len(trace.launches()) > 400
+        assert {row["kind"] for row in trace.kernels().rows()} == {"computation", "communication", "memory"}
+        assert trace.critical_path().length_s > 0.1
+        assert len(trace.queue_length().summary) == 6
+        assert len(trace.step_breakdown().average) == 16
+        assert [row["steps"] for row in trace.stragglers().rows()] == [1, 1]
+
+
+def test_data_loading_is_a_small_part_of_the_sample() -> None:
+    trace = hr.Trace.load(needs(DATA / "ascend/text_level2/rank0_ascend_pt"))
+    roles = {row["role"]: row["share_pct"] for row in trace.step_breakdown().average.rows()}
+    assert roles["data_loader"] == pytest.approx(100 * 3562.46 / 148786.1, abs=0.01)
