@@ -1,8 +1,15 @@
-// Ascend profiles: their folders. Crossing only.
+// Ascend profiles: their folders and tables. Crossing only.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "column_set.h"
 #include "crossing.h"
+#include "headrace/analysis/device/profile_table.h"
 #include "headrace/trace/ascend/profile_folder.h"
 
 namespace py = pybind11;
@@ -10,6 +17,17 @@ namespace py = pybind11;
 namespace headrace::python {
 
 namespace ascend = trace::ascend;
+namespace device = analysis::device;
+
+namespace {
+
+std::shared_ptr<ColumnSet> shared(analysis::Table&& table) {
+  return std::make_shared<ColumnSet>(columns_of(std::make_shared<const analysis::Table>(std::move(table))));
+}
+
+using Profiles = std::vector<ascend::ProfileFolder>;
+
+}  // namespace
 
 void add_ascend(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
@@ -21,6 +39,15 @@ void add_ascend(PyObject* into) {
       .def_readonly("database", &ascend::ProfileFolder::database)
       .def_property_readonly("events_file", &ascend::ProfileFolder::events_file);
   module.def("find_profiles", &ascend::find_profiles, py::arg("path"), py::call_guard<LockReleased>());
+  module.def(
+      "profile_tables", [](const Profiles& profiles) { return device::profile_tables(profiles); },
+      py::arg("profiles"), py::call_guard<LockReleased>());
+  module.def(
+      "profile_table",
+      [](const Profiles& profiles, const std::string& name) {
+        return shared(device::profile_table(profiles, name));
+      },
+      py::arg("profiles"), py::arg("name"), py::call_guard<LockReleased>());
   module.def("profile_of", &ascend::profile_of, py::arg("file"), py::call_guard<LockReleased>());
 }
 

@@ -34,13 +34,15 @@ class WithCounters(NamedTuple):
 class Trace(TraceTables):
     """The traces of a run's ranks, read into columns. Immutable; any thread may use it."""
 
-    def __init__(self, traces: _core.TraceSet) -> None:
+    def __init__(self, traces: _core.TraceSet, profiles: Sequence[_core.ProfileFolder] = ()) -> None:
         self._traces = traces
+        self._profiles = list(profiles)
         self._chosen: list[str] = []
 
     @classmethod
     def load(cls, path: _trace_files.Paths, *, arguments: Mapping[str, str] | None = None) -> Trace:
-        """Read Chrome traces (``.json``, ``.json.gz``), of PyTorch's profiler or of another tool.
+        """Read Chrome traces (``.json``, ``.json.gz``), of PyTorch's profiler or of another tool, or profiles
+        of Ascend NPUs (``*_ascend_pt``, ``*_ascend_ms``, a folder with several of them, or their databases).
 
         ``path``: a file, a folder, a list of them, ``{rank: path}``, or URLs for fsspec. From a folder, one
         trace a rank is read: the last cycle of a profiler's schedule. Timelines of `merge` are skipped.
@@ -56,7 +58,7 @@ class Trace(TraceTables):
         """The traces of a loader, whose progress another thread may read."""
         traces = loader.load()
         _refuse_twice(traces)
-        loaded = cls(traces)
+        loaded = cls(traces, loader.found.profiles)
         loaded._chosen = loader.found.notes
         return loaded
 
@@ -72,7 +74,22 @@ class Trace(TraceTables):
         """The trace of one rank alone. Raises UsageError if it is missing."""
         if rank not in self.ranks:
             raise UsageError(f"no trace of rank {rank}; there are: {', '.join(map(str, self.ranks))}")
-        return Trace(self._traces.one(self.ranks.index(rank)))
+        index = self.ranks.index(rank)
+        file = self.files[index]
+        return Trace(self._traces.one(index), [p for p in self._profiles if p.events_file == file])
+
+    def tables(self) -> list[str]:
+        """The names of the tables that the profiler wrote beside the trace, for `table`."""
+        return _core.profile_tables(self._profiles)
+
+    def table(self, name: str) -> Table:
+        """A table that the profiler wrote beside the trace, of all ranks that have it.
+
+        For an Ascend profile: ``kernel_details``, ``op_statistic``, ``communication``, ... Durations are in
+        seconds, time stamps in integer nanoseconds, and what is absent is NaN, -1 or an empty text. Raises
+        UsageError if there is no such table, FormatError if its file cannot be read.
+        """
+        return Table(_core.profile_table(self._profiles, name))
 
     @cached_property
     def _facts(self) -> list[dict[str, Any]]:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import headrace as hr
+from headrace.cli import main
 
 DATA = Path(os.environ.get("HEADRACE_CONFORMANCE_DATA") or Path(__file__).parents[2] / "../shared/data")
 
@@ -137,3 +139,31 @@ def test_data_loading_is_a_small_part_of_the_sample() -> None:
     trace = hr.Trace.load(needs(DATA / "ascend/text_level2/rank0_ascend_pt"))
     roles = {row["role"]: row["share_pct"] for row in trace.step_breakdown().average.rows()}
     assert roles["data_loader"] == pytest.approx(100 * 3562.46 / 148786.1, abs=0.01)
+
+
+def test_tables_that_the_profiler_wrote(tmp_path: Path) -> None:
+    folder = profile(tmp_path, 4)
+    (folder / "ASCEND_PROFILER_OUTPUT" / "op_statistic.csv").write_text(
+        "OP Type,Count,Total Time(us)\nMatMul,1,40\t\n"
+    )
+    trace = hr.Trace.load(folder)
+    assert trace.tables() == ["op_statistic"]
+    assert trace.table("op_statistic").to_dict() == {
+        "rank": [4],
+        "op_type": ["MatMul"],
+        "count": [1],
+        "total_time_s": [40e-6],
+    }
+    assert trace.rank(4).tables() == ["op_statistic"]
+    with pytest.raises(hr.UsageError, match="there are: op_statistic"):
+        trace.table("kernel_details")
+
+
+def test_the_command_line_prints_the_profilers_tables(tmp_path: Path) -> None:
+    folder = profile(tmp_path, 4)
+    (folder / "ASCEND_PROFILER_OUTPUT" / "dataset.csv").write_text("Operation,Occurrences\nmap,3\n")
+    shown = CliRunner().invoke(main, ["trace", str(folder), "--table", "dataset", "--format", "csv"])
+    assert (shown.exit_code, shown.stdout) == (0, "rank,operation,occurrences\n4,map,3\n")
+    unknown = CliRunner().invoke(main, ["trace", str(folder), "--table", "nothing"])
+    assert unknown.exit_code == 2
+    assert "of the profiler: dataset" in unknown.stderr.replace("\n", " ")

@@ -53,8 +53,9 @@ _STEP_TRACE = "step_trace"
 @click.option(
     "--table",
     "name",
-    type=click.Choice(sorted([*_TABLES, _STEP_TRACE])),
-    help="One table instead of the summary.",
+    metavar="NAME",
+    help="One table instead of the summary: of the analyses, or one that the profiler wrote. "
+    "An unknown name lists them.",
 )
 @click.option(
     "--format",
@@ -91,6 +92,8 @@ def trace(
         return
     if name == _STEP_TRACE:
         table = loaded.step_points(fp_point=fp_point, bp_point=bp_point).steps
+    elif name not in _TABLES:
+        table = _written_by_the_profiler(loaded, name)
     else:
         table = _TABLES[name](loaded)
         if name in _OF_ONE_RANK and len(loaded) > 1:
@@ -104,6 +107,16 @@ def trace(
     if format_ != "text":
         for note in table.notes:
             click.echo(f"note: {note}", err=True)
+
+
+def _written_by_the_profiler(loaded: Trace, name: str) -> Table:
+    written = loaded.tables()
+    if name in written:
+        return loaded.table(name)
+    lists = [f"of the analyses: {', '.join(sorted([*_TABLES, _STEP_TRACE]))}"]
+    if written:
+        lists.append(f"of the profiler: {', '.join(written)}")
+    raise click.UsageError(f"no table {name!r}. There are, {'; '.join(lists)}")
 
 
 def _load(paths: list[str]) -> Trace:
