@@ -9,6 +9,8 @@
 
 #include "column_set.h"
 #include "crossing.h"
+#include "device_trace.h"
+#include "headrace/analysis/device/advice.h"
 #include "headrace/analysis/device/profile_table.h"
 #include "headrace/trace/ascend/profile_folder.h"
 
@@ -39,6 +41,13 @@ void add_ascend(PyObject* into) {
       .def_readonly("database", &ascend::ProfileFolder::database)
       .def_property_readonly("events_file", &ascend::ProfileFolder::events_file);
   module.def("find_profiles", &ascend::find_profiles, py::arg("path"), py::call_guard<LockReleased>());
+  module.def(
+      "advice",
+      [](const TraceSet set, const Profiles& profiles) {
+        const LockReleased released;
+        return shared(device::advice(set.traces(), profiles));
+      },
+      py::arg("traces"), py::arg("profiles"));
   module.def(
       "profile_tables", [](const Profiles& profiles) { return device::profile_tables(profiles); },
       py::arg("profiles"), py::call_guard<LockReleased>());

@@ -134,6 +134,15 @@ class Trace(TraceTables):
         """For each event: its kind, the row of its launch, of caller, depth and step; -1 for none."""
         return Table(self._traces.resolved(self._index(rank)))
 
+    def advice(self) -> Table:
+        """What to change, the most urgent first: ``rule, severity, says, figures, cure, source``.
+
+        Rules about idle time, communication, data loading, launches and garbage collection work on any
+        trace, the others on profiles of Ascend NPUs. Every rule has a row: severity ``none`` where it found
+        nothing, ``not checked`` where the profile lacks what it needs.
+        """
+        return Table(_core.advice(self._traces, self._profiles))
+
     def with_counters(
         self, path: str | os.PathLike[str], *, rank: int | None = None, steps: Sequence[int] | None = None
     ) -> WithCounters:

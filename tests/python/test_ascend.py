@@ -167,3 +167,18 @@ def test_the_command_line_prints_the_profilers_tables(tmp_path: Path) -> None:
     unknown = CliRunner().invoke(main, ["trace", str(folder), "--table", "nothing"])
     assert unknown.exit_code == 2
     assert "of the profiler: dataset" in unknown.stderr.replace("\n", " ")
+
+
+def test_advice_has_a_row_for_every_rule(tmp_path: Path) -> None:
+    folder = profile(tmp_path, 4)
+    rows = list(hr.Trace.load(folder).advice().rows())
+    assert list(rows[0]) == ["rule", "severity", "says", "figures", "cure", "source"]
+    severities = ["high", "medium", "low", "none", "not checked"]
+    assert [severities.index(row["severity"]) for row in rows] == sorted(
+        severities.index(row["severity"]) for row in rows
+    )
+    by_rule = {row["rule"]: row for row in rows}
+    assert by_rule["preparing"]["figures"].startswith("rank 4: no work for 200 us")
+    assert by_rule["aicpu_operators"]["says"] == "not checked: file kernel_details.csv absent"
+    shown = CliRunner().invoke(main, ["trace", str(folder), "--table", "advice", "--format", "json"])
+    assert len(json.loads(shown.stdout)) == len(rows)

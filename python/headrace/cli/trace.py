@@ -30,6 +30,7 @@ _TABLES: dict[str, Callable[[Trace], Table]] = {
     "memory_bandwidth_series": lambda trace: trace.memory_bandwidth().series,
     "launches": lambda trace: trace.launches(),
     "operators": lambda trace: trace.operators(),
+    "advice": lambda trace: trace.advice(),
     "annotations": lambda trace: trace.annotations().ranges,
     "host_annotations": lambda trace: trace.annotations(on_device=False).ranges,
     "sequences": lambda trace: trace.sequences(),
