@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "crossing.h"
 #include "device_trace.h"
 #include "headrace/analysis/device/advice.h"
+#include "headrace/analysis/device/cluster.h"
 #include "headrace/analysis/device/profile_table.h"
 #include "headrace/trace/ascend/profile_folder.h"
 
@@ -48,6 +50,20 @@ void add_ascend(PyObject* into) {
         return shared(device::advice(set.traces(), profiles));
       },
       py::arg("traces"), py::arg("profiles"));
+  module.def("has_cluster_summary", &device::has_cluster_summary, py::arg("folder"),
+             py::call_guard<LockReleased>());
+  module.def(
+      "cluster",
+      [](const TraceSet set, const Profiles& profiles, const std::string& summary) {
+        const LockReleased released;
+        device::ClusterTables tables =
+            device::cluster_tables(summary.empty() ? device::cluster_of(set.traces(), profiles)
+                                                   : device::read_cluster_summary(summary));
+        return std::make_tuple(shared(std::move(tables.step_time)), shared(std::move(tables.gaps)),
+                               shared(std::move(tables.communication)), shared(std::move(tables.matrix)),
+                               shared(std::move(tables.slow_ranks)), shared(std::move(tables.slow_links)));
+      },
+      py::arg("traces"), py::arg("profiles"), py::arg("summary"));
   module.def(
       "profile_tables", [](const Profiles& profiles) { return device::profile_tables(profiles); },
       py::arg("profiles"), py::call_guard<LockReleased>());

@@ -42,6 +42,8 @@ class Found:
     files: list[str] = field(default_factory=list)
     searched: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    #: A folder with nothing but a cluster's summary.
+    summary: str = ""
     #: The profiles of Ascend NPUs that folders turned out to be.
     profiles: list[_core.ProfileFolder] = field(default_factory=list)
 
@@ -58,7 +60,7 @@ class Found:
     def without(self, merged: set[str]) -> Found:
         """The same without those of its searched files that turned out to be timelines."""
         left = [path for path in self.files if path not in merged]
-        return Found(left, self.searched - merged, self.notes, self.profiles)
+        return Found(left, self.searched - merged, self.notes, self.summary, self.profiles)
 
 
 def _last_cycles(found: Found, files: list[str]) -> None:
@@ -135,6 +137,9 @@ def expand(paths: Paths) -> Found:
         if not is_url(path) and Path(path).is_dir():
             if profiles := _core.find_profiles(path):
                 _last_profiles(found, path, profiles)
+                continue
+            if len(given) == 1 and _core.has_cluster_summary(path):
+                found.summary = path
                 continue
             inside = sorted(str(p) for p in Path(path).iterdir() if p.is_file() and p.name.endswith(_ENDINGS))
             if not inside:

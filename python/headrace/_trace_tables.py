@@ -73,6 +73,20 @@ class DeviceIdle(NamedTuple):
         return repr(self.total)
 
 
+class Cluster(NamedTuple):
+    """The ranks of a job against each other."""
+
+    step_time: Table
+    gaps: Table
+    communication: Table
+    matrix: Table
+    slow_ranks: Table
+    slow_links: Table
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(repr, (self.step_time, self.gaps, self.slow_ranks)))
+
+
 class CriticalPath:
     """The longest path through the work on host and device. Shortening it shortens the run."""
 
@@ -329,6 +343,8 @@ def _listed(steps: Sequence[int] | None) -> list[int]:
 
 
 def _one(traces: _core.TraceSet, rank: int | None) -> _core.TraceSet:
+    if not len(traces):
+        raise UsageError("a cluster's summary has no events: load the folders of its ranks")
     if rank is None:
         return traces.one(0)
     if rank not in traces.ranks:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from headrace import _core, _trace_files
 from headrace._table_text import counted
-from headrace._trace_tables import TraceTables
+from headrace._trace_tables import Cluster, TraceTables
 from headrace.errors import UsageError
 from headrace.table import Table
 
@@ -38,6 +38,8 @@ class Trace(TraceTables):
         self._traces = traces
         self._profiles = list(profiles)
         self._chosen: list[str] = []
+        #: The folder of a job's summary, if that is what was loaded.
+        self._summary = ""
 
     @classmethod
     def load(cls, path: _trace_files.Paths, *, arguments: Mapping[str, str] | None = None) -> Trace:
@@ -60,6 +62,7 @@ class Trace(TraceTables):
         _refuse_twice(traces)
         loaded = cls(traces, loader.found.profiles)
         loaded._chosen = loader.found.notes
+        loaded._summary = loader.found.summary
         return loaded
 
     @property
@@ -134,6 +137,14 @@ class Trace(TraceTables):
         """For each event: its kind, the row of its launch, of caller, depth and step; -1 for none."""
         return Table(self._traces.resolved(self._index(rank)))
 
+    def cluster(self) -> Cluster:
+        """Step times by rank and stage, gaps between ranks, communication, and who makes the others wait.
+
+        Of the ranks' profiles, or of the summary that ``msprof-analyze cluster`` wrote, if its folder was
+        loaded. Raises FormatError if such a summary cannot be read.
+        """
+        return Cluster(*map(Table, _core.cluster(self._traces, self._profiles, self._summary)))
+
     def advice(self) -> Table:
         """What to change, the most urgent first: ``rule, severity, says, figures, cure, source``.
 
@@ -163,6 +174,8 @@ class Trace(TraceTables):
         return WithCounters(**written)
 
     def _index(self, rank: int | None) -> int:
+        if not len(self):
+            raise UsageError("a cluster's summary has no events: load the folders of its ranks")
         if rank is None:
             return 0
         if rank not in self.ranks:
@@ -170,6 +183,8 @@ class Trace(TraceTables):
         return self.ranks.index(rank)
 
     def __repr__(self) -> str:
+        if not len(self):
+            return f"<headrace.Trace without events: the summary of a cluster in {self._summary}>"
         events = sum(facts["events"] for facts in self._facts)
         steps = max((facts["steps"] for facts in self._facts), default=0)
         ranks = f"ranks {self.ranks[0]} to {self.ranks[-1]}" if len(self) > 1 else f"rank {self.ranks[0]}"

@@ -182,3 +182,42 @@ def test_advice_has_a_row_for_every_rule(tmp_path: Path) -> None:
     assert by_rule["aicpu_operators"]["says"] == "not checked: file kernel_details.csv absent"
     shown = CliRunner().invoke(main, ["trace", str(folder), "--table", "advice", "--format", "json"])
     assert len(json.loads(shown.stdout)) == len(rows)
+
+
+def test_a_clusters_summary_is_a_trace_without_events(tmp_path: Path) -> None:
+    (tmp_path / "cluster_step_trace_time.csv").write_text(
+        "Step,Type,Index,Computing,Communication(Not Overlapped),Free\n"
+        '1,rank,0,1000,200,100\n1,rank,1,1900,100,100\n1,stage,"(0, 1)",1900,200,100\n'
+    )
+    trace = hr.Trace.load(tmp_path)
+    assert (len(trace), trace.ranks) == (0, [])
+    assert "summary of a cluster" in repr(trace)
+    gaps = {row["quantity"]: row for row in trace.cluster().gaps.rows()}
+    assert gaps["computing"]["slow_rank"] == 1
+    assert len(trace.time_breakdown()) == 0
+    with pytest.raises(hr.UsageError, match="has no events"):
+        trace.events()
+    shown = CliRunner().invoke(main, ["trace", str(tmp_path)])
+    assert shown.exit_code == 0
+    assert "computing differs by 900 us (52.9 %): rank 1 is the slow one" in shown.stdout
+    table = CliRunner().invoke(
+        main, ["trace", str(tmp_path), "--table", "cluster_step_time", "--format", "csv"]
+    )
+    assert len(table.stdout.splitlines()) == 4
+
+
+def test_ranks_of_a_folder_are_a_cluster(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        profile(tmp_path, rank, f"rank{rank}_ascend_pt")
+    cluster = hr.Trace.load(tmp_path).cluster()
+    assert cluster.step_time.to_dict()["index"] == ["0", "1", "(0, 1)"]
+    assert cluster.step_time.to_dict()["computing_s"] == [40e-6] * 3
+    assert [row["slow"] for row in cluster.gaps.rows()] == [0, 0, 0]
+    assert len(cluster.communication) == 0
+
+
+def test_the_cluster_sample_is_summarised() -> None:
+    shown = CliRunner().invoke(main, ["trace", str(needs(DATA / "ascend/cluster_8rank"))])
+    assert shown.exit_code == 0
+    assert "communication not overlapped differs by 623 ms" in shown.stdout
+    assert "free differs by 595.8 ms" in shown.stdout
