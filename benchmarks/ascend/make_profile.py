@@ -2,8 +2,8 @@
 
     python benchmarks/ascend/make_profile.py SAMPLE_FOLDER OUT_FOLDER --megabytes 1000
 
-``SAMPLE_FOLDER``: a ``*_ascend_pt`` folder with a trace_view.json, a database, or both. Connections, tasks and
-correlations get numbers of their own in each repetition, so launches stay in theirs.
+``SAMPLE_FOLDER``: a ``*_ascend_pt`` folder with a trace_view.json, a database, or both. Connections, tasks
+and correlations get numbers of their own in each repetition, so launches stay in theirs.
 """
 
 from __future__ import annotations
