@@ -221,3 +221,27 @@ def test_the_cluster_sample_is_summarised() -> None:
     assert shown.exit_code == 0
     assert "communication not overlapped differs by 623 ms" in shown.stdout
     assert "free differs by 595.8 ms" in shown.stdout
+
+
+def test_the_events_of_a_database_can_be_written_again(tmp_path: Path) -> None:
+    database = needs(DATA / "ascend/db_level1/rank0_ascend_pt")
+    trace = hr.Trace.load(database)
+    written = trace.with_counters(tmp_path / "again.json")
+    again = hr.Trace.load(written.path)
+    assert written.counters > 400
+    assert len(again.events()) == len(trace.events()) + written.counters
+    mine, copied = trace.step_time().to_dict(), again.step_time().to_dict()
+    assert copied["computing_s"] == mine["computing_s"]
+    assert copied["communication_s"] == mine["communication_s"]
+    assert len(again.launches()) == len(trace.launches())
+
+
+def test_a_profile_is_merged_with_a_run(tmp_path: Path) -> None:
+    folder = profile(tmp_path / "profile", 0)
+    with hr.session(run=tmp_path / "run"):
+        for _ in hr.wrap(range(3)):
+            pass
+    merged = hr.timeline.merge(tmp_path / "run", traces=folder, out=tmp_path / "timeline.json")
+    assert merged.path == str(tmp_path / "timeline.json")
+    names = {event.get("name") for event in json.loads(Path(merged.path).read_text())}
+    assert {"MatMul1", "GetNext"} <= names

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headrace/trace/ascend/categories.h"
+#include "headrace/trace/event_kind.h"
 #include "trace/ascend/task_type.h"
 
 namespace headrace::trace::ascend {
@@ -95,7 +96,7 @@ class Adoption {
         if (!category.empty()) columns_.category[row] = columns_.names.intern(category);
         if (category == kCollective) {
           const auto known = stream_of_.find(columns_.correlation[row]);
-          if (known != stream_of_.end()) stream = known->second;
+          if (known != stream_of_.end() && known->second != kAbsent) stream = known->second;
         }
       }
       streams.push_back(stream);
@@ -104,9 +105,12 @@ class Adoption {
   }
 
   std::string_view category_of(Row row) const {
+    const std::string_view type = text_of(type_, row);
+    // What Headrace wrote itself has categories, and no types of tasks.
+    if (type.empty() && kind_of_category(columns_.category_of(row)) != EventKind::other) return {};
     switch (role(row)) {
       case LaneRole::tasks:
-        return category_of_task(text_of(type_, row), columns_.name_of(row));
+        return category_of_task(type, columns_.name_of(row));
       case LaneRole::calls:
         return kCall;
       case LaneRole::collectives:
