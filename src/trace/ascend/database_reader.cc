@@ -16,6 +16,7 @@
 #include "headrace/trace/ascend/categories.h"
 #include "headrace/trace/ascend/profile_folder.h"
 #include "trace/ascend/database.h"
+#include "trace/ascend/database_facts.h"
 #include "trace/ascend/event_rows.h"
 #include "trace/ascend/task_type.h"
 
@@ -41,21 +42,13 @@ std::int64_t made_up_pid(std::int64_t pid, std::int64_t place, std::int64_t devi
 
 constexpr std::int64_t kLow32 = 0xFFFFFFFF;
 
-/// What other tables say of a task.
-struct TaskFacts {
-  Names::Id name = Names::missing;
-  Names::Id type = Names::missing;
-  bool computes = false;
-};
-struct CopyFacts {
-  std::int64_t bytes = 0;
-  Names::Id name = Names::missing;
-};
-
 class Reader {
  public:
   Reader(Database& database, TraceFile& file, const ReadOptions& options)
-      : database_(database), file_(file), rows_(file.columns, file.notes, options.arguments) {}
+      : database_(database),
+        file_(file),
+        rows_(file.columns, file.notes, options.arguments),
+        facts_(database, file.columns.names) {}
 
   void run() {
     constexpr std::array<const char*, 4> kEvents = {"TASK", "CANN_API", "PYTORCH_API", "COMMUNICATION_OP"};
@@ -66,10 +59,7 @@ class Reader {
       if (!database_.has_table(table))
         file_.notes.remarks.push_back(std::string("the database has no table ") + table);
     }
-    read_texts();
     read_rank();
-    read_task_facts();
-    read_connections();
     read_framework_calls();
     read_calls();
     read_collective_connections();
@@ -84,22 +74,9 @@ class Reader {
  private:
   Names& names() { return file_.columns.names; }
   Names::Id id_of(std::string_view text) { return names().intern(text); }
-  Names::Id text_at(std::optional<std::int64_t> id) const {
-    if (!id) return 0;
-    const auto at = texts_.find(*id);
-    return at == texts_.end() ? Names::Id{0} : at->second;
-  }
-
   void remark_missing(const TableRows& rows, const char* name) {
     for (const std::string& column : rows.missing())
       file_.notes.remarks.push_back(std::string("table ") + name + " has no column " + column);
-  }
-
-  void read_texts() {
-    TableRows rows(database_, "STRING_IDS", {"id", "value"});
-    while (rows.next()) {
-      if (const auto id = rows.integer(0)) texts_.insert_or_assign(*id, id_of(rows.text(1)));
-    }
   }
 
   void read_rank() {
@@ -109,47 +86,6 @@ class Reader {
     for (; rows.next(); ++count) rank = rows.integer(0);
     if (count == 1 && rank && *rank >= 0) file_.rank = rank;
     if (!file_.rank) file_.rank = rank_of_database(database_.path());
-  }
-
-  void read_task_facts() {
-    TableRows tasks(database_, "COMPUTE_TASK_INFO", {"globalTaskId", "name", "taskType"});
-    while (tasks.next()) {
-      const auto id = tasks.integer(0);
-      if (id)
-        facts_.insert_or_assign(*id, TaskFacts{text_at(tasks.integer(1)), text_at(tasks.integer(2)), true});
-    }
-    TableRows copies(database_, "MEMCPY_INFO", {"globalTaskId", "size", "memcpyOperation"});
-    std::unordered_map<std::int64_t, std::string> operations;
-    TableRows words(database_, "ENUM_MEMCPY_OPERATION", {"id", "name"});
-    while (words.next()) {
-      if (const auto id = words.integer(0)) operations.insert_or_assign(*id, std::string(words.text(1)));
-    }
-    while (copies.next()) {
-      const auto id = copies.integer(0);
-      const auto operation = copies.integer(2);
-      if (!id) continue;
-      CopyFacts copy{copies.integer(1).value_or(-1), Names::missing};
-      const auto word = operation ? operations.find(*operation) : operations.end();
-      const std::string_view name =
-          word == operations.end() ? std::string_view() : name_of_copy(word->second);
-      if (!name.empty()) copy.name = id_of(name);
-      copies_.insert_or_assign(*id, copy);
-    }
-  }
-
-  void read_connections() {
-    TableRows rows(database_, "CONNECTION_IDS", {"id", "connectionId"});
-    while (rows.next()) {
-      const auto id = rows.integer(0);
-      const auto connection = rows.integer(1);
-      if (id && connection) connections_.emplace_back(*id, *connection);
-    }
-    std::stable_sort(connections_.begin(), connections_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-  }
-  auto connections_of(std::int64_t id) const {
-    return std::equal_range(connections_.begin(), connections_.end(), std::pair(id, std::int64_t{0}),
-                            [](const auto& a, const auto& b) { return a.first < b.first; });
   }
 
   std::uint32_t thread_lane(std::int64_t global_tid) {
@@ -180,7 +116,7 @@ class Reader {
     while (rows.next()) {
       EventRow event = times_of(rows, 0, 1);
       event.lane = thread_lane(rows.integer(2).value_or(0));
-      event.name = text_at(rows.integer(3));
+      event.name = facts_.text_at(rows.integer(3));
       const std::int64_t type = rows.integer(4).value_or(kOperatorApi);
       const bool takes = names()[event.name].starts_with("Dequeue");
       event.category = type == kPythonApi  ? python
@@ -192,16 +128,18 @@ class Reader {
       if (!rows_.add(event)) continue;
       if (const auto sequence = rows.integer(6)) rows_.integer("Sequence number", *sequence);
       if (const auto thread = rows.integer(7)) rows_.integer("Fwd thread id", *thread);
-      if (!rows.is_null(8)) rows_.text("Input Dims", text_at(rows.integer(8)));
-      if (!rows.is_null(9)) rows_.text("Input type", text_at(rows.integer(9)));
+      if (!rows.is_null(8)) rows_.text("Input Dims", facts_.text_at(rows.integer(8)));
+      if (!rows.is_null(9)) rows_.text("Input type", facts_.text_at(rows.integer(9)));
       const auto id = rows.integer(5);
       if (!id) continue;
-      const auto [first, last] = connections_of(*id);
-      if (type == kQueueApi && first != last) rows_.integer("correlation_id", first->second);
+      const auto connections = facts_.connections(*id);
+      if (type == kQueueApi && !connections.empty())
+        rows_.integer("correlation_id", connections.front().second);
       if (type != kOperatorApi) continue;
       // Where there is a task queue its two ends say the same; without one these lead to the operator.
-      for (auto at = first; at != last && last - first <= kMostConnections; ++at)
-        operator_of_.try_emplace(at->second, std::pair(event.lane, event.start_ns));
+      if (connections.size() > kMostConnections) continue;
+      for (const auto& [number, connection] : connections)
+        operator_of_.try_emplace(connection, std::pair(event.lane, event.start_ns));
     }
   }
 
@@ -216,7 +154,7 @@ class Reader {
       event.lane = thread_lane(rows.integer(3).value_or(0));
       event.correlation = rows.integer(4).value_or(kAbsent);
       const std::int64_t type = rows.integer(2).value_or(0);
-      const Names::Id name = text_at(rows.integer(5));
+      const Names::Id name = facts_.text_at(rows.integer(5));
       const auto key = static_cast<std::uint64_t>(type) << 32 | name;
       const auto [at, is_new] = prefixed.try_emplace(key, name);
       if (is_new) {
@@ -234,30 +172,6 @@ class Reader {
     while (rows.next()) {
       if (const auto connection = rows.integer(0)) place_of_.try_emplace(*connection);
     }
-    TableRows parts(database_, "COMMUNICATION_TASK_INFO",
-                    {"globalTaskId", "name", "size", "transportType", "linkType", "planeId"});
-    const auto transports = words_of("ENUM_HCCL_TRANSPORT_TYPE");
-    const auto links = words_of("ENUM_HCCL_LINK_TYPE");
-    const auto word = [](const auto& words, std::optional<std::int64_t> id) {
-      const auto at = id ? words.find(*id) : words.end();
-      return at == words.end() ? Names::missing : at->second;
-    };
-    while (parts.next()) {
-      const auto id = parts.integer(0);
-      if (!id) continue;
-      parts_.insert_or_assign(*id, Part{text_at(parts.integer(1)), parts.integer(2).value_or(-1),
-                                        word(transports, parts.integer(3)), word(links, parts.integer(4)),
-                                        parts.integer(5).value_or(0)});
-    }
-  }
-
-  std::unordered_map<std::int64_t, Names::Id> words_of(const char* table) {
-    std::unordered_map<std::int64_t, Names::Id> words;
-    TableRows rows(database_, table, {"id", "name"});
-    while (rows.next()) {
-      if (const auto id = rows.integer(0)) words.insert_or_assign(*id, id_of(rows.text(1)));
-    }
-    return words;
   }
 
   void read_tasks() {
@@ -272,42 +186,34 @@ class Reader {
       const std::int64_t pid = rows.integer(5).value_or(0);
       event.correlation = rows.integer(3).value_or(kAbsent);
       event.stream = rows.integer(7).value_or(kAbsent);
-      event.name = text_at(rows.integer(6));
+      event.name = facts_.text_at(rows.integer(6));
       const auto place = place_of_.find(event.correlation);
       if (place != place_of_.end() && !place->second.known) place->second = {true, device, pid, event.stream};
-      if (const auto part = parts_.find(task); part != parts_.end()) {
-        add_part(event, part->second, pid, device);
+      if (const PartFacts* const part = facts_.part(task)) {
+        add_part(event, *part, pid, device);
         continue;
       }
-      const auto facts = facts_.find(task);
-      const auto copy = copies_.find(task);
+      const auto kernel = facts_.kernel(task);
+      const CopyFacts* const copy = facts_.copy(task);
       std::string_view category = kComputation;
-      if (facts != facts_.end()) {
-        event.name = facts->second.name;
+      if (kernel) {
+        event.name = *kernel;
       } else {
         category = category_of_task(names()[event.name], names()[event.name]);
         if (category == kComputation) category = kTask;  // a collective as a whole
-        if (copy != copies_.end() && copy->second.name != Names::missing) event.name = copy->second.name;
+        if (copy != nullptr && copy->name != Names::missing) event.name = copy->name;
       }
       event.category = id_of(category);
       event.lane = rows_.lane(made_up_pid(pid, kHardwarePlace, device), event.stream, "Ascend Hardware",
                               "NPU", "Stream");
       if (!rows_.add(event)) continue;
       rows_.integer("device", device);
-      if (copy != copies_.end() && copy->second.bytes >= 0) rows_.integer("bytes", copy->second.bytes);
+      if (copy != nullptr && copy->bytes >= 0) rows_.integer("bytes", copy->bytes);
       if (category != kTask) link_operator(event);
     }
   }
 
-  struct Part {
-    Names::Id name = 0;
-    std::int64_t bytes = -1;
-    Names::Id transport = Names::missing;
-    Names::Id link = Names::missing;
-    std::int64_t plane = 0;
-  };
-
-  void add_part(EventRow event, const Part& part, std::int64_t pid, std::int64_t device) {
+  void add_part(EventRow event, const PartFacts& part, std::int64_t pid, std::int64_t device) {
     event.name = part.name;
     event.category = id_of(kTask);
     event.correlation = kAbsent;
@@ -331,7 +237,7 @@ class Reader {
       EventRow event = times_of(rows, 0, 1);
       event.category = category;
       event.correlation = rows.integer(2).value_or(kAbsent);
-      event.name = text_at(rows.integer(3));
+      event.name = facts_.text_at(rows.integer(3));
       const auto place = place_of_.find(event.correlation);
       const Place where = place == place_of_.end() ? Place{} : place->second;
       event.stream = where.stream;
@@ -393,7 +299,7 @@ class Reader {
     while (rows.next()) {
       EventRow event = times_of(rows, 0, 1);
       event.category = id_of(kAnnotation);
-      event.name = text_at(rows.integer(3));
+      event.name = facts_.text_at(rows.integer(3));
       event.lane = thread_lane(rows.integer(2).value_or(0));
       rows_.add(event);
     }
@@ -417,7 +323,7 @@ class Reader {
 
   static constexpr std::int64_t kFirstPlane = 1;
   static constexpr std::int64_t kFirstGroup = std::int64_t{1} << 30;
-  static constexpr std::ptrdiff_t kMostConnections = 10'000;
+  static constexpr std::size_t kMostConnections = 10'000;
 
   /// Where the tasks of a collective ran.
   struct Place {
@@ -430,13 +336,8 @@ class Reader {
   Database& database_;
   TraceFile& file_;
   EventRows rows_;
-  std::unordered_map<std::int64_t, Names::Id> texts_;
-  std::unordered_map<std::int64_t, TaskFacts> facts_;
-  std::unordered_map<std::int64_t, CopyFacts> copies_;
-  std::unordered_map<std::int64_t, Part> parts_;
+  DatabaseFacts facts_;
   std::unordered_map<std::int64_t, Place> place_of_;
-  /// By id, in the order of the table.
-  std::vector<std::pair<std::int64_t, std::int64_t>> connections_;
   /// Lane and start of the operator, by connection.
   std::unordered_map<std::int64_t, std::pair<std::uint32_t, std::int64_t>> operator_of_;
   std::int64_t last_thread_ = std::numeric_limits<std::int64_t>::min();
