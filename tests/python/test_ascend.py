@@ -130,6 +130,8 @@ def test_every_table_of_the_samples_is_made() -> None:
         assert len(trace.launches()) > 400
         assert {row["kind"] for row in trace.kernels().rows()} == {"computation", "communication", "memory"}
         assert trace.critical_path().length_s > 0.1
+        # The host waits for a collective, which is not its own work.
+        assert trace.critical_path().summary.to_dict()["bound_by"][0] == "gpu_communication_bound"
         assert len(trace.queue_length().summary) == 6
         assert len(trace.step_breakdown().average) == 16
         assert [row["steps"] for row in trace.stragglers().rows()] == [1, 1]
