@@ -10,6 +10,7 @@
 
 #include "analysis/device/communication_tables.h"
 #include "analysis/device/csv_columns.h"
+#include "analysis/device/database_kernels.h"
 #include "headrace/profile/errors.h"
 #include "headrace/trace/byte_source.h"
 #include "headrace/trace/columns.h"
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 using trace::ascend::ProfileFolder;
 
 constexpr std::string_view kCsv = ".csv";
+constexpr const char* kKernels = "kernel_details";
 
 std::string csv_path(const ProfileFolder& profile, const std::string& name) {
   return (fs::path(profile.output) / (name + std::string(kCsv))).string();
@@ -153,6 +155,7 @@ std::vector<std::string> profile_tables(std::span<const ProfileFolder> profiles)
         names.insert(file.substr(0, file.size() - kCsv.size()));
     }
     for (const std::string& name : communication_tables(profile)) names.insert(name);
+    if (has_database_kernels(profile)) names.insert(kKernels);
   }
   return {names.begin(), names.end()};
 }
@@ -164,6 +167,9 @@ Table profile_table(std::span<const ProfileFolder> profiles, const std::string& 
       return std::move(*table);
     }
     if (std::optional<Table> table = communication_table(profiles, name)) return std::move(*table);
+    if (name == kKernels) {
+      if (std::optional<Table> table = database_kernels(profiles)) return std::move(*table);
+    }
   }
   std::string there;
   for (const std::string& other : profile_tables(profiles)) there += (there.empty() ? "" : ", ") + other;

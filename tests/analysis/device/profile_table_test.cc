@@ -161,6 +161,32 @@ TEST_F(ProfileTable, DatabasesGiveTheSameCommunication) {
   EXPECT_TRUE(std::isnan(table("step_trace_time").numbers("free_s")[0]));
 }
 
+TEST_F(ProfileTable, KernelsOfADatabase) {
+  write(5, "x.csv", "a\n1\n");
+  const trace::ascend::DatabaseFile made(trace::ascend::kSmallDatabase);
+  fs::copy_file(made.path(), root_ / "rank5_ascend_pt/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_5.db");
+  const Table kernels = table("kernel_details");
+  ASSERT_EQ(kernels.rows(), 3U);
+  EXPECT_EQ(kernels.integers("rank"), (Integers{5, 5, 5}));
+  EXPECT_EQ(kernels.texts("name")[0], "MatMul1");
+  EXPECT_EQ(kernels.texts("accelerator_core")[2], "HCCL");
+  EXPECT_EQ(kernels.texts("accelerator_core")[1], "KERNEL_AIVEC");
+  EXPECT_EQ(kernels.integers("start_time_ns")[0], 1'000'300'000);
+  EXPECT_DOUBLE_EQ(kernels.numbers("duration_s")[1], 30e-6);
+  EXPECT_TRUE(std::isnan(kernels.numbers("block_dim")[0]));  // the table has no such column
+}
+
+TEST(ProfileTableSample, KernelsOfTheDatabase) {
+  const std::string path = trace::conformance_file("ascend/db_level1/rank0_ascend_pt");
+  HEADRACE_NEEDS_FILE(path);
+  const Table kernels = profile_table(find_profiles(path), "kernel_details");
+  ASSERT_EQ(kernels.rows(), 191U);
+  double sum = 0;
+  for (std::size_t row = 0; row < 187; ++row) sum += kernels.numbers("duration_s")[row];
+  EXPECT_NEAR(sum, 8903.431e-6, 1e-12);  // no two of them at once
+  EXPECT_EQ(kernels.numbers("block_dim")[0], 32);
+}
+
 TEST(ProfileTableSample, KernelsAndOperators) {
   const std::string path = trace::conformance_file("ascend/text_level2/rank0_ascend_pt");
   HEADRACE_NEEDS_FILE(path);

@@ -12,7 +12,7 @@ namespace headrace::analysis::device {
 
 /// Names of the tables that at least one of the profiles has, ascending: those of its CSV files without the
 /// ending, and `communication`, `communication_bandwidth`, `communication_matrix` and `step_trace_time` where
-/// the profile has these as JSON or in a database.
+/// the profile has these as JSON or in a database; also `kernel_details` of a database alone.
 std::vector<std::string> profile_tables(std::span<const trace::ascend::ProfileFolder> profiles);
 
 /// A table of all profiles that have it; `rank` comes first (-1: unknown). Columns are found by their header,
