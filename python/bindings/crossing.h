@@ -73,6 +73,8 @@ void add_columns(PyObject* module);
 void add_device_trace(PyObject* module);
 /// The analyses of device traces.
 void add_device_tables(PyObject* module);
+/// Profiles of Ascend NPUs: folders and tables.
+void add_ascend(PyObject* module);
 void add_critical_path(PyObject* module);
 /// What `Report` stands on.
 void add_parsed_report(PyObject* module);

@@ -26,6 +26,7 @@
 #include "headrace/analysis/device/sequences.h"
 #include "headrace/analysis/device/step_breakdown.h"
 #include "headrace/analysis/device/step_points.h"
+#include "headrace/analysis/device/step_time.h"
 #include "headrace/analysis/device/steps.h"
 #include "headrace/analysis/device/stragglers.h"
 #include "headrace/analysis/device/time_breakdown.h"
@@ -235,6 +236,10 @@ void add_device_tables(PyObject* into) {
         });
       },
       py::arg("traces"), py::arg("waits"));
+  module.def(
+      "step_time",
+      [](const TraceSet set) { return released([&] { return shared(device::step_time(set.traces())); }); },
+      py::arg("traces"));
   module.def(
       "trace_steps",
       [](const TraceSet set) { return released([&] { return shared(device::steps(set.traces())); }); },

@@ -42,17 +42,25 @@ class Found:
     files: list[str] = field(default_factory=list)
     searched: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    #: A folder with nothing but a cluster's summary.
+    summary: str = ""
+    #: The profiles of Ascend NPUs that folders turned out to be.
+    profiles: list[_core.ProfileFolder] = field(default_factory=list)
 
     @property
     def ranks(self) -> list[int]:
-        """Of each file, where all of their names say it; else empty."""
+        """Of each file, where all of their names or folders say it; else empty."""
+        known = {profile.events_file: profile.rank for profile in self.profiles}
+        of_profiles = [known.get(path) for path in self.files]
+        if of_profiles and None not in of_profiles:
+            return [rank for rank in of_profiles if rank is not None]
         matches = [_CYCLES[0].fullmatch(Path(path).name) for path in self.files]
         return [int(one["rank"]) for one in matches if one] if all(matches) else []
 
     def without(self, merged: set[str]) -> Found:
         """The same without those of its searched files that turned out to be timelines."""
         left = [path for path in self.files if path not in merged]
-        return Found(left, self.searched - merged, self.notes)
+        return Found(left, self.searched - merged, self.notes, self.summary, self.profiles)
 
 
 def _last_cycles(found: Found, files: list[str]) -> None:
@@ -71,6 +79,38 @@ def _last_cycles(found: Found, files: list[str]) -> None:
                 "name another file for another one"
             )
     found.searched |= set(found.files)
+
+
+def _last_profiles(found: Found, folder: str, profiles: list[_core.ProfileFolder]) -> None:
+    """Adds the profiles of a folder: of several of one rank the last one, with a note."""
+    of_rank: dict[Any, list[_core.ProfileFolder]] = {}
+    for profile in profiles:
+        of_rank.setdefault(profile.path if profile.rank is None else profile.rank, []).append(profile)
+    for rank, each in of_rank.items():
+        last = max(each, key=_recorded_at)
+        found.profiles.append(last)
+        if len(each) > 1:
+            found.notes.append(
+                f"rank {rank} was profiled {len(each)} times: the last one is read, "
+                f"{Path(last.path).name}; name another folder for another one"
+            )
+        if last.trace_view and last.database:
+            found.notes.append(
+                f"{last.output} has the events twice: {Path(last.trace_view).name} is read; name "
+                f"{Path(last.database).name} to read the database"
+            )
+        if last.events_file:
+            found.files.append(last.events_file)
+    if not found.files:
+        raise FormatError(
+            folder, 0, "trace_view.json or a database of events in the profile: run the profiler's analyse()"
+        )
+
+
+def _recorded_at(profile: _core.ProfileFolder) -> tuple[str, str]:
+    """Profiles are named `<worker>_<time stamp>_ascend_pt`: the stamp, then the path."""
+    stamps = re.findall(r"\d{14,17}", Path(profile.path).name)
+    return (stamps[-1] if stamps else "", profile.path)
 
 
 def is_url(path: str) -> bool:
@@ -95,12 +135,21 @@ def expand(paths: Paths) -> Found:
     for path in given:
         path = path.removeprefix("file://")
         if not is_url(path) and Path(path).is_dir():
+            if profiles := _core.find_profiles(path):
+                _last_profiles(found, path, profiles)
+                continue
+            if len(given) == 1 and _core.has_cluster_summary(path):
+                found.summary = path
+                continue
             inside = sorted(str(p) for p in Path(path).iterdir() if p.is_file() and p.name.endswith(_ENDINGS))
             if not inside:
                 raise FormatError(path, 0, "a folder with .json or .json.gz traces in it")
             _last_cycles(found, [one for one in inside if not is_merged(one)] or inside)
         else:
             found.files.append(path)
+            profile = None if is_url(path) else _core.profile_of(path)
+            if profile and path in (profile.trace_view, profile.database):
+                found.profiles.append(profile)
     return found
 
 

@@ -15,6 +15,8 @@ _SHOWN = 8
 def summary(trace: Trace, width: int = 100) -> str:
     """Head, time, steps, what the device waited for, kernels; of several ranks, how far they differ."""
     parts = [_head(trace)]
+    if not len(trace):
+        return "\n\n".join([*parts, _cluster(trace, width)])
     time = trace.time_breakdown()
     busy = list(time.rows())
     parts.append(_time(trace, busy) if busy else "\n".join(time.notes[:_SHOWN]))
@@ -142,6 +144,24 @@ def _host(trace: Trace, width: int) -> str:
                     entry[0] += duration_ns * 1e-9
                     entry[1] += 1
     return _longest(what, rows, width) if rows else ""
+
+
+def _cluster(trace: Trace, width: int) -> str:
+    """The summary of a job: its ranks' steps, and who makes the others wait."""
+    tables = trace.cluster()
+    lines = [tables.step_time.to_text(width, _SHOWN * 3)]
+    for row in tables.gaps.rows():
+        shown = seconds(row["gap"]) if row["unit"] == "s" else f"{row['gap']:.3g} {row['unit']}"
+        line = f"{row['quantity'].replace('_', ' ')} differs by {shown} ({100 * row['gap_share']:.1f} %)"
+        if row["slow"]:
+            line += f": rank {row['slow_rank']} is the slow one"
+        lines.append(line)
+    votes = [row for row in tables.slow_ranks.rows() if row["slow_operations"]]
+    lines += [
+        f"rank {row['rank']} came last to {row['slow_operations']} of {row['operations']} collectives"
+        for row in votes[:_SHOWN]
+    ]
+    return "\n".join(lines)
 
 
 def _longest(what: str, rows: dict[str, list[float]], width: int) -> str:

@@ -73,6 +73,20 @@ class DeviceIdle(NamedTuple):
         return repr(self.total)
 
 
+class Cluster(NamedTuple):
+    """The ranks of a job against each other."""
+
+    step_time: Table
+    gaps: Table
+    communication: Table
+    matrix: Table
+    slow_ranks: Table
+    slow_links: Table
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(repr, (self.step_time, self.gaps, self.slow_ranks)))
+
+
 class CriticalPath:
     """The longest path through the work on host and device. Shortening it shortens the run."""
 
@@ -125,6 +139,13 @@ class TraceTables:
     def time_breakdown(self, *, steps: Sequence[int] | None = None, per_device: bool = False) -> Table:
         """Idle, computing, and busy with other things only: seconds, and percent of the span of the work."""
         return Table(_core.time_breakdown(self._traces, _listed(steps), per_device))
+
+    def step_time(self) -> Table:
+        """What each step's time was: computing, exposed and hidden communication, free, preparing.
+
+        The columns of the Ascend profiler's ``step_trace_time.csv``, for any device.
+        """
+        return Table(_core.step_time(self._traces))
 
     def idle_breakdown(
         self, *, steps: Sequence[int] | None = None, consecutive_kernel_delay_s: float = 30e-6
@@ -322,6 +343,8 @@ def _listed(steps: Sequence[int] | None) -> list[int]:
 
 
 def _one(traces: _core.TraceSet, rank: int | None) -> _core.TraceSet:
+    if not len(traces):
+        raise UsageError("a cluster's summary has no events: load the folders of its ranks")
     if rank is None:
         return traces.one(0)
     if rank not in traces.ranks:

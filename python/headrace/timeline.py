@@ -209,6 +209,10 @@ def _files_of(traces: Any) -> list[str]:
         if not where.is_dir():
             files.append(str(where))
             continue
+        profiles = _core.find_profiles(str(where))
+        if profiles:
+            files += [profile.events_file for profile in profiles if profile.events_file]
+            continue
         inside = sorted(str(path) for path in where.iterdir() if path.name.endswith(_ENDINGS))
         inside = [path for path in inside if not is_merged(path)]
         if not inside:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from headrace import _core, _trace_files
 from headrace._table_text import counted
-from headrace._trace_tables import TraceTables
+from headrace._trace_tables import Cluster, TraceTables
 from headrace.errors import UsageError
 from headrace.table import Table
 
@@ -34,13 +34,17 @@ class WithCounters(NamedTuple):
 class Trace(TraceTables):
     """The traces of a run's ranks, read into columns. Immutable; any thread may use it."""
 
-    def __init__(self, traces: _core.TraceSet) -> None:
+    def __init__(self, traces: _core.TraceSet, profiles: Sequence[_core.ProfileFolder] = ()) -> None:
         self._traces = traces
+        self._profiles = list(profiles)
         self._chosen: list[str] = []
+        #: The folder of a job's summary, if that is what was loaded.
+        self._summary = ""
 
     @classmethod
     def load(cls, path: _trace_files.Paths, *, arguments: Mapping[str, str] | None = None) -> Trace:
-        """Read Chrome traces (``.json``, ``.json.gz``), of PyTorch's profiler or of another tool.
+        """Read Chrome traces (``.json``, ``.json.gz``), of PyTorch's profiler or of another tool, or profiles
+        of Ascend NPUs (``*_ascend_pt``, ``*_ascend_ms``, a folder with several of them, or their databases).
 
         ``path``: a file, a folder, a list of them, ``{rank: path}``, or URLs for fsspec. From a folder, one
         trace a rank is read: the last cycle of a profiler's schedule. Timelines of `merge` are skipped.
@@ -56,8 +60,9 @@ class Trace(TraceTables):
         """The traces of a loader, whose progress another thread may read."""
         traces = loader.load()
         _refuse_twice(traces)
-        loaded = cls(traces)
+        loaded = cls(traces, loader.found.profiles)
         loaded._chosen = loader.found.notes
+        loaded._summary = loader.found.summary
         return loaded
 
     @property
@@ -72,7 +77,22 @@ class Trace(TraceTables):
         """The trace of one rank alone. Raises UsageError if it is missing."""
         if rank not in self.ranks:
             raise UsageError(f"no trace of rank {rank}; there are: {', '.join(map(str, self.ranks))}")
-        return Trace(self._traces.one(self.ranks.index(rank)))
+        index = self.ranks.index(rank)
+        file = self.files[index]
+        return Trace(self._traces.one(index), [p for p in self._profiles if p.events_file == file])
+
+    def tables(self) -> list[str]:
+        """The names of the tables that the profiler wrote beside the trace, for `table`."""
+        return _core.profile_tables(self._profiles)
+
+    def table(self, name: str) -> Table:
+        """A table that the profiler wrote beside the trace, of all ranks that have it.
+
+        For an Ascend profile: ``kernel_details``, ``op_statistic``, ``communication``, ... Durations are in
+        seconds, time stamps in integer nanoseconds, and what is absent is NaN, -1 or an empty text. Raises
+        UsageError if there is no such table, FormatError if its file cannot be read.
+        """
+        return Table(_core.profile_table(self._profiles, name))
 
     @cached_property
     def _facts(self) -> list[dict[str, Any]]:
@@ -117,6 +137,23 @@ class Trace(TraceTables):
         """For each event: its kind, the row of its launch, of caller, depth and step; -1 for none."""
         return Table(self._traces.resolved(self._index(rank)))
 
+    def cluster(self) -> Cluster:
+        """Step times by rank and stage, gaps between ranks, communication, and who makes the others wait.
+
+        Of the ranks' profiles, or of the summary that ``msprof-analyze cluster`` wrote, if its folder was
+        loaded. Raises FormatError if such a summary cannot be read.
+        """
+        return Cluster(*map(Table, _core.cluster(self._traces, self._profiles, self._summary)))
+
+    def advice(self) -> Table:
+        """What to change, the most urgent first: ``rule, severity, says, figures, cure, source``.
+
+        Rules about idle time, communication, data loading, launches and garbage collection work on any
+        trace, the others on profiles of Ascend NPUs. Every rule has a row: severity ``none`` where it found
+        nothing, ``not checked`` where the profile lacks what it needs.
+        """
+        return Table(_core.advice(self._traces, self._profiles))
+
     def with_counters(
         self, path: str | os.PathLike[str], *, rank: int | None = None, steps: Sequence[int] | None = None
     ) -> WithCounters:
@@ -137,6 +174,8 @@ class Trace(TraceTables):
         return WithCounters(**written)
 
     def _index(self, rank: int | None) -> int:
+        if not len(self):
+            raise UsageError("a cluster's summary has no events: load the folders of its ranks")
         if rank is None:
             return 0
         if rank not in self.ranks:
@@ -144,6 +183,8 @@ class Trace(TraceTables):
         return self.ranks.index(rank)
 
     def __repr__(self) -> str:
+        if not len(self):
+            return f"<headrace.Trace without events: the summary of a cluster in {self._summary}>"
         events = sum(facts["events"] for facts in self._facts)
         steps = max((facts["steps"] for facts in self._facts), default=0)
         ranks = f"ranks {self.ranks[0]} to {self.ranks[-1]}" if len(self) > 1 else f"rank {self.ranks[0]}"

@@ -39,12 +39,12 @@ void find_next_calls(const Columns& columns, DeviceFacts& facts) {
 
 void find_launches(const Columns& columns, DeviceFacts& facts) {
   const std::vector<trace::EventKind> kinds = trace::kinds_of(columns);
-  if (std::find(kinds.begin(), kinds.end(), trace::EventKind::kernel) == kinds.end()) return;
+  if (std::none_of(kinds.begin(), kinds.end(), trace::is_kernel)) return;
   const trace::Correlation correlation(columns, kinds);
   for (trace::Row row = 0; row < columns.size(); ++row) {
     if (kinds[row] != trace::EventKind::runtime) continue;
     for (const trace::Row started : correlation.started_by(row)) {
-      if (kinds[started] != trace::EventKind::kernel) continue;
+      if (!trace::is_kernel(kinds[started])) continue;
       facts.launches.push_back({columns.start_ns[row], columns.start_ns[started], columns.lane[started]});
       break;
     }

@@ -12,6 +12,7 @@
 #include "headrace/profile/history.h"
 #include "headrace/profile/segment_image.h"
 #include "headrace/timeline/event_writer.h"
+#include "headrace/timeline/open_events.h"
 #include "headrace/timeline/run_tracks.h"
 #include "headrace/timeline/trace_copier.h"
 #include "timeline/device_facts.h"
@@ -111,8 +112,8 @@ class Merger {
     bool sound = false;
     bool placed = false;
     {
-      trace::FileBytes bytes(request_.traces.front());
-      TraceCopier passage(bytes, request_.traces.front(), out_, progress_from(0));
+      const auto bytes = open_events(request_.traces.front());
+      TraceCopier passage(*bytes, request_.traces.front(), out_, progress_from(0));
       sound = passage.copy_document([&](bool any) {
         place(reading.get());
         placed = true;
@@ -151,8 +152,8 @@ class Merger {
   }
 
   void copy_events(const Placed& placed, std::uint64_t done, bool& any) {
-    trace::FileBytes bytes(placed.facts.path);
-    TraceCopier passage(bytes, placed.facts.path, out_, progress_from(done));
+    const auto bytes = open_events(placed.facts.path);
+    TraceCopier passage(*bytes, placed.facts.path, out_, progress_from(done));
     const std::uint64_t left_out = passage.copy_events(placed.changes, !placed.facts.whole, any);
     if (left_out > 0)
       note(placed.facts.path + ": " + std::to_string(left_out) +

@@ -16,6 +16,7 @@
 #include "headrace/timeline/event_writer.h"
 #include "headrace/timeline/gzip_writer.h"
 #include "headrace/timeline/json_text.h"
+#include "headrace/timeline/open_events.h"
 #include "headrace/timeline/trace_copier.h"
 #include "timeline/device_facts.h"
 #include "timeline/line_text.h"
@@ -117,9 +118,7 @@ class CounterAdder {
   }
 
  private:
-  std::unique_ptr<trace::ByteSource> bytes() const {
-    return open_ ? open_() : std::make_unique<trace::FileBytes>(trace_.file.path);
-  }
+  std::unique_ptr<trace::ByteSource> bytes() const { return open_ ? open_() : open_events(trace_.file.path); }
 
   /// False if the file is no sound JSON after all.
   bool copy_document(GzipWriter& out) {

@@ -29,7 +29,8 @@ std::vector<Row> rows_by_lane(const Columns& columns, const std::vector<EventKin
 
 }  // namespace
 
-CallStack::CallStack(const Columns& columns, const std::vector<EventKind>& kinds) {
+CallStack::CallStack(const Columns& columns, const std::vector<EventKind>& kinds,
+                     std::span<const Handover> handovers) {
   parent_.resize(columns.size(), kNoRow);
   std::vector<Row> open;  // outermost first; each encloses the next
   for (const Row row : rows_by_lane(columns, kinds)) {
@@ -47,6 +48,35 @@ CallStack::CallStack(const Columns& columns, const std::vector<EventKind>& kinds
     if (!open.empty()) parent_[row] = open.back();
     open.push_back(row);
   }
+  hand_over(columns, kinds, handovers);
+}
+
+/// A handover leads strictly back in time and callers never begin after what they call, so no chain is a
+/// circle.
+void CallStack::hand_over(const Columns& columns, const std::vector<EventKind>& kinds,
+                          std::span<const Handover> handovers) {
+  if (handovers.empty()) return;
+  is_handed_over_.resize(parent_.size(), false);
+  for (const Handover& handover : handovers) {
+    Row work = handover.work;
+    while (kinds[work] == EventKind::runtime && !is_handed_over_[work] && parent_[work] != kNoRow &&
+           kinds[parent_[work]] == EventKind::runtime)
+      work = parent_[work];
+    if (is_handed_over_[work] || columns.start_ns[handover.from] >= columns.start_ns[work]) continue;
+    parent_[work] = handover.from;
+    is_handed_over_[work] = true;
+  }
+}
+
+Row CallStack::handed_over_by(Row row) const noexcept {
+  if (is_handed_over_.empty()) return kNoRow;
+  while (row != kNoRow && !is_handed_over_[row]) row = parent_[row];
+  return row == kNoRow ? kNoRow : parent_[row];
+}
+
+Row CallStack::origin_of(Row row) const noexcept {
+  for (Row from = handed_over_by(row); from != kNoRow; from = handed_over_by(from)) row = from;
+  return row;
 }
 
 std::vector<std::uint32_t> CallStack::depths() const {

@@ -3,10 +3,12 @@
 #include <array>
 #include <utility>
 
+#include "headrace/trace/ascend/categories.h"
+
 namespace headrace::trace {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, EventKind>, 15> kCategories = {{
+constexpr std::array<std::pair<std::string_view, EventKind>, 20> kCategories = {{
     {"cpu_op", EventKind::operation},
     {"Operator", EventKind::operation},
     {"user_annotation", EventKind::annotation},
@@ -22,6 +24,11 @@ constexpr std::array<std::pair<std::string_view, EventKind>, 15> kCategories = {
     {"cuda_sync", EventKind::synchronisation},
     {"xpu_sync", EventKind::synchronisation},
     {"gpu_user_annotation", EventKind::device_annotation},
+    {ascend::kComputation, EventKind::computation},
+    {ascend::kCollective, EventKind::collective},
+    {ascend::kSynchronisation, EventKind::synchronisation},
+    {ascend::kTask, EventKind::device_task},
+    {ascend::kOverlap, EventKind::summary},
 }};
 
 }  // namespace

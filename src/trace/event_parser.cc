@@ -83,6 +83,12 @@ EventParser::EventParser(Columns& columns, ReadNotes& notes, const std::vector<A
   table_.add("correlation", kCorrelation);
   table_.add("External id", kExternalId);
   table_.add("external id", kExternalId);  // Kineto before 2022, on kernels
+  // Ascend's words for the same.
+  table_.add("connection_id", kCorrelation);
+  table_.add("Physic Stream Id", kStream);
+  table_.add("stream id", kStream);
+  if (const int bytes = table_.find("bytes"); bytes != ArgumentTable::kUnknown)
+    table_.add("data size(Byte)", bytes);
   // At once, or it would be allocated anew for each window that is a little longer than the one before.
   if (parser_.allocate(window_bytes) != simdjson::SUCCESS) throw std::bad_alloc();
 }

@@ -66,6 +66,7 @@ std::vector<std::string> ReadNotes::sentences() const {
     sentence += " (first at byte " + std::to_string(count.first_offset) + ")";
     sentences.push_back(std::move(sentence));
   }
+  sentences.insert(sentences.end(), remarks.begin(), remarks.end());
   return sentences;
 }
 

@@ -22,7 +22,8 @@ std::int64_t number_of(std::string_view name) noexcept {
 
 }  // namespace
 
-Steps::Steps(const Columns& columns, const std::vector<EventKind>& kinds, const Correlation& correlation) {
+Steps::Steps(const Columns& columns, const std::vector<EventKind>& kinds, const Correlation& correlation,
+             const CallStack& calls) {
   for (Row row = 0; row < columns.size(); ++row) {
     // Old traces have them among the operators.
     if (kinds[row] != EventKind::annotation && kinds[row] != EventKind::operation) continue;
@@ -34,7 +35,8 @@ Steps::Steps(const Columns& columns, const std::vector<EventKind>& kinds, const 
   });
   std::size_t last = 0;
   for (Row row = 0; row < columns.size(); ++row) {
-    const Row began_by = is_on_device(kinds[row]) ? correlation.launch_of(row) : row;
+    Row began_by = is_on_device(kinds[row]) ? correlation.launch_of(row) : row;
+    if (began_by != kNoRow) began_by = calls.origin_of(began_by);
     step_of_.push_back(began_by == kNoRow ? kNone : step_at(columns.start_ns[began_by], last));
   }
 }

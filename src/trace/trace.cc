@@ -30,8 +30,9 @@ Trace resolve(TraceFile file) {
   trace.kinds = kinds_of(trace.columns());
   trace.device_rows = device_rows_of(trace.columns(), trace.kinds);
   trace.correlation = Correlation(trace.columns(), trace.kinds);
-  trace.calls = CallStack(trace.columns(), trace.kinds);
-  trace.steps = Steps(trace.columns(), trace.kinds, trace.correlation);
+  trace.calls =
+      CallStack(trace.columns(), trace.kinds, handovers_of(trace.columns(), trace.kinds, trace.correlation));
+  trace.steps = Steps(trace.columns(), trace.kinds, trace.correlation, trace.calls);
   return trace;
 }
 

@@ -20,14 +20,33 @@ enum class EventKind : std::uint8_t {
   memory_set,         ///< on the device
   synchronisation,    ///< a wait, on the device's row
   device_annotation,  ///< an annotation as the device saw it
+  computation,        ///< a kernel that the profiler itself says computes, whatever its name
+  collective,         ///< a whole operation of a communication library, on the device
+  device_task,        ///< on the device's rows, but occupies none of it: a part of a collective, a mark
+  summary,            ///< the profiler's own sums over the device's rows, which they repeat
 };
 
-/// Categories of Kineto, today's and those of before 2022; every `..._runtime` and `..._driver` is a runtime.
+/// Categories of Kineto, today's and those of before 2022, and those that readers of other formats give
+/// (`ascend/categories.h`); every `..._runtime` and `..._driver` is a runtime.
 EventKind kind_of_category(std::string_view category) noexcept;
 
 /// Work that keeps a stream of the device busy.
 constexpr bool is_device_work(EventKind kind) noexcept {
-  return kind == EventKind::kernel || kind == EventKind::memory_copy || kind == EventKind::memory_set;
+  switch (kind) {
+    case EventKind::kernel:
+    case EventKind::memory_copy:
+    case EventKind::memory_set:
+    case EventKind::computation:
+    case EventKind::collective:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Device work that is neither a copy nor a fill.
+constexpr bool is_kernel(EventKind kind) noexcept {
+  return kind == EventKind::kernel || kind == EventKind::computation || kind == EventKind::collective;
 }
 
 /// Something on a row of the device.

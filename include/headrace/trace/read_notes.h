@@ -53,6 +53,8 @@ struct ReadNotes {
   /// What was wrong with the compressed stream, empty when nothing was.
   std::string damage;
   std::array<Count, kTroubles> troubles{};
+  /// Anything else, a sentence each: "table TASK has no column streamId".
+  std::vector<std::string> remarks;
 
   void count(Trouble trouble, std::uint64_t offset) noexcept;
   const Count& of(Trouble trouble) const noexcept { return troubles[static_cast<std::size_t>(trouble)]; }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "headrace/trace/call_stack.h"
 #include "headrace/trace/columns.h"
 #include "headrace/trace/correlation.h"
 #include "headrace/trace/event_kind.h"
@@ -21,13 +22,15 @@ struct Step {
 /// Steps in the order in which they began, and which step each row belongs to.
 ///
 /// A row of the host belongs to the step in which it began: the last step that began before it, if that has
-/// not ended yet. A row of the device belongs to the step of its launch, whenever the device got round to it.
+/// not ended yet. A row of the device belongs to the step of its launch, whenever the device got round to it;
+/// if the launch was handed over to another thread, to the step in which that happened.
 class Steps {
  public:
   static constexpr std::int32_t kNone = -1;
 
   Steps() = default;
-  Steps(const Columns& columns, const std::vector<EventKind>& kinds, const Correlation& correlation);
+  Steps(const Columns& columns, const std::vector<EventKind>& kinds, const Correlation& correlation,
+        const CallStack& calls);
 
   const std::vector<Step>& all() const noexcept { return steps_; }
   /// Index into `all()`, kNone for what began outside of every step or whose launch is unknown.

@@ -30,12 +30,20 @@ _TABLES: dict[str, Callable[[Trace], Table]] = {
     "memory_bandwidth_series": lambda trace: trace.memory_bandwidth().series,
     "launches": lambda trace: trace.launches(),
     "operators": lambda trace: trace.operators(),
+    "advice": lambda trace: trace.advice(),
     "annotations": lambda trace: trace.annotations().ranges,
     "host_annotations": lambda trace: trace.annotations(on_device=False).ranges,
     "sequences": lambda trace: trace.sequences(),
     "steps": lambda trace: trace.steps(),
+    "step_time": lambda trace: trace.step_time(),
     "step_breakdown": lambda trace: trace.step_breakdown().steps,
     "device_idle": lambda trace: trace.device_idle().total,
+    "cluster_step_time": lambda trace: trace.cluster().step_time,
+    "cluster_gaps": lambda trace: trace.cluster().gaps,
+    "cluster_communication": lambda trace: trace.cluster().communication,
+    "cluster_matrix": lambda trace: trace.cluster().matrix,
+    "cluster_slow_ranks": lambda trace: trace.cluster().slow_ranks,
+    "cluster_slow_links": lambda trace: trace.cluster().slow_links,
     "critical_path": lambda trace: trace.critical_path().path,
     "critical_path_summary": lambda trace: trace.critical_path().summary,
     "stragglers": lambda trace: trace.stragglers(),
@@ -52,8 +60,9 @@ _STEP_TRACE = "step_trace"
 @click.option(
     "--table",
     "name",
-    type=click.Choice(sorted([*_TABLES, _STEP_TRACE])),
-    help="One table instead of the summary.",
+    metavar="NAME",
+    help="One table instead of the summary: of the analyses, or one that the profiler wrote. "
+    "An unknown name lists them.",
 )
 @click.option(
     "--format",
@@ -90,6 +99,8 @@ def trace(
         return
     if name == _STEP_TRACE:
         table = loaded.step_points(fp_point=fp_point, bp_point=bp_point).steps
+    elif name not in _TABLES:
+        table = _written_by_the_profiler(loaded, name)
     else:
         table = _TABLES[name](loaded)
         if name in _OF_ONE_RANK and len(loaded) > 1:
@@ -103,6 +114,16 @@ def trace(
     if format_ != "text":
         for note in table.notes:
             click.echo(f"note: {note}", err=True)
+
+
+def _written_by_the_profiler(loaded: Trace, name: str) -> Table:
+    written = loaded.tables()
+    if name in written:
+        return loaded.table(name)
+    lists = [f"of the analyses: {', '.join(sorted([*_TABLES, _STEP_TRACE]))}"]
+    if written:
+        lists.append(f"of the profiler: {', '.join(written)}")
+    raise click.UsageError(f"no table {name!r}. There are, {'; '.join(lists)}")
 
 
 def _load(paths: list[str]) -> Trace:

@@ -102,7 +102,7 @@ DeviceWork device_work(const trace::Trace& trace, const Scope& scope) {
   result.work.reserve(trace.device_rows.size());
   for (const trace::Row row : trace.device_rows) {
     if (!selection.has(row)) continue;
-    KernelKind kind = KernelKind::memory;
+    KernelKind kind = kind_of_work(trace.kinds[row], {});
     if (trace.kinds[row] == trace::EventKind::kernel) {
       std::uint8_t& known = kind_of_name[columns.name[row]];
       if (known == kUnknown) known = static_cast<std::uint8_t>(kind_of_kernel(columns.name_of(row)));

@@ -59,6 +59,8 @@ KernelKind kind_of_kernel(std::string_view name) noexcept {
 KernelKind kind_of_work(trace::EventKind kind, std::string_view name) noexcept {
   if (kind == trace::EventKind::memory_copy || kind == trace::EventKind::memory_set)
     return KernelKind::memory;
+  if (kind == trace::EventKind::computation) return KernelKind::computation;
+  if (kind == trace::EventKind::collective) return KernelKind::communication;
   return kind_of_kernel(name);
 }
 

@@ -68,6 +68,15 @@ bool charge_memory(const trace::Trace& trace, const Calls& calls, std::vector<Co
   return any;
 }
 
+std::int32_t operator_around(const trace::Trace& trace, const Calls& calls, Row row) {
+  std::int32_t call = calls.around(row);
+  while (call != Calls::kNone &&
+         trace.kinds[calls.row(static_cast<std::size_t>(call))] == trace::EventKind::runtime) {
+    call = calls.parent(static_cast<std::size_t>(call));
+  }
+  return call;
+}
+
 /// Device work goes to the operator around its launch: a runtime call has none of its own.
 void charge_device(const trace::Trace& trace, const Calls& calls, std::vector<Cost>& costs) {
   const trace::Columns& columns = trace.columns();
@@ -75,11 +84,11 @@ void charge_device(const trace::Trace& trace, const Calls& calls, std::vector<Co
     if (!trace::is_device_work(trace.kinds[row])) continue;
     const Row launch = trace.correlation.launch_of(row);
     if (launch == trace::kNoRow) continue;
-    std::int32_t call = calls.around(launch);
-    while (call != Calls::kNone &&
-           trace.kinds[calls.row(static_cast<std::size_t>(call))] == trace::EventKind::runtime) {
-      call = calls.parent(static_cast<std::size_t>(call));
-    }
+    std::int32_t call = operator_around(trace, calls, launch);
+    // The thread that launched it may only have carried out what another one asked for.
+    for (Row from = trace.calls.handed_over_by(launch); call == Calls::kNone && from != trace::kNoRow;
+         from = trace.calls.handed_over_by(from))
+      call = operator_around(trace, calls, from);
     if (call != Calls::kNone)
       costs[static_cast<std::size_t>(call)].device_self_ns += columns.duration_ns[row];
   }

@@ -96,6 +96,12 @@ RoleTimes role_times(const trace::Trace& trace) {
       case EventKind::kernel:
         role = collectives.contains(columns.external_id[row]) ? StepRole::communication : StepRole::kernel;
         break;
+      case EventKind::computation:
+        role = StepRole::kernel;
+        break;
+      case EventKind::collective:
+        role = StepRole::communication;
+        break;
       case EventKind::memory_copy:
         role = StepRole::memcpy;
         break;

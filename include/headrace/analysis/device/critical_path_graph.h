@@ -50,7 +50,15 @@ struct CriticalPathOptions {
                                              "hipEventSynchronize",
                                              "hipMemcpy",
                                              "hipMemcpyAsync",
-                                             "hipMemcpyWithStream"};
+                                             "hipMemcpyWithStream",
+                                             "AscendCL@aclrtSynchronizeDevice",
+                                             "AscendCL@aclrtSynchronizeStream",
+                                             "AscendCL@aclrtSynchronizeStreamWithTimeout",
+                                             "AscendCL@aclrtSynchronizeEvent",
+                                             "AscendCL@aclrtMemcpy",
+                                             "Runtime@DeviceSynchronize",
+                                             "Runtime@StreamSynchronize",
+                                             "Runtime@EventSynchronize"};
 };
 
 enum class EdgeType : std::uint8_t {

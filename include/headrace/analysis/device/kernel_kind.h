@@ -23,7 +23,7 @@ const char* to_string(KernelKind kind) noexcept;
 KernelKind kind_of_kernel(std::string_view name) noexcept;
 
 /// What the profiler itself says comes first: an event of a copy's or a fill's category is memory, whatever
-/// its name.
+/// its name; so for `computation` and `collective`.
 KernelKind kind_of_work(trace::EventKind kind, std::string_view name) noexcept;
 
 }  // namespace headrace::analysis::device

@@ -1,0 +1,98 @@
+// Bytes as the files of an Ascend profile: a database, a CSV table, and what is said about communication.
+//
+// The first byte chooses which of them the rest is.
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/analysis/device/advice.h"
+#include "headrace/analysis/device/cluster.h"
+#include "headrace/analysis/device/step_time.h"
+#include "headrace/profile/errors.h"
+#include "headrace/trace/ascend/communication.h"
+#include "headrace/trace/ascend/database_reader.h"
+#include "headrace/trace/csv_reader.h"
+#include "headrace/trace/trace.h"
+
+namespace {
+
+using namespace headrace;
+
+void demand(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "not so: %s\n", what);
+  std::abort();
+}
+
+void read_events(trace::TraceFile file) {
+  const trace::Columns& columns = file.columns;
+  const std::size_t rows = columns.size();
+  for (trace::Row row = 0; row < rows; ++row) {
+    demand(columns.name[row] < columns.names.size() && columns.category[row] < columns.names.size(),
+           "names exist");
+    demand(columns.lane[row] < columns.lanes.size(), "lanes exist");
+    demand(columns.duration_ns[row] >= 0, "an event ends after it begins");
+  }
+  std::vector<trace::Trace> traces;
+  traces.push_back(trace::resolve(std::move(file)));
+  const analysis::Table steps = analysis::device::step_time(traces);
+  for (const double free : steps.numbers("free_s")) demand(free >= 0, "free time is not negative");
+  const analysis::Table advice = analysis::device::advice(traces);
+  demand(advice.rows() >= 24, "each rule says something");
+}
+
+void read_csv(std::string_view text) {
+  trace::MemoryBytes bytes(text);
+  trace::CsvReader reader(bytes, "input.csv");
+  std::vector<std::string> fields;
+  std::size_t sum = 0;
+  while (reader.next(fields)) {
+    demand(!fields.empty(), "a record has a field");
+    for (const std::string& field : fields) sum += field.size();
+  }
+  demand(sum <= text.size(), "fields are of the file");
+}
+
+void read_communication(std::string_view text) {
+  analysis::device::ClusterData data;
+  for (int rank = 0; rank < 3; ++rank) {
+    trace::ascend::Communication communication;
+    trace::ascend::read_communication_json(text, "input.json", communication);
+    trace::ascend::read_communication_matrix_json(text, "input.json", communication);
+    for (const auto& time : communication.times) data.operations.push_back({rank, time});
+    for (const auto& bandwidth : communication.bandwidths) data.bandwidths.push_back({rank, bandwidth});
+    for (const auto& link : communication.links) data.links.push_back({rank, link});
+  }
+  analysis::device::cluster_tables(data);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  try {
+    switch (data[0] % 4) {
+      case 0:
+        read_events(trace::ascend::read_database_bytes(text, "input.db"));
+        break;
+      case 1:
+        read_csv(text);
+        break;
+      case 2:
+        read_communication(text);
+        break;
+      case 3: {
+        trace::MemoryBytes source(text);
+        read_events(trace::read_source(source, "trace_view.json"));
+        break;
+      }
+    }
+  } catch (const FormatError&) {
+  }
+  return 0;
+}

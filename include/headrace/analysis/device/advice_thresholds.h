@@ -1,0 +1,87 @@
+// Every threshold of `advice`: its unit, and why it is what it is.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace::analysis::device {
+
+/// Shares are of 1. "Ascend": the value of the Ascend advisor's rule, so that both say the same.
+struct AdviceThresholds {
+  // --- any trace ---
+  /// Of a step (stage + bubble). Below it launches are quick enough. Ascend's guide; its code never checks it.
+  double free_share = 0.10;
+  /// From twice that on, the device's idle time is the first thing to change.
+  double high_free_share = 0.20;
+  /// Of a step, communication that no computation hides: the TensorBoard plugin's value.
+  double exposed_communication_share = 0.10;
+  /// Of a step, in the data loader: the TensorBoard plugin's value. A share, because 10 ms are much of a step
+  /// of 50 ms and nothing of one of 5 s.
+  double data_loading_share = 0.05;
+  /// Of a step, before its first work on the device: the wait for the input and the first launches.
+  double preparing_share = 0.10;
+  /// Of the steps' time, the device idle because its next work was not launched yet.
+  double launch_share = 0.10;
+  /// Of the steps' time, the host inside calls that wait for the device.
+  double synchronisation_share = 0.10;
+  /// One collection of Python's garbage. Ascend.
+  std::int64_t collection_ns = 1'000'000;
+  /// If collections are not recorded: a pause of the device that is this long. Ascend.
+  std::int64_t silent_pause_ns = 200'000'000;
+  /// In such a pause the host called the runtime for less than this share of it. Ascend.
+  double silent_call_share = 0.01;
+  /// And less often than this many times a microsecond. Ascend.
+  double silent_calls_per_us = 1e-4;
+
+  // --- the host of an Ascend device ---
+  /// Operators compiled while the step runs. Ascend.
+  std::int64_t compiled_operators = 20;
+  /// Of launches, those directly followed by a wait for the stream. Ascend.
+  double synchronised_launch_share = 0.5;
+  /// Calls that take and give back device memory, in all. Ascend.
+  std::int64_t memory_calls_ns = 10'000'000;
+  /// Calls of SyncBatchNorm. Ascend.
+  std::int64_t batch_norm_calls = 20;
+
+  // --- kernels ---
+  /// The longest operator on the device's CPU, and the shortest that is judged by its pipelines. Ascend.
+  double long_kernel_s = 20e-6;
+  /// A pipeline that is busy for less of a kernel than this is not what bounds it. Ascend.
+  double pipeline_ratio = 0.8;
+  /// A sequence of kernels that is worth fusing: repetitions, and its share of the step. Ascend.
+  std::int64_t sequence_repetitions = 5;
+  double sequence_share = 0.01;
+  /// The longest sequence. Ascend.
+  std::int64_t sequence_length = 10;
+  /// Of a sequence's time from its first start to its last end, kernels run for less: the host is late. Ascend.
+  double sequence_busy_share = 0.4;
+
+  // --- communication ---
+  /// Transfers below these use the link badly, 10^6 bytes. Ascend.
+  double small_sdma_mb = 16;
+  double small_rdma_mb = 1;
+  /// Of the operations, those with small transfers. Ascend.
+  double small_packet_share = 0.2;
+  /// SDMA copies multiples of this fastest, bytes. Ascend.
+  std::int64_t aligned_bytes = 512;
+  /// Of the copies, unaligned ones: from here on medium, from there on high. Ascend.
+  double unaligned_share = 0.2;
+  double mostly_unaligned_share = 0.7;
+  /// SDMA's bandwidth beside a matrix multiplication, 80 % of its 18 GB/s. Ascend.
+  double contended_gbps = 0.8 * 18;
+  /// RDMA sends a lost packet again after about 4 s. Ascend.
+  double retransmission_s = 4;
+
+  // --- ranks ---
+  /// Between the slowest and the fastest rank, of the mean step. Ascend.
+  double rank_gap_share = 0.05;
+  /// Between the slowest and the fastest rank's link, of the mean bandwidth. Ascend.
+  double link_gap_share = 0.05;
+
+  // --- environment ---
+  /// ACLNN_CACHE_LIMIT below it compiles operators again. Ascend.
+  std::int64_t aclnn_cache_limit = 10'000;
+};
+
+inline constexpr AdviceThresholds kAdviceThresholds{};
+
+}  // namespace headrace::analysis::device

@@ -1,0 +1,228 @@
+// What keeps the host of any device from launching work: late launches, waits for the device, Python's garbage.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/device/advice/rule.h"
+#include "headrace/analysis/device/device_idle.h"
+#include "headrace/analysis/device/device_work.h"
+#include "headrace/analysis/device/figures.h"
+#include "headrace/analysis/device/intervals.h"
+#include "headrace/analysis/device/loader_waits.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+constexpr const AdviceThresholds& kLimits = kAdviceThresholds;
+using trace::EventKind;
+using trace::Row;
+
+bool waits_for_device(std::string_view name) noexcept {
+  return name.find("ynchronize") != std::string_view::npos;
+}
+
+bool is_collection(std::string_view category) noexcept { return category == "gc" || category == "GC"; }
+
+/// One entry per name, asked once.
+template <class Wanted>
+std::vector<bool> names_where(const trace::Columns& columns, Wanted wanted) {
+  std::vector<bool> result(columns.names.size());
+  for (trace::Names::Id id = 0; id < columns.names.size(); ++id) result[id] = wanted(columns.names[id]);
+  return result;
+}
+
+Intervals steps_of(const trace::Trace& trace) {
+  std::vector<Interval> steps;
+  for (const trace::Step& step : trace.steps.all()) steps.push_back({step.start_ns, step.end_ns});
+  return merged(std::move(steps));
+}
+
+/// The operator that a call belongs to, or the outermost caller that has a name.
+std::string operator_around(const trace::Trace& trace, Row row) {
+  for (Row at = trace.calls.parent_of(row); at != trace::kNoRow; at = trace.calls.parent_of(at)) {
+    if (trace.kinds[at] == EventKind::operation) return std::string(trace.columns().name_of(at));
+  }
+  return {};
+}
+
+}  // namespace
+
+Findings check_launch_bound(Evidence& evidence) {
+  std::int64_t worst_rank = -1;
+  double worst_launch = 0;
+  double worst_window = 0;
+  for (const trace::Trace& trace : evidence.traces()) {
+    if (trace.device_rows.empty()) continue;
+    const DeviceIdle idle = device_idle(trace, loader_waits(trace));
+    double launch = 0;
+    double window = 0;
+    for (std::size_t row = 0; row < idle.steps.rows(); ++row) {
+      launch += idle.steps.numbers("launch_s")[row];
+      window += idle.steps.numbers("window_s")[row];
+    }
+    if (window <= 0) continue;
+    if (worst_rank >= 0 && launch / window <= worst_launch / worst_window) continue;
+    worst_rank = trace.rank;
+    worst_launch = launch;
+    worst_window = window;
+  }
+  if (worst_rank < 0) return not_checked("the trace has no work on a device");
+  const double share = worst_launch / worst_window;
+  const std::string figures = rank_text(worst_rank) + ": idle because nothing was launched for " +
+                              time_text(worst_launch) + " of " + time_text(worst_window) + ", " +
+                              percent_text(share);
+  const std::string source = "device_idle: launch_s of window_s, limit " + percent_text(kLimits.launch_share);
+  if (share <= kLimits.launch_share) return nothing_found("the host launches work in time", figures, source);
+  return {{severity_of_share(share), "the host launches work too late: the device runs out of it", figures,
+           "larger batches, fused operators or graph mode make fewer launches; keep .item() and prints of "
+           "tensors out of the step",
+           source}};
+}
+
+Findings check_synchronisation(Evidence& evidence) {
+  Finding worst;
+  double worst_share = -1;
+  bool any_step = false;
+  for (const trace::Trace& trace : evidence.traces()) {
+    const trace::Columns& columns = trace.columns();
+    const Intervals steps = steps_of(trace);
+    if (steps.empty()) continue;
+    any_step = true;
+    const std::vector<bool> waits = names_where(columns, waits_for_device);
+    std::vector<Interval> found;
+    Row longest = trace::kNoRow;
+    for (Row row = 0; row < columns.size(); ++row) {
+      if (trace.kinds[row] != EventKind::runtime || !waits[columns.name[row]]) continue;
+      found.push_back({columns.start_ns[row], columns.end_ns(row)});
+      if (longest == trace::kNoRow || columns.duration_ns[row] > columns.duration_ns[longest]) longest = row;
+    }
+    const Intervals all = intersected(merged(std::move(found)), steps);
+    const double whole = seconds(total_ns(steps));
+    const double share = whole > 0 ? seconds(total_ns(all)) / whole : 0;
+    if (share <= worst_share) continue;
+    worst_share = share;
+    worst.figures = rank_text(trace.rank) + ": waits for the device for " +
+                    time_text(seconds(total_ns(all))) + " of " + time_text(whole) + ", " +
+                    percent_text(share);
+    if (longest == trace::kNoRow) continue;
+    worst.figures += "; the longest, " + std::string(columns.name_of(longest)) + ", took " +
+                     time_text(seconds(columns.duration_ns[longest]));
+    if (const std::string around = operator_around(trace, longest); !around.empty())
+      worst.figures += " in " + around;
+  }
+  if (!any_step) return not_checked("the trace has no steps: call step() of the profiler after each");
+  worst.source = "calls of the runtime that synchronise, within the steps, limit " +
+                 percent_text(kLimits.synchronisation_share);
+  if (worst_share <= kLimits.synchronisation_share)
+    return nothing_found("the host seldom waits for the device", worst.figures, worst.source);
+  worst.severity = severity_of_share(worst_share);
+  worst.says = "the host waits for the device within the step";
+  worst.cure =
+      "move .item(), .cpu() and prints of tensors behind the step or do them every N steps; if the device "
+      "was "
+      "inside a collective then, the rank that comes late is the reason";
+  return {worst};
+}
+
+namespace {
+
+/// A pause of the device in which the host hardly called the runtime.
+struct SilentPause {
+  std::int64_t rank = 0;
+  Interval time;
+};
+
+std::vector<SilentPause> silent_pauses(const trace::Trace& trace) {
+  const trace::Columns& columns = trace.columns();
+  Scope everything;
+  everything.keep_cut_off_step = true;
+  const Intervals work = busy(device_work(trace, everything).work);
+  std::vector<Interval> calls;
+  for (Row row = 0; row < columns.size(); ++row) {
+    if (trace.kinds[row] == EventKind::runtime) calls.push_back({columns.start_ns[row], columns.end_ns(row)});
+  }
+  if (calls.empty()) return {};  // not recorded, so silence says nothing
+  std::sort(calls.begin(), calls.end(),
+            [](const Interval& a, const Interval& b) { return a.begin_ns < b.begin_ns; });
+  const Intervals busy_host = merged(calls);
+  std::vector<SilentPause> pauses;
+  for (std::size_t i = 1; i < work.size(); ++i) {
+    const Interval gap{work[i - 1].end_ns, work[i].begin_ns};
+    const std::int64_t length = gap.end_ns - gap.begin_ns;
+    if (length <= kLimits.silent_pause_ns) continue;
+    const auto first =
+        std::lower_bound(calls.begin(), calls.end(), gap.begin_ns,
+                         [](const Interval& call, std::int64_t ns) { return call.begin_ns < ns; });
+    const auto last =
+        std::lower_bound(first, calls.end(), gap.end_ns,
+                         [](const Interval& call, std::int64_t ns) { return call.begin_ns < ns; });
+    const double called = seconds(total_ns(intersected(std::array{gap}, busy_host)));
+    const double per_us = static_cast<double>(last - first) / (static_cast<double>(length) / 1e3);
+    if (called < kLimits.silent_call_share * seconds(length) && per_us < kLimits.silent_calls_per_us)
+      pauses.push_back({trace.rank, gap});
+  }
+  return pauses;
+}
+
+constexpr const char* kCollectionCure =
+    "gc.freeze() after start-up, a higher gc.set_threshold(), or gc.disable() and gc.collect() between "
+    "epochs";
+
+}  // namespace
+
+Findings check_garbage_collection(Evidence& evidence) {
+  std::int64_t total_ns = 0;
+  std::int64_t longest_ns = 0;
+  std::size_t count = 0;
+  std::size_t recorded = 0;
+  std::vector<SilentPause> pauses;
+  for (const trace::Trace& trace : evidence.traces()) {
+    const trace::Columns& columns = trace.columns();
+    const std::vector<bool> collections = names_where(columns, is_collection);
+    for (Row row = 0; row < columns.size(); ++row) {
+      if (columns.phase[row] != 'X' || !collections[columns.category[row]]) continue;
+      ++recorded;
+      if (columns.duration_ns[row] < kLimits.collection_ns) continue;
+      ++count;
+      total_ns += columns.duration_ns[row];
+      longest_ns = std::max(longest_ns, columns.duration_ns[row]);
+    }
+    if (recorded == 0) {
+      const std::vector<SilentPause> more = silent_pauses(trace);
+      pauses.insert(pauses.end(), more.begin(), more.end());
+    }
+  }
+  if (recorded > 0) {
+    const std::string source =
+        "events of category gc, limit " + time_text(seconds(kLimits.collection_ns)) + " each";
+    if (count == 0)
+      return nothing_found("Python's garbage collector is quick", std::to_string(recorded) + " collections",
+                           source);
+    return {{Severity::medium, "Python's garbage collector stops the loop",
+             std::to_string(count) + " long collections, " + time_text(seconds(total_ns)) +
+                 " in all, the longest " + time_text(seconds(longest_ns)),
+             kCollectionCure, source}};
+  }
+  if (!evidence.has_device())
+    return not_checked("no garbage collection is recorded, and no work on a device");
+  const std::string source = "pauses of the device over " + time_text(seconds(kLimits.silent_pause_ns)) +
+                             " in which the host called the runtime for less than " +
+                             percent_text(kLimits.silent_call_share) + "; no collections are recorded";
+  if (pauses.empty()) return nothing_found("no pause looks like a garbage collection", "0 pauses", source);
+  SilentPause longest = pauses.front();
+  for (const SilentPause& pause : pauses) {
+    if (pause.time.end_ns - pause.time.begin_ns > longest.time.end_ns - longest.time.begin_ns)
+      longest = pause;
+  }
+  return {
+      {Severity::low, "the device pauses while the host calls nothing: perhaps Python's garbage collector",
+       std::to_string(pauses.size()) + " pauses, the longest " +
+           time_text(seconds(longest.time.end_ns - longest.time.begin_ns)) + " on " + rank_text(longest.rank),
+       std::string("record collections (gc_detect_threshold, or gc.callbacks) to be sure; then ") +
+           kCollectionCure,
+       source}};
+}
+
+}  // namespace headrace::analysis::device

@@ -1,0 +1,127 @@
+// Shares of a step: idle, exposed communication, the time before the first work, the data loader.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "analysis/device/advice/rule.h"
+#include "headrace/analysis/device/step_breakdown.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+constexpr const AdviceThresholds& kLimits = kAdviceThresholds;
+
+/// The sums of one rank's steps.
+struct RankShare {
+  std::int64_t rank = -1;
+  double part = 0;
+  double whole = 0;
+  double share() const noexcept { return whole > 0 ? part / whole : 0; }
+};
+
+/// The rank with the largest share of `part` in `whole`, over its steps.
+template <class Part, class Whole>
+RankShare worst_rank(const std::vector<StepParts>& steps, Part part, Whole whole) {
+  std::map<std::int64_t, RankShare> ranks;
+  for (const StepParts& step : steps) {
+    RankShare& rank = ranks[step.rank];
+    rank.rank = step.rank;
+    if (!std::isfinite(part(step))) continue;
+    rank.part += part(step);
+    rank.whole += whole(step);
+  }
+  RankShare worst;
+  for (const auto& [number, rank] : ranks) {
+    if (rank.whole > 0 && (worst.rank < 0 || rank.share() > worst.share())) worst = rank;
+  }
+  return worst;
+}
+
+std::string figures_of(const RankShare& worst, const char* what, const char* of) {
+  return rank_text(worst.rank) + ": " + what + " " + time_text(worst.part) + " of " + time_text(worst.whole) +
+         " " + of + ", " + percent_text(worst.share());
+}
+
+double whole_of(const StepParts& step) { return step.whole; }
+double with_preparing(const StepParts& step) { return step.whole + step.preparing; }
+
+constexpr const char* kNoDevice = "the trace has no work on a device";
+
+}  // namespace
+
+Findings check_free_time(Evidence& evidence) {
+  if (evidence.steps().empty()) return not_checked(kNoDevice);
+  const RankShare worst =
+      worst_rank(evidence.steps(), [](const StepParts& step) { return step.free; }, whole_of);
+  const std::string figures = figures_of(worst, "neither computing nor communicating for", "of its steps");
+  const std::string source =
+      "step_time: free_s of stage_s + bubble_s, limit " + percent_text(kLimits.free_share);
+  if (worst.share() <= kLimits.free_share)
+    return nothing_found("the device is seldom idle within its steps", figures, source);
+  return {{worst.share() > kLimits.high_free_share ? Severity::high : Severity::medium,
+           "the device is idle for much of its steps: it waits for the host to launch work", figures,
+           "see launch_bound, synchronisation and garbage_collection for the reason; larger batches, fused "
+           "operators or graph mode launch less",
+           source}};
+}
+
+Findings check_exposed_communication(Evidence& evidence) {
+  if (evidence.steps().empty()) return not_checked(kNoDevice);
+  const RankShare worst =
+      worst_rank(evidence.steps(), [](const StepParts& step) { return step.exposed; }, whole_of);
+  const std::string figures = figures_of(worst, "communicating alone for", "of its steps");
+  const std::string source = "step_time: communication_not_overlapped_s of stage_s + bubble_s, limit " +
+                             percent_text(kLimits.exposed_communication_share);
+  if (worst.share() <= kLimits.exposed_communication_share)
+    return nothing_found("little communication is exposed", figures, source);
+  return {{Severity::high, "communication that no computation hides takes much of the step", figures,
+           "if one rank comes late (slow_rank, stragglers) the others wait inside the collective: speed that "
+           "rank up; else overlap gradients with the backward pass, or communicate less often",
+           source}};
+}
+
+Findings check_preparing(Evidence& evidence) {
+  if (evidence.steps().empty()) return not_checked(kNoDevice);
+  const RankShare worst =
+      worst_rank(evidence.steps(), [](const StepParts& step) { return step.preparing; }, with_preparing);
+  if (worst.rank < 0) return not_checked("the trace has no steps: call step() of the profiler after each");
+  const std::string figures = figures_of(worst, "no work for", "from the steps' starts on the host");
+  const std::string source = "step_time: preparing_s, limit " + percent_text(kLimits.preparing_share);
+  if (worst.share() <= kLimits.preparing_share)
+    return nothing_found("the device starts soon after each step begins", figures, source);
+  return {{severity_of_share(worst.share() - kLimits.preparing_share),
+           "the device has nothing to do while a step begins on the host", figures,
+           "compare with data_loading: what is not the loader is copies to the device and the first launches",
+           source}};
+}
+
+Findings check_data_loading(Evidence& evidence) {
+  RankShare worst;
+  bool any_loader = false;
+  for (const trace::Trace& trace : evidence.traces()) {
+    if (trace.steps.all().empty()) continue;
+    const StepBreakdown breakdown = step_breakdown({&trace, 1});
+    RankShare rank{trace.rank, 0, 0};
+    for (std::size_t row = 0; row < breakdown.steps.rows(); ++row) {
+      rank.part += breakdown.steps.numbers("data_loader_s")[row];
+      rank.whole += breakdown.steps.numbers("total_s")[row];
+    }
+    any_loader |= rank.part > 0;
+    if (rank.whole > 0 && (worst.rank < 0 || rank.share() > worst.share())) worst = rank;
+  }
+  if (worst.rank < 0) return not_checked("the trace has no steps: call step() of the profiler after each");
+  const std::string figures = figures_of(worst, "in the data loader for", "of its steps");
+  const std::string source =
+      "step_breakdown: data_loader_s of total_s (ranges enumerate(DataLoader)), limit " +
+      percent_text(kLimits.data_loading_share);
+  if (!any_loader) return nothing_found("no range of a data loader is in the steps", figures, source);
+  if (worst.share() <= kLimits.data_loading_share)
+    return nothing_found("the run is not limited by its input", figures, source);
+  return {
+      {Severity::high, "the loop waits for its input", figures,
+       "wrap the loader (hr.wrap) to see which operator limits it; more workers, a longer prefetch queue, "
+       "pinned memory and files on a local disk are the usual changes",
+       source}};
+}
+
+}  // namespace headrace::analysis::device

@@ -1,0 +1,189 @@
+#include "headrace/analysis/device/profile_table.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "analysis/device/communication_tables.h"
+#include "analysis/device/csv_columns.h"
+#include "analysis/device/database_kernels.h"
+#include "headrace/profile/errors.h"
+#include "headrace/trace/byte_source.h"
+#include "headrace/trace/columns.h"
+#include "headrace/trace/csv_reader.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+namespace fs = std::filesystem;
+using trace::ascend::ProfileFolder;
+
+constexpr std::string_view kCsv = ".csv";
+constexpr const char* kKernels = "kernel_details";
+
+std::string csv_path(const ProfileFolder& profile, const std::string& name) {
+  return (fs::path(profile.output) / (name + std::string(kCsv))).string();
+}
+
+bool is_file(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+/// Names from a user must not lead to other folders.
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name.find_first_of("/\\") == std::string::npos && name.front() != '.';
+}
+
+/// Some CSV files as one table: the columns of all of them, in the order in which they came up.
+class CsvTable {
+ public:
+  explicit CsvTable(std::string file) : file_(std::move(file)) {}
+
+  void see(const std::string& path) {
+    each_record(path, [&](const std::vector<std::size_t>& places, const std::vector<std::string>& fields) {
+      for (std::size_t i = 0; i < places.size(); ++i)
+        columns_[places[i]].see(i < fields.size() ? std::string_view(fields[i]) : std::string_view());
+    });
+    files_.push_back(path);
+  }
+
+  /// After every file was seen. `rank` of each row goes into `ranks`, if given.
+  void add(const std::string& path, std::int64_t rank, Integers* ranks) {
+    each_record(path, [&](const std::vector<std::size_t>& places, const std::vector<std::string>& fields) {
+      row_.assign(columns_.size(), nullptr);
+      for (std::size_t i = 0; i < std::min(places.size(), fields.size()); ++i) row_[places[i]] = &fields[i];
+      for (std::size_t i = 0; i < columns_.size(); ++i)
+        columns_[i].add(row_[i] == nullptr ? std::string_view() : std::string_view(*row_[i]));
+      if (ranks != nullptr) ranks->push_back(rank);
+    });
+  }
+
+  /// Columns that a file lacks count as absent in each of its rows.
+  void settle() {
+    if (files_.size() < 2) return;
+    for (CsvColumn& column : columns_) {
+      if (seen_in_[column.header().name] < files_.size()) column.see({});
+    }
+  }
+
+  void put_into(Table& table) {
+    for (CsvColumn& column : columns_) column.put_into(table);
+    for (const std::string& note : notes_) table.notes.push_back(note);
+  }
+
+ private:
+  template <class Use>
+  void each_record(const std::string& path, Use use) {
+    trace::FileBytes bytes(path);
+    trace::CsvReader reader(bytes, path);
+    std::vector<std::string> fields;
+    if (!reader.next(fields)) throw FormatError(path, 0, "a line with the names of columns");
+    const std::vector<std::size_t> places = places_of(fields);
+    while (reader.next(fields)) use(places, fields);
+    if (reader.cut()) notes_.insert(path + " ends inside a quoted field");
+  }
+
+  std::vector<std::size_t> places_of(const std::vector<std::string>& headers) {
+    std::vector<std::size_t> places;
+    std::map<std::string, int> times;
+    for (const std::string& text : headers) {
+      CsvHeader header = parse_header(text, file_);
+      const int time = ++times[header.name];
+      if (time > 1) header.name += "_" + std::to_string(time);
+      auto known = std::find_if(columns_.begin(), columns_.end(),
+                                [&](const CsvColumn& column) { return column.header().name == header.name; });
+      if (known == columns_.end()) {
+        columns_.emplace_back(header);
+        known = columns_.end() - 1;
+      }
+      ++seen_in_[header.name];
+      places.push_back(static_cast<std::size_t>(known - columns_.begin()));
+    }
+    return places;
+  }
+
+  std::string file_;
+  std::vector<CsvColumn> columns_;
+  std::map<std::string, std::size_t> seen_in_;
+  std::vector<std::string> files_;
+  std::vector<const std::string*> row_;
+  std::set<std::string> notes_;
+};
+
+std::optional<Table> csv_tables(std::span<const ProfileFolder> profiles, const std::string& name) {
+  CsvTable all(name);
+  std::vector<const ProfileFolder*> those;
+  for (const ProfileFolder& profile : profiles) {
+    if (!is_file(csv_path(profile, name))) continue;
+    all.see(csv_path(profile, name));
+    those.push_back(&profile);
+  }
+  if (those.empty()) return std::nullopt;
+  all.settle();
+  Integers ranks;
+  for (const ProfileFolder* profile : those)
+    all.add(csv_path(*profile, name), profile->rank.value_or(trace::kAbsent), &ranks);
+  Table table;
+  table.add("rank", std::move(ranks));
+  all.put_into(table);
+  return table;
+}
+
+void note_missing(std::span<const ProfileFolder> profiles, const std::string& name, Table& table) {
+  for (const ProfileFolder& profile : profiles) {
+    if (!is_file(csv_path(profile, name))) table.notes.push_back(profile.output + " has no " + name + ".csv");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> profile_tables(std::span<const ProfileFolder> profiles) {
+  constexpr std::size_t kMostFiles = 10'000;
+  std::set<std::string> names;
+  for (const ProfileFolder& profile : profiles) {
+    std::error_code error;
+    std::size_t left = kMostFiles;
+    for (fs::directory_iterator at(profile.output, error), end; !error && at != end && left > 0;
+         at.increment(error), --left) {
+      const std::string file = at->path().filename().string();
+      if (file.ends_with(kCsv) && is_file(at->path().string()))
+        names.insert(file.substr(0, file.size() - kCsv.size()));
+    }
+    for (const std::string& name : communication_tables(profile)) names.insert(name);
+    if (has_database_kernels(profile)) names.insert(kKernels);
+  }
+  return {names.begin(), names.end()};
+}
+
+Table profile_table(std::span<const ProfileFolder> profiles, const std::string& name) {
+  if (is_plain_name(name)) {
+    if (std::optional<Table> table = csv_tables(profiles, name)) {
+      note_missing(profiles, name, *table);
+      return std::move(*table);
+    }
+    if (std::optional<Table> table = communication_table(profiles, name)) return std::move(*table);
+    if (name == kKernels) {
+      if (std::optional<Table> table = database_kernels(profiles)) return std::move(*table);
+    }
+  }
+  std::string there;
+  for (const std::string& other : profile_tables(profiles)) there += (there.empty() ? "" : ", ") + other;
+  throw UsageError("the profile has no table '" + name + "'; " +
+                   (there.empty() ? std::string("it has none") : "there are: " + there));
+}
+
+Table csv_table(const std::string& path) {
+  CsvTable all(fs::path(path).stem().string());
+  all.see(path);
+  all.add(path, trace::kAbsent, nullptr);
+  Table table;
+  all.put_into(table);
+  return table;
+}
+
+}  // namespace headrace::analysis::device

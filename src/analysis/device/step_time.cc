@@ -1,0 +1,170 @@
+#include "headrace/analysis/device/step_time.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/device/rank_rows.h"
+#include "analysis/device/step_membership.h"
+#include "headrace/analysis/device/figures.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+/// What a step's time was made of, in nanoseconds.
+struct Parts {
+  std::int64_t computing = 0;
+  std::int64_t communication = 0;
+  std::int64_t exposed = 0;
+  std::int64_t free = 0;
+  std::int64_t bubble = 0;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+bool is_receive(std::string_view name) noexcept { return name.starts_with("hcom_receive"); }
+
+Parts parts_of(const trace::Columns& columns, std::span<const Work> work) {
+  Parts parts;
+  const Intervals computing = busy(work, KernelKind::computation);
+  const Intervals communication = busy(work, KernelKind::communication);
+  const Intervals both = united(computing, communication);
+  parts.computing = total_ns(computing);
+  parts.communication = total_ns(communication);
+  parts.exposed = total_ns(both) - parts.computing;
+  parts.first = work.front().start_ns;
+  parts.last = parts.first + span_ns(work);
+  parts.free = parts.last - parts.first - total_ns(both);
+  for (const Work& each : work) {
+    if (is_receive(columns.name_of(each.row))) parts.bubble += each.end_ns - each.start_ns;
+  }
+  return parts;
+}
+
+/// Of a rank: what it computed and communicated, and the steps of it.
+struct RankWork {
+  std::vector<Work> work;
+  std::vector<std::int32_t> steps;
+};
+
+RankWork rank_work(const trace::Trace& trace, Table& table) {
+  Scope everything;
+  everything.keep_cut_off_step = true;
+  DeviceWork all = device_work(trace, everything);
+  take_notes(table, all.notes);
+  std::erase_if(all.work, [](const Work& each) {
+    return each.kind != KernelKind::computation && each.kind != KernelKind::communication;
+  });
+  RankWork result{std::move(all.work), {}};
+  result.steps = step_membership(trace, result.work);
+  return result;
+}
+
+/// The profiler's own sums, by step.
+class ProfilerSums {
+ public:
+  ProfilerSums(const trace::Trace& trace, const RankWork& rank) {
+    if (!trace.file.notes.clean()) return;  // some of the rows may be missing
+    const trace::Columns& columns = trace.columns();
+    for (trace::Row row = 0; row < columns.size(); ++row) {
+      if (trace.kinds[row] != trace::EventKind::summary) continue;
+      for (std::size_t i = 0; i < kNames.size(); ++i) {
+        if (columns.name_of(row) == kNames[i]) add(i, {columns.start_ns[row], columns.end_ns(row)}, rank);
+      }
+    }
+  }
+
+  void put_into(std::vector<std::pair<std::int32_t, Parts>>& all) {
+    if (by_step_.empty()) return;
+    constexpr std::array<std::int64_t Parts::*, kNames.size()> kMembers = {
+        &Parts::computing, &Parts::communication, &Parts::exposed, &Parts::free};
+    for (auto& [step, parts] : all) {
+      for (std::size_t i = 0; i < kMembers.size(); ++i)
+        parts.*kMembers[i] = total_ns(merged(std::move(by_step_[step][i])));
+    }
+  }
+
+ private:
+  static constexpr std::size_t kFree = 3;
+  static constexpr std::array<std::string_view, 4> kNames = {"Computing", "Communication",
+                                                             "Communication(Not Overlapped)", "Free"};
+
+  /// A row belongs to the step of the work that began with it or before it. Time between two steps is
+  /// neither's.
+  void add(std::size_t name, Interval interval, const RankWork& rank) {
+    const auto behind =
+        std::upper_bound(rank.work.begin(), rank.work.end(), interval.begin_ns,
+                         [](std::int64_t ns, const Work& each) { return ns < each.start_ns; });
+    if (behind == rank.work.begin()) return;
+    const auto before = static_cast<std::size_t>(behind - rank.work.begin()) - 1;
+    const bool is_last = before + 1 == rank.work.size();
+    if (name == kFree && (is_last || rank.steps[before + 1] != rank.steps[before])) return;
+    by_step_[rank.steps[before]][name].push_back(interval);
+  }
+
+  std::map<std::int32_t, std::array<std::vector<Interval>, kNames.size()>> by_step_;
+};
+
+std::vector<std::pair<std::int32_t, Parts>> steps_of(const trace::Trace& trace, const RankWork& rank) {
+  const auto count = static_cast<std::int32_t>(trace.steps.all().size());
+  std::vector<std::vector<Work>> by_step(static_cast<std::size_t>(std::max(count, 1)));
+  for (std::size_t i = 0; i < rank.work.size(); ++i) {
+    if (count == 0) {
+      by_step[0].push_back(rank.work[i]);
+    } else if (rank.steps[i] != trace::Steps::kNone) {
+      by_step[static_cast<std::size_t>(rank.steps[i])].push_back(rank.work[i]);
+    }
+  }
+  std::vector<std::pair<std::int32_t, Parts>> all;
+  for (std::size_t i = 0; i < by_step.size(); ++i) {
+    if (by_step[i].empty()) continue;
+    const auto step = count == 0 ? trace::Steps::kNone : static_cast<std::int32_t>(i);
+    all.emplace_back(step, parts_of(trace.columns(), by_step[i]));
+  }
+  ProfilerSums(trace, rank).put_into(all);
+  return all;
+}
+
+}  // namespace
+
+Table step_time(std::span<const trace::Trace> traces) {
+  Table table;
+  Integers ranks, numbers;
+  Numbers computing, exposed, overlapped, communication, free, stage, bubble, without_receive, preparing;
+  for (const trace::Trace& trace : traces) {
+    const RankWork rank = rank_work(trace, table);
+    for (const auto& [index, parts] : steps_of(trace, rank)) {
+      const bool in_step = index != trace::Steps::kNone;
+      const trace::Step step = in_step ? trace.steps.all()[static_cast<std::size_t>(index)] : trace::Step{};
+      ranks.push_back(trace.rank);
+      numbers.push_back(in_step ? step.number : trace::kAbsent);
+      computing.push_back(seconds(parts.computing));
+      exposed.push_back(seconds(parts.exposed));
+      overlapped.push_back(seconds(parts.communication - parts.exposed));
+      communication.push_back(seconds(parts.communication));
+      free.push_back(seconds(parts.free));
+      stage.push_back(seconds(parts.last - parts.first - parts.bubble));
+      bubble.push_back(seconds(parts.bubble));
+      without_receive.push_back(seconds(parts.exposed - parts.bubble));
+      preparing.push_back(in_step ? seconds(parts.first - step.start_ns) : kNoFigure);
+    }
+  }
+  table.add("rank", std::move(ranks))
+      .add("step", std::move(numbers))
+      .add("computing_s", std::move(computing))
+      .add("communication_not_overlapped_s", std::move(exposed))
+      .add("overlapped_s", std::move(overlapped))
+      .add("communication_s", std::move(communication))
+      .add("free_s", std::move(free))
+      .add("stage_s", std::move(stage))
+      .add("bubble_s", std::move(bubble))
+      .add("not_overlapped_exclude_receive_s", std::move(without_receive))
+      .add("preparing_s", std::move(preparing));
+  return table;
+}
+
+}  // namespace headrace::analysis::device

@@ -1,0 +1,110 @@
+#include "headrace/timeline/open_events.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "headrace/timeline/json_text.h"
+#include "headrace/trace/ascend/database_reader.h"
+#include "headrace/trace/reader.h"
+
+namespace headrace::timeline {
+namespace {
+
+using trace::Columns;
+using trace::Row;
+
+/// The events of columns as text, made while it is read.
+class EventTexts : public trace::ByteSource {
+ public:
+  explicit EventTexts(Columns columns) : columns_(std::move(columns)) {
+    text_ = "[";
+    for (const trace::Lane& lane : columns_.lanes) {
+      label(lane, "process_name", "name", lane.process_name);
+      label(lane, "process_labels", "labels", lane.process_labels);
+      label(lane, "thread_name", "name", lane.thread_name);
+    }
+  }
+
+  std::size_t read(std::span<char> into) override {
+    while (at_ == text_.size() && !ended_) {
+      at_ = 0;
+      text_.clear();
+      constexpr std::size_t kChunk = std::size_t{64} << 10;
+      while (next_ < columns_.size() && text_.size() < kChunk) event(next_++);
+      if (next_ == columns_.size()) {
+        text_ += "\n]";
+        ended_ = true;
+      }
+    }
+    const std::size_t count = std::min(into.size(), text_.size() - at_);
+    std::copy_n(text_.begin() + static_cast<std::ptrdiff_t>(at_), count, into.begin());
+    at_ += count;
+    return count;
+  }
+
+ private:
+  void begin_event() {
+    text_ += any_ ? ",\n" : "\n";
+    any_ = true;
+  }
+
+  void label(const trace::Lane& lane, const char* kind, const char* key, const std::string& text) {
+    if (text.empty()) return;
+    begin_event();
+    text_ += fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"{}":{}}}}})", kind, lane.pid,
+                         lane.tid, key, json_text(text));
+  }
+
+  static std::string microseconds(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
+
+  void event(Row row) {
+    const trace::Lane& lane = columns_.lanes[columns_.lane[row]];
+    begin_event();
+    text_ += fmt::format(R"({{"ph":"{}","cat":{},"name":{},"pid":{},"tid":{},"ts":{})", columns_.phase[row],
+                         json_text(columns_.category_of(row)), json_text(columns_.name_of(row)), lane.pid,
+                         lane.tid, microseconds(columns_.start_ns[row]));
+    if (columns_.phase[row] == 'X') {
+      text_ += fmt::format(R"(,"dur":{},"args":{{"stream":{},"correlation":{}}})",
+                           microseconds(columns_.duration_ns[row]), columns_.stream[row],
+                           columns_.correlation[row]);
+    } else if (const auto flow = columns_.flow_id.find(row)) {
+      text_ += fmt::format(R"(,"bp":"e","id":{})", columns_.flow_id.integers[*flow]);
+    }
+    text_ += '}';
+  }
+
+  Columns columns_;
+  std::string text_;
+  std::size_t at_ = 0;
+  Row next_ = 0;
+  bool any_ = false;
+  bool ended_ = false;
+};
+
+bool is_database(const std::string& path) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(path, unknown)) return false;
+  trace::FileBytes file(path);
+  std::array<char, 16> first{};
+  const std::size_t size = file.read(first);
+  return trace::ascend::is_database({first.data(), size});
+}
+
+}  // namespace
+
+std::unique_ptr<trace::ByteSource> open_events(const std::string& path) {
+  if (!is_database(path)) return std::make_unique<trace::FileBytes>(path);
+  trace::ReadOptions options;
+  options.arguments.clear();
+  return std::make_unique<EventTexts>(trace::ascend::read_database(path, options).columns);
+}
+
+}  // namespace headrace::timeline

@@ -1,0 +1,79 @@
+#include "trace/ascend/event_rows.h"
+
+#include <limits>
+#include <utility>
+
+namespace headrace::trace::ascend {
+namespace {
+
+/// As EventParser's: sums of times must not overflow.
+constexpr std::int64_t kFurthestNs = 4'000'000'000'000'000'000;
+constexpr std::int64_t kLongestNs = 10'000'000'000'000'000;
+
+}  // namespace
+
+EventRows::EventRows(Columns& columns, ReadNotes& notes, const std::vector<Argument>& arguments)
+    : columns_(columns), notes_(notes) {
+  for (const Argument& argument : arguments) columns_.arguments.push_back({argument, {}, {}, {}, {}});
+  for (ArgumentColumn& column : columns_.arguments) arguments_.try_emplace(column.argument.name, &column);
+}
+
+std::uint32_t EventRows::lane(std::int64_t pid, std::int64_t tid, std::string_view process,
+                              std::string_view label, std::string_view thread) {
+  const auto [at, is_new] = lanes_.try_emplace({pid, tid}, static_cast<std::uint32_t>(columns_.lanes.size()));
+  if (is_new) {
+    columns_.lanes.push_back({std::to_string(pid), std::to_string(tid), pid, tid, std::string(process),
+                              std::string(label), std::string(thread) + " " + std::to_string(tid)});
+  }
+  return at->second;
+}
+
+bool EventRows::add(const EventRow& event) {
+  if (event.start_ns < 0 || event.start_ns > kFurthestNs || event.end_ns > kFurthestNs) {
+    notes_.count(Trouble::time_out_of_range, 0);
+    return false;
+  }
+  if (event.end_ns < event.start_ns) {
+    notes_.count(Trouble::negative_duration, 0);
+    return false;
+  }
+  if (event.end_ns - event.start_ns > kLongestNs || columns_.size() == std::numeric_limits<Row>::max() - 1) {
+    notes_.count(Trouble::time_out_of_range, 0);
+    return false;
+  }
+  columns_.position.push_back(static_cast<std::uint32_t>(columns_.size()));
+  columns_.name.push_back(event.name);
+  columns_.category.push_back(event.category);
+  columns_.phase.push_back(event.phase);
+  columns_.start_ns.push_back(event.start_ns);
+  columns_.duration_ns.push_back(event.end_ns - event.start_ns);
+  columns_.lane.push_back(event.lane);
+  columns_.stream.push_back(event.stream);
+  columns_.correlation.push_back(event.correlation);
+  columns_.external_id.push_back(kAbsent);
+  return true;
+}
+
+ArgumentColumn* EventRows::column(std::string_view argument, ArgumentKind kind) {
+  const auto at = arguments_.find(argument);
+  if (at == arguments_.end() || at->second->argument.kind != kind || columns_.size() == 0) return nullptr;
+  const auto row = static_cast<Row>(columns_.size() - 1);
+  if (!at->second->rows.empty() && at->second->rows.back() == row) return nullptr;
+  at->second->rows.push_back(row);
+  return at->second;
+}
+
+void EventRows::integer(std::string_view argument, std::int64_t value) {
+  if (ArgumentColumn* const into = column(argument, ArgumentKind::integer)) into->integers.push_back(value);
+}
+
+void EventRows::text(std::string_view argument, Names::Id value) {
+  if (ArgumentColumn* const into = column(argument, ArgumentKind::text)) into->texts.push_back(value);
+}
+
+void EventRows::flow_id(std::int64_t id) {
+  columns_.flow_id.rows.push_back(static_cast<Row>(columns_.size() - 1));
+  columns_.flow_id.integers.push_back(id);
+}
+
+}  // namespace headrace::trace::ascend
