@@ -96,8 +96,8 @@ void add_parsed_report(PyObject* into) {
 
   using Compared = const std::shared_ptr<ComparedReports>&;
   py::class_<ComparedReports, std::shared_ptr<ComparedReports>>(module, "ComparedReports")
-      .def(py::init<const std::vector<SharedReport>&, const std::vector<SharedReport>&>(),
-           py::arg("a"), py::arg("b"), Released())
+      .def(py::init<const std::vector<SharedReport>&, const std::vector<SharedReport>&>(), py::arg("a"),
+           py::arg("b"), Released())
       .def(
           "text", [](Compared self, int width, bool color) { return self->text(width, color); },
           py::arg("width"), py::arg("color"), Released())

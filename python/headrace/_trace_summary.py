@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import Any
 
 from headrace._table_text import counted, seconds
@@ -10,6 +11,8 @@ from headrace.trace import Trace
 
 #: Rows of a list that still fit on one screen.
 _SHOWN = 8
+#: Findings of the advice, each of which takes a few lines.
+_ADVISED = 4
 
 
 def summary(trace: Trace, width: int = 100) -> str:
@@ -27,7 +30,28 @@ def summary(trace: Trace, width: int = 100) -> str:
         parts.append(_host(trace, width))
     if len(trace) > 1:
         parts.append(_ranks(trace))
+    parts.append(_advice(trace, width))
     return "\n\n".join(part for part in parts if part)
+
+
+def _advice(trace: Trace, width: int) -> str:
+    """The findings of `Trace.advice` that call for something, the most severe first."""
+    rows = list(trace.advice().rows())
+    found = [row for row in rows if row["severity"] in ("high", "medium")]
+    if not found:
+        return ""
+    lines = ["advice"]
+    for row in found[:_ADVISED]:
+        first = f"  {row['severity']:<6}  "
+        sentence = f"{row['says']} ({row['figures']}): {row['cure']}"
+        said = textwrap.wrap(sentence, width - len(first)) or [""]
+        lines += [first + said[0], *(" " * len(first) + line for line in said[1:])]
+    unchecked = sum(row["severity"] == "not checked" for row in rows)
+    more = [f"{len(found) - _ADVISED} more"] if len(found) > _ADVISED else []
+    more += [f"{unchecked} rules had nothing to look at"] if unchecked else []
+    if more:
+        lines.append(f"  {' and '.join(more)}: --table advice")
+    return "\n".join(lines)
 
 
 def _head(trace: Trace) -> str:
