@@ -23,7 +23,7 @@ class Modeller {
       : files_(files), profile_(profile), group_(group) {}
 
   void build() {
-    model_.framework = "MindSpore";
+    model_.framework = "mindspore";
     add_stages();
     add_buffers();
     add_workers();

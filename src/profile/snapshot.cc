@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <set>
 
 #include "headrace/profile/figures.h"
@@ -15,6 +14,7 @@
 #include "profile/snapshot_loader.h"
 #include "profile/snapshot_sink.h"
 #include "profile/snapshot_windows.h"
+#include "profile/stage_states.h"
 #include "profile/totals.h"
 
 namespace headrace::profile {
@@ -323,7 +323,7 @@ class ProfileBuilder {
     // Idle is what is left of the time of the workers it has at once: earlier epochs' threads are no idle
     // workers.
     if (by_stages() && !node.in_sink && !node.in_step)
-      states = stage_states_ns(node, states.busy, out.workers);
+      states = stage_states_ns(node, flow_, states.busy, present_ns() * out.workers);
     const double whole = present_ns() * out.workers;
     states.idle = std::max(0.0, whole - states.busy - states.blocked_in - states.blocked_out);
     out.states = normalised(states);
@@ -342,63 +342,10 @@ class ProfileBuilder {
     if (stage != nullptr && stage->runs_in == RunsIn::process) out.executor = Executor::process;
     const bool inclusive = node.is_source_object && graph_.nodes.size() == 1;
     out.fidelity = inclusive ? Fidelity::inclusive : sampled ? Fidelity::sampled : Fidelity::exact;
-    if (by_stages() && node.cells.empty()) make_untimed(node, out);
+    if (by_stages() && node.cells.empty()) make_untimed(node, flow_, present_ns() * kSecond, batches_, out);
     add_knobs(node, out);
     out.functions = functions_of(image_.operators()[node.op]);
     profile_.operators.push_back(std::move(out));
-  }
-
-  /// The threads of an executor that several stages share tell nothing of one stage's waits; its queues do.
-  States stage_states_ns(const GraphNode& node, double busy_ns, int workers) const {
-    States states;
-    states.busy = busy_ns;
-    const double left = std::max(0.0, present_ns() * workers - busy_ns);
-    for (const std::uint32_t queue : node.outputs) {
-      const QueueFigures* figures = flow_.figures_of(queue);
-      if (figures == nullptr) continue;
-      states.blocked_out += figures->put_wait.sum_ns;
-      // Of a queue that was only looked at, its being full tells; and a source has nothing else to wait for.
-      if (figures->samples > 0)
-        states.blocked_out += node.inputs.empty() ? left : left * full_share(*figures);
-    }
-    states.blocked_out = std::min(states.blocked_out, left);
-    states.blocked_in = left - states.blocked_out;
-    return states;
-  }
-
-  static double time_of(const QueueFigures& queue) {
-    return std::accumulate(queue.time_at_ns.begin(), queue.time_at_ns.end(), 0.0);
-  }
-  static double full_share(const QueueFigures& queue) { return share(queue.full_ns, time_of(queue)); }
-
-  /// None of its calls was timed. Where the queues around it were looked at often enough, it was at work while
-  /// it had input and room for output: at least for what their empty and full times leave.
-  void make_untimed(const GraphNode& node, OperatorProfile& out) const {
-    constexpr std::uint64_t kFewestSamples = 8;
-    // One that seldom had input may have been at its last item whenever somebody looked.
-    constexpr double kSeldomFed = 0.5;
-    out.items.reset();
-    out.failures.reset();
-    out.items_per_batch = out.busy_s = out.demand_s = -1;
-    out.fidelity = Fidelity::sampled;
-    out.states = {};
-    double empty = 0;
-    double full = 0;
-    for (const auto* queues : {&node.inputs, &node.outputs}) {
-      for (const std::uint32_t queue : *queues) {
-        const QueueFigures* figures = flow_.figures_of(queue);
-        if (figures == nullptr || figures->samples < kFewestSamples) return;
-        if (queues == &node.outputs) full = std::max(full, full_share(*figures));
-        if (queues == &node.inputs) empty = std::max(empty, share(figures->empty_ns, time_of(*figures)));
-      }
-    }
-    if (node.outputs.empty()) return;
-    out.states.blocked_out = full;
-    out.states.blocked_in = std::min(empty, 1 - full);
-    out.states.busy = 1 - out.states.blocked_out - out.states.blocked_in;
-    if (out.states.blocked_in > kSeldomFed) return;
-    out.busy_s = out.states.busy * present_ns() * kSecond * out.workers;
-    out.demand_s = batches_ > 0 ? out.busy_s / batches_ / out.workers : -1;
   }
 
   /// This cell's part of what its thread was busy with: what the thread waited for a core is shared out by

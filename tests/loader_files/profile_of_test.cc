@@ -59,7 +59,7 @@ TEST(ProfileOf, ParametersAreThoseThatTheFilesTell) {
   folder.write_run(slow_map());
   const profile::Profile profile = profile_in(folder.path());
   ASSERT_TRUE(profile.model);
-  EXPECT_EQ(profile.model->framework, "MindSpore");
+  EXPECT_EQ(profile.model->framework, "mindspore");
   const profile::LoaderParameter* workers = parameter_named(*profile.model, "MapOp_1.num_parallel_workers");
   ASSERT_NE(workers, nullptr);
   EXPECT_EQ(workers->max, 4) << "MindSpore takes no more than there are cores";

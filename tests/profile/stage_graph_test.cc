@@ -130,6 +130,42 @@ TEST_F(StageGraph, AStageIsBlockedWhileItsItemsWaitToBePut) {
   EXPECT_GT(found.operators[1].states.busy, found.operators[0].states.busy);
 }
 
+TEST_F(StageGraph, WhatNothingTellsOfAnUntimedStageIsAbsent) {
+  loop(12);
+  const Profile found = profile();
+  EXPECT_FALSE(found.operators[2].items);
+  EXPECT_LT(found.operators[2].busy_s, 0);
+  EXPECT_LT(found.operators[2].demand_s, 0);
+  EXPECT_EQ(found.operators[2].fidelity, Fidelity::sampled);
+  EXPECT_EQ(found.operators[1].items, 12U);
+  EXPECT_FALSE(found.queues[2].samples);
+}
+
+TEST_F(StageGraph, AnUntimedStageIsJudgedByTheLevelsOfItsQueues) {
+  LoopRecorder loop(loader_);
+  for (int i = 0; i < 20; ++i) {
+    loop.begin_wait();
+    std::this_thread::sleep_for(milliseconds(2));
+    loop.end_wait(true, false, 0);
+    const std::int64_t now = metrics::Clock::now_ns();
+    raw_->sampled(2, now);
+    decoded_->sampled(i % 4 == 0 ? 0 : 2, now);  // without input for a quarter of the time
+    shipped_->sampled(0, now);
+  }
+  loop.end_loop();
+  const Profile found = profile();
+  EXPECT_EQ(found.queues[1].samples, 20U);
+  EXPECT_FALSE(found.queues[1].puts);
+  EXPECT_FALSE(found.queues[1].get_wait_s);
+  EXPECT_EQ(found.queues[1].fidelity, Fidelity::sampled);
+  const OperatorProfile& ship = found.operators[2];
+  EXPECT_NEAR(ship.states.blocked_in, 0.25, 0.15);
+  EXPECT_NEAR(ship.states.busy, 0.75, 0.15);
+  EXPECT_NEAR(ship.demand_s, 0.75 * found.sink.step_s, 0.2 * found.sink.step_s);
+  EXPECT_EQ(found.operators[0].states.busy, 0);
+  EXPECT_GT(found.operators[0].states.blocked_out, 0.9);
+}
+
 TEST_F(StageGraph, TakingReadyBatchesIsChargedToNoOperator) {
   LoopRecorder loop(loader_);
   for (int i = 0; i < 5; ++i) {

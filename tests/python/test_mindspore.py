@@ -133,6 +133,23 @@ def test_a_slow_function_is_named_with_what_to_set() -> None:
         assert advice.to is None or advice.to <= (os.cpu_count() or 1)
 
 
+def test_batches_that_are_there_are_no_wait_for_input() -> None:
+    loader = hr.wrap(mapped(double, count=200))
+    consume(loader.create_dict_iterator(num_epochs=1, output_numpy=True), seconds=0.006)
+    report = loader.report()
+    assert report.profile.sink.ready_share > 0.5
+    assert report.diagnosis.kind == "not_input_bound"
+
+
+def test_operators_of_mindspores_own_are_known_by_their_queues_alone() -> None:
+    loader = hr.wrap(mapped(double, count=60))
+    rows(loader)
+    batch = operators(loader.report())["batch"]
+    assert batch.items is None
+    assert batch.busy_s is None
+    assert batch.fidelity == "sampled"
+
+
 def test_a_generator_function_has_no_workers() -> None:
     dataset = ds.GeneratorDataset(numbers(60, 0.012), ["x"], shuffle=False)
     loader = hr.wrap(dataset.map(double, ["x"], num_parallel_workers=2).batch(2, num_parallel_workers=1))
