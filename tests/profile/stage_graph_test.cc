@@ -142,6 +142,8 @@ TEST_F(StageGraph, WhatNothingTellsOfAnUntimedStageIsAbsent) {
 }
 
 TEST_F(StageGraph, AnUntimedStageIsJudgedByTheLevelsOfItsQueues) {
+  read_->id_in(*session_);
+  decode_->id_in(*session_);
   LoopRecorder loop(loader_);
   for (int i = 0; i < 20; ++i) {
     loop.begin_wait();
@@ -154,6 +156,7 @@ TEST_F(StageGraph, AnUntimedStageIsJudgedByTheLevelsOfItsQueues) {
   }
   loop.end_loop();
   const Profile found = profile();
+  ASSERT_EQ(found.operators.size(), 3U);
   EXPECT_EQ(found.queues[1].samples, 20U);
   EXPECT_FALSE(found.queues[1].puts);
   EXPECT_FALSE(found.queues[1].get_wait_s);
