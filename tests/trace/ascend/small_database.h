@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -62,7 +63,11 @@ INSERT INTO META_DATA VALUES ('SCHEMA_VERSION','1.0.0'),('ENV_VARIABLES','{"HCCL
 class DatabaseFile {
  public:
   explicit DatabaseFile(const std::string& sql, const std::string& name = "ascend_pytorch_profiler_5.db")
-      : path_(std::filesystem::path(testing::TempDir()) / name) {
+      // Tests of other processes make files of the same name.
+      : folder_(std::filesystem::path(testing::TempDir()) /
+                ("headrace_database_" + std::to_string(getpid()))),
+        path_(folder_ / name) {
+    std::filesystem::create_directories(folder_);
     std::filesystem::remove(path_);
     sqlite3* handle = nullptr;
     EXPECT_EQ(sqlite3_open(path_.c_str(), &handle), SQLITE_OK);
@@ -71,13 +76,18 @@ class DatabaseFile {
     sqlite3_free(error);
     sqlite3_close(handle);
   }
-  ~DatabaseFile() { std::filesystem::remove(path_); }
+  ~DatabaseFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+    std::filesystem::remove(folder_, ignored);  // stays while it has other files
+  }
   DatabaseFile(const DatabaseFile&) = delete;
   DatabaseFile& operator=(const DatabaseFile&) = delete;
 
   std::string path() const { return path_.string(); }
 
  private:
+  std::filesystem::path folder_;
   std::filesystem::path path_;
 };
 
