@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
-import sys
 import weakref
 from collections.abc import Callable
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from headrace import _core
 from headrace._operator import readable
 from headrace._session import enabled, kept_open, loader_handle, not_recorded, open_session, warn_once
+from headrace.adapters._user_line import user_line
 from headrace.adapters.base import Attachment
 from headrace.adapters.mindspore.settings import edges_of, model_of, prefetch_size
 from headrace.adapters.mindspore.tree import Tree
@@ -100,7 +98,7 @@ def record_of(dataset: Any) -> Record | None:
 
 
 def _record_by_site(dataset: Any) -> Record:
-    site = _line_that_iterates()
+    site = user_line("mindspore")
     earlier = _of_site.get(site)
     # Made anew for each epoch by the same line, it is the same loader.
     if earlier is not None and earlier[1]() is dataset:
@@ -111,14 +109,3 @@ def _record_by_site(dataset: Any) -> Record:
     record = Record(loader_handle(session, readable(f"{name} at {site}" if site else name), None))
     _of_site[site] = record, weakref.ref(dataset)
     return record
-
-
-def _line_that_iterates() -> str:
-    """The user's line: the nearest one outside of MindSpore and Headrace."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        package = str(frame.f_globals.get("__name__", "")).split(".")[0]
-        if package not in ("mindspore", "headrace"):
-            return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-        frame = frame.f_back
-    return ""

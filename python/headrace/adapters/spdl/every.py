@@ -8,13 +8,12 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from headrace import _core
 from headrace._operator import readable
 from headrace._session import enabled, kept_open, loader_handle, not_recorded, open_session, warn_once
+from headrace.adapters._user_line import user_line
 from headrace.adapters.base import Attachment
 from headrace.adapters.spdl.attachment import PipelineAttachment, seen_from_outside
 
@@ -89,7 +88,7 @@ def _open(name: str, source: _core.OperatorHandle | None = None) -> _core.Loader
 def _attach(pipeline: Any) -> None:
     attachment = PipelineAttachment(pipeline)
     try:
-        site = _line_that_builds()
+        site = user_line("spdl")
         handle = _handle_for(site)
         _last_of_line[site] = weakref.ref(pipeline), (handle, attachment)
     except Exception as error:  # the pipeline must still run
@@ -127,14 +126,3 @@ def _recorded_iterator(pipeline: Any, iterator: Iterator[Any]) -> Any:
     except Exception as error:  # the loop must still run
         not_recorded(error)
         return iterator
-
-
-def _line_that_builds() -> str:
-    """The user's line: the nearest one outside of SPDL and Headrace."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        package = str(frame.f_globals.get("__name__", "")).split(".")[0]
-        if package not in ("spdl", "headrace"):
-            return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-        frame = frame.f_back
-    return ""
