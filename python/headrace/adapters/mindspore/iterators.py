@@ -14,10 +14,11 @@ from typing import Any
 
 from headrace import _core
 from headrace._session import not_recorded, warn_once
+from headrace.adapters._names import object_name
 from headrace.adapters.mindspore import monitor, records
 from headrace.adapters.mindspore.probes import time_stage
 from headrace.adapters.mindspore.records import Record
-from headrace.adapters.mindspore.tree import Tree, is_user_function, object_name
+from headrace.adapters.mindspore.tree import Tree, is_user_function
 
 #: MindData hands over a batch that is there in less than that.
 _READY_NS = 200_000

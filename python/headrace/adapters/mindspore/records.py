@@ -10,7 +10,7 @@ from typing import Any
 from headrace import _core
 from headrace._operator import readable
 from headrace._session import enabled, kept_open, loader_handle, not_recorded, open_session, warn_once
-from headrace.adapters._user_line import user_line
+from headrace.adapters._names import user_line
 from headrace.adapters.base import Attachment
 from headrace.adapters.mindspore.settings import edges_of, model_of, prefetch_size
 from headrace.adapters.mindspore.tree import Tree

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import sys
-import types
 from dataclasses import dataclass, field
 from typing import Any
 
 from headrace._operator import readable
+from headrace.adapters._names import object_name
 
 #: They run in the thread of the operator that takes from them, without a queue of their own.
 _INLINED = {
@@ -123,20 +122,15 @@ def is_user_function(operation: Any) -> bool:
     return callable(operation) and not hasattr(operation, "implementation")
 
 
-def object_name(obj: Any) -> str:
-    if isinstance(obj, functools.partial):
-        return object_name(obj.func)
-    if type(obj).__name__ == "FuncWrapper":  # MindSpore's, around a user's function
-        return object_name(obj.transform)
-    if isinstance(obj, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)):
-        return obj.__name__
-    return type(obj).__name__
+def name_of(operation: Any) -> str:
+    wrapped = type(operation).__name__ == "FuncWrapper"  # MindSpore's, around a user's function
+    return object_name(operation.transform if wrapped else operation)
 
 
 def user_functions(node: Any) -> list[tuple[str, Any]]:
     operations = getattr(node, "operations", None)
     if isinstance(operations, list):
-        return [(object_name(each), each) for each in decomposed(operations) if is_user_function(each)]
+        return [(name_of(each), each) for each in decomposed(operations) if is_user_function(each)]
     per_batch = getattr(node, "per_batch_map", None)
     return [(object_name(per_batch), per_batch)] if callable(per_batch) else []
 
@@ -149,7 +143,7 @@ def _name_of(node: Any, kind: str) -> str:
     inside: list[str] = []
     operations = getattr(node, "operations", None)
     if isinstance(operations, list):
-        inside = [object_name(each) for each in decomposed(operations)]
+        inside = [name_of(each) for each in decomposed(operations)]
     elif callable(getattr(node, "per_batch_map", None)):
         inside = [object_name(node.per_batch_map)]
     word = type(node).__name__.removesuffix("Dataset").lower() if kind == "map" else kind

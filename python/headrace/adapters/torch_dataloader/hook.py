@@ -13,8 +13,9 @@ from typing import Any
 
 from headrace import _core
 from headrace._session import warn_once
+from headrace.adapters._names import object_name
 from headrace.adapters.torch_dataloader import loaders, queues
-from headrace.adapters.torch_dataloader.operators import instrument, object_name
+from headrace.adapters.torch_dataloader.operators import instrument
 from headrace.adapters.torch_dataloader.settings import model_json, settings_of
 from headrace.adapters.torch_dataloader.worker import WorkerStart
 

@@ -14,7 +14,7 @@ from typing import Any
 from headrace import _core
 from headrace._operator import readable
 from headrace._session import enabled, kept_open, loader_handle, not_recorded, open_session
-from headrace.adapters.torch_dataloader.operators import object_name
+from headrace.adapters._names import object_name
 from headrace.adapters.torch_dataloader.settings import Settings, settings_of
 
 #: Attribute of a wrapped loader's class, and of a loader under `headrace run`.

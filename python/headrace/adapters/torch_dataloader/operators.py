@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import functools
 import sys
-import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace import _core
 from headrace._operator import readable
+from headrace.adapters._names import object_name
 
 #: A place for a timed object during a fetch: container (None: the fetcher itself), key, bare, timed.
 Swap = tuple[Any, Any, Any, Any]
@@ -21,15 +21,6 @@ Swap = tuple[Any, Any, Any, Any]
 _MOST_OPERATORS = 40
 _DEEPEST = 6
 _STAND_INS = (_core.TimedCallable, _core.TimedDataset)
-
-
-def object_name(obj: Any) -> str:
-    """Its display name: a function's name, else the class."""
-    if isinstance(obj, functools.partial):
-        return object_name(obj.func)
-    if isinstance(obj, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)):
-        return obj.__name__
-    return type(obj).__name__
 
 
 def _torch_class(name: str, module: str = "torch.utils.data") -> tuple[type, ...]:

@@ -1,15 +1,26 @@
-"""Where in the user's program a loader is made or iterated over."""
+"""What things of the user's program are called in reports."""
 
 from __future__ import annotations
 
+import functools
 import sys
+import types
 from pathlib import Path
-from types import FrameType
+from typing import Any
+
+
+def object_name(obj: Any) -> str:
+    """A function's name, else the class."""
+    if isinstance(obj, functools.partial):
+        return object_name(obj.func)
+    if isinstance(obj, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)):
+        return obj.__name__
+    return type(obj).__name__
 
 
 def user_line(library: str) -> str:
     """``file.py:12``: the nearest line outside of ``library`` and Headrace; empty if there is none."""
-    frame: FrameType | None = sys._getframe(1)
+    frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         package = str(frame.f_globals.get("__name__", "")).split(".")[0]
         if package not in (library, "headrace"):
