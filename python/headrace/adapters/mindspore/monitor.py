@@ -77,6 +77,11 @@ class Monitor:
 
     def begin(self, tree: Tree, queues: dict[int, _core.QueueHandle]) -> None:
         """The iterator is made. ``queues``: of each stage."""
+        # MindData's sampler asks for the ids of worker processes, and an answer that it does not expect ends
+        # the user's pipeline: such datasets are not watched.
+        if any(stage.in_processes for stage in tree.stages):
+            self.end()
+            return
         self._queues = queues
         self._tree = tree
         threading.Thread(target=self._run, name="headrace-minddata", daemon=True).start()
