@@ -110,8 +110,7 @@ def _next(self: Any) -> Any:
 
 @functools.cache
 def _recorded_class(base: type) -> type:
-    names = {"__iter__": _iter, "__next__": _next, "__module__": base.__module__, "__doc__": base.__doc__}
-    return type(base.__name__, (base,), names | {"__qualname__": base.__qualname__})
+    return _with(base, {"__iter__": _iter, "__next__": _next})
 
 
 def _make_recorded(iterator: Any, record: Record, watch: monitor.Monitor | None) -> None:
@@ -143,7 +142,7 @@ def _patch() -> None:
         if record is None:
             make(self, dataset, *args, **kwargs)
         else:
-            _make_iterator(self, record, lambda: make(self, dataset, *args, **kwargs))
+            _make_iterator(self, record, dataset, lambda: make(self, dataset, *args, **kwargs))
 
     @functools.wraps(parse)
     def seen_parse_tree(self: Any, getter_mode: bool = False) -> Any:
@@ -158,7 +157,7 @@ def _patch() -> None:
     datasets.Dataset.parse_tree = seen_parse_tree
 
 
-def _make_iterator(iterator: Any, record: Record, make: Callable[[], None]) -> None:
+def _make_iterator(iterator: Any, record: Record, dataset: Any, make: Callable[[], None]) -> None:
     trees: list[Tree] = []
 
     def seen(root: Any) -> None:
@@ -169,7 +168,7 @@ def _make_iterator(iterator: Any, record: Record, make: Callable[[], None]) -> N
 
     watch = None
     with suppress(Exception):
-        watch = monitor.prepare()
+        watch = monitor.prepare(Tree(dataset))
     _making.seen = seen
     try:
         make()

@@ -38,9 +38,13 @@ def _manager() -> Any | None:
     return engine.GlobalContext.profiling_manager()
 
 
-def prepare() -> Monitor | None:
-    """Before an iterator is made: MindData gets ready to watch it. None: it watches another one already."""
+def prepare(tree: Tree) -> Monitor | None:
+    """Before an iterator is made: MindData gets ready to watch it. None: it cannot, or watches another."""
     global _current
+    # MindData's sampler asks for the ids of worker processes, and an answer that it does not expect ends the
+    # user's pipeline: such datasets are not watched.
+    if any(stage.in_processes for stage in tree.stages):
+        return None
     with _lock:
         if _current is not None:
             return None
@@ -77,11 +81,6 @@ class Monitor:
 
     def begin(self, tree: Tree, queues: dict[int, _core.QueueHandle]) -> None:
         """The iterator is made. ``queues``: of each stage."""
-        # MindData's sampler asks for the ids of worker processes, and an answer that it does not expect ends
-        # the user's pipeline: such datasets are not watched.
-        if any(stage.in_processes for stage in tree.stages):
-            self.end()
-            return
         self._queues = queues
         self._tree = tree
         threading.Thread(target=self._run, name="headrace-minddata", daemon=True).start()
@@ -124,7 +123,7 @@ class Monitor:
         if self._stages is None:
             self._stages = stages_of(operators, self._tree)
         levels = {
-            self._stages[each["op_id"]]: (each["metrics"]["output_queue"]["size"])
+            self._stages[each["op_id"]]: each["metrics"]["output_queue"]["size"]
             for each in operators
             if each["op_id"] in self._stages and each.get("metrics")
         }
