@@ -95,7 +95,4 @@ profile::IteratorWatch* iterator_watch_of(PyObject* object);
 /// The recording side of a native Queue; null if `object` is none.
 std::shared_ptr<profile::QueueHandle> queue_handle_of(PyObject* object);
 
-/// How long this (foreign) thread waits for the interpreter lock, ns; negative where it cannot be asked.
-std::int64_t wait_for_interpreter_lock();
-
 }  // namespace headrace::python

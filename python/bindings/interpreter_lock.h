@@ -11,6 +11,7 @@
 #include <Python.h>
 #include <cxxabi.h>
 
+#include <cstdint>
 #include <utility>
 
 namespace headrace::python {
@@ -63,5 +64,13 @@ class LockTaken {
  private:
   PyGILState_STATE state_;
 };
+
+/// How long this (foreign) thread waits for the interpreter lock, ns; negative where it cannot be asked.
+std::int64_t wait_for_interpreter_lock();
+
+/// Address of the futex on which threads wait for the interpreter lock, found by letting a thread wait for it
+/// for a moment; 0: there is no lock (free-threaded Python), or the kernel does not tell. Takes the lock for
+/// 3 ms at most.
+std::uintptr_t find_interpreter_lock();
 
 }  // namespace headrace::python

@@ -16,6 +16,8 @@
 #include "headrace/profile/sampler.h"
 #include "headrace/profile/snapshot.h"
 #include "headrace/profile/unnamed_runs.h"
+#include "headrace/profile/worker_pauses.h"
+#include "interpreter_lock.h"
 
 namespace py = pybind11;
 
@@ -45,13 +47,6 @@ std::shared_ptr<profile::OperatorHandle> operator_handle_of(PyObject* object) {
 }
 std::shared_ptr<profile::LoaderHandle> loader_handle_of(PyObject* object) {
   return handle_of<profile::LoaderHandle>(object, "headrace._core.LoaderHandle");
-}
-
-std::int64_t wait_for_interpreter_lock() {
-  if (interpreter_is_ending()) return -1;
-  const std::int64_t asked = metrics::Clock::now_ns();
-  const LockTaken taken;
-  return metrics::Clock::now_ns() - asked;
 }
 
 namespace {
@@ -250,6 +245,10 @@ void add_reading(py::module_& module) {
   module.def("missing_recordings",
              [](const Path& run) { return list_of_texts(profile::missing_recordings(run.string())); });
   module.def("default_rank", &profile::default_rank);
+  // For gc.callbacks: phase is "start" or "stop".
+  module.def("note_collection", [](const std::string& phase, const py::handle&) {
+    phase == "start" ? profile::collection_began() : profile::collection_ended();
+  });
   module.def("find_segments", [](const Path& run) {
     py::list found;
     for (const profile::RunSegment& segment : profile::find_segments(run.string())) {
@@ -342,4 +341,5 @@ PYBIND11_MODULE(_core, module) {
     throw py::error_already_set();
   }
   profile::Sampler::instance().set_lock_probe(&python::wait_for_interpreter_lock);
+  profile::Sampler::instance().set_lock_finder(&python::find_interpreter_lock);
 }

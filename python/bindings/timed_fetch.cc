@@ -8,6 +8,7 @@
 #include "crossing.h"
 #include "function_sample.h"
 #include "headrace/metrics/clock.h"
+#include "headrace/profile/worker_pauses.h"
 #include "heap_type.h"
 
 namespace headrace::python {
@@ -112,7 +113,10 @@ PyObject* fetch_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
     });
   };
   const std::shared_ptr<SampledBatches> sampled = timed->state.sampled;
+  profile::has_data_again();
   PyObject* batch = sampled ? sampled->around(fetch) : fetch();
+  // A stream's fetcher says so; what goes wrong in a dataset is another exception.
+  if (batch == nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) != 0) profile::ran_out_of_data();
   if (sampled && sampled->enough()) timed->state.sampled.reset();
 
   PyObject* type = nullptr;

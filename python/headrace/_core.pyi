@@ -382,6 +382,9 @@ def missing_recordings(run: StrPath) -> list[str]:
     """A line for each unreadable recording, with the reason."""
 
 def default_rank() -> int: ...
+def note_collection(phase: str, info: Any) -> None:
+    """An entry for ``gc.callbacks``."""
+
 def find_segments(run: StrPath) -> list[dict[str, Any]]:
     """``{"path", "rank", "running"}`` for each recording of a run folder."""
 

@@ -38,6 +38,16 @@ class Advice:
 
 
 @dataclass
+class Risk:
+    """What will go wrong, beside the verdict."""
+
+    risk: str = ""
+    says: str = ""
+    figures: dict[str, float] = field(default_factory=dict)
+    cure: str = ""
+
+
+@dataclass
 class VerdictWindow:
     start_s: float = 0.0
     end_s: float = 0.0
@@ -58,6 +68,7 @@ class Diagnosis:
     evidence: list[Evidence] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
     next_bottleneck: str | None = None
+    risks: list[Risk] = field(default_factory=list)
     windows: list[VerdictWindow] = field(default_factory=list)
 
 

@@ -201,6 +201,11 @@ class Sink:
     #: CPU time of that in the loop's own thread. Far below `compute_s`: the step sleeps or waits for a
     #: device.
     compute_cpu_s: float | None = None
+    #: Of `compute_s`: the loop's thread waited for the interpreter lock, from looks at it 50 times a second.
+    #: A tenth of the step or more: threads of the input slow the step down. Null where it was not looked at.
+    compute_lock_wait_s: float | None = None
+    #: Of a step, on average: the loop's thread was in Python's garbage collector.
+    gc_s: float = 0.0
     #: Mean compute of steps with no busy worker. Well below `compute_s`: the workers slow the step down.
     quiet_compute_s: float | None = None
     #: How many such steps there were.
@@ -347,6 +352,27 @@ class WorkerProfile:
     read_bytes: int | None = None
     #: These calls. `read_bytes / read_calls` of a few kB: many small reads, which slow storage serves badly.
     read_calls: int | None = None
+    #: Bytes that storage had to deliver for the thread, memory-mapped files included. Near 0: all of it was
+    #: in the page cache.
+    storage_bytes: int | None = None
+    #: Page faults that read from storage: a memory-mapped file that was not in memory.
+    major_faults: int | None = None
+    #: CPU time of all threads of the worker's process. Far above `cpu_s`: a library computes in threads of
+    #: its own. Null for threads of the loop's process.
+    process_cpu_s: float | None = None
+    #: The most threads that this process was seen with; null as above.
+    process_threads: int | None = None
+    #: Cores that the worker's affinity allows; null where the kernel does not tell.
+    allowed_cores: int | None = None
+    #: Time that the thread spent in Python's garbage collector, whatever it ran.
+    gc_s: float = 0.0
+    #: Time for which its part of a stream had no more items, while the loop went on with those of others.
+    out_of_data_s: float = 0.0
+    #: How long it has been at the item that it makes now; null where the run has ended or it makes none.
+    current_item_s: float | None = None
+    #: Of an item that takes 5 seconds and more: what the kernel says its thread does ("sleeps in
+    #: futex_do_wait"); else "".
+    waits_in: str = ""
 
 
 @dataclass
@@ -380,6 +406,12 @@ class Operator:
     failures: int | None = None
     #: Of the busy time: ready to run, without a core. A fifth or more: too many workers for the cores.
     run_queue_wait_s: float | None = None
+    #: Of the busy time: waiting for the interpreter lock, from looks at its threads 50 times a second. A
+    #: third or more: its threads take turns. Null where it was not looked at, and in processes.
+    lock_wait_s: float | None = None
+    #: Of the busy time: in the kernel's uninterruptible sleep, that is waiting for a disk or a network file
+    #: system, from looks at its threads up to 10 times a second. Null where it was not looked at.
+    storage_wait_s: float | None = None
     #: Operators of one number share a thread, and their demands add up; null: none.
     segment: int | None = None
     #: True: it runs inside GetNext, in the training loop's thread, and does not overlap with the step.
@@ -609,6 +641,21 @@ class Host:
     run_queue_wait_share: float | None = None
     #: Of the time: some task on the machine waited for I/O. Shown, and part of no rule.
     io_pressure_share: float | None = None
+    #: Of the time: some task of the run's cgroup (or the machine) waited for memory. Near 0 where memory
+    #: suffices.
+    memory_pressure_share: float | None = None
+    #: Read again soon after the page cache had to drop it, on the whole machine.
+    refaulted_bytes: float | None = None
+    #: Read back from swap, on the whole machine.
+    swapped_in_bytes: float | None = None
+    #: What could still be allocated when it was last read: the machine's memory, or what a cgroup's limit
+    #: leaves.
+    available_memory: int | None = None
+    #: Bytes by which that became less per second, from the first second of the loop on; null in runs of less
+    #: than a minute.
+    memory_loss_per_s: float | None = None
+    #: Free in /dev/shm, the least that was seen. Worker processes hand batches over there.
+    shared_memory: int | None = None
     #: Probes that found the interpreter lock taken for 1 ms; only made while the process uses 0.6 cores and
     #: has busy workers in threads, else null.
     gil_share: float | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 from types import TracebackType
 
@@ -64,7 +65,14 @@ def open_session(
     path = "" if run is None else absolute_run(run)
     native = _core.Session.open(path, _core.default_rank() if rank is None else check_rank(rank), unnamed)
     say_all(native.take_messages())
+    watch_collections()
     return native
+
+
+def watch_collections() -> None:
+    """Record how long Python's garbage collector runs in each recorded thread of this process."""
+    if _core.note_collection not in gc.callbacks:
+        gc.callbacks.append(_core.note_collection)
 
 
 def not_recorded(error: Exception) -> str:
@@ -99,6 +107,7 @@ def join_run(live_path: str) -> bool:
         _core.Session.attach(live_path)
     except SegmentError:
         return False
+    watch_collections()
     return True
 
 

@@ -138,6 +138,8 @@ WorkerFigures worker_figures(const metrics::WorkerCell& worker, std::uint32_t in
     figures.number = worker.number.load();
     figures.siblings = worker.siblings.load();
   }
+  figures.process_threads = std::clamp(worker.process_threads.load(), 0, 1 << 20);
+  figures.allowed_cores = std::clamp(worker.allowed_cores.load(), 0, 1 << 20);
   figures.started_ns = worker.started_ns.load();
   const bool live = worker_is(worker, metrics::WorkerLife::live);
   figures.alive = live && moment.here && process_alive(figures.pid, worker.process_start.load());
@@ -146,7 +148,13 @@ WorkerFigures worker_figures(const metrics::WorkerCell& worker, std::uint32_t in
   figures.ended_ns = last_ns;
   figures.now_loop_ns = moment.loop_at(live ? last_ns : moment.now_ns);
   const Open open = open_of(worker, begun);
+  if (figures.alive && open.account >= metrics::kOperatorAccount) {
+    figures.open_cell = open.account - metrics::kOperatorAccount;
+    figures.open_s = std::max(0.0, static_cast<double>(figures.now_loop_ns) - open.since_ns) * 1e-9;
+  }
   read<WorkerTotals>(figures, worker);
+  if (const std::int64_t since = worker.out_of_data_since_ns.load(); since > 0 && !figures.retired)
+    figures.out_of_data_ns += std::max(0.0, static_cast<double>(figures.now_loop_ns - since));
   figures.clocked_cpu_ns = std::min(figures.clocked_cpu_ns, figures.clocked_loop_ns);
   for (std::uint32_t state = 0; state < metrics::kWorkerStates; ++state) {
     if (!open.counted) figures.state_ns[state] = 0;

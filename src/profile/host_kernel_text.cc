@@ -92,6 +92,8 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text, std::int64_
   for (int field = 5; field <= 21; ++field) {
     const std::string_view word = take_word(text);
     if (field >= 14 && field <= 15 && !add(stat.own_ns, times(counter(word), tick_ns))) return std::nullopt;
+    if (field == 12) stat.major_faults = counter(word).value_or(0);
+    if (field == 20) stat.threads = counter(word).value_or(0);
     // Children's times are signed in the kernel's format; a negative one is as good as none.
     if (field >= 16 && field <= 17 && !add(stat.reaped_ns, times(counter(word), tick_ns)))
       return std::nullopt;

@@ -1,6 +1,6 @@
 #include "headrace/profile/host_sampler.h"
 
-#include <sched.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,9 +12,11 @@
 #include "headrace/metrics/clock.h"
 #include "headrace/profile/host/kernel_text.h"
 #include "headrace/profile/process_identity.h"
+#include "host_affinity.h"
 #include "host_cpu_quota.h"
 #include "host_figure.h"
 #include "host_kernel_file.h"
+#include "host_memory.h"
 #include "host_process_tree.h"
 #include "host_read_throttle.h"
 #include "host_worker_cpu.h"
@@ -29,25 +31,6 @@ using metrics::kHostFigures;
 constexpr std::int64_t kSecond = 1'000'000'000;
 /// While no loop runs, baselines this fresh are good enough.
 constexpr std::int64_t kRestingNs = 900'000'000;
-
-constexpr std::size_t kWordBits = 8 * sizeof(unsigned long);
-using AffinityWords = std::array<unsigned long, kMostCpus / kWordBits>;
-
-AffinityWords read_affinity(int pid) noexcept {
-  AffinityWords words{};
-  // The C library's sched_getaffinity fails on machines with more CPUs than its type has bits; the words do
-  // not.
-  if (sched_getaffinity(pid, sizeof(words), reinterpret_cast<cpu_set_t*>(words.data())) != 0) words.fill(0);
-  return words;
-}
-
-CpuSet cpus_of(const AffinityWords& words) noexcept {
-  CpuSet cpus;
-  for (std::size_t cpu = 0; cpu < kMostCpus; ++cpu) {
-    if ((words[cpu / kWordBits] >> (cpu % kWordBits) & 1UL) != 0) cpus.set(cpu);
-  }
-  return cpus;
-}
 
 std::int64_t own_cpu_ns() noexcept {
   timespec time{};
@@ -85,11 +68,13 @@ struct HostSampler::Impl {
         throttled(cell, HostFigure::throttled),
         io_pressure(cell, HostFigure::io_pressure),
         cpu_pressure(cell, HostFigure::cpu_pressure),
+        memory_pressure(cell, HostFigure::memory_pressure),
+        refaulted(cell, HostFigure::refaulted),
+        swapped_in(cell, HostFigure::swapped_in),
         tree(current_pid()),
         workers(segment),
         quota("/proc"),
-        affinity(read_affinity(current_pid())),
-        cpus(cpus_of(affinity)),
+        cpus(allowed_cpus(current_pid())),
         // About 100 bytes a CPU; the interrupts behind them are cut off.
         stat_text(4096 + 256 * static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)))) {
     cell.begun.store(0);
@@ -104,6 +89,7 @@ struct HostSampler::Impl {
   void read_busy(std::int64_t now, std::int64_t loop_ns) noexcept;
   void read_tree(std::int64_t now, std::int64_t loop_ns);
   void refresh_limits() noexcept;
+  void read_room(std::int64_t now) noexcept;
 
   static void add(FigureTracker& figure, std::optional<std::int64_t> raw, std::int64_t now,
                   std::int64_t loop_ns) noexcept {
@@ -115,8 +101,8 @@ struct HostSampler::Impl {
   }
 
   std::array<FigureTracker*, kHostFigures> figures() noexcept {
-    return {&covered, &tree_cpu,  &process_cpu, &other_ranks_cpu,
-            &busy,    &throttled, &io_pressure, &cpu_pressure};
+    return {&covered,     &tree_cpu,     &process_cpu,     &other_ranks_cpu, &busy,      &throttled,
+            &io_pressure, &cpu_pressure, &memory_pressure, &refaulted,       &swapped_in};
   }
 
   Segment& segment;
@@ -130,11 +116,14 @@ struct HostSampler::Impl {
   FigureTracker throttled;
   FigureTracker io_pressure;
   FigureTracker cpu_pressure;
+  FigureTracker memory_pressure;
+  FigureTracker refaulted;
+  FigureTracker swapped_in;
 
   ProcessTree tree;
   WorkerCpuReader workers;
   CpuQuota quota;
-  AffinityWords affinity;
+  HostMemory memory{"/proc"};
   CpuSet cpus;
   std::vector<char> stat_text;
   ReopenedFile stat{"/proc/stat", {}};
@@ -187,7 +176,11 @@ void HostSampler::Impl::sample(std::int64_t now) {
   read_process(now, reading.loop_ns);
   if (other_ranks_cpu_ns) other_ranks_cpu.add(*other_ranks_cpu_ns, now, reading.loop_ns);
   pressure_pace.run_if_due(now, [&] { read_pressures(now, reading.loop_ns); });
-  if (running) limits_pace.run_if_due(now, [&] { refresh_limits(); });
+  if (running)
+    limits_pace.run_if_due(now, [&] {
+      refresh_limits();
+      read_room(now);
+    });
   busy_pace.run_if_due(now, [&] { read_busy(now, reading.loop_ns); });
 
   // 0.02 % of a core, so that 64 workers come round in a few ticks; on the first sample all of them.
@@ -214,6 +207,10 @@ void HostSampler::Impl::read_pressures(std::int64_t now, std::int64_t loop_ns) n
   std::array<char, 512> text;
   add(io_pressure, parse_pressure_ns(io.read(now, text)), now, loop_ns);
   add(cpu_pressure, parse_pressure_ns(cpu.read(now, text)), now, loop_ns);
+  add(memory_pressure, memory.pressure_ns(), now, loop_ns);
+  const HostMemory::Traffic traffic = memory.traffic();
+  add(refaulted, traffic.refaulted_bytes, now, loop_ns);
+  add(swapped_in, traffic.swapped_in_bytes, now, loop_ns);
 }
 
 void HostSampler::Impl::read_busy(std::int64_t now, std::int64_t loop_ns) noexcept {
@@ -236,15 +233,32 @@ void HostSampler::Impl::read_tree(std::int64_t now, std::int64_t loop_ns) {
 }
 
 void HostSampler::Impl::refresh_limits() noexcept {
-  const AffinityWords allowed = read_affinity(current_pid());
-  if (allowed != affinity) {
+  const CpuSet allowed = allowed_cpus(current_pid());
+  if (allowed != cpus) {
     // Other CPUs have other counters: go on from where these stand.
-    affinity = allowed;
-    cpus = cpus_of(affinity);
+    cpus = allowed;
     const auto busy_ns = parse_busy_ns(stat.file.read(stat_text), cpus, tick_ns());
     if (busy_ns && busy.has_baseline()) busy.rebase(*busy_ns);
   }
   cell.cores.store(usable_cores(cpus.count(), quota.cores()));
+}
+
+/// Memory that is left, and shared memory.
+void HostSampler::Impl::read_room(std::int64_t now) noexcept {
+  struct statvfs shared{};
+  if (statvfs("/dev/shm", &shared) == 0) {
+    const auto free = static_cast<std::int64_t>(shared.f_bavail * shared.f_frsize);
+    const std::int64_t least = cell.shared_memory_bytes.load();
+    cell.shared_memory_bytes.store(least > 0 ? std::min(least, free) : free);
+  }
+  const auto available = memory.available_bytes();
+  if (!available) return;
+  if (cell.first_available_ns.load() == 0) {
+    cell.first_available_bytes.store(*available);
+    cell.first_available_ns.store(now);
+  }
+  cell.available_bytes.store(*available);
+  cell.available_ns.store(now);
 }
 
 HostSampler::HostSampler(Segment& segment) : impl_(std::make_unique<Impl>(segment)) {}

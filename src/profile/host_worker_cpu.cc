@@ -6,11 +6,13 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <limits>
 #include <string_view>
 
 #include "headrace/metrics/clock.h"
 #include "headrace/profile/host/kernel_text.h"
 #include "headrace/profile/process_identity.h"
+#include "host_affinity.h"
 #include "host_figure.h"
 #include "host_kernel_file.h"
 
@@ -35,12 +37,30 @@ int most_descriptors() noexcept {
   return static_cast<int>(std::min<rlim_t>(limit.rlim_cur / 8, kMaxWorkers));
 }
 
-/// Two counters of one file.
-using Counters = std::array<std::int64_t, 2>;
+/// Counters of one file.
+using Counters = std::array<std::int64_t, 3>;
 
-bool parse_cpu(std::string_view text, Counters& counters) noexcept {
+bool parse_cpu(std::string_view text, Counters& counters, WorkerGlance&) noexcept {
   const auto stat = parse_schedstat(text);
   if (stat) counters = {stat->cpu_ns, stat->run_queue_ns};
+  return stat.has_value();
+}
+
+bool parse_thread(std::string_view text, Counters& counters, WorkerGlance& glance) noexcept {
+  const auto stat = parse_process_stat(text, tick_ns());
+  if (stat) {
+    counters = {stat->major_faults};
+    glance.state = stat->state;
+  }
+  return stat.has_value();
+}
+
+bool parse_process(std::string_view text, Counters& counters, WorkerGlance& glance) noexcept {
+  const auto stat = parse_process_stat(text, tick_ns());
+  if (stat) {
+    counters = {stat->own_ns};
+    glance.threads = static_cast<int>(std::min<std::int64_t>(stat->threads, std::numeric_limits<int>::max()));
+  }
   return stat.has_value();
 }
 
@@ -53,8 +73,9 @@ bool parse_line(std::string_view text, std::string_view name, std::int64_t& valu
   return error == std::errc() && stop != end && *stop == '\n' && value >= 0;
 }
 
-bool parse_reads(std::string_view text, Counters& counters) noexcept {
-  return parse_line(text, "rchar: ", counters[0]) && parse_line(text, "syscr: ", counters[1]);
+bool parse_reads(std::string_view text, Counters& counters, WorkerGlance&) noexcept {
+  return parse_line(text, "rchar: ", counters[0]) && parse_line(text, "syscr: ", counters[1]) &&
+         parse_line(text, "read_bytes: ", counters[2]);
 }
 
 /// What a thread used before it registered is not the worker's. Of its CPU time no more than the time since
@@ -63,20 +84,30 @@ Counters cpu_before(const Counters& now, std::int64_t since_ns) noexcept {
   const std::int64_t cpu_ns = std::max<std::int64_t>(0, now[0] - since_ns);
   return {cpu_ns, std::max<std::int64_t>(0, now[1] - (since_ns - (now[0] - cpu_ns)))};
 }
-/// Nothing bounds what a thread can read in a time: it is counted from the first look on.
-Counters reads_before(const Counters& now, std::int64_t) noexcept { return now; }
+/// Nothing bounds what a thread can read in a time, or other threads of its process can compute: that is
+/// counted from the first look on.
+Counters all_before(const Counters& now, std::int64_t) noexcept { return now; }
 
 struct WorkerFile {
   const char* file;
-  bool (*parse)(std::string_view text, Counters& counters) noexcept;
+  bool (*parse)(std::string_view text, Counters& counters, WorkerGlance& glance) noexcept;
   Counters (*before)(const Counters& now, std::int64_t since_ns) noexcept;
-  std::array<metrics::Relaxed<std::int64_t> WorkerCell::*, 2> cells;
+  std::array<metrics::Relaxed<std::int64_t> WorkerCell::*, 3> cells;
   bool stays_open;  ///< between reads; one file a worker, so that descriptors last
+  bool of_process;  ///< all threads of a process: not of the sink's, whose other threads are not the worker's
+  std::int64_t every_ns = 0;
 };
 
-constexpr std::array<WorkerFile, 2> kWorkerFiles{
-    {{"schedstat", parse_cpu, cpu_before, {&WorkerCell::cpu_ns, &WorkerCell::run_queue_ns}, true},
-     {"io", parse_reads, reads_before, {&WorkerCell::read_bytes, &WorkerCell::read_calls}, false}}};
+constexpr std::array<WorkerFile, 4> kWorkerFiles{
+    {{"schedstat", parse_cpu, cpu_before, {&WorkerCell::cpu_ns, &WorkerCell::run_queue_ns}, true, false},
+     {"io",
+      parse_reads,
+      all_before,
+      {&WorkerCell::read_bytes, &WorkerCell::read_calls, &WorkerCell::storage_bytes},
+      false,
+      false},
+     {"stat", parse_thread, all_before, {&WorkerCell::major_faults}, false, false},
+     {"../../stat", parse_process, all_before, {&WorkerCell::process_cpu_ns}, false, true, kRetryNs}}};
 
 /// One file of one worker.
 struct Reading {
@@ -112,8 +143,10 @@ struct WorkerCpuReader::Slot {
   std::int64_t started_ns = 0;
   int pid = 0;
   int tid = 0;
-  bool verified = false;  ///< the process behind the pid is the one that registered
-  Counters raw{};         ///< as just read
+  bool verified = false;         ///< the process behind the pid is the one that registered
+  Counters raw{};                ///< as just read
+  WorkerGlance glance;           ///< as just read
+  std::int64_t affinity_ns = 0;  ///< do not read it again before
   std::array<Reading, kWorkerFiles.size()> readings;
 };
 
@@ -176,15 +209,36 @@ void WorkerCpuReader::visit(std::uint32_t index, std::int64_t now, const metrics
     slot.pid = pid;
     slot.tid = tid;
   }
+  const std::uint32_t account = worker.account.load();
   for (std::size_t i = 0; i < kWorkerFiles.size(); ++i) {
     Reading& of = slot.readings[i];
+    const WorkerFile& file = kWorkerFiles[i];
+    if (file.of_process && pid == current_pid()) continue;
     if (now < of.retry_ns || !read(slot, i, worker, now, meet)) continue;
-    of.add(kWorkerFiles[i], slot.raw, started, now, reading);
+    if (file.every_ns > 0) of.retry_ns = now + file.every_ns;
+    of.add(file, slot.raw, started, now, reading);
     // Not into the cell of whoever took it meanwhile.
     if (!reading.begun || life_of(worker) != life || worker.started_ns.load() != started) continue;
-    for (std::size_t k = 0; k < of.total.size(); ++k) (worker.*kWorkerFiles[i].cells[k]).store(of.total[k]);
+    for (std::size_t k = 0; k < of.total.size(); ++k) {
+      if (file.cells[k] != nullptr) (worker.*file.cells[k]).store(of.total[k]);
+    }
+    note(slot.glance, account, reading, worker);
+  }
+  if (slot.verified && now >= slot.affinity_ns) {
+    slot.affinity_ns = now + kRetryNs;
+    worker.allowed_cores.store(static_cast<std::int32_t>(allowed_cpus(tid).count()));
   }
   if (last_time) let_go(slot);
+}
+
+/// "D" is the kernel's uninterruptible sleep: a disk, a network file system, memory that is being reclaimed.
+void WorkerCpuReader::note(const WorkerGlance& glance, std::uint32_t account,
+                           const metrics::LoopClock::Reading& reading, WorkerCell& worker) noexcept {
+  if (glance.threads > worker.process_threads.load()) worker.process_threads.store(glance.threads);
+  if (glance.state == 0 || account < metrics::kOperatorAccount || reading.paused) return;
+  metrics::OperatorCell& cell = segment_.cells()[(account - metrics::kOperatorAccount) % kMaxCells];
+  cell.state_looks.bump(1);
+  if (glance.state == 'D') cell.storage_looks.bump(1);
 }
 
 bool WorkerCpuReader::open(Slot& slot, std::size_t source, const WorkerCell& worker,
@@ -210,9 +264,11 @@ bool WorkerCpuReader::read(Slot& slot, std::size_t source, const WorkerCell& wor
                            const std::function<void(int, std::uint64_t)>& meet) {
   Reading& of = slot.readings[source];
   if (of.file.is_open()) --kept_;
-  std::array<char, 256> text;
+  std::array<char, 512> text;
   const bool opened = of.file.is_open() || open(slot, source, worker, meet);
-  if (!opened || !kWorkerFiles[source].parse(of.file.read(text), slot.raw)) {
+  slot.raw = {};
+  slot.glance = {};
+  if (!opened || !kWorkerFiles[source].parse(of.file.read(text), slot.raw, slot.glance)) {
     of.file.close();
     of.retry_ns = now + kRetryNs;
     return false;

@@ -10,6 +10,12 @@
 
 namespace headrace::profile {
 
+/// What the files say of the moment.
+struct WorkerGlance {
+  char state = 0;   ///< of the thread; 0: the file does not say
+  int threads = 0;  ///< of the process; 0: the file does not say
+};
+
 /// Reads files of /proc/<pid>/task/<tid> of each live worker and keeps the counters of its WorkerCell, in
 /// loop time. One thread only.
 ///
@@ -35,6 +41,8 @@ class WorkerCpuReader {
             const std::function<void(int, std::uint64_t)>& meet);
   void visit(std::uint32_t index, std::int64_t now, const metrics::LoopClock::Reading& reading,
              const std::function<void(int, std::uint64_t)>& meet);
+  void note(const WorkerGlance& glance, std::uint32_t account, const metrics::LoopClock::Reading& reading,
+            metrics::WorkerCell& worker) noexcept;
   void let_go(Slot& slot) noexcept;
 
   Segment& segment_;

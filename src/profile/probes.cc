@@ -359,7 +359,8 @@ ThreadContext* LoopRecorder::follow_thread() noexcept {
   context_uid_ = context->uid();
   context_session_ = session;
   context->running_loops().push_back(running_);
-  context->probe.cell()->is_sink.store(1);
+  metrics::WorkerCell* worker = context->probe.cell();
+  worker->is_sink.store(1);
   metrics::OperatorCell* source = nullptr;
   if (loader_->source() != nullptr) {
     ++context->get_next_depth;
@@ -367,6 +368,10 @@ ThreadContext* LoopRecorder::follow_thread() noexcept {
     --context->get_next_depth;
   }
   Session& owner = *loader_->session();
+  if (context->session() == &owner && owner.sink(loader_->id()) != nullptr) {
+    const auto index = static_cast<std::uint32_t>(worker - owner.segment().workers());
+    owner.sink(loader_->id())->worker.store(1 + index);
+  }
   const LoaderRecord* record = owner.loader_record(loader_->id());
   const bool followed =
       followed_ ||

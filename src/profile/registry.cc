@@ -382,7 +382,7 @@ metrics::OperatorCell* Registry::claim_cell(const metrics::WorkerCell& worker, i
   metrics::OperatorCell& cell = cells[index];
   clear_cell(cell);
   cell.operator_id.store(static_cast<std::uint32_t>(operator_id));
-  cell.place.store(static_cast<std::uint32_t>(place));
+  cell.place.store(static_cast<std::uint8_t>(place));
   cell.is_loop.store(is_loop ? 1 : 0);
   return &cell;
 }

@@ -15,22 +15,29 @@
 #include "headrace/profile/host_sampler.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/rank_neighbours.h"
+#include "lock_watch.h"
 
 namespace headrace::profile {
 namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kIdleTick = std::chrono::milliseconds(250);
+/// Not a divisor of usual periods, so that looks do not meet a loop always at the same point.
+constexpr auto kLook = std::chrono::microseconds(19'300);
+/// A process that uses less has nobody who waits long for its interpreter lock.
+constexpr double kWatchedCores = 0.5;
 constexpr std::int64_t kKeepAliveNs = 1'000'000'000;
 constexpr std::int64_t kCopyNs = 5'000'000'000;
 constexpr std::int64_t kContendedNs = 1'000'000;
 
 struct Served {
   explicit Served(const std::shared_ptr<Session>& session)
-      : weak(session), host(std::make_unique<HostSampler>(session->segment())) {}
+      : weak(session), host(std::make_unique<HostSampler>(session->segment())), lock(session->segment()) {}
   std::weak_ptr<Session> weak;
   std::unique_ptr<HostSampler> host;
+  LockWatch lock;
   RankNeighbours neighbours;
+  std::int64_t ticked_ns = 0;
   std::int64_t kept_alive_ns = 0;
   std::int64_t copied_ns = metrics::Clock::now_ns();
 };
@@ -45,8 +52,13 @@ struct Sampler::State {
   bool stopping = false;
   int pid = 0;
   std::atomic<LockProbe> lock_probe{nullptr};
+  std::atomic<LockFinder> lock_finder{nullptr};
+  std::uintptr_t lock_at = 0;
+  int searches_left = 8;  ///< on a full machine the search may end before it has found the lock
 
   void run();
+  /// True while threads of the session are worth a look.
+  bool watch_lock(Served& served, Session& session);
   void tick(Served& served, Session& session);
   void probe_lock(Session& session, const HostSampler& host);
 };
@@ -59,14 +71,16 @@ Sampler& Sampler::instance() {
 Sampler::Sampler() : state_(new State) {}
 
 void Sampler::set_lock_probe(LockProbe probe) noexcept { state_->lock_probe.store(probe); }
+void Sampler::set_lock_finder(LockFinder finder) noexcept { state_->lock_finder.store(finder); }
 
 bool Sampler::add(const std::shared_ptr<Session>& session) {
   if (state_->pid != 0 && state_->pid != current_pid()) {
     // A forked child that opens a run of its own: the parent's thread does not exist here, its state is left
     // behind.
-    LockProbe probe = state_->lock_probe.load();
+    const State& parents = *state_;
     state_ = new State;
-    state_->lock_probe.store(probe);
+    state_->lock_probe.store(parents.lock_probe.load());
+    state_->lock_finder.store(parents.lock_finder.load());
   }
   const std::scoped_lock lock(state_->mutex);
   state_->pid = current_pid();
@@ -110,6 +124,7 @@ void Sampler::State::run() {
   std::unique_lock lock(mutex);
   while (!stopping) {
     bool looping = false;
+    bool watching = false;
     // The list may grow while a session is served; new ones are met at the next tick.
     for (std::size_t i = 0; i < served.size() && !stopping;) {
       const auto session = served[i]->weak.lock();
@@ -120,12 +135,34 @@ void Sampler::State::run() {
       Served& one = *served[i];
       looping |= session->loop_running();
       lock.unlock();
-      tick(one, *session);
+      constexpr std::int64_t kTickNs = std::chrono::nanoseconds(kTick).count();
+      const std::int64_t now = metrics::Clock::now_ns();
+      if (!session->loop_running() || now - one.ticked_ns >= kTickNs) {
+        one.ticked_ns = now;
+        tick(one, *session);
+      }
+      watching |= watch_lock(one, *session);
       lock.lock();
       ++i;
     }
-    wake.wait_for(lock, looping ? kTick : kIdleTick);
+    if (watching) {
+      wake.wait_for(lock, kLook);
+    } else {
+      wake.wait_for(lock, looping ? kTick : kIdleTick);
+    }
   }
+}
+
+bool Sampler::State::watch_lock(Served& one, Session& session) {
+  if (!session.loop_running() || one.host->process_cores() < kWatchedCores) return false;
+  const LockFinder finder = lock_finder.load();
+  if (lock_at == 0 && finder != nullptr && searches_left > 0) {
+    --searches_left;
+    lock_at = finder();
+  }
+  if (lock_at == 0) return false;
+  one.lock.look(lock_at);
+  return true;
 }
 
 void Sampler::State::tick(Served& one, Session& session) {

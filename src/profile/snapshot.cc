@@ -15,6 +15,7 @@
 #include "profile/snapshot_sink.h"
 #include "profile/snapshot_windows.h"
 #include "profile/stage_states.h"
+#include "profile/thread_state.h"
 #include "profile/totals.h"
 
 namespace headrace::profile {
@@ -48,6 +49,9 @@ std::optional<Transfer> transfer_of(const TransferFigures& figures) {
   return transfer;
 }
 
+/// An item that takes as long may never end.
+constexpr double kLongItem_s = 5;
+
 class ProfileBuilder {
  public:
   ProfileBuilder(const SegmentImage& image, std::uint32_t loader, const SegmentImage* since)
@@ -66,6 +70,7 @@ class ProfileBuilder {
   Profile build() {
     add_identity();
     profile_.sink = sink_of(image_.loaders()[loader_], figures_.sink, base_loop_ns_);
+    add_collections_of_sink();
     for (std::size_t i = 0; i < graph_.queues.size(); ++i) add_queue(graph_.queues[i]);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) add_operator(static_cast<int>(i));
     profile_.stall_ledger = stall_ledger_of(image_.loaders()[loader_], figures_, graph_);
@@ -197,6 +202,14 @@ class ProfileBuilder {
     return concurrency(node);
   }
 
+  void add_collections_of_sink() {
+    const std::uint32_t thread = image_.loaders()[loader_].sink.worker.load();
+    for (const WorkerFigures& worker : figures_.workers) {
+      if (worker.index + 1 == thread && figures_.sink.computes > 0)
+        profile_.sink.gc_s = worker.gc_ns * kSecond / figures_.sink.computes;
+    }
+  }
+
   /// The largest number of workers that were there at the same time.
   int concurrency(const GraphNode& node) const {
     std::vector<std::pair<std::int64_t, int>> changes;
@@ -269,6 +282,12 @@ class ProfileBuilder {
     tell_all<CellTotals>(out, cell);
     tell_all<WorkerTotals>(out, worker);
     if (cell.sampled_wall_ns > 0) out.cpu_s = out.busy_s * share(cell.sampled_cpu_ns, cell.sampled_wall_ns);
+    if (worker.open_cell == cell.cell) {
+      out.current_item_s = worker.open_s;
+      if (worker.open_s >= kLongItem_s) out.waits_in = state_of_thread(worker.pid, worker.tid);
+    }
+    if (worker.process_threads > 0) out.process_threads = worker.process_threads;
+    if (worker.allowed_cores > 0) out.allowed_cores = worker.allowed_cores;
     out.states = normalised(cell_states_ns(node, cell));
     out.service = cell.service.latency();
     out.sequence = cell.sequence;
@@ -318,6 +337,9 @@ class ProfileBuilder {
       out.busy_s = std::max(0.0, out.busy_s - figures_.sink.redirected_ns * kSecond);
       states.busy = std::max(0.0, states.busy - figures_.sink.redirected_ns);
     }
+    if (total.looks >= kLeastLooks) out.lock_wait_s = out.busy_s * share(total.lock_looks, total.looks);
+    if (total.state_looks >= kLeastLooks)
+      out.storage_wait_s = out.busy_s * share(total.storage_looks, total.state_looks);
     if (total.sampled_wall_ns > 0)
       out.cpu_s = out.busy_s * share(total.sampled_cpu_ns, total.sampled_wall_ns);
     // Idle is what is left of the time of the workers it has at once: earlier epochs' threads are no idle

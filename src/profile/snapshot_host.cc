@@ -19,7 +19,8 @@ using Increase = std::optional<double>;
 
 struct Stretch {
   double covered = 0;
-  Increase tree_cpu, process_cpu, other_ranks, busy, throttled, io_pressure;
+  Increase tree_cpu, process_cpu, other_ranks, busy, throttled, io_pressure, memory_pressure, refaulted,
+      swapped_in;
   double cores = 0;
 
   Increase foreign() const {
@@ -53,6 +54,9 @@ Stretch stretch(const HostCell& cell, At&& at) {
   out.busy = figure(HostFigure::busy);
   out.throttled = figure(HostFigure::throttled);
   out.io_pressure = figure(HostFigure::io_pressure);
+  out.memory_pressure = figure(HostFigure::memory_pressure);
+  out.refaulted = figure(HostFigure::refaulted);
+  out.swapped_in = figure(HostFigure::swapped_in);
   return out;
 }
 
@@ -99,6 +103,20 @@ std::optional<double> contention(const HostCell& cell, std::int64_t from_ns, std
   return std::clamp(contended / covered, 0.0, 1.0);
 }
 
+/// The first minute fills caches and starts workers.
+constexpr std::int64_t kShortestGrowthNs = 60'000'000'000;
+
+void add_room(const HostCell& cell, Host& host) {
+  if (cell.shared_memory_bytes.load() > 0) host.shared_memory = cell.shared_memory_bytes.load();
+  const std::int64_t available = cell.available_bytes.load();
+  if (available <= 0) return;
+  host.available_memory = available;
+  const std::int64_t took = cell.available_ns.load() - cell.first_available_ns.load();
+  if (cell.first_available_ns.load() <= 0 || took < kShortestGrowthNs) return;
+  host.memory_loss_per_s =
+      static_cast<double>(cell.first_available_bytes.load() - available) / (static_cast<double>(took) * 1e-9);
+}
+
 }  // namespace
 
 void add_host(const SegmentImage& image, const SegmentFigures& figures, Profile& profile) {
@@ -118,6 +136,7 @@ void add_host(const SegmentImage& image, const SegmentFigures& figures, Profile&
     }
   }
   if (run_queue_known && present > 0) host.run_queue_wait_share = std::clamp(run_queue / present, 0.0, 1.0);
+  add_room(cell, host);
   if (cell.memory_bytes.load() > 0) host.memory = cell.memory_bytes.load();
   if (cell.gil_probes.load() >= kLeastProbes) {
     host.gil_share = std::clamp(
@@ -140,6 +159,9 @@ void add_host(const SegmentImage& image, const SegmentFigures& figures, Profile&
   host.foreign_contention_share = contention(cell, from_ns, to_ns + grid_width(cell), waited_for_cores);
   host.throttled_share = whole.share_of_time(whole.throttled);
   host.io_pressure_share = whole.share_of_time(whole.io_pressure);
+  host.memory_pressure_share = whole.share_of_time(whole.memory_pressure);
+  host.refaulted_bytes = whole.refaulted;
+  host.swapped_in_bytes = whole.swapped_in;
 }
 
 WindowHost host_window(const SegmentImage& image, std::int64_t k, std::int64_t width) {

@@ -68,6 +68,7 @@ SinkProfile sink_of(const LoaderRecord& record, const SinkFigures& sink, std::in
   if (sink.sampled_compute_ns > 0) {
     out.compute_cpu_s = out.compute_s * share(sink.sampled_compute_cpu_ns, sink.sampled_compute_ns);
   }
+  if (sink.looks >= kLeastLooks) out.compute_lock_wait_s = out.compute_s * share(sink.lock_looks, sink.looks);
   if (sink.quiet_steps > 0) out.quiet_compute_s = sink.quiet_compute_ns / sink.quiet_steps * kSecond;
   out.quiet_steps = static_cast<std::uint64_t>(sink.quiet_steps);
   if (const std::uint64_t bytes = record.batch_bytes.load(); bytes > 0) {

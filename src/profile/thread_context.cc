@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "headrace/profile/worker_pauses.h"
+
 namespace headrace::profile {
 namespace {
 
@@ -30,7 +32,10 @@ ThreadContext& ThreadContext::make_local() noexcept {
 
 void ThreadContext::release() noexcept {
   // After a fork the cells belong to the parent's thread, which continues to write them.
-  if (probe.bound() && pid_ == current_pid()) probe.finish(metrics::Clock::now_ns());
+  if (probe.bound() && pid_ == current_pid()) {
+    has_data_again();
+    probe.finish(metrics::Clock::now_ns());
+  }
   probe = metrics::WorkerProbe();
   cells_.fill({});
   session_.reset();

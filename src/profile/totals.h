@@ -16,6 +16,7 @@ namespace headrace::profile {
 /// No counter reaches so much; a damaged file may say more.
 inline constexpr double kMostNs = 9e18;
 inline double sane(std::int64_t ns) { return std::clamp(static_cast<double>(ns), 0.0, kMostNs); }
+inline double sane(std::uint32_t count) { return count; }
 inline std::uint64_t sane(std::uint64_t count) { return std::min(count, std::uint64_t{1} << 53); }
 
 template <class Totals>

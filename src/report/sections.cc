@@ -257,6 +257,17 @@ Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
   return lines;
 }
 
+Lines risk_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
+  if (diagnosis.risks.empty()) return {};
+  constexpr std::size_t kNameWidth = 16;
+  Lines lines{"RISKS"};
+  for (const analysis::Risk& risk : diagnosis.risks) {
+    add_sentence(lines, "  " + padded(risk_words(risk.kind), kNameWidth), risk.says + ". " + risk.cure + ".",
+                 width);
+  }
+  return lines;
+}
+
 Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
                        std::size_t width) {
   const std::string handoff = handoff_sentence(profile);

@@ -42,4 +42,7 @@ Lines opinion_section(const profile::Profile& profile, std::size_t width);
 Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
                        std::size_t width);
 
+/// What will go wrong, beside the verdict.
+Lines risk_section(const analysis::Diagnosis& diagnosis, std::size_t width);
+
 }  // namespace headrace::report

@@ -91,6 +91,7 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
   }
   add(device_section(profile, width), true);
   add(evidence_section(profile, diagnosis, width), true);
+  add(risk_section(diagnosis, width), true);
   add(opinion_section(profile, width), true);
   return text;
 }

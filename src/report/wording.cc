@@ -58,6 +58,12 @@ std::string transfer_sentence(const profile::OperatorProfile& op) {
 
 }  // namespace
 
+std::string risk_words(analysis::RiskKind kind) {
+  std::string words(name_of(kind));
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
 std::string headline_label(VerdictKind kind) {
   switch (kind) {
     case VerdictKind::not_input_bound:

@@ -14,6 +14,9 @@ namespace headrace::report {
 /// "INPUT-BOUND", for a diagnosis' kind.
 std::string headline_label(analysis::VerdictKind kind);
 
+/// "shared memory", "stuck worker": the name of a risk.
+std::string risk_words(analysis::RiskKind kind);
+
 /// Whether it begins with the name of an operator or queue, which stays as the user wrote it.
 bool begins_with_a_name(const profile::Profile& profile, const std::string& sentence);
 

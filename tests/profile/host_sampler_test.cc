@@ -65,6 +65,15 @@ TEST(KernelText, ProcessStatIsReadBehindTheLastBracket) {
   EXPECT_EQ(stat->start, 987654U);
 }
 
+TEST(KernelText, ProcessStatHoldsMajorFaultsAndThreads) {
+  const auto stat = parse_process_stat(
+      "7 (a) D 1 2 3 4 5 6 70 80 91 100 11 12 13 14 20 0 17 0 123456 1000 2000", tick_ns());
+  ASSERT_TRUE(stat);
+  EXPECT_EQ(stat->state, 'D');
+  EXPECT_EQ(stat->major_faults, 91);
+  EXPECT_EQ(stat->threads, 17);
+}
+
 TEST(KernelText, ProcessStatCutAnywhereBeforeTheStartTimeGivesNothing) {
   const std::size_t start_end = kStat.find("987654") + 6;
   for (std::size_t length = 0; length <= start_end; ++length) {

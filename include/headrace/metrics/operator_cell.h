@@ -12,7 +12,7 @@
 namespace headrace::metrics {
 
 /// Where a call was made from; the same operator called from two places has two cells.
-enum class Place : std::uint32_t {
+enum class Place : std::uint8_t {
   worker = 0,    ///< a thread of its own
   get_next = 1,  ///< the sink's thread, inside GetNext: no overlap with the step
   step = 2,      ///< the sink's thread, in the training step
@@ -23,14 +23,21 @@ enum class Place : std::uint32_t {
 struct alignas(64) OperatorCell {
   Relaxed<std::uint32_t> owner;  ///< 0: free; else 1 + index of the worker cell
   Relaxed<std::uint32_t> operator_id;
-  Relaxed<std::uint32_t> place;
-  Relaxed<std::uint32_t> is_loop;    ///< 1: the worker's own loop between queue calls, not an annotated body
-  Relaxed<std::uint32_t> labelled;   ///< 1: `slowest` holds the framework's names of items (dataset indices)
-  Relaxed<std::uint32_t> sampled;    ///< 1: one call in 32 was timed and counts for all of them
-  Relaxed<std::uint64_t> items;      ///< finished, start-up included
-  Relaxed<std::uint64_t> failures;   ///< bodies that raised
-  Relaxed<std::int64_t> busy_ns;     ///< loop time
-  Relaxed<std::int64_t> loop_items;  ///< finished while the loop ran
+  Relaxed<std::uint8_t> place;
+  Relaxed<std::uint8_t> is_loop;   ///< 1: the worker's own loop between queue calls, not an annotated body
+  Relaxed<std::uint8_t> labelled;  ///< 1: `slowest` holds the framework's names of items (dataset indices)
+  Relaxed<std::uint32_t> sampled;  ///< 1: one call in 32 was timed and counts for all of them
+  // Written by the sampler of the owning process: looks at the thread in this body, and those that found it
+  // waiting for the interpreter lock, or for storage.
+  Relaxed<std::uint32_t> looks;
+  Relaxed<std::uint32_t> lock_looks;
+  Relaxed<std::uint32_t> state_looks;
+  Relaxed<std::uint32_t> storage_looks;
+  // Written by the worker again.
+  Relaxed<std::uint64_t> items;           ///< finished, start-up included
+  Relaxed<std::uint64_t> failures;        ///< bodies that raised
+  Relaxed<std::int64_t> busy_ns;          ///< loop time
+  Relaxed<std::int64_t> loop_items;       ///< finished while the loop ran
   Relaxed<std::int64_t> sampled_wall_ns;  ///< of the calls whose CPU time was read
   Relaxed<std::int64_t> sampled_cpu_ns;
   Relaxed<std::int64_t> first_done_ns;  ///< Clock of the first finished item; orders operators of one thread
@@ -48,6 +55,10 @@ struct alignas(64) OperatorCell {
     loop_items.store(0);
     sampled_wall_ns.store(0);
     sampled_cpu_ns.store(0);
+    looks.store(0);
+    lock_looks.store(0);
+    state_looks.store(0);
+    storage_looks.store(0);
     service.reset();
     slowest.reset();
     sampling.reset();

@@ -35,6 +35,12 @@ struct alignas(64) SinkCell {
   std::array<Relaxed<std::uint64_t>, kLedgerOperators / 64>
       operators;  ///< bit per operator run inside a GetNext
 
+  Relaxed<std::uint32_t> worker;  ///< 1 + worker cell of the loop's thread; 0: none yet
+  // Written by the sampler: looks at the thread while it computes, and those that found it waiting for the
+  // interpreter lock.
+  Relaxed<std::uint32_t> looks;
+  Relaxed<std::uint32_t> lock_looks;
+
   alignas(64) Seqlock lock;
   Relaxed<std::uint32_t> waiting;  ///< 1 during a steady GetNext
   Relaxed<std::int64_t> since_ns;  ///< loop time at which it began

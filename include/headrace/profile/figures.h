@@ -55,6 +55,10 @@ struct CellTotals {
   double sampled_items = 0;
   double sampled_wall_ns = 0;
   double sampled_cpu_ns = 0;
+  double looks = 0;
+  double lock_looks = 0;
+  double state_looks = 0;
+  double storage_looks = 0;
   HistogramFigures service;
   TransferFigures transfer;
 };
@@ -68,6 +72,10 @@ constexpr void totals_of(Of<CellTotals>, Visit&& total) {
   total(&CellTotals::sampled_items, &Cell::sequence);
   total(&CellTotals::sampled_wall_ns, &Cell::sampled_wall_ns);
   total(&CellTotals::sampled_cpu_ns, &Cell::sampled_cpu_ns);
+  total(&CellTotals::looks, &Cell::looks);
+  total(&CellTotals::lock_looks, &Cell::lock_looks);
+  total(&CellTotals::state_looks, &Cell::state_looks);
+  total(&CellTotals::storage_looks, &Cell::storage_looks);
   total(&CellTotals::service, &Cell::service);
   total(&CellTotals::transfer, &Cell::transfer);
 }
@@ -100,6 +108,12 @@ struct WorkerTotals {
   double clocked_loop_ns = 0;  ///< in so much of its time
   std::optional<double> read_bytes;
   std::optional<double> read_calls;
+  std::optional<double> storage_bytes;
+  std::optional<double> major_faults;
+  std::optional<double> process_cpu_ns;
+  double gc_ns = 0;
+  double gc_runs = 0;
+  double out_of_data_ns = 0;
 };
 template <class Visit>
 constexpr void totals_of(Of<WorkerTotals>, Visit&& total) {
@@ -111,19 +125,31 @@ constexpr void totals_of(Of<WorkerTotals>, Visit&& total) {
   total(&WorkerTotals::clocked_loop_ns, &Cell::clocked_loop_ns);
   total(&WorkerTotals::read_bytes, &Cell::read_bytes, &WorkerProfile::read_bytes);
   total(&WorkerTotals::read_calls, &Cell::read_calls, &WorkerProfile::read_calls);
+  total(&WorkerTotals::storage_bytes, &Cell::storage_bytes, &WorkerProfile::storage_bytes);
+  total(&WorkerTotals::major_faults, &Cell::major_faults, &WorkerProfile::major_faults);
+  total(&WorkerTotals::process_cpu_ns, &Cell::process_cpu_ns, &WorkerProfile::process_cpu_s);
+  total(&WorkerTotals::gc_ns, &Cell::gc_ns, &WorkerProfile::gc_s);
+  total(&WorkerTotals::gc_runs, &Cell::gc_runs);
+  total(&WorkerTotals::out_of_data_ns, &Cell::out_of_data_ns, &WorkerProfile::out_of_data_s);
 }
 
 struct WorkerFigures : WorkerTotals {
+  static constexpr std::uint32_t kNoCell = ~0U;
+
   std::uint32_t index = 0;  ///< in the segment
   int pid = 0;
   int tid = 0;
   bool alive = false;
   bool retired = false;
   bool is_sink = false;
-  int number = -1;              ///< of a worker process of a framework's loader, there; -1: none
-  int siblings = 0;             ///< workers of its pass
-  std::int64_t started_ns = 0;  ///< Clock
-  std::int64_t ended_ns = 0;    ///< Clock; the moment itself while it lives
+  int number = -1;                    ///< of a worker process of a framework's loader, there; -1: none
+  int siblings = 0;                   ///< workers of its pass
+  std::uint32_t open_cell = kNoCell;  ///< operator cell whose body it is in now
+  double open_s = 0;                  ///< for so long
+  int process_threads = 0;            ///< 0: unknown, or the sink's process
+  int allowed_cores = 0;              ///< 0: unknown
+  std::int64_t started_ns = 0;        ///< Clock
+  std::int64_t ended_ns = 0;          ///< Clock; the moment itself while it lives
   std::vector<EdgeFigures> edges;
   // For windows.
   std::int64_t now_loop_ns = 0;  ///< loop time up to which its open state counts
@@ -171,6 +197,7 @@ struct SinkFigures {
   double whole_steps = 0, marked_steps = 0, tail_steps = 0;
   double marked_gap_ns = 0, marked_forward_backward_ns = 0, marked_tail_ns = 0;
   double redirected_ns = 0, ledger_unknown_ns = 0;
+  double looks = 0, lock_looks = 0;
   double first_batch_ns = 0, later_epochs_ns = 0;
   std::array<double, metrics::kLedgerOperators> ledger_ns{};
   std::array<double, metrics::kLedgerOperators> ledger_order_ns{};
@@ -203,6 +230,8 @@ constexpr void totals_of(Of<SinkFigures>, Visit&& total) {
   total(&SinkFigures::marked_tail_ns, &Cell::marked_tail_ns);
   total(&SinkFigures::redirected_ns, &Cell::redirected_ns);
   total(&SinkFigures::ledger_unknown_ns, &Cell::ledger_unknown_ns);
+  total(&SinkFigures::looks, &Cell::looks);
+  total(&SinkFigures::lock_looks, &Cell::lock_looks);
   total(&SinkFigures::first_batch_ns, &Cell::first_batch_ns);
   total(&SinkFigures::later_epochs_ns, &Cell::later_epochs_ns);
   total(&SinkFigures::ledger_ns, &Cell::ledger);

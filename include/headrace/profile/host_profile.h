@@ -17,6 +17,12 @@ struct Host {
   std::optional<double> throttled_share;
   std::optional<double> run_queue_wait_share;
   std::optional<double> io_pressure_share;
+  std::optional<double> memory_pressure_share = std::nullopt;
+  std::optional<double> refaulted_bytes = std::nullopt;
+  std::optional<double> swapped_in_bytes = std::nullopt;
+  std::optional<std::int64_t> available_memory = std::nullopt;
+  std::optional<double> memory_loss_per_s = std::nullopt;
+  std::optional<std::int64_t> shared_memory = std::nullopt;
   std::optional<double> gil_share;
   std::optional<std::int64_t> memory;
 };
@@ -40,6 +46,25 @@ constexpr void figures_of(Of<Host>, Visit&& figure) {
          {"Of the workers' time: ready to run, no core. 0.04 is usual, more says that cores are short."});
   figure("io_pressure_share", &Host::io_pressure_share,
          {"Of the time: some task on the machine waited for I/O. Shown, and part of no rule."});
+  figure(
+      "memory_pressure_share", &Host::memory_pressure_share,
+      {"Of the time: some task of the run's cgroup (or the machine) waited for memory. Near 0 where memory "
+       "suffices."});
+  figure("refaulted_bytes", &Host::refaulted_bytes,
+         {"Read again soon after the page cache had to drop it, on the whole machine.", &kBytes});
+  figure("swapped_in_bytes", &Host::swapped_in_bytes,
+         {"Read back from swap, on the whole machine.", &kBytes});
+  figure(
+      "available_memory", &Host::available_memory,
+      {"What could still be allocated when it was last read: the machine's memory, or what a cgroup's limit "
+       "leaves.",
+       &kBytes});
+  figure("memory_loss_per_s", &Host::memory_loss_per_s,
+         {"Bytes by which that became less per second, from the first second of the loop on; null in runs of "
+          "less than a minute.",
+          &kName});
+  figure("shared_memory", &Host::shared_memory,
+         {"Free in /dev/shm, the least that was seen. Worker processes hand batches over there.", &kBytes});
   figure("gil_share", &Host::gil_share,
          {"Probes that found the interpreter lock taken for 1 ms; only made while the process uses 0.6 cores "
           "and has busy workers in threads, else null."});

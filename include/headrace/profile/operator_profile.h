@@ -99,6 +99,15 @@ struct WorkerProfile {
   std::string shard;
   std::optional<std::uint64_t> read_bytes;
   std::optional<std::uint64_t> read_calls;
+  std::optional<std::uint64_t> storage_bytes = std::nullopt;
+  std::optional<std::uint64_t> major_faults = std::nullopt;
+  std::optional<double> process_cpu_s = std::nullopt;
+  std::optional<std::int64_t> process_threads = std::nullopt;
+  std::optional<std::int64_t> allowed_cores = std::nullopt;
+  double gc_s = 0;
+  double out_of_data_s = 0;
+  std::optional<double> current_item_s = std::nullopt;
+  std::string waits_in = {};
 };
 
 constexpr About about(Of<WorkerProfile>) {
@@ -138,6 +147,37 @@ constexpr void figures_of(Of<WorkerProfile>, Visit&& figure) {
                   "serves badly.",
           .unit = &kCount,
           .fold = Fold::sum});
+  figure(
+      "storage_bytes", &WorkerProfile::storage_bytes,
+      {.says = "Bytes that storage had to deliver for the thread, memory-mapped files included. Near 0: all "
+               "of it was in the page cache.",
+       .fold = Fold::sum});
+  figure("major_faults", &WorkerProfile::major_faults,
+         {.says = "Page faults that read from storage: a memory-mapped file that was not in memory.",
+          .unit = &kCount,
+          .fold = Fold::sum});
+  figure("process_cpu_s", &WorkerProfile::process_cpu_s,
+         {.says = "CPU time of all threads of the worker's process. Far above `cpu_s`: a library computes in "
+                  "threads of its own. Null for threads of the loop's process.",
+          .fold = Fold::sum});
+  figure("process_threads", &WorkerProfile::process_threads,
+         {"The most threads that this process was seen with; null as above.", &kCount});
+  figure("allowed_cores", &WorkerProfile::allowed_cores,
+         {"Cores that the worker's affinity allows; null where the kernel does not tell.", &kCores});
+  figure("gc_s", &WorkerProfile::gc_s,
+         {.says = "Time that the thread spent in Python's garbage collector, whatever it ran.",
+          .fold = Fold::sum});
+  figure(
+      "out_of_data_s", &WorkerProfile::out_of_data_s,
+      {.says = "Time for which its part of a stream had no more items, while the loop went on with those of "
+               "others.",
+       .fold = Fold::sum});
+  figure(
+      "current_item_s", &WorkerProfile::current_item_s,
+      {"How long it has been at the item that it makes now; null where the run has ended or it makes none."});
+  figure("waits_in", &WorkerProfile::waits_in,
+         {"Of an item that takes 5 seconds and more: what the kernel says its thread does (\"sleeps in "
+          "futex_do_wait\"); else \"\"."});
 }
 
 struct Knob {
@@ -217,6 +257,8 @@ struct OperatorProfile {
   States states;
   std::optional<std::uint64_t> failures = std::nullopt;
   std::optional<double> run_queue_wait_s;
+  std::optional<double> lock_wait_s = std::nullopt;
+  std::optional<double> storage_wait_s = std::nullopt;
   int segment = -1;  ///< negative: none
   bool in_sink = false;
   Word<Executor> executor;
@@ -257,6 +299,14 @@ constexpr void figures_of(Of<OperatorProfile>, Visit&& figure) {
   figure(
       "run_queue_wait_s", &OperatorProfile::run_queue_wait_s,
       {"Of the busy time: ready to run, without a core. A fifth or more: too many workers for the cores."});
+  figure(
+      "lock_wait_s", &OperatorProfile::lock_wait_s,
+      {"Of the busy time: waiting for the interpreter lock, from looks at its threads 50 times a second. A "
+       "third or more: its threads take turns. Null where it was not looked at, and in processes."});
+  figure("storage_wait_s", &OperatorProfile::storage_wait_s,
+         {"Of the busy time: in the kernel's uninterruptible sleep, that is waiting for a disk or a network "
+          "file "
+          "system, from looks at its threads up to 10 times a second. Null where it was not looked at."});
   figure("segment", &OperatorProfile::segment,
          {"Operators of one number share a thread, and their demands add up; null: none.", &kName,
           Null::when_unset});

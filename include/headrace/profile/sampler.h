@@ -9,7 +9,8 @@
 namespace headrace::profile {
 
 /// Serves every session that this process owns. Ticks every 100 ms while a loop runs, four times a second
-/// otherwise; costs less than 0.1 % of a core. Started at the first session, in the owning process only: a
+/// otherwise; costs less than 0.1 % of a core, and less than 0.5 % while it looks at threads that may wait for
+/// the interpreter lock. Started at the first session, in the owning process only: a
 /// forked child has none.
 class Sampler {
  public:
@@ -24,6 +25,11 @@ class Sampler {
   /// hold the lock are busy with about a core.
   using LockProbe = std::int64_t (*)();
   void set_lock_probe(LockProbe probe) noexcept;
+  /// Address of the futex on which threads wait for the interpreter lock; 0: there is none, or it cannot be
+  /// found. Set by the Python front; called until it finds one, a few times at most, before threads are first looked at (lock_watch.h), which
+  /// happens 50 times a second while the process uses half a core.
+  using LockFinder = std::uintptr_t (*)();
+  void set_lock_finder(LockFinder finder) noexcept;
 
  private:
   Sampler();

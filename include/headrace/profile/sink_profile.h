@@ -128,6 +128,8 @@ struct SinkProfile {
   double step_s = 0;
   double compute_s = 0;
   std::optional<double> compute_cpu_s;
+  std::optional<double> compute_lock_wait_s = std::nullopt;
+  double gc_s = 0;
   std::optional<double> quiet_compute_s;
   std::uint64_t quiet_steps = 0;
   std::optional<std::int64_t> batch_bytes;
@@ -152,6 +154,13 @@ constexpr void figures_of(Of<SinkProfile>, Visit&& figure) {
   figure("compute_cpu_s", &SinkProfile::compute_cpu_s,
          {"CPU time of that in the loop's own thread. Far below `compute_s`: the step sleeps or waits for a "
           "device."});
+  figure(
+      "compute_lock_wait_s", &SinkProfile::compute_lock_wait_s,
+      {"Of `compute_s`: the loop's thread waited for the interpreter lock, from looks at it 50 times a "
+       "second. A tenth of the step or more: threads of the input slow the step down. Null where it was not "
+       "looked at."});
+  figure("gc_s", &SinkProfile::gc_s,
+         {"Of a step, on average: the loop's thread was in Python's garbage collector."});
   figure(
       "quiet_compute_s", &SinkProfile::quiet_compute_s,
       {"Mean compute of steps with no busy worker. Well below `compute_s`: the workers slow the step down."});

@@ -69,7 +69,8 @@ DemandRanking rank_demand(const profile::Profile& profile, double step_s) {
   std::map<int, std::size_t> segment_at;  // segment number -> place in ranking.segments
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const profile::OperatorProfile& op = ops[i];
-    const double demand_s = demands[i];
+    // A thread that waits for the interpreter lock is held up by those that hold it.
+    const double demand_s = demands[i] * (1 - std::min(1.0, ratio(op.lock_wait_s.value_or(0), op.busy_s)));
     if (demand_s <= 0) continue;
     // All that runs inside GetNext shares the sink's thread, whatever its segment is called.
     const int number = op.in_sink ? -2 : op.segment;

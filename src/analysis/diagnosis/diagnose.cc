@@ -13,6 +13,7 @@
 #include "headrace/analysis/diagnosis/memory.h"
 #include "headrace/analysis/diagnosis/plan.h"
 #include "headrace/analysis/diagnosis/plausible.h"
+#include "headrace/analysis/diagnosis/risks.h"
 #include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
 #include "numbers.h"
@@ -410,7 +411,9 @@ Diagnosis diagnose(const profile::Profile& recorded, const Thresholds& threshold
   return diagnose(*predictor_for(profile), thresholds);
 }
 
-Diagnosis diagnose(const Predictor& predictor, const Thresholds& thresholds) {
+namespace {
+
+Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
   const profile::Profile& profile = predictor.profile();
   Diagnosis diagnosis;
   Case facts = examine(predictor, thresholds);
@@ -446,6 +449,14 @@ Diagnosis diagnose(const Predictor& predictor, const Thresholds& thresholds) {
   }
   add_machine(facts, diagnosis);
   diagnosis.windows = verdict_windows(facts, diagnosis);
+  return diagnosis;
+}
+
+}  // namespace
+
+Diagnosis diagnose(const Predictor& predictor, const Thresholds& thresholds) {
+  Diagnosis diagnosis = verdict_on(predictor, thresholds);
+  diagnosis.risks = risks_of(predictor.profile(), thresholds.risk);
   return diagnosis;
 }
 

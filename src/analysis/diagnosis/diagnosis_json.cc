@@ -35,6 +35,14 @@ void fields_of(F& field, const Advice& advice) {
 }
 
 template <class F>
+void fields_of(F& field, const Risk& risk) {
+  field("risk", risk.kind);
+  field("says", risk.says);
+  field("figures", risk.figures);
+  field("cure", risk.cure);
+}
+
+template <class F>
 void fields_of(F& field, const VerdictWindow& window) {
   field("start_s", window.start_s);
   field("end_s", window.end_s);
@@ -55,6 +63,7 @@ void fields_of(F& field, const Diagnosis& diagnosis) {
   field("evidence", diagnosis.evidence);
   field("advice", diagnosis.advice);
   field("next_bottleneck", diagnosis.next_bottleneck);
+  field("risks", diagnosis.risks);
   field("windows", diagnosis.windows);
 }
 

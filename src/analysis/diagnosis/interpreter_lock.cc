@@ -39,6 +39,33 @@ bool has_event_loop(const profile::Profile& profile) {
   });
 }
 
+/// Of the busy time of the operator with the largest demand.
+double largest_lock_wait(const profile::Profile& profile) {
+  const std::vector<double> demands = own_demands(profile);
+  const auto largest = std::max_element(demands.begin(), demands.end());
+  if (largest == demands.end()) return 0;
+  const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(largest - demands.begin())];
+  return ratio(op.lock_wait_s.value_or(0), op.busy_s);
+}
+
+/// Those that wait for the lock need it. Where they account for the time that it is held, the others do not.
+std::vector<bool> who_needs_it(const profile::Profile& profile, double lock_share,
+                               const LockThresholds& thresholds) {
+  std::vector<bool> waits;
+  std::vector<bool> in_threads;
+  double waiters_cpu_s = profile.sink.compute_cpu_s.value_or(0);
+  for (const profile::OperatorProfile& op : profile.operators) {
+    in_threads.push_back(op.executor != profile::Executor::process);
+    const bool hardly_waits =
+        op.lock_wait_s && op.cpu_s && *op.lock_wait_s < thresholds.without_lock * *op.cpu_s;
+    waits.push_back(in_threads.back() && !hardly_waits);
+    if (waits.back()) waiters_cpu_s += cpu_per_batch_s(op);
+  }
+  const bool accounted =
+      lock_share > 0 && waiters_cpu_s >= thresholds.accounted_share * lock_share * profile.sink.step_s;
+  return accounted ? waits : in_threads;
+}
+
 struct Threads {
   double busy = 0;       // threads on average
   double cpu_cores = 0;  // of the operators in threads
@@ -53,10 +80,12 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
   InterpreterLock lock;
   lock.lock_share = profile.host.gil_share.value_or(-1);
   const double step_s = profile.sink.step_s;
+  lock.needed = who_needs_it(profile, lock.lock_share, thresholds);
   if (step_s <= 0) return lock;
 
   Threads threads;
   double largest_cpu = 0;
+  if (profile.sink.compute_lock_wait_s) lock.waiting = *profile.sink.compute_lock_wait_s / step_s;
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
     const profile::OperatorProfile& op = profile.operators[i];
     if (!in_thread(op, lock.lock_share, thresholds) || op.fidelity == profile::Fidelity::inclusive) continue;
@@ -67,6 +96,7 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
     const double busy = std::max(0.0, op.demand_s) * op.workers / step_s;
     const double cpu = cpu_per_batch_s(op) / step_s;
     const double waited = busy * ratio(op.run_queue_wait_s.value_or(0), op.busy_s);
+    if (op.lock_wait_s) lock.waiting = std::max(0.0, lock.waiting) + busy * ratio(*op.lock_wait_s, op.busy_s);
     if (!op.in_sink) threads.busy += busy;
     threads.cpu_cores += cpu;
     if (cpu >= thresholds.computes_share * busy) {
@@ -75,7 +105,7 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
     }
     if (cpu >= thresholds.thread_cores)
       threads.with_cpu += std::max(1, std::min(op.workers, static_cast<int>(cpu / thresholds.thread_cores)));
-    if (cpu_per_batch_s(op) > largest_cpu) {
+    if (cpu_per_batch_s(op) > largest_cpu && lock.needed[i]) {
       largest_cpu = cpu_per_batch_s(op);
       lock.blamed = static_cast<int>(i);
     }
@@ -85,6 +115,14 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
   lock.off_cpu_rest = ratio(threads.rest, threads.busy_with_cpu);
   lock.busy_threads = threads.busy + profile.sink.compute_s / step_s + (has_event_loop(profile) ? 1 : 0);
 
+  if (lock.waiting >= 0) {
+    const double stretch_s = profile.sink.compute_lock_wait_s.value_or(0);
+    lock.contended = lock.blamed >= 0 && threads.cpu_cores >= thresholds.operator_cores &&
+                     (largest_lock_wait(profile) >= thresholds.waits_share ||
+                      stretch_s >= thresholds.stretched_share * step_s);
+    if (lock.contended) lock.stretch_s = stretch_s;
+    return lock;
+  }
   const bool one_core =
       lock.process_cores >= thresholds.least_cores && lock.process_cores <= thresholds.most_cores;
   const bool explained = threads.cpu_cores + sink_cpu >= thresholds.explained_cores &&

@@ -65,6 +65,11 @@ void add_pipeline(const profile::Profile& profile, std::vector<Parameter>& param
                           Kind::kCapacity, static_cast<int>(q), Value::kWhole,
                           as_written(static_cast<double>(queue.capacity)), 1, kLargestQueue});
   }
+  const bool threads = std::any_of(
+      profile.operators.begin(), profile.operators.end(),
+      [](const profile::OperatorProfile& op) { return op.executor == profile::Executor::thread; });
+  if (threads)
+    parameters.push_back({"free_threaded", Kind::kFreeThreaded, 0, Value::kTrueFalse, "False", 0, 1});
   if (in_sink >= 0) {
     parameters.push_back({"prefetch", Kind::kPrefetch, in_sink, Value::kWhole, "0", 1, kLargestQueue});
   }

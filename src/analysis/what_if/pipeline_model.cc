@@ -39,13 +39,15 @@ constexpr double kLockSeen = 0.1;
 /// How threads of the sink's process use its interpreter lock.
 struct LockUse {
   double of_cpu = 0;   ///< share of their CPU time that is spent holding it
-  double waiters = 0;  ///< threads that a holder keeps waiting, on average
+  double waiters = 0;  ///< threads that a holder keeps waiting, on average; 0 where their waits are known
+  std::vector<bool> needed;  ///< per operator
 };
 
 LockUse lock_use(const profile::Profile& profile) {
   const InterpreterLock lock = read_interpreter_lock(profile);
   LockUse use;
-  if (lock.contended) use.waiters = std::max(0.0, lock.busy_threads - 1);
+  use.needed = lock.needed;
+  if (lock.contended && lock.waiting < 0) use.waiters = std::max(0.0, lock.busy_threads - 1);
   if (lock.lock_share < 0) {
     use.of_cpu = lock.contended ? 1 : 0;
     return use;
@@ -72,6 +74,7 @@ struct Effects {
   std::vector<double> service;
   std::vector<bool> alike;
   std::vector<bool> in_process;
+  bool free_threaded = false;
 };
 
 /// What takes loading out of the training loop's thread: the training loop then takes from a new queue.
@@ -126,6 +129,9 @@ bool apply(const Change& change, PipelineGraph& graph, Effects& effects, Pipelin
       } else {
         effects.service[at] *= std::max(0.0, change.factor);
       }
+      return true;
+    case Change::Kind::kFreeThreaded:
+      effects.free_threaded = change.to != 0;
       return true;
     case Change::Kind::kWindow:
     case Change::Kind::kOrder:
@@ -225,7 +231,7 @@ class ModelBuilder {
     const profile::SinkProfile& sink = profile_.sink;
     const double own_s = std::max(0.0, sink.compute_s - read_interpreter_lock(profile_).stretch_s);
     for (const Work& step : training_steps(sink, own_s, queue_share_of_step())) {
-      model_.steps.push_back(under_lock(step, lock_));
+      model_.steps.push_back(in_thread(step, true));
     }
   }
 
@@ -268,7 +274,7 @@ class ModelBuilder {
       Part part{
           RecordedBatches(op, profile_.host, std::max(1.0, whole), effects_.service[at], effects_.alike[at]),
           per_cycle, ratio(demands_[at], op.demand_s) * (whole >= 1 ? per_cycle / whole : 1),
-          !effects_.in_process[at] && op.executor != profile::Executor::process};
+          !effects_.in_process[at] && lock_.needed[at]};
       count = std::max(count, part.works.lanes());
       composes = composes || !part.works.whole();
       length = std::max(length, static_cast<std::size_t>(static_cast<double>(part.works.length()) /
@@ -295,10 +301,14 @@ class ModelBuilder {
       if (after <= before) return {};
       at = static_cast<std::size_t>(before);
     }
-    const Work work = part.works.batch(lane, at, random_) * part.kept;
-    // A process has a lock of its own; what waited for the shared one no longer does.
+    return in_thread(part.works.batch(lane, at, random_) * part.kept, part.locks);
+  }
+
+  /// What waited for the lock and no longer takes it does not wait: a process has a lock of its own.
+  Work in_thread(const Work& work, bool locks) const {
     const Work locked = under_lock(work, lock_);
-    return part.locks ? locked : Work{locked.off_s, locked.cpu_s + locked.locked_s};
+    const bool shares = locks && !effects_.free_threaded;
+    return shares ? locked : Work{locked.off_s, locked.cpu_s + locked.locked_s};
   }
 
   const profile::Profile& profile_;

@@ -18,7 +18,7 @@ constexpr std::size_t kMostLanes = 512;
 Work work_of(const profile::ServiceSample& sample, const TimeSplit& split) {
   const double cpu_s =
       sample.cpu_s >= 0 ? std::min(sample.cpu_s, sample.wall_s) : split.cpu_share * sample.wall_s;
-  return {std::max(0.0, sample.wall_s * (1 - split.queue_share) - cpu_s), cpu_s};
+  return {std::max(0.0, sample.wall_s * (1 - split.waits()) - cpu_s), cpu_s};
 }
 
 }  // namespace
@@ -31,6 +31,10 @@ TimeSplit split_of(const profile::OperatorProfile& op, const profile::Host& host
   } else if (host.cpu_share.value_or(0) + host.foreign_cpu_share.value_or(0) >= 0.95) {
     // On a full machine, time off the CPU in work that uses it is mostly waiting for a core.
     split.queue_share = split.cpu_share * (1 - split.cpu_share);
+  }
+  if (op.lock_wait_s) {
+    const double left = std::max(0.0, 1 - split.cpu_share - split.queue_share);
+    split.lock_share = std::min(left, ratio(*op.lock_wait_s, op.busy_s));
   }
   return split;
 }
@@ -56,13 +60,13 @@ RecordedBatches::RecordedBatches(const profile::OperatorProfile& op, const profi
     sampled += items_done;
     sampled_s += lane.mean_s() * items_done;
   }
-  const double without_queue_s = item_s * (1 - split.queue_share);
+  const double without_waits_s = item_s * (1 - split.waits());
   const double to_whole_run =
-      sampled_s > 0 ? std::clamp(ratio(without_queue_s * sampled, sampled_s), 0.25, 4.0) : 1;
+      sampled_s > 0 ? std::clamp(ratio(without_waits_s * sampled, sampled_s), 0.25, 4.0) : 1;
   // Less than one item: the average of the draws in which there is one and those in which there is none.
   factor *= items < 1 ? items : 1;
   scale_ = factor * to_whole_run;
-  mean_ = Work{std::max(0.0, without_queue_s - item_s * split.cpu_share), item_s * split.cpu_share} * factor;
+  mean_ = Work{std::max(0.0, without_waits_s - item_s * split.cpu_share), item_s * split.cpu_share} * factor;
   if (alike) make_alike();
   double whole = 0;
   for (const WorkerRecord& lane : lanes_)

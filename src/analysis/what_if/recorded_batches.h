@@ -13,7 +13,11 @@ namespace headrace::analysis {
 /// How an operator's wall time is made up; the rest is off the cores.
 struct TimeSplit {
   double cpu_share = 0;
-  double queue_share = 0;  ///< waiting for a core: what a simulation adds by itself
+  double queue_share = 0;  ///< waiting for a core
+  double lock_share = 0;   ///< waiting for the interpreter lock
+
+  /// What a simulation adds by itself.
+  double waits() const noexcept { return queue_share + lock_share; }
 };
 
 TimeSplit split_of(const profile::OperatorProfile& op, const profile::Host& host);

@@ -23,6 +23,7 @@ void write_content(Markup& out, const Subject& subject) {
   write_device(out, subject);
   write_ranks(out, subject);
   write_evidence(out, subject);
+  write_risks(out, subject);
   write_opinions(out, subject);
   write_surroundings(out, subject);
   write_tables(out, subject);

@@ -46,6 +46,8 @@ void write_device(Markup& out, const Subject& subject);
 /// The same loader in the other ranks.
 void write_ranks(Markup& out, const Subject& subject);
 void write_evidence(Markup& out, const Subject& subject);
+/// What will go wrong, beside the verdict.
+void write_risks(Markup& out, const Subject& subject);
 /// What other tools say of the same files.
 void write_opinions(Markup& out, const Subject& subject);
 /// The machine, start-up, the loader's settings.

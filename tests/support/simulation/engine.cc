@@ -205,6 +205,11 @@ class Engine {
       runnable.push_back(&happened_.threads[static_cast<std::size_t>(holder_)]);
       happened_.threads[static_cast<std::size_t>(holder_)].held_s += kTick_s;
     }
+    if (recording_) {
+      for (const int waits : want_lock) {
+        if (waits != holder_) happened_.threads[static_cast<std::size_t>(waits)].lock_wait += kTick_s;
+      }
+    }
     const double cores = std::max(0.1, line_.cores - line_.foreign_cores);
     const double share = runnable.empty() ? 1 : std::min(1.0, cores / static_cast<double>(runnable.size()));
     for (Thread* thread : runnable) {
@@ -238,9 +243,12 @@ class Engine {
     for (int round = 0; round < 2; ++round) {
       for (std::size_t i = happened_.threads.size(); i-- > 0;) {
         Thread& thread = happened_.threads[i];
-        if (thread.state == Thread::State::kWorks && thread.sleep_left <= 0 && thread.cpu_left <= 0 &&
-            may_switch(thread)) {
-          finish_work(thread);
+        if (thread.state == Thread::State::kWorks && thread.sleep_left <= 0 && thread.cpu_left <= 0) {
+          if (may_switch(thread)) {
+            finish_work(thread);
+          } else if (round == 1 && recording_) {
+            thread.lock_wait += kTick_s;
+          }
         }
         if (thread.state == Thread::State::kWantsOutput) put_output(thread);
         if (thread.state == Thread::State::kWantsInput && may_switch(thread)) take_input(thread);

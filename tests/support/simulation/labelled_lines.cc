@@ -297,7 +297,7 @@ Labelled python_unprobed(Random& random) {
   for (Stage& stage : labelled.line.stages) {
     if (stage.python) stage.workers = among(random, 2, 4);
   }
-  labelled.line.probe_lock = false;
+  labelled.line.probe_lock = labelled.line.look_at_threads = false;
   return labelled;
 }
 
@@ -310,6 +310,45 @@ Labelled python_sink(Random& random) {  // almost no wait, yet the step is stret
   stage.sleep_s = 0;
   stage.cpu_s = line.compute_s * between(random, 0.6, 0.9);
   return {line, kBound, stage.name, "gil_contention"};
+}
+
+/// As recorded where the kernel does not say what threads wait for.
+Labelled pure_python_not_looked_at(Random& random) {
+  Labelled labelled = pure_python(random);
+  labelled.line.look_at_threads = false;
+  return labelled;
+}
+
+Labelled python_sink_not_looked_at(Random& random) {
+  Labelled labelled = python_sink(random);
+  labelled.line.look_at_threads = false;
+  return labelled;
+}
+
+Labelled short_python_bodies(Random& random) {  // the loop sleeps, never waits for a batch, and yet waits
+  const double sleep_s = between(random, 0.0015, 0.003);
+  Line line{.stages = {{.name = "list", .sleep_s = 1e-4},
+                       {.name = "parse",
+                        .workers = among(random, 2, 4),
+                        .cpu_s = sleep_s * between(random, 1.4, 2),
+                        .python = true,
+                        .capacity = 4}},
+            .compute_s = 1.03 * sleep_s,
+            .compute_cpu_s = 0.03 * sleep_s,
+            .compute_python = true,
+            .steps = 400};
+  return {line, kBound, "parse", "gil_contention"};
+}
+
+Labelled light_operator_beside_python(Random& random) {  // its wall time is its wait for the lock
+  Line line{.stages = {{.name = "list", .sleep_s = 2e-4},
+                       {.name = "tokenise",
+                        .workers = among(random, 3, 4),
+                        .cpu_s = between(random, 0.009, 0.012),
+                        .python = true},
+                       {.name = "batch", .kind = "batch", .cpu_s = 2e-4, .python = true}},
+            .compute_s = between(random, 0.003, 0.005)};
+  return {line, kBound, "tokenise", "gil_contention"};
 }
 
 Labelled healthy_python_sink(Random& random) {
@@ -398,6 +437,10 @@ const std::vector<LineClass>& line_classes() {
                                               {"two_python_stages", two_python_stages},
                                               {"python_unprobed", python_unprobed},
                                               {"python_sink", python_sink},
+                                              {"pure_python_not_looked_at", pure_python_not_looked_at},
+                                              {"python_sink_not_looked_at", python_sink_not_looked_at},
+                                              {"short_python_bodies", short_python_bodies},
+                                              {"light_operator_beside_python", light_operator_beside_python},
                                               {"healthy_python_sink", healthy_python_sink},
                                               {"sleeper_beside_python_sink", sleeper_beside_python_sink},
                                               {"half_cpu", half_cpu},

@@ -74,6 +74,11 @@ class Recording {
   }
 
  private:
+  /// Only a process that uses half a core is looked at.
+  bool was_looked_at() const {
+    return line_.look_at_threads && happened_.process_cpu >= 0.5 * (happened_.now - happened_.begin_s);
+  }
+
   profile::OperatorProfile operator_profile(std::size_t s, double batches) const {
     const Stage& stage = line_.stages[s];
     profile::OperatorProfile op;
@@ -85,6 +90,7 @@ class Recording {
     std::vector<double> walls;
     double cpu = 0;
     double run_queue = 0;
+    double lock_wait = 0;
     double in = 0;
     double out = 0;
     for (const Thread& thread : happened_.threads) {
@@ -107,6 +113,7 @@ class Recording {
       op.busy_s += thread.busy;
       cpu += thread.cpu;
       run_queue += thread.run_queue;
+      lock_wait += thread.lock_wait;
       in += thread.in;
       out += thread.out;
     }
@@ -118,6 +125,7 @@ class Recording {
       op.items_per_batch *= line_.stages[later].take;
     op.cpu_s = cpu;
     op.run_queue_wait_s = run_queue;
+    if (was_looked_at() && !stage.process) op.lock_wait_s = lock_wait;
     op.demand_s = op.busy_s / batches / stage.workers;
     op.service = latency_of(walls);
     op.segment = static_cast<int>(s);
@@ -163,6 +171,9 @@ class Recording {
     sink.starved_share = happened_.starved / elapsed;
     sink.handoff_floor_s = happened_.ready > 0 ? happened_.ready_wait / happened_.ready : 0;
     sink.ready_share = happened_.ready / static_cast<double>(happened_.waits.size());
+    if (was_looked_at())
+      sink.compute_lock_wait_s =
+          happened_.threads.back().lock_wait / static_cast<double>(happened_.computes.size());
     if (line_.quiet_known) {
       sink.quiet_compute_s = line_.compute_s;
       sink.quiet_steps = 4;

@@ -13,7 +13,8 @@ struct Change {
     kService,    ///< the operator's mean service time is multiplied by `factor`
     kAlike,      ///< the operator's slowest worker becomes like its siblings: its mean changes by `factor`
     kWindow,     ///< of a loader that makes batches ahead: those in flight for each worker
-    kOrder,      ///< of the same: 1 in the order in which they were drawn, 0 as they are ready
+    kFreeThreaded,  ///< 1: Python without an interpreter lock
+    kOrder,         ///< of the same: 1 in the order in which they were drawn, 0 as they are ready
   };
   Kind kind = Kind::kWorkers;
   int index = -1;  ///< into Profile::operators or queues

@@ -33,7 +33,13 @@ enum class Cause : std::uint8_t {
   slow_rank,
   slow_samples,
   gil_contention,
+  oversubscribed,
+  pinned,
+  memory_pressure,
   cpu_saturated,
+  storage_bound,
+  gc_pause,
+  shard_imbalance,
   handoff,
   transfer,
   variance,
@@ -47,10 +53,11 @@ enum class Rule : std::uint8_t { gate, queues, demand, ledger, cause, detail, fu
 constexpr std::array<std::string_view, 4> names_of(VerdictKind) noexcept {
   return {"undetermined", "not_input_bound", "input_bound", "intermittent"};
 }
-constexpr std::array<std::string_view, 14> names_of(Cause) noexcept {
-  return {"startup",      "transient_stall", "alternating",     "slow_worker",    "slow_rank",
-          "slow_samples", "gil_contention",  "cpu_saturated",   "handoff",        "transfer",
-          "variance",     "no_overlap",      "serial_operator", "too_few_workers"};
+constexpr std::array<std::string_view, 20> names_of(Cause) noexcept {
+  return {"startup",       "transient_stall", "alternating",    "slow_worker",     "slow_rank",
+          "slow_samples",  "gil_contention",  "oversubscribed", "pinned",          "memory_pressure",
+          "cpu_saturated", "storage_bound",   "gc_pause",       "shard_imbalance", "handoff",
+          "transfer",      "variance",        "no_overlap",     "serial_operator", "too_few_workers"};
 }
 constexpr std::array<std::string_view, 9> names_of(Rule) noexcept {
   return {"gate", "queues", "demand", "ledger", "cause", "detail", "functions", "ranks", "machine"};
@@ -86,6 +93,19 @@ struct Advice {
   std::vector<Change> changes;  ///< what was simulated, `after` included; not in JSON
 };
 
+/// What will go wrong, in the order in which reports list them.
+enum class RiskKind : std::uint8_t { shared_memory, memory_growth, stuck_worker, startup, gc_pause };
+constexpr std::array<std::string_view, 5> names_of(RiskKind) noexcept {
+  return {"shared_memory", "memory_growth", "stuck_worker", "startup", "gc_pause"};
+}
+
+struct Risk {
+  RiskKind kind = RiskKind::shared_memory;
+  std::string says;
+  std::map<std::string, double> figures;  ///< units in the names
+  std::string cure;
+};
+
 struct VerdictWindow {
   double start_s = 0;
   double end_s = 0;
@@ -105,6 +125,7 @@ struct Diagnosis {
   std::vector<Evidence> evidence;
   std::vector<Advice> advice;
   std::optional<std::string> next_bottleneck;  ///< an operator's name, or "sink"
+  std::vector<Risk> risks;                     ///< beside the verdict
   std::vector<VerdictWindow> windows;          ///< where the verdict differs from the whole
 };
 

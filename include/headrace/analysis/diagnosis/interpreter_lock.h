@@ -4,6 +4,8 @@
 // waits beside full queues. What does not lie is CPU time: the process as a whole gets about one core.
 #pragma once
 
+#include <vector>
+
 #include "headrace/analysis/diagnosis/thresholds.h"
 #include "headrace/profile/profile.h"
 
@@ -16,10 +18,16 @@ struct InterpreterLock {
   double busy_threads = 0;   ///< threads that were busy (or wanted to be) on average, the sink included
   double off_cpu_rest = 0;   ///< of those threads' busy time: neither on a core nor waiting for one
   double lock_share = -1;    ///< probes that found the lock taken; below 0: not probed
-  double stretch_s = 0;      ///< what the lock adds to the sink's own compute, per step
+  double waiting = -1;       ///< threads that waited for it on average; below 0: nobody looked
+  /// Per operator: its threads need the lock for what they compute. False for processes, and for those that
+  /// hardly wait for it while others do and account for the time that it is held: C code that releases it.
+  std::vector<bool> needed;
+  double stretch_s = 0;  ///< what the lock adds to the sink's own compute, per step
 };
 
-/// Signs: executor "thread", process CPU 0.75..1.35 cores, at least 1.3 busy threads, and the lock found
+/// Where threads were looked at (OperatorProfile::lock_wait_s, SinkProfile::compute_lock_wait_s), their waits
+/// decide: those of the operator with the largest demand, or those of the training loop in its own step.
+/// Elsewhere the signs are: executor "thread", process CPU 0.75..1.35 cores, at least 1.3 busy threads, and the lock found
 /// taken at >= 70 % of the probes, or at half of them with threads that use CPU being off it for >= 30 % of
 /// their busy time (where it was not probed: two such threads). One thread that spins in Python is found at
 /// nearly every probe; C code that releases the lock, at next to none. Source: measurements of 1, 2 and 4

@@ -47,6 +47,12 @@ struct LockThresholds {
   /// 0.94 and 0.97.
   double never_free_share = 0.85;
   double stretch = 1.1;  ///< compute / compute of quiet steps; less is the compute's own spread
+  // Where threads were looked at, these two and `operator_cores` decide, and none of the above.
+  double waits_share = 0.25;     ///< of the busy time of the operator with the largest demand
+  double stretched_share = 0.1;  ///< of the step: the training loop's thread, between two GetNext calls
+  /// Lock wait / CPU time of an operator below which it computes without the lock, while others wait for it.
+  double without_lock = 0.03;
+  double accounted_share = 0.6;  ///< CPU time of those that wait / time that the lock is held
 };
 
 /// Which operator do demand, queues and ledger name?
@@ -144,6 +150,51 @@ struct CpuThresholds {
   double queueing_share = 0.2;   ///< of its busy time waiting for a core (0.04 on idle cores, measured)
 };
 
+/// Does the operator wait for storage?
+struct StorageThresholds {
+  /// Of its busy time in uninterruptible sleep. Work on cached files has 0.00 to 0.02 (measured).
+  double waits_share = 0.3;
+};
+
+/// Do worker processes and the threads of their libraries exceed the cores?
+struct OversubscribedThresholds {
+  double elsewhere_share = 0.3;   ///< of their CPU time, in threads that run no operator
+  double threads_per_core = 1.5;  ///< threads that compute / cores
+  double queueing_share = 0.15;   ///< of the operator's busy time, waiting for a core
+};
+
+/// May workers use fewer cores than the loop, and suffer from it?
+struct PinnedThresholds {
+  double queueing_share = 0.2;  ///< of its busy time waiting for a core
+  double most_used = 0.85;      ///< of the cores, by everybody; above it there is no core to be had anyway
+};
+
+/// Is memory short?
+struct MemoryThresholds {
+  double pressure_share = 0.1;  ///< of the time, some task waited for memory; 0.00 where it suffices
+};
+
+/// Does Python's garbage collector stop it?
+struct CollectionThresholds {
+  double busy_share = 0.2;  ///< of the busy time of the operator's threads
+};
+
+/// Do some workers of a stream have less data than others?
+struct ShardThresholds {
+  double out_of_data_share = 0.15;  ///< of the workers' time, all of them together
+};
+
+/// What will go wrong? None of these decides a verdict.
+struct RiskThresholds {
+  double shared_memory_share = 0.8;  ///< of what is free and in flight, needed by batches in flight
+  double memory_left_s = 86'400;     ///< until free memory ends, as fast as it shrinks now
+  double stuck_s = 5;                ///< at one item
+  double stuck_times = 10;           ///< the same / the longest item before
+  double startup_s = 10;
+  double startup_share = 0.3;      ///< of all the time, waiting for first batches
+  double collection_share = 0.05;  ///< of a step, in the garbage collector of the loop's thread
+};
+
 /// Did starting take longer than the run?
 struct StartupThresholds {
   double least_s = 0.5;
@@ -170,6 +221,13 @@ struct Thresholds {
   WorkerThresholds worker;
   RankThresholds rank;
   CpuThresholds cpu;
+  StorageThresholds storage;
+  OversubscribedThresholds oversubscribed;
+  PinnedThresholds pinned;
+  MemoryThresholds memory;
+  CollectionThresholds collection;
+  ShardThresholds shards;
+  RiskThresholds risk;
   StartupThresholds startup;
   StallThresholds stall;
 };

@@ -26,13 +26,15 @@ struct SchedStat {
 };
 std::optional<SchedStat> parse_schedstat(std::string_view text) noexcept;
 
-/// `/proc/<pid>/stat`. The command's name may hold spaces, brackets and newlines.
+/// `/proc/<pid>/stat`, or a thread's, `/proc/<pid>/task/<tid>/stat`. The command's name may hold spaces, brackets and newlines.
 struct ProcessStat {
   char state = '?';
   int parent = 0;
   std::int64_t own_ns = 0;     ///< utime + stime, in whole ticks
   std::int64_t reaped_ns = 0;  ///< cutime + cstime: of ended and waited-for children, theirs included
   std::uint64_t start = 0;     ///< ticks since boot
+  std::int64_t major_faults = 0;
+  std::int64_t threads = 0;
 };
 std::optional<ProcessStat> parse_process_stat(std::string_view text, std::int64_t tick_ns) noexcept;
 

@@ -10,6 +10,12 @@ namespace {
 /// One process more must shorten the step to this part of it: less is noise of the simulation.
 constexpr double kWorthAProcess = 0.97;
 
+std::string rounded(double figure) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", figure);
+  return text;
+}
+
 }  // namespace
 
 std::optional<Finding> judge_gil_contention(const Case& facts) {
@@ -29,17 +35,17 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
   Finding finding;
   finding.op = op.name;
   finding.headline = op.name + " and the training loop share one interpreter lock";
-  char cores[32];
-  std::snprintf(cores, sizeof cores, "%.2f", lock.process_cores);
   finding.evidence = cause_evidence(
-      "the process uses " + std::string(cores) + " cores with " + duration(cpu_s) + " of CPU in " + op.name +
-          " per step" +
-          (lock.lock_share >= 0 ? "; the lock was taken at " + percent(lock.lock_share) + " of the probes"
-                                : ""),
+      "the process uses " + rounded(lock.process_cores) + " cores with " + duration(cpu_s) + " of CPU in " +
+          op.name + " per step" +
+          (lock.waiting >= 0      ? "; " + rounded(lock.waiting) + " threads wait for the lock on average"
+           : lock.lock_share >= 0 ? "; the lock was taken at " + percent(lock.lock_share) + " of the probes"
+                                  : ""),
       {{"process_cpu_cores", lock.process_cores},
        {"busy_threads", lock.busy_threads},
        {"off_cpu_rest", lock.off_cpu_rest},
        {"cpu_per_step_s", cpu_s}});
+  if (lock.waiting >= 0) finding.evidence.figures["waiting_threads"] = lock.waiting;
   if (lock.lock_share >= 0) finding.evidence.figures["lock_share"] = lock.lock_share;
 
   const int cores_free = std::max(1, facts.profile.host.cores);
@@ -62,7 +68,7 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
   if (best.known || cpu_s > kProcessHandoff_s) {
     finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, best));
   }
-  finding.certainty = lock.lock_share >= 0 ? 1 : 0.8;
+  finding.certainty = lock.waiting >= 0 || lock.lock_share >= 0 ? 1 : 0.8;
   return finding;
 }
 

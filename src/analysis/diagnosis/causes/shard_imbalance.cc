@@ -1,0 +1,44 @@
+// Workers of a stream have no data left, or none at all, while others still work.
+#include <algorithm>
+
+#include "sentences.h"
+
+namespace headrace::analysis {
+
+std::optional<Finding> judge_shard_imbalance(const Case& facts) {
+  if (facts.candidate < 0 || !facts.loader || !facts.loader->stream || facts.loader->workers < 2)
+    return std::nullopt;
+  const profile::OperatorProfile& op = facts.op();
+  const profile::WorkerProfile* longest = nullptr;
+  double out_s = 0;
+  int without = 0;
+  std::size_t workers = 0;
+  for (const profile::WorkerProfile& worker : op.per_worker) {
+    if (!worker.worker_id) continue;
+    ++workers;
+    out_s += worker.out_of_data_s;
+    without += worker.items == 0 ? 1 : 0;
+    if (longest == nullptr || worker.out_of_data_s > longest->out_of_data_s) longest = &worker;
+  }
+  if (workers < 2 || longest == nullptr) return std::nullopt;
+  // The end of an epoch comes to all of them within a batch or two.
+  const double share = ratio(out_s, facts.profile.elapsed_s * static_cast<double>(workers));
+  if (share < facts.thresholds.shards.out_of_data_share) return std::nullopt;
+  Finding finding;
+  finding.headline = "workers of the stream run out of data while others still work";
+  finding.evidence = cause_evidence(
+      "workers had no data left for " + percent(share) + " of their time, " + longest->name + " for " +
+          duration(longest->out_of_data_s) + " of " + duration(facts.profile.elapsed_s) +
+          (without > 0 ? "; " + counted(without, "worker") + " never had any" : ""),
+      {{"out_of_data_share", share},
+       {"longest_s", longest->out_of_data_s},
+       {"workers_without_items", static_cast<double>(without)}});
+  finding.advice.push_back(in_words(
+      without > 0
+          ? "split the data into at least " + as_written(static_cast<double>(workers)) + " shards, or use " +
+                counted(static_cast<double>(workers) - without, "worker")
+          : "make the shards equally large, or more and smaller, so that each worker gets the same amount"));
+  return finding;
+}
+
+}  // namespace headrace::analysis

@@ -1,0 +1,89 @@
+// The operator waits for storage: files that are not in memory, on a slow disk or across a network.
+#include <algorithm>
+
+#include "sentences.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// Reads of at most this size are small: a disk then serves requests, not bytes.
+constexpr double kSmallRead = 32 * 1024;
+/// Part of the bytes that came from storage above which the page cache was cold.
+constexpr double kCold = 0.5;
+/// Time that one page fault takes of a run, at least, where faults are the reason: a fast disk answers in this.
+constexpr double kFault_s = 50e-6;
+
+struct Reads {
+  double bytes = 0;
+  double calls = 0;
+  double from_storage = 0;
+  double faults = 0;
+  double busy_s = 0;
+};
+
+Reads reads_of(const profile::OperatorProfile& op) {
+  Reads reads;
+  for (const profile::WorkerProfile& worker : op.per_worker) {
+    reads.bytes += static_cast<double>(worker.read_bytes.value_or(0));
+    reads.calls += static_cast<double>(worker.read_calls.value_or(0));
+    reads.from_storage += static_cast<double>(worker.storage_bytes.value_or(0));
+    reads.faults += static_cast<double>(worker.major_faults.value_or(0));
+    reads.busy_s += worker.busy_s;
+  }
+  return reads;
+}
+
+std::string why(const Reads& reads) {
+  if (reads.faults * kFault_s >= 0.1 * reads.busy_s && reads.faults > reads.calls)
+    return "memory-mapped files that are not in memory (" + counted(reads.faults, "page fault") +
+           " read from storage)";
+  const double size = ratio(reads.bytes, reads.calls);
+  if (reads.calls > 0 && size <= kSmallRead) return "small reads (" + memory_size(size) + " each on average)";
+  if (reads.bytes > 0 && reads.from_storage >= kCold * reads.bytes)
+    return "files that are not in the page cache (" + memory_size(reads.from_storage) + " of " +
+           memory_size(reads.bytes) + " came from storage)";
+  return "a slow disk or a network file system";
+}
+
+std::string cure(const Reads& reads) {
+  const bool small = reads.calls > 0 && ratio(reads.bytes, reads.calls) <= kSmallRead;
+  return small ? "pack the items into larger files that are read in sequence (shards), or copy them to a "
+                 "local disk"
+               : "copy the data to a faster (local) disk, or keep it in memory";
+}
+
+}  // namespace
+
+std::optional<Finding> judge_storage_bound(const Case& facts) {
+  if (facts.candidate < 0) return std::nullopt;
+  const profile::OperatorProfile& op = facts.op();
+  if (!op.storage_wait_s || op.fidelity == profile::Fidelity::inclusive) return std::nullopt;
+  const double waits = ratio(*op.storage_wait_s, op.busy_s);
+  if (waits < facts.thresholds.storage.waits_share) return std::nullopt;
+  const Reads reads = reads_of(op);
+  Finding finding;
+  finding.headline = op.name + " waits for storage";
+  finding.evidence =
+      cause_evidence(op.name + " waits for storage " + percent(waits) + " of its time: " + why(reads),
+                     {{"storage_wait_share", waits},
+                      {"storage_bytes", reads.from_storage},
+                      {"read_bytes", reads.bytes},
+                      {"read_calls", reads.calls},
+                      {"major_faults", reads.faults}});
+  // More readers wait side by side: whatever the causes without storage would advise.
+  for (const Cause without : {Cause::no_overlap, Cause::too_few_workers}) {
+    if (!finding.advice.empty()) break;
+    if (std::optional<Finding> other = rule_of(without).judge(facts))
+      finding.advice = std::move(other->advice);
+  }
+  Advice advice = in_words(cure(reads));
+  advice.text += ": with everything in memory ";
+  const Prediction warm =
+      facts.predictor.predict({{Change::Kind::kService, facts.candidate, 1, 1 - std::min(waits, 0.99)}});
+  advice.text +=
+      warm.known ? "(a warm epoch) the step is shorter" : "the step is shorter, by how much is unknown";
+  finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, warm));
+  return finding;
+}
+
+}  // namespace headrace::analysis

@@ -1,0 +1,25 @@
+#include "host_affinity.h"
+
+#include <sched.h>
+
+#include <array>
+
+namespace headrace::profile {
+namespace {
+
+constexpr std::size_t kWordBits = 8 * sizeof(unsigned long);
+
+}  // namespace
+
+CpuSet allowed_cpus(int tid) noexcept {
+  // The C library's cpu_set_t is too small for machines with more CPUs than it has bits; these words are not.
+  std::array<unsigned long, kMostCpus / kWordBits> words{};
+  CpuSet cpus;
+  if (sched_getaffinity(tid, sizeof(words), reinterpret_cast<cpu_set_t*>(words.data())) != 0) return cpus;
+  for (std::size_t cpu = 0; cpu < kMostCpus; ++cpu) {
+    if ((words[cpu / kWordBits] >> (cpu % kWordBits) & 1UL) != 0) cpus.set(cpu);
+  }
+  return cpus;
+}
+
+}  // namespace headrace::profile

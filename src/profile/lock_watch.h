@@ -1,0 +1,38 @@
+// Counts how often threads of this process wait for the interpreter lock while they compute.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "headrace/profile/awaited_futex.h"
+#include "headrace/profile/segment.h"
+
+namespace headrace::profile {
+
+/// Looks at each thread that runs an operator or computes in a training loop. Looks come at times that do not
+/// depend on what the threads do, so the share of looks that find a thread waiting is the share of its time.
+/// Counts go into the operator's cell or the sink's. Used by one thread, the sampler.
+class LockWatch {
+ public:
+  explicit LockWatch(Segment& segment) : segment_(segment) {}
+
+  /// `lock`: address of the futex on which threads wait for the lock.
+  void look(std::uintptr_t lock);
+
+ private:
+  /// Threads beyond are not looked at; their operators' figures come from the others.
+  static constexpr std::size_t kMostThreads = 64;
+
+  struct Thread {
+    int tid = 0;
+    std::int64_t started_ns = 0;
+    AwaitedFutex awaited;
+  };
+
+  ThreadLook look_at(const metrics::WorkerCell& worker);
+
+  Segment& segment_;
+  std::array<Thread, kMostThreads> threads_;
+};
+
+}  // namespace headrace::profile

@@ -1,0 +1,264 @@
+// Causes that lie in the machine rather than in the loader's parameters, each beside its look-alike.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "headrace/analysis/diagnosis/diagnose.h"
+#include "support/simulation/loader.h"
+
+namespace headrace::analysis {
+namespace {
+
+using profile::OperatorProfile;
+using profile::Profile;
+using profile::WorkerProfile;
+using simulation::DataLoader;
+
+DataLoader images(int workers, double sleep_s, double cpu_s) {
+  return {.parts = {{.name = "Images", .sleep_s = sleep_s, .cpu_s = cpu_s},
+                    {.name = "collate", .cpu_s = 1e-4, .per_batch = true}},
+          .num_workers = workers,
+          .compute_s = 0.010,
+          .cores = 4};
+}
+
+OperatorProfile& op_named(Profile& profile, const std::string& name) {
+  for (OperatorProfile& op : profile.operators) {
+    if (op.name == name) return op;
+  }
+  throw std::logic_error(name);
+}
+
+void each_worker(OperatorProfile& op, const std::function<void(WorkerProfile&)>& change) {
+  for (WorkerProfile& worker : op.per_worker) change(worker);
+}
+
+bool says(const Diagnosis& diagnosis, const std::string& words) {
+  for (const Evidence& evidence : diagnosis.evidence) {
+    if (evidence.says.find(words) != std::string::npos) return true;
+  }
+  for (const Advice& advice : diagnosis.advice) {
+    if (advice.text.find(words) != std::string::npos) return true;
+  }
+  return false;
+}
+
+Profile reads(double waits_share) {
+  Profile profile = simulation::simulate(images(1, 0.004, 0.001), 1);
+  OperatorProfile& op = op_named(profile, "Images");
+  op.storage_wait_s = waits_share * op.busy_s;
+  each_worker(op, [](WorkerProfile& worker) {
+    worker.read_calls = 1000;
+    worker.read_bytes = 100'000'000;
+    worker.storage_bytes = 90'000'000;
+    worker.major_faults = 0;
+  });
+  return profile;
+}
+
+TEST(StorageBound, SaysWhatItReadsAndWhatAWarmEpochTakes) {
+  const Profile profile = reads(0.75);
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.cause, Cause::storage_bound);
+  EXPECT_EQ(diagnosis.op, "Images");
+  EXPECT_TRUE(says(diagnosis, "not in the page cache (90 MB of 100 MB"));
+  ASSERT_GE(diagnosis.advice.size(), 2U);  // more readers, and faster reads
+  EXPECT_EQ(diagnosis.advice.front().parameter, "num_workers");
+  const Advice& warm = diagnosis.advice.back();
+  EXPECT_NE(warm.text.find("a warm epoch"), std::string::npos);
+  ASSERT_TRUE(warm.predicted_step_s);
+  EXPECT_NEAR(*warm.predicted_step_s, 0.0115, 0.0015);  // 8 x 1.25 ms beside a step of 10 ms
+}
+
+TEST(StorageBound, NamesSmallReadsAndFaults) {
+  Profile profile = reads(0.75);
+  each_worker(op_named(profile, "Images"), [](WorkerProfile& worker) { worker.read_calls = 20'000; });
+  EXPECT_TRUE(says(diagnose(profile), "small reads (5.0 kB each"));
+  EXPECT_TRUE(says(diagnose(profile), "pack the items"));
+  each_worker(op_named(profile, "Images"), [](WorkerProfile& worker) {
+    worker.read_calls = 10;
+    worker.read_bytes = 1000;
+    worker.major_faults = 40'000;
+  });
+  EXPECT_TRUE(says(diagnose(profile), "memory-mapped files"));
+}
+
+TEST(StorageBound, ABodyThatSleepsOrAsksARemoteServiceWaitsForNoDisk) {
+  const Diagnosis diagnosis = diagnose(reads(0.02));
+  EXPECT_EQ(diagnosis.cause, Cause::too_few_workers);
+  EXPECT_EQ(diagnosis.op, "Images");
+}
+
+/// Each worker's process computes as much again in threads of a library.
+Profile with_library_threads(int workers, double elsewhere) {
+  Profile profile = simulation::simulate(images(workers, 0, 0.006), 1);
+  OperatorProfile& op = op_named(profile, "Images");
+  op.run_queue_wait_s = 0.3 * op.busy_s;
+  each_worker(op, [&](WorkerProfile& worker) {
+    worker.process_cpu_s = worker.cpu_s.value_or(0) / (1 - elsewhere);
+    worker.process_threads = 8;
+  });
+  return profile;
+}
+
+TEST(Oversubscribed, WorkersAndTheThreadsOfTheirLibraries) {
+  const Diagnosis diagnosis = diagnose(with_library_threads(4, 0.6));
+  EXPECT_EQ(diagnosis.cause, Cause::oversubscribed);
+  EXPECT_TRUE(says(diagnosis, "cv2.setNumThreads(0)"));
+  EXPECT_TRUE(says(diagnosis, "up to 8 threads in one process"));
+}
+
+TEST(Oversubscribed, OneWorkerThatComputesInThreadsIsMeantTo) {
+  EXPECT_NE(diagnose(with_library_threads(1, 0.6)).cause, Cause::oversubscribed);
+  EXPECT_NE(diagnose(with_library_threads(4, 0.05)).cause, Cause::oversubscribed);
+}
+
+Profile on_cores(std::int64_t allowed, double used) {
+  Profile profile = simulation::simulate(images(3, 0, 0.006), 1);
+  profile.host.cpu_share = used;
+  profile.host.foreign_cpu_share = 0.02;
+  OperatorProfile& op = op_named(profile, "Images");
+  op.run_queue_wait_s = 0.6 * op.busy_s;
+  each_worker(op, [&](WorkerProfile& worker) { worker.allowed_cores = allowed; });
+  return profile;
+}
+
+TEST(Pinned, WorkersOnOneCoreWhileOthersAreFree) {
+  const Diagnosis diagnosis = diagnose(on_cores(1, 0.35));
+  EXPECT_EQ(diagnosis.cause, Cause::pinned);
+  EXPECT_TRUE(says(diagnosis, "its workers may use 1 core"));
+  EXPECT_TRUE(says(diagnosis, "os.sched_setaffinity"));
+}
+
+TEST(Pinned, TheWholeRunOnFewCoresIsWanted) {
+  EXPECT_NE(diagnose(on_cores(4, 0.35)).cause, Cause::pinned);
+  EXPECT_NE(diagnose(on_cores(1, 0.95)).cause, Cause::pinned);
+}
+
+TEST(MemoryPressure, TasksWaitForMemory) {
+  Profile profile = reads(0.75);
+  profile.host.memory_pressure_share = 0.3;
+  profile.host.refaulted_bytes = 2e9;
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.cause, Cause::memory_pressure);
+  EXPECT_TRUE(says(diagnosis, "2.0 GB were read again"));
+}
+
+TEST(MemoryPressure, ALargeStableCacheIsNone) {
+  Profile profile = reads(0.75);
+  profile.host.memory_pressure_share = 0.01;
+  profile.host.refaulted_bytes = 1e6;
+  profile.host.memory = 60'000'000'000;
+  EXPECT_EQ(diagnose(profile).cause, Cause::storage_bound);
+}
+
+Profile collecting(double share) {
+  Profile profile = simulation::simulate(images(1, 0, 0.004), 1);
+  OperatorProfile& op = op_named(profile, "Images");
+  each_worker(op, [&](WorkerProfile& worker) { worker.gc_s = share * worker.busy_s; });
+  return profile;
+}
+
+TEST(GcPause, TheCollectorTakesAPartOfTheWorkersTime) {
+  const Diagnosis diagnosis = diagnose(collecting(0.5));
+  EXPECT_EQ(diagnosis.cause, Cause::gc_pause);
+  EXPECT_TRUE(says(diagnosis, "gc.freeze()"));
+  ASSERT_TRUE(diagnosis.advice.front().predicted_step_s);
+  EXPECT_LT(*diagnosis.advice.front().predicted_step_s, 0.7 * profile::Profile(collecting(0.5)).sink.step_s);
+}
+
+TEST(GcPause, AUsualShareIsNot) { EXPECT_EQ(diagnose(collecting(0.05)).cause, Cause::too_few_workers); }
+
+Profile stream(double out_of_data_s) {
+  DataLoader loader = images(3, 0.006, 0);
+  loader.stream = true;
+  Profile profile = simulation::simulate(loader, 1);
+  OperatorProfile& op = op_named(profile, "Images");
+  for (std::size_t i = 0; i + 1 < op.per_worker.size(); ++i) op.per_worker[i].out_of_data_s = out_of_data_s;
+  return profile;
+}
+
+TEST(ShardImbalance, WorkersWithoutDataWhileOthersWork) {
+  const double elapsed_s = stream(0).elapsed_s;
+  const Diagnosis diagnosis = diagnose(stream(0.5 * elapsed_s));
+  EXPECT_EQ(diagnosis.cause, Cause::shard_imbalance);
+  EXPECT_TRUE(says(diagnosis, "equally large"));
+}
+
+TEST(ShardImbalance, TheEndOfAnEpochIsNone) {
+  EXPECT_NE(diagnose(stream(0.02)).cause, Cause::shard_imbalance);
+}
+
+// --- risks ---
+
+const Risk* risk_of(const Diagnosis& diagnosis, RiskKind kind) {
+  for (const Risk& risk : diagnosis.risks) {
+    if (risk.kind == kind) return &risk;
+  }
+  return nullptr;
+}
+
+TEST(Risks, AHealthyRunHasNone) {
+  Profile profile = simulation::simulate(images(2, 0.0005, 0), 1);
+  profile.sink.batch_bytes = 1'000'000;
+  profile.host.shared_memory = 8'000'000'000;
+  EXPECT_TRUE(diagnose(profile).risks.empty());
+}
+
+TEST(Risks, SharedMemoryThatWillNotHoldTheBatchesInFlight) {
+  Profile profile = simulation::simulate(images(4, 0.0005, 0), 1);
+  profile.sink.batch_bytes = 38'000'000;
+  profile.host.shared_memory = 64'000'000;
+  const Diagnosis diagnosis = diagnose(profile);
+  const Risk* risk = risk_of(diagnosis, RiskKind::shared_memory);
+  ASSERT_NE(risk, nullptr);
+  EXPECT_NE(risk->says.find("8 batches in flight (4 workers x 2)"), std::string::npos) << risk->says;
+  EXPECT_DOUBLE_EQ(risk->figures.at("needed_bytes"), 8 * 38e6);
+  EXPECT_NE(risk->cure.find("--shm-size"), std::string::npos);
+}
+
+TEST(Risks, MemoryThatShrinksUntilItsEnd) {
+  Profile profile = simulation::simulate(images(2, 0.0005, 0), 1);
+  profile.host.available_memory = 4'000'000'000;
+  profile.host.memory_loss_per_s = 1e6;
+  const Diagnosis diagnosis = diagnose(profile);
+  const Risk* risk = risk_of(diagnosis, RiskKind::memory_growth);
+  ASSERT_NE(risk, nullptr);
+  EXPECT_NE(risk->says.find("3.6 GB an hour"), std::string::npos) << risk->says;
+  EXPECT_DOUBLE_EQ(risk->figures.at("left_s"), 4000);
+  profile.host.memory_loss_per_s = 1e3;  // six weeks
+  EXPECT_EQ(risk_of(diagnose(profile), RiskKind::memory_growth), nullptr);
+}
+
+TEST(Risks, AWorkerThatMakesNoProgress) {
+  Profile profile = simulation::simulate(images(2, 0.0005, 0), 1);
+  WorkerProfile& worker = op_named(profile, "Images").per_worker.front();
+  worker.pid = 4711;
+  worker.items = 321;
+  worker.current_item_s = 12;
+  worker.waits_in = "sleeps in sk_wait_data";
+  const Diagnosis diagnosis = diagnose(profile);
+  const Risk* risk = risk_of(diagnosis, RiskKind::stuck_worker);
+  ASSERT_NE(risk, nullptr);
+  EXPECT_NE(risk->says.find("process 4711"), std::string::npos);
+  EXPECT_NE(risk->says.find("item 321 for 12.0 s"), std::string::npos) << risk->says;
+  EXPECT_NE(risk->says.find("it sleeps in sk_wait_data"), std::string::npos);
+}
+
+TEST(Risks, StartUpThatDominates) {
+  Profile profile = simulation::simulate(images(2, 0.0005, 0), 1);
+  profile.startup.first_batch_s = 30;
+  profile.elapsed_s = 40;
+  EXPECT_NE(risk_of(diagnose(profile), RiskKind::startup), nullptr);
+  profile.elapsed_s = 400;
+  EXPECT_EQ(risk_of(diagnose(profile), RiskKind::startup), nullptr);
+}
+
+TEST(Risks, CollectionsInTheTrainingLoop) {
+  Profile profile = simulation::simulate(images(2, 0.0005, 0), 1);
+  profile.sink.gc_s = 0.2 * profile.sink.step_s;
+  EXPECT_NE(risk_of(diagnose(profile), RiskKind::gc_pause), nullptr);
+}
+
+}  // namespace
+}  // namespace headrace::analysis
