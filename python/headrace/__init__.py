@@ -29,6 +29,7 @@ from headrace.wrap import wrap
 if TYPE_CHECKING:
     from headrace import timeline
     from headrace.annotation import annotate
+    from headrace.ceiling import ceiling
     from headrace.comparison import Comparison, compare
     from headrace.pipeline import Pipeline, generator, native_body, source
     from headrace.steps import step, trace_steps
@@ -54,6 +55,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "annotate",
+    "ceiling",
     "compare",
     "generator",
     "native_body",
@@ -77,6 +79,7 @@ _LATER = {
     "Table": "headrace.table",
     "Trace": "headrace.trace",
     "annotate": "headrace.annotation",
+    "ceiling": "headrace.ceiling",
     "compare": "headrace.comparison",
     "generator": "headrace.pipeline",
     "native_body": "headrace.pipeline",

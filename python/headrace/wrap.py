@@ -230,6 +230,13 @@ class Unrecorded:
         raise Error(f"nothing was recorded of this loop: {self._headrace_reason}")
 
 
+def bare(obj: Any) -> Any:
+    """What was given to `wrap`; an object that keeps its own class, or was not wrapped: itself."""
+    while isinstance(obj, (Wrapped, Unrecorded)):
+        obj = obj._headrace_object
+    return obj
+
+
 def _rewrap(obj: Any, name: str | None, live_path: str) -> Any:
     """In a worker process: record into the run that obj was pickled in; where that is gone: obj itself."""
     if live_path and not join_run(live_path):

@@ -260,6 +260,11 @@ class Pipeline(Generic[T]):
         """The same pipeline under another name or in another run: what `wrap` returns."""
         return Pipeline(self._start, self._stages, _Record(name, run, rank, self._record.identity))
 
+    def _unrecorded(self) -> Pipeline[T]:
+        """The same pipeline; its passes leave no record."""
+        made: Pipeline[T] = Pipeline(self._start, self._stages, _NoRecord())
+        return made
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Pipeline, (self._start, self._stages, self._record.fresh())
 
@@ -351,6 +356,11 @@ class _Record:
         if self.handle is None:
             raise UsageError("nothing was recorded yet: iterate over the pipeline first")
         return Report(self.handle.profile_json(epoch or 0), segments=segments_of(self.handle.session))
+
+
+class _NoRecord(_Record):
+    def open(self) -> None:
+        pass
 
 
 def _capacity(capacity: int | None) -> int:

@@ -20,6 +20,8 @@ from headrace.adapters.torch_dataloader.settings import Settings, settings_of
 #: Attribute of a wrapped loader's class, and of a loader under `headrace run`.
 RECORD = "_headrace_record"
 SITE = "_headrace_site"
+#: Attribute of a loader that must not be recorded, though others over its dataset are.
+UNRECORDED = "_headrace_unrecorded"
 
 
 class Record:
@@ -143,7 +145,7 @@ def _made_by(loader: Any) -> tuple[str, str]:
 
 def record_of(loader: Any) -> Record | None:
     """The record of ``loader``; None: not recorded."""
-    if not enabled():
+    if not enabled() or UNRECORDED in loader.__dict__:
         return None
     own = getattr(type(loader), RECORD, None)
     if isinstance(own, Record):
