@@ -14,7 +14,7 @@ from headrace.errors import Error
 
 #: A round is at least this long, so that reading the clock and waiting for the device cost nothing beside it.
 _ROUND_S = 0.05
-_LEAST_ROUNDS = 5
+_LEAST_ROUNDS, _MOST_ROUNDS = 5, 1000
 #: Measured no shorter than this, unless the caller allows less.
 _LEAST_S = 1.0
 #: Rounds end once the standard error of their median is this share of it.
@@ -85,13 +85,21 @@ class MeasuredStep(NamedTuple):
 
 
 class Rounds:
-    """Steps over remembered batches, in rounds: ``begin``, then ``stepped`` after each one until it says so.
+    """Steps over remembered batches, in rounds: ``begin``, then ``stepped`` after each.
 
     A round contains every batch equally often, so batches of unequal size do not move the median.
     """
 
-    def __init__(self, batches: int, seconds: float, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        batches: int,
+        seconds: float,
+        clock: Callable[[], float] = time.perf_counter,
+        round_steps: int = sys.maxsize,
+    ) -> None:
+        """seconds: the longest time. round_steps: a round ends after so many steps, however short they are."""
         self._batches = batches
+        self._round_steps = round_steps
         self._seconds = seconds
         self._clock = clock
         self._rounds: list[float] = []
@@ -110,7 +118,7 @@ class Rounds:
         self._in_round += 1
         if self._in_round % self._batches:
             return False
-        if self._clock() - self._round_began < _ROUND_S:
+        if self._in_round < self._round_steps and self._clock() - self._round_began < _ROUND_S:
             return False
         _wait_for_device()
         now = self._clock()
@@ -135,6 +143,8 @@ class Rounds:
     def _done(self, now: float) -> bool:
         if len(self._rounds) < _LEAST_ROUNDS:
             return False
+        if len(self._rounds) >= _MOST_ROUNDS:
+            return True
         elapsed = now - self._began
         if elapsed >= self._seconds:
             return True

@@ -10,6 +10,8 @@ from headrace import _core
 from headrace.errors import SegmentError, UsageError
 
 _warned: set[str] = set()
+#: In the environment of scripts below `headrace run --ceiling`.
+CEILING = "HEADRACE_CEILING"
 
 
 def enabled() -> bool:

@@ -14,7 +14,15 @@ from typing import Any, Generic, TypeVar
 
 from headrace import _core
 from headrace._operator import name_of, readable
-from headrace._session import enabled, kept_open, loader_handle, not_recorded, open_session, segments_of
+from headrace._session import (
+    CEILING,
+    enabled,
+    kept_open,
+    loader_handle,
+    not_recorded,
+    open_session,
+    segments_of,
+)
 from headrace.errors import UsageError
 from headrace.pipeline import _stages
 from headrace.pipeline._stages import Share, whole
@@ -149,7 +157,11 @@ class Pipeline(Generic[T]):
         iterator = _core.PassIterator(native, self._hand_over())
         if native is self._native:
             self._iterator = weakref.ref(iterator)
-        return iterator
+        if self._record.handle is None or CEILING not in os.environ:
+            return iterator
+        from headrace.wrap import with_ceiling
+
+        return with_ceiling(iterator, self._record.handle.name, self, _unrecorded)
 
     def __len__(self) -> int:
         """Items of one pass. TypeError if the source or an operator cannot know."""
@@ -294,6 +306,11 @@ def _worker_share() -> Share:
     data = sys.modules.get("torch.utils.data")
     info = data.get_worker_info() if data is not None else None
     return Share() if info is None else Share(info.id, info.num_workers)
+
+
+def _unrecorded(iterator: _core.PassIterator) -> _core.PassIterator:
+    iterator.end_recording()
+    return iterator
 
 
 _records = itertools.count(1)

@@ -7,12 +7,13 @@ ours is between the user's code, torch and the dataset, so tracebacks are unchan
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from typing import Any
 
 from headrace import _core
-from headrace._session import warn_once
+from headrace._session import CEILING, warn_once
 from headrace.adapters._names import object_name
 from headrace.adapters.torch_dataloader import loaders, queues
 from headrace.adapters.torch_dataloader.operators import instrument
@@ -20,6 +21,8 @@ from headrace.adapters.torch_dataloader.settings import model_json, settings_of
 from headrace.adapters.torch_dataloader.worker import WorkerStart
 
 _WATCH = "_headrace_watch"
+_PHASE = "_headrace_phase"
+_NAME = "_headrace_name"
 _FOLLOWED = (
     "_index_queues",
     "_worker_result_queue",
@@ -151,15 +154,52 @@ def _timed_class(base: type) -> type:
             "__module__": base.__module__,
             "__qualname__": base.__qualname__,
             "__doc__": base.__doc__,
-            "__next__": _core.TimedNext(base.__next__),  # type: ignore[attr-defined]
+            "__next__": _timed_next(base),
             "_reset": _core.HookedCall(base._reset, _before_reset, _after_reset),  # type: ignore[attr-defined]
         }
         made = _timed_classes[base] = type(base.__name__, (base,), namespace)
     return made
 
 
+def _timed_next(base: Any) -> Any:
+    timed = _core.TimedNext(base.__next__)
+    if CEILING not in os.environ:
+        return timed
+
+    def __next__(self: Any) -> Any:  # noqa: N807
+        phase = self.__dict__.get(_PHASE)
+        return timed(self) if phase is None else phase.next(_RealBatches(self, timed))
+
+    return __next__
+
+
+class _RealBatches:
+    """Batches of torch's iterator, for `headrace.run.measured_ceiling`."""
+
+    def __init__(self, iterator: Any, timed: _core.TimedNext) -> None:
+        self._iterator = iterator
+        self._timed = timed
+
+    def take(self) -> Any:
+        return self._timed(self._iterator)
+
+    def end_recording(self) -> None:
+        self._iterator.__dict__[_WATCH].end()
+
+
+def _measure_ceiling(iterator: Any, name: str) -> None:
+    """The loop that begins may end with remembered batches."""
+    if CEILING not in os.environ:
+        return
+    from headrace.run.measured_ceiling import Phase, length_of
+
+    stream = not hasattr(iterator._dataset, "__getitem__")  # the length that it says may be wrong
+    iterator.__dict__[_PHASE] = Phase(name, None if stream else length_of(iterator))
+
+
 def _before_reset(iterator: Any, *_: Any) -> None:
     iterator.__dict__[_WATCH].restart()
+    _measure_ceiling(iterator, iterator.__dict__[_NAME])
 
 
 def _after_reset(_: Any, iterator: Any, *__: Any) -> None:
@@ -182,6 +222,8 @@ def _attach(iterator: Any, start: _Start) -> None:
     _time_sampler(iterator, start.handle.id)
     iterator.__class__ = timed
     own[_WATCH] = start.watch
+    own[_NAME] = start.handle.name
+    _measure_ceiling(iterator, start.handle.name)
 
 
 def _follow(iterator: Any, start: _Start) -> None:
