@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from headrace.timeline import trace_handler
     from headrace.trace import Trace
     from headrace.transport import HostDevice, open_device
+    from headrace.tune import Tuned, tune
 
 __all__ = [
     "Comparison",
@@ -52,6 +53,7 @@ __all__ = [
     "Session",
     "Table",
     "Trace",
+    "Tuned",
     "UsageError",
     "__version__",
     "annotate",
@@ -68,6 +70,7 @@ __all__ = [
     "to_device",
     "trace_handler",
     "trace_steps",
+    "tune",
     "wrap",
 ]
 
@@ -78,6 +81,7 @@ _LATER = {
     "Pipeline": "headrace.pipeline",
     "Table": "headrace.table",
     "Trace": "headrace.trace",
+    "Tuned": "headrace.tune",
     "annotate": "headrace.annotation",
     "ceiling": "headrace.ceiling",
     "compare": "headrace.comparison",
@@ -88,6 +92,7 @@ _LATER = {
     "step": "headrace.steps",
     "trace_handler": "headrace.timeline",
     "trace_steps": "headrace.steps",
+    "tune": "headrace.tune",
 }
 _MODULES_LATER = ("timeline",)
 

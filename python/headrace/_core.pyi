@@ -706,6 +706,8 @@ def step_end() -> None:
 class Columns:
     """Named columns of one length in C++ memory. Read-only."""
 
+    @staticmethod
+    def of(columns: list[tuple[str, list[int] | list[float] | list[str]]], notes: list[str]) -> Columns: ...
     @property
     def names(self) -> list[str]: ...
     @property

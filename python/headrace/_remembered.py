@@ -97,7 +97,7 @@ class Rounds:
         clock: Callable[[], float] = time.perf_counter,
         round_steps: int = sys.maxsize,
     ) -> None:
-        """seconds: the longest time. round_steps: a round ends after so many steps, however short they are."""
+        """seconds: the longest time. round_steps: a round ends after so many steps, however short."""
         self._batches = batches
         self._round_steps = round_steps
         self._seconds = seconds
