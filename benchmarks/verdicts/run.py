@@ -174,6 +174,9 @@ def parsed() -> argparse.Namespace:
         "--jobs", type=int, default=3, help="lines that only sleep, side by side (%(default)s)"
     )
     parser.add_argument("--record", type=Path, default=None, help="folder for the recorded profiles")
+    parser.add_argument(
+        "--keep-disturbed", action="store_true", help="with --experiment: go on beside others, unscored"
+    )
     parser.add_argument("--no-verify", action="store_true", help="do not apply and measure the advice")
     parser.add_argument("--json", type=Path, default=None, help="file for the record of every draw")
     parser.add_argument("--peers", action="store_true", help="run other tools on the same draws")
@@ -251,9 +254,10 @@ def in_words(answer: Answer) -> str:
 def main() -> int:
     options = parsed()
     if options.experiment:
-        from experiment.run import SECONDS, run_experiment  # PyTorch, Pillow
+        from experiment.run import run_experiment  # PyTorch, Pillow
 
-        return 0 if run_experiment(options.draws, options.seed, SECONDS, options.json) else 1
+        held = run_experiment(options.draws, options.seed, options.json, options.keep_disturbed)
+        return 0 if held else 1
     records = pool.load(options.pool) if options.pool else run(options)
     return 0 if print_scores(records) else 1
 

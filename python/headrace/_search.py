@@ -187,7 +187,9 @@ class Search:
         predicted = [each for each in fresh if each.predicted_s is not None]
         if predicted:
             first = min(predicted, key=self._corrected)
-            return first if self._corrected(first) < best.step_s * (1 - noise) else None
+            # Of the same simulation: what it misses of the run as it was, it misses of the changed run, too.
+            unchanged_s = unchanged_step(report, first) or best.step_s
+            return first if self._corrected(first) < unchanged_s * (1 - noise) else None
         waits = report.profile.sink.wait_share > 0.05
         return fresh[0] if fresh and waits else None
 
@@ -306,6 +308,18 @@ def _neighbours(report: Report) -> list[tuple[str, int]]:
             if each != now and within:
                 found.append((name, each))
     return found
+
+
+def unchanged_step(report: Report, candidate: Candidate) -> float | None:
+    """The prediction for the parameters of ``candidate`` as they are."""
+    now = {name: value_of(report, name) for name in candidate.changes}
+    if any(value is None for value in now.values()):
+        return None
+    try:
+        step_s: float | None = report.what_if(**now)["step_s"]
+    except Error:
+        return None
+    return step_s
 
 
 def value_of(report: Report | None, parameter: str) -> Any:

@@ -10,13 +10,13 @@ from typing import Any, TypeVar, cast
 from headrace import _core
 from headrace._operator import readable
 from headrace._session import (
-    CEILING,
     enabled,
     join_run,
     kept_open,
     loader_handle,
     not_recorded,
     open_session,
+    phased_loops,
     say_all,
     segments_of,
     warn_once,
@@ -89,7 +89,11 @@ class Wrapped:
 
     def __iter__(self) -> Iterator[Any]:
         iterator: Iterator[Any] = self._headrace.iterate(self._headrace.attachment.iterable, self)
-        return with_ceiling(iterator, self._headrace.handle.name, self, _unrecorded)
+        if not phased_loops():
+            return iterator
+        from headrace.run.loop_phases import in_phases
+
+        return in_phases(iterator, self._headrace.handle.name, self, _unrecorded)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_headrace"):
@@ -229,17 +233,6 @@ class Unrecorded:
     def report(self, epoch: int | None = None) -> Report:
         """Raises Error: there is nothing to report."""
         raise Error(f"nothing was recorded of this loop: {self._headrace_reason}")
-
-
-def with_ceiling(
-    iterator: Iterator[Any], name: str, loader: Any, unrecorded: Callable[[Any], Any]
-) -> Iterator[Any]:
-    """``iterator``; under `headrace run --ceiling` some of its steps are over remembered batches."""
-    if CEILING not in os.environ:
-        return iterator
-    from headrace.run.measured_ceiling import MeasuredLoop, Phase, length_of
-
-    return MeasuredLoop(Phase(name, length_of(loader)), iterator, unrecorded)
 
 
 def _unrecorded(timed: Any) -> Any:

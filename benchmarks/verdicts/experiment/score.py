@@ -145,10 +145,11 @@ def _outside(low: float | None, high: float | None, measured: float) -> str:
     return "" if low <= measured <= high else "!"
 
 
-def print_scores(scores: list[Score]) -> bool:
-    """The bars over all draws that were undisturbed; true if they hold."""
+def print_scores(scores: list[Score], thrown_away: int) -> bool:
+    """The bars over the undisturbed draws; true if they hold. thrown_away: draws without a score."""
     kept = [one for one in scores if one.undisturbed]
-    print(f"\n{len(kept)} draws scored, {len(scores) - len(kept)} thrown away because others took the CPU")
+    lost = len(scores) - len(kept) + thrown_away
+    print(f"\n{len(kept)} draws scored, {lost} thrown away because others took the CPU")
     kinds = [one.kind_right for one in kept if one.kind_right is not None]
     names = [one.operator_right for one in kept if one.operator_right is not None]
     errors = [abs(said / measured - 1) for one in kept for _, said, _, _, measured in one.predictions]

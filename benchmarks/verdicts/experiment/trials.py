@@ -21,6 +21,10 @@ QUIET = 0.05
 TRIES = 3
 
 
+class DisturbedError(RuntimeError):
+    """Others used too much of the cores beside one of the runs, again and again."""
+
+
 class RunError(RuntimeError):
     """A run of the plan raised."""
 
@@ -46,7 +50,10 @@ class Trials:
 class Runner:
     """One plan's process, from which every run is forked."""
 
-    def __init__(self, plan: Plan, port: int) -> None:
+    def __init__(self, plan: Plan, port: int, keeps_disturbed: bool) -> None:
+        """keeps_disturbed: runs beside others count, and are not repeated."""
+        self._tries = 1 if keeps_disturbed else TRIES
+        self._keeps_disturbed = keeps_disturbed
         self._folder = tempfile.TemporaryDirectory(prefix="headrace-experiment-")
         self._process = subprocess.Popen(
             [sys.executable, "-Wignore", str(HERE / "build.py"), self._folder.name, str(port)],
@@ -67,7 +74,7 @@ class Runner:
     def run(self, plan: Plan, how: str, seconds: float = 0.0) -> dict[str, Any]:
         """The quietest of several tries, the first that was quiet enough."""
         best: dict[str, Any] = {}
-        for attempt in range(TRIES):
+        for attempt in range(self._tries):
             if attempt:
                 wait_for_quiet()
             self._runs += 1
@@ -81,7 +88,10 @@ class Runner:
                 best = said
             if best["foreign"] < QUIET:
                 break
-        self.foreign = max(self.foreign, best["foreign"])
+        if how != "units":  # which only set sizes
+            self.foreign = max(self.foreign, best["foreign"])
+            if self.foreign >= QUIET and not self._keeps_disturbed:
+                raise DisturbedError(f"others used {100 * self.foreign:.0f} % of the cores")
         return best
 
     def _send(self, document: dict[str, Any]) -> None:
@@ -90,11 +100,10 @@ class Runner:
         self._process.stdin.flush()
 
 
-def trials_of(plan: Plan, port: int, seconds: float, repeats: int) -> Trials:
-    """Runs everything that is asked of one plan."""
-    with Runner(plan, port) as runner:
+def trials_of(plan: Plan, port: int, seconds: float, repeats: int, keeps_disturbed: bool) -> Trials:
+    """Runs everything that is asked of one plan. Raises DisturbedError as soon as it must be thrown away."""
+    with Runner(plan, port, keeps_disturbed) as runner:
         plan.units = runner.run(plan, "units")["units"]
-        runner.foreign = 0.0  # the units only set sizes
         done = Trials(plan.to_dict())
         recorded = runner.run(plan, "recorded", 3 * seconds)
         done.report, done.what_if = recorded["report"], recorded["what_if"]

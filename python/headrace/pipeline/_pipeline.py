@@ -15,12 +15,13 @@ from typing import Any, Generic, TypeVar
 from headrace import _core
 from headrace._operator import name_of, readable
 from headrace._session import (
-    CEILING,
+    TRIAL,
     enabled,
     kept_open,
     loader_handle,
     not_recorded,
     open_session,
+    phased_loops,
     segments_of,
 )
 from headrace.errors import UsageError
@@ -157,11 +158,11 @@ class Pipeline(Generic[T]):
         iterator = _core.PassIterator(native, self._hand_over())
         if native is self._native:
             self._iterator = weakref.ref(iterator)
-        if self._record.handle is None or CEILING not in os.environ:
+        if self._record.handle is None or not phased_loops():
             return iterator
-        from headrace.wrap import with_ceiling
+        from headrace.run.loop_phases import in_phases
 
-        return with_ceiling(iterator, self._record.handle.name, self, _unrecorded)
+        return in_phases(iterator, self._record.handle.name, self, _unrecorded)
 
     def __len__(self) -> int:
         """Items of one pass. TypeError if the source or an operator cannot know."""
@@ -263,6 +264,10 @@ class Pipeline(Generic[T]):
     def _new(self, share: Share) -> _core.NativePipeline:
         native = self._build(share)
         self._record.take(native)
+        if TRIAL in os.environ:
+            from headrace.run.trial import set_parameters
+
+            set_parameters(native, readable(self._record.name or "pipeline"))
         _running.add(native)
         return native
 

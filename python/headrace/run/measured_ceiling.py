@@ -16,14 +16,15 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from headrace import _core
 from headrace._remembered import MeasuredStep, Remembered, Rounds
 from headrace._session import CEILING
 from headrace.errors import Error
+from headrace.run.loop_phases import RealBatches
 
 #: Real steps before the remembered ones: so many, or those of this time if they are long.
 _STEPS, _LEAST_STEPS, _RECORDED_S = 100, 16, 20.0
@@ -41,17 +42,7 @@ _measured: set[str] = set()
 Ceilings = dict[tuple[int, str], MeasuredStep]
 
 
-class RealBatches(Protocol):
-    """Where the loop's own batches come from."""
-
-    def take(self) -> Any:
-        """The next one. Raises StopIteration after the last."""
-
-    def end_recording(self) -> None:
-        """What is taken from now on is not part of the recorded loop."""
-
-
-class Phase:
+class CeilingPhase:
     """One loop over the loader ``name``: whether its next batch is a real or a remembered one."""
 
     def __init__(self, name: str, length: int | None) -> None:
@@ -116,36 +107,6 @@ class Phase:
             save(self._name, self._rounds.result())
         except Error:
             pass  # the loop ended before a round did
-
-
-class MeasuredLoop(Iterator[Any]):
-    """An iterator in a `Phase`; everything but ``next`` is the iterator's own."""
-
-    def __init__(self, phase: Phase, iterator: Any, unrecorded: Callable[[Any], Any]) -> None:
-        """unrecorded: ends the recording of the iterator, and returns what to take from afterwards."""
-        self._phase = phase
-        self._iterator = iterator
-        self._unrecorded = unrecorded
-
-    def __next__(self) -> Any:
-        return self._phase.next(self)
-
-    def take(self) -> Any:
-        return next(self._iterator)
-
-    def end_recording(self) -> None:
-        self._iterator = self._unrecorded(self._iterator)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._iterator, name)
-
-
-def length_of(loader: Any) -> int | None:
-    """Batches of a loop over it; None if it cannot tell."""
-    try:
-        return len(loader)
-    except (TypeError, NotImplementedError):
-        return None
 
 
 def save(name: str, measured: MeasuredStep) -> None:

@@ -13,7 +13,7 @@ import threading
 from typing import Any
 
 from headrace import _core
-from headrace._session import CEILING, warn_once
+from headrace._session import TRIAL, phased_loops, warn_once
 from headrace.adapters._names import object_name
 from headrace.adapters.torch_dataloader import loaders, queues
 from headrace.adapters.torch_dataloader.operators import instrument
@@ -23,6 +23,7 @@ from headrace.adapters.torch_dataloader.worker import WorkerStart
 _WATCH = "_headrace_watch"
 _PHASE = "_headrace_phase"
 _NAME = "_headrace_name"
+_MADE_AS = "_headrace_made_as"
 _FOLLOWED = (
     "_index_queues",
     "_worker_result_queue",
@@ -163,7 +164,7 @@ def _timed_class(base: type) -> type:
 
 def _timed_next(base: Any) -> Any:
     timed = _core.TimedNext(base.__next__)
-    if CEILING not in os.environ:
+    if not phased_loops():
         return timed
 
     def __next__(self: Any) -> Any:  # noqa: N807
@@ -174,7 +175,7 @@ def _timed_next(base: Any) -> Any:
 
 
 class _RealBatches:
-    """Batches of torch's iterator, for `headrace.run.measured_ceiling`."""
+    """Batches of torch's iterator, for `headrace.run.loop_phases`."""
 
     def __init__(self, iterator: Any, timed: _core.TimedNext) -> None:
         self._iterator = iterator
@@ -187,19 +188,19 @@ class _RealBatches:
         self._iterator.__dict__[_WATCH].end()
 
 
-def _measure_ceiling(iterator: Any, name: str) -> None:
-    """The loop that begins may end with remembered batches."""
-    if CEILING not in os.environ:
+def _begin_phase(iterator: Any, name: str) -> None:
+    if not phased_loops():
         return
-    from headrace.run.measured_ceiling import Phase, length_of
+    from headrace.run.loop_phases import length_of, phase_of
 
     stream = not hasattr(iterator._dataset, "__getitem__")  # the length that it says may be wrong
-    iterator.__dict__[_PHASE] = Phase(name, None if stream else length_of(iterator))
+    length = None if stream else length_of(iterator)
+    iterator.__dict__[_PHASE] = phase_of(name, length, iterator.__dict__[_MADE_AS])
 
 
 def _before_reset(iterator: Any, *_: Any) -> None:
     iterator.__dict__[_WATCH].restart()
-    _measure_ceiling(iterator, iterator.__dict__[_NAME])
+    _begin_phase(iterator, iterator.__dict__[_NAME])
 
 
 def _after_reset(_: Any, iterator: Any, *__: Any) -> None:
@@ -223,7 +224,8 @@ def _attach(iterator: Any, start: _Start) -> None:
     iterator.__class__ = timed
     own[_WATCH] = start.watch
     own[_NAME] = start.handle.name
-    _measure_ceiling(iterator, start.handle.name)
+    own[_MADE_AS] = loaders.name_when_made(start.loader)
+    _begin_phase(iterator, start.handle.name)
 
 
 def _follow(iterator: Any, start: _Start) -> None:
@@ -291,10 +293,19 @@ def patch_class() -> None:
         _patch(owner)
 
 
+_noting: set[type] = set()
+
+
 def record_every_loader() -> None:
     """Every DataLoader of this process is recorded from now on, under the line that made it."""
     loaders.record_all()
     patch_class()
     for owner in _classes():
-        if not isinstance(owner.__dict__.get("__init__"), _core.HookedCall):
-            owner.__init__ = _core.HookedCall(owner.__init__, loaders.note_site)  # type: ignore[misc]
+        if owner in _noting:
+            continue
+        _noting.add(owner)
+        owner.__init__ = _core.HookedCall(owner.__init__, loaders.note_site)  # type: ignore[misc]
+        if TRIAL in os.environ:
+            from headrace.run.trial import inject_parameters
+
+            inject_parameters(owner, loaders.name_of_new)
