@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socketserver
 import threading
 import time
@@ -13,9 +14,10 @@ class _Answers(socketserver.StreamRequestHandler):
     disable_nagle_algorithm = True
 
     def handle(self) -> None:
-        while line := self.rfile.readline():
-            time.sleep(float(line))
-            self.wfile.write(b"x" * 1024)
+        with contextlib.suppress(ConnectionError):  # a run has ended
+            while line := self.rfile.readline():
+                time.sleep(float(line))
+                self.wfile.write(b"x" * 1024)
 
 
 class _Server(socketserver.ThreadingTCPServer):

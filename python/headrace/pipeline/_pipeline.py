@@ -55,6 +55,8 @@ class Pipeline(Generic[T]):
         self._iterator: weakref.ref[_core.PassIterator] | None = None
         self._pid = 0
         self._sharing = Share()
+        #: What `set_workers` and `set_capacity` asked for: (which of them, operator) to the number.
+        self._set: dict[tuple[str, str], int] = {}
 
     # --- operators ---
 
@@ -181,10 +183,12 @@ class Pipeline(Generic[T]):
     def set_workers(self, operator: str, workers: int) -> None:
         """Another worker count, from now on; also while it runs. `names` lists the operators."""
         self._native_now(for_iteration=False).set_workers(operator, whole(workers, "workers"))
+        self._set["workers", operator] = int(workers)
 
     def set_capacity(self, operator: str, capacity: int) -> None:
         """Another capacity of the queue behind an operator, from now on; also while it runs."""
         self._native_now(for_iteration=False).set_capacity(operator, whole(capacity, "capacity"))
+        self._set["capacity", operator] = int(capacity)
 
     @property
     def names(self) -> list[str]:
@@ -263,6 +267,8 @@ class Pipeline(Generic[T]):
 
     def _new(self, share: Share) -> _core.NativePipeline:
         native = self._build(share)
+        for (what, operator), number in self._set.items():
+            (native.set_workers if what == "workers" else native.set_capacity)(operator, number)
         self._record.take(native)
         if TRIAL in os.environ:
             from headrace.run.trial import set_parameters
@@ -275,15 +281,19 @@ class Pipeline(Generic[T]):
         self, name: str | None, run: str | os.PathLike[str] | None, rank: int | None
     ) -> Pipeline[T]:
         """The same pipeline under another name or in another run: what `wrap` returns."""
-        return Pipeline(self._start, self._stages, _Record(name, run, rank, self._record.identity))
+        return self._again(_Record(name, run, rank, self._record.identity))
 
     def _unrecorded(self) -> Pipeline[T]:
         """The same pipeline; its passes leave no record."""
-        made: Pipeline[T] = Pipeline(self._start, self._stages, _NoRecord())
+        return self._again(_NoRecord())
+
+    def _again(self, record: _Record) -> Pipeline[T]:
+        made: Pipeline[T] = Pipeline(self._start, self._stages, record)
+        made._set = dict(self._set)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Pipeline, (self._start, self._stages, self._record.fresh())
+        return Pipeline, (self._start, self._stages, self._record.fresh()), {"_set": dict(self._set)}
 
     def __repr__(self) -> str:
         chain = " -> ".join([self._start.name, *(stage.name for stage in self._stages)])
