@@ -20,6 +20,7 @@ from headrace.run.ending import ending
 from headrace.run.environment import recording_environment
 from headrace.run.folder import choose_run_folder
 from headrace.run.interpreter import python_command
+from headrace.run.process_control import die_with
 from headrace.run.recorded import recorded_loaders
 from headrace.run.scratch import WorkingFolder
 from headrace.run.trial import LEAST_STEPS, OF_DATALOADER, same_name
@@ -80,10 +81,12 @@ class ScriptTrials:
 
     def _run(self, environment: dict[str, str], folder: str, said: str, result: str) -> int:
         """To the end of the script, or until its time is over."""
+        parent = os.getpid()
         with open(said, "wb") as output:  # noqa: PTH123
             child = subprocess.Popen(
                 self._command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT, start_new_session=True,
+                preexec_fn=lambda: die_with(parent, signal.SIGTERM),
             )  # fmt: skip
         began = time.monotonic()
         end = began + self._budget_s

@@ -19,7 +19,7 @@ from headrace.run.loop_phases import RealBatches
 #: Fewer steps are no measurement.
 LEAST_STEPS = 8
 #: Parameters of a DataLoader that can be injected when it is made.
-OF_DATALOADER = ("num_workers", "prefetch_factor", "in_order")
+OF_DATALOADER = ("num_workers", "prefetch_factor", "in_order", "pin_memory")
 #: What a DataLoader without workers must not be given.
 _NEEDS_WORKERS = {
     "prefetch_factor": None,
