@@ -17,6 +17,8 @@ NEARLY = 0.7
 #: Below this share of the step, no operator alone is what limits.
 LEAST_GAIN = 0.05
 CLOSE = 0.10
+#: Fewer predictions than this cannot show that their intervals are too wide.
+MANY = 34
 #: Advice that is slower by more than this, beyond the spread of the plain runs, did harm.
 SLOWER = 0.03
 
@@ -172,7 +174,7 @@ def print_scores(scores: list[Score], thrown_away: int) -> bool:
     holds = bool(kept)
     for what, right, of, least, most in rows:
         if of:
-            met = least * of <= right <= most * of
+            met = right >= least * of and (of < MANY or right <= most * of)
             holds = holds and met
             bar = f">= {100 * least:.0f} %" + (f", <= {100 * most:.0f} %" if most < 1 else "")
             print(f"  {what:<36}{share_in_words(right, of):>26}  {bar:<18} {'ok' if met else 'MISSED'}")

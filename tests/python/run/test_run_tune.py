@@ -43,7 +43,8 @@ def tune(scripts: Any) -> Callable[..., Any]:
 
     def command(source: str, *options: str, arguments: tuple[str, ...] = ()) -> Any:
         script = scripts.write(source)
-        program = [sys.executable, "-m", "headrace", "tune", "--steps", "30", *options, script, *arguments]
+        given = ["--steps", "30", "--budget", "60s", *options]
+        program = [sys.executable, "-m", "headrace", "tune", *given, script, *arguments]
         return scripts.finish(scripts.start(program))
 
     return command
@@ -101,8 +102,6 @@ def test_a_named_loader_beside_another_in_place(tune: Callable[..., Any], script
         print(loader.num_workers, check.num_workers, file=open("log.txt", "a"))
     """,
         "--in-place",
-        "--budget",
-        "40s",
     )
     assert outcome.status == 0, outcome.err
     assert "num_workers=" in outcome.out.decode()
