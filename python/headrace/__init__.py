@@ -29,15 +29,15 @@ from headrace.wrap import wrap
 if TYPE_CHECKING:
     from headrace import timeline
     from headrace.annotation import annotate
-    from headrace.ceiling import ceiling
     from headrace.comparison import Comparison, compare
     from headrace.pipeline import Pipeline, generator, native_body, source
+    from headrace.replay import ceiling
     from headrace.steps import step, trace_steps
     from headrace.table import Table
     from headrace.timeline import trace_handler
     from headrace.trace import Trace
     from headrace.transport import HostDevice, open_device
-    from headrace.tune import Tuned, tune
+    from headrace.tuning import Tuned, tune
 
 __all__ = [
     "Comparison",
@@ -81,9 +81,9 @@ _LATER = {
     "Pipeline": "headrace.pipeline",
     "Table": "headrace.table",
     "Trace": "headrace.trace",
-    "Tuned": "headrace.tune",
+    "Tuned": "headrace.tuning",
     "annotate": "headrace.annotation",
-    "ceiling": "headrace.ceiling",
+    "ceiling": "headrace.replay",
     "compare": "headrace.comparison",
     "generator": "headrace.pipeline",
     "native_body": "headrace.pipeline",
@@ -92,7 +92,7 @@ _LATER = {
     "step": "headrace.steps",
     "trace_handler": "headrace.timeline",
     "trace_steps": "headrace.steps",
-    "tune": "headrace.tune",
+    "tune": "headrace.tuning",
 }
 _MODULES_LATER = ("timeline",)
 

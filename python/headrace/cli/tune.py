@@ -55,7 +55,7 @@ def tune(
     from headrace.run.launch import check_script
     from headrace.run.scratch import WorkingFolder
     from headrace.run.script_trials import ScriptTrials
-    from headrace.tune import Tuned
+    from headrace.tuning import Tuned
 
     if not enabled():
         raise Error("nothing can be tuned while HEADRACE=0 switches recording off")

@@ -13,9 +13,9 @@ from headrace import _core
 from headrace._search import Changes, Measured, Outcome, Search, Trial, mean_step, value_of
 from headrace._session import enabled, session
 from headrace._table_text import seconds
-from headrace.ceiling import close
 from headrace.errors import Error, UsageError
 from headrace.pipeline._stages import whole
+from headrace.replay import close
 from headrace.report import Report
 from headrace.table import Table
 from headrace.wrap import wrap
