@@ -82,6 +82,12 @@ def tune(
         click.echo(f"\nchange   {trials.line_to_change(tuned.changed, outcome.start.measured.report)}")
     else:
         click.echo("\nchange   nothing")
+    if not trials.any_tunable:
+        click.echo(
+            f"headrace: parameters of {trials.loader!r} cannot be set from outside; those of DataLoaders "
+            "and hr pipelines can. `headrace run` says what to change",
+            err=True,
+        )
 
 
 class _Progress:

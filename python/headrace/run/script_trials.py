@@ -48,12 +48,18 @@ class ScriptTrials:
         self.loader = ""
         self._made_as = ""
         self._framework = ""
+        self._is_pipeline = False
+
+    @property
+    def any_tunable(self) -> bool:
+        """False, after the first trial, if no parameter of this loader can be injected."""
+        return self._is_pipeline or self._framework == "torch"
 
     def tunable(self, parameter: str) -> bool:
         """True if the parameter can be injected."""
         if self._framework == "torch":
             return parameter in OF_DATALOADER
-        return not self._framework and parameter.endswith((".workers", ".capacity"))
+        return self._is_pipeline and parameter.endswith((".workers", ".capacity"))
 
     def __call__(self, settings: Changes, limit_s: float) -> Measured:
         with tempfile.TemporaryDirectory(prefix="headrace-trial-") as place, self._folder.entered() as folder:
@@ -75,6 +81,7 @@ class ScriptTrials:
                 raise Error(f"{how} before a loop had {LEAST_STEPS} steps{_last_lines(said)}") from None
             if not self.loader:
                 self.loader, self._made_as = measured["loader"], measured["made_as"]
+                self._is_pipeline = measured["is_pipeline"]
             found = mean_step(measured["times"])
             found.report = self._report([path for path, rank in run.new_segments() if rank == 0])
             return found

@@ -46,6 +46,8 @@ class Trial:
         self._result: str = order["result"]
         self._times: dict[str, list[float]] = {}
         self._names_when_made: dict[str, str] = {}
+        #: Names of `hr` pipelines: their parameters can be set while they run.
+        self.pipelines: set[str] = set()
         self._began: float | None = None
         self._over = False
         atexit.register(self._save)
@@ -81,8 +83,13 @@ class Trial:
         name = max(self._times, key=lambda each: len(self._times[each]))
         if _core.default_rank() == 0:
             with open(f"{self._result}.part", "w", encoding="utf-8") as file:  # noqa: PTH123
-                made_as = self._names_when_made[name]
-                json.dump({"loader": name, "made_as": made_as, "times": self._times[name]}, file)
+                found = {
+                    "loader": name,
+                    "made_as": self._names_when_made[name],
+                    "is_pipeline": any(same_name(name, each) for each in self.pipelines),
+                    "times": self._times[name],
+                }
+                json.dump(found, file)
             os.rename(f"{self._result}.part", self._result)  # noqa: PTH104
 
 
@@ -136,6 +143,7 @@ def set_parameters(native: _core.NativePipeline, name: str) -> None:
     current = trial()
     if current is None or not current.concerns(name):
         return
+    current.pipelines.add(name)
     for parameter, value in current.changes.items():
         operator, _, what = parameter.rpartition(".")
         if operator in native.names and what in ("workers", "capacity"):

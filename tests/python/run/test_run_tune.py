@@ -126,6 +126,26 @@ def test_a_loop_that_does_not_wait(tune: Callable[..., Any]) -> None:
     assert "change   nothing" in outcome.out.decode()
 
 
+def test_parameters_that_cannot_be_set_from_outside(tune: Callable[..., Any]) -> None:
+    outcome = tune(
+        """
+        import time
+        import headrace as hr
+
+        def batches():
+            for number in range(4000):
+                time.sleep(0.01)
+                yield number
+
+        for batch in hr.wrap(batches(), name="train"):
+            time.sleep(0.002)
+        """
+    )
+    assert outcome.status == 0, outcome.err
+    assert "change   nothing" in outcome.out.decode()
+    assert "'train' cannot be set from outside" in outcome.err
+
+
 def test_a_script_that_fails(tune: Callable[..., Any]) -> None:
     outcome = tune("raise SystemError('out of order')")
     assert outcome.status == 1

@@ -22,8 +22,8 @@ from headrace.adapters.torch_dataloader.worker import WorkerStart
 
 _WATCH = "_headrace_watch"
 _PHASE = "_headrace_phase"
-_NAME = "_headrace_name"
-_MADE_AS = "_headrace_made_as"
+#: Of a loop that may have a phase: the loader's name, and the one that it had when it was made.
+_NAMES = "_headrace_names"
 _FOLLOWED = (
     "_index_queues",
     "_worker_result_queue",
@@ -188,19 +188,20 @@ class _RealBatches:
         self._iterator.__dict__[_WATCH].end()
 
 
-def _begin_phase(iterator: Any, name: str) -> None:
-    if not phased_loops():
+def _begin_phase(iterator: Any) -> None:
+    """A loop begins: a command that runs the script may change it."""
+    if _NAMES not in iterator.__dict__:
         return
     from headrace.run.loop_phases import length_of, phase_of
 
+    name, made_as = iterator.__dict__[_NAMES]
     stream = not hasattr(iterator._dataset, "__getitem__")  # the length that it says may be wrong
-    length = None if stream else length_of(iterator)
-    iterator.__dict__[_PHASE] = phase_of(name, length, iterator.__dict__[_MADE_AS])
+    iterator.__dict__[_PHASE] = phase_of(name, None if stream else length_of(iterator), made_as)
 
 
 def _before_reset(iterator: Any, *_: Any) -> None:
     iterator.__dict__[_WATCH].restart()
-    _begin_phase(iterator, iterator.__dict__[_NAME])
+    _begin_phase(iterator)
 
 
 def _after_reset(_: Any, iterator: Any, *__: Any) -> None:
@@ -223,9 +224,9 @@ def _attach(iterator: Any, start: _Start) -> None:
     _time_sampler(iterator, start.handle.id)
     iterator.__class__ = timed
     own[_WATCH] = start.watch
-    own[_NAME] = start.handle.name
-    own[_MADE_AS] = loaders.name_when_made(start.loader)
-    _begin_phase(iterator, start.handle.name)
+    if phased_loops():
+        own[_NAMES] = start.handle.name, loaders.name_when_made(start.loader)
+        _begin_phase(iterator)
 
 
 def _follow(iterator: Any, start: _Start) -> None:
