@@ -13,16 +13,11 @@ from headrace.errors import Error, UsageError
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class _Duration(click.ParamType[float]):
-    name = "time"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(value))
-        if found is None or float(found[1]) == 0:
-            self.fail(f"{value!r} is no time: write 90s, 10m or 1h", param, ctx)
-        return float(found[1]) * _UNITS[found[2]]
+def _seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", value)
+    if found is None or float(found[1]) == 0:
+        raise click.BadParameter(f"{value!r} is no time: write 90s, 10m or 1h", ctx, param)
+    return float(found[1]) * _UNITS[found[2]]
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -31,7 +26,7 @@ class _Duration(click.ParamType[float]):
     help="Steps of each trial.",
 )  # fmt: skip
 @click.option(
-    "--budget", type=_Duration(), default="10m", show_default=True, metavar="TIME",
+    "--budget", callback=_seconds, default="10m", show_default=True, metavar="TIME",
     help="No trial begins that would end later: 90s, 10m, 1h.",
 )  # fmt: skip
 @click.option(
