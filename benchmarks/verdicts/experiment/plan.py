@@ -11,6 +11,8 @@ from typing import Any
 LOADER, NATIVE, QUEUES = "DataLoader", "native", "queues"
 SHAPES = (LOADER, NATIVE, QUEUES)
 SINKS = ("sleep", "torch", "numpy")
+#: A batch that takes longer to make would leave too few steps in a run.
+LONGEST_S = 0.05
 #: Values of the main parameter of which the curve is measured.
 CURVE = {LOADER: (0, 1, 2, 3), NATIVE: (1, 2, 3), QUEUES: (1, 2, 3)}
 
@@ -114,6 +116,8 @@ def drawn(seed: int, shape: str, names: list[str]) -> Plan:
         elements=rng.choice([64, 1024, 8192]), workers=rng.choice([0, 1, 1, 2, 3]),
         prefetch=rng.choice([2, 2, 4]),
     )  # fmt: skip
+    while plan.batch > 1 and _pace(plan) > LONGEST_S:
+        plan.batch //= 2
     plan.sink_s = max(1e-3, _pace(plan) * 10 ** rng.uniform(-0.7, 0.35))
     return plan
 

@@ -32,7 +32,7 @@ _LAST_LINES = 3
 
 
 class ScriptTrials:
-    """Runs one script again and again; the loop over the loader that it waits for most is measured."""
+    """Runs one script again and again; measured is the loop that does the steps of a trial first."""
 
     def __init__(
         self, program: Sequence[str], steps: int, budget_s: float, folder: WorkingFolder,
