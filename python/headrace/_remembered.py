@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from headrace.errors import Error
@@ -53,7 +54,7 @@ class Remembered:
 
 
 def fresh(batch: Any) -> Any:
-    """The same arrays in new lists, tuples and dicts; other objects as they are."""
+    """The same arrays in new lists, tuples and dicts (also of a library's own class); others as they are."""
     kind = type(batch)
     if kind is dict:
         return {key: fresh(value) for key, value in batch.items()}
@@ -61,6 +62,9 @@ def fresh(batch: Any) -> Any:
         return [fresh(value) for value in batch]
     if kind is tuple:
         return tuple(fresh(value) for value in batch)
+    if isinstance(batch, (MutableMapping, list)):
+        with suppress(Exception):  # an object that cannot be copied is shared
+            return copy.copy(batch)
     return batch
 
 

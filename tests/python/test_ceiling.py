@@ -4,6 +4,7 @@ import random
 import sys
 import threading
 import time
+from collections import UserDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,14 @@ def test_fresh_containers_hold_the_same_objects() -> None:
     assert copy is not batch
     assert copy["a"] is not batch["a"]
     assert copy["a"][0] is inner
+
+
+def test_mappings_of_other_classes_are_copied() -> None:
+    batch = UserDict(labels=1)
+    copy = fresh(batch)
+    copy.pop("labels")
+    assert batch == {"labels": 1}
+    assert type(copy) is UserDict
 
 
 def test_an_input_that_sleeps_is_not_in_it() -> None:
