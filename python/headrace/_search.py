@@ -272,16 +272,16 @@ def candidates(report: Report, tunable: Callable[[str], bool]) -> list[Candidate
 def _advised(report: Report, tunable: Callable[[str], bool]) -> list[Candidate]:
     """Rows about capacities share one prediction, so they are tried together."""
     found: list[Candidate] = []
-    capacities: Changes = {}
+    longer: Candidate | None = None
     for row in report.diagnosis.advice:
         if not row.parameter or row.to is None or not tunable(row.parameter):
             continue
-        if row.parameter.endswith(".capacity"):
-            capacities[row.parameter] = row.to
-            if len(capacities) > 1:
-                found[-1].changes = dict(capacities)
-                continue
+        is_capacity = row.parameter.endswith(".capacity")
+        if is_capacity and longer is not None:
+            longer.changes[row.parameter] = row.to
+            continue
         found.append(Candidate({row.parameter: row.to}, row.predicted_step_s, row.low, row.high))
+        longer = found[-1] if is_capacity else longer
     return found
 
 

@@ -111,6 +111,22 @@ def test_parameters_that_may_not_be_set_are_not_tried() -> None:
     assert Candidate({"num_workers": 2}, 0.1, 0.1, 0.1) in candidates(report, lambda _: True)
 
 
+def test_capacities_are_advised_together() -> None:
+    def row(parameter: str | None, to: Any) -> Any:
+        return SimpleNamespace(parameter=parameter, to=to, predicted_step_s=0.05, low=0.04, high=0.06)
+
+    report: Any = FakeReport(1, lambda n: 0.1)
+    report.diagnosis.advice = [
+        row("a.capacity", 8),
+        row("in_order", False),
+        row("b.capacity", 4),
+        row(None, 1),
+    ]
+    first, second, *_ = candidates(report, lambda _: True)
+    assert first == Candidate({"a.capacity": 8, "b.capacity": 4}, 0.05, 0.04, 0.06)
+    assert second.changes == {"in_order": False}
+
+
 def test_noise_is_never_less_than_two_percent() -> None:
     assert noise_of(Measured(1.0, 0.0)) == 0.02
     assert noise_of(Measured(1.0, 0.05)) > 0.1
