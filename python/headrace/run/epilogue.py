@@ -68,21 +68,28 @@ def print_epilogue(folder: RunFolder, ended: str, measured: Ceilings | None = No
         write(_overview(loaders, reports, waits, run))
     write("\n" + _text(reports[0]))
     if measured is not None:
-        write("\n" + _ceiling(reports[0], measured.get((reports[0].rank, reports[0].loader))))
+        write("\n" + _ceilings(reports, measured))
 
 
-def _ceiling(report: Report, measured: MeasuredStep | None) -> str:
-    if measured is None:
-        return (
-            "CEILING   not measured: no loop of a DataLoader, hr pipeline or hr.wrap had the steps for it\n"
-        )
+def _ceilings(reports: list[Report], measured: Ceilings) -> str:
+    """Of each loader that was measured; with its name if it is not the one of the report above."""
+    lines = ""
+    for report in reports:
+        step = measured.get((report.rank, report.loader))
+        if step is not None:
+            lines += _ceiling(report, step, "" if report is reports[0] else f"{report.loader}: ")
+    none = "CEILING   not measured: no loop of a DataLoader, hr pipeline or hr.wrap had enough steps\n"
+    return lines or none
+
+
+def _ceiling(report: Report, measured: MeasuredStep, name: str) -> str:
     sink = report.profile.sink
     ratio = sink.step_s / measured.step_s
     gain = f"{ratio:.3g}x at most" if ratio > 1.02 else "nothing"
     return (
-        f"CEILING   a step over remembered batches takes {seconds(measured.step_s)} "
-        f"({measured.steps} steps); "
-        f"recorded: {seconds(sink.step_s)}, of it {seconds(sink.compute_s)} compute\n"
+        f"CEILING   {name}a step over remembered batches takes {seconds(measured.step_s)} "
+        f"({measured.steps} steps); recorded: {seconds(sink.step_s)}, "
+        f"of it {seconds(sink.compute_s)} compute\n"
         f"          a faster input gains {gain}\n"
     )
 

@@ -7,6 +7,7 @@ script's process.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
@@ -37,6 +38,8 @@ def phase_of(name: str, length: int | None, made_as: str = "") -> Phase | None:
 
     length: its batches, None if unknown. made_as: its name when it was made; the user may have given another.
     """
+    if _in_worker():
+        return None
     if TRIAL in os.environ:
         from headrace.run.trial import trial_phase
 
@@ -46,6 +49,12 @@ def phase_of(name: str, length: int | None, made_as: str = "") -> Phase | None:
 
         return CeilingPhase(name, length)
     return None
+
+
+def _in_worker() -> bool:
+    """In a DataLoader's worker process: a loop there makes items, and is not the script's own."""
+    data = sys.modules.get("torch.utils.data")
+    return data is not None and data.get_worker_info() is not None
 
 
 class PhasedLoop(Iterator[Any]):

@@ -29,7 +29,7 @@ def measured(scripts: Any, source: str, *options: str) -> Any:
 
 
 def ceiling_ms(said: str) -> float:
-    found = re.search(r"CEILING   a step over remembered batches takes ([0-9.]+) (ms|us)", said)
+    found = re.search(r"CEILING .* a step over remembered batches takes ([0-9.]+) (ms|us)", said)
     assert found, said
     return float(found[1]) * (1 if found[2] == "ms" else 1e-3)
 
@@ -126,6 +126,32 @@ def test_a_pipeline(scripts: Any) -> None:
     assert second == [b"240", b"240"]
     assert recorded == [b"2", b"340"]  # 100 of the first epoch, all of the second
     assert ceiling_ms(outcome.said) < 12
+
+
+def test_a_pipeline_in_the_workers_of_a_dataloader(scripts: Any) -> None:
+    pytest.importorskip("torch")
+    outcome = measured(
+        scripts,
+        """
+    import time
+    import headrace as hr
+    from torch.utils.data import DataLoader
+
+    def slow(number):
+        time.sleep(0.004)
+        return number
+
+    pipe = hr.source(range(200)).map(slow, name="slow")
+    seen = []
+    for batch in DataLoader(pipe, batch_size=2, num_workers=1):
+        time.sleep(0.004)
+        seen += batch.tolist()
+    print(seen[:200] == list(range(200)), len(seen) > 200)
+    """,
+        "--ceiling",
+    )
+    assert outcome.out == b"True True\n"
+    assert 4 <= ceiling_ms(outcome.said) < 9
 
 
 @pytest.mark.parametrize(
