@@ -16,7 +16,8 @@ NATIVE := CMakeLists.txt python/CMakeLists.txt $(wildcard cmake/*) \
 PACKAGE := $(shell find python/headrace -name '*.py' -o -name '*.pyi' -o -name py.typed 2>/dev/null)
 CXX_FILES = $(shell find include src python tests benchmarks fuzz samples -name '*.h' -o -name '*.cc')
 PUBLIC_MODULES := headrace headrace.pipeline headrace.transport headrace.report headrace.trace headrace.table \
-  headrace.timeline headrace.annotation headrace.steps headrace.compat.hta headrace.errors
+  headrace.timeline headrace.annotation headrace.steps headrace.tuning headrace.replay headrace.compat.hta \
+  headrace.errors
 PY_DIRS := python tests tools benchmarks samples
 
 .DEFAULT_GOAL := help

@@ -3,13 +3,15 @@
     python benchmarks/verdicts/run.py --draws 3 --seed 7 --classes slow_stage,saturated --record /tmp/profiles
     python benchmarks/verdicts/run.py --loaders --misses /tmp/misses --json /tmp/loaders.json
     python benchmarks/verdicts/run.py --peers --peer-python peers-env/bin/python
+    python benchmarks/verdicts/run.py --experiment --draws 8
     python benchmarks/verdicts/run.py --pool /tmp/lines.json /tmp/loaders.json
 
 Every line and every loader runs in a process of its own. Those that only sleep run side by side (--jobs);
 those that need the CPU run alone, when the machine is quiet; where foreign processes took more than a tenth
 of it all the same, they are shown but not scored. Advice that is a number of workers, a capacity or a
 prefetch (for loaders: any parameter whose effect is predicted) is applied and measured, and the unchanged
-draw is run once more, for the noise. Exit status 1 when a bar of `bars.py` is missed.
+draw is run once more, for the noise. With --experiment the pipelines do real work, and what each part costs
+is measured by taking it away (`experiment`). Exit status 1 when a bar is missed (`bars.py`, `score.py`).
 """
 
 from __future__ import annotations
@@ -162,6 +164,9 @@ def parsed() -> argparse.Namespace:
     only.add_argument("--lines", action="store_true", help="threads, queues and generators only")
     only.add_argument("--loaders", action="store_true", help="PyTorch DataLoaders only")
     only.add_argument("--natives", action="store_true", help="native pipelines only")
+    only.add_argument(
+        "--experiment", action="store_true", help="real work instead, its truth measured by experiment"
+    )
     only.add_argument("--pool", type=Path, nargs="+", help="print the tables of files of --json, run nothing")
     parser.add_argument("--misses", type=Path, default=None, help="folder for the reports of wrong verdicts")
     parser.add_argument("--seconds", type=float, default=5.0, help="length of a run (%(default)s)")
@@ -169,6 +174,9 @@ def parsed() -> argparse.Namespace:
         "--jobs", type=int, default=3, help="lines that only sleep, side by side (%(default)s)"
     )
     parser.add_argument("--record", type=Path, default=None, help="folder for the recorded profiles")
+    parser.add_argument(
+        "--keep-disturbed", action="store_true", help="with --experiment: go on beside others, unscored"
+    )
     parser.add_argument("--no-verify", action="store_true", help="do not apply and measure the advice")
     parser.add_argument("--json", type=Path, default=None, help="file for the record of every draw")
     parser.add_argument("--peers", action="store_true", help="run other tools on the same draws")
@@ -245,6 +253,11 @@ def in_words(answer: Answer) -> str:
 
 def main() -> int:
     options = parsed()
+    if options.experiment:
+        from experiment.run import run_experiment  # PyTorch, Pillow
+
+        held = run_experiment(options.draws, options.seed, options.json, options.keep_disturbed)
+        return 0 if held else 1
     records = pool.load(options.pool) if options.pool else run(options)
     return 0 if print_scores(records) else 1
 

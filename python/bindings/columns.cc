@@ -29,6 +29,25 @@ py::str python_text(std::string_view text) {
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }
 
+using Values = std::variant<analysis::Integers, analysis::Numbers, std::vector<std::string>>;
+
+ColumnSet columns_from(std::vector<std::pair<std::string, Values>> columns, std::vector<std::string> notes) {
+  auto table = std::make_shared<analysis::Table>();
+  table->notes = std::move(notes);
+  for (auto& [name, values] : columns) {
+    if (const auto* texts = std::get_if<std::vector<std::string>>(&values)) {
+      analysis::Texts stored;
+      for (const std::string& text : *texts) stored.push_back(text);
+      table->add(std::move(name), std::move(stored));
+    } else if (auto* integers = std::get_if<analysis::Integers>(&values)) {
+      table->add(std::move(name), std::move(*integers));
+    } else {
+      table->add(std::move(name), std::move(std::get<analysis::Numbers>(values)));
+    }
+  }
+  return columns_of(std::move(table));
+}
+
 /// A row as the stream's Python object; each text of a dictionary is made once.
 class Rows {
  public:
@@ -108,6 +127,7 @@ void add_columns(PyObject* into) {
                              })
       .def_property_readonly("rows", &ColumnSet::rows)
       .def_property_readonly("notes", [](const ColumnSet& self) { return self.notes; })
+      .def_static("of", &columns_from, py::arg("columns"), py::arg("notes"))
       .def("is_text",
            [](const ColumnSet& self, const std::string& name) { return column_named(self, name).is_text(); })
       .def("values",

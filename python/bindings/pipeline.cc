@@ -310,6 +310,9 @@ class PassIterator {
   void close() {
     if (const auto of = std::exchange(of_, nullptr)) of->finish();
   }
+  void end_recording() {
+    if (of_ != nullptr) of_->runtime().end_recording();
+  }
   /// It has more to give, as far as is known.
   bool active() const noexcept { return of_ != nullptr && !of_->drained(); }
 
@@ -391,6 +394,7 @@ void add_pipeline(PyObject* object) {
       .def("__iter__", [](py::object self) { return self; })
       .def("__next__", &PassIterator::next)
       .def("close", &PassIterator::close)
+      .def("end_recording", &PassIterator::end_recording)
       .def_property_readonly("active", &PassIterator::active);
 }
 

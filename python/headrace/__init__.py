@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from headrace.annotation import annotate
     from headrace.comparison import Comparison, compare
     from headrace.pipeline import Pipeline, generator, native_body, source
+    from headrace.replay import ceiling
     from headrace.steps import step, trace_steps
     from headrace.table import Table
     from headrace.timeline import trace_handler
     from headrace.trace import Trace
     from headrace.transport import HostDevice, open_device
+    from headrace.tuning import Tuned, tune
 
 __all__ = [
     "Comparison",
@@ -51,9 +53,11 @@ __all__ = [
     "Session",
     "Table",
     "Trace",
+    "Tuned",
     "UsageError",
     "__version__",
     "annotate",
+    "ceiling",
     "compare",
     "generator",
     "native_body",
@@ -66,6 +70,7 @@ __all__ = [
     "to_device",
     "trace_handler",
     "trace_steps",
+    "tune",
     "wrap",
 ]
 
@@ -76,7 +81,9 @@ _LATER = {
     "Pipeline": "headrace.pipeline",
     "Table": "headrace.table",
     "Trace": "headrace.trace",
+    "Tuned": "headrace.tuning",
     "annotate": "headrace.annotation",
+    "ceiling": "headrace.replay",
     "compare": "headrace.comparison",
     "generator": "headrace.pipeline",
     "native_body": "headrace.pipeline",
@@ -85,6 +92,7 @@ _LATER = {
     "step": "headrace.steps",
     "trace_handler": "headrace.timeline",
     "trace_steps": "headrace.steps",
+    "tune": "headrace.tuning",
 }
 _MODULES_LATER = ("timeline",)
 

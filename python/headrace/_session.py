@@ -11,11 +11,20 @@ from headrace import _core
 from headrace.errors import SegmentError, UsageError
 
 _warned: set[str] = set()
+#: In the environment of scripts below `headrace run --ceiling`.
+CEILING = "HEADRACE_CEILING"
+#: In the environment of a trial of `headrace tune`: what is tried.
+TRIAL = "HEADRACE_TRIAL"
 
 
 def enabled() -> bool:
     """False when HEADRACE=0 is in the environment."""
     return os.environ.get("HEADRACE", "1") != "0"
+
+
+def phased_loops() -> bool:
+    """True in a script whose loops `headrace run --ceiling` or `headrace tune` changes."""
+    return CEILING in os.environ or TRIAL in os.environ
 
 
 def warn_once(reason: str) -> None:

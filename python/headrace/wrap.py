@@ -16,6 +16,7 @@ from headrace._session import (
     loader_handle,
     not_recorded,
     open_session,
+    phased_loops,
     say_all,
     segments_of,
     warn_once,
@@ -88,7 +89,11 @@ class Wrapped:
 
     def __iter__(self) -> Iterator[Any]:
         iterator: Iterator[Any] = self._headrace.iterate(self._headrace.attachment.iterable, self)
-        return iterator
+        if not phased_loops():
+            return iterator
+        from headrace.run.loop_phases import in_phases
+
+        return in_phases(iterator, self._headrace.handle.name, self, _unrecorded)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_headrace"):
@@ -228,6 +233,17 @@ class Unrecorded:
     def report(self, epoch: int | None = None) -> Report:
         """Raises Error: there is nothing to report."""
         raise Error(f"nothing was recorded of this loop: {self._headrace_reason}")
+
+
+def _unrecorded(timed: Any) -> Any:
+    return timed.__wrapped__  # the recording ends with the object that is left
+
+
+def bare(obj: Any) -> Any:
+    """What was given to `wrap`; an object that keeps its own class, or was not wrapped: itself."""
+    while isinstance(obj, (Wrapped, Unrecorded)):
+        obj = obj._headrace_object
+    return obj
 
 
 def _rewrap(obj: Any, name: str | None, live_path: str) -> Any:

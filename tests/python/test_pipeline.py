@@ -36,6 +36,11 @@ def uneven(x: int) -> int:
     return 2 * x
 
 
+def thread_number(_: int) -> int:
+    time.sleep(0.002)
+    return threading.get_ident()
+
+
 def numbers_of(worker: int, workers: int) -> Iterator[int]:
     return iter(range(worker, 60, workers))
 
@@ -172,6 +177,48 @@ def test_workers_and_capacity_change_while_it_runs() -> None:
             pipe.set_workers("work", 1 + i // 60 % 5)
             pipe.set_capacity("source", 1 + i // 60)
     assert out == [2 * x for x in range(600)]
+
+
+def test_what_was_set_stays() -> None:
+    threads: list[int] = []
+
+    def slowly(item: int) -> int:
+        time.sleep(0.002)
+        threads.append(threading.get_ident())
+        return item
+
+    def workers(of: Any) -> int:
+        threads.clear()
+        assert list(of) == list(range(60))
+        return len(set(threads))
+
+    pipe = hr.source(range(60)).map(slowly, name="slowly")
+    assert workers(pipe) == 1
+    pipe.set_workers("slowly", 3)
+    assert workers(pipe) == 3
+    pipe.close()
+    assert workers(pipe) == 3
+    assert workers(hr.wrap(pipe, name="other")) == 3
+    first, second = iter(pipe), iter(pipe)  # at the same time: the second one has threads of its own
+    next(first)
+    threads.clear()
+    assert list(second) == list(range(60))
+    assert len(set(threads)) >= 3
+
+
+def test_what_was_set_is_pickled() -> None:
+    pipe = hr.source(range(30)).map(thread_number, name="numbers")
+    pipe.set_workers("numbers", 3)
+    pipe.set_capacity("numbers", 5)
+    assert len(set(pickle.loads(pickle.dumps(pipe)))) == 3
+
+
+def test_what_is_refused_is_not_kept() -> None:
+    pipe = hr.source(range(3)).map(double, name="double")
+    with pytest.raises(hr.UsageError):
+        pipe.set_workers("nobody", 2)
+    pipe.close()
+    assert list(pipe) == [0, 2, 4]
 
 
 def test_items_are_let_go() -> None:

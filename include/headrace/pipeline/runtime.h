@@ -63,6 +63,8 @@ class Runtime {
   void wait_began() noexcept;
   void wait_delivered(const ItemTrace* trace, bool at_once) noexcept;
   void wait_failed(bool with_error) noexcept;
+  /// The rest of the pass is not part of the recorded loop. By the sink, between two waits.
+  void end_recording() noexcept { recorder_.reset(); }
 
   /// Operators by the names in the report. UsageError for a name that is not there.
   void set_workers(const std::string& op, int workers);

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -90,6 +91,18 @@ class Adapter(ABC):
     def as_instance(self, obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
         """If `keeps_class`: an instance of the object's class with ``methods`` that ``handle`` records."""
         raise NotImplementedError
+
+    def unrecorded(self, obj: Any) -> Any:
+        """What yields the batches of ``obj`` without a recording, and leaves ``obj`` as it is."""
+        return obj
+
+    def generators(self, obj: Any) -> list[Any]:
+        """Torch's generators of random numbers that an iteration over ``obj`` draws from."""
+        return []
+
+    def most_batches(self, obj: Any) -> int:
+        """So many of its batches can be kept at once."""
+        return sys.maxsize
 
     def records_itself(
         self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None

@@ -24,6 +24,12 @@ class PipelineAdapter(Adapter):
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
         return Attachment(obj)
 
+    def unrecorded(self, obj: Any) -> Any:
+        return obj._unrecorded()
+
+    def most_batches(self, obj: Any) -> int:
+        return 1 if obj._copied_by_last() else sys.maxsize
+
     def records_itself(
         self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None
     ) -> Any | None:

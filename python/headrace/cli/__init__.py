@@ -20,6 +20,7 @@ from headrace.cli.report import report
 from headrace.cli.run import run
 from headrace.cli.timeline import timeline
 from headrace.cli.trace import trace
+from headrace.cli.tune import tune
 from headrace.errors import Error, UsageError
 
 
@@ -73,3 +74,4 @@ main.add_command(check)
 main.add_command(compare)
 main.add_command(timeline)
 main.add_command(trace)
+main.add_command(tune)

@@ -10,9 +10,12 @@ from headrace.errors import UsageError
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("--out", type=click.Path(), metavar="DIR", help="The run folder (default: as for hr.wrap).")
 @click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module, as for python -m.")
+@click.option(
+    "--ceiling", is_flag=True, help="Also measure the step without input: some steps repeat a few batches."
+)
 @click.argument("script")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
-def run(out: str | None, is_module: bool, script: str, arguments: tuple[str, ...]) -> None:
+def run(out: str | None, is_module: bool, ceiling: bool, script: str, arguments: tuple[str, ...]) -> None:
     """Run an unchanged SCRIPT and report on the loader that it waited for most.
 
     What stands after SCRIPT is the script's own, --help and -- included. The exit status is the script's.
@@ -23,4 +26,4 @@ def run(out: str | None, is_module: bool, script: str, arguments: tuple[str, ...
         raise UsageError("--out is a folder, not an empty name")
     if not is_module:
         check_script(script)
-    launch(["-m", script, *arguments] if is_module else [script, *arguments], out)
+    launch(["-m", script, *arguments] if is_module else [script, *arguments], out, ceiling)

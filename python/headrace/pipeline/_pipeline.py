@@ -14,7 +14,16 @@ from typing import Any, Generic, TypeVar
 
 from headrace import _core
 from headrace._operator import name_of, readable
-from headrace._session import enabled, kept_open, loader_handle, not_recorded, open_session, segments_of
+from headrace._session import (
+    TRIAL,
+    enabled,
+    kept_open,
+    loader_handle,
+    not_recorded,
+    open_session,
+    phased_loops,
+    segments_of,
+)
 from headrace.errors import UsageError
 from headrace.pipeline import _stages
 from headrace.pipeline._stages import Share, whole
@@ -46,6 +55,8 @@ class Pipeline(Generic[T]):
         self._iterator: weakref.ref[_core.PassIterator] | None = None
         self._pid = 0
         self._sharing = Share()
+        #: What `set_workers` and `set_capacity` asked for: (which of them, operator) to the number.
+        self._set: dict[tuple[str, str], int] = {}
 
     # --- operators ---
 
@@ -149,7 +160,11 @@ class Pipeline(Generic[T]):
         iterator = _core.PassIterator(native, self._hand_over())
         if native is self._native:
             self._iterator = weakref.ref(iterator)
-        return iterator
+        if self._record.handle is None or not phased_loops():
+            return iterator
+        from headrace.run.loop_phases import in_phases
+
+        return in_phases(iterator, self._record.handle.name, self, _unrecorded)
 
     def __len__(self) -> int:
         """Items of one pass. TypeError if the source or an operator cannot know."""
@@ -168,10 +183,12 @@ class Pipeline(Generic[T]):
     def set_workers(self, operator: str, workers: int) -> None:
         """Another worker count, from now on; also while it runs. `names` lists the operators."""
         self._native_now(for_iteration=False).set_workers(operator, whole(workers, "workers"))
+        self._set["workers", operator] = int(workers)
 
     def set_capacity(self, operator: str, capacity: int) -> None:
         """Another capacity of the queue behind an operator, from now on; also while it runs."""
         self._native_now(for_iteration=False).set_capacity(operator, whole(capacity, "capacity"))
+        self._set["capacity", operator] = int(capacity)
 
     @property
     def names(self) -> list[str]:
@@ -250,7 +267,13 @@ class Pipeline(Generic[T]):
 
     def _new(self, share: Share) -> _core.NativePipeline:
         native = self._build(share)
+        for (what, operator), number in self._set.items():
+            (native.set_workers if what == "workers" else native.set_capacity)(operator, number)
         self._record.take(native)
+        if TRIAL in os.environ:
+            from headrace.run.trial import set_parameters
+
+            set_parameters(native, readable(self._record.name or "pipeline"))
         _running.add(native)
         return native
 
@@ -258,10 +281,19 @@ class Pipeline(Generic[T]):
         self, name: str | None, run: str | os.PathLike[str] | None, rank: int | None
     ) -> Pipeline[T]:
         """The same pipeline under another name or in another run: what `wrap` returns."""
-        return Pipeline(self._start, self._stages, _Record(name, run, rank, self._record.identity))
+        return self._again(_Record(name, run, rank, self._record.identity))
+
+    def _unrecorded(self) -> Pipeline[T]:
+        """The same pipeline; its passes leave no record."""
+        return self._again(_NoRecord())
+
+    def _again(self, record: _Record) -> Pipeline[T]:
+        made: Pipeline[T] = Pipeline(self._start, self._stages, record)
+        made._set = dict(self._set)
+        return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Pipeline, (self._start, self._stages, self._record.fresh())
+        return Pipeline, (self._start, self._stages, self._record.fresh()), {"_set": dict(self._set)}
 
     def __repr__(self) -> str:
         chain = " -> ".join([self._start.name, *(stage.name for stage in self._stages)])
@@ -289,6 +321,11 @@ def _worker_share() -> Share:
     data = sys.modules.get("torch.utils.data")
     info = data.get_worker_info() if data is not None else None
     return Share() if info is None else Share(info.id, info.num_workers)
+
+
+def _unrecorded(iterator: _core.PassIterator) -> _core.PassIterator:
+    iterator.end_recording()
+    return iterator
 
 
 _records = itertools.count(1)
@@ -351,6 +388,11 @@ class _Record:
         if self.handle is None:
             raise UsageError("nothing was recorded yet: iterate over the pipeline first")
         return Report(self.handle.profile_json(epoch or 0), segments=segments_of(self.handle.session))
+
+
+class _NoRecord(_Record):
+    def open(self) -> None:
+        pass
 
 
 def _capacity(capacity: int | None) -> int:

@@ -6,10 +6,11 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import NoReturn
 
 from headrace import _core
-from headrace._session import enabled
+from headrace._session import CEILING, enabled
 from headrace.errors import UsageError
 from headrace.run.child import end_as, run_child
 from headrace.run.ending import ending
@@ -19,8 +20,11 @@ from headrace.run.folder import choose_run_folder
 from headrace.run.interpreter import python_command
 
 
-def launch(program: Sequence[str], out: str | None) -> NoReturn:
-    """Run ``program`` (a script or ``-m`` and a module, arguments), print its report, end as it ended."""
+def launch(program: Sequence[str], out: str | None, ceiling: bool = False) -> NoReturn:
+    """Run ``program`` (a script or ``-m`` and a module, arguments), print its report, end as it ended.
+
+    ceiling: its loops go on with remembered batches for some steps.
+    """
     command = python_command(program)
     if not enabled():
         end_as(run_child(command, os.environ))
@@ -29,11 +33,22 @@ def launch(program: Sequence[str], out: str | None) -> NoReturn:
     folder = choose_run_folder(out)
     if folder.trouble and speaks:
         say(f"cannot record in {folder.trouble}; recording in {folder.path} instead")
+    environment = recording_environment(os.environ, folder.path)
+    if ceiling and speaks:
+        environment[CEILING] = measured_ceiling().temporary_file()
     began = time.monotonic()
-    status = run_child(command, recording_environment(os.environ, folder.path))
+    status = run_child(command, environment)
     if speaks:
-        print_epilogue(folder, ending(status, time.monotonic() - began))
+        measured = measured_ceiling().take(environment[CEILING]) if ceiling else None
+        print_epilogue(folder, ending(status, time.monotonic() - began), measured)
     end_as(status)
+
+
+def measured_ceiling() -> ModuleType:
+    """Imported where it is used: it doubles the time that this command adds."""
+    from headrace.run import measured_ceiling
+
+    return measured_ceiling
 
 
 def check_script(script: str) -> None:

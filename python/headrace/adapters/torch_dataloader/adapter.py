@@ -42,6 +42,18 @@ class DataLoaderAdapter(Adapter):
     def as_instance(self, obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
         return as_instance(obj, handle, methods)
 
+    def unrecorded(self, obj: Any) -> Any:
+        plain = copy.copy(obj)
+        plain.__dict__[loaders.UNRECORDED] = True
+        plain.__dict__["_iterator"] = None  # persistent workers stay with the loader that has them
+        return plain
+
+    def generators(self, obj: Any) -> list[Any]:
+        samplers = [getattr(obj, name, None) for name in ("sampler", "batch_sampler")]
+        inner = [getattr(sampler, "sampler", None) for sampler in samplers]
+        found = [getattr(one, "generator", None) for one in (obj, *samplers, *inner)]
+        return [each for each in {id(each): each for each in found}.values() if hasattr(each, "get_state")]
+
     def model_of_report(self, profile: dict[str, Any]) -> LoaderModel | None:
         written = profile["settings"]
         if written.get("framework") != "torch":

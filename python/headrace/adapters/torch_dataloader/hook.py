@@ -7,12 +7,13 @@ ours is between the user's code, torch and the dataset, so tracebacks are unchan
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from typing import Any
 
 from headrace import _core
-from headrace._session import warn_once
+from headrace._session import TRIAL, phased_loops, warn_once
 from headrace.adapters._names import object_name
 from headrace.adapters.torch_dataloader import loaders, queues
 from headrace.adapters.torch_dataloader.operators import instrument
@@ -20,6 +21,9 @@ from headrace.adapters.torch_dataloader.settings import model_json, settings_of
 from headrace.adapters.torch_dataloader.worker import WorkerStart
 
 _WATCH = "_headrace_watch"
+_PHASE = "_headrace_phase"
+#: Of a loop that may have a phase: the loader's name, and the one that it had when it was made.
+_NAMES = "_headrace_names"
 _FOLLOWED = (
     "_index_queues",
     "_worker_result_queue",
@@ -151,15 +155,53 @@ def _timed_class(base: type) -> type:
             "__module__": base.__module__,
             "__qualname__": base.__qualname__,
             "__doc__": base.__doc__,
-            "__next__": _core.TimedNext(base.__next__),  # type: ignore[attr-defined]
+            "__next__": _timed_next(base),
             "_reset": _core.HookedCall(base._reset, _before_reset, _after_reset),  # type: ignore[attr-defined]
         }
         made = _timed_classes[base] = type(base.__name__, (base,), namespace)
     return made
 
 
+def _timed_next(base: Any) -> Any:
+    timed = _core.TimedNext(base.__next__)
+    if not phased_loops():
+        return timed
+
+    def __next__(self: Any) -> Any:  # noqa: N807
+        phase = self.__dict__.get(_PHASE)
+        return timed(self) if phase is None else phase.next(_RealBatches(self, timed))
+
+    return __next__
+
+
+class _RealBatches:
+    """Batches of torch's iterator, for `headrace.run.loop_phases`."""
+
+    def __init__(self, iterator: Any, timed: _core.TimedNext) -> None:
+        self._iterator = iterator
+        self._timed = timed
+
+    def take(self) -> Any:
+        return self._timed(self._iterator)
+
+    def end_recording(self) -> None:
+        self._iterator.__dict__[_WATCH].end()
+
+
+def _begin_phase(iterator: Any) -> None:
+    """A loop begins: a command that runs the script may change it."""
+    if _NAMES not in iterator.__dict__:
+        return
+    from headrace.run.loop_phases import length_of, phase_of
+
+    name, made_as = iterator.__dict__[_NAMES]
+    stream = not hasattr(iterator._dataset, "__getitem__")  # the length that it says may be wrong
+    iterator.__dict__[_PHASE] = phase_of(name, None if stream else length_of(iterator), made_as)
+
+
 def _before_reset(iterator: Any, *_: Any) -> None:
     iterator.__dict__[_WATCH].restart()
+    _begin_phase(iterator)
 
 
 def _after_reset(_: Any, iterator: Any, *__: Any) -> None:
@@ -182,6 +224,9 @@ def _attach(iterator: Any, start: _Start) -> None:
     _time_sampler(iterator, start.handle.id)
     iterator.__class__ = timed
     own[_WATCH] = start.watch
+    if phased_loops():
+        own[_NAMES] = start.handle.name, loaders.name_when_made(start.loader)
+        _begin_phase(iterator)
 
 
 def _follow(iterator: Any, start: _Start) -> None:
@@ -249,10 +294,19 @@ def patch_class() -> None:
         _patch(owner)
 
 
+_noting: set[type] = set()
+
+
 def record_every_loader() -> None:
     """Every DataLoader of this process is recorded from now on, under the line that made it."""
     loaders.record_all()
     patch_class()
     for owner in _classes():
-        if not isinstance(owner.__dict__.get("__init__"), _core.HookedCall):
-            owner.__init__ = _core.HookedCall(owner.__init__, loaders.note_site)  # type: ignore[misc]
+        if owner in _noting:
+            continue
+        _noting.add(owner)
+        owner.__init__ = _core.HookedCall(owner.__init__, loaders.note_site)  # type: ignore[misc]
+        if TRIAL in os.environ:
+            from headrace.run.trial import inject_parameters
+
+            inject_parameters(owner, loaders.name_of_new)

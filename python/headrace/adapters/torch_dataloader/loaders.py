@@ -20,6 +20,8 @@ from headrace.adapters.torch_dataloader.settings import Settings, settings_of
 #: Attribute of a wrapped loader's class, and of a loader under `headrace run`.
 RECORD = "_headrace_record"
 SITE = "_headrace_site"
+#: Attribute of a loader that must not be recorded, though others over its dataset are.
+UNRECORDED = "_headrace_unrecorded"
 
 
 class Record:
@@ -112,6 +114,27 @@ def note_site(loader: Any, dataset: Any = None, *_: Any) -> None:
         loader.__dict__[SITE] = role, nearest
 
 
+def name_of_new(loader: Any, dataset: Any) -> str:
+    """The name under which a loader will be recorded that is being made over ``dataset``."""
+    note_site(loader, dataset)
+    return _readable_name(dataset, *_made_by(loader, dataset))
+
+
+def name_when_made(loader: Any) -> str:
+    """What `name_of_new` returned for it."""
+    dataset = getattr(loader, "dataset", None)
+    return _readable_name(dataset, *_made_by(loader, dataset))
+
+
+def _readable_name(dataset: Any, role: str, site: str) -> str:
+    called = _called(dataset, role)
+    return readable(f"{called} at {site}" if site else called)
+
+
+def _called(dataset: Any, role: str) -> str:
+    return f"{object_name(dataset)} ({role})" if role else object_name(dataset)
+
+
 @cache
 def _is_the_users(file: str) -> bool:
     if file.startswith("<frozen"):
@@ -130,20 +153,19 @@ def _note_line(dataset: Any, site: str) -> None:
     weakref.finalize(dataset, _user_lines.pop, id(dataset), None).atexit = False
 
 
-def _made_by(loader: Any) -> tuple[str, str]:
+def _made_by(loader: Any, dataset: Any) -> tuple[str, str]:
     """Its purpose and the line that made it, each empty if unknown.
 
     For a framework's loader: the line where the user made one over the same dataset.
     """
     role, site = loader.__dict__.get(SITE, ("", ""))
-    dataset = getattr(loader, "dataset", None)
     known, line = _user_lines.get(id(dataset), (None, site))
     return role, line if known is not None and known() is dataset else site
 
 
 def record_of(loader: Any) -> Record | None:
     """The record of ``loader``; None: not recorded."""
-    if not enabled():
+    if not enabled() or UNRECORDED in loader.__dict__:
         return None
     own = getattr(type(loader), RECORD, None)
     if isinstance(own, Record):
@@ -169,11 +191,10 @@ def _forget_gone() -> None:
 
 
 def _record_by_site(loader: Any) -> Record:
-    dataset = object_name(getattr(loader, "dataset", None))
-    role, site = _made_by(loader)
-    called = f"{dataset} ({role})" if role else dataset
-    name = readable(f"{called} at {site}" if site else called)
-    key = called, site, settings_of(loader)
+    dataset = getattr(loader, "dataset", None)
+    role, site = _made_by(loader, dataset)
+    name = _readable_name(dataset, role, site)
+    key = _called(dataset, role), site, settings_of(loader)
     earlier = _of_site.get(key)
     # Made anew for each epoch by the same line, it is the same loader; two that coexist are not.
     if earlier is not None and earlier[1]() is None:

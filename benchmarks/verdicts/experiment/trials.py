@@ -1,0 +1,148 @@
+"""All runs of one plan: the recorded one, and those that the truth is taken from, interleaved."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from machine import wait_for_quiet
+
+from .plan import CURVE, Plan
+
+HERE = Path(__file__).resolve().parent
+#: Share of the cores in others' hands from which on a run is repeated, and in the end the draw thrown away.
+QUIET = 0.05
+TRIES = 3
+
+
+class DisturbedError(RuntimeError):
+    """Others used too much of the cores beside one of the runs, again and again."""
+
+
+class RunError(RuntimeError):
+    """A run of the plan raised."""
+
+
+@dataclass
+class Trials:
+    """Steps in seconds, medians; `foreign`: the most that others used of the cores beside one of the runs."""
+
+    plan: dict[str, Any]
+    report: dict[str, Any] = field(default_factory=dict)
+    what_if: dict[str, Any] = field(default_factory=dict)
+    plain_s: float = 0.0
+    ceiling_s: float = 0.0
+    without_s: dict[str, float] = field(default_factory=dict)
+    curve_s: dict[str, float] = field(default_factory=dict)
+    advised: str = ""
+    advised_s: float | None = None
+    predicted_s: float | None = None
+    spread: float = 0.0  #: of the plain runs, as a share
+    foreign: float = 0.0
+
+
+class Runner:
+    """One plan's process, from which every run is forked."""
+
+    def __init__(self, plan: Plan, port: int, keeps_disturbed: bool) -> None:
+        """keeps_disturbed: runs beside others count, and are not repeated."""
+        self._tries = 1 if keeps_disturbed else TRIES
+        self._keeps_disturbed = keeps_disturbed
+        self._folder = tempfile.TemporaryDirectory(prefix="headrace-experiment-")
+        self._process = subprocess.Popen(
+            [sys.executable, "-Wignore", str(HERE / "build.py"), self._folder.name, str(port)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self._send(plan.to_dict())
+        self._runs = 0
+        self.foreign = 0.0
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._folder.cleanup()
+
+    def run(self, plan: Plan, how: str, seconds: float = 0.0) -> dict[str, Any]:
+        """The quietest of several tries, the first that was quiet enough."""
+        best: dict[str, Any] = {}
+        for attempt in range(self._tries):
+            if attempt:
+                wait_for_quiet()
+            self._runs += 1
+            folder = f"{self._folder.name}/run{self._runs}"
+            self._send({"plan": plan.to_dict(), "how": how, "seconds": seconds, "folder": folder})
+            assert self._process.stdout is not None
+            said: dict[str, Any] = json.loads(self._process.stdout.readline())
+            if "error" in said:
+                raise RunError(f"{how}: {said['error'].strip().splitlines()[-1]}")
+            if not best or said["foreign"] < best["foreign"]:
+                best = said
+            if best["foreign"] < QUIET:
+                break
+        if how != "units":  # which only set sizes
+            self.foreign = max(self.foreign, best["foreign"])
+            if self.foreign >= QUIET and not self._keeps_disturbed:
+                raise DisturbedError(f"others used {100 * self.foreign:.0f} % of the cores")
+        return best
+
+    def _send(self, document: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(document) + "\n")
+        self._process.stdin.flush()
+
+
+def trials_of(plan: Plan, port: int, seconds: float, repeats: int, keeps_disturbed: bool) -> Trials:
+    """Runs everything that is asked of one plan. Raises DisturbedError as soon as it must be thrown away."""
+    with Runner(plan, port, keeps_disturbed) as runner:
+        plan.units = runner.run(plan, "units")["units"]
+        done = Trials(plan.to_dict())
+        recorded = runner.run(plan, "recorded", 3 * seconds)
+        done.report, done.what_if = recorded["report"], recorded["what_if"]
+        ways = _ways(plan)
+        advice = _first_advice(plan, done.report)
+        if advice is not None:
+            done.advised = f"{advice['parameter']} {advice['from']}->{advice['to']}"
+            done.predicted_s = advice["predicted_step_s"]
+            changed = plan.with_value(advice["parameter"], advice["to"])
+            assert changed is not None
+            ways["advised"] = (changed, "plain")
+        steps: dict[str, list[float]] = {name: [] for name in ways}
+        for _ in range(repeats):
+            for name, (changed, how) in ways.items():
+                steps[name].append(runner.run(changed, how, seconds)["step_s"])
+        medians = {name: statistics.median(times) for name, times in steps.items()}
+        done.plain_s, done.ceiling_s = medians["plain"], medians["ceiling"]
+        done.spread = (max(steps["plain"]) - min(steps["plain"])) / done.plain_s
+        done.advised_s = medians.get("advised")
+        done.without_s = {part.name: medians[f"without {part.name}"] for part in plan.parts}
+        done.curve_s = {name[6:]: step_s for name, step_s in medians.items() if name.startswith("curve ")}
+        done.foreign = runner.foreign
+        return done
+
+
+def _ways(plan: Plan) -> dict[str, tuple[Plan, str]]:
+    ways = {"plain": (plan, "plain"), "ceiling": (plan, "ceiling")}
+    for part in plan.parts:
+        ways[f"without {part.name}"] = (plan.without_part(part.name), "plain")
+    for value in CURVE[plan.shape]:
+        changed = plan.with_value(plan.main, value)
+        if value != plan.value_of(plan.main) and changed is not None:
+            ways[f"curve {value}"] = (changed, "plain")
+    return ways
+
+
+def _first_advice(plan: Plan, report: dict[str, Any]) -> dict[str, Any] | None:
+    """The first row, if it is a parameter that can be set here."""
+    rows: list[dict[str, Any]] = report["diagnosis"]["advice"]
+    if not rows or not rows[0]["parameter"] or plan.with_value(rows[0]["parameter"], rows[0]["to"]) is None:
+        return None
+    return rows[0]

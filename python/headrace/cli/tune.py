@@ -1,0 +1,107 @@
+"""``headrace tune SCRIPT``."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+
+import click
+
+from headrace.errors import Error, UsageError
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", value)
+    if found is None or float(found[1]) == 0:
+        raise click.BadParameter(f"{value!r} is no time: write 90s, 10m or 1h", ctx, param)
+    return float(found[1]) * _UNITS[found[2]]
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option(
+    "--steps", type=click.IntRange(min=8), default=300, show_default=True, metavar="N",
+    help="Steps of each trial.",
+)  # fmt: skip
+@click.option(
+    "--budget", callback=_seconds, default="10m", show_default=True, metavar="TIME",
+    help="No trial begins that would end later: 90s, 10m, 1h.",
+)  # fmt: skip
+@click.option(
+    "--scratch/--in-place", "copies", default=None,
+    help="Run each trial in a copy of the working folder, or in the folder itself "
+    "(default: a copy, if the folder has 200 MB at most).",
+)  # fmt: skip
+@click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module, as for python -m.")
+@click.argument("script")
+@click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+def tune(
+    steps: int, budget: float, copies: bool | None, is_module: bool, script: str, arguments: tuple[str, ...]
+) -> None:
+    """Find faster parameters for the loader of an unchanged SCRIPT, by running it with them.
+
+    The script runs several times, each time with other parameters of one loader (DataLoader or hr pipeline:
+    the one whose loop does N steps first), until its loop has done N steps. Then it ends as by sys.exit(0).
+    """
+    from headrace._search import Search
+    from headrace._session import enabled
+    from headrace.run.launch import check_script
+    from headrace.run.scratch import WorkingFolder
+    from headrace.run.script_trials import ScriptTrials
+    from headrace.tuning import Tuned
+
+    if not enabled():
+        raise Error("nothing can be tuned while HEADRACE=0 switches recording off")
+    if script == "-":
+        raise UsageError("the script runs several times, so it cannot come on stdin: give its file")
+    if not is_module:
+        check_script(script)
+    folder = WorkingFolder(copies)
+    click.echo(f"headrace: {folder.in_words}", err=True)
+    progress = _Progress()
+    trials = ScriptTrials(
+        ["-m", script, *arguments] if is_module else [script, *arguments], steps, budget, folder,
+        progress.alive,
+    )  # fmt: skip
+    began = time.monotonic()
+    search = Search(trials, budget, trials.tunable, progress.begins)
+    try:
+        outcome = search.run()
+    finally:
+        progress.end()
+    tuned = Tuned(outcome, time.monotonic() - began)
+    click.echo(tuned.to_text(), nl=False)
+    if tuned.changed:
+        click.echo(f"\nchange   {trials.line_to_change(tuned.changed, outcome.start.measured.report)}")
+    else:
+        click.echo("\nchange   nothing")
+    if not trials.any_tunable:
+        click.echo(
+            f"headrace: parameters of {trials.loader!r} cannot be set from outside; those of DataLoaders "
+            "and hr pipelines can. `headrace run` says what to change",
+            err=True,
+        )
+
+
+class _Progress:
+    """One line on a terminal; nothing in a pipe."""
+
+    def __init__(self) -> None:
+        self._shows = sys.stderr is not None and sys.stderr.isatty()
+        self._number = 0
+        self._what = ""
+
+    def begins(self, what: str) -> None:
+        self._number += 1
+        self._what = what
+        self.alive(0)
+
+    def alive(self, seconds: float) -> None:
+        if self._shows:
+            click.echo(f"\r\x1b[Ktrial {self._number}: {self._what} ({seconds:.0f} s)", nl=False, err=True)
+
+    def end(self) -> None:
+        if self._shows:
+            click.echo("\r\x1b[K", nl=False, err=True)

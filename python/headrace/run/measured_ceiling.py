@@ -1,0 +1,174 @@
+"""``headrace run --ceiling``: the script's own loop, for some steps, over remembered batches.
+
+::
+
+    next()   1 .. n              real batches, recorded; the first ones are kept
+             n+1                 the recording of this loop ends, workers and threads come to rest
+             n+1 .. n+m          kept batches, until the median of the step is stable
+             n+m+1 .. length     real batches again, not recorded; the loop has as many steps as ever
+
+Runs in the script's process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from headrace import _core
+from headrace._remembered import MeasuredStep, Remembered, Rounds
+from headrace._session import CEILING
+from headrace.errors import Error
+from headrace.run.loop_phases import RealBatches
+
+#: Real steps before the remembered ones: so many, or those of this time if they are long.
+_STEPS, _LEAST_STEPS, _RECORDED_S = 100, 16, 20.0
+_BATCHES, _BYTES = 4, 256 << 20
+#: Longest time of the remembered steps. A thousand rounds end it, too: a loop may keep part of each step.
+_SECONDS, _ROUND_STEPS = 10.0, 4
+#: Workers and threads rest when they use less of a core than this, and are waited for so long at most.
+_REST, _REST_WITHIN_S = 0.05, 3.0
+
+#: Loaders of this process whose ceiling is measured, or about to be.
+_measured: set[str] = set()
+
+
+#: By rank and loader.
+Ceilings = dict[tuple[int, str], MeasuredStep]
+
+
+class CeilingPhase:
+    """One loop over the loader ``name``: whether its next batch is a real or a remembered one."""
+
+    def __init__(self, name: str, length: int | None) -> None:
+        """length: batches of the loop, None if unknown."""
+        self._name = name
+        self._length = length
+        self._remembered = Remembered(_BATCHES, _BYTES)
+        self._rounds: Rounds | None = None
+        self._given = 0
+        self._began = 0.0
+        self._over = False
+
+    def next(self, real: RealBatches) -> Any:
+        """The loop's next batch. Raises StopIteration at its end."""
+        if self._rounds is None:
+            if not self._enough():
+                return self._recorded(real)
+            self._begin(real)
+        elif not self._over and (self._given == self._length or self._rounds.stepped()):
+            self._end()
+        if not self._over:
+            self._given += 1
+            return self._remembered.next()
+        # As many steps as the loop would have, so that schedules and progress bars fit.
+        if self._given == self._length:
+            raise StopIteration
+        self._given += 1
+        return real.take()
+
+    def _recorded(self, real: RealBatches) -> Any:
+        try:
+            batch = real.take()
+        except StopIteration:
+            # A loop of unknown length gets the remembered steps at its end.
+            if self._length is not None or self._given < _LEAST_STEPS or self._name in _measured:
+                raise
+            self._begin(real)
+            return self._remembered.next()
+        if self._given == 0:
+            self._began = time.monotonic()
+        self._given += 1
+        self._remembered.add(batch)
+        return batch
+
+    def _enough(self) -> bool:
+        most = _STEPS if self._length is None else min(_STEPS, self._length // 2)
+        if self._name in _measured or min(self._given, most) < _LEAST_STEPS:
+            return False
+        return self._given >= most or time.monotonic() - self._began > _RECORDED_S
+
+    def _begin(self, real: RealBatches) -> None:
+        _measured.add(self._name)
+        real.end_recording()
+        wait_for_rest()
+        self._rounds = Rounds(len(self._remembered), _SECONDS, round_steps=_ROUND_STEPS)
+        self._rounds.begin()
+
+    def _end(self) -> None:
+        self._over = True
+        assert self._rounds is not None
+        try:
+            save(self._name, self._rounds.result())
+        except Error:
+            pass  # the loop ended before a round did
+
+
+def save(name: str, measured: MeasuredStep) -> None:
+    """Add a line to the file that the environment names. The loop goes on if that fails."""
+    row = {"rank": _core.default_rank(), "loader": name, **measured._asdict()}
+    try:
+        with open(os.environ[CEILING], "a", encoding="utf-8") as file:  # noqa: PTH123
+            file.write(json.dumps(row) + "\n")
+    except OSError:
+        pass
+
+
+def temporary_file() -> str:
+    """For the environment of the script."""
+    number, path = tempfile.mkstemp(prefix="headrace-ceiling-")
+    os.close(number)
+    return path
+
+
+def take(path: str) -> Ceilings:
+    """What was measured; the file is removed."""
+    try:
+        rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
+        return {(row.pop("rank"), row.pop("loader")): MeasuredStep(**row) for row in rows}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+    finally:
+        Path(path).unlink(missing_ok=True)
+
+
+# --- rest ---
+
+
+def wait_for_rest() -> None:
+    """Until threads and child processes of this process have filled their queues and wait."""
+    end = time.monotonic() + _REST_WITHIN_S
+    while time.monotonic() < end:
+        used_s, began = _cpu_s(), time.monotonic()
+        time.sleep(0.1)
+        if _cpu_s() - used_s < _REST * (time.monotonic() - began) + 0.5 / os.sysconf("SC_CLK_TCK"):
+            return
+
+
+def _cpu_s() -> float:
+    """CPU time of this process and its living descendants."""
+    return time.process_time() + sum(_process_cpu_s(pid) for pid in _descendants("self"))
+
+
+def _descendants(pid: str) -> Iterable[str]:
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = file.read_text().split()
+        except OSError:
+            continue
+        for child in children:
+            yield child
+            yield from _descendants(child)
+
+
+def _process_cpu_s(pid: str) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

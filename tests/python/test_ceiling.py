@@ -1,0 +1,258 @@
+"""`ceiling`: the loop over remembered batches, beside a loader that is left as it was."""
+
+import random
+import sys
+import threading
+import time
+from collections import UserDict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as hr
+from headrace._remembered import Remembered, Rounds, fresh, size_of
+
+pytestmark = pytest.mark.usefixtures("run")
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def measured(step_times: Callable[[int], float], batches: int, seconds: float = 5.0) -> Any:
+    clock = Clock()
+    rounds = Rounds(batches, seconds, clock)
+    rounds.begin()
+    number = 0
+    while True:
+        clock.now += step_times(number)
+        number += 1
+        if rounds.stepped():
+            return rounds.result()
+
+
+def test_median_of_steady_steps() -> None:
+    result = measured(lambda _: 0.010, batches=8)
+    assert result.step_s == pytest.approx(0.010)
+    assert result.error_s == pytest.approx(0)
+
+
+def test_warm_up_and_rare_pauses_do_not_count() -> None:
+    def times(number: int) -> float:
+        return 0.5 if number < 8 or number == 60 else 0.010
+
+    assert measured(times, batches=8).step_s == pytest.approx(0.010)
+
+
+def test_every_batch_counts_alike() -> None:
+    result = measured(lambda number: (0.005, 0.010, 0.030)[number % 3], batches=3)
+    assert result.step_s == pytest.approx(0.015)
+
+
+def test_ends_when_the_time_is_over() -> None:
+    rng = random.Random(3)
+    result = measured(lambda _: rng.uniform(0.001, 0.1), batches=2, seconds=4)
+    assert 3.5 <= result.step_s * result.steps <= 6
+
+
+def test_bytes_are_bounded() -> None:
+    remembered = Remembered(8, 250)
+    while not remembered.full:
+        remembered.add([b"x" * 100])
+    assert len(remembered) == 2
+
+
+def test_the_first_batch_is_kept_whatever_its_size() -> None:
+    remembered = Remembered(8, 10)
+    remembered.add(b"x" * 100)
+    assert len(remembered) == 1
+    assert remembered.full
+
+
+def test_size_of_nested_batches() -> None:
+    assert size_of({"a": [b"123", (b"45", 7)], "b": "6"}) == 6
+
+
+def test_a_step_may_take_its_batch_apart() -> None:
+    seen = []
+
+    def step(batch: dict[str, Any]) -> None:
+        seen.append(batch.pop("labels"))
+        batch["items"].clear()
+
+    hr.ceiling([{"labels": 1, "items": [1, 2]}], step, seconds=0.1)
+    assert len(seen) > 5
+    assert set(seen) == {1}
+
+
+def test_fresh_containers_hold_the_same_objects() -> None:
+    inner = object()
+    batch = {"a": [inner], "b": (inner,)}
+    copy = fresh(batch)
+    assert copy == batch
+    assert copy is not batch
+    assert copy["a"] is not batch["a"]
+    assert copy["a"][0] is inner
+
+
+def test_mappings_of_other_classes_are_copied() -> None:
+    batch = UserDict(labels=1)
+    copy = fresh(batch)
+    copy.pop("labels")
+    assert batch == {"labels": 1}
+    assert type(copy) is UserDict
+
+
+def test_an_input_that_sleeps_is_not_in_it() -> None:
+    def slow() -> Iterator[int]:
+        for number in range(100):
+            time.sleep(0.03)
+            yield number
+
+    floor_s = hr.ceiling(slow(), lambda _: time.sleep(0.002), batches=3, seconds=0.3)
+    assert 0.002 <= floor_s < 0.02
+
+
+def test_generator_is_closed_before_the_steps() -> None:
+    closed = []
+
+    class Numbers:
+        def __iter__(self) -> Iterator[int]:
+            try:
+                yield from range(100)
+            finally:
+                closed.append(True)
+
+    hr.ceiling(Numbers(), lambda _: closed.append(False), batches=2, seconds=0.1)
+    assert closed[0] is True
+    assert closed.count(True) == 1
+
+
+def test_pipeline_threads_rest_and_nothing_is_recorded() -> None:
+    alive: list[int] = []
+    pipe = hr.source(range(1000)).map(lambda item: item, workers=3, name="work").batch(4)
+    seen: list[Any] = []
+
+    def step(batch: Any) -> None:
+        seen.append(tuple(batch))
+        alive.append(sum(thread.name == "work" for thread in threading.enumerate()))
+
+    hr.ceiling(pipe, step, batches=2, seconds=0.1)
+    assert set(seen) == {(0, 1, 2, 3), (4, 5, 6, 7)}
+    with pytest.raises(hr.UsageError, match="nothing was recorded"):
+        pipe.report()
+    assert next(iter(pipe)) == [0, 1, 2, 3]
+
+
+def test_pipeline_that_copies_to_a_device() -> None:
+    numpy = pytest.importorskip("numpy")
+    pipe = hr.source([numpy.zeros(4)] * 40).batch(2).to_device("cpu")
+    assert hr.ceiling(pipe, lambda batch: len(batch), seconds=0.1) > 0
+
+
+def test_wrapped_loader_gets_no_steps(run: Path) -> None:
+    loader = hr.wrap(list(range(50)), name="numbers")
+    for _ in loader:
+        pass
+    hr.ceiling(loader, lambda _: None, seconds=0.1)
+    assert loader.report().profile.sink.steps == 50
+
+
+def test_random_numbers_go_on_as_before() -> None:
+    random.seed(5)
+    expected = random.Random(5).random()
+    hr.ceiling([1, 2], lambda _: random.random(), seconds=0.1)
+    assert random.random() == expected
+
+
+def test_an_exception_of_the_step_comes_through() -> None:
+    random.seed(5)
+
+    def step(_: int) -> None:
+        random.random()
+        raise RuntimeError("from the step")
+
+    with pytest.raises(RuntimeError, match="from the step"):
+        hr.ceiling([1], step)
+    assert random.random() == random.Random(5).random()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (([1], 3), "step is a function"),
+        (([1], print, {"batches": 0}), "batches is a whole number"),
+        (([1], print, {"seconds": 0}), "seconds is a number above 0"),
+        ((7, print), "wrap needs an iterable"),
+    ],
+)
+def test_wrong_arguments(arguments: Any, says: str) -> None:
+    loader, step, *options = arguments
+    with pytest.raises(hr.UsageError, match=says):
+        hr.ceiling(loader, step, **(options[0] if options else {}))
+
+
+def test_no_batch_is_an_error() -> None:
+    with pytest.raises(hr.Error, match="yields no batch"):
+        hr.ceiling([], print)
+
+
+class TestDataLoader:
+    """With worker processes, generators and wrapped loaders."""
+
+    @pytest.fixture(autouse=True)
+    def torch(self) -> Any:
+        return pytest.importorskip("torch")
+
+    @pytest.mark.parametrize("workers", [0, 2])
+    @pytest.mark.parametrize("wrapped", [False, True])
+    def test_loader_goes_on_as_if_nothing_had_been(self, torch: Any, workers: int, wrapped: bool) -> None:
+        from torch.utils.data import DataLoader
+
+        def epochs(measures: bool) -> list[list[int]]:
+            torch.manual_seed(1)
+            generator = torch.Generator().manual_seed(3)
+            loader: Any = DataLoader(
+                list(range(40)), batch_size=4, shuffle=True, num_workers=workers, generator=generator,
+                persistent_workers=workers > 0,
+            )  # fmt: skip
+            if wrapped:
+                loader = hr.wrap(loader, name="train")
+            found = [[batch.tolist() for batch in loader]]
+            if measures:
+                hr.ceiling(loader, lambda batch: batch.sum(), seconds=0.1)
+            return [*found, [batch.tolist() for batch in loader], [torch.rand(1).item()]]
+
+        assert epochs(True) == epochs(False)
+
+    def test_workers_are_gone_and_nothing_is_recorded(self, torch: Any) -> None:
+        import multiprocessing
+
+        from torch.utils.data import DataLoader
+
+        loader = hr.wrap(DataLoader(list(range(400)), batch_size=4, num_workers=2), name="train")
+        for _ in loader:
+            pass
+        children = []
+        hr.ceiling(loader, lambda _: children.append(len(multiprocessing.active_children())), seconds=0.1)
+        assert set(children) == {0}
+        assert loader.report().profile.sink.steps == 100  # type: ignore[attr-defined]
+
+
+def test_torch_is_not_imported(execute: Callable[..., Any]) -> None:
+    program = """
+        import sys
+        import headrace as hr
+        assert hr.ceiling([1, 2], lambda batch: None, seconds=0.1) >= 0
+        assert not {"torch", "numpy"} & set(sys.modules)
+    """
+    execute(program)
+    assert "headrace" in sys.modules

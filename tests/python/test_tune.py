@@ -1,0 +1,218 @@
+"""`tune`: tries what is predicted to gain, learns from what it measured, and never ends slower."""
+
+import math
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import headrace as hr
+from headrace._search import Candidate, Measured, Search, candidates, mean_step, noise_of
+
+
+class FakeReport:
+    """What a search asks of a report, from a function of workers to seconds."""
+
+    def __init__(self, workers: int, predict: Callable[[int], float | None]) -> None:
+        self.workers = workers
+        self._predict = predict
+
+        parameter = SimpleNamespace(name="num_workers", sets="workers", value=workers, min=0, max=8)
+        self.profile = SimpleNamespace(
+            model=SimpleNamespace(stages=[SimpleNamespace(workers=workers)], parameters=[parameter]),
+            sink=SimpleNamespace(wait_share=0.5),
+        )
+        self.diagnosis = SimpleNamespace(advice=[])
+
+    def what_if(self, num_workers: int) -> dict[str, Any]:
+        step_s = self._predict(num_workers)
+        return {"step_s": step_s, "low": step_s, "high": step_s, "bottleneck": None}
+
+
+def search(
+    true_s: Callable[[int], float], predicted_s: Callable[[int], float | None], budget_s: float = 1000
+) -> Search:
+    """A loop whose step is a function of num_workers, which begins with 1."""
+    clock = [0.0]
+
+    def measure(settings: dict[str, Any], limit_s: float) -> Measured:
+        workers = settings.get("num_workers", 1)
+        clock[0] += 100 * true_s(workers)
+        report: Any = FakeReport(workers, predicted_s)
+        return Measured(true_s(workers), 0.0, report)
+
+    return Search(measure, budget_s, clock=lambda: clock[0])
+
+
+def settings_of(outcome: Any) -> list[dict[str, Any]]:
+    return [trial.settings for trial in outcome.trials]
+
+
+def test_goes_to_the_fastest() -> None:
+    outcome = search(lambda n: 0.1 / min(n or 1, 4), lambda n: 0.1 / min(n or 1, 4)).run()
+    assert outcome.best is not None
+    assert outcome.best.settings == {"num_workers": 4}
+    assert outcome.start_s == pytest.approx(0.1)
+    assert outcome.best_s == pytest.approx(0.025)
+    assert "no further change" in outcome.reason
+
+
+def test_predictions_that_were_wrong_are_corrected() -> None:
+    # More workers are always predicted to be twice as fast; in truth they are slower.
+    outcome = search(lambda n: 0.1 + 0.05 * n, lambda n: 0.1 / max(1, n)).run()
+    assert outcome.best is outcome.start
+    assert len(outcome.trials) == 2
+    assert outcome.best_s == outcome.start_s
+
+
+def test_never_ends_with_something_slower() -> None:
+    times = iter([0.100, 0.050, 0.101, 0.102, 0.100, 0.103])
+
+    def measure(settings: dict[str, Any], limit_s: float) -> Measured:
+        report: Any = FakeReport(settings.get("num_workers", 1), lambda n: 0.05 if n == 2 else 0.2)
+        return Measured(next(times), 0.0, report)
+
+    outcome = Search(measure, 1000).run()
+    assert outcome.best is outcome.start
+    assert "not faster than the start" in outcome.reason
+    assert settings_of(outcome) == [{}, {"num_workers": 2}, {}, {"num_workers": 2}, {}, {"num_workers": 2}]
+
+
+def test_without_predictions_it_tries_all_the_same() -> None:
+    outcome = search(lambda n: 0.1 / min(n or 1, 4), lambda _: None).run()
+    assert outcome.best is not None
+    assert outcome.best.settings == {"num_workers": 4}
+
+
+def test_the_budget_ends_it() -> None:
+    # A trial takes 10 s; the comparison at the end needs two more.
+    outcome = search(lambda n: 0.1 / (n or 1), lambda n: 0.1 / (n or 1), budget_s=25).run()
+    assert outcome.reason == "the time is over"
+    assert settings_of(outcome) == [{}]
+
+
+def test_a_trial_that_raises_is_left_out() -> None:
+    def measure(settings: dict[str, Any], limit_s: float) -> Measured:
+        if settings.get("num_workers") == 2:
+            raise ValueError("no memory for two")
+        report: Any = FakeReport(settings.get("num_workers", 1), lambda n: 0.05 if n == 2 else 0.2)
+        return Measured(0.1, 0.0, report)
+
+    outcome = Search(measure, 1000).run()
+    assert settings_of(outcome) == [{}]
+    assert outcome.failures == ["num_workers -> 2 failed: no memory for two"]
+
+
+def test_parameters_that_may_not_be_set_are_not_tried() -> None:
+    report: Any = FakeReport(1, lambda n: 0.1)
+    assert candidates(report, lambda _: False) == []
+    assert Candidate({"num_workers": 2}, 0.1, 0.1, 0.1) in candidates(report, lambda _: True)
+
+
+def test_capacities_are_advised_together() -> None:
+    def row(parameter: str | None, to: Any) -> Any:
+        return SimpleNamespace(parameter=parameter, to=to, predicted_step_s=0.05, low=0.04, high=0.06)
+
+    report: Any = FakeReport(1, lambda n: 0.1)
+    report.diagnosis.advice = [
+        row("a.capacity", 8),
+        row("in_order", False),
+        row("b.capacity", 4),
+        row(None, 1),
+    ]
+    first, second, *_ = candidates(report, lambda _: True)
+    assert first == Candidate({"a.capacity": 8, "b.capacity": 4}, 0.05, 0.04, 0.06)
+    assert second.changes == {"in_order": False}
+
+
+def test_noise_is_never_less_than_two_percent() -> None:
+    assert noise_of(Measured(1.0, 0.0)) == 0.02
+    assert noise_of(Measured(1.0, 0.05)) > 0.1
+
+
+def test_the_beginning_of_a_run_is_not_measured() -> None:
+    measured = mean_step([5.0] * 10 + [0.1] * 90)
+    assert measured.step_s == pytest.approx(0.1)
+    with pytest.raises(hr.Error, match="too few"):
+        mean_step([0.1] * 7)
+
+
+def test_a_pipeline_needs_no_parameters() -> None:
+    def make() -> Any:
+        return hr.source(range(10**6)).map(lambda item: time.sleep(0.008), name="slow").batch(1)
+
+    result = hr.tune(make, lambda _: time.sleep(0.002), steps=40, budget_s=60)
+    assert result.best["slow.workers"] > 1
+    assert result.best_step_s < 0.8 * result.start_step_s
+    assert result.trials.column("measured_step_s")[0] > result.report.profile.sink.step_s
+    assert "slow.workers 1 -> " in result.trials.column("parameter")[1]
+    predicted_s = result.trials.to_dict()["predicted_step_s"][1]
+    assert math.isnan(predicted_s) or predicted_s < result.start_step_s  # beside others nothing is predicted
+    assert str(result).startswith("TUNED")
+    assert "slow.workers=" in repr(result)
+
+
+def test_a_loop_that_does_not_wait_stays_as_it_is() -> None:
+    def make() -> Any:
+        return hr.source(range(10**6)).map(lambda item: item, name="light").batch(1)
+
+    result = hr.tune(make, lambda _: time.sleep(0.01), steps=30, budget_s=60)
+    assert result.changed == {}
+    assert "nothing to change" in str(result)
+    assert result.best_step_s == result.start_step_s
+
+
+def test_only_parameters_that_the_function_takes() -> None:
+    torch_data = pytest.importorskip("torch.utils.data")
+    asked: list[dict[str, Any]] = []
+
+    class Slow(torch_data.Dataset):  # type: ignore[misc, name-defined]
+        def __len__(self) -> int:
+            return 400
+
+        def __getitem__(self, index: int) -> int:
+            time.sleep(0.005)
+            return index
+
+    def make(num_workers: int = 0) -> Any:
+        asked.append({"num_workers": num_workers})
+        return torch_data.DataLoader(Slow(), batch_size=4, num_workers=num_workers)
+
+    result = hr.tune(make, lambda _: time.sleep(0.004), steps=40, budget_s=60)
+    assert asked[0] == {"num_workers": 0}
+    assert result.best == {"num_workers": result.changed["num_workers"]}
+    assert result.changed["num_workers"] > 0
+    assert result.best_step_s < 0.8 * result.start_step_s
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((3, print, {}), "two functions"),
+        ((list, 3, {}), "two functions"),
+        ((list, print, {"steps": 3}), "steps is a whole number from 8"),
+        ((list, print, {"budget_s": 0}), "budget_s is a number above 0"),
+    ],
+)
+def test_wrong_arguments(arguments: Any, says: str) -> None:
+    make, step, options = arguments
+    with pytest.raises(hr.UsageError, match=says):
+        hr.tune(make, step, **options)
+
+
+def test_no_batch_is_an_error() -> None:
+    with pytest.raises(hr.Error, match="yields no batch"):
+        hr.tune(list, print)
+
+
+def test_functions_are_not_hidden_by_modules(execute: Callable[..., Any]) -> None:
+    execute(
+        """
+        import headrace as hr
+        import headrace.cli, headrace.tuning, headrace.replay
+        from headrace.run import script_trials, measured_ceiling
+        assert callable(hr.tune) and callable(hr.ceiling)
+        """
+    )
