@@ -87,7 +87,7 @@ TEST(Advice, OfAnyProfiler) {
   EXPECT_NE(first(table, "data_loading").figures.find("300 us"), std::string::npos);
   EXPECT_EQ(first(table, "exposed_communication").severity, "high");
   EXPECT_EQ(first(table, "free_time").severity, "high");  // 290 us of 590 us
-  EXPECT_NE(first(table, "free_time").figures.find("49.2 %"), std::string::npos);
+  EXPECT_NE(first(table, "free_time").figures.find("49 %"), std::string::npos);
   EXPECT_EQ(first(table, "launch_bound").severity, "high");
   EXPECT_NE(first(table, "synchronisation").figures.find("cudaStreamSynchronize, took 190 us in aten::item"),
             std::string::npos);
@@ -114,7 +114,7 @@ TEST(Advice, CollectionsOfGarbage) {
   const trace::Trace recorded = builder.build();
   const Row row = first(advice(one(recorded)), "garbage_collection");
   EXPECT_EQ(row.severity, "medium");
-  EXPECT_EQ(row.figures, "1 long collections, 2.5 ms in all, the longest 2.5 ms");
+  EXPECT_EQ(row.figures, "1 long collections, 2.50 ms in all, the longest 2.50 ms");
 
   TraceBuilder silent;
   silent.call("cudaLaunchKernel", 1, 0, 5).kernel("gemm", 1, 10, 20);
@@ -186,7 +186,7 @@ TEST_F(AdviceOnFiles, Kernels) {
   write(0, "PROF_1/device_0/info.json.0", R"({"DeviceInfo": [{"id": 0, "ai_core_num": 20, "aiv_num": 40}]})",
         true);
   table = of_files();
-  EXPECT_EQ(first(table, "block_dim").figures, "Cast 8 x, 80 us in all");
+  EXPECT_EQ(first(table, "block_dim").figures, "Cast 8 x, 80.0 us in all");
 }
 
 TEST_F(AdviceOnFiles, GoodKernels) {
@@ -262,10 +262,10 @@ TEST(AdviceSample, IsNotAboutTheInput) {
   const Table table = advice(traces, profiles);
   EXPECT_EQ(first(table, "data_loading").severity, "none");
   EXPECT_NE(first(table, "data_loading").figures.find("2.4 %"), std::string::npos);
-  EXPECT_NE(first(table, "exposed_communication").figures.find("73.9 %"), std::string::npos);
-  EXPECT_NE(first(table, "free_time").figures.find("19.3 %"), std::string::npos);
-  EXPECT_NE(first(table, "preparing").figures.find("11.9 %"), std::string::npos);
-  EXPECT_NE(first(table, "synchronisation").figures.find("85.53 ms"), std::string::npos);
+  EXPECT_NE(first(table, "exposed_communication").figures.find("74 %"), std::string::npos);
+  EXPECT_NE(first(table, "free_time").figures.find("19 %"), std::string::npos);
+  EXPECT_NE(first(table, "preparing").figures.find("12 %"), std::string::npos);
+  EXPECT_NE(first(table, "synchronisation").figures.find("85.5 ms"), std::string::npos);
 }
 
 }  // namespace
