@@ -18,6 +18,7 @@
 #include "trace/ascend/database.h"
 #include "trace/ascend/database_facts.h"
 #include "trace/ascend/event_rows.h"
+#include "trace/ascend/made_up_pid.h"
 #include "trace/ascend/task_type.h"
 
 namespace headrace::trace::ascend {
@@ -33,12 +34,9 @@ constexpr std::array<std::pair<std::int64_t, std::string_view>, 5> kCallPrefixes
 }};
 enum ApiType : std::int64_t { kOperatorApi = 50001, kQueueApi = 50002, kPythonApi = 50003, kMarkApi = 50004 };
 
-/// The process ids that msprof makes up: the real one, the place of the row in the view, the device.
+/// Places of rows in the view.
 constexpr std::int64_t kHardwarePlace = 13;
 constexpr std::int64_t kCollectivePlace = 15;
-std::int64_t made_up_pid(std::int64_t pid, std::int64_t place, std::int64_t device) noexcept {
-  return (pid & ((std::int64_t{1} << 40) - 1)) << 10 | place << 5 | (device & 31);
-}
 
 constexpr std::int64_t kLow32 = 0xFFFFFFFF;
 
