@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "headrace/loader_files/profiler_timeline.h"
 #include "headrace/timeline/json_text.h"
 #include "headrace/trace/ascend/database_counters.h"
 #include "headrace/trace/ascend/database_reader.h"
@@ -116,6 +117,18 @@ class EventTexts : public trace::ByteSource {
   bool ended_ = false;
 };
 
+/// A text with the memory that it is in.
+class OwnedText : public trace::ByteSource {
+ public:
+  explicit OwnedText(std::string text) : text_(std::move(text)), bytes_(text_) {}
+
+  std::size_t read(std::span<char> into) override { return bytes_.read(into); }
+
+ private:
+  const std::string text_;
+  trace::MemoryBytes bytes_;
+};
+
 bool is_database(const std::string& path) {
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(path, unknown)) return false;
@@ -128,6 +141,8 @@ bool is_database(const std::string& path) {
 }  // namespace
 
 std::unique_ptr<trace::ByteSource> open_events(const std::string& path) {
+  if (loader_files::is_profiler_timeline(path))
+    return std::make_unique<OwnedText>(loader_files::named_timeline(path));
   if (!is_database(path)) return std::make_unique<trace::FileBytes>(path);
   trace::ReadOptions options;
   options.arguments.clear();

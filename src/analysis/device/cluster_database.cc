@@ -144,7 +144,9 @@ class ClusterDatabase {
 
 void read_cluster_database(const std::string& path, ClusterData& data) {
   Database database(path);
-  ClusterDatabase(database, data).read();
+  read_cluster_database(database, data);
 }
+
+void read_cluster_database(Database& database, ClusterData& data) { ClusterDatabase(database, data).read(); }
 
 }  // namespace headrace::analysis::device

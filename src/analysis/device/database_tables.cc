@@ -272,8 +272,8 @@ class ApiStatistic {
 
 class CounterRows {
  public:
-  void add(const ProfileFolder& profile, std::int64_t rank) {
-    for (const trace::ascend::Counter& counter : trace::ascend::read_counters(profile.database)) {
+  void add(Database& database, std::int64_t rank) {
+    for (const trace::ascend::Counter& counter : trace::ascend::read_counters(database)) {
       for (const auto& [at_ns, value] : counter.values) {
         ranks_.push_back(rank);
         processes_.push_back(counter.process);
@@ -316,55 +316,70 @@ bool has(const Database& database, std::string_view name) {
   });
 }
 
-template <class Rows, class Add>
-std::optional<Table> of_all(std::span<const ProfileFolder> profiles, const std::string& name, Rows rows,
-                            Add add) {
-  bool any = false;
-  for (const ProfileFolder& profile : profiles) {
-    if (profile.database.empty()) continue;
-    Database database(profile.database);
-    if (!has(database, name)) continue;
-    any = true;
-    add(rows, database, profile, profile.rank.value_or(trace::kAbsent));
+/// Calls `use` with the rows of the table, none yet; false for a name that is none.
+template <class Use>
+bool with_rows_of(const std::string& name, Use&& use) {
+  if (name == kApiStatistic) {
+    use(ApiStatistic());
+    return true;
   }
-  if (!any) return std::nullopt;
-  return rows.take();
+  if (name == kCounters) {
+    use(CounterRows());
+    return true;
+  }
+  for (const StoredTable& table : stored_tables()) {
+    if (table.name != name) continue;
+    use(StoredRows(table));
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
 
-std::vector<std::string> database_tables(const ProfileFolder& profile) {
+std::vector<std::string> database_tables(const Database& database) {
   std::vector<std::string> names;
-  if (profile.database.empty()) return names;
-  try {
-    const Database database(profile.database);
-    for (const std::string_view name : {kApiStatistic, kCounters}) {
-      if (has(database, name)) names.emplace_back(name);
-    }
-    for (const StoredTable& table : stored_tables()) {
-      if (database.has_table(table.stored)) names.emplace_back(table.name);
-    }
-  } catch (const FormatError&) {
-    names.clear();  // loading the profile's events says what is wrong with it
+  for (const std::string_view name : {kApiStatistic, kCounters}) {
+    if (has(database, name)) names.emplace_back(name);
+  }
+  for (const StoredTable& table : stored_tables()) {
+    if (database.has_table(table.stored)) names.emplace_back(table.name);
   }
   return names;
 }
 
-std::optional<Table> database_table(std::span<const ProfileFolder> profiles, const std::string& name) {
-  const auto from_database = [](auto& rows, Database& database, const ProfileFolder&, std::int64_t rank) {
+std::vector<std::string> database_tables(const ProfileFolder& profile) {
+  if (profile.database.empty()) return {};
+  try {
+    return database_tables(Database(profile.database));
+  } catch (const FormatError&) {
+    return {};  // loading the profile's events says what is wrong with it
+  }
+}
+
+Table database_table(Database& database, std::int64_t rank, const std::string& name) {
+  Table table;
+  with_rows_of(name, [&](auto rows) {
     rows.add(database, rank);
-  };
-  if (name == kApiStatistic) return of_all(profiles, name, ApiStatistic(), from_database);
-  if (name == kCounters) {
-    return of_all(profiles, name, CounterRows(),
-                  [](CounterRows& rows, Database&, const ProfileFolder& profile, std::int64_t rank) {
-                    rows.add(profile, rank);
-                  });
-  }
-  for (const StoredTable& table : stored_tables()) {
-    if (table.name == name) return of_all(profiles, name, StoredRows(table), from_database);
-  }
-  return std::nullopt;
+    table = rows.take();
+  });
+  return table;
+}
+
+std::optional<Table> database_table(std::span<const ProfileFolder> profiles, const std::string& name) {
+  std::optional<Table> table;
+  with_rows_of(name, [&](auto rows) {
+    bool any = false;
+    for (const ProfileFolder& profile : profiles) {
+      if (profile.database.empty()) continue;
+      Database database(profile.database);
+      if (!has(database, name)) continue;
+      any = true;
+      rows.add(database, profile.rank.value_or(trace::kAbsent));
+    }
+    if (any) table = rows.take();
+  });
+  return table;
 }
 
 }  // namespace headrace::analysis::device

@@ -1,6 +1,7 @@
 // Tables of a profile's database under the names, columns and units that the CSV files of a text profile have.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "headrace/analysis/table.h"
 #include "headrace/trace/ascend/profile_folder.h"
+#include "trace/ascend/database.h"
 
 namespace headrace::analysis::device {
 
@@ -15,6 +17,10 @@ namespace headrace::analysis::device {
 /// for. Nothing for a database that cannot be read.
 std::vector<std::string> database_tables(const trace::ascend::ProfileFolder& profile);
 
+std::vector<std::string> database_tables(const trace::ascend::Database& database);
+
+/// Of one database; a table without columns for a name that is none.
+Table database_table(trace::ascend::Database& database, std::int64_t rank, const std::string& name);
 /// One rank after the other. Empty where no profile's database has it.
 std::optional<Table> database_table(std::span<const trace::ascend::ProfileFolder> profiles,
                                     const std::string& name);

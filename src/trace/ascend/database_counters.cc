@@ -162,12 +162,9 @@ class CounterReader {
 
 std::vector<Counter> read_counters(const std::string& path) {
   Database database(path);
-  return CounterReader(database).read();
+  return read_counters(database);
 }
 
-std::vector<Counter> read_counters_of(std::string_view bytes, const std::string& name) {
-  Database database(bytes, name);
-  return CounterReader(database).read();
-}
+std::vector<Counter> read_counters(Database& database) { return CounterReader(database).read(); }
 
 }  // namespace headrace::trace::ascend

@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace headrace::trace::ascend {
+
+class Database;
 
 /// A counter over time.
 struct Counter {
@@ -21,7 +22,6 @@ struct Counter {
 /// From the tables AICORE_FREQ, HBM, LLC, NPU_MEM, SOC_BANDWIDTH_LEVEL and ACC_PMU, those that there are. Rows
 /// without a moment or a value are left out. FormatError for a file that is no database.
 std::vector<Counter> read_counters(const std::string& path);
-/// The same of a database in memory, called `name` in errors.
-std::vector<Counter> read_counters_of(std::string_view bytes, const std::string& name);
+std::vector<Counter> read_counters(Database& database);
 
 }  // namespace headrace::trace::ascend
