@@ -60,6 +60,8 @@ Findings check_aicpu(Evidence& evidence);
 Findings check_dynamic_shapes(Evidence& evidence);
 Findings check_block_dim(Evidence& evidence);
 Findings check_unbound_operators(Evidence& evidence);
+Findings check_core_performance(Evidence& evidence);
+Findings check_core_frequency(Evidence& evidence);
 Findings check_small_packets(Evidence& evidence);
 Findings check_byte_alignment(Evidence& evidence);
 Findings check_bandwidth_contention(Evidence& evidence);

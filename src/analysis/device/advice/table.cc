@@ -30,6 +30,8 @@ constexpr std::array kRules = {
     Rule{"dynamic_shapes", &check_dynamic_shapes},
     Rule{"block_dim", &check_block_dim},
     Rule{"unbound_operators", &check_unbound_operators},
+    Rule{"core_performance", &check_core_performance},
+    Rule{"core_frequency", &check_core_frequency},
     // Communication.
     Rule{"small_packets", &check_small_packets},
     Rule{"byte_alignment", &check_byte_alignment},
