@@ -45,11 +45,11 @@ def merge(
     """Write queue levels, worker states, batches, steps and annotations of ``run`` above the device's rows.
 
     run: a run folder (running, finished or dead), a .hrseg segment, a session, or a wrapped loader; or a
-    folder of MindSpore's or Ascend's profiler, whose timelines are then merged (say where with ``out``). traces:
-    files of a device profiler (.json, .json.gz), folders of them, URLs (fsspec; copied beside ``out`` until
-    it is done), or ``{rank: file}``; without any the run alone makes a timeline. out: the file, gzip, or
-    plain if it ends in .json; default ``timeline.json.gz`` in the run folder. progress: is called with
-    the fraction done, 0 to 1 (of each copy first, then of the merging).
+    folder of MindSpore's or Ascend's profiler, whose timelines are then merged (say where with ``out``).
+    traces: files of a device profiler (.json, .json.gz), folders of them, URLs (fsspec; copied beside
+    ``out`` until it is done), or ``{rank: file}``; without any the run alone makes a timeline. out: the
+    file, gzip, or plain if it ends in .json; default ``timeline.json.gz`` in the run folder. progress: is
+    called with the fraction done, 0 to 1 (of each copy first, then of the merging).
 
     Raises FormatError for what is not a trace, SegmentError for what is not a segment.
     """

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -68,7 +69,8 @@ class EventTexts : public trace::ByteSource {
   }
 
   void label(const trace::Lane& lane, const char* kind, const char* key, const std::string& text) {
-    if (text.empty()) return;
+    const bool of_process = std::string_view(kind) != "thread_name";
+    if (text.empty() || (of_process && !labelled_.emplace(lane.pid, kind).second)) return;
     begin_event();
     text_ += fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"{}":{}}}}})", kind, lane.pid,
                          lane.tid, key, json_text(text));
@@ -110,6 +112,7 @@ class EventTexts : public trace::ByteSource {
   Columns columns_;
   std::vector<trace::ascend::Counter> counters_;
   std::size_t next_of_counter_ = 0;
+  std::set<std::pair<std::int64_t, std::string_view>> labelled_;  ///< processes that have a name or a label
   std::string text_;
   std::size_t at_ = 0;
   Row next_ = 0;
@@ -129,6 +132,8 @@ class OwnedText : public trace::ByteSource {
   trace::MemoryBytes bytes_;
 };
 
+}  // namespace
+
 bool is_database(const std::string& path) {
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(path, unknown)) return false;
@@ -137,8 +142,6 @@ bool is_database(const std::string& path) {
   const std::size_t size = file.read(first);
   return trace::ascend::is_database({first.data(), size});
 }
-
-}  // namespace
 
 std::unique_ptr<trace::ByteSource> open_events(const std::string& path) {
   if (loader_files::is_profiler_timeline(path))

@@ -240,6 +240,16 @@ def test_the_events_of_a_database_can_be_written_again(tmp_path: Path) -> None:
     assert len(again.launches()) == len(trace.launches())
 
 
+def test_folders_of_ranks_are_one_timeline(tmp_path: Path) -> None:
+    merged = hr.timeline.merge(needs(DATA / "ascend/db_level1"), out=tmp_path / "ranks.json")
+    events = json.loads(Path(merged.path).read_text())
+    events = events["traceEvents"] if isinstance(events, dict) else events
+    names = {event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert {"HBM", "rank 1 HBM NPU", "HCCL", "rank 1 HCCL NPU"} <= names
+    threads = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    assert {"Group 0 Communication", "Plane 0"} <= threads
+
+
 def test_a_profile_is_merged_with_a_run(tmp_path: Path) -> None:
     folder = profile(tmp_path / "profile", 0)
     with hr.session(run=tmp_path / "run"):

@@ -89,7 +89,8 @@ class Reader {
   std::uint32_t thread_lane(std::int64_t global_tid) {
     if (global_tid == last_thread_) return last_lane_;
     last_thread_ = global_tid;
-    last_lane_ = rows_.lane((global_tid >> 32) & kLow32, global_tid & kLow32, "Python", "CPU", "Thread");
+    last_lane_ = rows_.lane((global_tid >> 32) & kLow32, global_tid & kLow32, "Python", "CPU",
+                            "Thread " + std::to_string(global_tid & kLow32));
     return last_lane_;
   }
 
@@ -203,7 +204,7 @@ class Reader {
       }
       event.category = id_of(category);
       event.lane = rows_.lane(made_up_pid(pid, kHardwarePlace, device), event.stream, "Ascend Hardware",
-                              "NPU", "Stream");
+                              "NPU", "Stream " + std::to_string(event.stream));
       if (!rows_.add(event)) continue;
       rows_.integer("device", device);
       if (copy != nullptr && copy->bytes >= 0) rows_.integer("bytes", copy->bytes);
@@ -217,8 +218,8 @@ class Reader {
     event.correlation = kAbsent;
     constexpr std::int64_t kMostPlanes = 1 << 20;
     const std::int64_t plane = std::clamp<std::int64_t>(part.plane, 0, kMostPlanes);
-    event.lane =
-        rows_.lane(made_up_pid(pid, kCollectivePlace, device), plane + kFirstPlane, "HCCL", "NPU", "Plane");
+    event.lane = rows_.lane(made_up_pid(pid, kCollectivePlace, device), plane + kFirstPlane, "HCCL", "NPU",
+                            "Plane " + std::to_string(plane));
     if (!rows_.add(event)) return;
     if (part.bytes >= 0) rows_.integer("size(Byte)", part.bytes);
     if (part.transport != Names::missing) rows_.text("transport type", part.transport);
@@ -244,7 +245,7 @@ class Reader {
               .first->second;
       // Far behind the planes, of which there are a few dozen.
       event.lane = rows_.lane(made_up_pid(where.pid, kCollectivePlace, where.device), kFirstGroup + group,
-                              "HCCL", "NPU", "Group");
+                              "HCCL", "NPU", "Group " + std::to_string(group) + " Communication");
       if (!rows_.add(event)) continue;
       rows_.integer("device", where.device);
       link_operator(event);
