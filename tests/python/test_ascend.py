@@ -240,6 +240,13 @@ def test_the_events_of_a_database_can_be_written_again(tmp_path: Path) -> None:
     assert len(again.launches()) == len(trace.launches())
 
 
+def test_parts_of_collectives_are_called_alike_in_text_and_database() -> None:
+    for folder in ("ascend/text_level2", "ascend/db_level1"):
+        rows = hr.Trace.load(needs(DATA / folder)).advice().rows()
+        aligned = next(row for row in rows if row["rule"] == "byte_alignment")
+        assert int(aligned["figures"].split(" of ")[1].split()[0]) > 0, aligned["figures"]
+
+
 def test_folders_of_ranks_are_one_timeline(tmp_path: Path) -> None:
     merged = hr.timeline.merge(needs(DATA / "ascend/db_level1"), out=tmp_path / "ranks.json")
     events = json.loads(Path(merged.path).read_text())
