@@ -1,4 +1,5 @@
-// Bytes as the files of an Ascend profile: a database, a CSV table, and what is said about communication.
+// Bytes as the files of an Ascend profile: a database, a CSV table, what is said about communication, and the
+// database of a cluster's analysis.
 //
 // The first byte chooses which of them the rest is.
 #include <cstddef>
@@ -9,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/device/cluster_database.h"
+#include "analysis/device/database_tables.h"
 #include "headrace/analysis/device/advice.h"
 #include "headrace/analysis/device/cluster.h"
 #include "headrace/analysis/device/step_time.h"
@@ -70,13 +73,26 @@ void read_communication(std::string_view text) {
   analysis::device::cluster_tables(data);
 }
 
+void read_tables(std::string_view bytes) {
+  trace::ascend::Database database(bytes, "input.db");
+  for (const std::string& name : analysis::device::database_tables(database))
+    demand(!analysis::device::database_table(database, 0, name).columns().empty(), "a table has columns");
+}
+
+void read_cluster(std::string_view bytes) {
+  trace::ascend::Database database(bytes, "input.db");
+  analysis::device::ClusterData data;
+  analysis::device::read_cluster_database(database, data);
+  analysis::device::cluster_tables(data);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   try {
-    switch (data[0] % 4) {
+    switch (data[0] % 6) {
       case 0:
         read_events(trace::ascend::read_database_bytes(text, "input.db"));
         break;
@@ -91,6 +107,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         read_events(trace::read_source(source, "trace_view.json"));
         break;
       }
+      case 4:
+        read_tables(text);
+        break;
+      case 5:
+        read_cluster(text);
+        break;
     }
   } catch (const FormatError&) {
   }

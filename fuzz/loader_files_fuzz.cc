@@ -12,7 +12,10 @@
 #include "headrace/analysis/second_opinions/bottleneck_analyzer.h"
 #include "headrace/analysis/second_opinions/mindinsight.h"
 #include "headrace/analysis/second_opinions/second_opinions.h"
+#include "headrace/loader_files/collectives_file.h"
+#include "headrace/loader_files/parallel_steps_file.h"
 #include "headrace/loader_files/profile_of.h"
+#include "headrace/loader_files/profiler_timeline.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
 #include "headrace/report/html.h"
@@ -35,7 +38,7 @@ void take(std::string_view text, std::optional<File>& into, Read&& read) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
-  std::array<std::string_view, 8> parts;
+  std::array<std::string_view, 12> parts;
   for (std::string_view& part : parts) {
     const std::size_t end = std::min(rest.find('\x01'), rest.size());
     part = rest.substr(0, end);
@@ -52,9 +55,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   take(parts[4], files.getnext, [](std::string_view text, const std::string& path) {
     return read_getnext(text, DeviceTicks::microseconds, path);
   });
+  if (!files.getnext) take(parts[10], files.getnext, read_raw_getnext);
   take(parts[5], files.cpu, read_cpu);
   take(parts[6], files.steps, read_step_trace);
   take(parts[7], files.points, read_step_points);
+  std::optional<CollectivesFile> collectives;
+  take(parts[8], collectives, read_collectives);
+  std::optional<ParallelStepsFile> parallel_steps;
+  take(parts[9], parallel_steps, read_parallel_steps);
+  with_row_names(std::string(parts[11]));
+  files.has_device = size % 2 == 0;
   profile::Profile profile = profile_of(files);
   analysis::pipeline_summary(files);
   analysis::autotune_round(files);

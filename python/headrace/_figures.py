@@ -83,8 +83,8 @@ class LoaderParameter:
     #: Whether the framework refuses or ignores it without workers.
     needs_workers: bool = False
     #: What of the loader it sets: none, workers, window (batches in flight for each worker), capacity, order,
-    #: keeps_workers (between epochs), pins, passes_by_name (`choices`: shared memory by descriptor, by name)
-    #: or executor.
+    #: keeps_workers (between epochs), pins, passes_by_name (`choices`: shared memory by descriptor, by name),
+    #: executor or copies_ahead (batches are copied to the device while the step runs).
     sets: str = "none"
     #: Place in `stages` of the one that it sets; -1: it is of the whole loader.
     stage: int = -1
@@ -542,12 +542,13 @@ class HandoffEstimate:
 class WindowOperator:
     """An operator in one window, in the order of `operators`."""
 
-    #: Part of its workers' time in its body.
-    busy_share: float = 0.0
-    #: Busy time per batch delivered in this window / workers; 0 where no batch was delivered.
-    demand_s: float = 0.0
-    #: Items made.
-    items: int = 0
+    #: Part of its workers' time in its body; null where that is not known.
+    busy_share: float | None = None
+    #: Busy time per batch delivered in this window / workers; 0 where no batch was delivered, null where the
+    #: busy time is not known.
+    demand_s: float | None = None
+    #: Items made; null where they were not counted.
+    items: int | None = None
 
 
 @dataclass

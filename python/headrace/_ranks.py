@@ -13,6 +13,8 @@ from headrace.errors import Error, UsageError
 
 #: Ranks that differ by less starve alike.
 _CLEAR = 0.01
+#: Below it a rank does not starve (the gate of a verdict).
+_STARVES = 0.05
 #: Ranks of another profiler that are read to choose one of them.
 _MOST_COMPARED = 64
 
@@ -81,7 +83,8 @@ def why_this_one(shown: RankWait, ranks: list[RankWait]) -> str:
     """One sentence on the choice of `most_starving`."""
     others = [rank.starved_share for rank in ranks if rank.rank != shown.rank]
     if shown.starved_share < max(others) + _CLEAR:
-        return f"rank {shown.rank} of {len(ranks)} is shown: all of them starve alike"
+        alike = ": all of them starve alike" if shown.starved_share >= _STARVES else ""
+        return f"rank {shown.rank} of {len(ranks)} is shown{alike}"
     low, high = f"{min(others):.0%}", f"{max(others):.0%}"
     rest = low if low == high else f"{low} to {high}"
     return (

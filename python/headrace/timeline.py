@@ -45,11 +45,11 @@ def merge(
     """Write queue levels, worker states, batches, steps and annotations of ``run`` above the device's rows.
 
     run: a run folder (running, finished or dead), a .hrseg segment, a session, or a wrapped loader; or a
-    folder of MindSpore's profiler, whose timelines are then merged (say where with ``out``). traces:
-    files of a device profiler (.json, .json.gz), folders of them, URLs (fsspec; copied beside ``out`` until
-    it is done), or ``{rank: file}``; without any the run alone makes a timeline. out: the file, gzip, or
-    plain if it ends in .json; default ``timeline.json.gz`` in the run folder. progress: is called with
-    the fraction done, 0 to 1 (of each copy first, then of the merging).
+    folder of MindSpore's or Ascend's profiler, whose timelines are then merged (say where with ``out``).
+    traces: files of a device profiler (.json, .json.gz), folders of them, URLs (fsspec; copied beside
+    ``out`` until it is done), or ``{rank: file}``; without any the run alone makes a timeline. out: the
+    file, gzip, or plain if it ends in .json; default ``timeline.json.gz`` in the run folder. progress: is
+    called with the fraction done, 0 to 1 (of each copy first, then of the merging).
 
     Raises FormatError for what is not a trace, SegmentError for what is not a segment.
     """
@@ -174,7 +174,7 @@ def _segments_of(run: Any) -> tuple[list[str], Path | None]:
     where = Path(run)
     if where.is_dir():
         found = [entry["path"] for entry in _core.find_segments(where)]
-        if not found and _core.profiler_ranks(where):
+        if not found and (_core.profiler_ranks(where) or _core.find_profiles(str(where))):
             return [], None
         if not found:
             raise Error(f"{where}: no recorded run (expected rank*.hrseg)")
@@ -186,6 +186,8 @@ def _segments_of(run: Any) -> tuple[list[str], Path | None]:
 
 def _profiler_timelines(folder: str | os.PathLike[str]) -> list[str]:
     """The timelines that another profiler wrote for its ranks."""
+    if any(profile.events_file for profile in _core.find_profiles(os.fspath(folder))):
+        return _files_of(folder)
     ranks = _core.profiler_ranks(folder)
     found = [path for rank in ranks if (path := _core.profiler_timeline(folder, rank))]
     if not found:

@@ -28,6 +28,7 @@ class Modeller {
     add_buffers();
     add_workers();
     add_prefetch();
+    add_sink_mode();
     profile_.model = std::move(model_);
     const bool sink_mode = files_.in_sink_mode();
     if (sink_mode || files_.dataset_iterator)
@@ -125,21 +126,9 @@ class Modeller {
     }
   }
 
-  /// Old versions give each worker a queue of 16 rows, and the file has their sum.
-  bool is_per_worker() const {
-    const auto& operators = files_.pipeline->operators;
-    return std::all_of(operators.begin(), operators.end(),
-                       [](const PipelineOperator& op) {
-                         return !op.queue ||
-                                (op.workers && op.queue->capacity == kUsualPrefetch * *op.workers);
-                       }) &&
-           std::any_of(operators.begin(), operators.end(),
-                       [](const PipelineOperator& op) { return op.queue && op.workers.value_or(1) > 1; });
-  }
-
   /// One setting for all queues, where all have the same capacity.
   void add_prefetch() {
-    if (!files_.pipeline || is_per_worker()) return;
+    if (!files_.pipeline || files_.pipeline->has_queues_per_worker()) return;
     std::int64_t capacity = 0;
     for (const profile::QueueProfile& queue : profile_.queues) {
       if (queue.name == "data queue") continue;
@@ -161,6 +150,18 @@ class Modeller {
       model_.buffers[q].set_by = prefetch.name;
     }
     model_.parameters.push_back(std::move(prefetch));
+  }
+
+  /// On a CPU alone it changes nothing, so it is a parameter only where a device ran.
+  void add_sink_mode() {
+    if (files_.in_sink_mode() || !files_.dataset_iterator || !files_.has_device) return;
+    LoaderParameter ahead;
+    ahead.name = "dataset_sink_mode";
+    ahead.value = false;
+    ahead.usual = false;
+    ahead.sets = Quantity::copies_ahead;
+    ahead.set_in = "set it where the model is trained: model.train(..., dataset_sink_mode=True)";
+    model_.parameters.push_back(std::move(ahead));
   }
 
   const RankFiles& files_;

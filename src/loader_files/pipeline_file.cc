@@ -130,6 +130,16 @@ int PipelineFile::root() const {
   return best;
 }
 
+bool PipelineFile::has_queues_per_worker() const noexcept {
+  constexpr std::int64_t kRowsPerWorker = 16;
+  return std::all_of(operators.begin(), operators.end(),
+                     [](const PipelineOperator& op) {
+                       return !op.queue || (op.workers && op.queue->capacity == kRowsPerWorker * *op.workers);
+                     }) &&
+         std::any_of(operators.begin(), operators.end(),
+                     [](const PipelineOperator& op) { return op.queue && op.workers.value_or(1) > 1; });
+}
+
 std::size_t PipelineFile::samples() const noexcept {
   std::size_t most = 0;
   for (const PipelineOperator& op : operators) {

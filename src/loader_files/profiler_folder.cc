@@ -54,6 +54,9 @@ constexpr std::array kNames{
     Name{FileKind::memory_details, "memory_usage_details_", ".json"},
     Name{FileKind::timeline, "ascend_timeline_display_", ".json"},
     Name{FileKind::timeline, "gpu_timeline_display_", ".json"},
+    Name{FileKind::collectives, "hccl_raw_", ".csv"},
+    Name{FileKind::dataset, "dataset_", ".csv"},
+    Name{FileKind::host_info, "host_info_", ".csv"},
 };
 
 /// Of all ranks in old versions.
@@ -91,6 +94,25 @@ std::optional<Found> kind_of(std::string_view name) {
   return std::nullopt;
 }
 
+/// "DATA_PREPROCESS.AICPUMI", "DATA_PREPROCESS.dev.AICPUMI.0.slice_0": texts, unlike those without "MI". The
+/// profiler leaves an empty ".done" beside each.
+bool is_raw_getnext(std::string_view name) {
+  return !name.ends_with(".done") && (name.find("DATA_PREPROCESS.AICPUMI") != std::string_view::npos ||
+                                      name.find("DATA_PREPROCESS.dev.AICPUMI") != std::string_view::npos);
+}
+
+/// Names in a folder, in the order of the alphabet.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (entries.size() >= kMostEntries) break;
+    entries.push_back(entry->path());
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
 class Search {
  public:
   /// Whether there was one of the files in it.
@@ -117,10 +139,11 @@ class Search {
       const bool is_new = rank.paths.emplace(found.kind, path).second;
       if (!is_new) repeated_ = true;
     }
+    look_for_raw(folder);
     if (!shared_points.empty()) {
       for (auto& [number, rank] : ranks_) rank.paths.emplace(FileKind::step_points, shared_points);
     }
-    return !here.empty();
+    return !here.empty() || found_raw_;
   }
 
   ProfilerFolder take() {
@@ -132,8 +155,38 @@ class Search {
   }
 
  private:
+  /// PROF_*/device_<n>/data/, of one profiler folder. Devices are numbered, not ranks: with one of each they
+  /// belong together.
+  void look_for_raw(const fs::path& folder) {
+    std::map<int, std::vector<std::string>> of_device;
+    for (const fs::path& profile : entries_of(folder)) {
+      if (!profile.filename().string().starts_with("PROF_")) continue;
+      for (const fs::path& device : entries_of(profile)) {
+        constexpr std::string_view kDevice = "device_";
+        const std::string name = device.filename().string();
+        if (!name.starts_with(kDevice)) continue;
+        const std::optional<std::int64_t> number = rank_in(std::string_view(name).substr(kDevice.size()));
+        if (!number) continue;
+        for (const fs::path& file : entries_of(device / "data")) {
+          std::error_code unknown;
+          if (is_raw_getnext(file.filename().string()) && fs::is_regular_file(file, unknown))
+            of_device[static_cast<int>(*number)].push_back(file.string());
+        }
+      }
+    }
+    found_raw_ = !of_device.empty();
+    const bool one_of_each = of_device.size() == 1 && ranks_.size() == 1;
+    for (auto& [number, files] : of_device) {
+      RankFolder& rank = one_of_each ? ranks_.begin()->second : ranks_[number];
+      if (!one_of_each) rank.rank = number;
+      rank.paths.emplace(FileKind::getnext_raw, files.front());
+      if (rank.raw_getnext.empty()) rank.raw_getnext = std::move(files);
+    }
+  }
+
   std::map<int, RankFolder> ranks_;
   bool repeated_ = false;
+  bool found_raw_ = false;
 };
 
 }  // namespace

@@ -1,29 +1,37 @@
 #include "headrace/loader_files/rank_files.h"
 
+#include <algorithm>
+#include <array>
 #include <exception>
 #include <filesystem>
 
 #include "headrace/profile/errors.h"
+#include "rank_getnext.h"
 #include "text_file.h"
 
 namespace headrace::loader_files {
 namespace {
 
+/// Files that only a run on an NPU or a GPU leaves.
+constexpr std::array kOfDevices{FileKind::getnext_ascend, FileKind::getnext_gpu,  FileKind::getnext_raw,
+                                FileKind::step_trace,     FileKind::aicore_types, FileKind::aicore_details,
+                                FileKind::aicpu,          FileKind::gpu_types,    FileKind::gpu_details,
+                                FileKind::gpu_activity,   FileKind::timeline};
+
 class Reader {
  public:
-  explicit Reader(const RankFolder& folder) : folder_(folder) { files_.rank = folder.rank; }
+  explicit Reader(const RankFolder& folder) : folder_(folder) {
+    files_.rank = folder.rank;
+    files_.has_device = std::any_of(kOfDevices.begin(), kOfDevices.end(),
+                                    [&](FileKind kind) { return !folder.path(kind).empty(); });
+  }
 
   RankFiles read() {
     read_pipeline();
     take(FileKind::device_queue, files_.device_queue, read_batch_records);
     take(FileKind::dataset_iterator, files_.dataset_iterator, read_batch_records);
-    take(FileKind::getnext_ascend, files_.getnext, [](std::string_view text, const std::string& path) {
-      return read_getnext(text, DeviceTicks::microseconds, path);
-    });
-    if (!files_.getnext) {
-      take(FileKind::getnext_gpu, files_.getnext, [](std::string_view text, const std::string& path) {
-        return read_getnext(text, DeviceTicks::nanoseconds, path);
-      });
+    for (const FileKind kind : {FileKind::getnext_ascend, FileKind::getnext_gpu, FileKind::getnext_raw}) {
+      if (!files_.getnext) take_getnext(kind);
     }
     take(FileKind::cpu, files_.cpu, read_cpu);
     take(FileKind::step_trace, files_.steps, read_step_trace);
@@ -62,10 +70,28 @@ class Reader {
       into = read(read_text(path), path);
       read_one_ = true;
     } catch (const FormatError& error) {
-      files_.notes.push_back(std::filesystem::path(path).filename().string() + " could not be read: byte " +
-                             std::to_string(error.offset()) + ": expected " + error.expected());
-      if (!first_error_) first_error_ = std::current_exception();
+      note(error, path);
     }
+  }
+
+  void take_getnext(FileKind kind) {
+    RankFolder alone;
+    alone.rank = folder_.rank;
+    if (const std::string path = folder_.path(kind); !path.empty()) alone.paths.emplace(kind, path);
+    if (kind == FileKind::getnext_raw) alone.raw_getnext = folder_.raw_getnext;
+    if (alone.paths.empty()) return;
+    try {
+      files_.getnext = getnext_of(alone);
+      read_one_ = true;
+    } catch (const FormatError& error) {
+      note(error, alone.path(kind));
+    }
+  }
+
+  void note(const FormatError& error, const std::string& path) {
+    files_.notes.push_back(std::filesystem::path(path).filename().string() + " could not be read: byte " +
+                           std::to_string(error.offset()) + ": expected " + error.expected());
+    if (!first_error_) first_error_ = std::current_exception();
   }
 
   const RankFolder& folder_;

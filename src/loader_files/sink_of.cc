@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+
+#include "loop_calls.h"
 
 namespace headrace::loader_files {
 namespace {
@@ -10,15 +11,6 @@ namespace {
 constexpr double kMillisecond = 1e-3;
 constexpr std::size_t kSequence = 512;
 constexpr std::size_t kLongest = 8;
-
-/// One call for a batch.
-struct Call {
-  double start_s = 0;
-  double wait_s = 0;
-  bool ready = false;  ///< the batch was there
-
-  double end_s() const noexcept { return start_s + wait_s; }
-};
 
 profile::Latency latency_of(std::vector<double> values) {
   profile::Latency latency;
@@ -41,6 +33,7 @@ profile::Latency latency_of(std::vector<double> values) {
 
 /// `calls` by time; the first is start-up. A step is from one call to the next.
 void fill(const std::vector<Call>& calls, profile::Profile& profile) {
+  if (calls.empty()) return;
   profile::SinkProfile& sink = profile.sink;
   sink.steps = calls.size();
   profile.epochs = 1;
@@ -86,33 +79,6 @@ void fill(const std::vector<Call>& calls, profile::Profile& profile) {
   }
 }
 
-/// The calls of the operator that asked most often: a graph may have several.
-std::vector<Call> calls_on_device(const GetNextFile& file) {
-  std::map<std::string, std::size_t> counts;
-  for (const GetNext& each : file.calls) ++counts[each.node];
-  const auto most = std::max_element(counts.begin(), counts.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::vector<Call> calls;
-  for (const GetNext& each : file.calls) {
-    if (each.node == most->first) calls.push_back({each.start_s, each.end_s - each.start_s, each.level > 0});
-  }
-  return calls;
-}
-
-/// The ends are what is stamped; a wait that was cut to whole milliseconds began up to one earlier.
-std::vector<Call> calls_on_host(const BatchRecords& records, bool level_is_before) {
-  std::vector<Call> calls;
-  for (const BatchRecord& each : records.batches) {
-    if (!each.end_ms || !each.wait_ms) continue;
-    const double wait_s = *each.wait_ms * kMillisecond;
-    // The end is that of the push where there is one.
-    const double end_s = (*each.end_ms - each.push_ms.value_or(0)) * kMillisecond;
-    const bool ready = level_is_before && each.level ? *each.level > 0 : *each.wait_ms <= 0;
-    calls.push_back({end_s - wait_s, wait_s, ready});
-  }
-  return calls;
-}
-
 }  // namespace
 
 void add_sink(const RankFiles& files, profile::Profile& profile) {
@@ -133,7 +99,7 @@ void add_sink(const RankFiles& files, profile::Profile& profile) {
     profile.notes.push_back("the batches' file is of an old version that has no times");
     return;
   }
-  fill(calls_on_host(*batches, files.device_queue.has_value()), profile);
+  fill(calls_on_host(files), profile);
   profile.sink.wait_resolution_s = kMillisecond;
   if (files.device_queue) {
     profile.notes.push_back(

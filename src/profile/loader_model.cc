@@ -22,9 +22,9 @@ std::array<std::string_view, 4> names_of(RunsIn) noexcept { return {"loop", "thr
 std::array<std::string_view, 3> names_of(GetsWork) noexcept {
   return {"shared_queue", "in_turn", "own_shard"};
 }
-std::array<std::string_view, 9> names_of(Quantity) noexcept {
+std::array<std::string_view, 10> names_of(Quantity) noexcept {
   return {"none",          "workers", "window",         "capacity", "order",
-          "keeps_workers", "pins",    "passes_by_name", "executor"};
+          "keeps_workers", "pins",    "passes_by_name", "executor", "copies_ahead"};
 }
 
 const LoaderBuffer* window_of(const LoaderModel& model) noexcept {

@@ -46,6 +46,7 @@ void add_windows(const SegmentImage& image, std::uint32_t loader, const SegmentF
       out.busy_share = share(busy, span * workers);
       out.demand_s = window.steps > 0 ? busy * kSecond / static_cast<double>(window.steps) / workers : 0;
       out.items = static_cast<std::uint64_t>(items);
+      if (!profile.operators[i].items) out = {-1, -1, {}};
       window.operators.push_back(out);
     }
     for (const GraphQueue& queue : graph.queues) {

@@ -8,7 +8,6 @@
 namespace headrace::profile {
 namespace {
 
-constexpr std::uint64_t kFewestSamples = 8;
 /// One that seldom had input may have been at its last item whenever somebody looked.
 constexpr double kSeldomFed = 0.5;
 
@@ -48,7 +47,7 @@ void make_untimed(const GraphNode& node, const ItemFlow& flow, double present_s,
   for (const auto* queues : {&node.inputs, &node.outputs}) {
     for (const std::uint32_t queue : *queues) {
       const QueueFigures* figures = flow.figures_of(queue);
-      if (figures == nullptr || figures->samples < kFewestSamples) return;
+      if (figures == nullptr || figures->samples < kFewestLevelSamples) return;
       if (queues == &node.outputs) full = std::max(full, full_share(*figures));
       if (queues == &node.inputs) empty = std::max(empty, empty_share(*figures));
     }

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "headrace/timeline/json_text.h"
+#include "headrace/timeline/open_events.h"
+#include "headrace/trace/ascend/database_counters.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::timeline {
@@ -64,6 +66,16 @@ void find_processes(const Columns& columns, DeviceFacts& facts) {
   }
 }
 
+/// A database's counters are no events.
+void find_processes_of_counters(const std::string& path, DeviceFacts& facts) {
+  if (!is_database(path)) return;
+  std::set<std::int64_t> seen;
+  for (const trace::ascend::Counter& counter : trace::ascend::read_counters(path)) {
+    if (seen.insert(counter.pid).second)
+      facts.processes.push_back({std::to_string(counter.pid), counter.pid, counter.process + " NPU"});
+  }
+}
+
 }  // namespace
 
 bool DeviceFacts::knows_unix_time() const noexcept { return base_ns.has_value() || first_ns > kUnixTime; }
@@ -107,6 +119,7 @@ DeviceFacts read_device_facts(const std::string& path) {
   find_next_calls(columns, facts);
   find_launches(columns, facts);
   find_processes(columns, facts);
+  find_processes_of_counters(path, facts);
   return facts;
 }
 

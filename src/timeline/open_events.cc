@@ -6,12 +6,16 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "headrace/loader_files/profiler_timeline.h"
 #include "headrace/timeline/json_text.h"
+#include "headrace/trace/ascend/database_counters.h"
 #include "headrace/trace/ascend/database_reader.h"
 #include "headrace/trace/reader.h"
 
@@ -24,12 +28,19 @@ using trace::Row;
 /// The events of columns as text, made while it is read.
 class EventTexts : public trace::ByteSource {
  public:
-  explicit EventTexts(Columns columns) : columns_(std::move(columns)) {
+  EventTexts(Columns columns, std::vector<trace::ascend::Counter> counters)
+      : columns_(std::move(columns)), counters_(std::move(counters)) {
     text_ = "[";
     for (const trace::Lane& lane : columns_.lanes) {
       label(lane, "process_name", "name", lane.process_name);
       label(lane, "process_labels", "labels", lane.process_labels);
       label(lane, "thread_name", "name", lane.thread_name);
+    }
+    for (const trace::ascend::Counter& counter : counters_) {
+      trace::Lane row;
+      row.pid = counter.pid;
+      label(row, "process_name", "name", counter.process);
+      label(row, "process_labels", "labels", "NPU");
     }
   }
 
@@ -39,7 +50,8 @@ class EventTexts : public trace::ByteSource {
       text_.clear();
       constexpr std::size_t kChunk = std::size_t{64} << 10;
       while (next_ < columns_.size() && text_.size() < kChunk) event(next_++);
-      if (next_ == columns_.size()) {
+      while (next_ == columns_.size() && !counters_.empty() && text_.size() < kChunk) next_value();
+      if (next_ == columns_.size() && counters_.empty()) {
         text_ += "\n]";
         ended_ = true;
       }
@@ -57,7 +69,8 @@ class EventTexts : public trace::ByteSource {
   }
 
   void label(const trace::Lane& lane, const char* kind, const char* key, const std::string& text) {
-    if (text.empty()) return;
+    const bool of_process = std::string_view(kind) != "thread_name";
+    if (text.empty() || (of_process && !labelled_.emplace(lane.pid, kind).second)) return;
     begin_event();
     text_ += fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"{}":{}}}}})", kind, lane.pid,
                          lane.tid, key, json_text(text));
@@ -81,13 +94,45 @@ class EventTexts : public trace::ByteSource {
     text_ += '}';
   }
 
+  /// One value of the last counter, which goes once it has no more.
+  void next_value() {
+    const trace::ascend::Counter& counter = counters_.back();
+    if (next_of_counter_ == counter.values.size()) {
+      counters_.pop_back();
+      next_of_counter_ = 0;
+      return;
+    }
+    const auto& [at_ns, value] = counter.values[next_of_counter_++];
+    begin_event();
+    text_ += fmt::format(R"({{"ph":"C","name":{},"pid":{},"tid":0,"ts":{},"args":{{{}:{}}}}})",
+                         json_text(counter.name), counter.pid, microseconds(at_ns), json_text(counter.unit),
+                         value);
+  }
+
   Columns columns_;
+  std::vector<trace::ascend::Counter> counters_;
+  std::size_t next_of_counter_ = 0;
+  std::set<std::pair<std::int64_t, std::string_view>> labelled_;  ///< processes that have a name or a label
   std::string text_;
   std::size_t at_ = 0;
   Row next_ = 0;
   bool any_ = false;
   bool ended_ = false;
 };
+
+/// A text with the memory that it is in.
+class OwnedText : public trace::ByteSource {
+ public:
+  explicit OwnedText(std::string text) : text_(std::move(text)), bytes_(text_) {}
+
+  std::size_t read(std::span<char> into) override { return bytes_.read(into); }
+
+ private:
+  const std::string text_;
+  trace::MemoryBytes bytes_;
+};
+
+}  // namespace
 
 bool is_database(const std::string& path) {
   std::error_code unknown;
@@ -98,13 +143,14 @@ bool is_database(const std::string& path) {
   return trace::ascend::is_database({first.data(), size});
 }
 
-}  // namespace
-
 std::unique_ptr<trace::ByteSource> open_events(const std::string& path) {
+  if (loader_files::is_profiler_timeline(path))
+    return std::make_unique<OwnedText>(loader_files::named_timeline(path));
   if (!is_database(path)) return std::make_unique<trace::FileBytes>(path);
   trace::ReadOptions options;
   options.arguments.clear();
-  return std::make_unique<EventTexts>(trace::ascend::read_database(path, options).columns);
+  return std::make_unique<EventTexts>(trace::ascend::read_database(path, options).columns,
+                                      trace::ascend::read_counters(path));
 }
 
 }  // namespace headrace::timeline

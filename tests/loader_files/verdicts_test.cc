@@ -138,6 +138,86 @@ TEST(FolderVerdict, ThreadsOnOneInterpreterLockGetProcesses) {
   EXPECT_EQ(diagnosis.advice[0].to, profile::ParameterValue(true));
 }
 
+/// Batches are ready, and fetching one takes 8 ms of 28 ms.
+WrittenRun slow_fetches() {
+  WrittenRun run = slow_map();
+  for (std::size_t i = 0; i < 3; ++i) run.operators[i].levels = all(16);
+  run.step_ms = 28;
+  run.wait_ms = 8;
+  run.left = 15;
+  return run;
+}
+
+constexpr const char* kSteps =
+    "step_num,start_point,end_point,total,fp_point,bp_point,iteration_interval,fp_and_bp,tail\n";
+
+/// Steps of 28 ms; forward begins after `gap_ms`.
+void write_steps(const ProfilerFolderWriter& folder, int gap_ms) {
+  std::string text = kSteps;
+  for (std::int64_t i = 1; i <= 20; ++i) {
+    const std::int64_t start = 2'800'000 * i;
+    const std::int64_t forward = start + 100'000 * gap_ms;
+    const std::int64_t end = start + 2'800'000;
+    text += std::to_string(i) + "," + std::to_string(start) + "," + std::to_string(end) + ",2800000," +
+            std::to_string(forward) + "," + std::to_string(end) + "," + std::to_string(100'000 * gap_ms) +
+            "," + std::to_string(end - forward) + ",0\n";
+  }
+  folder.write("step_trace_raw_0_detail_time.csv", text);
+}
+
+const Advice* advice_on(const Diagnosis& diagnosis, std::string_view parameter) {
+  for (const Advice& each : diagnosis.advice) {
+    if (each.parameter == parameter) return &each;
+  }
+  return nullptr;
+}
+
+TEST(FolderVerdict, SlowFetchesOfReadyBatchesGetSinkMode) {
+  const ProfilerFolderWriter folder("slow-fetches");
+  folder.write_run(slow_fetches());
+  write_steps(folder, 9);
+  const Diagnosis diagnosis = verdict_on(folder.path());
+  EXPECT_EQ(diagnosis.kind, VerdictKind::input_bound);
+  EXPECT_EQ(diagnosis.cause, Cause::handoff);
+  const Advice* sink_mode = advice_on(diagnosis, "dataset_sink_mode");
+  ASSERT_NE(sink_mode, nullptr);
+  EXPECT_EQ(sink_mode->to, profile::ParameterValue(true));
+  EXPECT_FALSE(sink_mode->predicted_step_s);
+  EXPECT_NE(sink_mode->text.find("at most 8.00 ms of 28.0 ms"), std::string::npos) << sink_mode->text;
+  EXPECT_NE(sink_mode->text.find("model.train"), std::string::npos) << sink_mode->text;
+}
+
+TEST(FolderVerdict, SinkModeIsNoAdviceWhereNoDeviceRan) {
+  const Diagnosis diagnosis = verdict_on(slow_fetches(), "no-device");
+  EXPECT_EQ(diagnosis.cause, Cause::handoff);
+  EXPECT_EQ(advice_on(diagnosis, "dataset_sink_mode"), nullptr) << "on a CPU it changes nothing";
+}
+
+TEST(FolderVerdict, SinkModeIsNoAdviceWhereBatchesAreLate) {
+  const ProfilerFolderWriter folder("late");
+  folder.write_run(slow_map());
+  write_steps(folder, 20);
+  const Diagnosis diagnosis = verdict_on(folder.path());
+  EXPECT_EQ(diagnosis.op, "MapOp_1");
+  EXPECT_EQ(advice_on(diagnosis, "dataset_sink_mode"), nullptr);
+}
+
+TEST(FolderVerdict, ADeviceThatWaitsForAHealthyLoopGetsSinkMode) {
+  WrittenRun run = slow_fetches();
+  run.step_ms = 28;
+  run.wait_ms = 0;
+  const ProfilerFolderWriter folder("gap");
+  folder.write_run(run);
+  write_steps(folder, 6);
+  const Diagnosis diagnosis = verdict_on(folder.path());
+  EXPECT_EQ(diagnosis.kind, VerdictKind::not_input_bound);
+  const Advice* sink_mode = advice_on(diagnosis, "dataset_sink_mode");
+  ASSERT_NE(sink_mode, nullptr);
+  EXPECT_NE(sink_mode->text.find("at most 6.00 ms of 28.0 ms"), std::string::npos) << sink_mode->text;
+  write_steps(folder, 2);
+  EXPECT_EQ(advice_on(verdict_on(folder.path()), "dataset_sink_mode"), nullptr) << "a gap of 7 % is usual";
+}
+
 TEST(FolderVerdict, WithoutBatchesItAbstainsAndSaysWhatTheQueuesSay) {
   const ProfilerFolderWriter folder("abstains");
   folder.write_pipeline(slow_map());

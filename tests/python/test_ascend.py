@@ -231,11 +231,30 @@ def test_the_events_of_a_database_can_be_written_again(tmp_path: Path) -> None:
     written = trace.with_counters(tmp_path / "again.json")
     again = hr.Trace.load(written.path)
     assert written.counters > 400
-    assert len(again.events()) == len(trace.events()) + written.counters
+    own = trace.table("counters")
+    assert len(again.events()) == len(trace.events()) + written.counters + len(own)
+    assert {"AI Core Freq", "HBM 0/Read", "APP/HBM"} <= {row["counter"] for row in own.rows()}
     mine, copied = trace.step_time().to_dict(), again.step_time().to_dict()
     assert copied["computing_s"] == mine["computing_s"]
     assert copied["communication_s"] == mine["communication_s"]
     assert len(again.launches()) == len(trace.launches())
+
+
+def test_parts_of_collectives_are_called_alike_in_text_and_database() -> None:
+    for folder in ("ascend/text_level2", "ascend/db_level1"):
+        rows = hr.Trace.load(needs(DATA / folder)).advice().rows()
+        aligned = next(row for row in rows if row["rule"] == "byte_alignment")
+        assert int(aligned["figures"].split(" of ")[1].split()[0]) > 0, aligned["figures"]
+
+
+def test_folders_of_ranks_are_one_timeline(tmp_path: Path) -> None:
+    merged = hr.timeline.merge(needs(DATA / "ascend/db_level1"), out=tmp_path / "ranks.json")
+    events = json.loads(Path(merged.path).read_text())
+    events = events["traceEvents"] if isinstance(events, dict) else events
+    names = {event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert {"HBM", "rank 1 HBM NPU", "HCCL", "rank 1 HCCL NPU"} <= names
+    threads = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    assert {"Group 0 Communication", "Plane 0"} <= threads
 
 
 def test_a_profile_is_merged_with_a_run(tmp_path: Path) -> None:

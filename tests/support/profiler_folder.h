@@ -29,6 +29,8 @@ struct WrittenRun {
   int wait_ms = 30;
   int process_percent = 30;
   int idle_percent = 90;
+  std::vector<int> waits_ms = {};  ///< of each batch; empty: all `wait_ms`
+  int left = 0;                    ///< batches in the host queue after each fetch
 };
 
 inline std::string joined(const std::vector<int>& values) {
@@ -114,11 +116,14 @@ class ProfilerFolderWriter {
     const int last = 1000 + static_cast<int>(samples(run)) * run.tick_ms;
     std::string text;
     int batch = 1;
-    for (int end = 1010; end < last; end += run.step_ms, ++batch) {
+    for (int end = 1010; end < last; ++batch) {
+      const auto place = static_cast<std::size_t>(batch - 1);
+      const int wait_ms = place < run.waits_ms.size() ? run.waits_ms[place] : run.wait_ms;
+      if (batch > 1) end += run.step_ms - run.wait_ms + wait_ms;
       const std::string rest = " " + std::to_string(batch) + " ";
       const std::string stamp = " " + std::to_string(end) + "\n";
-      text += "0 1" + rest + "0" + stamp + "0 2" + rest + std::to_string(run.wait_ms) + stamp + "0 0" + rest +
-              std::to_string(run.wait_ms) + stamp + "1 16" + rest + "0" + stamp;
+      text += "0 1" + rest + "0" + stamp + "0 2" + rest + std::to_string(wait_ms) + stamp + "0 0" + rest +
+              std::to_string(wait_ms) + stamp + "1 16" + rest + std::to_string(run.left) + stamp;
     }
     write("dataset_iterator_profiling_" + std::to_string(rank) + ".txt", text);
   }

@@ -30,4 +30,11 @@ struct GetNextFile {
 /// count; other lines of the file are left out. FormatError where there is none.
 GetNextFile read_getnext(std::string_view text, DeviceTicks ticks, const std::string& path);
 
+/// From the text of a raw file of the Ascend profiler, DATA_PREPROCESS*.AICPUMI*: records between zero bytes,
+///
+///     Node:GetNext_dequeue_wait, Run start:154907895305, Run end:154907895306, queue size:3
+///
+/// in any order behind the name; times are microseconds. FormatError where no record is a GetNext call.
+GetNextFile read_raw_getnext(std::string_view text, const std::string& path);
+
 }  // namespace headrace::loader_files

@@ -42,6 +42,8 @@ struct PipelineFile {
   int root() const;
   /// `root` and what is below it, children before parents, so in the order of the data flow.
   std::vector<int> in_data_flow(int root) const;
+  /// Old versions give each worker a queue of 16 rows; capacities and levels are their sums.
+  bool has_queues_per_worker() const noexcept;
   /// Samples of the longest queue record.
   std::size_t samples() const noexcept;
 };

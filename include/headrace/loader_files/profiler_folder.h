@@ -35,11 +35,16 @@ enum class FileKind : std::uint8_t {
   memory_details,
   timeline,
   cluster,
+  collectives,
+  dataset,
+  host_info,
+  getnext_raw,
 };
 
 struct RankFolder {
   int rank = 0;                           ///< the files' suffix: rank, in old versions device
   std::map<FileKind, std::string> paths;  ///< one file of each kind
+  std::vector<std::string> raw_getnext;   ///< all files of the kind getnext_raw: the profiler cuts them
 
   /// "" where there is none.
   std::string path(FileKind kind) const;

@@ -26,6 +26,7 @@ struct RankFiles {
   std::optional<CpuFile> cpu;
   std::optional<StepTraceFile> steps;
   std::optional<StepPoints> points;
+  bool has_device = false;         ///< a file of the rank was written by a device's profiler
   std::vector<std::string> notes;  ///< what is missing or could not be read, with the file's name
 
   /// The records of the host queue: of sink mode if they are there.

@@ -36,11 +36,12 @@ enum class Quantity : std::uint8_t {
   pins,            ///< true: batches are copied to page-locked memory
   passes_by_name,  ///< choices: shared memory is passed by descriptor, or by name
   executor,        ///< "thread" or "process"
+  copies_ahead,    ///< true: a thread copies batches to the device while the step runs
 };
 
 std::array<std::string_view, 4> names_of(RunsIn) noexcept;
 std::array<std::string_view, 3> names_of(GetsWork) noexcept;
-std::array<std::string_view, 9> names_of(Quantity) noexcept;
+std::array<std::string_view, 10> names_of(Quantity) noexcept;
 
 struct LoaderParameter {
   std::string name;
@@ -74,7 +75,8 @@ constexpr void figures_of(Of<LoaderParameter>, Visit&& figure) {
   figure("sets", &LoaderParameter::sets,
          {"What of the loader it sets: none, workers, window (batches in flight for each worker), capacity, "
           "order, keeps_workers (between epochs), pins, passes_by_name (`choices`: shared memory by "
-          "descriptor, by name) or executor."});
+          "descriptor, by name), executor or copies_ahead (batches are copied to the device while the step "
+          "runs)."});
   figure("stage", &LoaderParameter::stage,
          {"Place in `stages` of the one that it sets; -1: it is of the whole loader.", &kName});
   figure("set_in", &LoaderParameter::set_in,

@@ -11,6 +11,9 @@
 
 namespace headrace::profile {
 
+/// Readings of a queue's level: fewer say nothing about the queue, nor about the operators around it.
+inline constexpr std::uint64_t kFewestLevelSamples = 8;
+
 struct QueueProfile {
   std::string name;
   std::string from;

@@ -10,9 +10,9 @@
 namespace headrace::profile {
 
 struct WindowOperator {
-  double busy_share = 0;
-  double demand_s = 0;
-  std::uint64_t items = 0;
+  double busy_share = 0;               ///< negative: not known
+  double demand_s = 0;                 ///< negative: not known
+  std::optional<std::uint64_t> items;  ///< empty: not counted
 };
 
 constexpr About about(Of<WindowOperator>) {
@@ -20,10 +20,14 @@ constexpr About about(Of<WindowOperator>) {
 }
 template <class Visit>
 constexpr void figures_of(Of<WindowOperator>, Visit&& figure) {
-  figure("busy_share", &WindowOperator::busy_share, {"Part of its workers' time in its body."});
-  figure("demand_s", &WindowOperator::demand_s,
-         {"Busy time per batch delivered in this window / workers; 0 where no batch was delivered."});
-  figure("items", &WindowOperator::items, {"Items made."});
+  figure("busy_share", &WindowOperator::busy_share,
+         {"Part of its workers' time in its body; null where that is not known.", nullptr, Null::when_unset});
+  figure(
+      "demand_s", &WindowOperator::demand_s,
+      {"Busy time per batch delivered in this window / workers; 0 where no batch was delivered, null where "
+       "the busy time is not known.",
+       nullptr, Null::when_unset});
+  figure("items", &WindowOperator::items, {"Items made; null where they were not counted."});
 }
 
 struct WindowQueue {

@@ -25,7 +25,7 @@ def timeline(run: str, traces: tuple[str, ...], more_traces: tuple[str, ...], ou
     """Merge RUN and device traces into one file for Perfetto (ui.perfetto.dev) or chrome://tracing.
 
     RUN is a run folder (running, finished or dead) or a .hrseg segment; without a trace it alone makes a
-    timeline.
+    timeline. It may also be a folder of MindSpore's or Ascend's profiler, whose ranks go into one file.
     """
     if more_traces and not traces:
         raise click.UsageError(f"unexpected {more_traces[0]!r}: device traces come behind --trace")

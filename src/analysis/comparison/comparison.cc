@@ -62,7 +62,7 @@ double computes(const profile::Profile& profile) {
 Mean demand_of(const profile::Profile& profile, std::size_t place) {
   std::vector<Stretch> stretches;
   for (const profile::Window& window : profile.windows) {
-    if (place >= window.operators.size()) continue;
+    if (place >= window.operators.size() || window.operators[place].demand_s < 0) continue;
     const auto steps = static_cast<double>(window.steps);
     // Work on batches that a later window delivers is in that window's steps: long stretches even that out.
     stretches.push_back({window.operators[place].demand_s * steps, steps});

@@ -1,6 +1,5 @@
 // Where the figures of a job's ranks come from: their own files, or the vendor's summary.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +11,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "analysis/device/cluster_database.h"
+#include "analysis/device/rank_set.h"
 #include "headrace/analysis/device/cluster.h"
 #include "headrace/analysis/device/figures.h"
 #include "headrace/analysis/device/profile_table.h"
@@ -147,22 +148,7 @@ bool is_file(const fs::path& path) {
 constexpr const char* kSteps = "cluster_step_trace_time.csv";
 constexpr const char* kCommunication = "cluster_communication.json";
 constexpr const char* kMatrix = "cluster_communication_matrix.json";
-
-/// The ranks in "(0, 1, 2)".
-std::vector<std::int64_t> ranks_in(std::string_view text) {
-  std::vector<std::int64_t> ranks;
-  for (std::size_t at = 0; at < text.size();) {
-    std::int64_t rank = 0;
-    const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), rank);
-    if (error != std::errc()) {
-      ++at;
-      continue;
-    }
-    ranks.push_back(rank);
-    at = static_cast<std::size_t>(end - text.data());
-  }
-  return ranks;
-}
+constexpr const char* kDatabase = "cluster_analysis.db";
 
 void read_steps(const fs::path& path, ClusterData& data) {
   const Table table = csv_table(path.string());
@@ -186,6 +172,10 @@ void read_steps(const fs::path& path, ClusterData& data) {
   steps.add("rank", std::move(ranks));
   add_steps(steps, data);
   std::erase_if(data.steps, [](const ClusterStep& step) { return step.rank < 0; });
+}
+
+bool has_texts(const fs::path& folder) {
+  return is_file(folder / kSteps) || is_file(folder / kCommunication) || is_file(folder / kMatrix);
 }
 
 nlohmann::json parsed(const fs::path& path) {
@@ -275,12 +265,18 @@ ClusterData cluster_of(std::span<const trace::Trace> traces,
 
 bool has_cluster_summary(const std::string& folder) {
   const fs::path at = summary_folder(folder);
-  return is_file(at / kSteps) || is_file(at / kCommunication) || is_file(at / kMatrix);
+  return has_texts(at) || is_file(at / kDatabase);
 }
 
 ClusterData read_cluster_summary(const std::string& folder) {
   const fs::path at = summary_folder(folder);
   ClusterData data;
+  if (!has_texts(at) && is_file(at / kDatabase)) {
+    data.notes.push_back("the figures are those of " + (at / kDatabase).string());
+    read_cluster_database((at / kDatabase).string(), data);
+    if (data.stages.empty()) find_stages(data);
+    return data;
+  }
   std::size_t read = 0;
   std::vector<std::string> failures;
   const auto attempt = [&](const char* name, auto use) {

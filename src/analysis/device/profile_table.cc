@@ -11,6 +11,7 @@
 #include "analysis/device/communication_tables.h"
 #include "analysis/device/csv_columns.h"
 #include "analysis/device/database_kernels.h"
+#include "analysis/device/database_tables.h"
 #include "headrace/profile/errors.h"
 #include "headrace/trace/byte_source.h"
 #include "headrace/trace/columns.h"
@@ -156,6 +157,7 @@ std::vector<std::string> profile_tables(std::span<const ProfileFolder> profiles)
     }
     for (const std::string& name : communication_tables(profile)) names.insert(name);
     if (has_database_kernels(profile)) names.insert(kKernels);
+    for (const std::string& name : database_tables(profile)) names.insert(name);
   }
   return {names.begin(), names.end()};
 }
@@ -170,6 +172,7 @@ Table profile_table(std::span<const ProfileFolder> profiles, const std::string& 
     if (name == kKernels) {
       if (std::optional<Table> table = database_kernels(profiles)) return std::move(*table);
     }
+    if (std::optional<Table> table = database_table(profiles, name)) return std::move(*table);
   }
   std::string there;
   for (const std::string& other : profile_tables(profiles)) there += (there.empty() ? "" : ", ") + other;

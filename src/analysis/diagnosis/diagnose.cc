@@ -7,6 +7,7 @@
 
 #include "candidate.h"
 #include "confidence.h"
+#include "copy_ahead.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/causes/cause.h"
 #include "headrace/analysis/diagnosis/loader_advice.h"
@@ -220,6 +221,21 @@ void add_where_to_set(const Case& facts, Diagnosis& diagnosis) {
   }
 }
 
+/// A healthy loop may still keep the device waiting: it copies each batch itself, and has work of its own.
+void add_device_gap(const Case& facts, Diagnosis& diagnosis) {
+  const std::optional<double> gap_s = device_gap_s(facts.profile, facts.thresholds.gate);
+  if (!gap_s) return;
+  std::optional<Advice> advice = advise_copying_ahead(facts.profile, *gap_s, facts.gate.step_s);
+  if (!advice) return;
+  diagnosis.evidence.push_back({Rule::detail,
+                                "the device waits " + duration(*gap_s) +
+                                    " between two steps although batches are ready: for their copies, or for "
+                                    "the training loop's own work",
+                                {{"gap_s", *gap_s}}});
+  diagnosis.advice.push_back(std::move(*advice));
+  add_where_to_set(facts, diagnosis);
+}
+
 void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.kind = VerdictKind::not_input_bound;
   diagnosis.confidence = confidence_when_healthy(facts);
@@ -239,6 +255,8 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.evidence.push_back(finding->evidence);
     diagnosis.advice = finding->advice;
     add_where_to_set(facts, diagnosis);
+  } else {
+    add_device_gap(facts, diagnosis);
   }
   // Levels of queues say how long operators are at work at least, so nothing of what they could do.
   if (!facts.demand.empty() && !level_samples(facts.profile)) {

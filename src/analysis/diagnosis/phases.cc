@@ -48,6 +48,18 @@ double correlation(const std::vector<Phase>& phases, int a, int b) {
   return ratio(ab, std::sqrt(aa * bb));
 }
 
+/// Readings per second of the queue that the operator fills, where its busy time is from such readings.
+double samples_per_s(const profile::Profile& profile, std::size_t op) {
+  const profile::OperatorProfile& of = profile.operators[op];
+  if (of.fidelity != profile::Fidelity::sampled || of.items || profile.windows.empty()) return 0;
+  const double span_s = profile.windows.back().end_s - profile.windows.front().start_s;
+  for (const profile::QueueProfile& queue : profile.queues) {
+    if (contains(queue.from_operators, static_cast<int>(op)) && queue.samples)
+      return ratio(static_cast<double>(*queue.samples), span_s);
+  }
+  return 0;
+}
+
 }  // namespace
 
 int Phase::leader() const noexcept {
@@ -60,6 +72,8 @@ std::vector<Phase> phases_of(const profile::Profile& profile, const Thresholds& 
   double total_steps = 0;
   for (const profile::Window& window : profile.windows) total_steps += static_cast<double>(window.steps);
   const double enough = std::max(thresholds.gate.fewest_steps, total_steps / kMostPhases);
+  std::vector<double> sampled(count, 0);
+  for (std::size_t i = 0; i < count; ++i) sampled[i] = samples_per_s(profile, i);
   std::vector<Phase> phases;
   Phase open;
   std::vector<double> busy(count, 0);
@@ -79,11 +93,14 @@ std::vector<Phase> phases_of(const profile::Profile& profile, const Thresholds& 
     open.compute_s += window.compute_s;
     for (std::size_t i = 0; i < count; ++i) {
       if (!runs_in_step(profile, static_cast<int>(i)))
-        busy[i] += window.operators[i].busy_share * (window.end_s - window.start_s);
-      open.items[i] += static_cast<double>(window.operators[i].items);
+        busy[i] += std::max(0.0, window.operators[i].busy_share) * (window.end_s - window.start_s);
+      open.items[i] += static_cast<double>(window.operators[i].items.value_or(0));
     }
     if (open.steps < enough) continue;
-    for (std::size_t i = 0; i < count; ++i) open.demand_s[i] = busy[i] / open.steps;
+    for (std::size_t i = 0; i < count; ++i) {
+      open.demand_s[i] = busy[i] / open.steps;
+      open.samples.push_back(sampled[i] * (open.end_s - open.start_s));
+    }
     open.bound = open.starved_share() >= thresholds.gate.starved_share;
     phases.push_back(open);
     begin(window.end_s);
@@ -96,9 +113,13 @@ double drift_ratio(const std::vector<Phase>& phases, int op, const ServiceShape&
   if (static_cast<double>(phases.size()) < thresholds.fewest_phases) return 0;
   Mean mean;
   Mean items;
+  Mean samples;
+  Mean busy;
   for (const Phase& phase : phases) {
     mean.add(steady_demand(phase, op), phase.steps);
     items.add(phase.items[static_cast<std::size_t>(op)], 1);
+    samples.add(phase.samples[static_cast<std::size_t>(op)], 1);
+    busy.add(ratio(steady_demand(phase, op) * phase.steps, phase.end_s - phase.start_s), 1);
   }
   double variance = 0;
   for (const Phase& phase : phases) {
@@ -106,7 +127,10 @@ double drift_ratio(const std::vector<Phase>& phases, int op, const ServiceShape&
     variance += apart * apart / static_cast<double>(phases.size());
   }
   // A few percent of spread is there in every run; without the floor, constant items would seem to drift.
-  const double by_chance = shape.cv * shape.cv / std::max(1.0, items.value()) + thresholds.noise;
+  double by_chance = shape.cv * shape.cv / std::max(1.0, items.value()) + thresholds.noise;
+  // Of n readings, a share p finds it at work: n p of them, with a variance of n p (1 - p).
+  if (samples.value() > 0 && busy.value() > 0)
+    by_chance += std::max(0.0, 1 - busy.value()) / (busy.value() * samples.value());
   return variance / by_chance;
 }
 

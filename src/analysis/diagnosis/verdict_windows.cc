@@ -11,10 +11,24 @@ constexpr std::size_t kMost = 32;
 /// Of the run: a shorter window is not worth a line, except where operators limit in turn.
 constexpr double kBrief = 0.1;
 
-/// Of one that was not timed, no window says how busy it was: it may lead where others seem to.
+/// Of an operator that was neither timed nor sampled, no window says how busy it was: it may lead where others
+/// seem to. One that fills no queue runs inside the operator that takes from it.
 bool all_are_timed(const profile::Profile& profile) {
-  return std::none_of(profile.operators.begin(), profile.operators.end(),
-                      [](const auto& op) { return op.fidelity == profile::Fidelity::sampled && !op.items; });
+  const auto fills_a_queue = [&](std::size_t op) {
+    return std::any_of(profile.queues.begin(), profile.queues.end(),
+                       [op](const profile::QueueProfile& queue) {
+                         return contains(queue.from_operators, static_cast<int>(op));
+                       });
+  };
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    const profile::OperatorProfile& op = profile.operators[i];
+    if (op.fidelity != profile::Fidelity::sampled || op.items || !fills_a_queue(i)) continue;
+    const bool unknown =
+        std::any_of(profile.windows.begin(), profile.windows.end(),
+                    [i](const profile::Window& window) { return window.operators[i].busy_share < 0; });
+    if (unknown) return false;
+  }
+  return true;
 }
 
 VerdictWindow verdict_on(const Case& facts, const Phase& phase, const Diagnosis& whole) {

@@ -136,7 +136,8 @@ Rows window_rows(const profile::Profile& profile, const std::vector<QueueGroup>&
                 share(window.host.cpu_share),
                 share(window.host.foreign_cpu_share)};
     for (std::size_t i = 0; i < std::min(kMostColumns, profile.operators.size()); ++i) {
-      cells.push_back(i < window.operators.size() ? percent(window.operators[i].busy_share) : "-");
+      const bool known = i < window.operators.size() && window.operators[i].busy_share >= 0;
+      cells.push_back(known ? percent(window.operators[i].busy_share) : "-");
     }
     for (std::size_t i = 0; i < std::min(kMostColumns, queues.size()); ++i) {
       const std::optional<double> level = mean_level(window, queues[i]);

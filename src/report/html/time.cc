@@ -189,11 +189,15 @@ void write_time(Markup& out, const Subject& subject) {
     for (std::size_t i = 0; i < profile.operators.size(); ++i) {
       const profile::OperatorProfile& op = profile.operators[i];
       const bool here = subject.is_bottleneck(op);
+      const bool known = std::any_of(windows.begin(), windows.end(), [i](const Window& window) {
+        return i < window.operators.size() && window.operators[i].busy_share >= 0;
+      });
+      if (!known) continue;
       if (rows++ >= kMostRows && !here) continue;
       write_label(out, brief(op.name), whole(op.name) + ": busy share of its workers", here);
       write_levels(out, windows, axis, "busy share of " + brief(op.name) + " over time",
                    [i](const Window& window) {
-                     return i < window.operators.size() ? window.operators[i].busy_share : 0;
+                     return i < window.operators.size() ? std::max(0.0, window.operators[i].busy_share) : 0;
                    });
     }
     for (std::size_t i = 0; i < std::min(kMostRows, queues.size()); ++i) {

@@ -69,13 +69,15 @@ void DatabaseFacts::read_parts() {
   const Words transports = words_of("ENUM_HCCL_TRANSPORT_TYPE");
   const Words links = words_of("ENUM_HCCL_LINK_TYPE");
   TableRows parts(database_, "COMMUNICATION_TASK_INFO",
-                  {"globalTaskId", "name", "size", "transportType", "linkType", "planeId"});
+                  {"globalTaskId", "taskType", "size", "transportType", "linkType", "planeId", "name"});
   while (parts.next()) {
     const auto id = parts.integer(0);
     if (!id) continue;
-    parts_.insert_or_assign(*id, PartFacts{text_at(parts.integer(1)), parts.integer(2).value_or(-1),
-                                           word_in(transports, parts.integer(3)),
-                                           word_in(links, parts.integer(4)), parts.integer(5).value_or(0)});
+    // The name is that of the whole operation.
+    const Names::Id kind = text_at(parts.is_null(1) ? parts.integer(6) : parts.integer(1));
+    parts_.insert_or_assign(
+        *id, PartFacts{kind, parts.integer(2).value_or(-1), word_in(transports, parts.integer(3)),
+                       word_in(links, parts.integer(4)), parts.integer(5).value_or(0)});
   }
 }
 

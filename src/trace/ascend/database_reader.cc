@@ -18,6 +18,7 @@
 #include "trace/ascend/database.h"
 #include "trace/ascend/database_facts.h"
 #include "trace/ascend/event_rows.h"
+#include "trace/ascend/made_up_pid.h"
 #include "trace/ascend/task_type.h"
 
 namespace headrace::trace::ascend {
@@ -33,12 +34,9 @@ constexpr std::array<std::pair<std::int64_t, std::string_view>, 5> kCallPrefixes
 }};
 enum ApiType : std::int64_t { kOperatorApi = 50001, kQueueApi = 50002, kPythonApi = 50003, kMarkApi = 50004 };
 
-/// The process ids that msprof makes up: the real one, the place of the row in the view, the device.
+/// Places of rows in the view.
 constexpr std::int64_t kHardwarePlace = 13;
 constexpr std::int64_t kCollectivePlace = 15;
-std::int64_t made_up_pid(std::int64_t pid, std::int64_t place, std::int64_t device) noexcept {
-  return (pid & ((std::int64_t{1} << 40) - 1)) << 10 | place << 5 | (device & 31);
-}
 
 constexpr std::int64_t kLow32 = 0xFFFFFFFF;
 
@@ -91,7 +89,8 @@ class Reader {
   std::uint32_t thread_lane(std::int64_t global_tid) {
     if (global_tid == last_thread_) return last_lane_;
     last_thread_ = global_tid;
-    last_lane_ = rows_.lane((global_tid >> 32) & kLow32, global_tid & kLow32, "Python", "CPU", "Thread");
+    last_lane_ = rows_.lane((global_tid >> 32) & kLow32, global_tid & kLow32, "Python", "CPU",
+                            "Thread " + std::to_string(global_tid & kLow32));
     return last_lane_;
   }
 
@@ -205,7 +204,7 @@ class Reader {
       }
       event.category = id_of(category);
       event.lane = rows_.lane(made_up_pid(pid, kHardwarePlace, device), event.stream, "Ascend Hardware",
-                              "NPU", "Stream");
+                              "NPU", "Stream " + std::to_string(event.stream));
       if (!rows_.add(event)) continue;
       rows_.integer("device", device);
       if (copy != nullptr && copy->bytes >= 0) rows_.integer("bytes", copy->bytes);
@@ -219,8 +218,8 @@ class Reader {
     event.correlation = kAbsent;
     constexpr std::int64_t kMostPlanes = 1 << 20;
     const std::int64_t plane = std::clamp<std::int64_t>(part.plane, 0, kMostPlanes);
-    event.lane =
-        rows_.lane(made_up_pid(pid, kCollectivePlace, device), plane + kFirstPlane, "HCCL", "NPU", "Plane");
+    event.lane = rows_.lane(made_up_pid(pid, kCollectivePlace, device), plane + kFirstPlane, "HCCL", "NPU",
+                            "Plane " + std::to_string(plane));
     if (!rows_.add(event)) return;
     if (part.bytes >= 0) rows_.integer("size(Byte)", part.bytes);
     if (part.transport != Names::missing) rows_.text("transport type", part.transport);
@@ -246,7 +245,7 @@ class Reader {
               .first->second;
       // Far behind the planes, of which there are a few dozen.
       event.lane = rows_.lane(made_up_pid(where.pid, kCollectivePlace, where.device), kFirstGroup + group,
-                              "HCCL", "NPU", "Group");
+                              "HCCL", "NPU", "Group " + std::to_string(group) + " Communication");
       if (!rows_.add(event)) continue;
       rows_.integer("device", where.device);
       link_operator(event);

@@ -19,11 +19,11 @@ EventRows::EventRows(Columns& columns, ReadNotes& notes, const std::vector<Argum
 }
 
 std::uint32_t EventRows::lane(std::int64_t pid, std::int64_t tid, std::string_view process,
-                              std::string_view label, std::string_view thread) {
+                              std::string_view label, const std::string& thread) {
   const auto [at, is_new] = lanes_.try_emplace({pid, tid}, static_cast<std::uint32_t>(columns_.lanes.size()));
   if (is_new) {
     columns_.lanes.push_back({std::to_string(pid), std::to_string(tid), pid, tid, std::string(process),
-                              std::string(label), std::string(thread) + " " + std::to_string(tid)});
+                              std::string(label), thread});
   }
   return at->second;
 }

@@ -30,7 +30,7 @@ class EventRows {
 
   /// The lane of a thread; made at its first use, and named then.
   std::uint32_t lane(std::int64_t pid, std::int64_t tid, std::string_view process, std::string_view label,
-                     std::string_view thread);
+                     const std::string& thread);
 
   /// False, and counted in the notes, if its times are impossible.
   bool add(const EventRow& event);

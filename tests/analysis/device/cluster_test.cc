@@ -11,6 +11,7 @@
 
 #include "../../../src/analysis/device/slow_collectives.h"
 #include "headrace/profile/errors.h"
+#include "trace/ascend/small_database.h"
 #include "trace/conformance_data.h"
 
 namespace headrace::analysis::device {
@@ -166,6 +167,52 @@ TEST_F(ClusterFolder, DamagedPartsOfASummaryAreSaid) {
   const ClusterTables tables = cluster_tables(data);
   EXPECT_EQ(tables.step_time.rows(), 3U);
   EXPECT_DOUBLE_EQ(tables.step_time.numbers("computing_s")[2], 20e-6);
+}
+
+constexpr const char* kClusterDatabase = R"sql(
+CREATE TABLE CommunicationGroupMapping (type TEXT, rank_set TEXT, group_name TEXT);
+INSERT INTO CommunicationGroupMapping VALUES ('collective','(0,1)','g'),('p2p','(0,1)','p');
+CREATE TABLE ClusterStepTraceTime (step TEXT, type TEXT, "index" TEXT, computing NUMERIC, free NUMERIC,
+  communication_not_overlapped NUMERIC);
+INSERT INTO ClusterStepTraceTime VALUES ('1','rank','0',10,5,2),('1','rank','1',20,5.5,3),('1','stage','(0, 1)',20,5.5,3);
+CREATE TABLE ClusterCommunicationTime (step TEXT, rank_id INTEGER, hccl_op_name TEXT, group_name TEXT,
+  start_timestamp REAL, elapsed_time REAL, transit_time REAL, wait_time REAL);
+INSERT INTO ClusterCommunicationTime VALUES ('step1',0,'hcom_allReduce__1_0_1','g',1000.5,2,1,0.5),
+  ('step1',1,'hcom_send__1_0_1','p',1000.5,3,1,0.5);
+CREATE TABLE ClusterCommunicationMatrix (step TEXT, hccl_op_name TEXT, group_name TEXT, src_rank REAL,
+  dst_rank REAL, transport_type TEXT, op_name TEXT, transit_size REAL, transit_time REAL, bandwidth REAL);
+INSERT INTO ClusterCommunicationMatrix VALUES ('step1','allreduce-total','g',0.0,1.0,'HCCS','x',30,2,15);
+)sql";
+
+TEST_F(ClusterFolder, ADatabaseOfTheVendorsTool) {
+  const trace::ascend::DatabaseFile file(kClusterDatabase, "cluster_analysis.db");
+  write("cluster_analysis_output/unknown.txt", "");
+  EXPECT_FALSE(has_cluster_summary(root_.string()));
+  fs::copy_file(file.path(), root_ / "cluster_analysis_output/cluster_analysis.db");
+  ASSERT_TRUE(has_cluster_summary(root_.string()));
+  const ClusterData data = read_cluster_summary(root_.string());
+  ASSERT_EQ(data.notes.size(), 2U);
+  EXPECT_NE(data.notes[0].find("cluster_analysis.db"), std::string::npos) << "the source is said";
+  EXPECT_NE(data.notes[1].find("no table ClusterCommunicationBandwidth"), std::string::npos);
+  ASSERT_EQ(data.operations.size(), 2U);
+  EXPECT_FALSE(data.operations[0].time.of.point_to_point);
+  EXPECT_TRUE(data.operations[1].time.of.point_to_point);
+  EXPECT_EQ(data.operations[0].time.start_ns, 1'000'500);
+  EXPECT_EQ(data.operations[0].time.of.step, "1");
+  const ClusterTables tables = cluster_tables(data);
+  const std::size_t stage = row_where(tables.step_time, "index", "(0, 1)");
+  EXPECT_DOUBLE_EQ(tables.step_time.numbers("computing_s")[stage], 20e-6);
+  EXPECT_DOUBLE_EQ(tables.step_time.numbers("free_s")[0], 5e-6);
+  EXPECT_TRUE(std::isnan(tables.step_time.numbers("preparing_s")[stage]));
+  EXPECT_DOUBLE_EQ(tables.matrix.numbers("bandwidth_gbps")[0], 15);
+}
+
+TEST_F(ClusterFolder, ADamagedDatabaseIsSaid) {
+  write("cluster_analysis.db", "SQLite format 3");
+  EXPECT_THROW(read_cluster_summary(root_.string()), FormatError);
+  const trace::ascend::DatabaseFile other("CREATE TABLE t (a);", "other.db");
+  fs::copy_file(other.path(), root_ / "cluster_analysis.db", fs::copy_options::overwrite_existing);
+  EXPECT_THROW(read_cluster_summary(root_.string()), FormatError);
 }
 
 TEST(ClusterSample, IsReproduced) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -205,6 +206,96 @@ TEST(ProfileTableSample, KernelsAndOperators) {
             (std::vector<std::string>{"communication", "communication_bandwidth", "communication_matrix",
                                       "kernel_details", "memory_record", "npu_module_mem", "op_statistic",
                                       "operator_details", "operator_memory", "step_trace_time"}));
+}
+
+constexpr const char* kMemoryDatabase = R"sql(
+CREATE TABLE STRING_IDS (id INTEGER PRIMARY KEY, value TEXT);
+INSERT INTO STRING_IDS VALUES (1,'aten::mm'),(2,'PTA'),(3,'app'),(4,'aclrtMalloc'),(5,'read'),(6,'launch');
+CREATE TABLE ENUM_MODULE (id INTEGER PRIMARY KEY, name TEXT);
+INSERT INTO ENUM_MODULE VALUES (0,'SLOG'),(7,'RUNTIME');
+CREATE TABLE ENUM_API_TYPE (id INTEGER PRIMARY KEY, name TEXT);
+INSERT INTO ENUM_API_TYPE VALUES (20000,'acl'),(10000,'node');
+CREATE TABLE CANN_API (startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER, connectionId INTEGER, name INTEGER);
+INSERT INTO CANN_API VALUES (1000,2000,20000,1,1,4),(3000,6000,20000,1,2,4),(1000,1500,10000,1,3,6),(9,1,10000,1,4,6);
+CREATE TABLE MEMORY_RECORD (component INTEGER, timestamp INTEGER, totalAllocated INTEGER, totalReserved INTEGER,
+  totalActive INTEGER, streamPtr INTEGER, deviceId INTEGER);
+INSERT INTO MEMORY_RECORD VALUES (2,1000,1048576,2097152,524288,77,0);
+CREATE TABLE NPU_MEM (type INTEGER, ddr NUMERIC, hbm NUMERIC, timestampNs INTEGER, deviceId INTEGER);
+INSERT INTO NPU_MEM VALUES (3,0,3145728,900,0);
+CREATE TABLE OP_MEMORY (name INTEGER, size INTEGER, allocationTime INTEGER, releaseTime INTEGER, duration INTEGER);
+INSERT INTO OP_MEMORY VALUES (1,2048,100,NULL,NULL),(1,512,200,1200,1000);
+CREATE TABLE NPU_MODULE_MEM (moduleId INTEGER, timestampNs INTEGER, totalReserved NUMERIC, deviceId INTEGER);
+INSERT INTO NPU_MODULE_MEM VALUES (7,500,1048576,0);
+CREATE TABLE AICORE_FREQ (deviceId INTEGER, timestampNs NUMERIC, freq INTEGER);
+INSERT INTO AICORE_FREQ VALUES (0,10,1800),(0,20,900);
+CREATE TABLE HBM (deviceId INTEGER, timestampNs INTEGER, bandwidth NUMERIC, hbmId INTEGER, type INTEGER);
+INSERT INTO HBM VALUES (0,10,2097152,1,5),(0,20,NULL,1,5);
+)sql";
+
+TEST_F(ProfileTable, TablesOfADatabaseAreCalledAsInTheCsvFiles) {
+  const trace::ascend::DatabaseFile file(kMemoryDatabase);
+  write(5, "x.csv", "a\n1\n");
+  fs::copy_file(file.path(), root_ / "rank5_ascend_pt/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_5.db");
+  const auto profiles = find_profiles(root_.string());
+  const std::vector<std::string> names = profile_tables(profiles);
+  for (const char* name : {"api_statistic", "counters", "memory_record", "npu_module_mem", "operator_memory"})
+    EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
+
+  const Table calls = profile_table(profiles, "api_statistic");
+  ASSERT_EQ(calls.rows(), 2U) << "a call that ends before it begins is none";
+  EXPECT_EQ(calls.texts("level")[1], "acl");
+  EXPECT_EQ(calls.texts("api_name")[1], "aclrtMalloc");
+  EXPECT_EQ(calls.integers("count"), (Integers{1, 2}));
+  EXPECT_DOUBLE_EQ(calls.numbers("time_s")[1], 4e-6);
+  EXPECT_DOUBLE_EQ(calls.numbers("avg_s")[1], 2e-6);
+  EXPECT_DOUBLE_EQ(calls.numbers("min_s")[1], 1e-6);
+  EXPECT_DOUBLE_EQ(calls.numbers("max_s")[1], 3e-6);
+  EXPECT_DOUBLE_EQ(calls.numbers("variance")[1], 1) << "us^2";
+
+  const Table memory = profile_table(profiles, "memory_record");
+  EXPECT_EQ(memory.texts("component")[0], "APP");
+  EXPECT_DOUBLE_EQ(memory.numbers("total_reserved_mb")[0], 3);
+  EXPECT_TRUE(std::isnan(memory.numbers("total_allocated_mb")[0]));
+  EXPECT_EQ(memory.texts("component")[1], "PTA");
+  EXPECT_DOUBLE_EQ(memory.numbers("total_active_mb")[1], 0.5);
+  EXPECT_EQ(memory.integers("timestamp_ns"), (Integers{900, 1000}));
+  EXPECT_EQ(memory.texts("device_type")[1], "NPU:0");
+
+  const Table blocks = profile_table(profiles, "operator_memory");
+  EXPECT_EQ(blocks.numbers("size_kb"), (Numbers{2, 0.5}));
+  EXPECT_EQ(blocks.integers("release_time_ns"), (Integers{-1, 1200})) << "-1: never freed";
+  EXPECT_DOUBLE_EQ(blocks.numbers("duration_s")[1], 1e-6);
+  EXPECT_TRUE(std::isnan(blocks.numbers("release_total_active_mb")[1])) << "a column that is missing";
+
+  const Table modules = profile_table(profiles, "npu_module_mem");
+  EXPECT_EQ(modules.texts("component")[0], "RUNTIME");
+  EXPECT_DOUBLE_EQ(modules.numbers("total_reserved_mb")[0], 1);
+
+  const Table counters = profile_table(profiles, "counters");
+  ASSERT_EQ(counters.rows(), 6U);
+  EXPECT_EQ(counters.texts("counter")[0], "AI Core Freq");
+  EXPECT_EQ(counters.texts("unit")[0], "MHz");
+  EXPECT_EQ(counters.numbers("value")[1], 900);
+  EXPECT_EQ(counters.texts("counter")[2], "HBM 1/Read");
+  EXPECT_DOUBLE_EQ(counters.numbers("value")[2], 2);
+}
+
+TEST(ProfileTableSample, ColumnsOfDatabasesAreThoseOfTheCsvFiles) {
+  const std::string text = trace::conformance_file("ascend/text_level2");
+  const std::string database = trace::conformance_file("ascend/db_level1");
+  HEADRACE_NEEDS_FILE(text);
+  HEADRACE_NEEDS_FILE(database);
+  for (const char* name : {"memory_record", "operator_memory", "npu_module_mem"}) {
+    const Table csv = profile_table(find_profiles(text), name);
+    const Table stored = profile_table(find_profiles(database), name);
+    ASSERT_EQ(csv.columns().size(), stored.columns().size()) << name;
+    for (std::size_t i = 0; i < csv.columns().size(); ++i) {
+      EXPECT_EQ(csv.columns()[i].name, stored.columns()[i].name) << name;
+      EXPECT_EQ(csv.columns()[i].values.index(), stored.columns()[i].values.index())
+          << name << " " << csv.columns()[i].name;
+    }
+    EXPECT_GT(stored.rows(), 100U);
+  }
 }
 
 }  // namespace

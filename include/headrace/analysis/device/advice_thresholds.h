@@ -54,6 +54,26 @@ struct AdviceThresholds {
   std::int64_t sequence_length = 10;
   /// Of a sequence's time from its first start to its last end, kernels run for less: the host is late. Ascend.
   double sequence_busy_share = 0.4;
+  /// Of the highest frequency of the cores, what their mean is below it. Ascend.
+  double frequency_drop = 0.05;
+  /// A matrix multiplication is judged by its pipelines from so many bytes of inputs on. Ascend.
+  double large_cube_bytes = 100e6;
+  /// A pipeline that is busy for so much of such a multiplication bounds it: the multiplier, reading memory. Ascend.
+  double cube_mac_ratio = 0.8;
+  double cube_mte2_ratio = 0.95;
+  /// The same of flash attention: reading memory, writing results, vectors. Ascend.
+  double attention_mte2_ratio = 0.8;
+  double attention_fixpipe_ratio = 0.75;
+  double attention_vector_ratio = 0.75;
+  /// Types of vector operators that are judged: of the computing time, or of all. Ascend.
+  double vector_share = 0.01;
+  double vector_s = 1;
+  /// A vector kernel is bound where its pipelines together, or one of them, are busy for so much of it. Ascend.
+  double vector_total_ratio = 0.9;
+  double vector_ratio = 0.7;
+  /// Innermost axes that fill the multiplier, and those of attention's heads and sequences, are multiples. Ascend.
+  std::int64_t cube_axis = 256;
+  std::int64_t attention_axis = 128;
 
   // --- communication ---
   /// Transfers below these use the link badly, 10^6 bytes. Ascend.

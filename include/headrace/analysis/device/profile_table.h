@@ -12,7 +12,8 @@ namespace headrace::analysis::device {
 
 /// Names of the tables that at least one of the profiles has, ascending: those of its CSV files without the
 /// ending, and `communication`, `communication_bandwidth`, `communication_matrix` and `step_trace_time` where
-/// the profile has these as JSON or in a database; also `kernel_details` of a database alone.
+/// the profile has these as JSON or in a database; also `kernel_details`, `api_statistic`, `memory_record`,
+/// `operator_memory`, `npu_module_mem` and `counters` of a database alone.
 std::vector<std::string> profile_tables(std::span<const trace::ascend::ProfileFolder> profiles);
 
 /// A table of all profiles that have it; `rank` comes first (-1: unknown). Columns are found by their header,

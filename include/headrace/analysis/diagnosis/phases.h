@@ -21,6 +21,7 @@ struct Phase {
   bool bound = false;            ///< it starves as much as a run that is input-bound
   std::vector<double> demand_s;  ///< per operator, busy per batch / workers in this phase
   std::vector<double> items;     ///< per operator
+  std::vector<double> samples;  ///< per operator: readings of queues that its demand is from; 0: it was timed
 
   double duration_s() const noexcept { return wait_s + compute_s; }
   double starved_share() const noexcept { return duration_s() > 0 ? starved_s / duration_s() : 0; }
@@ -31,8 +32,8 @@ struct Phase {
 std::vector<Phase> phases_of(const profile::Profile& profile, const Thresholds& thresholds);
 
 /// How much more one operator's demand moves between phases than chance explains: variance of the phases'
-/// means over the variance that items drawn at random from the whole run would give. About 1: noise. Well
-/// above: it changes.
+/// means over the variance that items, or samples, drawn at random from the whole run would give. About 1:
+/// noise. Well above: it changes.
 double drift_ratio(const std::vector<Phase>& phases, int op, const ServiceShape& shape,
                    const PhaseThresholds& thresholds);
 

@@ -6,6 +6,8 @@
 // tests/verdicts/corpus), and lists every verdict that turns: four thresholds turn seven.
 #pragma once
 
+#include "headrace/profile/queue_profile.h"
+
 namespace headrace::analysis {
 
 /// Does the input cost the loop anything?
@@ -65,7 +67,8 @@ struct CandidateThresholds {
   double queue_is_high = 0.5;      ///< mean level / capacity; above it, its consumer does not keep up
   double gathers = 1.5;            ///< items that a consumer takes at once; above it, it drains its queue
   double blocked_share = 0.3;      ///< of the producer's time; above it, such a queue counts as full
-  double fewest_samples = 8;    ///< of a queue whose level was only read at times; below it, it says nothing
+  /// Of a queue whose level was only read at times; below it, it says nothing.
+  double fewest_samples = static_cast<double>(profile::kFewestLevelSamples);
   double ledger_known = 0.5;    ///< of the wait; below it, the ledger has no say
   double ledger_charged = 0.3;  ///< of the wait, charged to one operator; below it, the ledger names none
 };

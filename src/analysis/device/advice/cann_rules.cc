@@ -58,7 +58,7 @@ Findings check_operator_compilation(Evidence& evidence) {
     return name == "AscendCL@aclopCompileAndExecute" || name == "AscendCL@aclopCompileAndExecuteV2";
   });
   const std::string figures =
-      std::to_string(sum.count) + " calls, " + time_text(seconds(sum.total_ns)) + " in all";
+      std::to_string(sum.count) + " calls, " + duration(seconds(sum.total_ns)) + " in all";
   const std::string source = "calls AscendCL@aclopCompileAndExecute, limit " +
                              std::to_string(kLimits.compiled_operators) + " a rank";
   const auto ranks = std::max<std::int64_t>(1, static_cast<std::int64_t>(evidence.traces().size()));
@@ -99,9 +99,9 @@ Findings check_synchronised_launches(Evidence& evidence) {
   if (launches == 0) return not_checked("the trace has no Node@launch");
   const double share = static_cast<double>(synchronised) / static_cast<double>(launches);
   const std::string figures = std::to_string(synchronised) + " of " + std::to_string(launches) +
-                              " launches are followed by a wait, " + percent_text(share);
+                              " launches are followed by a wait, " + percent(share);
   const std::string source = "AscendCL@aclrtSynchronizeStream behind Node@launch, limit " +
-                             percent_text(kLimits.synchronised_launch_share);
+                             percent(kLimits.synchronised_launch_share);
   if (share <= kLimits.synchronised_launch_share)
     return nothing_found("launches are asynchronous", figures, source);
   return {{Severity::high, "most launches wait until the device has done them", figures,
@@ -116,9 +116,9 @@ Findings check_memory_calls(Evidence& evidence) {
     return std::find(kCalls.begin(), kCalls.end(), name) != kCalls.end();
   });
   const std::string figures =
-      std::to_string(sum.count) + " calls, " + time_text(seconds(sum.total_ns)) + " in all";
+      std::to_string(sum.count) + " calls, " + duration(seconds(sum.total_ns)) + " in all";
   const std::string source = "calls aclMallocMemInner, aclrtFreePhysical and aclrtFree, limit " +
-                             time_text(seconds(kLimits.memory_calls_ns));
+                             duration(seconds(kLimits.memory_calls_ns));
   if (sum.total_ns < kLimits.memory_calls_ns)
     return nothing_found("memory of the device is seldom taken or given back", figures, source);
   return {

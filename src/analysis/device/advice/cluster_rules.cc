@@ -61,14 +61,12 @@ Findings check_slow_rank(Evidence& evidence) {
   }
   const double mean = whole / static_cast<double>(ranks.size());
   const std::string source = "step_time: largest less smallest of all ranks, limit " +
-                             percent_text(kLimits.rank_gap_share) + " of the mean step (" + time_text(mean) +
-                             ")";
+                             percent(kLimits.rank_gap_share) + " of the mean step (" + duration(mean) + ")";
   if (!(mean > 0)) return not_checked("the ranks did no work");
   const auto text = [&](const char* what, const Range& range) {
-    return std::string(what) + " differs by " + time_text(range.gap()) + " (" +
-           percent_text(range.gap() / mean) + "): " + time_text(range.highest) + " on rank " +
-           std::to_string(range.highest_rank) + ", " + time_text(range.lowest) + " on rank " +
-           std::to_string(range.lowest_rank);
+    return std::string(what) + " differs by " + duration(range.gap()) + " (" + percent(range.gap() / mean) +
+           "): " + duration(range.highest) + " on rank " + std::to_string(range.highest_rank) + ", " +
+           duration(range.lowest) + " on rank " + std::to_string(range.lowest_rank);
   };
   Findings findings;
   const auto judge = [&](const char* what, const Range& range, std::int64_t slow, const char* cure) {
@@ -128,7 +126,7 @@ Findings check_slow_link(Evidence& evidence) {
          std::string("the ") + transport + " link of rank " + std::to_string(range.lowest_rank) + " is slow",
          text, "check that rank's links and its neighbours (communication_matrix)",
          "communication.json: sum of sizes by sum of transit times per rank, limit " +
-             percent_text(kLimits.link_gap_share) + " of the mean"});
+             percent(kLimits.link_gap_share) + " of the mean"});
   }
   if (!findings.empty()) return findings;
   if (figures.empty()) return not_checked("communication.json has no SDMA or RDMA transfers");

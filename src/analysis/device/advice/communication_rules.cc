@@ -82,10 +82,10 @@ Findings check_small_packets(Evidence& evidence) {
     if (packets.share() <= kLimits.small_packet_share) continue;
     findings.push_back(
         {Severity::medium, std::string("many ") + transport + " operations are too small for the link",
-         text + ", " + percent_text(packets.share()) + ", " + time_text(packets.seconds) + " in transit",
+         text + ", " + percent(packets.share()) + ", " + duration(packets.seconds) + " in transit",
          "a larger batch or gradient accumulation, larger buckets of gradients, ZeRO 2 or 1 "
          "instead of 3, a fused optimizer",
-         "communication.json: Transit Size(MB), limit " + percent_text(kLimits.small_packet_share) +
+         "communication.json: Transit Size(MB), limit " + percent(kLimits.small_packet_share) +
              " of the operations"});
   }
   if (!findings.empty()) return findings;
@@ -119,7 +119,7 @@ Findings check_byte_alignment(Evidence& evidence) {
   if (!any_parts) return not_checked("the trace has no parts of collectives with sizes (Level1 and above)");
   const double share = copies == 0 ? 0 : static_cast<double>(unaligned) / static_cast<double>(copies);
   const std::string figures =
-      std::to_string(unaligned) + " of " + std::to_string(copies) + " SDMA copies, " + percent_text(share);
+      std::to_string(unaligned) + " of " + std::to_string(copies) + " SDMA copies, " + percent(share);
   const std::string source =
       "parts of collectives: Memcpy and Reduce_Inline over SDMA, size(Byte) no multiple of " +
       std::to_string(kLimits.aligned_bytes);
@@ -207,7 +207,7 @@ Findings check_retransmission(Evidence& evidence) {
     if (operation.longest_rdma <= kLimits.retransmission_s) continue;
     if (++count <= 5) names += (count == 1 ? "" : ", ") + std::get<2>(key);
   }
-  const std::string source = "communication.json: operations over " + time_text(kLimits.retransmission_s) +
+  const std::string source = "communication.json: operations over " + duration(kLimits.retransmission_s) +
                              " on every rank, with RDMA as long";
   if (count == 0)
     return nothing_found("no operation looks like lost packets",

@@ -150,7 +150,7 @@ Findings check_fusible_operators(Evidence& evidence) {
   const std::string source = "kernel_details.csv: sequences of 2 to " +
                              std::to_string(kLimits.sequence_length) + " kernels, more than " +
                              std::to_string(kLimits.sequence_repetitions) + " times and over " +
-                             percent_text(kLimits.sequence_share) + " of the steps";
+                             percent(kLimits.sequence_share) + " of the steps";
   if (all.empty())
     return nothing_found("no sequence of kernels is worth fusing", std::to_string(rows) + " kernels", source);
   Findings findings;
@@ -170,9 +170,8 @@ Findings check_fusible_operators(Evidence& evidence) {
     findings.push_back({Severity::low,
                         std::string("a sequence of small kernels comes again and again, bound by ") +
                             (host ? "the host" : "moving data") + ": " + list,
-                        std::to_string(sequence.count) + " x, busy " + time_text(sequence.busy) + " of " +
-                            time_text(sequence.wall) + ", " + percent_text(sequence.wall / whole) +
-                            " of the steps",
+                        std::to_string(sequence.count) + " x, busy " + duration(sequence.busy) + " of " +
+                            duration(sequence.wall) + ", " + percent(sequence.wall / whole) + " of the steps",
                         "fuse them: an affinity API, torch.compile, or an operator of your own", source});
   }
   return findings;

@@ -71,9 +71,9 @@ Findings check_launch_bound(Evidence& evidence) {
   if (worst_rank < 0) return not_checked("the trace has no work on a device");
   const double share = worst_launch / worst_window;
   const std::string figures = rank_text(worst_rank) + ": idle because nothing was launched for " +
-                              time_text(worst_launch) + " of " + time_text(worst_window) + ", " +
-                              percent_text(share);
-  const std::string source = "device_idle: launch_s of window_s, limit " + percent_text(kLimits.launch_share);
+                              duration(worst_launch) + " of " + duration(worst_window) + ", " +
+                              percent(share);
+  const std::string source = "device_idle: launch_s of window_s, limit " + percent(kLimits.launch_share);
   if (share <= kLimits.launch_share) return nothing_found("the host launches work in time", figures, source);
   return {{severity_of_share(share), "the host launches work too late: the device runs out of it", figures,
            "larger batches, fused operators or graph mode make fewer launches; keep .item() and prints of "
@@ -103,18 +103,17 @@ Findings check_synchronisation(Evidence& evidence) {
     const double share = whole > 0 ? seconds(total_ns(all)) / whole : 0;
     if (share <= worst_share) continue;
     worst_share = share;
-    worst.figures = rank_text(trace.rank) + ": waits for the device for " +
-                    time_text(seconds(total_ns(all))) + " of " + time_text(whole) + ", " +
-                    percent_text(share);
+    worst.figures = rank_text(trace.rank) + ": waits for the device for " + duration(seconds(total_ns(all))) +
+                    " of " + duration(whole) + ", " + percent(share);
     if (longest == trace::kNoRow) continue;
     worst.figures += "; the longest, " + std::string(columns.name_of(longest)) + ", took " +
-                     time_text(seconds(columns.duration_ns[longest]));
+                     duration(seconds(columns.duration_ns[longest]));
     if (const std::string around = operator_around(trace, longest); !around.empty())
       worst.figures += " in " + around;
   }
   if (!any_step) return not_checked("the trace has no steps: call step() of the profiler after each");
   worst.source = "calls of the runtime that synchronise, within the steps, limit " +
-                 percent_text(kLimits.synchronisation_share);
+                 percent(kLimits.synchronisation_share);
   if (worst_share <= kLimits.synchronisation_share)
     return nothing_found("the host seldom waits for the device", worst.figures, worst.source);
   worst.severity = severity_of_share(worst_share);
@@ -196,20 +195,20 @@ Findings check_garbage_collection(Evidence& evidence) {
   }
   if (recorded > 0) {
     const std::string source =
-        "events of category gc, limit " + time_text(seconds(kLimits.collection_ns)) + " each";
+        "events of category gc, limit " + duration(seconds(kLimits.collection_ns)) + " each";
     if (count == 0)
       return nothing_found("Python's garbage collector is quick", std::to_string(recorded) + " collections",
                            source);
     return {{Severity::medium, "Python's garbage collector stops the loop",
-             std::to_string(count) + " long collections, " + time_text(seconds(total_ns)) +
-                 " in all, the longest " + time_text(seconds(longest_ns)),
+             std::to_string(count) + " long collections, " + duration(seconds(total_ns)) +
+                 " in all, the longest " + duration(seconds(longest_ns)),
              kCollectionCure, source}};
   }
   if (!evidence.has_device())
     return not_checked("no garbage collection is recorded, and no work on a device");
-  const std::string source = "pauses of the device over " + time_text(seconds(kLimits.silent_pause_ns)) +
+  const std::string source = "pauses of the device over " + duration(seconds(kLimits.silent_pause_ns)) +
                              " in which the host called the runtime for less than " +
-                             percent_text(kLimits.silent_call_share) + "; no collections are recorded";
+                             percent(kLimits.silent_call_share) + "; no collections are recorded";
   if (pauses.empty()) return nothing_found("no pause looks like a garbage collection", "0 pauses", source);
   SilentPause longest = pauses.front();
   for (const SilentPause& pause : pauses) {
@@ -219,7 +218,7 @@ Findings check_garbage_collection(Evidence& evidence) {
   return {
       {Severity::low, "the device pauses while the host calls nothing: perhaps Python's garbage collector",
        std::to_string(pauses.size()) + " pauses, the longest " +
-           time_text(seconds(longest.time.end_ns - longest.time.begin_ns)) + " on " + rank_text(longest.rank),
+           duration(seconds(longest.time.end_ns - longest.time.begin_ns)) + " on " + rank_text(longest.rank),
        std::string("record collections (gc_detect_threshold, or gc.callbacks) to be sure; then ") +
            kCollectionCure,
        source}};

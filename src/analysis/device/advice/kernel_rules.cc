@@ -73,7 +73,7 @@ std::string listed(const std::map<std::string, TypeSum, std::less<>>& types) {
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(5, sorted.size()); ++i) {
     text += (i == 0 ? "" : ", ") + sorted[i].first + " " + std::to_string(sorted[i].second.count) + " x, " +
-            time_text(sorted[i].second.total) + " in all";
+            duration(sorted[i].second.total) + " in all";
   }
   return text;
 }
@@ -102,7 +102,7 @@ Findings check_aicpu(Evidence& evidence) {
     total += duration;
   }
   const std::string source =
-      "kernel_details.csv: Accelerator Core AI_CPU, the longest over " + time_text(kLimits.long_kernel_s);
+      "kernel_details.csv: Accelerator Core AI_CPU, the longest over " + duration(kLimits.long_kernel_s);
   if (longest < kLimits.long_kernel_s)
     return nothing_found("no long operator runs on the device's CPU",
                          std::to_string(types.size()) + " types of operators there", source);
@@ -200,14 +200,13 @@ Findings check_unbound_operators(Evidence& evidence) {
     add(types, (*kernels->types)[row], duration);
     total += duration;
   }
-  const std::string source = "kernel_details.csv: ratios of kernels over " +
-                             time_text(kLimits.long_kernel_s) + ", none over " +
-                             percent_text(kLimits.pipeline_ratio);
+  const std::string source = "kernel_details.csv: ratios of kernels over " + duration(kLimits.long_kernel_s) +
+                             ", none over " + percent(kLimits.pipeline_ratio);
   const double share = total / std::max(sum_of({computing(*kernels)}), 1e-12);
   if (types.empty())
     return nothing_found("long kernels keep a pipeline busy", "0 types of operators", source);
   return {{share >= 0.05 ? Severity::medium : Severity::low, "no pipeline is busy in long kernels",
-           listed(types) + "; " + percent_text(share) + " of the computing time",
+           listed(types) + "; " + percent(share) + " of the computing time",
            "tune these operators (AOE), or give them larger shapes", source}};
 }
 

@@ -8,8 +8,11 @@
 
 #include "analysis/device/advice/evidence.h"
 #include "headrace/analysis/device/advice_thresholds.h"
+#include "headrace/analysis/words.h"
 
 namespace headrace::analysis::device {
+
+using analysis::percent;  // beside the one of two counts
 
 enum class Severity : std::uint8_t { high, medium, low, none, not_checked };
 
@@ -33,9 +36,7 @@ struct Rule {
 Findings not_checked(std::string why, std::string source = {});
 Findings nothing_found(std::string says, std::string figures, std::string source);
 
-/// "25.03 ms", "12.5 %", "rank 3".
-std::string time_text(double seconds);
-std::string percent_text(double share);
+/// "rank 3".
 std::string rank_text(std::int64_t rank);
 /// `kSeverities`'s word by the share of the time that a change would win: 5 % high, 3 % medium (the Ascend
 /// advisor's priorities).
@@ -59,6 +60,8 @@ Findings check_aicpu(Evidence& evidence);
 Findings check_dynamic_shapes(Evidence& evidence);
 Findings check_block_dim(Evidence& evidence);
 Findings check_unbound_operators(Evidence& evidence);
+Findings check_core_performance(Evidence& evidence);
+Findings check_core_frequency(Evidence& evidence);
 Findings check_small_packets(Evidence& evidence);
 Findings check_byte_alignment(Evidence& evidence);
 Findings check_bandwidth_contention(Evidence& evidence);

@@ -38,8 +38,8 @@ RankShare worst_rank(const std::vector<StepParts>& steps, Part part, Whole whole
 }
 
 std::string figures_of(const RankShare& worst, const char* what, const char* of) {
-  return rank_text(worst.rank) + ": " + what + " " + time_text(worst.part) + " of " + time_text(worst.whole) +
-         " " + of + ", " + percent_text(worst.share());
+  return rank_text(worst.rank) + ": " + what + " " + duration(worst.part) + " of " + duration(worst.whole) +
+         " " + of + ", " + percent(worst.share());
 }
 
 double whole_of(const StepParts& step) { return step.whole; }
@@ -54,8 +54,7 @@ Findings check_free_time(Evidence& evidence) {
   const RankShare worst =
       worst_rank(evidence.steps(), [](const StepParts& step) { return step.free; }, whole_of);
   const std::string figures = figures_of(worst, "neither computing nor communicating for", "of its steps");
-  const std::string source =
-      "step_time: free_s of stage_s + bubble_s, limit " + percent_text(kLimits.free_share);
+  const std::string source = "step_time: free_s of stage_s + bubble_s, limit " + percent(kLimits.free_share);
   if (worst.share() <= kLimits.free_share)
     return nothing_found("the device is seldom idle within its steps", figures, source);
   return {{worst.share() > kLimits.high_free_share ? Severity::high : Severity::medium,
@@ -71,7 +70,7 @@ Findings check_exposed_communication(Evidence& evidence) {
       worst_rank(evidence.steps(), [](const StepParts& step) { return step.exposed; }, whole_of);
   const std::string figures = figures_of(worst, "communicating alone for", "of its steps");
   const std::string source = "step_time: communication_not_overlapped_s of stage_s + bubble_s, limit " +
-                             percent_text(kLimits.exposed_communication_share);
+                             percent(kLimits.exposed_communication_share);
   if (worst.share() <= kLimits.exposed_communication_share)
     return nothing_found("little communication is exposed", figures, source);
   return {{Severity::high, "communication that no computation hides takes much of the step", figures,
@@ -86,7 +85,7 @@ Findings check_preparing(Evidence& evidence) {
       worst_rank(evidence.steps(), [](const StepParts& step) { return step.preparing; }, with_preparing);
   if (worst.rank < 0) return not_checked("the trace has no steps: call step() of the profiler after each");
   const std::string figures = figures_of(worst, "no work for", "from the steps' starts on the host");
-  const std::string source = "step_time: preparing_s, limit " + percent_text(kLimits.preparing_share);
+  const std::string source = "step_time: preparing_s, limit " + percent(kLimits.preparing_share);
   if (worst.share() <= kLimits.preparing_share)
     return nothing_found("the device starts soon after each step begins", figures, source);
   return {{severity_of_share(worst.share() - kLimits.preparing_share),
@@ -113,7 +112,7 @@ Findings check_data_loading(Evidence& evidence) {
   const std::string figures = figures_of(worst, "in the data loader for", "of its steps");
   const std::string source =
       "step_breakdown: data_loader_s of total_s (ranges enumerate(DataLoader)), limit " +
-      percent_text(kLimits.data_loading_share);
+      percent(kLimits.data_loading_share);
   if (!any_loader) return nothing_found("no range of a data loader is in the steps", figures, source);
   if (worst.share() <= kLimits.data_loading_share)
     return nothing_found("the run is not limited by its input", figures, source);

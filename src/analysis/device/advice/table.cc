@@ -1,8 +1,6 @@
 // The rules, in the order in which they are shown within one severity.
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdio>
 #include <utility>
 
 #include "analysis/device/advice/rule.h"
@@ -32,6 +30,8 @@ constexpr std::array kRules = {
     Rule{"dynamic_shapes", &check_dynamic_shapes},
     Rule{"block_dim", &check_block_dim},
     Rule{"unbound_operators", &check_unbound_operators},
+    Rule{"core_performance", &check_core_performance},
+    Rule{"core_frequency", &check_core_frequency},
     // Communication.
     Rule{"small_packets", &check_small_packets},
     Rule{"byte_alignment", &check_byte_alignment},
@@ -43,12 +43,6 @@ constexpr std::array kRules = {
     Rule{"environment_variables", &check_environment},
 };
 
-std::string printed(const char* format, double value) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
-}
-
 }  // namespace
 
 Findings not_checked(std::string why, std::string source) {
@@ -58,15 +52,6 @@ Findings not_checked(std::string why, std::string source) {
 Findings nothing_found(std::string says, std::string figures, std::string source) {
   return {{Severity::none, std::move(says), std::move(figures), "", std::move(source)}};
 }
-
-std::string time_text(double seconds) {
-  if (!std::isfinite(seconds)) return "unknown";
-  if (std::abs(seconds) >= 1) return printed("%.4g s", seconds);
-  if (std::abs(seconds) >= 1e-3) return printed("%.4g ms", seconds * 1e3);
-  return printed("%.4g us", seconds * 1e6);
-}
-
-std::string percent_text(double share) { return printed("%.1f %%", share * 100); }
 
 std::string rank_text(std::int64_t rank) { return rank < 0 ? "a rank" : "rank " + std::to_string(rank); }
 

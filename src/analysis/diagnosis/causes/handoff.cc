@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../copy_ahead.h"
 #include "headrace/analysis/diagnosis/loader_advice.h"
 #include "sentences.h"
 
@@ -81,6 +82,9 @@ std::vector<Advice> cures(const Case& facts) {
       advice.push_back(with_prediction(std::move(advised), facts.gate.step_s, then));
     }
   }
+  const double floor_s = facts.gate.floor_share * facts.gate.step_s;
+  if (std::optional<Advice> ahead = advise_copying_ahead(facts.profile, floor_s, facts.gate.step_s))
+    advice.push_back(std::move(*ahead));
   // Best first; what no parameter does, and large messages need before all else, stays where it is.
   std::stable_sort(advice.begin() + (large ? 1 : 0), advice.end(), [](const Advice& a, const Advice& b) {
     return a.predicted_step_s.value_or(1e9) < b.predicted_step_s.value_or(1e9);

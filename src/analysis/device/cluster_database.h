@@ -1,0 +1,17 @@
+// cluster_analysis.db: what the vendor's tool made of a cluster's databases.
+#pragma once
+
+#include <string>
+
+#include "headrace/analysis/device/cluster.h"
+#include "trace/ascend/database.h"
+
+namespace headrace::analysis::device {
+
+/// Adds the steps of ranks and stages, operations, bandwidths and links that its tables ClusterStepTraceTime,
+/// ClusterCommunicationTime, -Bandwidth and -Matrix have; CommunicationGroupMapping tells which groups are point to
+/// point. A table that is missing is noted. FormatError for a file that is no such database.
+void read_cluster_database(const std::string& path, ClusterData& data);
+void read_cluster_database(trace::ascend::Database& database, ClusterData& data);
+
+}  // namespace headrace::analysis::device

@@ -1,0 +1,385 @@
+#include "analysis/device/database_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "headrace/analysis/device/figures.h"
+#include "headrace/profile/errors.h"
+#include "headrace/trace/ascend/database_counters.h"
+#include "headrace/trace/columns.h"
+#include "trace/ascend/database.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+using trace::ascend::Database;
+using trace::ascend::ProfileFolder;
+using trace::ascend::TableRows;
+using Words = std::unordered_map<std::int64_t, std::string>;
+
+constexpr std::string_view kApiStatistic = "api_statistic";
+constexpr std::string_view kCounters = "counters";
+constexpr std::string_view kMemoryRecord = "memory_record";
+
+enum class Unit : std::uint8_t { word, module, stamp_ns, duration_ns, megabytes, kilobytes, number, device };
+
+/// A column of the database, and what the CSV file calls it.
+struct StoredColumn {
+  const char* stored;
+  const char* name;
+  Unit unit;
+};
+
+struct StoredTable {
+  std::string_view name;
+  const char* stored;
+  std::vector<StoredColumn> columns;
+};
+
+const std::vector<StoredTable>& stored_tables() {
+  using enum Unit;
+  static const std::vector<StoredTable> kTables = {
+      {kMemoryRecord,
+       "MEMORY_RECORD",
+       {{"component", "component", word},
+        {"timestamp", "timestamp_ns", stamp_ns},
+        {"totalAllocated", "total_allocated_mb", megabytes},
+        {"totalReserved", "total_reserved_mb", megabytes},
+        {"totalActive", "total_active_mb", megabytes},
+        {"streamPtr", "stream_ptr", number},
+        {"deviceId", "device_type", device}}},
+      {"operator_memory",
+       "OP_MEMORY",
+       {{"name", "name", word},
+        {"size", "size_kb", kilobytes},
+        {"allocationTime", "allocation_time_ns", stamp_ns},
+        {"releaseTime", "release_time_ns", stamp_ns},
+        {"activeReleaseTime", "active_release_time_ns", stamp_ns},
+        {"duration", "duration_s", duration_ns},
+        {"activeDuration", "active_duration_s", duration_ns},
+        {"allocationTotalAllocated", "allocation_total_allocated_mb", megabytes},
+        {"allocationTotalReserved", "allocation_total_reserved_mb", megabytes},
+        {"allocationTotalActive", "allocation_total_active_mb", megabytes},
+        {"releaseTotalAllocated", "release_total_allocated_mb", megabytes},
+        {"releaseTotalReserved", "release_total_reserved_mb", megabytes},
+        {"releaseTotalActive", "release_total_active_mb", megabytes},
+        {"streamPtr", "stream_ptr", number},
+        {"deviceId", "device_type", device}}},
+      {"npu_module_mem",
+       "NPU_MODULE_MEM",
+       {{"moduleId", "component", module},
+        {"timestampNs", "timestamp_ns", stamp_ns},
+        {"totalReserved", "total_reserved_mb", megabytes},
+        {"deviceId", "device", device}}}};
+  return kTables;
+}
+
+Words words_of(Database& database, const char* table, const char* text) {
+  Words words;
+  TableRows rows(database, table, {"id", text});
+  while (rows.next()) {
+    if (const auto id = rows.integer(0)) words.insert_or_assign(*id, std::string(rows.text(1)));
+  }
+  return words;
+}
+
+std::string_view word_at(const Words& words, std::optional<std::int64_t> id) {
+  const auto found = id ? words.find(*id) : words.end();
+  return found == words.end() ? std::string_view() : std::string_view(found->second);
+}
+
+/// Rows of one stored table, of all profiles.
+class StoredRows {
+ public:
+  explicit StoredRows(const StoredTable& table) : table_(table) {
+    for (const StoredColumn& column : table.columns) columns_.push_back(empty(column.unit));
+  }
+
+  void add(Database& database, std::int64_t rank) {
+    const Words words = words_of(database, "STRING_IDS", "value");
+    const Words modules = words_of(database, "ENUM_MODULE", "name");
+    if (table_.name == kMemoryRecord) add_process_memory(database, words, rank);
+    std::vector<std::string> stored;
+    for (const StoredColumn& column : table_.columns) stored.emplace_back(column.stored);
+    TableRows rows(database, table_.stored, stored);
+    while (rows.next()) {
+      ranks_.push_back(rank);
+      for (std::size_t i = 0; i < columns_.size(); ++i) {
+        const int at = static_cast<int>(i);
+        switch (table_.columns[i].unit) {
+          case Unit::word:
+            texts(i).push_back(word_at(words, rows.integer(at)));
+            break;
+          case Unit::module:
+            texts(i).push_back(word_at(modules, rows.integer(at)));
+            break;
+          case Unit::device:
+            texts(i).push_back(device_text(rows.integer(at)));
+            break;
+          case Unit::stamp_ns:
+            std::get<Integers>(columns_[i]).push_back(rows.integer(at).value_or(trace::kAbsent));
+            break;
+          case Unit::number:
+            numbers(i).push_back(rows.number(at).value_or(kNoFigure));
+            break;
+          case Unit::duration_ns:
+            numbers(i).push_back(scaled(rows.number(at), 1e9));
+            break;
+          case Unit::megabytes:
+            numbers(i).push_back(scaled(rows.number(at), 1024.0 * 1024));
+            break;
+          case Unit::kilobytes:
+            numbers(i).push_back(scaled(rows.number(at), 1024));
+            break;
+        }
+      }
+    }
+  }
+
+  Table take() {
+    Table table;
+    table.add("rank", std::move(ranks_));
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      table.add(table_.columns[i].name, std::move(columns_[i]));
+    return table;
+  }
+
+ private:
+  using Values = std::variant<Integers, Numbers, Texts>;
+
+  static Values empty(Unit unit) {
+    switch (unit) {
+      case Unit::word:
+      case Unit::module:
+      case Unit::device:
+        return Texts{};
+      case Unit::stamp_ns:
+        return Integers{};
+      default:
+        return Numbers{};
+    }
+  }
+  Texts& texts(std::size_t column) { return std::get<Texts>(columns_[column]); }
+  Numbers& numbers(std::size_t column) { return std::get<Numbers>(columns_[column]); }
+  static double scaled(std::optional<double> value, double unit) { return value ? *value / unit : kNoFigure; }
+  static std::string device_text(std::optional<std::int64_t> device) {
+    return device ? "NPU:" + std::to_string(*device) : "";
+  }
+
+  /// The CSV file begins with what the process has reserved in all: component APP, of the table NPU_MEM.
+  void add_process_memory(Database& database, const Words& words, std::int64_t rank) {
+    TableRows rows(database, "NPU_MEM", {"type", "timestampNs", "ddr", "hbm", "deviceId"});
+    while (rows.next()) {
+      const auto ddr = rows.number(2);
+      const auto hbm = rows.number(3);
+      if (word_at(words, rows.integer(0)) != "app" || !ddr || !hbm) continue;
+      ranks_.push_back(rank);
+      texts(0).push_back("APP");
+      std::get<Integers>(columns_[1]).push_back(rows.integer(1).value_or(trace::kAbsent));
+      numbers(2).push_back(kNoFigure);
+      numbers(3).push_back(scaled(*ddr + *hbm, 1024.0 * 1024));
+      numbers(4).push_back(kNoFigure);
+      numbers(5).push_back(kNoFigure);
+      texts(6).push_back(device_text(rows.integer(4)));
+    }
+  }
+
+  const StoredTable& table_;
+  Integers ranks_;
+  std::vector<Values> columns_;
+};
+
+/// Calls of CANN by level and name: the most total time first within a level.
+class ApiStatistic {
+ public:
+  void add(Database& database, std::int64_t rank) {
+    const Words words = words_of(database, "STRING_IDS", "value");
+    const Words levels = words_of(database, "ENUM_API_TYPE", "name");
+    std::map<std::pair<std::int64_t, std::int64_t>, Sum> sums;
+    TableRows rows(database, "CANN_API", {"startNs", "endNs", "type", "name"});
+    while (rows.next()) {
+      const auto start = rows.integer(0);
+      const auto end = rows.integer(1);
+      const auto type = rows.integer(2);
+      const auto name = rows.integer(3);
+      if (!start || !end || !type || !name || *start < 0 || *end < *start) continue;
+      sums[{*type, *name}].add(static_cast<double>(*end - *start));
+    }
+    std::vector<std::pair<std::pair<std::int64_t, std::int64_t>, Sum>> sorted(sums.begin(), sums.end());
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+      return a.first.first != b.first.first ? a.first.first < b.first.first
+                                            : a.second.total_ns > b.second.total_ns;
+    });
+    for (const auto& [key, sum] : sorted) {
+      ranks_.push_back(rank);
+      levels_.push_back(word_at(levels, key.first));
+      names_.push_back(word_at(words, key.second));
+      total_.push_back(sum.total_ns / 1e9);
+      count_.push_back(sum.count);
+      mean_.push_back(sum.mean_ns / 1e9);
+      min_.push_back(sum.min_ns / 1e9);
+      max_.push_back(sum.max_ns / 1e9);
+      variance_.push_back(sum.squares / static_cast<double>(sum.count) / 1e6);
+    }
+  }
+
+  Table take() {
+    Table table;
+    table.add("rank", std::move(ranks_))
+        .add("level", std::move(levels_))
+        .add("api_name", std::move(names_))
+        .add("time_s", std::move(total_))
+        .add("count", std::move(count_))
+        .add("avg_s", std::move(mean_))
+        .add("min_s", std::move(min_))
+        .add("max_s", std::move(max_))
+        .add("variance", std::move(variance_));
+    table.notes.emplace_back("variance is in square microseconds, as in the CSV file");
+    return table;
+  }
+
+ private:
+  /// Mean and squares by Welford's method.
+  struct Sum {
+    double total_ns = 0;
+    double mean_ns = 0;
+    double squares = 0;
+    double min_ns = 0;
+    double max_ns = 0;
+    std::int64_t count = 0;
+
+    void add(double ns) {
+      min_ns = count == 0 ? ns : std::min(min_ns, ns);
+      max_ns = std::max(max_ns, ns);
+      total_ns += ns;
+      ++count;
+      const double from_mean = ns - mean_ns;
+      mean_ns += from_mean / static_cast<double>(count);
+      squares += from_mean * (ns - mean_ns);
+    }
+  };
+
+  Integers ranks_, count_;
+  Texts levels_, names_;
+  Numbers total_, mean_, min_, max_, variance_;
+};
+
+class CounterRows {
+ public:
+  void add(Database& database, std::int64_t rank) {
+    for (const trace::ascend::Counter& counter : trace::ascend::read_counters(database)) {
+      for (const auto& [at_ns, value] : counter.values) {
+        ranks_.push_back(rank);
+        processes_.push_back(counter.process);
+        names_.push_back(counter.name);
+        units_.push_back(counter.unit);
+        stamps_.push_back(at_ns);
+        values_.push_back(value);
+      }
+    }
+  }
+
+  Table take() {
+    Table table;
+    table.add("rank", std::move(ranks_))
+        .add("process", std::move(processes_))
+        .add("counter", std::move(names_))
+        .add("timestamp_ns", std::move(stamps_))
+        .add("value", std::move(values_))
+        .add("unit", std::move(units_));
+    return table;
+  }
+
+ private:
+  Integers ranks_, stamps_;
+  Texts processes_, names_, units_;
+  Numbers values_;
+};
+
+constexpr std::array kCounterTables = {"AICORE_FREQ",         "HBM",    "LLC", "NPU_MEM",
+                                       "SOC_BANDWIDTH_LEVEL", "ACC_PMU"};
+
+bool has(const Database& database, std::string_view name) {
+  if (name == kApiStatistic) return database.has_table("CANN_API");
+  if (name == kCounters) {
+    return std::any_of(kCounterTables.begin(), kCounterTables.end(),
+                       [&](const char* table) { return database.has_table(table); });
+  }
+  return std::any_of(stored_tables().begin(), stored_tables().end(), [&](const StoredTable& table) {
+    return table.name == name && database.has_table(table.stored);
+  });
+}
+
+/// Calls `use` with the rows of the table, none yet; false for a name that is none.
+template <class Use>
+bool with_rows_of(const std::string& name, Use&& use) {
+  if (name == kApiStatistic) {
+    use(ApiStatistic());
+    return true;
+  }
+  if (name == kCounters) {
+    use(CounterRows());
+    return true;
+  }
+  for (const StoredTable& table : stored_tables()) {
+    if (table.name != name) continue;
+    use(StoredRows(table));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> database_tables(const Database& database) {
+  std::vector<std::string> names;
+  for (const std::string_view name : {kApiStatistic, kCounters}) {
+    if (has(database, name)) names.emplace_back(name);
+  }
+  for (const StoredTable& table : stored_tables()) {
+    if (database.has_table(table.stored)) names.emplace_back(table.name);
+  }
+  return names;
+}
+
+std::vector<std::string> database_tables(const ProfileFolder& profile) {
+  if (profile.database.empty()) return {};
+  try {
+    return database_tables(Database(profile.database));
+  } catch (const FormatError&) {
+    return {};  // loading the profile's events says what is wrong with it
+  }
+}
+
+Table database_table(Database& database, std::int64_t rank, const std::string& name) {
+  Table table;
+  with_rows_of(name, [&](auto rows) {
+    rows.add(database, rank);
+    table = rows.take();
+  });
+  return table;
+}
+
+std::optional<Table> database_table(std::span<const ProfileFolder> profiles, const std::string& name) {
+  std::optional<Table> table;
+  with_rows_of(name, [&](auto rows) {
+    bool any = false;
+    for (const ProfileFolder& profile : profiles) {
+      if (profile.database.empty()) continue;
+      Database database(profile.database);
+      if (!has(database, name)) continue;
+      any = true;
+      rows.add(database, profile.rank.value_or(trace::kAbsent));
+    }
+    if (any) table = rows.take();
+  });
+  return table;
+}
+
+}  // namespace headrace::analysis::device

@@ -1,0 +1,28 @@
+// Tables of a profile's database under the names, columns and units that the CSV files of a text profile have.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/analysis/table.h"
+#include "headrace/trace/ascend/profile_folder.h"
+#include "trace/ascend/database.h"
+
+namespace headrace::analysis::device {
+
+/// api_statistic, counters, memory_record, npu_module_mem, operator_memory: those that the database has rows' tables
+/// for. Nothing for a database that cannot be read.
+std::vector<std::string> database_tables(const trace::ascend::ProfileFolder& profile);
+
+std::vector<std::string> database_tables(const trace::ascend::Database& database);
+
+/// Of one database; a table without columns for a name that is none.
+Table database_table(trace::ascend::Database& database, std::int64_t rank, const std::string& name);
+/// One rank after the other. Empty where no profile's database has it.
+std::optional<Table> database_table(std::span<const trace::ascend::ProfileFolder> profiles,
+                                    const std::string& name);
+
+}  // namespace headrace::analysis::device

@@ -1,0 +1,13 @@
+// Sets of ranks as the vendor's tool writes them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace headrace::analysis::device {
+
+/// The ranks in "(0, 1, 2)", in their order.
+std::vector<std::int64_t> ranks_in(std::string_view text);
+
+}  // namespace headrace::analysis::device
