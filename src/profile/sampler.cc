@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <random>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -20,7 +21,9 @@
 namespace headrace::profile {
 namespace {
 
+/// Times between looks vary, so that they do not meet something periodic always at the same point.
 constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr auto kTickVaries = std::chrono::milliseconds(30);
 constexpr auto kIdleTick = std::chrono::milliseconds(250);
 /// Not a divisor of usual periods, so that looks do not meet a loop always at the same point.
 constexpr auto kLook = std::chrono::microseconds(19'300);
@@ -50,6 +53,7 @@ struct Sampler::State {
   std::vector<std::unique_ptr<Served>> served;
   std::thread thread;
   bool stopping = false;
+  std::minstd_rand random{1};
   int pid = 0;
   std::atomic<LockProbe> lock_probe{nullptr};
   std::atomic<LockFinder> lock_finder{nullptr};
@@ -135,7 +139,7 @@ void Sampler::State::run() {
       Served& one = *served[i];
       looping |= session->loop_running();
       lock.unlock();
-      constexpr std::int64_t kTickNs = std::chrono::nanoseconds(kTick).count();
+      constexpr std::int64_t kTickNs = std::chrono::nanoseconds(kTick - kTickVaries).count();
       const std::int64_t now = metrics::Clock::now_ns();
       if (!session->loop_running() || now - one.ticked_ns >= kTickNs) {
         one.ticked_ns = now;
@@ -148,7 +152,8 @@ void Sampler::State::run() {
     if (watching) {
       wake.wait_for(lock, kLook);
     } else {
-      wake.wait_for(lock, looping ? kTick : kIdleTick);
+      std::uniform_int_distribution<std::int64_t> varies(-kTickVaries.count(), kTickVaries.count());
+      wake.wait_for(lock, looping ? kTick + std::chrono::milliseconds(varies(random)) : kIdleTick);
     }
   }
 }

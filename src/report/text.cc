@@ -80,6 +80,7 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
   };
   add(verdict_section(profile, diagnosis, width, options.color), false);
   add(advice_section(profile, diagnosis, width), true);
+  add(risk_section(diagnosis, width), true);
   if (!profile.operators.empty() || diagnosis.kind != analysis::VerdictKind::undetermined) {
     add(operator_section(profile, diagnosis, width), true);
   }
@@ -91,7 +92,6 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
   }
   add(device_section(profile, width), true);
   add(evidence_section(profile, diagnosis, width), true);
-  add(risk_section(diagnosis, width), true);
   add(opinion_section(profile, width), true);
   return text;
 }

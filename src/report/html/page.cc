@@ -14,6 +14,7 @@ void write_content(Markup& out, const Subject& subject) {
   write_header(out, subject);
   write_verdict(out, subject);
   write_advice(out, subject);
+  write_risks(out, subject);
   write_step(out, subject);
   write_graph(out, subject);
   write_histograms(out, subject);
@@ -23,7 +24,6 @@ void write_content(Markup& out, const Subject& subject) {
   write_device(out, subject);
   write_ranks(out, subject);
   write_evidence(out, subject);
-  write_risks(out, subject);
   write_opinions(out, subject);
   write_surroundings(out, subject);
   write_tables(out, subject);

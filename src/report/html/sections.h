@@ -29,6 +29,8 @@ void write_header(Markup& out, const Subject& subject);
 void write_verdict(Markup& out, const Subject& subject);
 /// What to change, today beside predicted.
 void write_advice(Markup& out, const Subject& subject);
+/// What will go wrong, beside the verdict.
+void write_risks(Markup& out, const Subject& subject);
 /// The average step as a bar: GetNext wait (starved, hand-off), compute.
 void write_step(Markup& out, const Subject& subject);
 /// Operators and queues from left to right.
@@ -46,8 +48,6 @@ void write_device(Markup& out, const Subject& subject);
 /// The same loader in the other ranks.
 void write_ranks(Markup& out, const Subject& subject);
 void write_evidence(Markup& out, const Subject& subject);
-/// What will go wrong, beside the verdict.
-void write_risks(Markup& out, const Subject& subject);
 /// What other tools say of the same files.
 void write_opinions(Markup& out, const Subject& subject);
 /// The machine, start-up, the loader's settings.

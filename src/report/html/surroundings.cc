@@ -35,8 +35,13 @@ Facts machine_facts(const profile::Host& host, const std::optional<std::int64_t>
   add_share(facts, "throttled by quota", host.throttled_share);
   add_share(facts, "workers waiting for a core", host.run_queue_wait_share);
   add_share(facts, "waiting for I/O (pressure)", host.io_pressure_share);
+  add_share(facts, "waiting for memory (pressure)", host.memory_pressure_share);
   add_share(facts, "interpreter lock taken", host.gil_share);
   if (host.memory) facts.emplace_back("memory", memory_size(static_cast<double>(*host.memory)));
+  if (host.available_memory)
+    facts.emplace_back("memory left", memory_size(static_cast<double>(*host.available_memory)));
+  if (host.shared_memory)
+    facts.emplace_back("shared memory left", memory_size(static_cast<double>(*host.shared_memory)));
   if (batch_bytes) facts.emplace_back("memory of a batch", memory_size(static_cast<double>(*batch_bytes)));
   return facts;
 }

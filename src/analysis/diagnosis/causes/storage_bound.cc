@@ -71,7 +71,7 @@ std::optional<Finding> judge_storage_bound(const Case& facts) {
                       {"read_calls", reads.calls},
                       {"major_faults", reads.faults}});
   // More readers wait side by side: whatever the causes without storage would advise.
-  for (const Cause without : {Cause::no_overlap, Cause::too_few_workers}) {
+  for (const Cause without : {Cause::no_overlap, Cause::slow_samples, Cause::too_few_workers}) {
     if (!finding.advice.empty()) break;
     if (std::optional<Finding> other = rule_of(without).judge(facts))
       finding.advice = std::move(other->advice);
