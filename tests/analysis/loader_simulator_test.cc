@@ -65,10 +65,10 @@ TEST(SimulatedLoader, CoresAreShared) {
   SimulatedLoader model = plain(4, 0);
   model.lanes = {{{0, 0.060}}};
   model.cores = 2;
-  EXPECT_NEAR(simulate(model, 200, 0).step_s, 0.030, 1e-3);
+  EXPECT_NEAR(simulate(model, 200, 0).step_s, 1.08 * 0.030, 1e-3);
   EXPECT_NEAR(simulate(model, 200, 0).cpu_share, 1, 0.01);
   model.cores = 4;
-  EXPECT_NEAR(simulate(model, 200, 0).step_s, 0.015, 1e-3);
+  EXPECT_NEAR(simulate(model, 200, 0).step_s, 1.08 * 0.015, 1e-3);
 }
 
 TEST(SimulatedLoader, OneSlowBatchHoldsUpTheOthersOnlyInOrder) {

@@ -81,7 +81,7 @@ TEST(SimulatedPipeline, CoresAreShared) {
   model.stages[0].lanes = {{Work{0, 0.060}}};
   model.cores = 2;
   const SimulatedPipeline run = simulate(model, 200, 0);
-  EXPECT_NEAR(run.step_s, 0.030, 1e-3);
+  EXPECT_NEAR(run.step_s, 1.08 * 0.030, 1e-3);
   EXPECT_NEAR(run.cpu_share, 1, 0.01);
 }
 

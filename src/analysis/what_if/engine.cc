@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "headrace/analysis/what_if/beside_others.h"
+
 namespace headrace::analysis {
 
 double Engine::Sharing::left_s() const {
@@ -14,7 +16,9 @@ int Engine::next() {
   if (sleeping_.empty() && free_.done.empty() && lock_.done.empty()) return -1;
   const double holders = static_cast<double>(lock_.done.size());
   const double runnable = static_cast<double>(free_.done.size()) + (holders > 0 ? 1 : 0);
-  const double rate = runnable > 0 ? std::min(1.0, cores_ / runnable) : 0;
+  const double busy = std::min(runnable, cores_);
+  const double pace = 1 / slowdown(cores_ > 1 ? (busy - 1) / (cores_ - 1) : 0);
+  const double rate = runnable > 0 ? busy / runnable * pace : 0;
   const double locked_rate = holders > 0 ? rate / holders : 0;
 
   const double sleeps_s = sleeping_.empty() ? std::numeric_limits<double>::infinity()
@@ -29,8 +33,8 @@ int Engine::next() {
   now_ += elapsed_s;
   free_.each_had_s += elapsed_s * rate;
   lock_.each_had_s += elapsed_s * locked_rate;
-  computed_s_ += elapsed_s * rate * runnable;
-  if (holders > 0) locked_s_ += elapsed_s * rate;
+  computed_s_ += elapsed_s * busy;
+  if (holders > 0) locked_s_ += elapsed_s * busy / runnable;
   return actor;
 }
 

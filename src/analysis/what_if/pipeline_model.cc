@@ -230,7 +230,7 @@ class ModelBuilder {
   void add_steps() {
     const profile::SinkProfile& sink = profile_.sink;
     const double own_s = std::max(0.0, sink.compute_s - read_interpreter_lock(profile_).stretch_s);
-    for (const Work& step : training_steps(sink, own_s, queue_share_of_step())) {
+    for (const Work& step : training_steps(sink, own_s, queue_share_of_step(), profile_.host)) {
       model_.steps.push_back(in_thread(step, true));
     }
   }

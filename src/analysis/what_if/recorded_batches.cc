@@ -5,6 +5,7 @@
 #include <map>
 
 #include "../diagnosis/numbers.h"
+#include "headrace/analysis/what_if/beside_others.h"
 
 namespace headrace::analysis {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::size_t kMostLanes = 512;
 Work work_of(const profile::ServiceSample& sample, const TimeSplit& split) {
   const double cpu_s =
       sample.cpu_s >= 0 ? std::min(sample.cpu_s, sample.wall_s) : split.cpu_share * sample.wall_s;
-  return {std::max(0.0, sample.wall_s * (1 - split.waits()) - cpu_s), cpu_s};
+  return {std::max(0.0, sample.wall_s * (1 - split.waits()) - cpu_s), cpu_s / split.slowdown};
 }
 
 }  // namespace
@@ -26,6 +27,7 @@ Work work_of(const profile::ServiceSample& sample, const TimeSplit& split) {
 TimeSplit split_of(const profile::OperatorProfile& op, const profile::Host& host) {
   TimeSplit split;
   if (op.cpu_s) split.cpu_share = std::min(1.0, ratio(*op.cpu_s, op.busy_s));
+  split.slowdown = recorded_slowdown(host, op.states.busy * split.cpu_share);
   if (op.run_queue_wait_s) {
     split.queue_share = std::clamp(ratio(*op.run_queue_wait_s, op.busy_s), 0.0, 1 - split.cpu_share);
   } else if (host.cpu_share.value_or(0) + host.foreign_cpu_share.value_or(0) >= 0.95) {
@@ -60,13 +62,15 @@ RecordedBatches::RecordedBatches(const profile::OperatorProfile& op, const profi
     sampled += items_done;
     sampled_s += lane.mean_s() * items_done;
   }
-  const double without_waits_s = item_s * (1 - split.waits());
+  const double cpu_s = item_s * split.cpu_share / split.slowdown;
+  const double off_s = std::max(0.0, item_s * (1 - split.waits() - split.cpu_share));
+  const double without_waits_s = off_s + cpu_s;
   const double to_whole_run =
       sampled_s > 0 ? std::clamp(ratio(without_waits_s * sampled, sampled_s), 0.25, 4.0) : 1;
   // Less than one item: the average of the draws in which there is one and those in which there is none.
   factor *= items < 1 ? items : 1;
   scale_ = factor * to_whole_run;
-  mean_ = Work{std::max(0.0, without_waits_s - item_s * split.cpu_share), item_s * split.cpu_share} * factor;
+  mean_ = Work{off_s, cpu_s} * factor;
   if (alike) make_alike();
   double whole = 0;
   for (const WorkerRecord& lane : lanes_)

@@ -15,6 +15,7 @@ struct TimeSplit {
   double cpu_share = 0;
   double queue_share = 0;  ///< waiting for a core
   double lock_share = 0;   ///< waiting for the interpreter lock
+  double slowdown = 1;     ///< of its CPU work, beside that of others; a simulation adds it by itself
 
   /// What a simulation adds by itself.
   double waits() const noexcept { return queue_share + lock_share; }

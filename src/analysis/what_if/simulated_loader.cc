@@ -139,7 +139,7 @@ void add_steps(const profile::Profile& profile, double waits_per_cpu, double sav
   const double cpu_share = std::min(1.0, ratio(sink.compute_cpu_s.value_or(0), sink.compute_s));
   const double queue_share = std::min(1 - cpu_share, cpu_share * waits_per_cpu);
   const double kept = std::max(0.0, 1 - ratio(saved_s, sink.compute_s));
-  model.steps = training_steps(sink, sink.compute_s, queue_share);
+  model.steps = training_steps(sink, sink.compute_s, queue_share, profile.host);
   for (Work& step : model.steps) step = step * kept;
 }
 

@@ -3,12 +3,15 @@
 #include <algorithm>
 
 #include "../diagnosis/numbers.h"
+#include "headrace/analysis/what_if/beside_others.h"
 
 namespace headrace::analysis {
 
-std::vector<Work> training_steps(const profile::SinkProfile& sink, double own_s, double queue_share) {
+std::vector<Work> training_steps(const profile::SinkProfile& sink, double own_s, double queue_share,
+                                 const profile::Host& host) {
   const double cpu_share = std::min(1.0, ratio(sink.compute_cpu_s.value_or(0), own_s));
-  const Work part{std::max(0.0, 1 - cpu_share - queue_share), cpu_share};
+  const double alone = cpu_share / recorded_slowdown(host, cpu_share * ratio(sink.compute_s, sink.step_s));
+  const Work part{std::max(0.0, 1 - cpu_share - queue_share), alone};
   double sum = 0;
   for (const profile::StepSample& step : sink.sequence) sum += step.compute_s;
   if (sum <= 0) return {part * own_s};

@@ -137,9 +137,8 @@ def test_equal_shards_are_no_imbalance() -> None:
                 yield index
 
     report = report_of(Even(), batch_size=4, num_workers=2)
-    assert all(
-        worker.out_of_data_s < 0.1 * report.profile.elapsed_s for worker in dataset_of(report).per_worker
-    )
+    out_of_data = [worker.out_of_data_s for worker in dataset_of(report).per_worker]
+    assert max(out_of_data) - min(out_of_data) < 0.2 * report.profile.elapsed_s
     assert report.diagnosis.cause != "shard_imbalance"
 
 

@@ -33,12 +33,12 @@ enum class Cause : std::uint8_t {
   slow_rank,
   memory_pressure,
   storage_bound,
+  gc_pause,
   slow_samples,
   gil_contention,
   oversubscribed,
   pinned,
   cpu_saturated,
-  gc_pause,
   shard_imbalance,
   handoff,
   transfer,
@@ -54,10 +54,10 @@ constexpr std::array<std::string_view, 4> names_of(VerdictKind) noexcept {
   return {"undetermined", "not_input_bound", "input_bound", "intermittent"};
 }
 constexpr std::array<std::string_view, 20> names_of(Cause) noexcept {
-  return {"startup",         "transient_stall", "alternating",  "slow_worker",     "slow_rank",
-          "memory_pressure", "storage_bound",   "slow_samples", "gil_contention",  "oversubscribed",
-          "pinned",          "cpu_saturated",   "gc_pause",     "shard_imbalance", "handoff",
-          "transfer",        "variance",        "no_overlap",   "serial_operator", "too_few_workers"};
+  return {"startup",         "transient_stall", "alternating",   "slow_worker",     "slow_rank",
+          "memory_pressure", "storage_bound",   "gc_pause",      "slow_samples",    "gil_contention",
+          "oversubscribed",  "pinned",          "cpu_saturated", "shard_imbalance", "handoff",
+          "transfer",        "variance",        "no_overlap",    "serial_operator", "too_few_workers"};
 }
 constexpr std::array<std::string_view, 9> names_of(Rule) noexcept {
   return {"gate", "queues", "demand", "ledger", "cause", "detail", "functions", "ranks", "machine"};

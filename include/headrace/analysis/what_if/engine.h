@@ -5,7 +5,8 @@
 //     engine.compute(0, 0.010);      // actor 0 needs 10 ms of CPU,
 //     engine.compute(1, 0.010);      // so do 1
 //     engine.compute(2, 0.010);      // and 2: together they take 15 ms
-//     int who = engine.next();       // 0, 1 or 2, at engine.now() == 0.015
+//     int who = engine.next();       // 0, 1 or 2, at engine.now() == 0.0162: CPU work is slower beside CPU
+//                                    // work (beside_others.h)
 #pragma once
 
 #include <functional>
@@ -19,13 +20,13 @@ namespace headrace::analysis {
 ///
 /// Processor sharing in O(log n) per event: all who compute get the same rate, so the CPU time that each of
 /// them has had since the beginning is one number, and who is done first is who has the smallest target in
-/// it. Those who need the interpreter lock share what one of the others gets: one of them runs at a time.
+/// it. CPU time here is that of an otherwise idle machine. Those who need the interpreter lock share what one of the others gets: one of them runs at a time.
 class Engine {
  public:
   explicit Engine(double cores) : cores_(cores) {}
 
   double now() const noexcept { return now_; }
-  /// CPU time spent by all.
+  /// Time that cores were busy, all of them together.
   double computed_s() const noexcept { return computed_s_; }
   /// Time for which somebody computed under the lock.
   double locked_s() const noexcept { return locked_s_; }

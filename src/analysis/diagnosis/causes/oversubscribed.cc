@@ -50,15 +50,15 @@ std::optional<Finding> judge_oversubscribed(const Case& facts) {
     return std::nullopt;
   Finding finding;
   finding.headline = op.name + "'s workers and the threads of their libraries are more than the cores";
-  finding.evidence = cause_evidence(percent(elsewhere) + " of the CPU time of " +
-                                        counted(processes.count, "worker process") + " goes to threads of " +
-                                        "libraries (up to " + as_written(processes.threads) +
-                                        " threads in one process, " + counted(host.cores, "core") + "); " +
-                                        op.name + " waits for a core " + percent(queues) + " of its time",
-                                    {{"library_cpu_share", elsewhere},
-                                     {"process_threads", processes.threads},
-                                     {"run_queue_share", queues},
-                                     {"cores", static_cast<double>(host.cores)}});
+  finding.evidence = cause_evidence(
+      percent(elsewhere) + " of the CPU time of " + as_written(processes.count) +
+          " worker processes goes to threads of " + "libraries (up to " + as_written(processes.threads) +
+          " threads in one process, " + counted(host.cores, "core") + "); " + op.name + " waits for a core " +
+          percent(queues) + " of its time",
+      {{"library_cpu_share", elsewhere},
+       {"process_threads", processes.threads},
+       {"run_queue_share", queues},
+       {"cores", static_cast<double>(host.cores)}});
   finding.advice.push_back(
       in_words("let each worker compute in one thread: in worker_init_fn cv2.setNumThreads(0), "
                "torch.set_num_threads(1), and before the start OMP_NUM_THREADS=1, OPENBLAS_NUM_THREADS=1, "

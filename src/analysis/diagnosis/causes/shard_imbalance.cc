@@ -11,17 +11,20 @@ std::optional<Finding> judge_shard_imbalance(const Case& facts) {
   const profile::OperatorProfile& op = facts.op();
   const profile::WorkerProfile* longest = nullptr;
   double out_s = 0;
+  double least_s = facts.profile.elapsed_s;
   int without = 0;
   std::size_t workers = 0;
   for (const profile::WorkerProfile& worker : op.per_worker) {
     if (!worker.worker_id) continue;
     ++workers;
     out_s += worker.out_of_data_s;
+    least_s = std::min(least_s, worker.out_of_data_s);
     without += worker.items == 0 ? 1 : 0;
     if (longest == nullptr || worker.out_of_data_s > longest->out_of_data_s) longest = &worker;
   }
   if (workers < 2 || longest == nullptr) return std::nullopt;
-  // The end of an epoch comes to all of them within a batch or two.
+  // At the end of an epoch all of them are out of data, while the loop takes the last batches.
+  out_s -= least_s * static_cast<double>(workers);
   const double share = ratio(out_s, facts.profile.elapsed_s * static_cast<double>(workers));
   if (share < facts.thresholds.shards.out_of_data_share) return std::nullopt;
   Finding finding;

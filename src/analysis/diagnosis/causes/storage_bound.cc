@@ -52,6 +52,21 @@ std::string cure(const Reads& reads) {
                : "copy the data to a faster (local) disk, or keep it in memory";
 }
 
+/// Readers wait side by side: what the causes without storage advise. How many at once the storage serves is
+/// not known.
+void add_more_readers(const Case& facts, Finding& finding) {
+  for (const Cause without : {Cause::no_overlap, Cause::too_few_workers}) {
+    std::optional<Finding> other = rule_of(without).judge(facts);
+    if (!other || other->advice.empty()) continue;
+    for (Advice& advice : other->advice) {
+      if (advice.high) advice.high = std::max(*advice.high, facts.gate.step_s);
+      advice.text += "; if the storage serves that many readers at once";
+      finding.advice.push_back(std::move(advice));
+    }
+    return;
+  }
+}
+
 }  // namespace
 
 std::optional<Finding> judge_storage_bound(const Case& facts) {
@@ -70,19 +85,12 @@ std::optional<Finding> judge_storage_bound(const Case& facts) {
                       {"read_bytes", reads.bytes},
                       {"read_calls", reads.calls},
                       {"major_faults", reads.faults}});
-  // More readers wait side by side: whatever the causes without storage would advise.
-  for (const Cause without : {Cause::no_overlap, Cause::slow_samples, Cause::too_few_workers}) {
-    if (!finding.advice.empty()) break;
-    if (std::optional<Finding> other = rule_of(without).judge(facts))
-      finding.advice = std::move(other->advice);
-  }
   Advice advice = in_words(cure(reads));
-  advice.text += ": with everything in memory ";
+  advice.text += "; with everything in memory (a warm epoch)";
   const Prediction warm =
       facts.predictor.predict({{Change::Kind::kService, facts.candidate, 1, 1 - std::min(waits, 0.99)}});
-  advice.text +=
-      warm.known ? "(a warm epoch) the step is shorter" : "the step is shorter, by how much is unknown";
   finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, warm));
+  add_more_readers(facts, finding);
   return finding;
 }
 

@@ -13,12 +13,12 @@ std::optional<Finding> judge_slow_worker(const Case& facts);
 std::optional<Finding> judge_slow_rank(const Case& facts);
 std::optional<Finding> judge_memory_pressure(const Case& facts);
 std::optional<Finding> judge_storage_bound(const Case& facts);
+std::optional<Finding> judge_gc_pause(const Case& facts);
 std::optional<Finding> judge_slow_samples(const Case& facts);
 std::optional<Finding> judge_gil_contention(const Case& facts);
 std::optional<Finding> judge_oversubscribed(const Case& facts);
 std::optional<Finding> judge_pinned(const Case& facts);
 std::optional<Finding> judge_cpu_saturated(const Case& facts);
-std::optional<Finding> judge_gc_pause(const Case& facts);
 std::optional<Finding> judge_shard_imbalance(const Case& facts);
 std::optional<Finding> judge_handoff(const Case& facts);
 std::optional<Finding> judge_transfer(const Case& facts);
@@ -40,6 +40,7 @@ constexpr std::array<CauseRule, names_of(Cause{}).size()> kRules{{
     {.cause = Cause::slow_rank, .judge = judge_slow_rank},
     {.cause = Cause::memory_pressure, .judge = judge_memory_pressure},
     {.cause = Cause::storage_bound, .judge = judge_storage_bound},
+    {.cause = Cause::gc_pause, .judge = judge_gc_pause},
     {.cause = Cause::slow_samples,
      .judge = judge_slow_samples,
      .same_in_every_window = true,
@@ -51,7 +52,6 @@ constexpr std::array<CauseRule, names_of(Cause{}).size()> kRules{{
     {.cause = Cause::oversubscribed, .judge = judge_oversubscribed},
     {.cause = Cause::pinned, .judge = judge_pinned},
     {.cause = Cause::cpu_saturated, .judge = judge_cpu_saturated},
-    {.cause = Cause::gc_pause, .judge = judge_gc_pause},
     {.cause = Cause::shard_imbalance, .judge = judge_shard_imbalance},
     {.cause = Cause::handoff, .judge = judge_handoff, .judged_when_served = true},
     {.cause = Cause::transfer, .judge = judge_transfer, .judged_when_served = true},
