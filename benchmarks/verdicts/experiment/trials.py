@@ -18,7 +18,7 @@ from .plan import CURVE, Plan
 HERE = Path(__file__).resolve().parent
 #: Share of the cores in others' hands from which on a run is repeated, and in the end the draw thrown away.
 QUIET = 0.05
-TRIES = 3
+TRIES = 6
 
 
 class DisturbedError(RuntimeError):
