@@ -9,6 +9,7 @@ from headrace.adapters.pipeline import PipelineAdapter
 from headrace.adapters.queue_consumer import QueueConsumerAdapter
 from headrace.adapters.spdl import SpdlAdapter
 from headrace.adapters.torch_dataloader import DataLoaderAdapter
+from headrace.adapters.torchdata_nodes import NodesAdapter
 from headrace.errors import UsageError
 
 ADAPTERS: list[Adapter] = [
@@ -16,6 +17,7 @@ ADAPTERS: list[Adapter] = [
     DataLoaderAdapter(),
     SpdlAdapter(),
     MindSporeAdapter(),
+    NodesAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),

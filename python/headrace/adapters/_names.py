@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import sysconfig
 import types
 from pathlib import Path
 from typing import Any
@@ -27,3 +28,14 @@ def user_line(library: str) -> str:
             return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
+
+
+@functools.cache
+def is_the_users(file: str) -> bool:
+    """Whether it is a file of the user's program, not of Python or an installed package."""
+    if file.startswith("<frozen"):
+        return False
+    folders = Path(file).parts
+    if "site-packages" in folders or "dist-packages" in folders:
+        return False
+    return not file.startswith(tuple(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib")))

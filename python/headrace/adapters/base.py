@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
@@ -42,6 +42,10 @@ class Attachment:
     def begin(self, handle: _core.LoaderHandle) -> None:
         """The loop is about to iterate, and ``handle`` records it; assign the loader's own operators and
         queues to it here."""
+
+    def around(self, iterator: Iterator[Any]) -> Iterator[Any]:
+        """What a loop takes from, given what the object's own ``__iter__`` made."""
+        return iterator
 
     def detach(self) -> None:
         """Remove everything that was put into the loader."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-import sysconfig
 import weakref
-from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -14,7 +12,7 @@ from typing import Any
 from headrace import _core
 from headrace._operator import readable
 from headrace._session import enabled, kept_open, loader_handle, not_recorded, open_session
-from headrace.adapters._names import object_name
+from headrace.adapters._names import is_the_users, object_name
 from headrace.adapters.torch_dataloader.settings import Settings, settings_of
 
 #: Attribute of a wrapped loader's class, and of a loader under `headrace run`.
@@ -101,7 +99,7 @@ def note_site(loader: Any, dataset: Any = None, *_: Any) -> None:
         is_inside = code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is loader
         if not is_inside and not module.startswith(("torch.", "torchdata.")):
             site = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-            if _is_the_users(frame.f_code.co_filename):
+            if is_the_users(frame.f_code.co_filename):
                 loader.__dict__[SITE] = role, site
                 if not nearest and dataset is not None:
                     _note_line(dataset, site)
@@ -133,16 +131,6 @@ def _readable_name(dataset: Any, role: str, site: str) -> str:
 
 def _called(dataset: Any, role: str) -> str:
     return f"{object_name(dataset)} ({role})" if role else object_name(dataset)
-
-
-@cache
-def _is_the_users(file: str) -> bool:
-    if file.startswith("<frozen"):
-        return False
-    folders = Path(file).parts
-    if "site-packages" in folders or "dist-packages" in folders:
-        return False
-    return not file.startswith(tuple(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib")))
 
 
 def _note_line(dataset: Any, site: str) -> None:

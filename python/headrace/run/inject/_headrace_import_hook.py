@@ -17,6 +17,7 @@ LOADER_MODULES = {
     "torch.utils.data.dataloader": "torch_dataloader",
     "torchdata.stateful_dataloader": "torch_dataloader",
     "torchdata.stateful_dataloader.stateful_dataloader": "torch_dataloader",
+    "torchdata.nodes": "torchdata_nodes",
     "spdl.pipeline": "spdl",
     "mindspore.dataset": "mindspore",
 }

@@ -1,0 +1,86 @@
+"""Every loop over a class of loaders is recorded, under the user's line that iterates (``headrace run``)."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from headrace import _core
+from headrace._operator import readable
+from headrace._session import enabled, kept_open, loader_handle, not_recorded, open_session, warn_once
+from headrace.adapters._names import is_the_users, user_line
+from headrace.adapters.base import Adapter, Attachment
+
+_Recording = tuple[_core.LoaderHandle, Attachment]
+
+#: By object, and by line: made anew for each epoch by the same line, it is the same loader.
+_of_object: dict[int, _Recording] = {}
+_of_line: dict[str, tuple[weakref.ref[Any], _Recording]] = {}
+
+
+def patch(kind: Any, library: str, adapter: Adapter, method: str = "__iter__") -> None:
+    """Loops over objects of class ``kind`` are recorded if a line of the user's own begins them."""
+    iterate = getattr(kind, method)
+    if getattr(iterate, "headrace", False):
+        return
+
+    @functools.wraps(iterate)
+    def recorded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        frame = sys._getframe(1)
+        # A loop inside another library, or in a worker, feeds a loader that is recorded itself.
+        if (
+            not enabled()
+            or multiprocessing.parent_process() is not None
+            or not is_the_users(frame.f_code.co_filename)
+        ):
+            return iterate(self, *args, **kwargs)
+        return _recorded(self, library, adapter, lambda: iterate(self, *args, **kwargs))
+
+    recorded.headrace = True  # type: ignore[attr-defined]
+    setattr(kind, method, recorded)
+
+
+def _recorded(obj: Any, library: str, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> Any:
+    try:
+        handle, attachment = _of_object.get(id(obj)) or _open(obj, library, adapter)
+    except Exception as error:  # the loop must still run
+        not_recorded(error)
+        return iterate()
+    try:
+        attachment.begin_loop(handle)
+    except Exception as error:
+        _unavailable(handle, library, error)
+    return _core.TimedIterator(handle, attachment.around(iterate()), None, attachment.ready)
+
+
+def _open(obj: Any, library: str, adapter: Adapter) -> _Recording:
+    line = user_line(library)
+    known = _of_line.get(line)
+    attachment = adapter.attach(obj)
+    if known is not None and known[0]() is None:
+        handle = known[1][0]
+    else:
+        session = open_session(None, None)
+        kept_open.add(session)
+        name = adapter.name(obj)
+        shown = readable(f"{name} at {line}" if line else name)
+        handle = loader_handle(session, shown, attachment.source)
+    try:
+        attachment.opened(handle)
+    except Exception as error:
+        _unavailable(handle, library, error)
+    # Its recording ends with the object.
+    attachment.iterable = ()
+    _of_object[id(obj)] = handle, attachment
+    _of_line[line] = weakref.ref(obj), (handle, attachment)
+    weakref.finalize(obj, _of_object.pop, id(obj), None).atexit = False
+    return handle, attachment
+
+
+def _unavailable(handle: _core.LoaderHandle, library: str, error: Exception) -> None:
+    handle.miss(_core.NO_ITERATOR_DETAIL)
+    warn_once(f"operator detail unavailable: {library} is not as its adapter expects ({error!r})")

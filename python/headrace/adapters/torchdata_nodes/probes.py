@@ -1,0 +1,197 @@
+"""Probes in nodes: what a node calls for each item is timed, the queues of its threads report their levels.
+
+Nothing in a node's class is replaced, and no node is put into the tree: only attributes of the objects
+themselves, which are not part of their state_dict().
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any
+
+from headrace import _core
+from headrace._operator import itself
+from headrace.adapters.torchdata_nodes.graph import Threads, limit_of
+
+
+class _TimedNext(functools.partial):  # type: ignore[type-arg]
+    """A node's own `next`, timed; in a copy of the node, or in another process, the bare method."""
+
+    node: weakref.ref[Any]
+
+    def __reduce__(self) -> Any:
+        node: Any = self.node()
+        return itself, (type(node).next.__get__(node),)
+
+
+class _TimedReset:
+    """A node's own `reset`, with something done after it; in a copy of the node the bare method."""
+
+    def __init__(self, node: weakref.ref[Any], after: Callable[[Any], None]) -> None:
+        self._node = node
+        self._after = after
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        node: Any = self._node()
+        type(node).reset(node, *args, **kwargs)
+        self._after(node)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        node: Any = self._node()
+        return itself, (type(node).reset.__get__(node),)
+
+
+def time_call(node: Any, attribute: str, operator: _core.OperatorHandle) -> Callable[[], None]:
+    """Each call of the node's ``attribute`` is one call of the operator. Returns the undo function."""
+    keep = weakref.ref(node)
+    if attribute != "next":
+        bare = getattr(node, attribute)
+        setattr(node, attribute, _core.TimedCallable(bare, operator))
+        return functools.partial(_set_back, keep, attribute, bare)
+    # An iterator that asks the node: the end of an epoch, a StopIteration, is not an item that failed. The
+    # node must not keep itself alive: its threads end when nobody has it any more.
+    asking: Any = map(type(node).next, iter(keep, None))
+    timed = _TimedNext(next, _core.OperatorIterator(asking, operator))
+    timed.node = keep
+    node.next = timed
+    return functools.partial(_take_out, keep, attribute)
+
+
+def _set_back(keep: weakref.ref[Any], attribute: str, bare: Any) -> None:
+    node = keep()
+    if node is not None:
+        setattr(node, attribute, bare)
+
+
+def _take_out(keep: weakref.ref[Any], attribute: str) -> None:
+    vars(keep() or _NOTHING).pop(attribute, None)
+
+
+class _Nothing:
+    pass
+
+
+_NOTHING = _Nothing()
+
+
+def follow_resets(threads: Threads, follower: Follower) -> list[Callable[[], None]]:
+    """A node makes its threads and queues when it is reset: ``follower`` follows the new ones."""
+    node = threads.node
+    keep = weakref.ref(node)
+
+    def after(node: Any) -> None:
+        if getattr(node, "_it", None) is not None:
+            follower.follow(node._it)
+
+    node.reset = _TimedReset(keep, after)
+    after(node)
+    undo: list[Callable[[], None]] = [functools.partial(_take_out, keep, "reset")]
+    if threads.to_stage >= 0:
+        # Nodes that take from it would otherwise seem to work while they wait.
+        undo.append(time_call(node, "next", _waiting()))
+    return undo
+
+
+def _waiting() -> _core.OperatorHandle:
+    """Its time is taken out of that of the operator around it, and belongs to no loader's graph."""
+    return _core.OperatorHandle("wait", "prefetch", 0, _core.WRAPPED_OBJECT)
+
+
+class Follower:
+    """The queues of a node with threads."""
+
+    def __init__(self, threads: Threads, loader: int) -> None:
+        node = threads.node
+        limit = limit_of(node)
+        self._in: _core.QueueHandle | None = None
+        if threads.through >= 0:
+            # Items that the workers have are neither in the queue before them nor in the one behind.
+            room = max(1, limit - int(node.num_workers))
+            self._in = _core.QueueHandle(
+                "ParallelMapper input", room, loader, threads.from_stage, threads.through
+            )
+            self._out = _core.QueueHandle("ParallelMapper", limit, loader, threads.through, threads.to_stage)
+        else:
+            name = type(node).__name__
+            self._out = _core.QueueHandle(name, limit, loader, threads.from_stage, threads.to_stage)
+
+    def follow(self, made: Any) -> None:
+        """``made``: what the node has made to run its threads."""
+        waited = _time_room(made._sem)
+        if self._in is None:
+            _follow_queue(made._q, self._out, waited)
+            return
+        _follow_queue(made._in_q, self._in, waited)
+        _follow_queue(made._out_q, self._out, None)
+
+
+def has_items(made: Any) -> bool:
+    """Whether the training loop would find an item."""
+    queue = made._q if hasattr(made, "_q") else getattr(made, "_out_q", None)
+    return queue is not None and not queue.empty()
+
+
+def _time_room(semaphore: Any) -> list[int]:
+    """How long the reading thread has waited for room since its last put, in ns."""
+    acquire = semaphore.acquire
+    waited = [0]
+
+    def timed(blocking: bool = True, timeout: Any = None) -> bool:
+        if semaphore._value > 0:
+            return bool(acquire(blocking, timeout))
+        began = perf_counter_ns()
+        got = acquire(blocking, timeout)
+        waited[0] += perf_counter_ns() - began
+        return bool(got)
+
+    semaphore.acquire = timed
+    return waited
+
+
+def _follow_queue(queue: Any, handle: _core.QueueHandle, waited: list[int] | None) -> None:
+    if hasattr(queue, "queue"):
+        _follow_levels(queue, handle, waited)
+    else:
+        _look_at(queue, handle)
+
+
+def _follow_levels(queue: Any, handle: _core.QueueHandle, waited: list[int] | None) -> None:
+    """A queue of threads: every put and get, under its lock."""
+    items = queue.queue
+    put, get = items.append, items.popleft  # what queue.Queue does
+    tell_put, tell_get = handle.put, handle.get
+
+    def level_put(item: Any) -> None:
+        put(item)
+        spent = 0
+        if waited is not None:
+            spent, waited[0] = waited[0], 0
+        tell_put(len(items), spent, not isinstance(item[0], StopIteration))
+
+    def level_get() -> Any:
+        item = get()
+        tell_get(len(items), 0, not isinstance(item[0], StopIteration))
+        return item
+
+    queue._put, queue._get = level_put, level_get
+
+
+def _look_at(queue: Any, handle: _core.QueueHandle) -> None:
+    """A queue of processes: its length whenever this process puts into it or takes from it."""
+    now = _core.OverlappingCalls.now_ns
+    put, get, size, tell = queue.put, queue.get, queue.qsize, handle.sampled
+
+    def looked_put(*args: Any, **kwargs: Any) -> None:
+        put(*args, **kwargs)
+        tell(size(), now())
+
+    def looked_get(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return get(*args, **kwargs)
+        finally:
+            tell(size(), now())
+
+    queue.put, queue.get = looked_put, looked_get

@@ -1,0 +1,56 @@
+"""What the tests of loaders share: quiet reports, bare loops beside recorded ones."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import headrace as hr
+
+
+def consume(loader: Any, seconds: float = 0, limit: int | None = None) -> list[Any]:
+    """The items of one loop, which takes so long for each, and leaves after ``limit``."""
+    items = []
+    for item in loader:
+        items.append(item)
+        if seconds:
+            time.sleep(seconds)
+        if limit is not None and len(items) == limit:
+            break
+    return items
+
+
+def quiet(report: Any, tmp_path: Path, **host: Any) -> Any:
+    """The report as if nothing else ran on this machine."""
+    document = json.loads(report.to_json())
+    document["profile"]["host"].update(
+        cores=8, foreign_cpu_share=0.0, foreign_contention_share=0.0, run_queue_wait_share=0.0, **host
+    )
+    for op in document["profile"]["operators"]:
+        for part in (op, *op["per_worker"]):
+            part["run_queue_wait_s"] = 0.0
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return hr.Report.load(path)
+
+
+def operators(report: Any) -> dict[str, Any]:
+    return {op.name: op for op in report.profile.operators}
+
+
+def burn(seconds: float) -> None:
+    """Hold the interpreter lock for so much CPU time."""
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        sum(range(50))
+
+
+def outcome(loop: Callable[[], Iterator[Any]]) -> tuple[list[Any], str]:
+    """What a loop yields, and the error that ends it."""
+    items: list[Any] = []
+    try:
+        items.extend(loop())
+    except Exception as error:
+        return items, f"{type(error).__name__}: {str(error).splitlines()[-1] if str(error) else ''}"
+    return items, ""
