@@ -14,6 +14,15 @@ namespace {
 
 constexpr double kHour_s = 3600;
 
+/// " (prefetch)": the framework's own name, where it has one.
+std::string named(const profile::LoaderParameter* parameter) {
+  return parameter == nullptr ? "" : " (" + parameter->name + ")";
+}
+
+const profile::LoaderParameter* parameter_of(const profile::Profile& profile, profile::Quantity sets) {
+  return profile.model ? profile::parameter_that_sets(profile.model->parameters, sets) : nullptr;
+}
+
 /// Worker processes hand batches over in shared memory, and a page that cannot be had there is a SIGBUS.
 std::optional<Risk> shared_memory(const profile::Profile& profile, const RiskThresholds& thresholds) {
   const std::optional<Loader> loader = loader_of(profile);
@@ -34,8 +43,9 @@ std::optional<Risk> shared_memory(const profile::Profile& profile, const RiskThr
       {{"needed_bytes", needed},
        {"free_bytes", free},
        {"batches_in_flight", static_cast<double>(loader->window())}},
-      "fewer workers, a smaller prefetch_factor, or more shared memory (docker run --shm-size, an emptyDir "
-      "of medium Memory mounted at /dev/shm)"};
+      "fewer workers, fewer batches in flight" + named(loader->parameter(profile::Quantity::window)) +
+          ", or more shared memory (docker run --shm-size, an emptyDir "
+          "of medium Memory mounted at /dev/shm)"};
 }
 
 std::optional<Risk> memory_growth(const profile::Profile& profile, const RiskThresholds& thresholds) {
@@ -86,14 +96,14 @@ std::optional<Risk> start_up(const profile::Profile& profile, const RiskThreshol
   const double started_s = profile.startup.first_batch_s + profile.startup.later_epochs_s;
   const double whole_s = started_s + profile.elapsed_s;
   if (started_s < thresholds.startup_s || started_s < thresholds.startup_share * whole_s) return std::nullopt;
-  return Risk{
-      RiskKind::startup,
-      "waiting for the first batches of " + counted(static_cast<double>(profile.epochs), "epoch") + " took " +
-          duration(started_s) + " of " + duration(whole_s) + " (" + percent(started_s / whole_s) +
-          "); no other figure contains it",
-      {{"startup_s", started_s}, {"whole_s", whole_s}},
-      "persistent_workers=True where epochs are short, fewer imports in workers, an index that is loaded "
-      "once"};
+  return Risk{RiskKind::startup,
+              "waiting for the first batches of " + counted(static_cast<double>(profile.epochs), "epoch") +
+                  " took " + duration(started_s) + " of " + duration(whole_s) + " (" +
+                  percent(started_s / whole_s) + "); no other figure contains it",
+              {{"startup_s", started_s}, {"whole_s", whole_s}},
+              "workers that stay between epochs" +
+                  named(parameter_of(profile, profile::Quantity::keeps_workers)) +
+                  ", fewer imports in workers, an index that is loaded once"};
 }
 
 std::optional<Risk> gc_pause(const profile::Profile& profile, const RiskThresholds& thresholds) {
@@ -104,7 +114,7 @@ std::optional<Risk> gc_pause(const profile::Profile& profile, const RiskThreshol
       "Python's garbage collector takes " + duration(profile.sink.gc_s) + " of " +
           duration(profile.sink.step_s) + " (" + percent(share) + ") in the training loop's own thread",
       {{"gc_s", profile.sink.gc_s}, {"step_s", profile.sink.step_s}},
-      "gc.freeze() after everything is set up, or gc.disable() and gc.collect() every some hundred steps"};
+      "gc.freeze() after everything is set up, or gc.disable() and gc.collect() every few hundred steps"};
 }
 
 using Judge = std::optional<Risk> (*)(const profile::Profile&, const RiskThresholds&);

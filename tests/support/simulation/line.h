@@ -64,8 +64,8 @@ struct Line {
   bool in_sink = false;      ///< no queues: the stages run inside GetNext
   bool probe_lock = true;
   bool look_at_threads = true;  ///< that wait for the interpreter lock
-  bool quiet_known = false;  ///< some steps ran while no worker was busy
-  double hiccups = 0;        ///< share of items that take 5 to 40 ms more, as on a busy machine
+  bool quiet_known = false;     ///< some steps ran while no worker was busy
+  double hiccups = 0;           ///< share of items that take 5 to 40 ms more, as on a busy machine
 };
 
 profile::Profile simulate(const Line& line, std::uint64_t seed);

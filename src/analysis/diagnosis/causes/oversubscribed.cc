@@ -59,10 +59,11 @@ std::optional<Finding> judge_oversubscribed(const Case& facts) {
        {"process_threads", processes.threads},
        {"run_queue_share", queues},
        {"cores", static_cast<double>(host.cores)}});
-  finding.advice.push_back(
-      in_words("let each worker compute in one thread: in worker_init_fn cv2.setNumThreads(0), "
-               "torch.set_num_threads(1), and before the start OMP_NUM_THREADS=1, OPENBLAS_NUM_THREADS=1, "
-               "RAYON_NUM_THREADS=1, whichever library it uses"));
+  finding.advice.push_back(in_words(
+      "let each worker compute in one thread: cv2.setNumThreads(0) in the function that starts a worker, and "
+      "OMP_NUM_THREADS=1, OPENBLAS_NUM_THREADS=1 or RAYON_NUM_THREADS=1 before the start, whichever library "
+      "it "
+      "uses"));
   if (facts.loader) {
     if (std::optional<Advice> fewer = advise_fewer_workers(*facts.loader, facts.predictor))
       finding.advice.push_back(std::move(*fewer));
