@@ -2,7 +2,7 @@
 
     import headrace as hr
 
-    loader = hr.wrap(loader)          # any iterable, iterator or DataLoader
+    loader = hr.wrap(loader)          # a DataLoader, any iterable, or a function that makes a batch
     for batch in loader:
         train_step(batch)
     print(loader.report())

@@ -54,6 +54,11 @@ def _own_flags(function: object) -> int:
     return getattr(code, "co_flags", 0)
 
 
+def is_coroutine_function(function: object) -> bool:
+    """Whether a call of it does no work yet."""
+    return bool(_own_flags(function) & _COROUTINE)
+
+
 def name_of(function: object) -> str:
     """What the user would call it: a function's name, an object's class."""
     while isinstance(function, functools.partial):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import threading
+import types
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
@@ -23,6 +26,7 @@ from headrace._session import (
 )
 from headrace.adapters import adapter_for
 from headrace.adapters.base import Adapter, Attachment
+from headrace.adapters.function import Calls
 from headrace.errors import Error, UsageError
 from headrace.report import Report
 
@@ -158,19 +162,58 @@ class WrappedIterator(Wrapped):
         return next(self._headrace_current)
 
 
+class WrappedFunction(Wrapped):
+    """A wrapped function: each call is a GetNext of the loop that calls it.
+
+    A call while another one runs (in another thread, or from inside the function) is made, and not recorded.
+    """
+
+    def __init__(self, obj: Any, recording: _Recording, name: str | None) -> None:
+        super().__init__(obj, recording, name)
+        self._headrace_calls: Any = recording.attachment.iterable
+        self._headrace_loop: Any = None
+        self._headrace_free = threading.Lock()
+        for attribute in functools.WRAPPER_ASSIGNMENTS:
+            if hasattr(obj, attribute):
+                object.__setattr__(self, attribute, getattr(obj, attribute))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._headrace_free.acquire(blocking=False):
+            return self._headrace_object(*args, **kwargs)
+        calls = self._headrace_calls
+        try:
+            if self._headrace_loop is None:
+                self._headrace_loop = self._headrace.iterate(calls, None)
+            calls.args, calls.kwargs = args, kwargs
+            return next(self._headrace_loop)
+        except StopIteration:
+            self._headrace_loop = None  # the function's own; its next call begins another loop
+            raise
+        finally:
+            calls.args, calls.kwargs = (), {}
+            self._headrace_free.release()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(f"{self._headrace.handle.name} is a function: call it")
+
+
 def wrap(
     obj: T, *, name: str | None = None, run: str | os.PathLike[str] | None = None, rank: int | None = None
 ) -> T:
     """Record the loop over ``obj``: what it waits for, and what feeds it.
 
-    obj: a DataLoader, an SPDL pipeline, ``iter(q.get, sentinel)``, or any iterable or iterator. The result
-    yields, raises and ends as it does, for several epochs, and has ``report()``. name: of the loader in
+    obj: a DataLoader, an SPDL pipeline, ``iter(q.get, sentinel)``, or any iterable or iterator; or a function
+    that makes a batch at each call, as in ``get_batch = hr.wrap(get_batch)``. The result yields, returns,
+    raises and ends as it does, for several epochs, and has ``report()``. name: of the loader in
     reports, and of the operator for a plain iterable. run: the run folder (created, mode 0700);
     default $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from the launcher's environment.
 
-    Raises UsageError if obj cannot be iterated. If nothing can be recorded (no memory is left), one
-    warning says so, and the loop runs as if it were not wrapped. With HEADRACE=0 in the environment obj
-    itself is returned.
+    Raises UsageError if obj can neither be iterated nor called. If nothing can be recorded (no memory is
+    left), one warning says so, and the loop runs as if it were not wrapped. With HEADRACE=0 in the
+    environment obj itself is returned.
     """
     if name is not None and not isinstance(name, str):
         raise UsageError(f"name is a str, not {type(name).__name__}")
@@ -194,7 +237,9 @@ def wrap(
     if adapter.keeps_class:
         return _wrap_instance(obj, adapter, recording)
     wrapper = Wrapped
-    if hasattr(type(obj), "__next__"):
+    if isinstance(recording.attachment.iterable, Calls):
+        wrapper = WrappedFunction
+    elif hasattr(type(obj), "__next__"):
         wrapper = WrappedIterator
     elif hasattr(type(obj), "__len__"):
         wrapper = WrappedSized
@@ -220,6 +265,9 @@ class Unrecorded:
 
     def __next__(self) -> Any:
         return next(self._headrace_object)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._headrace_object(*args, **kwargs)
 
     def __len__(self) -> int:
         return len(self._headrace_object)

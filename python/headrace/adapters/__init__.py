@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.adapters.base import Adapter, Attachment
+from headrace.adapters.function import FunctionAdapter
 from headrace.adapters.iterable import IterableAdapter, PoolResultsAdapter
 from headrace.adapters.mindspore import MindSporeAdapter
 from headrace.adapters.pipeline import PipelineAdapter
@@ -21,14 +22,16 @@ ADAPTERS: list[Adapter] = [
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),
+    FunctionAdapter(),
 ]
 
 
 def adapter_for(obj: object) -> Adapter:
-    """The adapter that fits best. Raises UsageError if ``obj`` cannot be iterated."""
+    """The adapter that fits best. Raises UsageError if ``obj`` can neither be iterated nor called."""
     best = max(ADAPTERS, key=lambda adapter: adapter.detect(obj))
     if best.detect(obj) == 0:
-        raise UsageError(f"wrap needs an iterable, iterator or DataLoader, not {type(obj).__name__}")
+        kind = type(obj).__name__
+        raise UsageError(f"wrap needs an iterable, a DataLoader or a function that makes a batch, not {kind}")
     return best
 
 
