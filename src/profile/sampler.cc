@@ -53,7 +53,7 @@ struct Sampler::State {
   std::vector<std::unique_ptr<Served>> served;
   std::thread thread;
   bool stopping = false;
-  std::minstd_rand random{1};
+  std::minstd_rand random{static_cast<std::minstd_rand::result_type>(current_pid())};
   int pid = 0;
   std::atomic<LockProbe> lock_probe{nullptr};
   std::atomic<LockFinder> lock_finder{nullptr};
