@@ -659,7 +659,7 @@ TEST_F(HostSamplerTest, WhatAWorkerReadsCountsFromTheBeginOfTheLoop) {
   EXPECT_EQ(cell.read_bytes.load(), -1) << "the loop has not begun";
   resume();
   read_zeros();
-  sample_after(100 * kMs);
+  sample_after(600 * kMs);
   // The sampler reads in this thread, too: a few files of some kB.
   EXPECT_NEAR(static_cast<double>(cell.read_bytes.load()), 450e3, 50e3);
   EXPECT_GE(cell.read_calls.load(), 100);
