@@ -410,7 +410,7 @@ class Operator:
     #: third or more: its threads take turns. Null where it was not looked at, and in processes.
     lock_wait_s: float | None = None
     #: Of the busy time: in the kernel's uninterruptible sleep, that is waiting for a disk or a network file
-    #: system, from looks at its threads four times a second. Null where it was not looked at.
+    #: system, from looks at its threads up to 10 times a second. Null where it was not looked at.
     storage_wait_s: float | None = None
     #: Operators of one number share a thread, and their demands add up; null: none.
     segment: int | None = None

@@ -104,17 +104,19 @@ std::optional<double> contention(const HostCell& cell, std::int64_t from_ns, std
 }
 
 /// The first minute fills caches and starts workers.
-constexpr std::int64_t kShortestGrowthNs = 60'000'000'000;
+constexpr double kShortestGrowthNs = 60e9;
 
 void add_room(const HostCell& cell, Host& host) {
   if (cell.shared_memory_bytes.load() > 0) host.shared_memory = cell.shared_memory_bytes.load();
-  const std::int64_t available = cell.available_bytes.load();
-  if (available <= 0) return;
-  host.available_memory = available;
-  const std::int64_t took = cell.available_ns.load() - cell.first_available_ns.load();
-  if (cell.first_available_ns.load() <= 0 || took < kShortestGrowthNs) return;
-  host.memory_loss_per_s =
-      static_cast<double>(cell.first_available_bytes.load() - available) / (static_cast<double>(took) * 1e-9);
+  if (cell.available_bytes.load() <= 0) return;
+  host.available_memory = cell.available_bytes.load();
+  // As floating point: a damaged file may hold anything.
+  const auto first_ns = static_cast<double>(cell.first_available_ns.load());
+  const double took_ns = static_cast<double>(cell.available_ns.load()) - first_ns;
+  if (first_ns <= 0 || took_ns < kShortestGrowthNs) return;
+  const double lost = static_cast<double>(cell.first_available_bytes.load()) -
+                      static_cast<double>(cell.available_bytes.load());
+  host.memory_loss_per_s = lost / took_ns * 1e9;
 }
 
 }  // namespace

@@ -306,7 +306,7 @@ constexpr void figures_of(Of<OperatorProfile>, Visit&& figure) {
   figure("storage_wait_s", &OperatorProfile::storage_wait_s,
          {"Of the busy time: in the kernel's uninterruptible sleep, that is waiting for a disk or a network "
           "file "
-          "system, from looks at its threads four times a second. Null where it was not looked at."});
+          "system, from looks at its threads up to 10 times a second. Null where it was not looked at."});
   figure("segment", &OperatorProfile::segment,
          {"Operators of one number share a thread, and their demands add up; null: none.", &kName,
           Null::when_unset});
