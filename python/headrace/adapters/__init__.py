@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.adapters.base import Adapter, Attachment
+from headrace.adapters.huggingface import DatasetsAdapter
 from headrace.adapters.iterable import IterableAdapter, PoolResultsAdapter
 from headrace.adapters.mindspore import MindSporeAdapter
 from headrace.adapters.pipeline import PipelineAdapter
@@ -18,6 +19,7 @@ ADAPTERS: list[Adapter] = [
     SpdlAdapter(),
     MindSporeAdapter(),
     NodesAdapter(),
+    DatasetsAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),
