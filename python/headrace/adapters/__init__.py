@@ -11,6 +11,7 @@ from headrace.adapters.queue_consumer import QueueConsumerAdapter
 from headrace.adapters.spdl import SpdlAdapter
 from headrace.adapters.torch_dataloader import DataLoaderAdapter
 from headrace.adapters.torchdata_nodes import NodesAdapter
+from headrace.adapters.webdataset import WebDatasetAdapter
 from headrace.errors import UsageError
 
 ADAPTERS: list[Adapter] = [
@@ -20,6 +21,7 @@ ADAPTERS: list[Adapter] = [
     MindSporeAdapter(),
     NodesAdapter(),
     DatasetsAdapter(),
+    WebDatasetAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),
