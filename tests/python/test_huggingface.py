@@ -132,7 +132,11 @@ def test_one_worker(tmp_path: Path) -> None:
     consume(loader, 0.001)
     diagnosis = quiet(loader.report(), tmp_path).diagnosis
     assert (diagnosis.operator, diagnosis.cause) == ("decode", "too_few_workers")
-    assert diagnosis.advice[0].parameter == "num_workers"
+    advice = diagnosis.advice[0]
+    assert (advice.parameter, advice.from_) == ("num_workers", 1)
+    assert advice.to <= 4  # no more than shards
+    assert "as many shards as workers" in advice.text
+    assert loader.report().profile.settings["num_shards"] == "4"
 
 
 def test_a_map_that_computes_on_all_cores() -> None:
@@ -240,6 +244,32 @@ def test_a_bare_stream_beside_a_recorded_one_is_not_recorded() -> None:
     assert "decode" not in operators(loader.report())
 
 
+def test_a_hundred_stages() -> None:
+    dataset = stream(1)
+    for _ in range(100):
+        dataset = dataset.map(dict)
+    loader = hr.wrap(dataset)
+    assert list(loader) == list(dataset)
+    found = operators(loader.report())
+    assert found["dict"].items == found["dict#20"].items == 40
+
+
+class Own(torch.utils.data.IterableDataset):  # type: ignore[misc, name-defined]
+    """A dataset of the user's own with a stream in it."""
+
+    def __init__(self) -> None:
+        self.inner = stream().map(decode)
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self.inner
+
+
+def test_a_stream_inside_a_dataset_of_the_users() -> None:
+    loader = hr.wrap(loader_of(Own(), 1))
+    assert len(consume(loader)) == 40
+    assert operators(loader.report())["decode"].items == 160
+
+
 def test_the_transform_of_a_table(tmp_path: Path) -> None:
     def crop(rows: dict[str, list[int]]) -> dict[str, list[int]]:
         time.sleep(0.003)
@@ -307,3 +337,32 @@ def test_headrace_run_needs_no_change(tmp_path: Path) -> None:
     assert report.profile.loader == "IterableDataset at train.py:16"
     assert (report.profile.epochs, report.profile.sink.steps) == (2, 120)
     assert operators(report)["decode"].items == 120
+
+
+NESTED = """
+import datasets, torch
+
+def numbers():
+    for number in range(60):
+        yield {"i": number}
+
+class Own(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        for row in datasets.IterableDataset.from_generator(numbers):
+            yield row["i"]
+
+for batch in torch.utils.data.DataLoader(Own(), batch_size=4):
+    pass
+"""
+
+
+def test_under_headrace_run_a_stream_inside_a_dataset_is_no_loader_of_its_own(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(textwrap.dedent(NESTED), encoding="utf-8")
+    run = tmp_path / "recorded"
+    command = [sys.executable, "-m", "headrace", "run", "--out", str(run), str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = hr.Report.load(run)
+    assert len(report.loaders) == 1
+    assert operators(report)["Own"].items == 60

@@ -25,6 +25,7 @@ _LIBRARIES = {
 }
 #: Below the dataset that a DataLoader reads, which has `STAGE_DATASET` + 50.
 _HIGHEST = _core.STAGE_DATASET + 49
+SHARD_ADVICE = "each worker reads shards of its own, so there must be as many shards as workers"
 _chains: dict[int, Chain] = {}
 #: Of the DataLoader that this process is a worker of.
 _of_worker: Chain | None = None
@@ -65,7 +66,10 @@ def record(dataset: Any, loader: int) -> bool:
         return False
     key = id(dataset)
     if key not in _chains:
-        weakref.finalize(dataset, _chains.pop, key, None).atexit = False
+        try:
+            weakref.finalize(dataset, _chains.pop, key, None).atexit = False
+        except TypeError:  # an object of the user's with slots
+            return False
     _chains[key] = Chain(loader)
     return type(dataset).__module__.partition(".")[0] in ("datasets", "webdataset")
 
@@ -81,6 +85,19 @@ def record_in_worker(dataset: Any, loader: int) -> bool:
 def chain_of(dataset: Any) -> Chain | None:
     """Which operators record the loop over ``dataset`` that begins now; None: it is not recorded."""
     return _chains.get(id(dataset)) or _of_worker
+
+
+def shards_of(dataset: Any) -> int | None:
+    """How many workers a stream has shards for; None: not known, or not a stream of a known library."""
+    library = type(dataset).__module__.partition(".")[0]
+    for module, adapter in _LIBRARIES.items():
+        if module.partition(".")[0] == library and module in sys.modules:
+            try:
+                shards = importlib.import_module(adapter).shards_of(dataset)
+            except Exception:  # another version
+                return None
+            return int(shards) if shards else None
+    return None
 
 
 def _install() -> bool:
@@ -123,5 +140,5 @@ def model_in_loop(framework: str, parameters: list[LoaderParameter], most_worker
             ahead,
             *parameters,
         ],
-        shard_advice="each worker reads its own shards, so there must be as many shards as workers",
+        shard_advice=SHARD_ADVICE,
     )

@@ -118,6 +118,11 @@ def _name_and_kind(stage: Any) -> tuple[str, str]:
     return kind.removesuffix("Iterable").removesuffix("Examples"), "map" if _below(stage) else "source"
 
 
+def shards_of(dataset: Any) -> int | None:
+    """How many parts of a stream its workers can share; None: it is a table."""
+    return int(dataset.num_shards) if hasattr(dataset, "_ex_iterable") else None
+
+
 def parameters_of(dataset: Any) -> list[LoaderParameter]:
     """What its user set in the stages."""
     from headrace._figures import LoaderParameter
