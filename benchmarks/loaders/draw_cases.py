@@ -191,7 +191,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="loaders whose names begin so")
     options = parser.parse_args()
-    os.environ.setdefault("HEADRACE_DIR", tempfile.mkdtemp())
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     logging.getLogger("headrace").setLevel(logging.ERROR)
     rng = random.Random(options.seed)
@@ -202,7 +201,7 @@ def main() -> None:
                 continue
             case = drawn(kind, rng)
             bare, source = LOADERS[name](case)
-            loader = hr.wrap(bare)
+            loader = hr.wrap(bare, run=tempfile.mkdtemp())  # one run has no room for the stages of all
             for _ in loader:
                 time.sleep(case.step_s)
             diagnosis = loader.report().diagnosis
