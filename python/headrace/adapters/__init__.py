@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.function import FunctionAdapter
+from headrace.adapters.huggingface import DatasetsAdapter
 from headrace.adapters.iterable import IterableAdapter, PoolResultsAdapter
 from headrace.adapters.mindspore import MindSporeAdapter
 from headrace.adapters.pipeline import PipelineAdapter
@@ -11,6 +12,7 @@ from headrace.adapters.queue_consumer import QueueConsumerAdapter
 from headrace.adapters.spdl import SpdlAdapter
 from headrace.adapters.torch_dataloader import DataLoaderAdapter
 from headrace.adapters.torchdata_nodes import NodesAdapter
+from headrace.adapters.webdataset import WebDatasetAdapter
 from headrace.errors import UsageError
 
 ADAPTERS: list[Adapter] = [
@@ -19,6 +21,8 @@ ADAPTERS: list[Adapter] = [
     SpdlAdapter(),
     MindSporeAdapter(),
     NodesAdapter(),
+    DatasetsAdapter(),
+    WebDatasetAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),

@@ -7,6 +7,7 @@ import multiprocessing
 import sys
 import weakref
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 from headrace import _core
@@ -17,6 +18,8 @@ from headrace.adapters.base import Adapter, Attachment
 
 _Recording = tuple[_core.LoaderHandle, Attachment]
 
+#: Modules that call datasets of the user's own.
+_LOADERS = ("torch.utils.data.", "torchdata.", "spdl.", "datasets.", "webdataset.")
 #: By object, and by line: made anew for each epoch by the same line, it is the same loader.
 _of_object: dict[int, _Recording] = {}
 _of_line: dict[str, tuple[weakref.ref[Any], _Recording]] = {}
@@ -31,17 +34,24 @@ def patch(kind: Any, library: str, adapter: Adapter, method: str = "__iter__") -
     @functools.wraps(iterate)
     def recorded(self: Any, *args: Any, **kwargs: Any) -> Any:
         frame = sys._getframe(1)
-        # A loop inside another library, or in a worker, feeds a loader that is recorded itself.
-        if (
-            not enabled()
-            or multiprocessing.parent_process() is not None
-            or not is_the_users(frame.f_code.co_filename)
-        ):
+        if not enabled() or multiprocessing.parent_process() is not None or _feeds_a_loader(frame):
             return iterate(self, *args, **kwargs)
         return _recorded(self, library, adapter, lambda: iterate(self, *args, **kwargs))
 
     recorded.headrace = True  # type: ignore[attr-defined]
     setattr(kind, method, recorded)
+
+
+def _feeds_a_loader(frame: FrameType) -> bool:
+    """A loop of another library, or of a dataset that a loader reads: that loader is recorded itself."""
+    if not is_the_users(frame.f_code.co_filename):
+        return True
+    around: FrameType | None = frame
+    while around is not None:
+        if str(around.f_globals.get("__name__", "")).startswith(_LOADERS):
+            return True
+        around = around.f_back
+    return False
 
 
 def _recorded(obj: Any, library: str, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 from headrace import _core
 from headrace._operator import readable
+from headrace.adapters import _streams
 from headrace.adapters._names import object_name
 
 #: A place for a timed object during a fetch: container (None: the fetcher itself), key, bare, timed.
@@ -123,6 +124,8 @@ class _Plan:
                     self.visit_entries(value._modules)
                 else:
                     self.add_transform(own, key, value)
+            elif key == "_format_kwargs" and isinstance(value, dict) and callable(value.get("transform")):
+                self.add_transform(value, "transform", value["transform"])  # of set_transform
             elif key == "transforms" and callable(value):
                 self.visit_attributes(value)  # an image transform and a target transform in one object
 
@@ -170,8 +173,11 @@ def plan(fetcher: Any, loader: int) -> tuple[Swap, ...]:
     has_inner = walk.visit_dataset(dataset, 0)
     iterator = getattr(fetcher, "dataset_iter", None)
     if iterator is not None:
+        info = sys.modules["torch.utils.data"].get_worker_info()
+        has_stages = (_streams.record if info is None else _streams.record_in_worker)(dataset, loader)
         if not (has_inner and isinstance(dataset, walk._transparent)):
-            handle = walk.operator(object_name(dataset), "source", _core.STAGE_DATASET, shared=True)
+            kind, place = ("map", 50) if has_stages else ("source", 0)
+            handle = walk.operator(object_name(dataset), kind, _core.STAGE_DATASET + place, shared=True)
             walk.add(None, "dataset_iter", iterator, lambda: _core.OperatorIterator(iterator, handle))
     elif not (has_inner and isinstance(dataset, walk._transparent)):
         walk.add(None, "dataset", dataset, lambda: walk.timed_dataset(dataset, 0, has_inner))

@@ -8,6 +8,8 @@ import types
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headrace.adapters import _streams
+
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel, LoaderParameter
 
@@ -67,6 +69,8 @@ class Settings(NamedTuple):
     sharing_strategy: str = ""
     start_method: str = ""
     trainer: str = ""
+    #: Of a stream that gives each worker shards of its own; None: not known.
+    num_shards: int | None = None
 
 
 def _whole(value: Any) -> int | None:
@@ -90,6 +94,7 @@ def settings_of(loader: Any) -> Settings:
         sharing_strategy=_sharing_strategy() if workers > 0 else "",
         start_method=_start_method(loader) if workers > 0 else "",
         trainer=_trainer(),
+        num_shards=_streams.shards_of(getattr(loader, "dataset", None)),
     )
 
 
@@ -131,7 +136,7 @@ def model_of(settings: Settings) -> LoaderModel:
         )
 
     parameters = [
-        parameter("num_workers", "workers", min=0),
+        parameter("num_workers", "workers", min=0, max=settings.num_shards),
         parameter("prefetch_factor", "window", min=1, needs_workers=True),
         parameter("batch_size"),
         parameter("in_order", "order", True, needs_workers=True),
@@ -146,6 +151,7 @@ def model_of(settings: Settings) -> LoaderModel:
         parameter("start_method", usual="fork"),
         LoaderParameter(name="dataset_kind", value="iterable" if settings.stream else "map", usual="map"),
         parameter("collates", usual=True),
+        parameter("num_shards"),
         # Not a parameter: the framework whose parameters set the others.
         parameter("trainer", usual=settings.trainer),
     ]
@@ -175,7 +181,7 @@ def model_of(settings: Settings) -> LoaderModel:
         ],
         delivery=LoaderDelivery(ordered=settings.in_order, draws=_DRAWS, hands_over=_HANDS_OVER, pins=_PINS),
         parameters=[one for one in parameters if one.value is not None or one.name == "prefetch_factor"],
-        shard_advice=_SHARD_ADVICE,
+        shard_advice=_SHARD_ADVICE if settings.num_shards is None else _streams.SHARD_ADVICE,
     )
 
 

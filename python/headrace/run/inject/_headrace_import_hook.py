@@ -18,6 +18,8 @@ LOADER_MODULES = {
     "torchdata.stateful_dataloader": "torch_dataloader",
     "torchdata.stateful_dataloader.stateful_dataloader": "torch_dataloader",
     "torchdata.nodes": "torchdata_nodes",
+    "datasets": "huggingface",
+    "webdataset": "webdataset",
     "spdl.pipeline": "spdl",
     "mindspore.dataset": "mindspore",
 }

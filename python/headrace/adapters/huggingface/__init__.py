@@ -1,0 +1,23 @@
+"""Hugging Face's datasets: streams stage by stage, alone and inside a DataLoader; transforms of tables.
+
+adapter   detects a dataset, and records loops over it
+stages    times the stages of a stream
+"""
+
+from __future__ import annotations
+
+import sys
+
+from headrace.adapters.huggingface.adapter import DatasetsAdapter
+
+
+def record_every_loader() -> None:
+    """From now on each loop over a dataset in this process is recorded (``headrace run``)."""
+    from headrace.adapters import _every_loop
+
+    adapter = DatasetsAdapter()
+    for module, name in (("iterable_dataset", "IterableDataset"), ("arrow_dataset", "Dataset")):
+        _every_loop.patch(getattr(sys.modules[f"datasets.{module}"], name), "datasets", adapter)
+
+
+__all__ = ["DatasetsAdapter", "record_every_loader"]
