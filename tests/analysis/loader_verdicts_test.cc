@@ -10,6 +10,7 @@
 #include "headrace/analysis/what_if/loader_simulator.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
+#include "headrace/profile/queue_ends.h"
 #include "support/simulation/dataloader_model.h"
 #include "support/simulation/labelled_loaders.h"
 #include "support/verdict_words.h"
@@ -334,6 +335,22 @@ TEST(LoaderVerdicts, WithoutOperatorsNothingIsMadeUp) {
   EXPECT_FALSE(diagnosis.op);
   EXPECT_FALSE(diagnosis.cause);
   EXPECT_TRUE(diagnosis.advice.empty());
+}
+
+TEST(LoaderVerdicts, WithoutItsMakersAHandoffThatTakesNothingIsNotBlamed) {
+  Profile profile = simulation::simulate(images(1), 1);
+  // A run holds so many operators; those of this loader's workers did not fit.
+  std::erase_if(profile.operators, [](const profile::OperatorProfile& op) {
+    return op.name == "Images" || op.name == "collate";
+  });
+  profile.stall_ledger = {{"unknown", "", profile.sink.wait_share * profile.elapsed_s, 1}};
+  profile::find_queue_ends(profile);
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.kind, VerdictKind::input_bound);
+  EXPECT_FALSE(diagnosis.op) << *diagnosis.op;
+  EXPECT_FALSE(diagnosis.cause);
+  EXPECT_TRUE(diagnosis.advice.empty());
+  EXPECT_FALSE(diagnosis.reason.empty());
 }
 
 /// Every number of a loader's profile, some at a time, set to something absurd.

