@@ -219,7 +219,8 @@ std::optional<Table> communication_table(std::span<const ProfileFolder> profiles
   Table table = name == kTimes        ? times_table(ranks)
                 : name == kBandwidths ? bandwidths_table(ranks)
                                       : matrix_table(ranks);
-  if (table.rows() == 0 && !failures.empty()) throw failures.front();
+  if (table.rows() == 0 && !failures.empty())
+    throw FormatError(failures.front().path(), failures.front().offset(), failures.front().expected());
   for (const FormatError& failure : failures) table.notes.emplace_back(failure.what());
   return table;
 }
