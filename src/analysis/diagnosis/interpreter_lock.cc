@@ -104,7 +104,8 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
       threads.busy_with_cpu += busy;
     }
     if (cpu >= thresholds.thread_cores)
-      threads.with_cpu += std::max(1, std::min(op.workers, static_cast<int>(cpu / thresholds.thread_cores)));
+      threads.with_cpu +=
+          std::max(1, static_cast<int>(std::min<double>(op.workers, cpu / thresholds.thread_cores)));
     if (cpu_per_batch_s(op) > largest_cpu && lock.needed[i]) {
       largest_cpu = cpu_per_batch_s(op);
       lock.blamed = static_cast<int>(i);
