@@ -25,8 +25,8 @@ namespace {
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kTickVaries = std::chrono::milliseconds(30);
 constexpr auto kIdleTick = std::chrono::milliseconds(250);
-/// Not a divisor of usual periods, so that looks do not meet a loop always at the same point.
-constexpr auto kLook = std::chrono::microseconds(19'300);
+constexpr auto kShortestLook = std::chrono::microseconds(5'000);
+constexpr auto kLongestLook = std::chrono::microseconds(35'000);
 /// A process that uses less has nobody who waits long for its interpreter lock.
 constexpr double kWatchedCores = 0.5;
 constexpr std::int64_t kKeepAliveNs = 1'000'000'000;
@@ -150,7 +150,8 @@ void Sampler::State::run() {
       ++i;
     }
     if (watching) {
-      wake.wait_for(lock, kLook);
+      std::uniform_int_distribution<std::int64_t> varies(kShortestLook.count(), kLongestLook.count());
+      wake.wait_for(lock, std::chrono::microseconds(varies(random)));
     } else {
       std::uniform_int_distribution<std::int64_t> varies(-kTickVaries.count(), kTickVaries.count());
       wake.wait_for(lock, looping ? kTick + std::chrono::milliseconds(varies(random)) : kIdleTick);

@@ -293,6 +293,7 @@ def test_another_version_is_seen_from_outside(
         raise LookupError("a name is gone")
 
     monkeypatch.setattr(attachment, "read_graph", fail)
+    monkeypatch.setattr("headrace._session._warned", set())  # one warning per reason and process
     loader = hr.wrap(loader_of())
     assert len(consume(loader)) == 40
     assert "operator detail unavailable" in caplog.text
