@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <array>
+#include <bit>
 
 namespace headrace::profile {
 namespace {
@@ -16,8 +17,9 @@ CpuSet allowed_cpus(int tid) noexcept {
   std::array<unsigned long, kMostCpus / kWordBits> words{};
   CpuSet cpus;
   if (sched_getaffinity(tid, sizeof(words), reinterpret_cast<cpu_set_t*>(words.data())) != 0) return cpus;
-  for (std::size_t cpu = 0; cpu < kMostCpus; ++cpu) {
-    if ((words[cpu / kWordBits] >> (cpu % kWordBits) & 1UL) != 0) cpus.set(cpu);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    for (unsigned long left = words[i]; left != 0; left &= left - 1)
+      cpus.set(i * kWordBits + static_cast<std::size_t>(std::countr_zero(left)));
   }
   return cpus;
 }

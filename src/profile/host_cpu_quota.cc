@@ -37,17 +37,21 @@ bool has_throttle(const std::string& folder) noexcept {
 
 }  // namespace
 
-CpuQuota::CpuQuota(const std::string& proc) {
-  const auto found = find_cpu_cgroup(KernelFile::read_whole((proc + "/self/cgroup").c_str()),
-                                     KernelFile::read_whole((proc + "/self/mountinfo").c_str()));
-  if (!found) return;
-  version_ = found->version;
-  std::string path = found->path;
+std::optional<CpuCgroup> own_cgroup(const std::string& proc) {
+  auto found = find_cpu_cgroup(KernelFile::read_whole((proc + "/self/cgroup").c_str()),
+                               KernelFile::read_whole((proc + "/self/mountinfo").c_str()));
   // A container may show the path of the machine but mount only its own part.
-  if (access((found->mount + path).c_str(), F_OK) != 0) path.clear();
+  if (found && access((found->mount + found->path).c_str(), F_OK) != 0) found->path.clear();
+  return found;
+}
+
+CpuQuota::CpuQuota(const std::optional<CpuCgroup>& cgroup) {
+  if (!cgroup) return;
+  version_ = cgroup->version;
+  std::string path = cgroup->path;
   double tightest = std::numeric_limits<double>::infinity();
   while (true) {
-    const std::string folder = found->mount + path;
+    const std::string folder = cgroup->mount + path;
     if (has_throttle(folder)) {
       const double cores = quota_of(folder, version_).value_or(std::numeric_limits<double>::infinity());
       if (folder_.empty() || cores < tightest) folder_ = folder;

@@ -5,15 +5,19 @@
 #include <optional>
 #include <string>
 
+#include "headrace/profile/host/kernel_text.h"
 #include "host_kernel_file.h"
 
 namespace headrace::profile {
 
+/// This process's cgroup with a CPU controller, from files below `proc` ("/proc"). May throw std::bad_alloc.
+std::optional<CpuCgroup> own_cgroup(const std::string& proc);
+
 /// Of all cgroups from the process's own one up, the one with the tightest quota decides.
 class CpuQuota {
  public:
-  /// Reads below `proc` ("/proc"). May throw std::bad_alloc.
-  explicit CpuQuota(const std::string& proc);
+  /// `cgroup`: of this process, as `own_cgroup` finds it. May throw std::bad_alloc.
+  explicit CpuQuota(const std::optional<CpuCgroup>& cgroup);
 
   /// Cores that the quota allows; infinite if there is none.
   double cores() noexcept;

@@ -105,6 +105,18 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text, std::int64_
   return stat;
 }
 
+std::optional<std::int64_t> parse_number_behind(std::string_view text, std::string_view name) noexcept {
+  std::size_t at = text.find(name);
+  if (at == std::string_view::npos) return std::nullopt;
+  at = text.find_first_not_of(' ', at + name.size());
+  if (at == std::string_view::npos) return std::nullopt;
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + at, end, value);
+  const bool whole = error == std::errc() && stop != end && (*stop == '\n' || *stop == ' ');
+  return whole && value >= 0 ? std::optional(value) : std::nullopt;
+}
+
 std::optional<std::int64_t> parse_resident_pages(std::string_view text) noexcept {
   text = trim(text);
   const auto size = counter(take_word(text));

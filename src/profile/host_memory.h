@@ -6,15 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "headrace/profile/host/kernel_text.h"
 #include "host_kernel_file.h"
 
 namespace headrace::profile {
 
 class HostMemory {
  public:
-  /// Reads below `proc` ("/proc"), and the pressure of this process's cgroup where there is one. May throw
-  /// std::bad_alloc.
-  explicit HostMemory(const std::string& proc);
+  /// Reads below `proc` ("/proc"), and in this process's `cgroup` if that is of version 2, where all controllers
+  /// share one folder. May throw std::bad_alloc.
+  HostMemory(const std::string& proc, const std::optional<CpuCgroup>& cgroup);
 
   /// Time for which some task waited for memory, ns.
   std::optional<std::int64_t> pressure_ns() noexcept;

@@ -73,7 +73,9 @@ struct HostSampler::Impl {
         swapped_in(cell, HostFigure::swapped_in),
         tree(current_pid()),
         workers(segment),
-        quota("/proc"),
+        cgroup(own_cgroup("/proc")),
+        quota(cgroup),
+        memory("/proc", cgroup),
         cpus(allowed_cpus(current_pid())),
         // About 100 bytes a CPU; the interrupts behind them are cut off.
         stat_text(4096 + 256 * static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)))) {
@@ -122,8 +124,9 @@ struct HostSampler::Impl {
 
   ProcessTree tree;
   WorkerCpuReader workers;
+  std::optional<CpuCgroup> cgroup;
   CpuQuota quota;
-  HostMemory memory{"/proc"};
+  HostMemory memory;
   CpuSet cpus;
   std::vector<char> stat_text;
   ReopenedFile stat{"/proc/stat", {}};

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <limits>
 #include <string_view>
@@ -64,18 +63,14 @@ bool parse_process(std::string_view text, Counters& counters, WorkerGlance& glan
   return stat.has_value();
 }
 
-/// The number behind "\nname: "; the line's end proves that it is whole.
-bool parse_line(std::string_view text, std::string_view name, std::int64_t& value) noexcept {
-  const std::size_t at = text.find(name);
-  if (at == std::string_view::npos) return false;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data() + at + name.size(), end, value);
-  return error == std::errc() && stop != end && *stop == '\n' && value >= 0;
-}
-
 bool parse_reads(std::string_view text, Counters& counters, WorkerGlance&) noexcept {
-  return parse_line(text, "rchar: ", counters[0]) && parse_line(text, "syscr: ", counters[1]) &&
-         parse_line(text, "read_bytes: ", counters[2]);
+  constexpr std::array<std::string_view, 3> kNames{"rchar: ", "syscr: ", "\nread_bytes: "};
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    const auto number = parse_number_behind(text, kNames[i]);
+    if (!number) return false;
+    counters[i] = *number;
+  }
+  return true;
 }
 
 /// What a thread used before it registered is not the worker's. Of its CPU time no more than the time since
@@ -84,14 +79,13 @@ Counters cpu_before(const Counters& now, std::int64_t since_ns) noexcept {
   const std::int64_t cpu_ns = std::max<std::int64_t>(0, now[0] - since_ns);
   return {cpu_ns, std::max<std::int64_t>(0, now[1] - (since_ns - (now[0] - cpu_ns)))};
 }
-/// Nothing bounds what a thread can read in a time, or other threads of its process can compute: that is
-/// counted from the first look on.
-Counters all_before(const Counters& now, std::int64_t) noexcept { return now; }
 
 struct WorkerFile {
   const char* file;
   bool (*parse)(std::string_view text, Counters& counters, WorkerGlance& glance) noexcept;
-  Counters (*before)(const Counters& now, std::int64_t since_ns) noexcept;
+  /// Whether something bounds what came before the first look. Nothing bounds what a thread can read in a time,
+  /// or other threads of its process can compute: that is counted from the first look on.
+  bool since_start;
   std::array<metrics::Relaxed<std::int64_t> WorkerCell::*, 3> cells;
   bool stays_open;  ///< between reads; one file a worker, so that descriptors last
   bool of_process;  ///< all threads of a process: not of the sink's, whose other threads are not the worker's
@@ -103,16 +97,16 @@ constexpr std::int64_t kReadsNs = 500'000'000;
 constexpr std::int64_t kStateNs = 250'000'000;
 
 constexpr std::array<WorkerFile, 4> kWorkerFiles{
-    {{"schedstat", parse_cpu, cpu_before, {&WorkerCell::cpu_ns, &WorkerCell::run_queue_ns}, true, false},
+    {{"schedstat", parse_cpu, true, {&WorkerCell::cpu_ns, &WorkerCell::run_queue_ns}, true, false},
      {"io",
       parse_reads,
-      all_before,
+      false,
       {&WorkerCell::read_bytes, &WorkerCell::read_calls, &WorkerCell::storage_bytes},
       false,
       false,
       kReadsNs},
-     {"stat", parse_thread, all_before, {&WorkerCell::major_faults}, false, false, kStateNs},
-     {"../../stat", parse_process, all_before, {&WorkerCell::process_cpu_ns}, false, true, kRetryNs}}};
+     {"stat", parse_thread, false, {&WorkerCell::major_faults}, false, false, kStateNs},
+     {"../../stat", parse_process, false, {&WorkerCell::process_cpu_ns}, false, true, kRetryNs}}};
 
 /// One file of one worker.
 struct Reading {
@@ -124,20 +118,22 @@ struct Reading {
   std::int64_t at_ns = 0;
   std::int64_t at_loop_ns = 0;
 
-  void add(const WorkerFile& source, const Counters& raw, std::int64_t started_ns, std::int64_t now,
+  /// Returns whether there is a total now.
+  bool add(const WorkerFile& source, const Counters& raw, std::int64_t started_ns, std::int64_t now,
            const metrics::LoopClock::Reading& reading) noexcept {
     if (!has_baseline) {
       has_baseline = true;
-      at_ns = std::min(now, started_ns);
+      at_ns = source.since_start ? std::min(now, started_ns) : now;
       at_loop_ns = reading.begun ? std::max<std::int64_t>(0, reading.loop_ns - (now - at_ns)) : 0;
-      last = source.before(raw, now - at_ns);
+      last = source.since_start ? cpu_before(raw, now - at_ns) : raw;
     }
-    if (now <= at_ns) return;
+    if (now <= at_ns) return false;
     for (std::size_t i = 0; reading.begun && i < total.size(); ++i)
       total[i] += running_part(raw[i] - last[i], reading.loop_ns - at_loop_ns, now - at_ns);
     last = raw;
     at_ns = now;
     at_loop_ns = reading.begun ? std::max(at_loop_ns, reading.loop_ns) : 0;
+    return true;
   }
 };
 
@@ -220,11 +216,13 @@ void WorkerCpuReader::visit(std::uint32_t index, std::int64_t now, const metrics
     const WorkerFile& file = kWorkerFiles[i];
     if (file.of_process && pid == current_pid()) continue;
     if ((now < of.retry_ns && !last_time) || !read(slot, i, worker, now, meet)) continue;
-    if (file.every_ns > 0) of.retry_ns = now + file.every_ns;
-    of.add(file, slot.raw, started, now, reading);
+    // More often at first: short runs have figures, too.
+    if (file.every_ns > 0)
+      of.retry_ns = now + std::clamp<std::int64_t>((now - started) / 2, 0, file.every_ns);
+    const bool measured = of.add(file, slot.raw, started, now, reading);
     // Not into the cell of whoever took it meanwhile.
     if (!reading.begun || life_of(worker) != life || worker.started_ns.load() != started) continue;
-    for (std::size_t k = 0; k < of.total.size(); ++k) {
+    for (std::size_t k = 0; measured && k < of.total.size(); ++k) {
       if (file.cells[k] != nullptr) (worker.*file.cells[k]).store(of.total[k]);
     }
     note(slot.glance, account, reading, worker);

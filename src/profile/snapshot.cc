@@ -69,8 +69,7 @@ class ProfileBuilder {
 
   Profile build() {
     add_identity();
-    profile_.sink = sink_of(image_.loaders()[loader_], figures_.sink, base_loop_ns_);
-    add_collections_of_sink();
+    profile_.sink = sink_of(image_.loaders()[loader_], figures_, base_loop_ns_);
     for (std::size_t i = 0; i < graph_.queues.size(); ++i) add_queue(graph_.queues[i]);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) add_operator(static_cast<int>(i));
     profile_.stall_ledger = stall_ledger_of(image_.loaders()[loader_], figures_, graph_);
@@ -200,14 +199,6 @@ class ProfileBuilder {
     if (of_framework())
       return std::clamp(static_cast<int>(image_.loaders()[loader_].workers.load()), 1, 1 << 20);
     return concurrency(node);
-  }
-
-  void add_collections_of_sink() {
-    const std::uint32_t thread = image_.loaders()[loader_].sink.worker.load();
-    for (const WorkerFigures& worker : figures_.workers) {
-      if (worker.index + 1 == thread && figures_.sink.computes > 0)
-        profile_.sink.gc_s = worker.gc_ns * kSecond / figures_.sink.computes;
-    }
   }
 
   /// The largest number of workers that were there at the same time.

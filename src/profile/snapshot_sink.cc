@@ -58,7 +58,8 @@ std::vector<StepSample> step_sequence(const metrics::SinkCell& cell, const SinkF
 
 }  // namespace
 
-SinkProfile sink_of(const LoaderRecord& record, const SinkFigures& sink, std::int64_t since_ns) {
+SinkProfile sink_of(const LoaderRecord& record, const SegmentFigures& figures, std::int64_t since_ns) {
+  const SinkFigures& sink = figures.sink;
   SinkProfile out;
   const double elapsed = sink.wait_ns + sink.compute_ns;
   out.steps = sink.steps;
@@ -69,6 +70,10 @@ SinkProfile sink_of(const LoaderRecord& record, const SinkFigures& sink, std::in
     out.compute_cpu_s = out.compute_s * share(sink.sampled_compute_cpu_ns, sink.sampled_compute_ns);
   }
   if (sink.looks >= kLeastLooks) out.compute_lock_wait_s = out.compute_s * share(sink.lock_looks, sink.looks);
+  const std::uint32_t thread = record.sink.worker.load();
+  for (const WorkerFigures& worker : figures.workers) {
+    if (worker.index + 1 == thread && sink.computes > 0) out.gc_s = worker.gc_ns * kSecond / sink.computes;
+  }
   if (sink.quiet_steps > 0) out.quiet_compute_s = sink.quiet_compute_ns / sink.quiet_steps * kSecond;
   out.quiet_steps = static_cast<std::uint64_t>(sink.quiet_steps);
   if (const std::uint64_t bytes = record.batch_bytes.load(); bytes > 0) {

@@ -10,7 +10,7 @@
 namespace headrace::profile {
 
 /// `since_ns`: the loop time at which `figures` begin.
-SinkProfile sink_of(const LoaderRecord& record, const SinkFigures& figures, std::int64_t since_ns);
+SinkProfile sink_of(const LoaderRecord& record, const SegmentFigures& figures, std::int64_t since_ns);
 
 /// Sums to the GetNext wait.
 std::vector<LedgerRow> stall_ledger_of(const LoaderRecord& record, const SegmentFigures& figures,

@@ -30,7 +30,6 @@ void collection_ended() noexcept {
   metrics::WorkerProbe* probe = context.open_probe();
   if (collects_since == kNone || probe == nullptr) return;
   probe->cell()->gc_ns.bump(std::max<std::int64_t>(0, loop_now(context) - collects_since));
-  probe->cell()->gc_runs.bump(1);
   collects_since = kNone;
 }
 

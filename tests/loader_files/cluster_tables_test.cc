@@ -9,6 +9,7 @@
 #include "headrace/loader_files/profile_of.h"
 #include "headrace/loader_files/profiler_timeline.h"
 #include "headrace/profile/errors.h"
+#include "loader_files/read_columns.h"
 #include "support/profiler_folder.h"
 #include "trace/conformance_data.h"
 
@@ -16,19 +17,6 @@ namespace headrace::loader_files {
 namespace {
 
 using test::ProfilerFolderWriter;
-
-template <class T>
-std::vector<T> column(const FileTable& table, const std::string& name) {
-  for (const FileColumn& each : table.columns) {
-    if (each.name == name) return std::get<std::vector<T>>(each.values);
-  }
-  ADD_FAILURE() << "no column " << name;
-  return {};
-}
-
-FileTable table_in(const ProfilerFolderWriter& folder, const std::string& name, std::size_t rank = 0) {
-  return read_table(find_profiler_files(folder.path()).ranks.at(rank), name);
-}
 
 constexpr const char* kHeading =
     "step_num,communication_cost,wait_cost,link_info,communication_operator_cost\n";

@@ -5,6 +5,7 @@
 #include "headrace/loader_files/file_table.h"
 #include "headrace/loader_files/pipeline_summary_file.h"
 #include "headrace/profile/errors.h"
+#include "loader_files/read_columns.h"
 #include "support/profiler_folder.h"
 #include "trace/conformance_data.h"
 
@@ -12,19 +13,6 @@ namespace headrace::loader_files {
 namespace {
 
 using test::ProfilerFolderWriter;
-
-template <class T>
-std::vector<T> column(const FileTable& table, const std::string& name) {
-  for (const FileColumn& each : table.columns) {
-    if (each.name == name) return std::get<std::vector<T>>(each.values);
-  }
-  ADD_FAILURE() << "no column " << name;
-  return {};
-}
-
-FileTable table_in(const ProfilerFolderWriter& folder, const std::string& name) {
-  return read_table(find_profiler_files(folder.path()).ranks.at(0), name);
-}
 
 TEST(FileTables, UnitsInHeadingsBecomeSeconds) {
   const ProfilerFolderWriter folder("gpu");

@@ -1,12 +1,48 @@
 """What the tests of loaders share: quiet reports, bare loops beside recorded ones."""
 
 import json
+import subprocess
+import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import headrace as hr
+
+
+class Numbers:
+    """A source: so many numbers, each of which takes a while."""
+
+    def __init__(self, count: int = 320, seconds: float = 0) -> None:
+        self.count = count
+        self.seconds = seconds
+
+    def __iter__(self) -> Iterator[int]:
+        for number in range(self.count):
+            if self.seconds:
+                time.sleep(self.seconds)
+            yield number
+
+
+def sleeper(seconds: float) -> Callable[[Any], Any]:
+    def decode(item: Any) -> Any:
+        time.sleep(seconds)
+        return item
+
+    return decode
+
+
+def run_script(tmp_path: Path, script: str, *args: str) -> tuple[str, Any]:
+    """What ``headrace run`` of a script in ``train.py`` prints, and the report."""
+    path = tmp_path / "train.py"
+    path.write_text(textwrap.dedent(script), encoding="utf-8")
+    run = tmp_path / "recorded"
+    command = [sys.executable, "-m", "headrace", "run", "--out", str(run), str(path), *args]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, hr.Report.load(run)
 
 
 def consume(loader: Any, seconds: float = 0, limit: int | None = None) -> list[Any]:

@@ -1,9 +1,6 @@
 """Hugging Face's datasets: streams stage by stage, alone and inside a DataLoader."""
 
 import os
-import subprocess
-import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +10,7 @@ import pytest
 
 import headrace as hr
 from headrace.adapters.huggingface import stages
-from recorded_loops import burn, consume, operators, outcome, quiet
+from recorded_loops import burn, consume, operators, outcome, quiet, run_script
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -326,14 +323,8 @@ for epoch in range(2):
 
 
 def test_headrace_run_needs_no_change(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(textwrap.dedent(SCRIPT), encoding="utf-8")
-    run = tmp_path / "recorded"
-    command = [sys.executable, "-m", "headrace", "run", "--out", str(run), str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("1770\n1770\n")
-    report = hr.Report.load(run)
+    printed, report = run_script(tmp_path, SCRIPT)
+    assert printed.startswith("1770\n1770\n")
     assert report.profile.loader == "IterableDataset at train.py:16"
     assert (report.profile.epochs, report.profile.sink.steps) == (2, 120)
     assert operators(report)["decode"].items == 120
@@ -357,12 +348,6 @@ for batch in torch.utils.data.DataLoader(Own(), batch_size=4):
 
 
 def test_under_headrace_run_a_stream_inside_a_dataset_is_no_loader_of_its_own(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(textwrap.dedent(NESTED), encoding="utf-8")
-    run = tmp_path / "recorded"
-    command = [sys.executable, "-m", "headrace", "run", "--out", str(run), str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    report = hr.Report.load(run)
+    _, report = run_script(tmp_path, NESTED)
     assert len(report.loaders) == 1
     assert operators(report)["Own"].items == 60

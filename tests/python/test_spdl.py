@@ -2,12 +2,8 @@
 
 import asyncio
 import itertools
-import json
-import subprocess
-import sys
-import textwrap
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,32 +12,11 @@ import pytest
 
 import headrace as hr
 from headrace.adapters.spdl import probes
+from recorded_loops import Numbers, operators, quiet, run_script, sleeper
 
 spdl = pytest.importorskip("spdl.pipeline", reason="spdl is not installed: pip install headrace[frameworks]")
 
 pytestmark = pytest.mark.usefixtures("run")
-
-
-class Numbers:
-    """A source: so many numbers, each of which takes a while."""
-
-    def __init__(self, count: int, seconds: float = 0) -> None:
-        self.count = count
-        self.seconds = seconds
-
-    def __iter__(self) -> Iterator[int]:
-        for number in range(self.count):
-            if self.seconds:
-                time.sleep(self.seconds)
-            yield number
-
-
-def sleeper(seconds: float) -> Callable[[Any], Any]:
-    def decode(item: Any) -> Any:
-        time.sleep(seconds)
-        return item
-
-    return decode
 
 
 def consume(pipeline: Any, seconds: float = 0) -> list[Any]:
@@ -52,24 +27,6 @@ def consume(pipeline: Any, seconds: float = 0) -> list[Any]:
             if seconds:
                 time.sleep(seconds)
     return items
-
-
-def quiet(report: Any, tmp_path: Path, **host: Any) -> Any:
-    """The report as if nothing else ran on this machine."""
-    document = json.loads(report.to_json())
-    document["profile"]["host"].update(
-        cores=8, foreign_cpu_share=0.0, foreign_contention_share=0.0, run_queue_wait_share=0.0, **host
-    )
-    for op in document["profile"]["operators"]:
-        for part in (op, *op["per_worker"]):
-            part["run_queue_wait_s"] = 0.0
-    path = tmp_path / "report.json"
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return hr.Report.load(path)
-
-
-def operators(report: Any) -> dict[str, Any]:
-    return {op.name: op for op in report.profile.operators}
 
 
 def four_stages(
@@ -342,14 +299,8 @@ main()
 
 
 def test_headrace_run_needs_no_change(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(textwrap.dedent(SCRIPT), encoding="utf-8")
-    run = tmp_path / "recorded"
-    command = [sys.executable, "-m", "headrace", "run", "--out", str(run), str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("1770\n1770\n")
-    report = hr.Report.load(run)
+    printed, report = run_script(tmp_path, SCRIPT)
+    assert printed.startswith("1770\n1770\n")
     assert report.profile.loader == "Pipeline at train.py:12"
     assert (report.profile.epochs, report.profile.sink.steps) == (2, 120)
     assert operators(report)["decode"].items == 120

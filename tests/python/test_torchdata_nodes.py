@@ -3,12 +3,9 @@
 import copy
 import gc
 import pickle
-import subprocess
-import sys
-import textwrap
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +13,11 @@ import pytest
 
 import headrace as hr
 from headrace.adapters.torchdata_nodes import attachment
-from recorded_loops import burn, consume, operators, outcome, quiet
+from recorded_loops import Numbers, burn, consume, operators, outcome, quiet, run_script, sleeper
 
 nodes = pytest.importorskip("torchdata.nodes", reason="torchdata is not installed")
 
 pytestmark = pytest.mark.usefixtures("run")
-
-
-class Numbers:
-    """A source: so many numbers, each of which takes a while."""
-
-    def __init__(self, count: int = 320, seconds: float = 0) -> None:
-        self.count = count
-        self.seconds = seconds
-
-    def __iter__(self) -> Iterator[int]:
-        for number in range(self.count):
-            if self.seconds:
-                time.sleep(self.seconds)
-            yield number
-
-
-def sleeper(seconds: float) -> Callable[[Any], Any]:
-    def decode(item: Any) -> Any:
-        time.sleep(seconds)
-        return item
-
-    return decode
 
 
 def gather(items: list[Any]) -> list[Any]:
@@ -318,14 +293,8 @@ for epoch in range(2):
 
 
 def test_headrace_run_needs_no_change(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(textwrap.dedent(SCRIPT), encoding="utf-8")
-    run = tmp_path / "recorded"
-    command = [sys.executable, "-m", "headrace", "run", "--out", str(run), str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("1770\n1770\n")
-    report = hr.Report.load(run)
+    printed, report = run_script(tmp_path, SCRIPT)
+    assert printed.startswith("1770\n1770\n")
     assert report.profile.loader == "Loader at train.py:12"
     assert (report.profile.epochs, report.profile.sink.steps) == (2, 120)
     assert operators(report)["decode"].items == 120

@@ -1,10 +1,7 @@
 """WebDataset's pipelines: reading apart from decoding, alone and inside a DataLoader."""
 
 import io
-import subprocess
-import sys
 import tarfile
-import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +11,7 @@ import pytest
 
 import headrace as hr
 from headrace.adapters.webdataset import stages
-from recorded_loops import burn, consume, operators, outcome, quiet
+from recorded_loops import burn, consume, operators, outcome, quiet, run_script
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 wds = pytest.importorskip("webdataset", reason="webdataset is not installed")
@@ -259,14 +256,8 @@ for epoch in range(2):
 
 
 def test_headrace_run_needs_no_change(shards: list[str], tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(textwrap.dedent(SCRIPT), encoding="utf-8")
-    run = tmp_path / "recorded"
-    command = [sys.executable, "-m", "headrace", "run", "--out", str(run), str(script), shards[0]]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("780\n780\n")
-    report = hr.Report.load(run)
+    printed, report = run_script(tmp_path, SCRIPT, shards[0])
+    assert printed.startswith("780\n780\n")
     assert report.profile.loader == "WebDataset at train.py:12"
     assert (report.profile.epochs, report.profile.sink.steps) == (2, 80)
     assert operators(report)["slow"].items == 80

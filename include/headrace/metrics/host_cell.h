@@ -9,7 +9,8 @@
 
 namespace headrace::metrics {
 
-/// Nanoseconds (where nothing else is said) since the loop began, pauses left out. A figure that this machine cannot give stays kUnknown.
+/// Since the loop began, pauses left out; nanoseconds unless the comment names another unit. A figure that
+/// this machine cannot give stays kUnknown.
 enum class HostFigure : int {
   covered = 0,      ///< loop time that the samples cover
   tree_cpu,         ///< CPU time of this rank's process tree

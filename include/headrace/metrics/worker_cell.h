@@ -74,16 +74,15 @@ struct alignas(64) WorkerCell {
   Relaxed<std::int64_t> read_calls;     ///< these calls; -1 unknown
   Relaxed<std::int64_t> storage_bytes;  ///< fetched from storage for the thread; -1 unknown
   Relaxed<std::int64_t> major_faults;   ///< page faults that had to read from storage; -1 unknown
-  Relaxed<std::int64_t>
-      process_cpu_ns;  ///< of all threads of the worker's process, if that is not the sink's; -1
-                       ///< unknown
-  Relaxed<std::int32_t> process_threads;  ///< the most that this process was seen with; 0 unknown
-  Relaxed<std::int32_t> allowed_cores;    ///< that the thread may run on; 0 unknown
+  // Of the worker's process, if that is not the sink's: CPU time of all its threads, -1 unknown; the most
+  // threads that it was seen with, 0 unknown.
+  Relaxed<std::int64_t> process_cpu_ns;
+  Relaxed<std::int32_t> process_threads;
+  Relaxed<std::int32_t> allowed_cores;  ///< that the thread may run on; 0 unknown
 
   // Written by the worker.
-  Relaxed<std::int64_t> gc_ns;  ///< in the interpreter's garbage collector, since the loop began
-  Relaxed<std::int64_t> gc_runs;
-  Relaxed<std::int64_t> out_of_data_ns;        ///< its part of a stream had no more items
+  Relaxed<std::int64_t> gc_ns;           ///< in the interpreter's garbage collector, since the loop began
+  Relaxed<std::int64_t> out_of_data_ns;  ///< its part of a stream had no more items
   Relaxed<std::int64_t> out_of_data_since_ns;  ///< 1 + loop time since which that is so; 0: it is not
 };
 

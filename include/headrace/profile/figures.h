@@ -112,7 +112,6 @@ struct WorkerTotals {
   std::optional<double> major_faults;
   std::optional<double> process_cpu_ns;
   double gc_ns = 0;
-  double gc_runs = 0;
   double out_of_data_ns = 0;
 };
 template <class Visit>
@@ -129,7 +128,6 @@ constexpr void totals_of(Of<WorkerTotals>, Visit&& total) {
   total(&WorkerTotals::major_faults, &Cell::major_faults, &WorkerProfile::major_faults);
   total(&WorkerTotals::process_cpu_ns, &Cell::process_cpu_ns, &WorkerProfile::process_cpu_s);
   total(&WorkerTotals::gc_ns, &Cell::gc_ns, &WorkerProfile::gc_s);
-  total(&WorkerTotals::gc_runs, &Cell::gc_runs);
   total(&WorkerTotals::out_of_data_ns, &Cell::out_of_data_ns, &WorkerProfile::out_of_data_s);
 }
 

@@ -25,9 +25,10 @@ class Sampler {
   /// hold the lock are busy with about a core.
   using LockProbe = std::int64_t (*)();
   void set_lock_probe(LockProbe probe) noexcept;
-  /// Address of the futex on which threads wait for the interpreter lock; 0: there is none, or it cannot be
-  /// found. Set by the Python front; called until it finds one, a few times at most, before threads are first looked at (lock_watch.h), which
-  /// happens 50 times a second while the process uses half a core.
+  /// Returns the address of the futex on which threads wait for the interpreter lock; 0 if there is no lock or
+  /// it was not found. Set by the Python front. Called a few times at most, until it finds the lock, before
+  /// threads are first looked at (lock_watch.h), which happens 50 times a second while the process uses half a
+  /// core.
   using LockFinder = std::uintptr_t (*)();
   void set_lock_finder(LockFinder finder) noexcept;
 

@@ -2,15 +2,14 @@
 
 #include <variant>
 
+#include "headrace/analysis/diagnosis/loader.h"
 #include "headrace/analysis/words.h"
 #include "numbers.h"
 
 namespace headrace::analysis {
 
 std::optional<Advice> advise_copying_ahead(const profile::Profile& profile, double lost_s, double step_s) {
-  const profile::LoaderParameter* ahead =
-      profile.model ? parameter_that_sets(profile.model->parameters, profile::Quantity::copies_ahead)
-                    : nullptr;
+  const profile::LoaderParameter* ahead = parameter_of(profile, profile::Quantity::copies_ahead);
   if (ahead == nullptr || ahead->value != profile::ParameterValue(false)) return std::nullopt;
   Advice advice;
   advice.parameter = ahead->name;

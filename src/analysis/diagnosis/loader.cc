@@ -23,6 +23,11 @@ int first_of(const profile::LoaderModel& model, int stage) {
 
 }  // namespace
 
+const profile::LoaderParameter* parameter_of(const profile::Profile& profile,
+                                             profile::Quantity quantity) noexcept {
+  return profile.model ? profile::parameter_that_sets(profile.model->parameters, quantity) : nullptr;
+}
+
 std::string setting(const profile::Profile& profile, std::string_view parameter) {
   for (const profile::Setting& each : profile.settings) {
     if (each.parameter == parameter) return each.value;

@@ -19,10 +19,6 @@ std::string named(const profile::LoaderParameter* parameter) {
   return parameter == nullptr ? "" : " (" + parameter->name + ")";
 }
 
-const profile::LoaderParameter* parameter_of(const profile::Profile& profile, profile::Quantity sets) {
-  return profile.model ? profile::parameter_that_sets(profile.model->parameters, sets) : nullptr;
-}
-
 /// Worker processes hand batches over in shared memory, and a page that cannot be had there is a SIGBUS.
 std::optional<Risk> shared_memory(const profile::Profile& profile, const RiskThresholds& thresholds) {
   const std::optional<Loader> loader = loader_of(profile);

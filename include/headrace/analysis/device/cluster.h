@@ -62,7 +62,7 @@ ClusterData cluster_of(std::span<const trace::Trace> traces,
 /// True if the folder, or its `cluster_analysis_output`, has a summary of a job that the vendor's tool wrote.
 bool has_cluster_summary(const std::string& folder);
 /// Of such a summary: `cluster_step_trace_time.csv`, `cluster_communication.json`,
-/// `cluster_communication_matrix.json`; where there are none of them, `cluster_analysis.db`. FormatError if none can
+/// `cluster_communication_matrix.json`; without these, `cluster_analysis.db`. FormatError if none can
 /// be read. `notes` names the source.
 ClusterData read_cluster_summary(const std::string& folder);
 

@@ -42,6 +42,10 @@ struct Loader {
 /// Empty if the profile has no model with a window of batches in flight.
 std::optional<Loader> loader_of(const profile::Profile& profile);
 
+/// The framework's parameter for `quantity`; null without a model, or if it has none.
+const profile::LoaderParameter* parameter_of(const profile::Profile& profile,
+                                             profile::Quantity quantity) noexcept;
+
 /// The value of a setting; "" if it has none.
 std::string setting(const profile::Profile& profile, std::string_view parameter);
 

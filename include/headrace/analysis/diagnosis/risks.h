@@ -9,7 +9,7 @@
 
 namespace headrace::analysis {
 
-/// Every risk that the profile shows, in the order of `RiskKind`; empty if there is none.
+/// Every risk that the profile shows, in the order of `RiskKind`; empty if it shows none.
 std::vector<Risk> risks_of(const profile::Profile& profile, const RiskThresholds& thresholds = {});
 
 }  // namespace headrace::analysis

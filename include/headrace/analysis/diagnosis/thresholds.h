@@ -169,7 +169,7 @@ struct OversubscribedThresholds {
 /// May workers use fewer cores than the loop, and suffer from it?
 struct PinnedThresholds {
   double queueing_share = 0.2;  ///< of its busy time waiting for a core
-  double most_used = 0.85;      ///< of the cores, by everybody; above it there is no core to be had anyway
+  double most_used = 0.85;      ///< of the cores, by everybody; above it no core is free anyway
 };
 
 /// Is memory short?

@@ -20,7 +20,8 @@ namespace headrace::analysis {
 ///
 /// Processor sharing in O(log n) per event: all who compute get the same rate, so the CPU time that each of
 /// them has had since the beginning is one number, and who is done first is who has the smallest target in
-/// it. CPU time here is that of an otherwise idle machine. Those who need the interpreter lock share what one of the others gets: one of them runs at a time.
+/// it. CPU time is that of an otherwise idle machine. Those who need the interpreter lock share what one of
+/// the others gets: one of them runs at a time.
 class Engine {
  public:
   explicit Engine(double cores) : cores_(cores) {}

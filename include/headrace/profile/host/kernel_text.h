@@ -16,6 +16,10 @@ namespace headrace::profile {
 /// One tick of /proc's times (USER_HZ); 10 ms nearly everywhere.
 std::int64_t tick_ns() noexcept;
 
+/// The number behind `name` and blanks: "rchar: 12". `name` may begin with the newline before it, and may be
+/// empty. A blank or newline behind the number proves that it is whole.
+std::optional<std::int64_t> parse_number_behind(std::string_view text, std::string_view name) noexcept;
+
 inline constexpr std::size_t kMostCpus = 8192;
 using CpuSet = std::bitset<kMostCpus>;
 
@@ -26,7 +30,8 @@ struct SchedStat {
 };
 std::optional<SchedStat> parse_schedstat(std::string_view text) noexcept;
 
-/// `/proc/<pid>/stat`, or a thread's, `/proc/<pid>/task/<tid>/stat`. The command's name may hold spaces, brackets and newlines.
+/// `/proc/<pid>/stat`, or a thread's, `/proc/<pid>/task/<tid>/stat`. The command's name may hold spaces,
+/// brackets and newlines.
 struct ProcessStat {
   char state = '?';
   int parent = 0;

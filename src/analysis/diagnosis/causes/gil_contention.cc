@@ -1,4 +1,6 @@
 // Threads and the training loop wait for one interpreter lock: more threads share the same core.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "../../handoff_costs.h"
@@ -9,12 +11,6 @@ namespace {
 
 /// One process more must shorten the step to this part of it: less is noise of the simulation.
 constexpr double kWorthAProcess = 0.97;
-
-std::string rounded(double figure) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", figure);
-  return text;
-}
 
 }  // namespace
 
@@ -36,11 +32,13 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
   finding.op = op.name;
   finding.headline = op.name + " and the training loop share one interpreter lock";
   finding.evidence = cause_evidence(
-      "the process uses " + rounded(lock.process_cores) + " cores with " + duration(cpu_s) + " of CPU in " +
-          op.name + " per step" +
-          (lock.waiting >= 0      ? "; " + rounded(lock.waiting) + " threads wait for the lock on average"
-           : lock.lock_share >= 0 ? "; the lock was taken at " + percent(lock.lock_share) + " of the probes"
-                                  : ""),
+      "the process uses " + fmt::format("{:.2f}", lock.process_cores) + " cores with " + duration(cpu_s) +
+          " of CPU in " + op.name + " per step" +
+          (lock.waiting >= 0
+               ? "; " + fmt::format("{:.2f}", lock.waiting) + " of its threads wait for the lock on average"
+               : "") +
+          (lock.lock_share >= 0 ? "; the lock was taken at " + percent(lock.lock_share) + " of the probes"
+                                : ""),
       {{"process_cpu_cores", lock.process_cores},
        {"busy_threads", lock.busy_threads},
        {"off_cpu_rest", lock.off_cpu_rest},

@@ -52,7 +52,7 @@ std::optional<Finding> judge_oversubscribed(const Case& facts) {
   finding.headline = op.name + "'s workers and the threads of their libraries are more than the cores";
   finding.evidence = cause_evidence(
       percent(elsewhere) + " of the CPU time of " + as_written(processes.count) +
-          " worker processes goes to threads of " + "libraries (up to " + as_written(processes.threads) +
+          " worker processes goes to threads of libraries (up to " + as_written(processes.threads) +
           " threads in one process, " + counted(host.cores, "core") + "); " + op.name + " waits for a core " +
           percent(queues) + " of its time",
       {{"library_cpu_share", elsewhere},
@@ -62,8 +62,7 @@ std::optional<Finding> judge_oversubscribed(const Case& facts) {
   finding.advice.push_back(in_words(
       "let each worker compute in one thread: cv2.setNumThreads(0) in the function that starts a worker, and "
       "OMP_NUM_THREADS=1, OPENBLAS_NUM_THREADS=1 or RAYON_NUM_THREADS=1 before the start, whichever library "
-      "it "
-      "uses"));
+      "it uses"));
   if (facts.loader) {
     if (std::optional<Advice> fewer = advise_fewer_workers(*facts.loader, facts.predictor))
       finding.advice.push_back(std::move(*fewer));

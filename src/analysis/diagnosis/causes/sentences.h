@@ -1,6 +1,7 @@
 // What most causes need to say it.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "../numbers.h"
@@ -19,6 +20,13 @@ inline Advice in_words(std::string text) {
   Advice advice;
   advice.text = std::move(text);
   return advice;
+}
+
+/// `advice` with the step if the candidate's items took less by that share of their time.
+inline Advice with_shorter_items(const Case& facts, Advice advice, double share) {
+  const double factor = 1 - std::min(share, 0.99);
+  const Prediction then = facts.predictor.predict({{Change::Kind::kService, facts.candidate, 1, factor}});
+  return with_prediction(std::move(advice), facts.gate.step_s, then);
 }
 
 }  // namespace headrace::analysis

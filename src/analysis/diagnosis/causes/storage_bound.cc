@@ -87,9 +87,7 @@ std::optional<Finding> judge_storage_bound(const Case& facts) {
                       {"major_faults", reads.faults}});
   Advice advice = in_words(cure(reads));
   advice.text += "; with everything in memory (a warm epoch)";
-  const Prediction warm =
-      facts.predictor.predict({{Change::Kind::kService, facts.candidate, 1, 1 - std::min(waits, 0.99)}});
-  finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, warm));
+  finding.advice.push_back(with_shorter_items(facts, std::move(advice), waits));
   add_more_readers(facts, finding);
   return finding;
 }
