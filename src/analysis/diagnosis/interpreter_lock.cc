@@ -122,7 +122,8 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
                      (largest_lock_wait(profile) >= thresholds.waits_share ||
                       stretch_s >= thresholds.stretched_share * step_s);
     if (lock.contended) lock.stretch_s = stretch_s;
-    return lock;
+    // The waits of an event loop's own thread are in no operator.
+    if (lock.contended || !has_event_loop(profile)) return lock;
   }
   const bool one_core =
       lock.process_cores >= thresholds.least_cores && lock.process_cores <= thresholds.most_cores;

@@ -76,8 +76,8 @@ def test_collections_in_the_loop_are_a_risk() -> None:
     assert "RISKS" in report.to_text()
 
 
-def compress() -> None:
-    zlib.compress(BLOCK[:100_000])
+def breathe() -> None:
+    time.sleep(0.01)
 
 
 def pin(_: int) -> None:
@@ -86,9 +86,9 @@ def pin(_: int) -> None:
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 def test_the_affinity_of_workers_is_seen() -> None:
-    report = report_of(Items(300, compress), batch_size=4, num_workers=2, worker_init_fn=pin)
+    report = report_of(Items(200, breathe), batch_size=4, num_workers=2, worker_init_fn=pin)
     assert {worker.allowed_cores for worker in dataset_of(report).per_worker} == {1}
-    free = report_of(Items(100, compress), batch_size=4, num_workers=2)
+    free = report_of(Items(200, breathe), batch_size=4, num_workers=2)
     assert {worker.allowed_cores for worker in dataset_of(free).per_worker} == {len(os.sched_getaffinity(0))}
 
 
@@ -145,7 +145,12 @@ def test_equal_shards_are_no_imbalance() -> None:
 def test_files_in_memory_are_no_wait_for_storage(tmp_path: Path) -> None:
     path = tmp_path / "items"
     path.write_bytes(BLOCK)
-    report = report_of(Items(6000, path.read_bytes), batch_size=16, num_workers=1)
+
+    def read() -> None:
+        path.read_bytes()
+        time.sleep(0.0002)
+
+    report = report_of(Items(3000, read), batch_size=16, num_workers=1)
     op = dataset_of(report)
     assert sum(worker.read_bytes or 0 for worker in op.per_worker) > 100 * len(BLOCK)
     assert sum(worker.storage_bytes or 0 for worker in op.per_worker) < len(BLOCK)

@@ -25,13 +25,13 @@ struct InterpreterLock {
   double stretch_s = 0;  ///< what the lock adds to the sink's own compute, per step
 };
 
-/// Where threads were looked at (OperatorProfile::lock_wait_s, SinkProfile::compute_lock_wait_s), their waits
+/// If threads were looked at (OperatorProfile::lock_wait_s, SinkProfile::compute_lock_wait_s), their waits
 /// decide: those of the operator with the largest demand, or those of the training loop in its own step.
-/// Elsewhere the signs are: executor "thread", process CPU 0.75..1.35 cores, at least 1.3 busy threads, and the lock found
-/// taken at >= 70 % of the probes, or at half of them with threads that use CPU being off it for >= 30 % of
-/// their busy time (where it was not probed: two such threads). One thread that spins in Python is found at
-/// nearly every probe; C code that releases the lock, at next to none. Source: measurements of 1, 2 and 4
-/// spinning threads.
+/// Otherwise, and where a framework's event loop hands items on (its waits are in no operator), the signs are:
+/// executor "thread", process CPU 0.75..1.35 cores, at least 1.3 busy threads, and the lock found taken at
+/// >= 70 % of the probes, or at half of them with threads that use CPU being off it for >= 30 % of their busy
+/// time (where it was not probed: two such threads). One thread that spins in Python is found at nearly every
+/// probe; C code that releases the lock, at next to none. Source: measurements of 1, 2 and 4 spinning threads.
 InterpreterLock read_interpreter_lock(const profile::Profile& profile, const LockThresholds& thresholds = {});
 
 }  // namespace headrace::analysis
