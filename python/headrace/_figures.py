@@ -204,6 +204,9 @@ class Sink:
     #: Of `compute_s`: the loop's thread waited for the interpreter lock, from looks at it 50 times a second.
     #: A tenth of the step or more: threads of the input slow the step down. Null where it was not looked at.
     compute_lock_wait_s: float | None = None
+    #: Of `compute_s`: the loop's thread was ready to run and had no core, from the same looks and its CPU
+    #: time. Many busy workers or threads on few cores slow the step down like that.
+    compute_core_wait_s: float | None = None
     #: Of a step, on average: the loop's thread was in Python's garbage collector.
     gc_s: float = 0.0
     #: Mean compute of steps with no busy worker. Well below `compute_s`: the workers slow the step down.

@@ -30,7 +30,7 @@ ThreadLook AwaitedFutex::look() noexcept {
 ThreadLook parse_syscall(std::string_view text) noexcept {
   ThreadLook look;
   if (text.starts_with("running")) {
-    look.known = true;
+    look.known = look.runs = true;
     return look;
   }
   const char* const end = text.data() + text.size();

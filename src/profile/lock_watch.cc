@@ -38,11 +38,12 @@ void LockWatch::look(std::uintptr_t lock) {
   const auto used = [&](Section section) {
     return segment_.header().high_water[static_cast<std::size_t>(section)].load(std::memory_order_relaxed);
   };
-  const auto count = [&](auto& looks, auto& lock_looks, const metrics::WorkerCell& worker) {
+  const auto count = [&](auto& cell, const metrics::WorkerCell& worker) {
     const ThreadLook look = look_at(worker);
-    if (!look.known) return;
-    looks.bump(1);
-    if (is_at(look.futex, lock)) lock_looks.bump(1);
+    if (!look.known) return look;
+    cell.looks.bump(1);
+    if (is_at(look.futex, lock)) cell.lock_looks.bump(1);
+    return look;
   };
   const std::uint32_t workers = std::min(kMaxWorkers, used(Section::workers));
   for (std::uint32_t i = 0; i < workers; ++i) {
@@ -53,7 +54,7 @@ void LockWatch::look(std::uintptr_t lock) {
         static_cast<std::uint32_t>(metrics::WorkerLife::live);
     if (account < metrics::kOperatorAccount || !live || worker.pid.load() != pid) continue;
     metrics::OperatorCell& cell = segment_.cells()[(account - metrics::kOperatorAccount) % kMaxCells];
-    count(cell.looks, cell.lock_looks, worker);
+    count(cell, worker);
   }
   for (std::uint32_t i = 0; i < std::min(kMaxLoaders, used(Section::loaders)); ++i) {
     metrics::SinkCell& sink = segment_.loaders()[i].sink;
@@ -63,7 +64,7 @@ void LockWatch::look(std::uintptr_t lock) {
     if (worker.pid.load() != pid ||
         worker.account.load() != static_cast<std::uint32_t>(metrics::WorkerState::computing))
       continue;
-    count(sink.looks, sink.lock_looks, worker);
+    if (count(sink, worker).runs) sink.running_looks.bump(1);
   }
 }
 

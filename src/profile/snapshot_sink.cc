@@ -69,7 +69,11 @@ SinkProfile sink_of(const LoaderRecord& record, const SegmentFigures& figures, s
   if (sink.sampled_compute_ns > 0) {
     out.compute_cpu_s = out.compute_s * share(sink.sampled_compute_cpu_ns, sink.sampled_compute_ns);
   }
-  if (sink.looks >= kLeastLooks) out.compute_lock_wait_s = out.compute_s * share(sink.lock_looks, sink.looks);
+  if (sink.looks >= kLeastLooks) {
+    out.compute_lock_wait_s = out.compute_s * share(sink.lock_looks, sink.looks);
+    const double ready_s = out.compute_s * share(sink.running_looks, sink.looks);
+    if (out.compute_cpu_s) out.compute_core_wait_s = std::max(0.0, ready_s - *out.compute_cpu_s);
+  }
   const std::uint32_t thread = record.sink.worker.load();
   for (const WorkerFigures& worker : figures.workers) {
     if (worker.index + 1 == thread && sink.computes > 0) out.gc_s = worker.gc_ns * kSecond / sink.computes;

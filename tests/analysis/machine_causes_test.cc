@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/diagnosis/gate.h"
 #include "support/simulation/loader.h"
 
 namespace headrace::analysis {
@@ -112,6 +113,36 @@ TEST(Oversubscribed, WorkersAndTheThreadsOfTheirLibraries) {
 TEST(Oversubscribed, OneWorkerThatComputesInThreadsIsMeantTo) {
   EXPECT_NE(diagnose(with_library_threads(1, 0.6)).cause, Cause::oversubscribed);
   EXPECT_NE(diagnose(with_library_threads(4, 0.05)).cause, Cause::oversubscribed);
+}
+
+TEST(CpuSaturated, NamesWhoeverUsesTheCoresThatTheCandidateWaitsFor) {
+  DataLoader loader = images(2, 0, 0.005);
+  loader.parts.insert(loader.parts.begin() + 1, {.name = "Resize", .cpu_s = 0.002});
+  loader.cores = 2;
+  Profile profile = simulation::simulate(loader, 1);
+  profile.host.cpu_share = 0.95;
+  OperatorProfile& slow = op_named(profile, "Images");
+  slow.run_queue_wait_s = 0.1 * slow.busy_s;
+  EXPECT_EQ(diagnose(profile).cause, Cause::cpu_saturated);
+  EXPECT_EQ(diagnose(profile).op, "Images");
+  slow.cpu_s = 0.2 * slow.busy_s;
+  slow.run_queue_wait_s = 0.75 * slow.busy_s;
+  EXPECT_EQ(diagnose(profile).cause, Cause::cpu_saturated);
+  EXPECT_EQ(diagnose(profile).op, "Resize");
+}
+
+TEST(Gate, WaitsOfTheLoopForACoreAreNotItsOwnCompute) {
+  Profile profile = simulation::simulate(images(1, 0.004, 0.001), 1);
+  profile.host.cpu_share = 0.6;
+  profile.host.foreign_cpu_share = 0.2;
+  const auto input_share = [&] {
+    return judge_gate(profile, read_interpreter_lock(profile), Thresholds().gate).input_share;
+  };
+  const double before = input_share();
+  profile.sink.compute_core_wait_s = 0.2 * profile.sink.step_s;
+  EXPECT_NEAR(input_share(), before + 0.75 * 0.2, 1e-6);  // a quarter of the cores in use is others'
+  profile.sink.compute_core_wait_s = 0.02 * profile.sink.step_s;
+  EXPECT_DOUBLE_EQ(input_share(), before);
 }
 
 Profile on_cores(std::int64_t allowed, double used) {

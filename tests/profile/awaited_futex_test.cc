@@ -23,6 +23,8 @@ TEST(AwaitedFutex, IsTheFirstArgumentOfTheCall) {
 
 TEST(AwaitedFutex, AThreadThatRunsOrWaitsForSomethingElseAwaitsNone) {
   EXPECT_TRUE(parse_syscall("running\n").known);
+  EXPECT_TRUE(parse_syscall("running\n").runs);
+  EXPECT_FALSE(parse_syscall("7 0x7f00deadbeef 0x1 0x0\n").runs);
   EXPECT_EQ(parse_syscall("running\n").futex, 0U);
   EXPECT_TRUE(parse_syscall("7 0x7f00deadbeef 0x1 0x0\n").known);
   EXPECT_EQ(parse_syscall(std::to_string(SYS_poll) + " 0x7f00 0x1\n").futex, 0U);

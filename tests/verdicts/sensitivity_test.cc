@@ -30,6 +30,7 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("gate.served_share", all.gate.served_share);
   visit("gate.opaque_handoff_s", all.gate.opaque_handoff_s);
   visit("gate.contended_share", all.gate.contended_share);
+  visit("gate.core_wait_share", all.gate.core_wait_share);
   visit("lock.least_cores", all.lock.least_cores);
   visit("lock.most_cores", all.lock.most_cores);
   visit("lock.busy_threads", all.lock.busy_threads);
@@ -45,6 +46,7 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("lock.waits_share", all.lock.waits_share);
   visit("lock.stretched_share", all.lock.stretched_share);
   visit("lock.without_lock", all.lock.without_lock);
+  visit("lock.tie", all.lock.tie);
   visit("lock.accounted_share", all.lock.accounted_share);
   visit("candidate.tie", all.candidate.tie);
   visit("candidate.never_rest_share", all.candidate.never_rest_share);

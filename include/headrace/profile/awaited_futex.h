@@ -12,6 +12,7 @@ class KernelFile;
 /// What a look at a thread found.
 struct ThreadLook {
   bool known = false;        ///< false: the thread has ended, or the kernel does not tell
+  bool runs = false;         ///< on a core, or ready to run
   std::uintptr_t futex = 0;  ///< address of the futex it waits on; 0: it runs, is ready to run, or waits for
                              ///< something else
 };

@@ -195,7 +195,7 @@ struct SinkFigures {
   double whole_steps = 0, marked_steps = 0, tail_steps = 0;
   double marked_gap_ns = 0, marked_forward_backward_ns = 0, marked_tail_ns = 0;
   double redirected_ns = 0, ledger_unknown_ns = 0;
-  double looks = 0, lock_looks = 0;
+  double looks = 0, lock_looks = 0, running_looks = 0;
   double first_batch_ns = 0, later_epochs_ns = 0;
   std::array<double, metrics::kLedgerOperators> ledger_ns{};
   std::array<double, metrics::kLedgerOperators> ledger_order_ns{};
@@ -230,6 +230,7 @@ constexpr void totals_of(Of<SinkFigures>, Visit&& total) {
   total(&SinkFigures::ledger_unknown_ns, &Cell::ledger_unknown_ns);
   total(&SinkFigures::looks, &Cell::looks);
   total(&SinkFigures::lock_looks, &Cell::lock_looks);
+  total(&SinkFigures::running_looks, &Cell::running_looks);
   total(&SinkFigures::first_batch_ns, &Cell::first_batch_ns);
   total(&SinkFigures::later_epochs_ns, &Cell::later_epochs_ns);
   total(&SinkFigures::ledger_ns, &Cell::ledger);

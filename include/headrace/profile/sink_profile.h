@@ -129,6 +129,7 @@ struct SinkProfile {
   double compute_s = 0;
   std::optional<double> compute_cpu_s;
   std::optional<double> compute_lock_wait_s = std::nullopt;
+  std::optional<double> compute_core_wait_s = std::nullopt;
   double gc_s = 0;
   std::optional<double> quiet_compute_s;
   std::uint64_t quiet_steps = 0;
@@ -159,6 +160,10 @@ constexpr void figures_of(Of<SinkProfile>, Visit&& figure) {
       {"Of `compute_s`: the loop's thread waited for the interpreter lock, from looks at it 50 times a "
        "second. A tenth of the step or more: threads of the input slow the step down. Null where it was not "
        "looked at."});
+  figure(
+      "compute_core_wait_s", &SinkProfile::compute_core_wait_s,
+      {"Of `compute_s`: the loop's thread was ready to run and had no core, from the same looks and its CPU "
+       "time. Many busy workers or threads on few cores slow the step down like that."});
   figure("gc_s", &SinkProfile::gc_s,
          {"Of a step, on average: the loop's thread was in Python's garbage collector."});
   figure(

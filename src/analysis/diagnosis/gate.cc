@@ -48,6 +48,14 @@ double core_wait_of_handoff(const profile::Profile& profile) {
   return 0;
 }
 
+/// What the loop's own thread waited for a core in a step, as far as this run had taken them.
+double core_wait_s(const profile::Profile& profile, const GateThresholds& thresholds) {
+  const double waited_s = profile.sink.compute_core_wait_s.value_or(0);
+  if (waited_s < thresholds.core_wait_share * profile.sink.step_s) return 0;
+  const double own = profile.host.cpu_share.value_or(1);
+  return waited_s * ratio(own, own + profile.host.foreign_cpu_share.value_or(0));
+}
+
 Evidence gate_evidence(const Gate& gate) {
   Evidence evidence;
   evidence.rule = Rule::gate;
@@ -111,19 +119,21 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
     return gate;
   }
   gate.opaque = is_opaque(profile);
-  gate.own_compute_s = std::max(0.0, gate.compute_s - lock.stretch_s);
+  const double stretch_s = std::min(gate.compute_s, lock.stretch_s + core_wait_s(profile, thresholds));
+  gate.own_compute_s = gate.compute_s - stretch_s;
   gate.wait_share = sink.wait_share;
   // Waiting for workers to start belongs to the start-up, also where they start one after the other.
   gate.starting_share = std::min(ratio(sink.worker_start_wait_s, profile.elapsed_s), sink.starved_share);
   gate.starved_share = ratio(sink.starved_share - gate.starting_share, 1 - gate.starting_share);
   gate.floor_share = sink.wait_share - sink.starved_share;
-  gate.stretch_share = std::min(1 - gate.wait_share, ratio(lock.stretch_s, gate.step_s));
+  gate.stretch_share = std::min(1 - gate.wait_share, ratio(stretch_s, gate.step_s));
   gate.transfer_share = ratio(copied_in_step_s(profile), gate.step_s);
   gate.input_share = std::min(1.0, gate.wait_share + gate.stretch_share + gate.transfer_share);
 
   // Under the lock the sink waits beside ready batches, so all of its wait counts, not the starved part
   // alone.
-  const double counted_share = lock.contended ? gate.wait_share + gate.stretch_share : gate.starved_share;
+  const double counted_share =
+      lock.contended ? gate.wait_share + ratio(lock.stretch_s, gate.step_s) : gate.starved_share;
   double threshold = lock.contended ? thresholds.contended_share : thresholds.starved_share;
   if (gate.opaque && sink.getnext_wait.p50_s < thresholds.opaque_handoff_s)
     threshold = thresholds.served_share;

@@ -39,6 +39,11 @@ bool has_event_loop(const profile::Profile& profile) {
   });
 }
 
+/// Of the lock, by all of its workers together.
+double waits_per_batch_s(const profile::OperatorProfile& op) {
+  return std::max(0.0, op.demand_s) * op.workers * ratio(op.lock_wait_s.value_or(0), op.busy_s);
+}
+
 /// Of the busy time of the operator with the largest demand.
 double largest_lock_wait(const profile::Profile& profile) {
   const std::vector<double> demands = own_demands(profile);
@@ -85,6 +90,7 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
 
   Threads threads;
   double largest_cpu = 0;
+  double largest_waits = 0;
   if (profile.sink.compute_lock_wait_s) lock.waiting = *profile.sink.compute_lock_wait_s / step_s;
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
     const profile::OperatorProfile& op = profile.operators[i];
@@ -106,8 +112,14 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
     if (cpu >= thresholds.thread_cores)
       threads.with_cpu +=
           std::max(1, static_cast<int>(std::min<double>(op.workers, cpu / thresholds.thread_cores)));
-    if (cpu_per_batch_s(op) > largest_cpu && lock.needed[i]) {
-      largest_cpu = cpu_per_batch_s(op);
+    const double cpu_s = cpu_per_batch_s(op);
+    if (!lock.needed[i] || cpu_s <= 0) continue;
+    const bool ties =
+        lock.blamed >= 0 && std::min(cpu_s, largest_cpu) >= thresholds.tie * std::max(cpu_s, largest_cpu);
+    const double waits_s = waits_per_batch_s(op);
+    if (ties ? waits_s > largest_waits : cpu_s > largest_cpu) {
+      largest_cpu = cpu_s;
+      largest_waits = waits_s;
       lock.blamed = static_cast<int>(i);
     }
   }

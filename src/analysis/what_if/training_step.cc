@@ -10,6 +10,8 @@ namespace headrace::analysis {
 std::vector<Work> training_steps(const profile::SinkProfile& sink, double own_s, double queue_share,
                                  const profile::Host& host) {
   const double cpu_share = std::min(1.0, ratio(sink.compute_cpu_s.value_or(0), own_s));
+  if (sink.compute_core_wait_s)
+    queue_share = std::min(1 - cpu_share, ratio(*sink.compute_core_wait_s, own_s));
   const double alone = cpu_share / recorded_slowdown(host, cpu_share * ratio(sink.compute_s, sink.step_s));
   const Work part{std::max(0.0, 1 - cpu_share - queue_share), alone};
   double sum = 0;

@@ -18,13 +18,13 @@ struct Gate {
   std::uint64_t steps = 0;   ///< steady steps
   double step_s = 0;         ///< GetNext wait + compute
   double compute_s = 0;      ///< as measured
-  double own_compute_s = 0;  ///< compute without what an interpreter lock adds
+  double own_compute_s = 0;  ///< compute without waits for an interpreter lock or a core
   double wait_share = 0;
   double starved_share = 0;    ///< waiting for a batch that was not there; workers' starts left out
   double starting_share = 0;   ///< of the time: waiting for the first batches of workers that had to start
   double floor_share = 0;      ///< waiting for batches that were
   double core_wait_share = 0;  ///< of that: waiting for a core, which is not the hand-off's own cost
-  double stretch_share = 0;    ///< of the step: compute stretched by the interpreter lock
+  double stretch_share = 0;    ///< of the step: such waits, as far as the input causes them
   double transfer_share = 0;   ///< of the step: copies to the device that the step itself waits for
   double served_share = 0;     ///< the larger of both: fetching (without waiting for a core), copying
   double input_share = 0;      ///< what the input costs altogether, 0 to 1

@@ -13,7 +13,8 @@ namespace headrace::analysis {
 
 struct InterpreterLock {
   bool contended = false;    ///< two or more threads want it and together get about one core
-  int blamed = -1;           ///< index of the operator with the largest CPU time per batch among them
+  int blamed = -1;           ///< index of the operator with the largest CPU time per batch among them; of two
+                             ///< alike, the one whose threads wait longer for the lock
   double process_cores = 0;  ///< CPU of the sink's process, in cores
   double busy_threads = 0;   ///< threads that were busy (or wanted to be) on average, the sink included
   double off_cpu_rest = 0;   ///< of those threads' busy time: neither on a core nor waiting for one

@@ -28,6 +28,8 @@ struct GateThresholds {
   /// Share of wait and stretched compute together, where threads contend for the interpreter lock. Twice
   /// `starved_share`, because the stretch is an estimate.
   double contended_share = 0.1;
+  /// Share of the step in which the loop's own thread waits for a core; less is within what looks at it tell.
+  double core_wait_share = 0.03;
 };
 
 /// Do threads wait for the interpreter lock? Source: measurements of 1, 2 and 4 spinning threads. The corpus
@@ -54,6 +56,7 @@ struct LockThresholds {
   double stretched_share = 0.1;  ///< of the step: the training loop's thread, between two GetNext calls
   /// Lock wait / CPU time of an operator below which it computes without the lock, while others wait for it.
   double without_lock = 0.03;
+  double tie = 0.85;             ///< CPU time per batch / largest, above which two operators tie
   double accounted_share = 0.6;  ///< CPU time of those that wait / time that the lock is held
 };
 

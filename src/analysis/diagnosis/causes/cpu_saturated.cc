@@ -9,6 +9,18 @@ namespace {
 
 /// Others use at least this share of the cores: then they are the reason, as far as this run has some left.
 constexpr double kNeighbours = 0.2;
+/// Another operator must use so much more CPU than the candidate to be named instead.
+constexpr double kDearer = 1.25;
+
+/// Where the candidate itself waits for a core, whoever uses most of them holds it up.
+const profile::OperatorProfile& spender(const Case& facts) {
+  const profile::OperatorProfile& op = facts.op();
+  if (ratio(op.run_queue_wait_s.value_or(0), op.busy_s) < facts.thresholds.cpu.queueing_share) return op;
+  const auto dearest =
+      std::max_element(facts.profile.operators.begin(), facts.profile.operators.end(),
+                       [](const auto& a, const auto& b) { return cpu_per_batch_s(a) < cpu_per_batch_s(b); });
+  return cpu_per_batch_s(*dearest) >= kDearer * cpu_per_batch_s(op) ? *dearest : op;
+}
 
 }  // namespace
 
@@ -42,22 +54,24 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   if (all_cores) spent = waits_for_core ? thresholds.spent_while_queueing : thresholds.spent_by_workers;
   if (used < spent && !throttled) return std::nullopt;
 
+  const profile::OperatorProfile& named = spender(facts);
   double all_cpu_s = facts.profile.sink.compute_cpu_s.value_or(0);
   for (const profile::OperatorProfile& each : facts.profile.operators) all_cpu_s += cpu_per_batch_s(each);
-  const double share = ratio(cpu_per_batch_s(op), all_cpu_s);
+  const double share = ratio(cpu_per_batch_s(named), all_cpu_s);
   // Alone, this run would have cores left: then the neighbours are the reason, not its work.
   const bool by_neighbours =
       all_foreign >= kNeighbours && *host.cpu_share < thresholds.spent_by_workers && !throttled;
   const std::string cores = counted(host.cores, "core");
   Finding finding;
-  finding.headline = "the CPU is spent: " + op.name + " and the rest use all of " + cores;
+  finding.op = named.name;
+  finding.headline = "the CPU is spent: " + named.name + " and the rest use all of " + cores;
   if (by_neighbours) {
     finding.headline = "other processes hold the cores: they use " + percent(all_foreign) + " of " + cores +
                        ", this run " + percent(*host.cpu_share);
   }
   finding.evidence =
       cause_evidence("this run uses " + percent(*host.cpu_share) + " of " + counted(host.cores, "core") +
-                         ", others " + percent(host.foreign_cpu_share.value_or(0)) + "; " + op.name +
+                         ", others " + percent(host.foreign_cpu_share.value_or(0)) + "; " + named.name +
                          " costs " + percent(share) + " of the run's CPU time" +
                          (throttled ? "; the quota stopped it for " + percent(*host.throttled_share) : ""),
                      {{"cpu_share", *host.cpu_share},
@@ -72,15 +86,15 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
     return finding;
   }
   finding.advice.push_back(
-      in_words("adding workers will not help: reduce the work of " + op.name +
+      in_words("adding workers will not help: reduce the work of " + named.name +
                " (smaller inputs, a faster decoder, a cache) or move it off this machine"));
   if (facts.loader) {
     if (std::optional<Advice> as_many = advise_workers_as_cores(*facts.loader, facts.predictor)) {
       finding.advice.push_back(std::move(*as_many));
     }
-  } else if (op.workers > host.cores) {
-    finding.advice.push_back(in_words(counted(host.cores, "worker") + " for " + op.name +
-                                      " would do as much as " + as_written(op.workers)));
+  } else if (named.workers > host.cores) {
+    finding.advice.push_back(in_words(counted(host.cores, "worker") + " for " + named.name +
+                                      " would do as much as " + as_written(named.workers)));
   }
   return finding;
 }
