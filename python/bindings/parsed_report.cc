@@ -94,6 +94,8 @@ void add_parsed_report(PyObject* into) {
           },
           py::arg("assigned"), Released());
 
+  module.def("page_style", report::page_style);
+
   using Compared = const std::shared_ptr<ComparedReports>&;
   py::class_<ComparedReports, std::shared_ptr<ComparedReports>>(module, "ComparedReports")
       .def(py::init<const std::vector<SharedReport>&, const std::vector<SharedReport>&>(), py::arg("a"),

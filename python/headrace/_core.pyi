@@ -429,6 +429,9 @@ class ParsedReport:
     def what_if(self, assigned: list[tuple[str, str]]) -> tuple[bool, str, float, float, float, str]:
         """Whether it is known, the reason if not; step, low and high in seconds; the bottleneck."""
 
+def page_style() -> str:
+    """The style sheet of report pages, in its ``<style>`` elements."""
+
 # --- pipelines ----------------------------------------------------------------------------------------------
 
 @final

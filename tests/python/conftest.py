@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from chromium import Browser
 
 #: What a launcher, a terminal or a user may have set.
 LAUNCHERS = (
@@ -141,3 +142,12 @@ def pytest_configure() -> None:
     """Tests that a script runs in the background ignore Ctrl-C, and so would the programs they interrupt."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if not os.environ.get("CI"):
+        pytest.importorskip("selenium", reason="needs selenium: pip install headrace[test]")
+    made = Browser(tmp_path_factory.mktemp("chromium"))
+    yield made
+    made.driver.quit()

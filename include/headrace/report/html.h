@@ -23,4 +23,7 @@ struct HtmlOptions {
 std::string to_html(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
                     HtmlOptions options = {});
 
+/// The style sheet of these pages, for others in the same looks: rules below the class `headrace`.
+std::string page_style();
+
 }  // namespace headrace::report

@@ -21,6 +21,7 @@ from headrace.cli.run import run
 from headrace.cli.timeline import timeline
 from headrace.cli.trace import trace
 from headrace.cli.tune import tune
+from headrace.cli.view import view
 from headrace.errors import Error, UsageError
 
 
@@ -75,3 +76,4 @@ main.add_command(compare)
 main.add_command(timeline)
 main.add_command(trace)
 main.add_command(tune)
+main.add_command(view)

@@ -52,6 +52,13 @@ void write_head(Markup& out, const std::string& title) {
   out.verbatim(kStyle);
 }
 
+std::string page_style() {
+  Markup out;
+  out.verbatim(kPageStyle);
+  out.verbatim(kStyle);
+  return out.take();
+}
+
 std::string to_html(const profile::Profile& profile, const analysis::Diagnosis& recorded,
                     HtmlOptions options) {
   const analysis::Diagnosis diagnosis = with_short_names(profile, recorded);

@@ -1,0 +1,32 @@
+"""``headrace view [PATH]``: runs in a browser, live."""
+
+from __future__ import annotations
+
+import webbrowser
+
+import click
+
+#: Where `hr.wrap` and `headrace run` put runs that name no folder.
+_RUNS = "headrace-runs"
+
+
+@click.command()
+@click.argument("path", type=click.Path(), default=_RUNS)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0 (the default): a free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+def view(path: str, port: int, host: str, no_browser: bool) -> None:
+    """Show the runs of PATH in a browser, and follow those that record now.
+
+    PATH is a folder of runs (default: headrace-runs), one run, or a saved report. The first line is the
+    address; it holds a token without which nothing is shown. Ctrl-C ends it.
+    """
+    from headrace.view.library import Library
+    from headrace.view.server import serve
+
+    def ready(address: str) -> None:
+        click.echo(address)
+        if not no_browser:
+            webbrowser.open(address)
+
+    serve(Library(path), host, port, ready)

@@ -1,0 +1,96 @@
+"""Who may read: only browsers that know the token, and only under the address that was printed."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs
+
+Scope = MutableMapping[str, Any]
+App = Callable[[Scope, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
+
+#: Scripts of this server only, no request to anywhere else, in no other page's frame.
+POLICY = (
+    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+]
+
+
+class Guard:
+    """Wraps an ASGI application.
+
+    A request needs the token, in its query or in the cookie that a page sets. It must name one of ``hosts``
+    (``"127.0.0.1:8000"``), which it does not if another name leads here (DNS rebinding). If it names an
+    origin, that must be this server. Anything else is answered 403, other methods than GET and HEAD 405.
+    """
+
+    def __init__(self, app: App, token: str, hosts: set[str]) -> None:
+        self._app = app
+        self._token = token
+        self._hosts = hosts
+        port = next(iter(hosts)).rpartition(":")[2]
+        #: Browsers keep one cookie per name for all ports of a host.
+        self._cookie = f"headrace_{port}"
+
+    async def __call__(
+        self, scope: Scope, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+    ) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # no other protocol is spoken here; the server closes the connection
+        headers: dict[bytes, bytes] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.lower(), value)
+        if scope["method"] not in ("GET", "HEAD"):
+            await _refuse(send, 405, "only GET")
+            return
+        if not self._admits(headers, scope.get("query_string", b"")):
+            await _refuse(send, 403, "use the address that `headrace view` printed")
+            return
+
+        async def send_guarded(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                cookie = f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
+                message["headers"] = [
+                    *message.get("headers", []),
+                    *_HEADERS,
+                    (b"set-cookie", cookie.encode()),
+                ]
+            await send(message)
+
+        await self._app(scope, receive, send_guarded)
+
+    def _admits(self, headers: dict[bytes, bytes], query: bytes) -> bool:
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        if host not in self._hosts:
+            return False
+        origin = headers.get(b"origin")
+        if origin is not None and origin.decode("latin-1").lower() != f"http://{host}":
+            return False
+        given = parse_qs(query.decode("latin-1")).get("token", [])
+        try:
+            cookie = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(self._cookie)
+        except CookieError:
+            cookie = None
+        if cookie is not None:
+            given.append(cookie.value)
+        token = self._token.encode()
+        return any(hmac.compare_digest(each.encode("latin-1", "replace"), token) for each in given)
+
+
+async def _refuse(send: Callable[[Any], Awaitable[None]], status: int, says: str) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), *_HEADERS]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": f"headrace: {says}\n".encode()})

@@ -1,0 +1,210 @@
+"""The runs below a folder, each read again only when its files have changed."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headrace import _core
+from headrace._ranks import most_starving, ranks_of
+from headrace.errors import Error
+from headrace.report import Report
+
+#: Runs that a list shows; older ones are counted.
+MOST_RUNS = 200
+#: Reports that stay in memory.
+_KEPT = 16
+
+
+@dataclass(frozen=True)
+class Run:
+    #: Its folder or file, relative to what is viewed; the last part of its address.
+    name: str
+    path: Path
+    #: Time of its newest file, in seconds since 1970.
+    changed: float
+    running: bool
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A row of the list. Empty texts and zeros with ``trouble``: why the run cannot be read."""
+
+    kind: str = ""
+    operator: str = ""
+    cause: str = ""
+    wait_share: float = 0.0
+    step_s: float = 0.0
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a report looks like now."""
+
+    report: Report
+    #: Of the report's content: equal stamps, equal pages.
+    stamp: str
+    running: bool
+    #: Seconds since the content was last seen to change; None for a run that has ended.
+    silent_s: float | None
+
+
+class Library:
+    """Finds and reads runs. Only what it has found itself can be asked for: no name leads out of the folder.
+
+    Thread-safe.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], clock: Callable[[], float] = time.monotonic) -> None:
+        """Raises Error if there is nothing at ``root``."""
+        self.root = Path(root)
+        if not self.root.exists():
+            raise Error(f"{self.root}: no such file or folder")
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._summaries: dict[str, tuple[Any, Summary]] = {}
+        #: By run, loader and rank: the stamp of its files, the report, when its content changed.
+        self._seen: OrderedDict[tuple[str, str | None, int | None], tuple[Any, Report, float]] = OrderedDict()
+
+    def runs(self) -> tuple[list[Run], int]:
+        """Newest first, and how many older ones there are."""
+        found = [run for path in self._candidates() if (run := self._run_at(path)) is not None]
+        found.sort(key=lambda run: (-run.changed, run.name))
+        return found[:MOST_RUNS], max(0, len(found) - MOST_RUNS)
+
+    def find(self, name: str) -> Run | None:
+        """The run of that name; None if there is none."""
+        for path in self._candidates():
+            if self._name(path) == name:
+                return self._run_at(path)
+        return None
+
+    def look(self, run: Run, loader: str | None = None, rank: int | None = None) -> Look:
+        """The report on ``loader`` of ``rank``; by default those that ``headrace report`` would show.
+
+        Raises Error for a run that cannot be read.
+        """
+        key = (run.name, loader, rank)
+        files = _stamp_of(run.path)
+        now = self._clock()
+        with self._lock:
+            known = self._seen.get(key)
+        # What a running process maps into memory changes without a trace in the files' times.
+        if known is not None and known[0] == files and not run.running:
+            return Look(known[1], str(hash(known[1].to_profile_json())), False, None)
+        report = _load(run.path, loader, rank)
+        changed_at = now
+        if known is not None and known[1].to_profile_json() == report.to_profile_json():
+            report, changed_at = known[1], known[2]
+        with self._lock:
+            self._seen[key] = (files, report, changed_at)
+            self._seen.move_to_end(key)
+            while len(self._seen) > _KEPT:
+                self._seen.popitem(last=False)
+        silent_s = now - changed_at if run.running else None
+        return Look(report, str(hash(report.to_profile_json())), run.running, silent_s)
+
+    def summary(self, run: Run) -> Summary:
+        """What was found of the run. Never fails."""
+        files = _stamp_of(run.path)
+        known = self._summaries.get(run.name)
+        if known is not None and known[0] == files and not run.running:
+            return known[1]
+        try:
+            report = _load(run.path, None, None)
+            diagnosis, sink = report.diagnosis, report.profile.sink
+            found = Summary(
+                diagnosis.kind, diagnosis.operator or "", diagnosis.cause or "", sink.wait_share, sink.step_s
+            )
+        except Error as error:
+            found = Summary(trouble=" ".join(str(error).split())[:200])
+        if len(self._summaries) > 4 * MOST_RUNS:
+            self._summaries.clear()  # of runs that are long gone
+        self._summaries[run.name] = files, found
+        return found
+
+    def _candidates(self) -> list[Path]:
+        if self.root.is_file() or _is_run(self.root):
+            return [self.root]
+        inside = (Path(entry.path) for entry in _entries(self.root))
+        return [path for path in inside if path.suffix in (".hrseg", ".json") or path.is_dir()]
+
+    def _name(self, path: Path) -> str:
+        return path.absolute().name if path == self.root else path.relative_to(self.root).as_posix()
+
+    def _run_at(self, path: Path) -> Run | None:
+        if path.is_dir() and not _is_run(path):
+            return None
+        if path.suffix == ".json" and path != self.root and not _may_be_report(path):
+            return None
+        files = _stamp_of(path)
+        changed = max((entry[1] for entry in files), default=0) / 1e9
+        return Run(self._name(path), path, changed, path.is_dir() and _is_running(path))
+
+
+def _load(path: Path, loader: str | None, rank: int | None) -> Report:
+    """As ``headrace report`` chooses: of several ranks, the one that starves most."""
+    if rank is None and path.is_dir():
+        try:
+            ranks = ranks_of(path, loader)
+        except Error:
+            ranks = []  # what can be read is in the report
+        if ranks:
+            shown = most_starving(ranks)
+            rank, loader = shown.rank, shown.loader
+    return Report.load(path, loader=loader, rank=rank)
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return [entry for entry in found if not entry.name.startswith(".")]
+    except OSError:
+        return []
+
+
+def _is_run(folder: Path) -> bool:
+    """A folder with a recording, or with files of another profiler."""
+    names = [entry.name for entry in _entries(folder)]
+    if any(name.startswith("rank") and name.endswith((".hrseg", ".hrseg.gz", ".live")) for name in names):
+        return True
+    try:
+        return bool(_core.find_segments(folder)) or bool(_core.profiler_ranks(folder))
+    except Error:
+        return False
+
+
+def _is_running(folder: Path) -> bool:
+    try:
+        return any(segment["running"] for segment in _core.find_segments(folder))
+    except Error:
+        return False
+
+
+def _may_be_report(path: Path) -> bool:
+    """A saved report begins like this; other JSON files are left alone."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(200)
+    except OSError:
+        return False
+    return b'"diagnosis"' in start or b'"profile"' in start
+
+
+def _stamp_of(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """Names, times and sizes of the files that a report is read from."""
+    found = []
+    for each in _entries(path) if path.is_dir() else [path]:
+        try:
+            stat = Path(each).stat()
+        except OSError:
+            continue  # removed in between
+        found.append((os.fspath(each), stat.st_mtime_ns, stat.st_size))
+    return tuple(sorted(found))

@@ -1,0 +1,119 @@
+"""The pages around the report: the list of runs, and the line above a report."""
+
+from __future__ import annotations
+
+import time
+from html import escape
+from urllib.parse import quote, urlencode
+
+from headrace import _core
+from headrace._table_text import seconds
+from headrace.view.library import Library, Look, Run
+
+_STYLE = """<style>
+.headrace nav { display: flex; flex-wrap: wrap; gap: 4px 18px; max-width: 1152px; margin: 0 auto;
+  padding: 14px 28px 0; color: var(--soft); font-size: 14px; }
+.headrace nav a, .headrace .sheet > p a, .headrace .runs a { color: var(--predicted); }
+.headrace nav .news { margin-left: auto; }
+.headrace nav [aria-current] { color: var(--ink); font-weight: 650; }
+.headrace .runs { width: 100%; border-collapse: collapse; margin: 18px 0; }
+.headrace .runs th, .headrace .runs td { text-align: left; padding: 7px 14px 7px 0; vertical-align: baseline;
+  border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+.headrace .runs th { color: var(--soft); font-weight: 600; font-size: 13px; }
+.headrace .runs .number { text-align: right; white-space: nowrap; }
+.headrace .runs .bad { color: var(--accent); font-weight: 650; }
+.headrace .runs .pick { white-space: nowrap; }
+.headrace button { font: inherit; padding: 5px 14px; }
+</style>"""
+
+
+def run_page(run: Run, look: Look, alone: bool) -> str:
+    """The report of `Report.to_html` below links to other loaders and ranks. alone: there is no list."""
+    links = [] if alone else ['<a href="/">all runs</a>']
+    chosen = look.report
+    if len(chosen.loaders) > 1:
+        links += [
+            _link(run, name, name == chosen.loader, loader=name, rank=chosen.rank) for name in chosen.loaders
+        ]
+    if len(chosen.ranks) > 1:
+        links += [
+            _link(run, f"rank {rank}", rank == chosen.rank, loader=chosen.loader, rank=rank)
+            for rank in chosen.ranks
+        ]
+    links.append(f'<span class="news" role="status">{escape(news(look))}</span>')
+    return _page(run.name, f"<nav>{''.join(links)}</nav><main>{look.report._parsed.html(False)}</main>")
+
+
+def news(look: Look) -> str:
+    """Whether what is shown still changes."""
+    if not look.running:
+        return "this run has ended"
+    if look.silent_s is None or look.silent_s < 10:
+        return "live"
+    return f"no news for {look.silent_s:.0f} s"
+
+
+def list_page(library: Library) -> str:
+    """The runs, newest first, with what each was found to be."""
+    runs, older = library.runs()
+    rows = "".join(_row(library, run) for run in runs)
+    if not runs:
+        where = escape(str(library.root))
+        body = f"<p>No run was recorded in {where} yet; `headrace run train.py` records one.</p>"
+    else:
+        body = (
+            '<form action="/compare"><div class="scroll"><table class="runs">'
+            "<thead><tr><th>run</th><th>verdict</th>"
+            '<th class="number">waits</th><th class="number">step</th><th>newest file</th>'
+            f"<th>compare</th></tr></thead><tbody>{rows}</tbody></table></div>"
+            '<button type="submit">compare two runs</button></form>'
+        )
+    if older:
+        body += f"<p>{older} older runs are not listed.</p>"
+    return _page("runs", f'<main class="sheet"><h1>Recorded runs</h1>{body}</main>')
+
+
+def message_page(says: str) -> str:
+    return _page(
+        "headrace", f'<main class="sheet"><p>{escape(says)}</p><p><a href="/">all runs</a></p></main>'
+    )
+
+
+def _row(library: Library, run: Run) -> str:
+    found = library.summary(run)
+    said = found.kind.replace("_", "-")
+    if found.operator:
+        said += f": {found.operator}"
+    if found.cause:
+        said += f", {found.cause}"
+    kind = "bad" if found.kind == "input_bound" else ""
+    measured = (f"{100 * found.wait_share:.0f} %", seconds(found.step_s)) if found.kind else ("", "")
+    when = "recording now" if run.running else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.changed))
+    name = escape(run.name)
+    picks = "".join(
+        f'<input type="radio" name="{side}" value="{name}" aria-label="{name} as {side.upper()}">'
+        for side in "ab"
+    )
+    return (
+        f'<tr><td><a href="/run/{quote(run.name)}">{name}</a></td>'
+        f'<td class="{kind}">{escape(said or found.trouble)}</td>'
+        f'<td class="number">{measured[0]}</td><td class="number">{measured[1]}</td><td>{when}</td>'
+        f'<td class="pick">{picks}</td></tr>'
+    )
+
+
+def _link(run: Run, words: str, current: bool, **chosen: object) -> str:
+    if current:
+        return f'<span aria-current="page">{escape(words)}</span>'
+    return f'<a href="/run/{quote(run.name)}?{escape(urlencode(chosen))}">{escape(words)}</a>'
+
+
+def _page(title: str, body: str) -> str:
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
+        f"<title>{escape(title)} - headrace</title>{_core.page_style()}{_STYLE}"
+        '<script src="/static/idiomorph.min.js" defer></script><script src="/static/live.js" defer></script>'
+        f'</head><body class="headrace">{body}</body></html>\n'
+    )

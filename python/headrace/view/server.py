@@ -1,0 +1,95 @@
+"""Answers the browser: pages of a `Library`, behind a `Guard`."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from headrace.comparison import Comparison
+from headrace.errors import Error, UsageError
+from headrace.view import pages
+from headrace.view.guard import App, Guard
+from headrace.view.library import Library
+
+try:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import HTMLResponse, RedirectResponse, Response
+    from starlette.routing import Mount, Route
+    from starlette.staticfiles import StaticFiles
+except ImportError as missing:
+    raise UsageError(f"headrace view needs {missing.name}: pip install 'headrace[view]'") from None
+
+
+def application(library: Library) -> App:
+    """The pages, without the guard."""
+    alone = library.root.is_file() or any(run.path == library.root for run in library.runs()[0])
+
+    def runs(_: Request) -> Response:
+        found, _older = library.runs()
+        if alone and found:
+            return RedirectResponse(f"/run/{found[0].name}")
+        return HTMLResponse(pages.list_page(library))
+
+    def run(request: Request) -> Response:
+        found = library.find(request.path_params["name"])
+        if found is None:
+            return _said("there is no such run here", 404)
+        rank = request.query_params.get("rank")
+        if rank is not None and not (rank.isdecimal() and len(rank) < 8):
+            return _said("a rank is a number", 404)
+        try:
+            look = library.look(
+                found, request.query_params.get("loader"), None if rank is None else int(rank)
+            )
+        except Error as error:
+            return _said(" ".join(str(error).split()), 404 if isinstance(error, UsageError) else 200)
+        headers = {"ETag": f'"{look.stamp}"', "X-Headrace-News": pages.news(look)}
+        if request.headers.get("If-None-Match") == headers["ETag"]:
+            return Response(status_code=304, headers=headers)
+        return HTMLResponse(pages.run_page(found, look, alone), headers=headers)
+
+    def compare(request: Request) -> Response:
+        chosen = [library.find(request.query_params.get(side, "")) for side in "ab"]
+        if chosen[0] is None or chosen[1] is None:
+            return _said("choose two runs of the list, one in each column", 404)
+        try:
+            first = library.look(chosen[0]).report
+            loader = first.loader if first.loader in library.look(chosen[1]).report.loaders else None
+            second = library.look(chosen[1], loader).report
+        except Error as error:
+            return _said(" ".join(str(error).split()))
+        return HTMLResponse(Comparison([first], [second]).to_html())
+
+    static = StaticFiles(directory=Path(__file__).parent / "static")
+    routes = [
+        Route("/", runs),
+        Route("/run/{name:path}", run),
+        Route("/compare", compare),
+        Mount("/static", static),
+    ]
+    return Starlette(routes=routes)
+
+
+def _said(says: str, status: int = 200) -> Response:
+    return HTMLResponse(pages.message_page(says), status_code=status)
+
+
+def serve(library: Library, host: str, port: int, ready: Callable[[str], None]) -> None:
+    """Serves until SIGINT or SIGTERM. ready: called with the address, once it answers.
+
+    Raises OSError if the port is taken.
+    """
+    with socket.create_server((host, port)) as listening:
+        own = f"{host}:{listening.getsockname()[1]}"
+        hosts = {own, f"localhost:{own.rpartition(':')[2]}"}
+        token = secrets.token_urlsafe(24)
+        guard = Guard(application(library), token, hosts)
+        config = uvicorn.Config(
+            guard, log_level="warning", access_log=False, ws="none", server_header=False, lifespan="off"
+        )
+        ready(f"http://{own}/?token={token}")
+        uvicorn.Server(config).run(sockets=[listening])

@@ -1,0 +1,252 @@
+"""``headrace view``: who may read, what is listed, and a page that follows a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+import headrace as hr
+from chromium import Browser
+from headrace.errors import Error
+
+if not os.environ.get("CI"):
+    pytest.importorskip("starlette", reason="needs headrace[view]")
+    pytest.importorskip("uvicorn", reason="needs headrace[view]")
+
+from headrace.view.library import Library
+
+HOSTILE = "<img src=x onerror=alert(1)> \u202e'\""
+
+
+RECORDS = """
+import sys, time, headrace as hr
+pipe = hr.source(range(40)).map(lambda item: time.sleep(0.004) or item, name="decode")
+for _ in hr.wrap(pipe, run=sys.argv[1]):
+    pass
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that has ended."""
+    folder = tmp_path_factory.mktemp("recorded") / "run"
+    subprocess.run([sys.executable, "-c", RECORDS, str(folder)], check=True)
+    return folder
+
+
+@contextmanager
+def viewing(path: Path) -> Iterator[str]:
+    """The address that the command printed."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "headrace", "view", str(path), "--no-browser"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+def ask(
+    address: str, path: str | None = None, method: str = "GET", **headers: str
+) -> tuple[HTTPResponse, str]:
+    """The answer to a request for ``path``; for the printed address itself without one."""
+    parts = urlsplit(address)
+    connection = HTTPConnection(parts.hostname or "", parts.port)
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(method, f"/?{parts.query}" if path is None else path, headers=names)
+    response = connection.getresponse()
+    return response, response.read().decode()
+
+
+def cookie_of(address: str) -> str:
+    given = ask(address)[0].getheader("set-cookie") or ""
+    assert "HttpOnly" in given
+    assert "SameSite=Strict" in given
+    return given.split(";")[0]
+
+
+def test_only_who_knows_the_token_may_read(recorded: Path, tmp_path: Path) -> None:
+    shutil.copytree(recorded, tmp_path / "a")
+    with viewing(tmp_path) as address:
+        host = urlsplit(address).netloc
+        assert ask(address)[0].status == 200
+        cookie = cookie_of(address)
+        assert ask(address, "/", cookie=cookie)[0].status == 200
+        for refused in (
+            ask(address, "/"),
+            ask(address, "/?token=wrong"),
+            ask(address, "/static/live.js"),
+            ask(address, "/", cookie=cookie + "x"),
+            ask(address, "/", cookie=cookie, host="evil.example"),
+            ask(address, "/", cookie=cookie, host=f"evil.example:{host.rpartition(':')[2]}"),
+            ask(address, "/", cookie=cookie, origin="http://evil.example"),
+            ask(address, "/", cookie=cookie, origin="null"),
+        ):
+            assert refused[0].status == 403
+            assert "a" not in refused[1].split()
+        assert ask(address, "/", method="POST", cookie=cookie)[0].status == 405
+        answer, _ = ask(address, "/", cookie=cookie, origin=f"http://{host}")
+        assert answer.status == 200
+        policy = answer.getheader("content-security-policy") or ""
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe-inline" not in policy.split("script-src")[1].split(";")[0]
+
+
+def test_nothing_outside_of_the_folder_is_read(recorded: Path, tmp_path: Path) -> None:
+    shutil.copytree(recorded, tmp_path / "secret")
+    shutil.copytree(recorded, tmp_path / "shown" / "run")
+    with viewing(tmp_path / "shown") as address:
+        cookie = cookie_of(address)
+        for name in ("../secret", "..%2fsecret", "%2e%2e/secret", quote(str(tmp_path / "secret")), "none"):
+            answer, page = ask(address, f"/run/{name}", cookie=cookie)
+            assert answer.status == 404
+            assert "decode" not in page
+        assert ask(address, "/static/../server.py", cookie=cookie)[0].status == 404
+        assert ask(address, "/static/..%2fserver.py", cookie=cookie)[0].status == 404
+        assert ask(address, "/run/run?rank=7", cookie=cookie)[0].status == 404
+        assert ask(address, "/run/run?rank=x", cookie=cookie)[0].status == 404
+
+
+def test_runs_are_listed_newest_first(recorded: Path, tmp_path: Path) -> None:
+    for at, name in enumerate(("older", HOSTILE, "newest")):
+        shutil.copytree(recorded, tmp_path / name)
+        for file in (tmp_path / name).iterdir():
+            os.utime(file, (at + 1e9, at + 1e9))
+    (tmp_path / "notes.json").write_text('{"mine": 1}')
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "rank0.hrseg").write_bytes(b"no segment")
+    library = Library(tmp_path)
+    names = [run.name for run in library.runs()[0]]
+    assert names == ["damaged", "newest", HOSTILE, "older"]
+    with viewing(tmp_path) as address:
+        page = ask(address)[1]
+        assert "<img" not in page
+        assert "input-bound: decode" in page
+        assert page.index("newest") < page.index("older")
+        assert "damaged" in page
+        cookie = cookie_of(address)
+        answer, page = ask(address, f"/run/{quote(HOSTILE)}", cookie=cookie)
+        assert answer.status == 200
+        assert "decode" in page
+        answer, page = ask(address, "/compare?a=older&b=newest", cookie=cookie)
+        assert answer.status == 200
+        assert "decode" in page
+        assert ask(address, "/compare?a=older&b=gone", cookie=cookie)[0].status == 404
+
+
+def test_one_run_or_one_saved_report_is_shown_at_once(recorded: Path, tmp_path: Path) -> None:
+    shutil.copytree(recorded, tmp_path / "run")
+    saved = tmp_path / "saved.json"
+    saved.write_text(hr.Report.load(tmp_path / "run").to_json())
+    for path in (tmp_path / "run", saved):
+        with viewing(path) as address:
+            answer, _ = ask(address)
+            assert answer.status == 307
+            assert answer.getheader("location") == f"/run/{path.name}"
+            answer, page = ask(address, f"/run/{path.name}", cookie=cookie_of(address))
+            assert answer.getheader("x-headrace-news") == "this run has ended"
+            assert "all runs" not in page
+            stamp = answer.getheader("etag") or ""
+            again, nothing = ask(address, f"/run/{path.name}", cookie=cookie_of(address), if_none_match=stamp)
+            assert (again.status, nothing) == (304, "")
+
+
+def test_a_run_that_falls_silent_is_said(recorded: Path, tmp_path: Path) -> None:
+    shutil.copytree(recorded, tmp_path / "run")
+    now = [100.0]
+    library = Library(tmp_path, clock=lambda: now[0])
+    found = library.find("run")
+    assert found is not None
+    running = type(found)(found.name, found.path, found.changed, running=True)
+    assert library.look(running).silent_s == 0
+    now[0] = 112.0
+    assert library.look(running).silent_s == 12
+    assert library.look(found).silent_s is None
+
+
+def test_memory_stays_bounded(recorded: Path, tmp_path: Path) -> None:
+    shutil.copytree(recorded, tmp_path / "run")
+    saved = hr.Report.load(tmp_path / "run").to_json()
+    for number in range(40):
+        (tmp_path / f"{number}.json").write_text(saved)
+    library = Library(tmp_path)
+    for run in library.runs()[0]:
+        assert library.summary(run).operator == "decode"
+        library.look(run)
+    assert len(library._seen) == 16
+    shutil.rmtree(tmp_path / "run")
+    assert library.find("run") is None
+
+
+def test_bad_use_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(Error, match="no such file or folder"):
+        Library(tmp_path / "none")
+    script = "import sys; sys.modules['starlette.applications'] = None; from headrace.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "view", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "pip install 'headrace[view]'" in done.stderr
+
+
+LIVE = """
+import time, headrace as hr
+pipe = hr.source(range(10**6)).map(lambda item: time.sleep(0.004) or item, name="decode")
+for step, _ in enumerate(hr.wrap(pipe, run="run")):
+    if step == 50:
+        print("going", flush=True)
+"""
+
+
+def test_the_page_follows_a_run(browser: Browser, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", LIVE], stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as script:
+        assert script.stdout is not None
+        try:
+            assert script.stdout.readline() == "going\n"
+            with viewing(tmp_path) as address:
+                browser.show(address, 1280)
+                assert "recording now" in browser.ask("document.body.textContent")
+                browser.driver.find_element("link text", "run").click()
+                steps = "Number(document.querySelector('header').textContent.match(/([0-9,]+) steps/)[1])"
+                first = browser.ask(steps)
+                browser.driver.execute_script("document.querySelector('details').open = true")
+                for _ in range(100):
+                    time.sleep(0.1)
+                    if browser.ask(steps) > first:
+                        break
+                assert browser.ask(steps) > first
+                assert browser.ask("document.querySelector('details').open")
+                assert browser.ask("document.querySelector('.news').textContent") == "live"
+                script.kill()
+                script.wait()
+                for _ in range(100):
+                    time.sleep(0.1)
+                    if browser.ask("document.querySelector('.news').textContent") == "this run has ended":
+                        break
+                assert browser.ask("document.querySelector('.news').textContent") == "this run has ended"
+                assert browser.messages() == []
+                server = urlsplit(address).netloc
+                assert {urlsplit(url).netloc for url in browser.requests() if url != "data:,"} == {server}
+                title = browser.ask("document.title")
+            assert json.dumps(title) == '"run - headrace"'
+        finally:
+            script.kill()
