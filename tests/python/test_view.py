@@ -24,6 +24,7 @@ if not os.environ.get("CI"):
     pytest.importorskip("starlette", reason="needs headrace[view]")
     pytest.importorskip("uvicorn", reason="needs headrace[view]")
 
+from headrace.view import pages
 from headrace.view.library import Library
 
 HOSTILE = "<img src=x onerror=alert(1)> \u202e'\""
@@ -167,17 +168,41 @@ def test_one_run_or_one_saved_report_is_shown_at_once(recorded: Path, tmp_path: 
             assert (again.status, nothing) == (304, "")
 
 
-def test_a_run_that_falls_silent_is_said(recorded: Path, tmp_path: Path) -> None:
-    shutil.copytree(recorded, tmp_path / "run")
+LIVE = """
+import sys, time, headrace as hr
+pipe = hr.source(range(10**6)).map(lambda item: time.sleep(0.004) or item, name="decode")
+for step, _ in enumerate(hr.wrap(pipe, run="run")):
+    if step == 50:
+        print("going", flush=True)
+        if sys.argv[1:] == ["pauses"]:
+            time.sleep(60)
+"""
+
+
+def test_a_run_that_falls_silent_is_said(tmp_path: Path) -> None:
     now = [100.0]
-    library = Library(tmp_path, clock=lambda: now[0])
-    found = library.find("run")
-    assert found is not None
-    running = type(found)(found.name, found.path, found.changed, running=True)
-    assert library.look(running).silent_s == 0
-    now[0] = 112.0
-    assert library.look(running).silent_s == 12
-    assert library.look(found).silent_s is None
+    with subprocess.Popen(
+        [sys.executable, "-c", LIVE, "pauses"], stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as script:
+        assert script.stdout is not None
+        try:
+            assert script.stdout.readline() == "going\n"
+            time.sleep(0.5)  # until its queues are full
+            library = Library(tmp_path, clock=lambda: now[0])
+            run = library.find("run")
+            assert run is not None
+            assert run.running
+            assert library.look(run).silent_s == 0
+            now[0] = 112.0
+            look = library.look(run)
+            assert look.silent_s == 12
+            assert pages.news(look) == "no news for 12 s"
+        finally:
+            script.kill()
+    run = library.find("run")
+    assert run is not None
+    assert not run.running
+    assert pages.news(library.look(run)) == "this run has ended"
 
 
 def test_memory_stays_bounded(recorded: Path, tmp_path: Path) -> None:
@@ -204,15 +229,6 @@ def test_bad_use_is_one_line(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "pip install 'headrace[view]'" in done.stderr
-
-
-LIVE = """
-import time, headrace as hr
-pipe = hr.source(range(10**6)).map(lambda item: time.sleep(0.004) or item, name="decode")
-for step, _ in enumerate(hr.wrap(pipe, run="run")):
-    if step == 50:
-        print("going", flush=True)
-"""
 
 
 def test_the_page_follows_a_run(browser: Browser, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class Look:
     #: Of the report's content: equal stamps, equal pages.
     stamp: str
     running: bool
-    #: Seconds since the content was last seen to change; None for a run that has ended.
+    #: Seconds since the loop or an operator was last seen to go on; None for a run that has ended.
     silent_s: float | None
 
 
@@ -70,7 +70,7 @@ class Library:
         self._clock = clock
         self._lock = threading.Lock()
         self._summaries: dict[str, tuple[Any, Summary]] = {}
-        #: By run, loader and rank: the stamp of its files, the report, when its content changed.
+        #: By run, loader and rank: the stamp of its files, the report, when it was seen to go on.
         self._seen: OrderedDict[tuple[str, str | None, int | None], tuple[Any, Report, float]] = OrderedDict()
 
     def runs(self) -> tuple[list[Run], int]:
@@ -100,9 +100,8 @@ class Library:
         if known is not None and known[0] == files and not run.running:
             return Look(known[1], str(hash(known[1].to_profile_json())), False, None)
         report = _load(run.path, loader, rank)
-        changed_at = now
-        if known is not None and known[1].to_profile_json() == report.to_profile_json():
-            report, changed_at = known[1], known[2]
+        same = known is not None and _progress(known[1]) == _progress(report)
+        changed_at = known[2] if known is not None and same else now
         with self._lock:
             self._seen[key] = (files, report, changed_at)
             self._seen.move_to_end(key)
@@ -160,6 +159,11 @@ def _load(path: Path, loader: str | None, rank: int | None) -> Report:
             shown = most_starving(ranks)
             rank, loader = shown.rank, shown.loader
     return Report.load(path, loader=loader, rank=rank)
+
+
+def _progress(report: Report) -> tuple[Any, ...]:
+    """What grows while a run goes on. (Its time grows without it.)"""
+    return report.profile.sink.steps, tuple(op.items for op in report.profile.operators)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
