@@ -27,7 +27,7 @@ from headrace.report import Report
 from headrace.wrap import wrap
 
 if TYPE_CHECKING:
-    from headrace import timeline
+    from headrace import export, timeline
     from headrace.annotation import annotate
     from headrace.comparison import Comparison, compare
     from headrace.pipeline import Pipeline, generator, native_body, source
@@ -59,6 +59,7 @@ __all__ = [
     "annotate",
     "ceiling",
     "compare",
+    "export",
     "generator",
     "native_body",
     "open_device",
@@ -94,7 +95,7 @@ _LATER = {
     "trace_steps": "headrace.steps",
     "tune": "headrace.tuning",
 }
-_MODULES_LATER = ("timeline",)
+_MODULES_LATER = ("export", "timeline")
 
 
 def __getattr__(name: str) -> Any:
