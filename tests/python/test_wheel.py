@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,12 @@ def test_platform_tag_is_manylinux(wheel: Path) -> None:
 def test_command_says_the_wheels_version(wheel: Path, environment: Path, tmp_path: Path) -> None:
     version = wheel.name.split("-")[1]
     assert version in run(environment, "headrace", "--version", cwd=tmp_path)
+
+
+def test_the_scripts_of_the_viewer_are_in_it(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {f"headrace/view/static/{name}" for name in ("live.js", "idiomorph.min.js")} <= names
 
 
 def test_wraps_an_iterable_with_the_libraries_it_carries(environment: Path, tmp_path: Path) -> None:
