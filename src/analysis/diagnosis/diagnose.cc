@@ -125,6 +125,14 @@ std::pair<const CauseRule*, std::optional<Finding>> find_cause(const Case& facts
   return {nullptr, std::nullopt};
 }
 
+/// Such workers pass finished batches on late, too: the hand-off's part of the wait is theirs.
+bool never_resting_workers(const Case& facts) {
+  if (!facts.loader || facts.loader->handoff < 0) return false;
+  const std::vector<int>& workers = facts.loader->in_workers;
+  return facts.utilisation >= facts.thresholds.candidate.never_rest_share &&
+         std::find(workers.begin(), workers.end(), facts.candidate) != workers.end();
+}
+
 /// Of the wait: charged to the operator, or to one that shares its thread (who of them has the batch at the
 /// moment says nothing about who holds it up). Below 0: not known.
 double charged_to(const Case& facts, const std::string& name) {
@@ -139,6 +147,9 @@ double charged_to(const Case& facts, const std::string& name) {
   for (int i : segment->operators) {
     sum += charged_share(facts.profile, ops[static_cast<std::size_t>(i)].name);
   }
+  if (never_resting_workers(facts))
+    sum += std::max(0.0,
+                    charged_share(facts.profile, ops[static_cast<std::size_t>(facts.loader->handoff)].name));
   return std::min(sum, 1.0);
 }
 
