@@ -28,6 +28,7 @@ from headrace.wrap import wrap
 
 if TYPE_CHECKING:
     from headrace import timeline
+    from headrace._get_next import get_next
     from headrace.annotation import annotate
     from headrace.comparison import Comparison, compare
     from headrace.pipeline import Pipeline, generator, native_body, source
@@ -60,6 +61,7 @@ __all__ = [
     "ceiling",
     "compare",
     "generator",
+    "get_next",
     "native_body",
     "open_device",
     "operator",
@@ -86,6 +88,7 @@ _LATER = {
     "ceiling": "headrace.replay",
     "compare": "headrace.comparison",
     "generator": "headrace.pipeline",
+    "get_next": "headrace._get_next",
     "native_body": "headrace.pipeline",
     "open_device": "headrace.transport",
     "source": "headrace.pipeline",

@@ -188,6 +188,19 @@ class IteratorWatch:
     def end(self) -> None: ...
 
 @final
+class LoopRecorder:
+    """One pass of a loop without an iterator: its waits are marked by the thread that runs it."""
+
+    def __init__(self, loader: LoaderHandle) -> None:
+        """The loop begins now."""
+
+    def begin_wait(self) -> None: ...
+    def end_wait(self, delivered: bool, failed: bool) -> None:
+        """Not ``delivered``: the loop ends. ``failed``: by an exception, after which it may go on."""
+
+    def end_loop(self) -> None: ...
+
+@final
 class DeliveryWriter:
     """Events of a worker process for the training process: when it took, made and sent each batch."""
 
