@@ -172,6 +172,8 @@ void add_recording(py::module_& module) {
           py::arg("loader") = -1, py::arg("stage") = 0)
       .def("begin", [](profile::OperatorHandle& self) { return self.begin(); })
       .def("end", &profile::OperatorHandle::end)
+      .def("sampled_functions",
+           [](profile::OperatorHandle& self, const std::string& lines) { self.sampled_functions(lines); })
       .def("declare",
            [](profile::OperatorHandle& self, const py::iterable& inputs, const py::iterable& outputs) {
              self.declare(queue_handles(inputs), queue_handles(outputs));

@@ -51,9 +51,13 @@ class BlockLoop:
         self._recorder.begin_wait()
         return True
 
+    def is_this_threads(self) -> bool:
+        """Whether the calling thread made the entry that is open."""
+        return self._thread == threading.get_ident()
+
     def end(self, error: type[BaseException] | None) -> None:
         recorder = self._recorder
-        if recorder is not None and self._thread == threading.get_ident():
+        if recorder is not None and self.is_this_threads():
             ended = error is not None and issubclass(error, (StopIteration, GeneratorExit))
             recorder.end_wait(error is None, error is not None and not ended)
             if ended:
