@@ -133,10 +133,22 @@ class QueueHandle:
     """
 
     def __init__(self, name: str, capacity: int, loader: int, from_stage: int, to_stage: int) -> None: ...
-    def put(self, level: int, waited_ns: int = 0, counts: bool = True) -> None:
-        """``waited_ns``: how long it waited for room. ``counts``: False for a mark that is not an item."""
+    @staticmethod
+    def of_threads(name: str, capacity: int) -> QueueHandle:
+        """A queue of the user's own, between the threads that put and take; ``capacity`` 0: no limit."""
 
-    def get(self, level: int, waited_ns: int = 0, counts: bool = True) -> None: ...
+    def put(self, level: int, waited_ns: int = 0, counts: bool = True, loop_name: str = "") -> None:
+        """``waited_ns``: how long it waited for room. ``counts``: False for a mark that is not an item.
+
+        ``loop_name``: of the calling thread's loop, where `wants_loop_name` and the queue is `of_threads`.
+        """
+
+    def get(self, level: int, waited_ns: int = 0, counts: bool = True, loop_name: str = "") -> None: ...
+    def waiting(self, for_room: bool) -> None:
+        """The calling thread is about to block; then it calls `waited`."""
+
+    def waited(self) -> None: ...
+    def wants_loop_name(self) -> bool: ...
     def sampled(self, level: int, at_ns: int) -> None:
         """It held ``level`` items at ``at_ns`` (the monotonic clock), until the next call says otherwise."""
 

@@ -32,10 +32,9 @@ class BlockLoop:
     An entry while another one is open (in another thread, or inside the block) is not recorded.
     """
 
-    def __init__(self, session: _core.Session, name: str, place: str, key: int) -> None:
-        self.session = session
-        self.source = _core.OperatorHandle(place, "source", key, _core.WRAPPED_OBJECT)
-        self.handle = loader_handle(session, name, self.source)
+    def __init__(self, session: _core.Session, name: str, source: _core.OperatorHandle | None) -> None:
+        """``source``: the code of the block; None: it only takes from a recorded queue."""
+        self.handle = loader_handle(session, name, source)
         self._recorder: _core.LoopRecorder | None = None
         self._free = threading.Lock()
         self._thread = 0
@@ -182,7 +181,9 @@ def _open(session: _core.Session | None, name: str | None, key: object, caller: 
             del _loops[at]
         line = f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}"
         shown = readable(name) if name else readable(f"get_next at {line}")
-        loop = BlockLoop(session, shown, shown, 0 if name else code_key(_Code(caller.f_code)))
+        place = 0 if name else code_key(_Code(caller.f_code))
+        source = _core.OperatorHandle(shown, "source", place, _core.WRAPPED_OBJECT)
+        loop = BlockLoop(session, shown, source)
         _loops[session, key] = loop
         return loop
 

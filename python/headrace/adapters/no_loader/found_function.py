@@ -33,7 +33,8 @@ class FoundFunction:
         kept_open.add(session)
         name = readable(function.__name__)
         place = readable(f"{Path(candidate.caller.code.co_filename).name}:{line}")
-        self._loop = BlockLoop(session, f"{name} at {place}", name, code_key(function))
+        self._source = _core.OperatorHandle(name, "source", code_key(function), _core.WRAPPED_OBJECT)
+        self._loop = BlockLoop(session, f"{name} at {place}", self._source)
         self._recorded = False
         self._inside: Counter[Function] = Counter()
         self._lines = ""
@@ -46,7 +47,7 @@ class FoundFunction:
         if caller is None or caller.f_code is not self._candidate.caller.code:
             return
         if self._lines:
-            self._loop.source.sampled_functions(self._lines)
+            self._source.sampled_functions(self._lines)
             self._lines = ""
         if self._loop.begin():
             self._recorded = True

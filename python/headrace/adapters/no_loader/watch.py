@@ -10,10 +10,14 @@ from headrace import _session
 from headrace._session import enabled, phased_loops, warn_once
 from headrace.adapters.no_loader.found_function import FoundFunction, put_in_place
 from headrace.adapters.no_loader.stack_looks import StackLooks
+from headrace.adapters.no_loader.thread_queues import ThreadQueues
 from headrace.adapters.no_loader.training_loop import Candidate, find
 
 #: Looks between two searches.
 _SEARCHED = 25
+#: Looks between two at all threads; so many at the threads that are behind a queue.
+_ALL_THREADS = 3
+_LOOKS_AT_QUEUES = 500
 
 
 def watch() -> None:
@@ -25,11 +29,14 @@ def watch() -> None:
     if not enabled() or phased_loops() or main is None or multiprocessing.parent_process() is not None:
         return
     looks = StackLooks(main)
+    queues = ThreadQueues()
     candidate = None
     searched = 0
     while not _session.loaders_opened:
         looks.wait()
         stack = looks.look()
+        if searched % _ALL_THREADS == 0 and threading.active_count() > 1:
+            queues.look(looks.everywhere())
         if candidate is not None and stack:
             seen = looks.looks[-1].functions
             if candidate.function in seen and candidate.caller in seen:
@@ -44,6 +51,10 @@ def watch() -> None:
         searched += 1
         if candidate is None and searched % (_SEARCHED if searched < 8 * _SEARCHED else 4 * _SEARCHED) == 0:
             candidate = find(looks.looks)
+    if queues.sink is not None:
+        for _ in range(_LOOKS_AT_QUEUES):  # those further away from the loop
+            looks.wait()
+            queues.look(looks.everywhere())
 
 
 def _name_its_functions(found: FoundFunction, looks: StackLooks) -> None:
