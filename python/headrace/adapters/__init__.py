@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.adapters.base import Adapter, Attachment
+from headrace.adapters.dali import DaliAdapter
 from headrace.adapters.function import FunctionAdapter
 from headrace.adapters.huggingface import DatasetsAdapter
 from headrace.adapters.iterable import IterableAdapter, PoolResultsAdapter
@@ -23,6 +24,7 @@ ADAPTERS: list[Adapter] = [
     NodesAdapter(),
     DatasetsAdapter(),
     WebDatasetAdapter(),
+    DaliAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),

@@ -22,6 +22,7 @@ LOADER_MODULES = {
     "webdataset": "webdataset",
     "spdl.pipeline": "spdl",
     "mindspore.dataset": "mindspore",
+    "nvidia.dali.plugin.base_iterator": "dali",
 }
 
 
