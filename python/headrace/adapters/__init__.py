@@ -10,6 +10,7 @@ from headrace.adapters.iterable import IterableAdapter, PoolResultsAdapter
 from headrace.adapters.mindspore import MindSporeAdapter
 from headrace.adapters.pipeline import PipelineAdapter
 from headrace.adapters.queue_consumer import QueueConsumerAdapter
+from headrace.adapters.ray_data import RayDataAdapter
 from headrace.adapters.spdl import SpdlAdapter
 from headrace.adapters.torch_dataloader import DataLoaderAdapter
 from headrace.adapters.torchdata_nodes import NodesAdapter
@@ -25,6 +26,7 @@ ADAPTERS: list[Adapter] = [
     DatasetsAdapter(),
     WebDatasetAdapter(),
     DaliAdapter(),
+    RayDataAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),

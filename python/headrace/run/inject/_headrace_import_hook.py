@@ -23,6 +23,7 @@ LOADER_MODULES = {
     "spdl.pipeline": "spdl",
     "mindspore.dataset": "mindspore",
     "nvidia.dali.plugin.base_iterator": "dali",
+    "ray.data.iterator": "ray_data",
 }
 
 
