@@ -12,7 +12,10 @@
 namespace headrace::python {
 namespace {
 
-struct Nothing {};
+/// In the place of the user's own function: it says that it is of that class, and is pickled by its name.
+struct Place {
+  bool is_the_originals = false;
+};
 
 struct HookedCall {
   PyObject_HEAD vectorcallfunc vectorcall;
@@ -21,7 +24,7 @@ struct HookedCall {
   PyObject* after;   ///< after(result, *args as the caller gave them) -> None or what takes its place
   PyObject* failed;  ///< failed(*args) when the original raised
   PyObject* weakrefs;
-  [[no_unique_address]] Nothing state;
+  Place state;
   static constexpr auto kReferences =
       std::array{&HookedCall::original, &HookedCall::before, &HookedCall::after, &HookedCall::failed};
 };
@@ -79,13 +82,14 @@ PyObject* hooked_vectorcall(PyObject* self, PyObject* const* args, std::size_t n
 }
 
 PyObject* hooked_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"original", "before", "after", "failed", nullptr};
+  static const char* names[] = {"original", "before", "after", "failed", "stands_in", nullptr};
   PyObject* original = nullptr;
   PyObject* before = Py_None;
   PyObject* after = Py_None;
   PyObject* failed = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOO", const_cast<char**>(names), &original, &before,
-                                   &after, &failed)) {
+  int stands_in = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOp", const_cast<char**>(names), &original, &before,
+                                   &after, &failed, &stands_in)) {
     return nullptr;
   }
   HookedCall* self = Type::make(type);
@@ -95,6 +99,7 @@ PyObject* hooked_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   self->before = Py_NewRef(before);
   self->after = Py_NewRef(after);
   self->failed = Py_NewRef(failed);
+  self->state.is_the_originals = stands_in != 0;
   return Type::object(self);
 }
 
@@ -107,14 +112,20 @@ PyObject* hooked_descr_get(PyObject* self, PyObject* object, PyObject*) {
 PyObject* hooked_getattro(PyObject* self, PyObject* name) {
   const char* text = PyUnicode_AsUTF8(name);
   if (text == nullptr) return nullptr;
+  const bool says_class = Type::cast(self)->state.is_the_originals && std::strcmp(text, "__class__") == 0;
   for (const char* own : {"__class__", "__wrapped__", "__reduce__", "__reduce_ex__", "__get__", "__call__"}) {
-    if (std::strcmp(text, own) == 0) return PyObject_GenericGetAttr(self, name);
+    if (std::strcmp(text, own) == 0 && !says_class) return PyObject_GenericGetAttr(self, name);
   }
   return PyObject_GetAttr(Type::cast(self)->original, name);
 }
 
+int hooked_setattro(PyObject* self, PyObject* name, PyObject* value) {
+  return PyObject_SetAttr(Type::cast(self)->original, name, value);
+}
+
 PyObject* hooked_reduce(PyObject* self, PyObject*) {
   HookedCall* hooked = Type::cast(self);
+  if (hooked->state.is_the_originals) return PyObject_GetAttrString(hooked->original, "__qualname__");
   return Py_BuildValue("O(OOOO)", Py_TYPE(self), hooked->original, hooked->before, hooked->after,
                        hooked->failed);
 }
@@ -137,6 +148,7 @@ PyType_Slot hooked_slots[] = {
     {Py_tp_call, slot(PyVectorcall_Call)},
     {Py_tp_descr_get, slot(hooked_descr_get)},
     {Py_tp_getattro, slot(hooked_getattro)},
+    {Py_tp_setattro, slot(hooked_setattro)},
     {Py_tp_methods, hooked_methods},
     {Py_tp_members, hooked_members},
     {0, nullptr},

@@ -1,5 +1,5 @@
 // What an adapter of a framework's loader holds in Python: the watch over an iterator, the writer in a
-// worker.
+// worker; and a loop whose waits Python code marks itself.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -54,6 +54,16 @@ void add_loader_bindings(PyObject* into) {
       .def("restart", &IteratorWatch::restart)
       .def("end", &IteratorWatch::end);
   module.def("next_pass", &profile::BatchTracker::next_pass);
+
+  using profile::LoopRecorder;
+  py::class_<LoopRecorder>(module, "LoopRecorder")
+      .def(py::init<std::shared_ptr<profile::LoaderHandle>>(), py::arg("loader"))
+      .def("begin_wait", &LoopRecorder::begin_wait)
+      .def(
+          "end_wait",
+          [](LoopRecorder& self, bool delivered, bool failed) { self.end_wait(delivered, failed); },
+          py::arg("delivered"), py::arg("failed"))
+      .def("end_loop", &LoopRecorder::end_loop);
 
   using profile::DeliveryWriter;
   py::class_<DeliveryWriter, std::shared_ptr<DeliveryWriter>>(module, "DeliveryWriter")

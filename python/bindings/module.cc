@@ -172,6 +172,8 @@ void add_recording(py::module_& module) {
           py::arg("loader") = -1, py::arg("stage") = 0)
       .def("begin", [](profile::OperatorHandle& self) { return self.begin(); })
       .def("end", &profile::OperatorHandle::end)
+      .def("sampled_functions",
+           [](profile::OperatorHandle& self, const std::string& lines) { self.sampled_functions(lines); })
       .def("declare",
            [](profile::OperatorHandle& self, const py::iterable& inputs, const py::iterable& outputs) {
              self.declare(queue_handles(inputs), queue_handles(outputs));
@@ -200,18 +202,34 @@ void add_recording(py::module_& module) {
            }),
            py::arg("name"), py::arg("capacity"), py::arg("loader"), py::arg("from_stage"),
            py::arg("to_stage"))
+      .def_static(
+          "of_threads",
+          [](std::string name, std::int64_t capacity) {
+            return std::make_shared<QueueHandle>(std::move(name), capacity);
+          },
+          py::arg("name"), py::arg("capacity"))
       .def(
           "put",
-          [](QueueHandle& self, std::int64_t level, std::int64_t waited_ns, bool counts) {
-            self.put(level, waited_ns, counts, nullptr);
+          [](QueueHandle& self, std::int64_t level, std::int64_t waited_ns, bool counts,
+             const std::string& loop) {
+            self.put(level, waited_ns, counts, loop.empty() ? nullptr : loop.c_str());
           },
-          py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true)
+          py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true, py::arg("loop_name") = "")
       .def(
           "get",
-          [](QueueHandle& self, std::int64_t level, std::int64_t waited_ns, bool counts) {
-            self.get(level, waited_ns, counts, nullptr);
+          [](QueueHandle& self, std::int64_t level, std::int64_t waited_ns, bool counts,
+             const std::string& loop) {
+            self.get(level, waited_ns, counts, loop.empty() ? nullptr : loop.c_str());
           },
-          py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true)
+          py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true, py::arg("loop_name") = "")
+      .def(
+          "waiting",
+          [](QueueHandle& self, bool for_room) {
+            self.waiting(for_room ? metrics::WorkerState::blocked_out : metrics::WorkerState::blocked_in);
+          },
+          py::arg("for_room"))
+      .def("waited", &QueueHandle::waited)
+      .def("wants_loop_name", &QueueHandle::wants_loop_name)
       .def("sampled", &QueueHandle::sampled, py::arg("level"), py::arg("at_ns"))
       .def_property_readonly("name", &QueueHandle::name)
       .def_property_readonly("capacity", &QueueHandle::capacity);

@@ -28,6 +28,8 @@ from headrace.wrap import wrap
 
 if TYPE_CHECKING:
     from headrace import export, timeline
+    from headrace import timeline
+    from headrace._get_next import get_next
     from headrace.annotation import annotate
     from headrace.comparison import Comparison, compare
     from headrace.pipeline import Pipeline, generator, native_body, source
@@ -61,6 +63,7 @@ __all__ = [
     "compare",
     "export",
     "generator",
+    "get_next",
     "native_body",
     "open_device",
     "operator",
@@ -87,6 +90,7 @@ _LATER = {
     "ceiling": "headrace.replay",
     "compare": "headrace.comparison",
     "generator": "headrace.pipeline",
+    "get_next": "headrace._get_next",
     "native_body": "headrace.pipeline",
     "open_device": "headrace.transport",
     "source": "headrace.pipeline",

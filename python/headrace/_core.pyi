@@ -100,6 +100,9 @@ class OperatorHandle:
         """False if nothing is recorded; ``end`` is then not called."""
 
     def end(self, failed: bool) -> None: ...
+    def sampled_functions(self, lines: str) -> None:
+        """Which functions take its time: "name<tab>share<newline>" each. On a thread that records."""
+
     def declare(self, inputs: Iterable[Queue[Any]], outputs: Iterable[Queue[Any]]) -> None: ...
     @property
     def name(self) -> str: ...
@@ -130,10 +133,22 @@ class QueueHandle:
     """
 
     def __init__(self, name: str, capacity: int, loader: int, from_stage: int, to_stage: int) -> None: ...
-    def put(self, level: int, waited_ns: int = 0, counts: bool = True) -> None:
-        """``waited_ns``: how long it waited for room. ``counts``: False for a mark that is not an item."""
+    @staticmethod
+    def of_threads(name: str, capacity: int) -> QueueHandle:
+        """A queue of the user's own, between the threads that put and take; ``capacity`` 0: no limit."""
 
-    def get(self, level: int, waited_ns: int = 0, counts: bool = True) -> None: ...
+    def put(self, level: int, waited_ns: int = 0, counts: bool = True, loop_name: str = "") -> None:
+        """``waited_ns``: how long it waited for room. ``counts``: False for a mark that is not an item.
+
+        ``loop_name``: of the calling thread's loop, where `wants_loop_name` and the queue is `of_threads`.
+        """
+
+    def get(self, level: int, waited_ns: int = 0, counts: bool = True, loop_name: str = "") -> None: ...
+    def waiting(self, for_room: bool) -> None:
+        """The calling thread is about to block; then it calls `waited`."""
+
+    def waited(self) -> None: ...
+    def wants_loop_name(self) -> bool: ...
     def sampled(self, level: int, at_ns: int) -> None:
         """It held ``level`` items at ``at_ns`` (the monotonic clock), until the next call says otherwise."""
 
@@ -188,6 +203,19 @@ class IteratorWatch:
     def end(self) -> None: ...
 
 @final
+class LoopRecorder:
+    """One pass of a loop without an iterator: its waits are marked by the thread that runs it."""
+
+    def __init__(self, loader: LoaderHandle) -> None:
+        """The loop begins now."""
+
+    def begin_wait(self) -> None: ...
+    def end_wait(self, delivered: bool, failed: bool) -> None:
+        """Not ``delivered``: the loop ends. ``failed``: by an exception, after which it may go on."""
+
+    def end_loop(self) -> None: ...
+
+@final
 class DeliveryWriter:
     """Events of a worker process for the training process: when it took, made and sent each batch."""
 
@@ -218,7 +246,10 @@ class HookedCall:
         before: Callable[..., Any] | None = None,
         after: Callable[..., Any] | None = None,
         failed: Callable[..., Any] | None = None,
-    ) -> HookedCall: ...
+        stands_in: bool = False,
+    ) -> HookedCall:
+        """``stands_in``: in the place of the user's own function, with its class, and pickled by its name."""
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any: ...
     def __reduce__(self) -> tuple[Any, ...]: ...

@@ -46,10 +46,16 @@ def say_all(lines: list[str]) -> None:
         warn_once(line)
 
 
+#: How many loaders this process opened a record for.
+loaders_opened = 0
+
+
 def loader_handle(
     session: _core.Session, name: str, source: _core.OperatorHandle | None, identity: int = 0
 ) -> _core.LoaderHandle:
     """A loader's record in the session; logs one line if the run has no room for it."""
+    global loaders_opened
+    loaders_opened += 1
     handle = _core.LoaderHandle(session, name, source, identity)
     if handle.id < 0:
         warn_once(f"{name!r} is not recorded: 32 loaders are alive, which is what a run holds")

@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from headrace import _core
+from headrace._session import segments_of
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:  # dataclasses and json cost more to import than the rest of the package
     from headrace._data import Diagnosis, Steps
@@ -169,8 +171,6 @@ class Report:
         points = point_names(device._traces, fp_point, bp_point)
         text, told = _core.with_device(self._profile_json, device._traces, segment, *points)
         if not told:
-            from headrace.errors import UsageError
-
             raise UsageError(
                 f"{device.files[0]}: no work on a device in it, so nothing to say about idle time"
             )
@@ -250,6 +250,16 @@ class Report:
             f'<iframe srcdoc="{page}" title="Headrace report" onload="{fit}" '
             'style="width:100%;height:720px;border:0"></iframe>'
         )
+
+
+def report_of_loop(handle: _core.LoaderHandle, epoch: Any = None) -> Report:
+    """What ``handle`` has recorded so far, or in one epoch (1 the first, -1 the last; four are kept).
+
+    Raises UsageError for an epoch that is not kept.
+    """
+    if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, int) or epoch == 0):
+        raise UsageError("epoch is a number from 1, or -1 for the last one")
+    return Report(handle.profile_json(epoch or 0), segments=segments_of(handle.session))
 
 
 def __getattr__(name: str) -> Any:

@@ -21,14 +21,13 @@ from headrace._session import (
     open_session,
     phased_loops,
     say_all,
-    segments_of,
     warn_once,
 )
 from headrace.adapters import adapter_for
 from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.function import Calls
 from headrace.errors import Error, UsageError
-from headrace.report import Report
+from headrace.report import Report, report_of_loop
 
 T = TypeVar("T")
 
@@ -57,9 +56,7 @@ class _Recording:
             warn_once(f"operator detail unavailable: the loader is not as its adapter expects ({error!r})")
 
     def report(self, epoch: Any = None) -> Report:
-        if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, int) or epoch == 0):
-            raise UsageError("epoch is a number from 1, or -1 for the last one")
-        return Report(self.handle.profile_json(epoch or 0), segments=segments_of(self.handle.session))
+        return report_of_loop(self.handle, epoch)
 
 
 def _keep_open(owner: object, session: _core.Session) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from headrace.adapters.base import Adapter, Attachment
+from headrace.adapters.dali import DaliAdapter
 from headrace.adapters.function import FunctionAdapter
 from headrace.adapters.huggingface import DatasetsAdapter
 from headrace.adapters.iterable import IterableAdapter, PoolResultsAdapter
 from headrace.adapters.mindspore import MindSporeAdapter
 from headrace.adapters.pipeline import PipelineAdapter
 from headrace.adapters.queue_consumer import QueueConsumerAdapter
+from headrace.adapters.ray_data import RayDataAdapter
 from headrace.adapters.spdl import SpdlAdapter
 from headrace.adapters.torch_dataloader import DataLoaderAdapter
 from headrace.adapters.torchdata_nodes import NodesAdapter
@@ -23,6 +25,8 @@ ADAPTERS: list[Adapter] = [
     NodesAdapter(),
     DatasetsAdapter(),
     WebDatasetAdapter(),
+    DaliAdapter(),
+    RayDataAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),

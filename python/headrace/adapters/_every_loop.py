@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -23,6 +24,8 @@ _LOADERS = ("torch.utils.data.", "torchdata.", "spdl.", "datasets.", "webdataset
 #: By object, and by line: made anew for each epoch by the same line, it is the same loader.
 _of_object: dict[int, _Recording] = {}
 _of_line: dict[str, tuple[weakref.ref[Any], _Recording]] = {}
+#: The object whose loop begins on this thread.
+_beginning = threading.local()
 
 
 def patch(kind: Any, library: str, adapter: Adapter, method: str = "__iter__") -> None:
@@ -34,6 +37,10 @@ def patch(kind: Any, library: str, adapter: Adapter, method: str = "__iter__") -
     @functools.wraps(iterate)
     def recorded(self: Any, *args: Any, **kwargs: Any) -> Any:
         frame = sys._getframe(1)
+        if (
+            getattr(_beginning, "of", None) is self
+        ):  # an iterator, of which the recorded one asks for its iterator
+            return iterate(self, *args, **kwargs)
         if not enabled() or multiprocessing.parent_process() is not None or _feeds_a_loader(frame):
             return iterate(self, *args, **kwargs)
         return _recorded(self, library, adapter, lambda: iterate(self, *args, **kwargs))
@@ -64,7 +71,11 @@ def _recorded(obj: Any, library: str, adapter: Adapter, iterate: Callable[[], It
         attachment.begin_loop(handle)
     except Exception as error:
         _unavailable(handle, library, error)
-    return _core.TimedIterator(handle, attachment.around(iterate()), None, attachment.ready)
+    _beginning.of = obj
+    try:
+        return _core.TimedIterator(handle, attachment.around(iterate()), None, attachment.ready)
+    finally:
+        _beginning.of = None
 
 
 def _open(obj: Any, library: str, adapter: Adapter) -> _Recording:

@@ -112,8 +112,9 @@ _WRAP_IT = """\
       import headrace as hr
       for batch in hr.wrap(batches, name="train"):  # any iterable
   or, where a function makes them, as in x, y = get_batch("train"):
-      batches = hr.wrap(iter(lambda: get_batch("train"), None), name="train")
-      x, y = next(batches)  # in each step
+      get_batch = hr.wrap(get_batch)
+  or mark the code that makes them:
+      with hr.get_next(): ...
 """
 
 

@@ -129,6 +129,8 @@ class TestProgram:
         recorded = scripts.run(*command, start_new_session=True, **options).json
         for seen in (bare, recorded):
             del seen["group"], seen["session"], seen["environment"]["_"]
+            # 32 and 33 are the C library's own, in a process with threads.
+            seen["signals"][2] = int(seen["signals"][2], 16) & ~(3 << 31)
         assert recorded == bare
         return recorded
 

@@ -4,7 +4,7 @@ Imports nothing but what every interpreter has loaded at its start: it runs in a
 """
 
 import sys
-from _thread import get_ident
+from _thread import get_ident, start_new_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing is not loaded yet
@@ -22,13 +22,77 @@ LOADER_MODULES = {
     "webdataset": "webdataset",
     "spdl.pipeline": "spdl",
     "mindspore.dataset": "mindspore",
+    "nvidia.dali.plugin.base_iterator": "dali",
+    "ray.data.iterator": "ray_data",
 }
+
+
+#: A shorter program has no training loop.
+WATCHED_AFTER_S = 0.5
 
 
 def install() -> None:
     """Put the hook in front of the interpreter's own finders. Idempotent."""
     if not any(isinstance(finder, LoaderModuleFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, LoaderModuleFinder())
+
+
+def watch_for_batches() -> None:
+    """Look for the function that makes the batches of a script without a loader, on a thread of its own."""
+    if any("multiprocessing" in each for each in getattr(sys, "orig_argv", [])):
+        return  # a worker, or a helper of multiprocessing
+    start_new_thread(_watch, (get_ident(),))
+
+
+def _watch(main_thread: int) -> None:
+    try:
+        import time
+
+        time.sleep(WATCHED_AFTER_S)
+        # Two threads that import the same modules may find one of them half-way.
+        while _imports_now(main_thread):
+            time.sleep(0.05)
+        if not _has_threading():
+            _import_threading_in_main_thread()
+        while not _has_threading():
+            time.sleep(WATCHED_AFTER_S)
+        from headrace.adapters.no_loader import watch
+
+        watch()
+    except BaseException:  # the user's program runs, recorded or not
+        pass
+
+
+def _imports_now(thread: int) -> bool:
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _has_threading() -> bool:
+    return hasattr(sys.modules.get("threading"), "_main_thread")
+
+
+def _import_threading_in_main_thread() -> None:
+    """Whichever thread imports it first is the main thread for it, and is waited for at the end."""
+    import ctypes
+
+    global _imports
+    _imports = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_import_threading)
+    ctypes.pythonapi.Py_AddPendingCall(_imports, None)
+
+
+def _import_threading(_: "Any") -> int:
+    import threading  # noqa: F401
+
+    return 0
+
+
+#: What ctypes calls; it must stay.
+_imports: "Any" = None
 
 
 def record_loaders(adapter: str) -> None:

@@ -11,6 +11,7 @@ if sys.version_info >= (3, 10) and "HEADRACE_RECORD" in os.environ and os.enviro
         import _headrace_import_hook  # type: ignore[import-not-found]
 
         _headrace_import_hook.install()
+        _headrace_import_hook.watch_for_batches()
     except Exception:  # the user's program runs, recorded or not
         pass
 

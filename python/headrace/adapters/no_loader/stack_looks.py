@@ -1,0 +1,96 @@
+"""Looks at one thread's stack: what it is, and when the next one comes."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import deque
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from headrace.adapters._names import is_the_users
+
+#: Share of a core that looks may take.
+_BUDGET = 0.005
+_PERIOD_S = 0.01
+#: After so many, and so many are kept for the search.
+_LATER_PERIOD_S = 0.03
+_KEPT = 1000
+#: A deeper stack is not looked at.
+_DEEPEST = 150
+
+
+class Function:
+    """A function that was seen: one object for each code, as codes are slow to compare."""
+
+    __slots__ = ("code", "is_the_users", "name", "namespace")
+
+    def __init__(self, code: CodeType, namespace: dict[str, Any]) -> None:
+        self.code = code
+        self.name = code.co_name
+        self.namespace = namespace  #: its globals
+        self.is_the_users = is_the_users(code.co_filename)
+
+    @property
+    def is_part_of_caller(self) -> bool:
+        """A comprehension, which older versions of Python run as a function."""
+        return self.name.endswith("comp>")
+
+
+class Look(NamedTuple):
+    """One stack, outermost frame first."""
+
+    frames: tuple[int, ...]  #: identities; of a frame that is still there, the same one
+    functions: tuple[Function, ...]
+
+
+class StackLooks:
+    """Looks at the thread ``ident`` at times that do not depend on what it does. Used by one thread."""
+
+    def __init__(self, ident: int) -> None:
+        self._ident = ident
+        self._random = random.Random(ident)
+        self._cost_s = 0.0
+        self._functions: dict[int, Function] = {}  # by their codes' identities
+        self._taken = 0
+        self.looks: deque[Look] = deque(maxlen=_KEPT)
+
+    def wait(self) -> None:
+        """Until the next look. Their cost decides how long, on average 10 ms at least."""
+        least_s = _PERIOD_S if self._taken < _KEPT else _LATER_PERIOD_S
+        period_s = max(least_s, self._cost_s / _BUDGET)
+        time.sleep(period_s * self._random.uniform(0.5, 1.5))
+
+    def look(self) -> list[FrameType]:
+        """The thread's stack now, outermost frame first; empty if it is too deep or gone.
+
+        The caller drops the frames at once: they keep the thread's objects alive.
+        """
+        began_s = time.thread_time()
+        frame = sys._current_frames().get(self._ident)
+        stack: list[FrameType] = []
+        while frame is not None and len(stack) <= _DEEPEST:
+            stack.append(frame)
+            frame = frame.f_back
+        stack.reverse()
+        if len(stack) > _DEEPEST:
+            stack = []
+        else:
+            functions = tuple([self._function(each) for each in stack])
+            self.looks.append(Look(tuple(map(id, stack)), functions))
+            self._taken += 1
+        # The costs of the last few: one that waited for the lock does not compute meanwhile.
+        self._cost_s += (time.thread_time() - began_s - self._cost_s) / 8
+        return stack
+
+    def everywhere(self) -> list[FrameType]:
+        """The innermost frames of all other threads and of this one; to be dropped at once."""
+        return list(sys._current_frames().values())
+
+    def _function(self, frame: FrameType) -> Function:
+        code = frame.f_code
+        known = self._functions.get(id(code))
+        if known is None:
+            known = self._functions[id(code)] = Function(code, frame.f_globals)
+        return known

@@ -1,0 +1,178 @@
+"""Threads with ``queue.Queue`` between them and the training loop: found in their stacks, then recorded."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+import time
+import weakref
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from headrace import _core, _session
+from headrace._get_next import BlockLoop
+from headrace._operator import readable
+from headrace._session import kept_open, open_session
+from headrace.adapters._names import is_the_users
+
+_CALLS = {queue.Queue.get.__code__, queue.Queue.put.__code__}
+#: Sightings of a queue until it is recorded, and the most that are.
+_SEEN = 2
+_MOST = 32
+#: How far inside a thread's stack a call of a queue is looked for.
+_INNERMOST = 4
+
+
+class ThreadQueues:
+    """The queues that the user's threads use. Nothing is recorded before the main thread takes from one."""
+
+    def __init__(self) -> None:
+        self._seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._recorded: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._starting = threading.Lock()
+        #: Takes from which queue, once it does: the training loop's GetNext.
+        self.sink: RecordedQueue | None = None
+        self.loop: BlockLoop | None = None
+
+    def look(self, frames: list[FrameType]) -> None:
+        """``frames``: the innermost one of each thread."""
+        for frame in frames:
+            self._look_at(frame)
+
+    def _look_at(self, frame: FrameType | None) -> None:
+        for _ in range(_INNERMOST):
+            if frame is None:
+                return
+            if frame.f_code in _CALLS:
+                break
+            frame = frame.f_back
+        else:
+            return
+        caller = _users_frame(frame.f_back)
+        found = frame.f_locals.get("self")
+        # Methods of the user's own class may do anything.
+        if caller is None or type(found) not in (queue.Queue, queue.LifoQueue, queue.PriorityQueue):
+            return
+        self._seen[found] = self._seen.get(found, 0) + 1
+        if self._seen[found] >= _SEEN and found not in self._recorded and len(self._recorded) < _MOST:
+            self._recorded.add(found)
+            RecordedQueue(found, _name_of(found, caller) or f"queue {len(self._recorded)}", self)
+
+    def start(self, recorded: RecordedQueue, caller: FrameType) -> None:
+        """The main thread is about to take from ``recorded``, in the user's function ``caller``."""
+        with self._starting:
+            if self.sink is None:
+                session = open_session(None, None)
+                kept_open.add(session)
+                place = f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}"
+                self.loop = BlockLoop(session, readable(f"{recorded.handle.name} at {place}"), None)
+                self.sink = recorded
+
+
+class RecordedQueue:
+    """One queue whose puts and gets are recorded, whichever thread calls them."""
+
+    def __init__(self, recorded: Any, name: str, queues: ThreadQueues) -> None:
+        self.handle = _core.QueueHandle.of_threads(readable(name), max(0, recorded.maxsize))
+        self._queues = queues
+        self._size = recorded._qsize
+        self._maxsize = recorded.maxsize
+        self._thread = threading.local()
+        hooked = _core.HookedCall
+        with recorded.mutex:
+            recorded._put = hooked(recorded._put, None, self._did_put)
+            recorded._get = hooked(recorded._get, None, self._did_get)
+        recorded.put = hooked(recorded.put, self._before_put, self._after_put, self._put_failed)
+        recorded.get = hooked(recorded.get, self._before_get, self._after_get, self._get_failed)
+
+    # Around a call, without the queue's lock.
+
+    def _before_put(self, *_: Any) -> None:
+        if self._queues.sink is not None and 0 < self._maxsize <= self._size():
+            self._waits(for_room=True)
+
+    def _before_get(self, *_: Any) -> None:
+        queues = self._queues
+        is_main = threading.get_ident() == threading.main_thread().ident
+        if is_main and queues.sink is None and not _session.loaders_opened:
+            caller = _users_frame(sys._getframe(1))
+            if caller is not None:
+                queues.start(self, caller)
+        if is_main and queues.sink is self and queues.loop is not None:
+            self._thread.in_loop = queues.loop.begin()
+        if queues.sink is not None and not self._size():
+            self._waits(for_room=False)
+
+    def _waits(self, for_room: bool) -> None:
+        self._thread.began_ns = time.monotonic_ns()
+        self.handle.waiting(for_room)
+
+    def _after_put(self, *_: Any) -> None:
+        self._waited()
+
+    _put_failed = _after_put
+
+    def _after_get(self, item: Any, *_: Any) -> None:
+        self._waited()
+        self._leave(StopIteration if item is None else None)
+
+    def _get_failed(self, *_: Any) -> None:
+        self._waited()
+        self._leave(queue.Empty)
+
+    def _waited(self) -> None:
+        if getattr(self._thread, "began_ns", 0):
+            self._thread.began_ns = 0
+            self.handle.waited()
+
+    def _leave(self, error: type[BaseException] | None) -> None:
+        if getattr(self._thread, "in_loop", False) and self._queues.loop is not None:
+            self._thread.in_loop = False
+            self._queues.loop.end(error)
+
+    # Within the queue's lock.
+
+    def _did_put(self, _: Any, item: Any) -> None:
+        if self._queues.sink is not None:
+            self.handle.put(self._size(), self._wait_ns(), item is not None, self._loop_name())
+
+    def _did_get(self, item: Any, *_: Any) -> None:
+        if self._queues.sink is not None:
+            self.handle.get(self._size(), self._wait_ns(), item is not None, self._loop_name())
+
+    def _wait_ns(self) -> int:
+        began_ns = getattr(self._thread, "began_ns", 0)
+        self._waited()
+        return time.monotonic_ns() - began_ns if began_ns else 0
+
+    def _loop_name(self) -> str:
+        if not self.handle.wants_loop_name():
+            return ""
+        frame = _users_frame(sys._getframe(1))
+        return readable(frame.f_code.co_name) if frame is not None else "thread"
+
+
+def _users_frame(frame: FrameType | None) -> FrameType | None:
+    """The nearest frame of the user's program, behind at most some of the queue's own."""
+    for _ in range(_INNERMOST):
+        if frame is None:
+            return None
+        if frame.f_globals.get("__name__", "").split(".")[0] not in ("queue", "headrace"):
+            return frame if is_the_users(frame.f_code.co_filename) else None
+        frame = frame.f_back
+    return None
+
+
+def _name_of(found: Any, caller: FrameType) -> str:
+    """What the user's function calls the queue; "" if that is unknown."""
+    places = [caller.f_locals, caller.f_globals]
+    itself = caller.f_locals.get("self")
+    if itself is not None:
+        places.append(getattr(itself, "__dict__", {}))
+    for place in places:
+        for name, value in list(place.items()):
+            if value is found:
+                return str(name)
+    return ""

@@ -1,0 +1,74 @@
+"""The thread that looks for the function that makes the batches."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import threading
+
+from headrace import _session
+from headrace._session import enabled, phased_loops, warn_once
+from headrace.adapters.no_loader.found_function import FoundFunction, put_in_place
+from headrace.adapters.no_loader.stack_looks import StackLooks
+from headrace.adapters.no_loader.thread_queues import ThreadQueues
+from headrace.adapters.no_loader.training_loop import Candidate, find
+
+#: Looks between two searches.
+_SEARCHED = 25
+#: Looks between two at all threads; so many at the threads that are behind a queue.
+_ALL_THREADS = 3
+_LOOKS_AT_QUEUES = 500
+
+
+def watch() -> None:
+    """Look at the main thread until its loop is known; returns once another loader records, or nothing can.
+
+    Called on a thread of its own. Changes nothing before it has found a function that makes batches.
+    """
+    main = threading.main_thread().ident
+    if not enabled() or phased_loops() or main is None or multiprocessing.parent_process() is not None:
+        return
+    looks = StackLooks(main)
+    queues = ThreadQueues()
+    candidate = None
+    searched = 0
+    while not _session.loaders_opened:
+        looks.wait()
+        stack = looks.look()
+        if searched % _ALL_THREADS == 0 and threading.active_count() > 1:
+            queues.look(looks.everywhere())
+        if candidate is not None and stack:
+            seen = looks.looks[-1].functions
+            if candidate.function in seen and candidate.caller in seen:
+                found = put_in_place(candidate, stack)
+                stack.clear()
+                if found is None:
+                    _say_unrecorded(candidate)
+                    return
+                _name_its_functions(found, looks)
+                return
+        stack.clear()
+        searched += 1
+        if candidate is None and searched % (_SEARCHED if searched < 8 * _SEARCHED else 4 * _SEARCHED) == 0:
+            candidate = find(looks.looks)
+    if queues.sink is not None:
+        for _ in range(_LOOKS_AT_QUEUES):  # those further away from the loop
+            looks.wait()
+            queues.look(looks.everywhere())
+
+
+def _name_its_functions(found: FoundFunction, looks: StackLooks) -> None:
+    looks.looks.clear()
+    while not sys.is_finalizing():
+        looks.wait()
+        looks.look().clear()
+        if looks.looks:
+            found.looked(looks.looks[-1])
+
+
+def _say_unrecorded(candidate: Candidate) -> None:
+    name = candidate.function.name
+    warn_once(
+        f"{name} takes {candidate.share:.0%} (+-{candidate.error:.0%}) of the training loop and cannot be "
+        f"recorded from outside: {name} = hr.wrap({name}) before the loop"
+    )

@@ -1,0 +1,22 @@
+"""Ray Data: the operators of a streaming execution, from its own counters.
+
+adapter   detects what ``iter_batches`` returns, and describes the execution
+progress  turns the counters of an operator into blocks, times and levels
+callback  is called by Ray as the execution goes on
+"""
+
+from __future__ import annotations
+
+import sys
+
+from headrace.adapters.ray_data.adapter import RayDataAdapter
+
+
+def record_every_loader() -> None:
+    """Record every loop over the batches of a dataset (``headrace run``)."""
+    from headrace.adapters._every_loop import patch
+
+    patch(sys.modules["ray.data.iterator"]._IterableFromIterator, "ray", RayDataAdapter())
+
+
+__all__ = ["RayDataAdapter", "record_every_loader"]

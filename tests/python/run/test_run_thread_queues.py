@@ -1,0 +1,119 @@
+"""Threads with queues under ``headrace run``: found in their stacks, recorded as a pipeline."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as hr
+
+PIPELINE = """
+    import queue, sys, threading, time
+    read_s, decode_s, train_s, decoders, kind = {values}
+    raw, batches = getattr(queue, kind)(8), queue.Queue(4)
+    def read():
+        for n in range({items}):
+            time.sleep(read_s)
+            raw.put(n)
+        for _ in range(decoders):
+            raw.put(1 << 30)
+    def decode():
+        while (n := raw.get()) != 1 << 30:
+            time.sleep(decode_s)
+            batches.put(n * 2, timeout=60)
+            raw.task_done()
+        batches.put(None)
+    threads = [threading.Thread(target=each) for each in (read, *[decode] * decoders)]
+    for each in threads:
+        each.start()
+    seen, ends = [], 0
+    while ends < decoders:
+        batch = batches.get()
+        if batch is None:
+            ends += 1
+            continue
+        seen.append(batch)
+        time.sleep(train_s)
+    for each in threads:
+        each.join()
+    print(len(seen), sorted(seen) == [2 * n for n in range({items})], seen == sorted(seen) or decoders > 1)
+    print(type(raw).__name__, isinstance(batches, queue.Queue), batches.qsize(), batches.empty())
+"""
+
+CASES = {
+    "slow source": ((0.012, 0.001, 0.002, 1, "Queue"), "input_bound", "read"),
+    "one decoder": ((0.001, 0.015, 0.002, 1, "Queue"), "input_bound", "decode"),
+    "two decoders": ((0.001, 0.025, 0.002, 2, "LifoQueue"), "input_bound", "decode"),
+    "slow consumer": ((0.001, 0.002, 0.012, 1, "Queue"), "not_input_bound", None),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_graph_and_the_verdict(scripts: Any, tmp_path: Path, case: Any) -> None:
+    values, kind, operator = case
+    name = scripts.write(PIPELINE.format(values=values, items=300))
+    bare, result = scripts.bare(name), scripts.run("--out", "run", name)
+    assert (result.status, result.out) == (0, bare.out), result.err
+    assert result.script_err == ""
+    report = hr.Report.load(tmp_path / "run")
+    assert report.loader.startswith("batches at script.py:")
+    profile = report.profile
+    assert {op.name: op.workers for op in profile.operators} == {"read": 1, "decode": values[3]}
+    assert {q.name: (q.capacity, q.to_sink) for q in profile.queues} == {
+        "raw": (8, False),
+        "batches": (4, True),
+    }
+    assert (report.diagnosis.kind, report.diagnosis.operator) == (kind, operator)
+
+
+def test_exceptions_of_queues_are_the_bare_ones(scripts: Any) -> None:
+    name = scripts.write("""
+        import queue, threading, time
+        batches = queue.Queue(2)
+        def make():
+            for n in range(60):
+                time.sleep(0.03)
+                batches.put(n)
+        threading.Thread(target=make).start()
+        empty = total = 0
+        while total < 60:
+            try:
+                batches.get(timeout=0.01)
+                total += 1
+            except queue.Empty:
+                empty += 1
+        try:
+            batches.get_nowait()
+        except queue.Empty as error:
+            assert error.args == ()
+        print(total, empty > 30)
+        batches.get(timeout=-1)
+    """)
+    bare, recorded = scripts.bare(name), scripts.run(name)
+    assert recorded.status == bare.status == 1
+    assert (recorded.out, recorded.script_err) == (bare.out, bare.err)
+    assert "ValueError: 'timeout' must be a non-negative number" in bare.err
+
+
+def test_a_wrapped_loop_over_a_queue_is_one_loader(scripts: Any, tmp_path: Path) -> None:
+    name = scripts.write("""
+        import queue, threading, time
+        import headrace as hr
+        batches = queue.Queue(2)
+        def make():
+            for n in range(80):
+                time.sleep(0.01)
+                batches.put(n)
+            time.sleep(1)
+            for n in range(80):
+                time.sleep(0.01)
+                batches.put(n)
+            batches.put(None)
+        threading.Thread(target=make).start()
+        time.sleep(1.5)
+        for batch in hr.wrap(iter(batches.get, None), name="train"):
+            time.sleep(0.001)
+    """)
+    result = scripts.run("--out", "run", name)
+    assert result.status == 0, result.err
+    assert hr.Report.load(tmp_path / "run").loaders == ["train"]
