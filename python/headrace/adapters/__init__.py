@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.function import FunctionAdapter
+from headrace.adapters.grain import GrainAdapter
 from headrace.adapters.huggingface import DatasetsAdapter
 from headrace.adapters.iterable import IterableAdapter, PoolResultsAdapter
 from headrace.adapters.mindspore import MindSporeAdapter
@@ -23,6 +24,7 @@ ADAPTERS: list[Adapter] = [
     NodesAdapter(),
     DatasetsAdapter(),
     WebDatasetAdapter(),
+    GrainAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),

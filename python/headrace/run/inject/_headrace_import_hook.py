@@ -20,6 +20,7 @@ LOADER_MODULES = {
     "torchdata.nodes": "torchdata_nodes",
     "datasets": "huggingface",
     "webdataset": "webdataset",
+    "grain": "grain",
     "spdl.pipeline": "spdl",
     "mindspore.dataset": "mindspore",
 }
