@@ -191,7 +191,40 @@ def grain(case: Case) -> tuple[Any, str]:
     return gr.experimental.ThreadPrefetchIterDataset(dataset, prefetch_buffer_size=2), "Numbers"
 
 
-LOADERS = {"grain": grain, "torchdata": torchdata, "datasets": datasets, "webdataset": webdataset}
+def streaming(case: Case) -> tuple[Any, str]:
+    """Its source is the download of shards, which is slowed by the sleep of the loader's own thread."""
+    import streaming as st
+    import torch
+
+    folder = Path(tempfile.mkdtemp())
+    with st.MDSWriter(out=str(folder / "remote"), columns={"x": "int"}, size_limit=1 << 9) as writer:
+        for number in range(SHARDS * SAMPLES):
+            writer.write({"x": number})
+
+    class Samples(st.StreamingDataset):  # type: ignore[misc, name-defined]
+        def __getitem__(self, index: int) -> Any:
+            return case.function()(super().__getitem__(index)["x"])
+
+        def prepare_shard(self, shard_id: int, blocking: bool = True) -> None:
+            if case.source_s and not blocking:
+                time.sleep(case.source_s)
+            super().prepare_shard(shard_id, blocking)
+
+    Samples.__name__ = case.name
+    dataset = Samples(local=str(folder / "local"), remote=str(folder / "remote"), batch_size=case.batch_size)
+    loader = torch.utils.data.DataLoader(
+        dataset, batch_size=case.batch_size, num_workers=case.workers, collate_fn=case.collate()
+    )
+    return loader, "download"
+
+
+LOADERS = {
+    "streaming": streaming,
+    "grain": grain,
+    "torchdata": torchdata,
+    "datasets": datasets,
+    "webdataset": webdataset,
+}
 
 
 def drawn(kind: str, rng: random.Random) -> Case:

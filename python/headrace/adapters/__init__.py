@@ -8,6 +8,7 @@ from headrace.adapters.grain import GrainAdapter
 from headrace.adapters.huggingface import DatasetsAdapter
 from headrace.adapters.iterable import IterableAdapter, PoolResultsAdapter
 from headrace.adapters.mindspore import MindSporeAdapter
+from headrace.adapters.mosaicml import StreamingAdapter
 from headrace.adapters.pipeline import PipelineAdapter
 from headrace.adapters.queue_consumer import QueueConsumerAdapter
 from headrace.adapters.spdl import SpdlAdapter
@@ -25,6 +26,7 @@ ADAPTERS: list[Adapter] = [
     DatasetsAdapter(),
     WebDatasetAdapter(),
     GrainAdapter(),
+    StreamingAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),
