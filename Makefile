@@ -24,7 +24,7 @@ PY_DIRS := python tests tools benchmarks samples
 .DELETE_ON_ERROR:
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
-.PHONY: help setup system torch frameworks mindspore build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
+.PHONY: help setup system torch frameworks streaming mindspore build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
   reference lint tidy format figures wheel clean build-release build-asan build-tsan build-bench
 
 help:  ## this list
@@ -58,6 +58,9 @@ torch: $(STAMPS)/venv
 frameworks: torch
 	@tools/setup.sh frameworks
 
+streaming: frameworks
+	@tools/setup.sh streaming
+
 mindspore: $(STAMPS)/venv
 	@tools/setup.sh mindspore
 
@@ -78,7 +81,7 @@ demo: setup  ## find and remove the bottleneck of a built-in pipeline
 # Everything is built before the first test runs, so that the last lines are ctest's and pytest's. C++ tests run under
 # the sanitizers only: a third build of them, optimised, took twelve minutes of two cores and found nothing of its own.
 # The optimised library is what the Python tests use, from the wheel and from the editable install.
-test: setup torch $(if $(CI),frameworks mindspore) build-asan build-tsan wheel test-asan test-tsan test-python  ## all of the tests
+test: setup torch $(if $(CI),frameworks streaming mindspore) build-asan build-tsan wheel test-asan test-tsan test-python  ## all of the tests
 
 test-cpp: build-release  ## C++ tests, optimised (not part of `make test`)
 	ctest --preset release -j $(JOBS)

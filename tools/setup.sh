@@ -7,6 +7,7 @@
 #     tools/setup.sh project         the project itself, editable, without build isolation
 #     tools/setup.sh torch           PyTorch's CPU build, for the tests
 #     tools/setup.sh frameworks      the loaders and trainers that have tests of their own (CI; after torch)
+#     tools/setup.sh streaming       MosaicML's streaming, for its tests (CI; after frameworks)
 #     tools/setup.sh mindspore       MindSpore, for its tests (CI)
 #     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
 set -euo pipefail
@@ -135,6 +136,15 @@ setup_frameworks() {
   .venv/bin/python tools/requirements.py frameworks | pip_install -r /dev/stdin
 }
 
+# Without what it asks for: it wants older releases of packages that others test with, and clouds that no test needs.
+setup_streaming() {
+  [ "${HEADRACE_TORCH:-}" != skip ] || return 0
+  .venv/bin/python -c 'import importlib.metadata as m; m.version("mosaicml-streaming")' 2>/dev/null && return 0
+  say "installing MosaicML's streaming for its tests"
+  .venv/bin/python tools/requirements.py streaming | pip_install --no-deps -r /dev/stdin ||
+    say "MosaicML's streaming cannot be installed here: its tests will be skipped"
+}
+
 # Large, and not for every platform: its tests are skipped where it cannot be had.
 setup_mindspore() {
   .venv/bin/python -c 'import importlib.metadata as m; m.version("mindspore")' 2>/dev/null && return 0
@@ -144,6 +154,6 @@ setup_mindspore() {
 }
 
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | mindspore | reference) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|mindspore|reference" ;;
+  system | venv | requirements | project | torch | frameworks | streaming | mindspore | reference) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|reference" ;;
 esac

@@ -65,6 +65,37 @@ def webdataset(items: int) -> Any:
     return pipeline
 
 
+def grain(items: int) -> Any:
+    """Everything in the loop: a source, three maps of a MapDataset."""
+    import grain as gr
+
+    dataset = gr.MapDataset.source(range(items))
+    for _ in range(3):
+        dataset = dataset.map(same)
+    return dataset.to_iter_dataset(gr.ReadOptions(0, 0))
+
+
+def grain_timing(items: int) -> Any:
+    """With Grain's own statistics."""
+    import grain as gr
+
+    options = gr.experimental.DatasetOptions(
+        execution_tracking_mode=gr.experimental.ExecutionTrackingMode.STAGE_TIMING
+    )
+    return gr.experimental.WithOptionsIterDataset(grain(items), options)
+
+
+def streaming(items: int) -> Any:
+    """Alone: a thread that finds every shard there, and a loop that decodes."""
+    import streaming as st
+
+    folder = Path(tempfile.mkdtemp())
+    with st.MDSWriter(out=str(folder), columns={"x": "int"}) as writer:
+        for number in range(items):
+            writer.write({"x": number})
+    return st.StreamingDataset(local=str(folder), batch_size=8)
+
+
 _shards: dict[int, str] = {}
 
 
@@ -86,6 +117,9 @@ LOADERS: dict[str, tuple[Callable[[int], Any], int]] = {
     "torchdata in threads": (threads, 4),
     "datasets": (datasets, 4),
     "webdataset": (webdataset, 5),
+    "grain in the loop": (grain, 4),
+    "streaming": (streaming, 2),
+    "grain, own statistics": (grain_timing, 4),
 }
 
 

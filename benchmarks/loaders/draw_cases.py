@@ -164,7 +164,67 @@ def shards() -> list[str]:
     return _shards
 
 
-LOADERS = {"torchdata": torchdata, "datasets": datasets, "webdataset": webdataset}
+class Numbers:
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __len__(self) -> int:
+        return SHARDS * SAMPLES
+
+    def __getitem__(self, index: int) -> int:
+        if self.seconds:
+            time.sleep(self.seconds)
+        return index
+
+
+def grain(case: Case) -> tuple[Any, str]:
+    import grain as gr
+
+    dataset = gr.MapDataset.source(Numbers(case.source_s))
+    for function in (*case.idle_functions(), case.function()):
+        dataset = dataset.map(function)
+    threads = 0 if case.kind == "cpu" else case.workers
+    dataset = dataset.to_iter_dataset(gr.ReadOptions(threads, 2 * case.batch_size if threads else 0))
+    dataset = dataset.batch(case.batch_size, batch_fn=case.collate())
+    if case.kind == "cpu":
+        return dataset.mp_prefetch(gr.MultiprocessingOptions(case.workers, 2)), "Numbers"
+    return gr.experimental.ThreadPrefetchIterDataset(dataset, prefetch_buffer_size=2), "Numbers"
+
+
+def streaming(case: Case) -> tuple[Any, str]:
+    """Its source is the download of shards, which is slowed by the sleep of the loader's own thread."""
+    import streaming as st
+    import torch
+
+    folder = Path(tempfile.mkdtemp())
+    with st.MDSWriter(out=str(folder / "remote"), columns={"x": "int"}, size_limit=1 << 9) as writer:
+        for number in range(SHARDS * SAMPLES):
+            writer.write({"x": number})
+
+    class Samples(st.StreamingDataset):  # type: ignore[misc, name-defined]
+        def __getitem__(self, index: int) -> Any:
+            return case.function()(super().__getitem__(index)["x"])
+
+        def prepare_shard(self, shard_id: int, blocking: bool = True) -> None:
+            if case.source_s and not blocking:
+                time.sleep(case.source_s)
+            super().prepare_shard(shard_id, blocking)
+
+    Samples.__name__ = case.name
+    dataset = Samples(local=str(folder / "local"), remote=str(folder / "remote"), batch_size=case.batch_size)
+    loader = torch.utils.data.DataLoader(
+        dataset, batch_size=case.batch_size, num_workers=case.workers, collate_fn=case.collate()
+    )
+    return loader, "download"
+
+
+LOADERS = {
+    "streaming": streaming,
+    "grain": grain,
+    "torchdata": torchdata,
+    "datasets": datasets,
+    "webdataset": webdataset,
+}
 
 
 def drawn(kind: str, rng: random.Random) -> Case:
@@ -197,7 +257,7 @@ def main() -> None:
     right = {name: [0, 0] for name in LOADERS if name.startswith(options.only)}
     for kind in CASES * options.rounds:
         for name, count in right.items():
-            if kind == "lock" and name != "torchdata":  # the others work in processes
+            if kind == "lock" and name not in ("torchdata", "grain"):  # the others work in processes
                 continue
             case = drawn(kind, rng)
             bare, source = LOADERS[name](case)

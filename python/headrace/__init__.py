@@ -28,7 +28,6 @@ from headrace.wrap import wrap
 
 if TYPE_CHECKING:
     from headrace import export, timeline
-    from headrace import timeline
     from headrace._get_next import get_next
     from headrace.annotation import annotate
     from headrace.comparison import Comparison, compare

@@ -5,9 +5,11 @@ from __future__ import annotations
 from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.dali import DaliAdapter
 from headrace.adapters.function import FunctionAdapter
+from headrace.adapters.grain import GrainAdapter
 from headrace.adapters.huggingface import DatasetsAdapter
 from headrace.adapters.iterable import IterableAdapter, PoolResultsAdapter
 from headrace.adapters.mindspore import MindSporeAdapter
+from headrace.adapters.mosaicml import StreamingAdapter
 from headrace.adapters.pipeline import PipelineAdapter
 from headrace.adapters.queue_consumer import QueueConsumerAdapter
 from headrace.adapters.ray_data import RayDataAdapter
@@ -27,6 +29,8 @@ ADAPTERS: list[Adapter] = [
     WebDatasetAdapter(),
     DaliAdapter(),
     RayDataAdapter(),
+    GrainAdapter(),
+    StreamingAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),

@@ -20,7 +20,7 @@ from headrace.adapters.base import Adapter, Attachment
 _Recording = tuple[_core.LoaderHandle, Attachment]
 
 #: Modules that call datasets of the user's own.
-_LOADERS = ("torch.utils.data.", "torchdata.", "spdl.", "datasets.", "webdataset.")
+_LOADERS = ("torch.utils.data.", "torchdata.", "spdl.", "datasets.", "webdataset.", "grain.", "streaming.")
 #: By object, and by line: made anew for each epoch by the same line, it is the same loader.
 _of_object: dict[int, _Recording] = {}
 _of_line: dict[str, tuple[weakref.ref[Any], _Recording]] = {}
@@ -37,19 +37,18 @@ def patch(kind: Any, library: str, adapter: Adapter, method: str = "__iter__") -
     @functools.wraps(iterate)
     def recorded(self: Any, *args: Any, **kwargs: Any) -> Any:
         frame = sys._getframe(1)
-        if (
-            getattr(_beginning, "of", None) is self
-        ):  # an iterator, of which the recorded one asks for its iterator
+        # An iterator, of which the recorded one asks for its iterator.
+        if getattr(_beginning, "of", None) is self:
             return iterate(self, *args, **kwargs)
-        if not enabled() or multiprocessing.parent_process() is not None or _feeds_a_loader(frame):
+        if not enabled() or multiprocessing.parent_process() is not None or feeds_a_loader(frame):
             return iterate(self, *args, **kwargs)
-        return _recorded(self, library, adapter, lambda: iterate(self, *args, **kwargs))
+        return record(self, library, adapter, lambda: iterate(self, *args, **kwargs))
 
     recorded.headrace = True  # type: ignore[attr-defined]
     setattr(kind, method, recorded)
 
 
-def _feeds_a_loader(frame: FrameType) -> bool:
+def feeds_a_loader(frame: FrameType) -> bool:
     """A loop of another library, or of a dataset that a loader reads: that loader is recorded itself."""
     if not is_the_users(frame.f_code.co_filename):
         return True
@@ -61,7 +60,7 @@ def _feeds_a_loader(frame: FrameType) -> bool:
     return False
 
 
-def _recorded(obj: Any, library: str, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> Any:
+def record(obj: Any, library: str, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> Any:
     try:
         handle, attachment = _of_object.get(id(obj)) or _open(obj, library, adapter)
     except Exception as error:  # the loop must still run

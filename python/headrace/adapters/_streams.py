@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _LIBRARIES = {
     "datasets.iterable_dataset": "headrace.adapters.huggingface.stages",
     "webdataset.pipeline": "headrace.adapters.webdataset.stages",
+    "streaming.base.dataset": "headrace.adapters.mosaicml.stages",
 }
 #: Below the dataset that a DataLoader reads, which has `STAGE_DATASET` + 50.
 _HIGHEST = _core.STAGE_DATASET + 49
@@ -71,7 +72,7 @@ def record(dataset: Any, loader: int) -> bool:
         except TypeError:  # an object of the user's with slots
             return False
     _chains[key] = Chain(loader)
-    return type(dataset).__module__.partition(".")[0] in ("datasets", "webdataset")
+    return _adapter_of(dataset) is not None
 
 
 def record_in_worker(dataset: Any, loader: int) -> bool:
@@ -89,14 +90,40 @@ def chain_of(dataset: Any) -> Chain | None:
 
 def shards_of(dataset: Any) -> int | None:
     """How many workers a stream has shards for; None: not known, or not a stream of a known library."""
-    library = type(dataset).__module__.partition(".")[0]
+    adapter = _adapter_of(dataset)
+    if adapter is None:
+        return None
+    try:
+        shards = importlib.import_module(adapter).shards_of(dataset)
+    except Exception:  # another version
+        return None
+    return int(shards) if shards else None
+
+
+def parameters_of(dataset: Any) -> list[LoaderParameter]:
+    """What the user of a stream, of a known library, set in it."""
+    adapter = _adapter_of(dataset)
+    if adapter is None:
+        return []
+    try:
+        found: list[LoaderParameter] = importlib.import_module(adapter).parameters_of(dataset)
+    except Exception:  # another version, or a table
+        return []
+    return found
+
+
+def splits_itself(dataset: Any) -> bool:
+    """Whether a stream gives each worker a part of its samples, however many workers there are."""
+    adapter = _adapter_of(dataset)
+    return adapter is not None and bool(getattr(importlib.import_module(adapter), "SPLITS_ITSELF", False))
+
+
+def _adapter_of(dataset: Any) -> str | None:
+    """The adapter's module for a dataset of a known library, or of a class of the user's below it."""
+    libraries = {kind.__module__.partition(".")[0] for kind in type(dataset).__mro__}
     for module, adapter in _LIBRARIES.items():
-        if module.partition(".")[0] == library and module in sys.modules:
-            try:
-                shards = importlib.import_module(adapter).shards_of(dataset)
-            except Exception:  # another version
-                return None
-            return int(shards) if shards else None
+        if module in sys.modules and module.partition(".")[0] in libraries:
+            return adapter
     return None
 
 

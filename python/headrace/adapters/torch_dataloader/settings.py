@@ -71,6 +71,9 @@ class Settings(NamedTuple):
     trainer: str = ""
     #: Of a stream that gives each worker shards of its own; None: not known.
     num_shards: int | None = None
+    splits_itself: bool = False
+    #: Of a stream of a known library: name, value, default and where its user sets it.
+    of_stream: tuple[tuple[str, Any, Any, str], ...] = ()
 
 
 def _whole(value: Any) -> int | None:
@@ -95,6 +98,11 @@ def settings_of(loader: Any) -> Settings:
         start_method=_start_method(loader) if workers > 0 else "",
         trainer=_trainer(),
         num_shards=_streams.shards_of(getattr(loader, "dataset", None)),
+        splits_itself=_streams.splits_itself(getattr(loader, "dataset", None)),
+        of_stream=tuple(
+            (each.name, each.value, each.usual, each.set_in)
+            for each in _streams.parameters_of(getattr(loader, "dataset", None))
+        ),
     )
 
 
@@ -155,6 +163,15 @@ def model_of(settings: Settings) -> LoaderModel:
         # Not a parameter: the framework whose parameters set the others.
         parameter("trainer", usual=settings.trainer),
     ]
+    known = {one.name for one in parameters}
+    parameters += [
+        # The loader and its stream may both have a batch size.
+        LoaderParameter(
+            name=f"dataset.{name}" if name in known else name, value=value, usual=usual, set_in=where
+        )
+        for name, value, usual, where in settings.of_stream
+        if name != "num_shards"
+    ]
     return LoaderModel(
         framework="torch",
         stages=[
@@ -181,7 +198,11 @@ def model_of(settings: Settings) -> LoaderModel:
         ],
         delivery=LoaderDelivery(ordered=settings.in_order, draws=_DRAWS, hands_over=_HANDS_OVER, pins=_PINS),
         parameters=[one for one in parameters if one.value is not None or one.name == "prefetch_factor"],
-        shard_advice=_SHARD_ADVICE if settings.num_shards is None else _streams.SHARD_ADVICE,
+        shard_advice=""
+        if settings.splits_itself
+        else _SHARD_ADVICE
+        if settings.num_shards is None
+        else _streams.SHARD_ADVICE,
     )
 
 

@@ -20,6 +20,8 @@ LOADER_MODULES = {
     "torchdata.nodes": "torchdata_nodes",
     "datasets": "huggingface",
     "webdataset": "webdataset",
+    "grain": "grain",
+    "streaming.base.dataset": "mosaicml",
     "spdl.pipeline": "spdl",
     "mindspore.dataset": "mindspore",
     "nvidia.dali.plugin.base_iterator": "dali",
