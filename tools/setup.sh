@@ -8,6 +8,7 @@
 #     tools/setup.sh torch           PyTorch's CPU build, for the tests
 #     tools/setup.sh frameworks      the loaders and trainers that have tests of their own (CI; after torch)
 #     tools/setup.sh mindspore       MindSpore, for its tests (CI)
+#     tools/setup.sh large-loaders   Ray Data and DALI, for their tests
 #     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -143,7 +144,12 @@ setup_mindspore() {
     say "MindSpore cannot be installed here: its tests will be skipped"
 }
 
+setup_large-loaders() {
+  say "installing Ray Data and DALI for their tests"
+  .venv/bin/python tools/requirements.py large-loaders | pip_install -r /dev/stdin
+}
+
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | mindspore | reference) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|mindspore|reference" ;;
+  system | venv | requirements | project | torch | frameworks | mindspore | large-loaders | reference) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|mindspore|large-loaders|reference" ;;
 esac
