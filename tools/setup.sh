@@ -9,6 +9,7 @@
 #     tools/setup.sh frameworks      the loaders and trainers that have tests of their own (CI; after torch)
 #     tools/setup.sh streaming       MosaicML's streaming, for its tests (CI; after frameworks)
 #     tools/setup.sh mindspore       MindSpore, for its tests (CI)
+#     tools/setup.sh large-loaders   Ray Data and DALI, for their tests
 #     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -153,7 +154,12 @@ setup_mindspore() {
     say "MindSpore cannot be installed here: its tests will be skipped"
 }
 
+setup_large-loaders() {
+  say "installing Ray Data and DALI for their tests"
+  .venv/bin/python tools/requirements.py large-loaders | pip_install -r /dev/stdin
+}
+
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | streaming | mindspore | reference) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|reference" ;;
+  system | venv | requirements | project | torch | frameworks | streaming | mindspore | large-loaders | reference) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|large-loaders|reference" ;;
 esac

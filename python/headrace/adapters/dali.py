@@ -9,7 +9,6 @@ from typing import Any
 from headrace import _core
 from headrace._operator import code_key, name_of, readable
 from headrace._session import warn_once
-from headrace.adapters._every_loop import patch
 from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.function import Calls
 
@@ -73,4 +72,6 @@ class DaliAdapter(Adapter):
 
 def record_every_loader() -> None:
     """Record every loop over an iterator of DALI's (``headrace run``)."""
+    from headrace.adapters._every_loop import patch
+
     patch(sys.modules[_ITERATORS]._DaliBaseIterator, "nvidia", DaliAdapter())

@@ -103,7 +103,8 @@ def test_a_loop_that_is_not_starved_gets_no_alarm(scripts: Any, tmp_path: Path) 
     result = scripts.run("--out", "run", name)
     assert result.status == 0
     if "nothing was recorded" not in result.said:  # too few looks found it
-        assert hr.Report.load(tmp_path / "run").diagnosis.kind == "not_input_bound"
+        # A busy machine may leave too little to judge.
+        assert hr.Report.load(tmp_path / "run").diagnosis.kind in ("not_input_bound", "undetermined")
 
 
 @pytest.mark.parametrize(

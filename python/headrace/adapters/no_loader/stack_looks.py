@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from headrace.adapters._names import is_the_users
 
-#: Share of a core that looks may take.
+#: Share of a core that looks may take, and what they may take at first beyond it.
 _BUDGET = 0.005
+_FIRST_S = 0.05
 _PERIOD_S = 0.01
 #: After so many, and so many are kept for the search.
 _LATER_PERIOD_S = 0.03
@@ -51,23 +52,24 @@ class StackLooks:
     def __init__(self, ident: int) -> None:
         self._ident = ident
         self._random = random.Random(ident)
-        self._cost_s = 0.0
+        self._began_s = time.monotonic()
+        self._cpu_s = time.thread_time()
         self._functions: dict[int, Function] = {}  # by their codes' identities
         self._taken = 0
         self.looks: deque[Look] = deque(maxlen=_KEPT)
 
     def wait(self) -> None:
-        """Until the next look. Their cost decides how long, on average 10 ms at least."""
-        least_s = _PERIOD_S if self._taken < _KEPT else _LATER_PERIOD_S
-        period_s = max(least_s, self._cost_s / _BUDGET)
-        time.sleep(period_s * self._random.uniform(0.5, 1.5))
+        """Until the next look: 10 ms on average, or as long as the CPU time of this thread asks for."""
+        period_s = _PERIOD_S if self._taken < _KEPT else _LATER_PERIOD_S
+        used_s = time.thread_time() - self._cpu_s - _FIRST_S
+        late_s = used_s / _BUDGET - (time.monotonic() - self._began_s)
+        time.sleep(max(period_s * self._random.uniform(0.5, 1.5), min(late_s, 1.0)))
 
     def look(self) -> list[FrameType]:
         """The thread's stack now, outermost frame first; empty if it is too deep or gone.
 
         The caller drops the frames at once: they keep the thread's objects alive.
         """
-        began_s = time.thread_time()
         frame = sys._current_frames().get(self._ident)
         stack: list[FrameType] = []
         while frame is not None and len(stack) <= _DEEPEST:
@@ -80,8 +82,6 @@ class StackLooks:
             functions = tuple([self._function(each) for each in stack])
             self.looks.append(Look(tuple(map(id, stack)), functions))
             self._taken += 1
-        # The costs of the last few: one that waited for the lock does not compute meanwhile.
-        self._cost_s += (time.thread_time() - began_s - self._cost_s) / 8
         return stack
 
     def everywhere(self) -> list[FrameType]:
