@@ -12,6 +12,7 @@ from headrace.adapters.mosaicml import StreamingAdapter
 from headrace.adapters.pipeline import PipelineAdapter
 from headrace.adapters.queue_consumer import QueueConsumerAdapter
 from headrace.adapters.spdl import SpdlAdapter
+from headrace.adapters.tfdata import TfDataAdapter
 from headrace.adapters.torch_dataloader import DataLoaderAdapter
 from headrace.adapters.torchdata_nodes import NodesAdapter
 from headrace.adapters.webdataset import WebDatasetAdapter
@@ -27,6 +28,7 @@ ADAPTERS: list[Adapter] = [
     WebDatasetAdapter(),
     GrainAdapter(),
     StreamingAdapter(),
+    TfDataAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),

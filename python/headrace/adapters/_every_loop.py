@@ -19,7 +19,17 @@ from headrace.adapters.base import Adapter, Attachment
 _Recording = tuple[_core.LoaderHandle, Attachment]
 
 #: Modules that call datasets of the user's own.
-_LOADERS = ("torch.utils.data.", "torchdata.", "spdl.", "datasets.", "webdataset.", "grain.", "streaming.")
+_LOADERS = (
+    "torch.utils.data.",
+    "torchdata.",
+    "spdl.",
+    "datasets.",
+    "webdataset.",
+    "grain.",
+    "streaming.",
+    "tensorflow.",
+    "keras.",
+)
 #: By object, and by line: made anew for each epoch by the same line, it is the same loader.
 _of_object: dict[int, _Recording] = {}
 _of_line: dict[str, tuple[weakref.ref[Any], _Recording]] = {}
