@@ -8,6 +8,7 @@
 #     tools/setup.sh torch           PyTorch's CPU build, for the tests
 #     tools/setup.sh frameworks      the loaders and trainers that have tests of their own (CI; after torch)
 #     tools/setup.sh streaming       MosaicML's streaming, for its tests (CI; after frameworks)
+#     tools/setup.sh tensorflow      TensorFlow's CPU build, for its tests
 #     tools/setup.sh mindspore       MindSpore, for its tests (CI)
 #     tools/setup.sh large-loaders   Ray Data and DALI, for their tests
 #     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
@@ -146,6 +147,13 @@ setup_streaming() {
     say "MosaicML's streaming cannot be installed here: its tests will be skipped"
 }
 
+# Large: its tests are skipped where it is not installed.
+setup_tensorflow() {
+  .venv/bin/python -c 'import importlib.metadata as m; m.version("tensorflow-cpu")' 2>/dev/null && return 0
+  say "installing TensorFlow (CPU) for its tests"
+  .venv/bin/python tools/requirements.py tensorflow | pip_install -r /dev/stdin
+}
+
 # Large, and not for every platform: its tests are skipped where it cannot be had.
 setup_mindspore() {
   .venv/bin/python -c 'import importlib.metadata as m; m.version("mindspore")' 2>/dev/null && return 0
@@ -160,6 +168,6 @@ setup_large-loaders() {
 }
 
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | streaming | mindspore | large-loaders | reference) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|large-loaders|reference" ;;
+  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | reference) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|reference" ;;
 esac

@@ -96,6 +96,15 @@ def streaming(items: int) -> Any:
     return st.StreamingDataset(local=str(folder), batch_size=8)
 
 
+def tfdata(items: int) -> Any:
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(items)
+    for _ in range(3):
+        dataset = dataset.map(abs, num_parallel_calls=2)
+    return dataset.prefetch(2)
+
+
 _shards: dict[int, str] = {}
 
 
@@ -118,6 +127,7 @@ LOADERS: dict[str, tuple[Callable[[int], Any], int]] = {
     "datasets": (datasets, 4),
     "webdataset": (webdataset, 5),
     "grain in the loop": (grain, 4),
+    "tf.data": (tfdata, 5),
     "streaming": (streaming, 2),
     "grain, own statistics": (grain_timing, 4),
 }

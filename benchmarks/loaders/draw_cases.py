@@ -164,6 +164,27 @@ def shards() -> list[str]:
     return _shards
 
 
+def tfdata(case: Case) -> tuple[Any, str]:
+    import tensorflow as tf
+
+    def python(function: Any) -> Any:
+        def call(item: Any) -> Any:
+            return tf.numpy_function(function, [item], tf.int64)
+
+        call.__name__ = call.__qualname__ = function.__name__
+        return call
+
+    def numbers() -> Iterator[int]:
+        for row in rows(list(range(SHARDS)), case.source_s):
+            yield row["i"]
+
+    dataset = tf.data.Dataset.from_generator(numbers, output_signature=tf.TensorSpec((), tf.int64))
+    for _ in range(case.idle):
+        dataset = dataset.map(lambda item: item + 1)
+    dataset = dataset.map(python(case.function()), num_parallel_calls=case.workers).batch(case.batch_size)
+    return dataset.map(python(case.collate())).prefetch(2), "generator"
+
+
 class Numbers:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -219,6 +240,7 @@ def streaming(case: Case) -> tuple[Any, str]:
 
 
 LOADERS = {
+    "tf.data": tfdata,
     "streaming": streaming,
     "grain": grain,
     "torchdata": torchdata,
@@ -258,6 +280,8 @@ def main() -> None:
     for kind in CASES * options.rounds:
         for name, count in right.items():
             if kind == "lock" and name not in ("torchdata", "grain"):  # the others work in processes
+                continue
+            if kind == "cpu" and name == "tf.data":  # its Python functions share one interpreter lock
                 continue
             case = drawn(kind, rng)
             bare, source = LOADERS[name](case)

@@ -14,6 +14,7 @@ from headrace.adapters.pipeline import PipelineAdapter
 from headrace.adapters.queue_consumer import QueueConsumerAdapter
 from headrace.adapters.ray_data import RayDataAdapter
 from headrace.adapters.spdl import SpdlAdapter
+from headrace.adapters.tfdata import TfDataAdapter
 from headrace.adapters.torch_dataloader import DataLoaderAdapter
 from headrace.adapters.torchdata_nodes import NodesAdapter
 from headrace.adapters.webdataset import WebDatasetAdapter
@@ -31,6 +32,7 @@ ADAPTERS: list[Adapter] = [
     RayDataAdapter(),
     GrainAdapter(),
     StreamingAdapter(),
+    TfDataAdapter(),
     QueueConsumerAdapter(),
     PoolResultsAdapter(),
     IterableAdapter(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import multiprocessing
 import sys
 import threading
 import weakref
@@ -20,7 +19,17 @@ from headrace.adapters.base import Adapter, Attachment
 _Recording = tuple[_core.LoaderHandle, Attachment]
 
 #: Modules that call datasets of the user's own.
-_LOADERS = ("torch.utils.data.", "torchdata.", "spdl.", "datasets.", "webdataset.", "grain.", "streaming.")
+_LOADERS = (
+    "torch.utils.data.",
+    "torchdata.",
+    "spdl.",
+    "datasets.",
+    "webdataset.",
+    "grain.",
+    "streaming.",
+    "tensorflow.",
+    "keras.",
+)
 #: By object, and by line: made anew for each epoch by the same line, it is the same loader.
 _of_object: dict[int, _Recording] = {}
 _of_line: dict[str, tuple[weakref.ref[Any], _Recording]] = {}
@@ -40,12 +49,17 @@ def patch(kind: Any, library: str, adapter: Adapter, method: str = "__iter__") -
         # An iterator, of which the recorded one asks for its iterator.
         if getattr(_beginning, "of", None) is self:
             return iterate(self, *args, **kwargs)
-        if not enabled() or multiprocessing.parent_process() is not None or feeds_a_loader(frame):
+        if not enabled() or _in_worker_process() or feeds_a_loader(frame):
             return iterate(self, *args, **kwargs)
         return record(self, library, adapter, lambda: iterate(self, *args, **kwargs))
 
     recorded.headrace = True  # type: ignore[attr-defined]
     setattr(kind, method, recorded)
+
+
+def _in_worker_process() -> bool:
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and process.parent_process() is not None
 
 
 def feeds_a_loader(frame: FrameType) -> bool:

@@ -21,6 +21,7 @@ LOADER_MODULES = {
     "datasets": "huggingface",
     "webdataset": "webdataset",
     "grain": "grain",
+    "tensorflow": "tfdata",
     "streaming.base.dataset": "mosaicml",
     "spdl.pipeline": "spdl",
     "mindspore.dataset": "mindspore",

@@ -1,0 +1,24 @@
+"""TensorFlow's tf.data, from the model that its autotuner keeps of every iterator.
+
+adapter     detects a dataset, and records loops over it
+graph       reads the datasets that the user put together, and which threads run which
+counters    reads the autotuner's model while the loop runs
+settings    the datasets' structure and settings, as their user would write them
+"""
+
+from __future__ import annotations
+
+import sys
+
+from headrace.adapters.tfdata.adapter import TfDataAdapter
+
+
+def record_every_loader() -> None:
+    """From now on each loop over a dataset in this process is recorded (``headrace run``)."""
+    from headrace.adapters import _every_loop
+
+    kind = sys.modules["tensorflow.python.data.ops.dataset_ops"].DatasetV2
+    _every_loop.patch(kind, "tensorflow", TfDataAdapter())
+
+
+__all__ = ["TfDataAdapter", "record_every_loader"]
