@@ -43,7 +43,7 @@ PIPELINE = """
 CASES = {
     "slow source": ((0.012, 0.001, 0.002, 1, "Queue"), "input_bound", "read"),
     "one decoder": ((0.001, 0.015, 0.002, 1, "Queue"), "input_bound", "decode"),
-    "two decoders": ((0.001, 0.025, 0.002, 2, "LifoQueue"), "input_bound", "decode"),
+    "two decoders": ((0.001, 0.025, 0.002, 2, "PriorityQueue"), "input_bound", "decode"),
     "slow consumer": ((0.001, 0.002, 0.012, 1, "Queue"), "not_input_bound", None),
 }
 
