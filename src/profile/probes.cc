@@ -410,6 +410,7 @@ void LoopRecorder::begin_wait() noexcept {
   ThreadContext* context = follow_thread();
   if (context == nullptr) return;
   ++context->get_next_depth;
+  running_->waits = true;
   wait_began_ns_ = Clock::now_ns();
   running_->probe.begin_wait(wait_began_ns_);
 }
@@ -426,6 +427,7 @@ void LoopRecorder::finish_wait(bool delivered, bool failed, int ready,
                                const metrics::WaitCharges* charges) noexcept {
   if (!started_ || ended_ || pid_ != current_pid() || !on_its_thread()) return;
   if (context_->get_next_depth > 0) --context_->get_next_depth;
+  running_->waits = false;
   const std::int64_t now = Clock::now_ns();
   tell_others_waited(*context_, now - wait_began_ns_);
   if (charges != nullptr) {

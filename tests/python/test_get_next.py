@@ -177,6 +177,11 @@ def test_a_generator_that_another_thread_closes_does_not_block_the_loop() -> Non
         with hr.get_next("moved"):
             pass
     assert hr.get_next("moved").report().profile.sink.steps >= 5
+    # The thread that began the block is no longer in it: what it does next is in the step of its loop.
+    loop = hr.wrap(list(range(5)))
+    for number in loop:
+        hr.to_device(number, "cpu")
+    assert "to_device" in [op.name for op in loop.report().profile.operators]
 
 
 def test_validation_between_training_steps_is_no_part_of_them() -> None:

@@ -28,10 +28,11 @@ def score(
     foreign: float = 0.0,
     **said: Any,
 ) -> Score:
+    gate = {"rule": "gate", "figures": {"most_speedup": 4.0}}
     diagnosis = {"kind": "input_bound", "operator": "Match", "cause": "too_few_workers", "confidence": 0.9}
     report = {
-        "diagnosis": {**diagnosis, "share_of_step": 0.7, "advice": [], **said},
-        "profile": {"sink": {"compute_s": 0.0051}},
+        "diagnosis": {**diagnosis, "share_of_step": 0.7, "advice": [], "evidence": [gate], **said},
+        "profile": {"sink": {"step_s": 0.0204}},
     }
     what_if = {"2": {"step_s": 0.0105, "low": 0.009, "high": 0.0102}, "3": {"step_s": None, "low": None}}
     without = without_s or {"Inflate": 0.016, "Match": 0.008, "Fetch": 0.019}

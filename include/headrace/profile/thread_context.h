@@ -18,7 +18,8 @@ namespace headrace::profile {
 /// The part of a running loop that other loops of its thread may ask for.
 struct RunningLoop {
   metrics::SinkProbe probe;
-  int loader = -1;  ///< its record
+  int loader = -1;     ///< its record
+  bool waits = false;  ///< in a GetNext; read and written by its thread
   std::atomic<bool> gone{
       false};  ///< ended, possibly by another thread; its thread drops it when it looks next
 };
@@ -51,12 +52,13 @@ class ThreadContext {
   /// The calling thread's cell of an operator, made at first use; null when the segment is full.
   metrics::OperatorCell* cell(int operator_id, bool is_loop = false) noexcept;
   metrics::Place place() noexcept {
+    const bool in_loop = !running_loops().empty();
     if (get_next_depth > 0) return metrics::Place::get_next;
-    return running_loops().empty() ? metrics::Place::worker : metrics::Place::step;
+    return in_loop ? metrics::Place::step : metrics::Place::worker;
   }
   /// Wrapped loops that are active on this thread, outermost first.
   std::vector<std::shared_ptr<RunningLoop>>& running_loops() noexcept {
-    if (!loops_.empty()) std::erase_if(loops_, [](const auto& loop) { return loop->gone.load(); });
+    if (!loops_.empty()) std::erase_if(loops_, [this](const auto& loop) { return dropped(*loop); });
     return loops_;
   }
 
@@ -66,6 +68,12 @@ class ThreadContext {
  private:
   ThreadContext();
   static ThreadContext& make_local() noexcept;
+  /// Whether another thread ended it, possibly in the midst of a GetNext that this thread had begun.
+  bool dropped(const RunningLoop& loop) noexcept {
+    if (!loop.gone.load()) return false;
+    if (loop.waits && get_next_depth > 0) --get_next_depth;
+    return true;
+  }
   void rebind() noexcept;
   void release() noexcept;
 
