@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import headrace as hr
 
 
@@ -90,3 +92,19 @@ def outcome(loop: Callable[[], Iterator[Any]]) -> tuple[list[Any], str]:
     except Exception as error:
         return items, f"{type(error).__name__}: {str(error).splitlines()[-1] if str(error) else ''}"
     return items, ""
+
+
+def assert_seen_from_outside(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, module: Any, make: Callable[[], Any]
+) -> None:
+    """A loader of 40 batches whose graph ``module.read_graph`` cannot read: one line, and the wait."""
+
+    def fail(*_: Any) -> None:
+        raise LookupError("a name is gone")
+
+    monkeypatch.setattr(module, "read_graph", fail)
+    monkeypatch.setattr("headrace._session._warned", set())  # one warning per reason and process
+    loader = hr.wrap(make())
+    assert len(consume(loader)) == 40
+    assert "operator detail unavailable" in caplog.text
+    assert loader.report().profile.sink.steps == 40

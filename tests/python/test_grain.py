@@ -12,7 +12,16 @@ import pytest
 
 import headrace as hr
 from headrace.adapters.grain import attachment
-from recorded_loops import burn, consume, operators, outcome, quiet, run_script, sleeper
+from recorded_loops import (
+    assert_seen_from_outside,
+    burn,
+    consume,
+    operators,
+    outcome,
+    quiet,
+    run_script,
+    sleeper,
+)
 
 grain = pytest.importorskip("grain", reason="grain is not installed")
 
@@ -348,15 +357,7 @@ def test_an_iterator_ends_when_nobody_has_it() -> None:
 def test_another_version_is_seen_from_outside(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(*_: Any) -> None:
-        raise LookupError("a name is gone")
-
-    monkeypatch.setattr(attachment, "read_graph", fail)
-    monkeypatch.setattr("headrace._session._warned", set())  # one warning per reason and process
-    loader = hr.wrap(dataset_of())
-    assert len(consume(loader)) == 40
-    assert "operator detail unavailable" in caplog.text
-    assert loader.report().profile.sink.steps == 40
+    assert_seen_from_outside(monkeypatch, caplog, attachment, dataset_of)
 
 
 SCRIPT = """

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from recorded_loops import consume, operators, outcome, quiet, run_script
+from recorded_loops import assert_seen_from_outside, consume, operators, outcome, quiet, run_script
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed (make tensorflow)")
@@ -196,16 +196,8 @@ def test_two_loaders_at_once() -> None:
 def test_another_version_is_seen_from_outside(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(*_: Any) -> None:
-        raise LookupError("a name is gone")
-
-    monkeypatch.setattr(graph, "read_graph", fail)
-    monkeypatch.setattr("headrace._session._warned", set())  # one warning per reason and process
     assert adapter.TfDataAdapter.library == "tensorflow"
-    loader = hr.wrap(dataset_of())
-    assert len(consume(loader)) == 40
-    assert "operator detail unavailable" in caplog.text
-    assert loader.report().profile.sink.steps == 40
+    assert_seen_from_outside(monkeypatch, caplog, graph, dataset_of)
 
 
 SCRIPT = """

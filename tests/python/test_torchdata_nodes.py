@@ -13,7 +13,17 @@ import pytest
 
 import headrace as hr
 from headrace.adapters.torchdata_nodes import attachment
-from recorded_loops import Numbers, burn, consume, operators, outcome, quiet, run_script, sleeper
+from recorded_loops import (
+    Numbers,
+    assert_seen_from_outside,
+    burn,
+    consume,
+    operators,
+    outcome,
+    quiet,
+    run_script,
+    sleeper,
+)
 
 nodes = pytest.importorskip("torchdata.nodes", reason="torchdata is not installed")
 
@@ -264,15 +274,7 @@ def test_probes_can_be_taken_out_again() -> None:
 def test_another_version_is_seen_from_outside(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(*_: Any) -> None:
-        raise LookupError("a name is gone")
-
-    monkeypatch.setattr(attachment, "read_graph", fail)
-    monkeypatch.setattr("headrace._session._warned", set())  # one warning per reason and process
-    loader = hr.wrap(loader_of())
-    assert len(consume(loader)) == 40
-    assert "operator detail unavailable" in caplog.text
-    assert loader.report().profile.sink.steps == 40
+    assert_seen_from_outside(monkeypatch, caplog, attachment, loader_of)
 
 
 SCRIPT = """

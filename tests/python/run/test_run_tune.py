@@ -88,7 +88,7 @@ def test_a_dataloader_in_a_copy_of_the_folder(tune: Callable[..., Any], scripts:
 
 def test_a_named_loader_beside_another_in_place(tune: Callable[..., Any], scripts: Any) -> None:
     pytest.importorskip("torch")
-    outcome = tune(
+    script = (
         LOADER
         + """
     import headrace as hr
@@ -100,11 +100,14 @@ def test_a_named_loader_beside_another_in_place(tune: Callable[..., Any], script
             time.sleep(0.004)
     finally:
         print(loader.num_workers, check.num_workers, file=open("log.txt", "a"))
-    """,
-        "--in-place",
+    """
     )
+    for _ in range(2):  # a trial that another program disturbs hides the gain
+        outcome = tune(script, "--in-place")
+        if "num_workers=" in outcome.out.decode():
+            break
     assert outcome.status == 0, outcome.err
-    assert "num_workers" in outcome.out.decode()
+    assert "num_workers=" in outcome.out.decode()
     # `finally` of every trial has run, in the folder itself; only the loader that is waited for was changed.
     lines = (scripts.folder / "log.txt").read_text().splitlines()
     workers = [line.split() for line in lines]
