@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from headrace._figures import LoaderModel
 
 
+def classes_of(module: str, *names: str) -> tuple[type, ...]:
+    """Those of these classes that the program has imported, for ``isinstance``."""
+    found = [getattr(sys.modules.get(module), name, None) for name in names]
+    return tuple(each for each in found if isinstance(each, type))
+
+
 class Attachment:
     """An adapter's hold on one loader."""
 

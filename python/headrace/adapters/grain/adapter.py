@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
-from headrace.adapters.base import Adapter, Attachment
+from headrace.adapters.base import Adapter, Attachment, classes_of
 
-
-def _classes() -> tuple[type, ...]:
-    module = sys.modules.get("grain")
-    names = ("IterDataset", "MapDataset", "DatasetIterator", "DataLoader", "DataLoaderIterator")
-    found = [getattr(module, name, None) for name in names]
-    return tuple(each for each in found if isinstance(each, type))
+_CLASSES = ("IterDataset", "MapDataset", "DatasetIterator", "DataLoader", "DataLoaderIterator")
 
 
 class GrainAdapter(Adapter):
@@ -21,8 +15,7 @@ class GrainAdapter(Adapter):
     library = "grain"
 
     def detect(self, obj: object) -> int:
-        classes = _classes()
-        return 50 if classes and isinstance(obj, classes) else 0
+        return 50 if isinstance(obj, classes_of("grain", *_CLASSES)) else 0
 
     def name(self, obj: object) -> str:
         return type(obj).__name__

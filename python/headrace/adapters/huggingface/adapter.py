@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import copy
-import sys
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
 from headrace._operator import name_of, readable
 from headrace.adapters import _streams
-from headrace.adapters.base import Adapter, Attachment
+from headrace.adapters.base import Adapter, Attachment, classes_of
 
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel
-
-
-def _class(module: str, name: str) -> tuple[type, ...]:
-    found = getattr(sys.modules.get(module), name, None)
-    return (found,) if isinstance(found, type) else ()
 
 
 class DatasetsAdapter(Adapter):
@@ -26,15 +20,15 @@ class DatasetsAdapter(Adapter):
     library = "datasets"
 
     def detect(self, obj: object) -> int:
-        streams = _class("datasets.iterable_dataset", "IterableDataset")
-        tables = _class("datasets.arrow_dataset", "Dataset")
+        streams = classes_of("datasets.iterable_dataset", "IterableDataset")
+        tables = classes_of("datasets.arrow_dataset", "Dataset")
         return 50 if isinstance(obj, streams + tables) else 0
 
     def name(self, obj: object) -> str:
         return type(obj).__name__
 
     def attach(self, obj: Any, name: str | None = None) -> Attachment:
-        streams = isinstance(obj, _class("datasets.iterable_dataset", "IterableDataset"))
+        streams = isinstance(obj, classes_of("datasets.iterable_dataset", "IterableDataset"))
         return StreamAttachment(obj) if streams else TableAttachment(obj)
 
 

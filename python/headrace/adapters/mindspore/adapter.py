@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from headrace import _core
-from headrace.adapters.base import Adapter, Attachment
-
-
-def _class_of(module: str, name: str) -> type | None:
-    found = getattr(sys.modules.get(module), name, None)
-    return found if isinstance(found, type) else None
+from headrace.adapters.base import Adapter, Attachment, classes_of
 
 
 class MindSporeAdapter(Adapter):
@@ -21,10 +15,9 @@ class MindSporeAdapter(Adapter):
     keeps_class = True
 
     def detect(self, obj: object) -> int:
-        dataset = _class_of("mindspore.dataset.engine.datasets", "Dataset")
-        iterator = _class_of("mindspore.dataset.engine.iterators", "Iterator")
-        known = tuple(kind for kind in (dataset, iterator) if kind is not None)
-        return 50 if known and isinstance(obj, known) else 0
+        dataset = classes_of("mindspore.dataset.engine.datasets", "Dataset")
+        iterator = classes_of("mindspore.dataset.engine.iterators", "Iterator")
+        return 50 if isinstance(obj, dataset + iterator) else 0
 
     def name(self, obj: object) -> str:
         dataset = getattr(obj, "dataset", obj)

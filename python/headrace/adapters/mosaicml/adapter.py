@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
 from headrace._operator import readable
-from headrace.adapters.base import Adapter, Attachment
+from headrace.adapters.base import Adapter, Attachment, classes_of
 
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel
@@ -24,8 +23,7 @@ class StreamingAdapter(Adapter):
     library = "streaming"
 
     def detect(self, obj: object) -> int:
-        kind = getattr(sys.modules.get("streaming.base.dataset"), "StreamingDataset", None)
-        return 50 if isinstance(kind, type) and isinstance(obj, kind) else 0
+        return 50 if isinstance(obj, classes_of("streaming.base.dataset", "StreamingDataset")) else 0
 
     def name(self, obj: object) -> str:
         return type(obj).__name__

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
-from headrace.adapters.base import Adapter, Attachment
+from headrace.adapters.base import Adapter, Attachment, classes_of
 
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel
@@ -22,8 +21,7 @@ class TfDataAdapter(Adapter):
     library = "tensorflow"
 
     def detect(self, obj: object) -> int:
-        kind = getattr(sys.modules.get("tensorflow.python.data.ops.dataset_ops"), "DatasetV2", None)
-        return 50 if isinstance(kind, type) and isinstance(obj, kind) else 0
+        return 50 if isinstance(obj, classes_of("tensorflow.python.data.ops.dataset_ops", "DatasetV2")) else 0
 
     def name(self, obj: object) -> str:
         return type(obj).__name__.strip("_")

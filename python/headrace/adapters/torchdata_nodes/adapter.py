@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
-from headrace.adapters.base import Adapter, Attachment
-
-
-def _classes() -> tuple[type, ...]:
-    module = sys.modules.get("torchdata.nodes")
-    found = [getattr(module, name, None) for name in ("Loader", "BaseNode")]
-    return tuple(each for each in found if isinstance(each, type))
+from headrace.adapters.base import Adapter, Attachment, classes_of
 
 
 class NodesAdapter(Adapter):
@@ -20,8 +13,7 @@ class NodesAdapter(Adapter):
     library = "torchdata"
 
     def detect(self, obj: object) -> int:
-        classes = _classes()
-        return 50 if classes and isinstance(obj, classes) else 0
+        return 50 if isinstance(obj, classes_of("torchdata.nodes", "Loader", "BaseNode")) else 0
 
     def name(self, obj: object) -> str:
         return type(obj).__name__

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
 from headrace.adapters import _streams
-from headrace.adapters.base import Adapter, Attachment
+from headrace.adapters.base import Adapter, Attachment, classes_of
 
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel
@@ -19,8 +18,7 @@ class WebDatasetAdapter(Adapter):
     library = "webdataset"
 
     def detect(self, obj: object) -> int:
-        pipeline = getattr(sys.modules.get("webdataset.pipeline"), "DataPipeline", None)
-        return 50 if isinstance(pipeline, type) and isinstance(obj, pipeline) else 0
+        return 50 if isinstance(obj, classes_of("webdataset.pipeline", "DataPipeline")) else 0
 
     def name(self, obj: object) -> str:
         return type(obj).__name__
