@@ -3,6 +3,7 @@
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
+FUZZ_SEED ?= 0
 HEADRACE_WERROR ?= OFF
 HEADRACE_CONFORMANCE_DATA ?= $(abspath ../shared/data)
 # CXX: under one name for every build, so that ccache knows what the wheel's has compiled when the release build comes.
@@ -103,8 +104,8 @@ test-tsan: build-tsan  ## C++ tests under ThreadSanitizer
 test-python: setup torch  ## Python tests; the wheel's test runs where `make wheel` did
 	HEADRACE_WHEEL="$$(ls dist/headrace-*.whl 2>/dev/null)" $(VENV)/python -m pytest
 
-fuzz: build-asan  ## each fuzz target for FUZZ_SECONDS (60)
-	@printf '%s\n' build/asan/fuzz/*_fuzz | xargs -P $(JOBS) -I {} tools/fuzz.sh {} $(FUZZ_SECONDS)
+fuzz: build-asan  ## each fuzz target for FUZZ_SECONDS (60); FUZZ_SEED other than 0 repeats a run
+	@printf '%s\n' build/asan/fuzz/*_fuzz | xargs -P $(JOBS) -I {} tools/fuzz.sh {} $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 # --- benchmarks -------------------------------------------------------------------------------------------------
 

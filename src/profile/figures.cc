@@ -107,7 +107,12 @@ struct Moment {
   bool here = false;  ///< this machine, this boot: processes can be looked at
   std::uint64_t clock_word = 0;
 
-  std::int64_t loop_at(std::int64_t ns) const { return metrics::LoopClock::decode(clock_word, ns).loop_ns; }
+  metrics::LoopClock::Reading loop_clock(std::int64_t ns) const {
+    metrics::LoopClock::Reading reading = metrics::LoopClock::decode(clock_word, ns);
+    reading.loop_ns = sane_time(reading.loop_ns);
+    return reading;
+  }
+  std::int64_t loop_at(std::int64_t ns) const { return loop_clock(ns).loop_ns; }
 };
 
 Moment moment_of(const SegmentImage& image, bool& running) {
@@ -122,7 +127,7 @@ Moment moment_of(const SegmentImage& image, bool& running) {
     last = std::max(last, header.anchors.anchors[i].monotonic_ns.load());
   }
   for (const LoaderRecord& loader : image.loaders()) last = std::max(last, loader.sink.last_event_ns.load());
-  moment.now_ns = running ? std::max(last, metrics::Clock::now_ns()) : last;
+  moment.now_ns = sane_time(running ? std::max(last, metrics::Clock::now_ns()) : last);
   return moment;
 }
 
@@ -140,11 +145,11 @@ WorkerFigures worker_figures(const metrics::WorkerCell& worker, std::uint32_t in
   }
   figures.process_threads = std::clamp(worker.process_threads.load(), 0, 1 << 20);
   figures.allowed_cores = std::clamp(worker.allowed_cores.load(), 0, 1 << 20);
-  figures.started_ns = worker.started_ns.load();
+  figures.started_ns = sane_time(worker.started_ns.load());
   const bool live = worker_is(worker, metrics::WorkerLife::live);
   figures.alive = live && moment.here && process_alive(figures.pid, worker.process_start.load());
   const std::int64_t last_ns =
-      figures.alive ? moment.now_ns : std::min(moment.now_ns, worker.last_alive_ns.load());
+      figures.alive ? moment.now_ns : std::min(moment.now_ns, sane_time(worker.last_alive_ns.load()));
   figures.ended_ns = last_ns;
   figures.now_loop_ns = moment.loop_at(live ? last_ns : moment.now_ns);
   const Open open = open_of(worker, begun);
@@ -182,7 +187,8 @@ std::vector<ServiceSample> sequence_of(const metrics::ServiceSequence& sequence,
     const auto& sample = sequence.samples[i % kLength];
     const double wall = sample.wall_ns.load();
     const double cpu = sample.cpu_ns.load();
-    if (!std::isfinite(wall) || wall < 0 || wall > kMostNs || !std::isfinite(cpu)) continue;
+    if (!std::isfinite(wall) || wall < 0 || wall > static_cast<double>(kMostNs) || !std::isfinite(cpu))
+      continue;
     // The low 32 bits are stored; the rest follows from the item count.
     const std::uint64_t index = (items & ~std::uint64_t{0xFFFFFFFF}) | sample.index.load();
     samples.push_back({index, wall * 1e-9, cpu < 0 ? -1.0 : std::min(cpu, wall) * 1e-9});
@@ -283,7 +289,7 @@ SinkFigures sink_figures(const metrics::SinkCell& cell, std::int64_t loop_ns, bo
 SegmentFigures SegmentFigures::of(const SegmentImage& image, std::uint32_t loader) {
   SegmentFigures figures;
   const Moment moment = moment_of(image, figures.running);
-  const metrics::LoopClock::Reading clock = metrics::LoopClock::decode(moment.clock_word, moment.now_ns);
+  const metrics::LoopClock::Reading clock = moment.loop_clock(moment.now_ns);
   figures.now_ns = moment.now_ns;
   figures.loop_ns = clock.loop_ns;
   figures.begun = clock.begun;

@@ -13,9 +13,10 @@
 
 namespace headrace::profile {
 
-/// No counter reaches so much; a damaged file may say more.
-inline constexpr double kMostNs = 9e18;
-inline double sane(std::int64_t ns) { return std::clamp(static_cast<double>(ns), 0.0, kMostNs); }
+/// No counter reaches so much (73 years); a damaged file may say more. Three such times can be added up.
+inline constexpr std::int64_t kMostNs = std::int64_t{1} << 61;
+inline std::int64_t sane_time(std::int64_t ns) { return std::clamp<std::int64_t>(ns, 0, kMostNs); }
+inline double sane(std::int64_t ns) { return static_cast<double>(sane_time(ns)); }
 inline double sane(std::uint32_t count) { return count; }
 inline std::uint64_t sane(std::uint64_t count) { return std::min(count, std::uint64_t{1} << 53); }
 
