@@ -9,7 +9,9 @@
 #include "headrace/analysis/diagnosis/plausible.h"
 #include "headrace/analysis/what_if/what_if.h"
 #include "headrace/profile/errors.h"
+#include "headrace/profile/history.h"
 #include "headrace/profile/profile_json.h"
+#include "headrace/profile/segment_image.h"
 #include "headrace/report/comparison.h"
 #include "headrace/report/html.h"
 #include "headrace/report/json.h"
@@ -30,7 +32,24 @@ class ParsedReport {
   std::string text(int width, bool color) const {
     return report::to_text(profile_, diagnosis_, {width, color});
   }
-  std::string html(bool whole_page) const { return report::to_html(profile_, diagnosis_, {whole_page}); }
+  /// segment: of the same run, for what each worker did over time; "": without. One that cannot be read any
+  /// more is left out: the page is about the profile.
+  std::string html(bool whole_page, const std::string& segment, double from_s, double to_s,
+                   const std::string& range_link) const {
+    report::HtmlOptions options{whole_page, nullptr, from_s, to_s, range_link};
+    profile::History history;
+    if (!segment.empty()) {
+      try {
+        profile::SegmentImage image;
+        image.include_history();
+        image.read_file(segment);
+        history = profile::read_history(image);
+        options.history = &history;
+      } catch (const Error&) {
+      }
+    }
+    return report::to_html(profile_, diagnosis_, options);
+  }
   std::string json(int indent) const { return report::to_json(profile_, diagnosis_, indent); }
   auto what_if(const std::vector<std::pair<std::string, std::string>>& assigned) const {
     std::vector<analysis::Assignment> assignments;
@@ -83,8 +102,13 @@ void add_parsed_report(PyObject* into) {
           "text", [](Shared self, int width, bool color) { return self->text(width, color); },
           py::arg("width"), py::arg("color"), Released())
       .def(
-          "html", [](Shared self, bool whole_page) { return self->html(whole_page); }, py::arg("whole_page"),
-          Released())
+          "html",
+          [](Shared self, bool whole_page, const std::string& segment, double from_s, double to_s,
+             const std::string& range_link) {
+            return self->html(whole_page, segment, from_s, to_s, range_link);
+          },
+          py::arg("whole_page"), py::arg("segment") = "", py::arg("from_s") = 0.0, py::arg("to_s") = 0.0,
+          py::arg("range_link") = "", Released())
       .def(
           "json", [](Shared self, int indent) { return self->json(indent); }, py::arg("indent"), Released())
       .def(

@@ -455,7 +455,15 @@ class ParsedReport:
 
     def __init__(self, profile_text: str) -> None: ...
     def text(self, width: int, color: bool) -> str: ...
-    def html(self, whole_page: bool) -> str: ...
+    def html(
+        self,
+        whole_page: bool,
+        segment: str = "",
+        from_s: float = 0.0,
+        to_s: float = 0.0,
+        range_link: str = "",
+    ) -> str:
+        """segment: of the run, for the lanes; range_link: the address to which "from=1.5&to=2.5" is added."""
     def json(self, indent: int) -> str: ...
     def what_if(self, assigned: list[tuple[str, str]]) -> tuple[bool, str, float, float, float, str]:
         """Whether it is known, the reason if not; step, low and high in seconds; the bottleneck."""

@@ -165,7 +165,7 @@ class Report:
         from headrace.trace import Trace
 
         device = trace if isinstance(trace, Trace) else Trace.load(trace)
-        segment = next((path for path in self._segments if os.path.exists(path)), "")  # noqa: PTH110
+        segment = self._segment()
         if len(device) > 1:
             device = device.rank(self.rank)
         points = point_names(device._traces, fp_point, bp_point)
@@ -191,12 +191,16 @@ class Report:
 
         It contains no paths and no host name; docs/report.md explains its parts.
         """
-        page = self._parsed.html(True) + "\n"
+        page = self._parsed.html(True, self._segment()) + "\n"
         if path is None:
             return page
         with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
             file.write(page)
         return None
+
+    def _segment(self) -> str:
+        """Where the segment is now; "" if there is none."""
+        return next((path for path in self._segments if os.path.exists(path)), "")  # noqa: PTH110
 
     def to_profile_json(self) -> str:
         """What was recorded, in JSON: what `from_profile_json` reads."""

@@ -4,6 +4,7 @@
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/memory.h"
 #include "headrace/analysis/diagnosis/plan.h"
+#include "headrace/analysis/what_if/curve.h"
 #include "headrace/analysis/what_if/parameters.h"
 #include "headrace/analysis/what_if/what_if.h"
 #include "headrace/profile/errors.h"
@@ -137,6 +138,44 @@ TEST(WhatIf, LoopsInTheGraphAreCutOpen) {
   const WhatIf then = what_if(profile, {{"decode.workers", "2"}});
   ASSERT_TRUE(then.known);
   EXPECT_NEAR(then.step_s, 0.015, 0.002);
+}
+
+TEST(Curve, AsksAboutTheWorkersOfTheBottleneckUntilSomethingElseIsTheLimit) {
+  const Profile profile = simulation::simulate(two_stages(), 1);
+  const StepCurve curve = step_curve(profile, diagnose(profile));
+  EXPECT_EQ(curve.parameter, "decode.workers");
+  EXPECT_EQ(curve.now, 1);
+  ASSERT_GE(curve.points.size(), 4U);
+  EXPECT_EQ(curve.points.front().value, 1);
+  EXPECT_DOUBLE_EQ(curve.points.front().then.step_s, profile.sink.step_s) << "measured, not predicted";
+  EXPECT_EQ(curve.points.front().then.limit, "decode");
+  // Three workers make a batch in 10 ms, read one in 14.
+  EXPECT_NEAR(curve.points[1].then.step_s, 0.015, 0.001);
+  EXPECT_NEAR(curve.points.back().then.step_s, 0.014, 0.001);
+  EXPECT_EQ(curve.points.back().then.limit, "read");
+  for (std::size_t i = 1; i < curve.points.size(); ++i) {
+    EXPECT_GT(curve.points[i].value, curve.points[i - 1].value);
+    EXPECT_EQ(curve.points[i].then.step_s,
+              what_if(profile, {{"decode.workers", std::to_string(curve.points[i].value)}}).step_s);
+  }
+}
+
+TEST(Curve, AsksAboutTheWorkersOfALoaderFromNoneOn) {
+  const Profile profile = loader(2);
+  const StepCurve curve = step_curve(profile, diagnose(profile));
+  EXPECT_EQ(curve.parameter, "num_workers");
+  EXPECT_EQ(curve.now, 2);
+  ASSERT_GE(curve.points.size(), 5U);
+  EXPECT_EQ(curve.points.front().value, 0);
+  EXPECT_LE(curve.points.size(), 12U);
+}
+
+TEST(Curve, IsEmptyWhereNothingIsPredicted) {
+  Profile profile;
+  EXPECT_TRUE(step_curve(profile, diagnose(profile)).points.empty());
+  profile.sink.step_s = 0.01;
+  profile.sink.steps = 100;
+  EXPECT_TRUE(step_curve(profile, diagnose(profile)).points.empty());
 }
 
 TEST(Plan, GoesOnUntilTheTrainingStepIsTheLimit) {

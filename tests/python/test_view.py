@@ -266,3 +266,50 @@ def test_the_page_follows_a_run(browser: Browser, tmp_path: Path) -> None:
             assert json.dumps(title) == '"run - headrace"'
         finally:
             script.kill()
+
+
+def test_lanes_can_be_looked_at_closer(browser: Browser, recorded: Path, tmp_path: Path) -> None:
+    shutil.copytree(recorded, tmp_path / "run")
+    shown = "['from', 'to', 'end'].map(name => Number(document.getElementById('lanes').dataset[name]))"
+
+    def wait_for_other(before: list[float]) -> list[float]:
+        for _ in range(100):
+            if browser.ask(shown) != before:
+                break
+            time.sleep(0.05)
+        now: list[float] = browser.ask(shown)
+        assert now != before
+        return now
+
+    with viewing(tmp_path) as address:
+        browser.show(address, 1280)
+        browser.driver.find_element("link text", "run").click()
+        newest = browser.ask(shown)
+        assert 0 < newest[0] < newest[1] == newest[2]
+        rows = browser.ask("[...document.querySelectorAll('#lanes > .time .label')].map(e => e.textContent)")
+        assert rows == ["training loop", "source", "decode", "source ->", "decode ->", ""]
+        browser.driver.find_element("link text", "the whole run").click()
+        whole = wait_for_other(newest)
+        assert whole == [0, newest[2], newest[2]]
+
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        lane = browser.driver.find_element("css selector", "#lanes > .time svg")
+        wide = lane.size["width"]
+        mouse = ActionChains(browser.driver)
+        mouse.move_to_element_with_offset(lane, -int(wide / 4), 0).click_and_hold()
+        mouse.move_by_offset(int(wide / 2), 0).release().perform()
+        middle = wait_for_other(whole)
+        assert middle[:2] == pytest.approx([whole[2] / 4, 3 * whole[2] / 4], abs=0.02 * whole[2])
+        assert "from=" in browser.ask("location.search")
+        browser.driver.back()
+        assert wait_for_other(middle) == whole
+        browser.driver.find_element("css selector", "#lanes details summary").click()
+        browser.driver.find_element("link text", "show it above").click()
+        close = wait_for_other(whole)
+        assert close[1] - close[0] < whole[2] / 4
+        assert browser.messages() == []
+        # An address of another time, or of nonsense, is a page as well.
+        cookie = cookie_of(address)
+        for asked in ("from=1e400&to=2", "from=x&to=", "from=5&to=1", "from=nan&to=nan", "from=1e8&to=1e9"):
+            assert ask(address, f"/run/run?{asked}", cookie=cookie)[0].status == 200

@@ -23,12 +23,16 @@ _STYLE = """<style>
 .headrace .runs .number { text-align: right; white-space: nowrap; }
 .headrace .runs .bad { color: var(--accent); font-weight: 650; }
 .headrace .runs .pick { white-space: nowrap; }
+.headrace .picked { position: absolute; background: var(--predicted); opacity: .25; pointer-events: none; }
 .headrace button { font: inherit; padding: 5px 14px; }
 </style>"""
 
 
-def run_page(run: Run, look: Look, alone: bool) -> str:
-    """The report of `Report.to_html` below links to other loaders and ranks. alone: there is no list."""
+def run_page(run: Run, look: Look, alone: bool, shown: tuple[float, float] = (0.0, 0.0)) -> str:
+    """The report of `Report.to_html` below links to other loaders and ranks. alone: there is no list.
+
+    shown: what the workers' lanes show, in seconds since the first GetNext; (0, 0): the newest steps.
+    """
     links = [] if alone else ['<a href="/">all runs</a>']
     chosen = look.report
     if len(chosen.loaders) > 1:
@@ -41,7 +45,9 @@ def run_page(run: Run, look: Look, alone: bool) -> str:
             for rank in chosen.ranks
         ]
     links.append(f'<span class="news" role="status">{escape(news(look))}</span>')
-    return _page(run.name, f"<nav>{''.join(links)}</nav><main>{look.report._parsed.html(False)}</main>")
+    here = f"/run/{quote(run.name)}?{urlencode({'loader': chosen.loader, 'rank': chosen.rank})}&"
+    report = chosen._parsed.html(False, chosen._segment(), *shown, here)
+    return _page(run.name, f"<nav>{''.join(links)}</nav><main>{report}</main>")
 
 
 def news(look: Look) -> str:

@@ -50,7 +50,8 @@ def application(library: Library) -> App:
         headers = {"ETag": f'"{look.stamp}"', "X-Headrace-News": pages.news(look)}
         if request.headers.get("If-None-Match") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
-        return HTMLResponse(pages.run_page(found, look, alone), headers=headers)
+        shown = (_seconds(request, "from"), _seconds(request, "to"))
+        return HTMLResponse(pages.run_page(found, look, alone, shown), headers=headers)
 
     def compare(request: Request) -> Response:
         chosen = [library.find(request.query_params.get(side, "")) for side in "ab"]
@@ -72,6 +73,15 @@ def application(library: Library) -> App:
         Mount("/static", static),
     ]
     return Starlette(routes=routes)
+
+
+def _seconds(request: Request, name: str) -> float:
+    """A time of the address; 0 for anything else."""
+    try:
+        seconds = float(request.query_params.get(name, "0"))
+    except ValueError:
+        return 0.0
+    return seconds if 0 <= seconds < 1e9 else 0.0
 
 
 def _said(says: str, status: int = 200) -> Response:

@@ -10,16 +10,18 @@
 namespace headrace::report {
 namespace {
 
-void write_content(Markup& out, const Subject& subject) {
+void write_content(Markup& out, const Subject& subject, const HtmlOptions& options) {
   write_header(out, subject);
   write_verdict(out, subject);
   write_advice(out, subject);
+  write_curve(out, subject);
   write_risks(out, subject);
   write_step(out, subject);
   write_graph(out, subject);
   write_histograms(out, subject);
   write_states(out, subject);
   write_time(out, subject);
+  write_lanes(out, subject, options);
   write_ledger(out, subject);
   write_device(out, subject);
   write_ranks(out, subject);
@@ -60,7 +62,7 @@ std::string page_style() {
 }
 
 std::string to_html(const profile::Profile& profile, const analysis::Diagnosis& recorded,
-                    HtmlOptions options) {
+                    const HtmlOptions& options) {
   const analysis::Diagnosis diagnosis = with_short_names(profile, recorded);
   const Subject subject{profile, diagnosis};
   Markup out;
@@ -68,14 +70,14 @@ std::string to_html(const profile::Profile& profile, const analysis::Diagnosis& 
     const auto root = out.open("div", {{"class", "headrace"}});
     out.verbatim(kStyle);
     const auto sheet = out.open("div", {{"class", "sheet"}});
-    write_content(out, subject);
+    write_content(out, subject, options);
   } else {
     out.verbatim("<!doctype html>\n");
     const auto html = out.open("html", {{"lang", "en"}});
     write_head(out, title_of(subject));
     const auto body = out.open("body", {{"class", "headrace"}});
     const auto sheet = out.open("main", {{"class", "sheet"}});
-    write_content(out, subject);
+    write_content(out, subject, options);
   }
   return out.take();
 }

@@ -6,6 +6,7 @@
 
 #include "headrace/analysis/diagnosis/diagnosis.h"
 #include "headrace/profile/profile.h"
+#include "headrace/report/html.h"
 #include "markup.h"
 
 namespace headrace::report {
@@ -29,6 +30,8 @@ void write_header(Markup& out, const Subject& subject);
 void write_verdict(Markup& out, const Subject& subject);
 /// What to change, today beside predicted.
 void write_advice(Markup& out, const Subject& subject);
+/// The step against a number of workers, as predicted.
+void write_curve(Markup& out, const Subject& subject);
 /// What will go wrong, beside the verdict.
 void write_risks(Markup& out, const Subject& subject);
 /// The average step as a bar: GetNext wait (starved, hand-off), compute.
@@ -41,6 +44,8 @@ void write_histograms(Markup& out, const Subject& subject);
 void write_states(Markup& out, const Subject& subject);
 /// GetNext wait, operators and queues per window.
 void write_time(Markup& out, const Subject& subject);
+/// A lane for every worker and the longest waits close up; needs the run's history.
+void write_lanes(Markup& out, const Subject& subject, const HtmlOptions& options);
 /// What the awaited batch was doing.
 void write_ledger(Markup& out, const Subject& subject);
 /// Why the device computed nothing.

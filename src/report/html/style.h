@@ -169,6 +169,21 @@ inline constexpr Literal kStyle(R"css(<style>
   .waits-over-time { height: 110px; shape-rendering: crispEdges; }
   .waits-over-time .space { fill: var(--panel); }
   .waits-over-time .grid { stroke: var(--line); stroke-width: 1; vector-effect: non-scaling-stroke; }
+  .curve { height: 160px; }
+  .curve path { fill: none; vector-effect: non-scaling-stroke; }
+  .curve .grid { stroke: var(--line); }
+  .curve .band { fill: var(--l0); }
+  .curve .own { stroke: var(--soft); stroke-dasharray: 5 4; }
+  .curve .line { stroke: var(--predicted); stroke-width: 2; }
+  .curve .dot { stroke: var(--predicted); stroke-width: 9; stroke-linecap: round; }
+  .curve .dot.today { stroke: var(--ink); }
+  .ranges { display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 14px; }
+  .ranges .scripted { color: var(--soft); }
+  @media (scripting: none) { .scripted { display: none; } }
+  .lanes a { color: var(--predicted); font-size: 14px; }
+  .axis.upright { flex-direction: column; align-self: stretch; align-items: flex-end; }
+  .values { display: grid; grid-auto-flow: column; grid-auto-columns: 1fr; text-align: center; font-size: 13px; color: var(--soft); }
+  .values .today { color: var(--ink); font-weight: 650; }
   .levels { shape-rendering: crispEdges; height: 14px; border-radius: 2px; overflow: hidden; }
   .strip { position: relative; height: 24px; background: var(--panel); border-radius: 3px; overflow: hidden; }
   .strip span { position: absolute; top: 0; height: 24px; padding: 0 5px; font-size: 12px; line-height: 24px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--on-verdict); border-right: 1px solid var(--back); }

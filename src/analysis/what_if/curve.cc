@@ -1,0 +1,80 @@
+#include "headrace/analysis/what_if/curve.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <set>
+
+#include "headrace/analysis/diagnosis/loader.h"
+#include "headrace/analysis/diagnosis/plausible.h"
+#include "headrace/analysis/what_if/parameters.h"
+
+namespace headrace::analysis {
+namespace {
+
+constexpr int kFewestShown = 4;
+constexpr std::size_t kMostPoints = 12;
+/// Tried where they are in range, besides today's number and the advised one.
+constexpr int kTried[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
+
+const Parameter* asked_about(const std::vector<Parameter>& parameters, const profile::Profile& profile,
+                             const Diagnosis& diagnosis) {
+  const auto find = [&](auto&& fits) -> const Parameter* {
+    const auto found = std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& each) {
+      return each.kind == Change::Kind::kWorkers && each.value == Parameter::Value::kWhole && fits(each);
+    });
+    return found == parameters.end() ? nullptr : &*found;
+  };
+  if (!diagnosis.advice.empty()) {
+    const std::string& advised = diagnosis.advice.front().parameter;
+    if (const Parameter* found = find([&](const Parameter& each) { return each.name == advised; }))
+      return found;
+  }
+  if (diagnosis.op) {
+    const Parameter* found = find([&](const Parameter& each) {
+      return each.index >= 0 && static_cast<std::size_t>(each.index) < profile.operators.size() &&
+             profile.operators[static_cast<std::size_t>(each.index)].name == *diagnosis.op;
+    });
+    if (found != nullptr) return found;
+  }
+  return loader_of(profile) ? find([](const Parameter&) { return true; }) : nullptr;
+}
+
+/// What the first advice says for `parameter`, or today's number.
+int advised(const Parameter& parameter, const Diagnosis& diagnosis, int now) {
+  if (diagnosis.advice.empty() || diagnosis.advice.front().parameter != parameter.name) return now;
+  return std::atoi(profile::as_written(diagnosis.advice.front().to).c_str());
+}
+
+}  // namespace
+
+StepCurve step_curve(const profile::Profile& recorded, const Diagnosis& diagnosis) {
+  StepCurve curve;
+  const profile::Profile profile = plausible(recorded);
+  const std::vector<Parameter> parameters = parameters_of(profile);
+  const Parameter* asked = asked_about(parameters, profile, diagnosis);
+  if (asked == nullptr) return curve;
+  curve.now = std::atoi(asked->now.c_str());
+  const int better = advised(*asked, diagnosis, curve.now);
+  const double most = std::min(asked->max, std::max<double>(kFewestShown, 2.0 * std::max(curve.now, better)));
+  std::set<int> values{curve.now, better};
+  for (int each : kTried) {
+    if (each >= asked->min && each <= most && values.size() < kMostPoints) values.insert(each);
+  }
+  const std::unique_ptr<Predictor> predictor = predictor_for(profile);
+  for (int value : values) {
+    if (value < asked->min || value > asked->max) continue;
+    std::vector<Change> changes;
+    for (const Parameter& each : parameters) {
+      if (each.name == asked->name) changes.push_back(change_to(each, std::to_string(value)));
+    }
+    Prediction then = predictor->predict(changes);
+    if (value == curve.now) then.step_s = then.low_s = then.high_s = profile.sink.step_s;  // measured
+    if (then.known) curve.points.push_back({value, std::move(then)});
+  }
+  if (curve.points.size() < 2) return {};
+  curve.parameter = asked->name;
+  return curve;
+}
+
+}  // namespace headrace::analysis
