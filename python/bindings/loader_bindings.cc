@@ -61,8 +61,10 @@ void add_loader_bindings(PyObject* into) {
       .def("begin_wait", &LoopRecorder::begin_wait)
       .def(
           "end_wait",
-          [](LoopRecorder& self, bool delivered, bool failed) { self.end_wait(delivered, failed); },
-          py::arg("delivered"), py::arg("failed"))
+          [](LoopRecorder& self, bool delivered, bool failed, int ready) {
+            self.end_wait(delivered, failed, ready);
+          },
+          py::arg("delivered"), py::arg("failed"), py::arg("ready") = -1)
       .def("end_loop", &LoopRecorder::end_loop);
 
   using profile::DeliveryWriter;

@@ -210,8 +210,11 @@ class LoopRecorder:
         """The loop begins now."""
 
     def begin_wait(self) -> None: ...
-    def end_wait(self, delivered: bool, failed: bool) -> None:
-        """Not ``delivered``: the loop ends. ``failed``: by an exception, after which it may go on."""
+    def end_wait(self, delivered: bool, failed: bool, ready: int = -1) -> None:
+        """Not ``delivered``: the loop ends. ``failed``: by an exception, after which it may go on.
+
+        ``ready``: 1 or 0, whether the batch was there when it was asked for; -1: the queues tell.
+        """
 
     def end_loop(self) -> None: ...
 

@@ -54,11 +54,12 @@ class BlockLoop:
         """Whether the calling thread made the entry that is open."""
         return self._thread == threading.get_ident()
 
-    def end(self, error: type[BaseException] | None) -> None:
+    def end(self, error: type[BaseException] | None, ready: int = -1) -> None:
+        """``ready``: 1 or 0, whether what the block takes was there when it began; -1: its queue tells."""
         recorder = self._recorder
         if recorder is not None and self.is_this_threads():
             ended = error is not None and issubclass(error, (StopIteration, GeneratorExit))
-            recorder.end_wait(error is None, error is not None and not ended)
+            recorder.end_wait(error is None, error is not None and not ended, ready)
             if ended:
                 self._recorder = None
         else:  # a generator's block that another thread left

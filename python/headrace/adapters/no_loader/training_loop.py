@@ -27,6 +27,8 @@ _LOOKS_OF_ANY_LOOP = 100
 #: Looks that found the function, and how often they found it anew: a call that was made once is no batch's.
 _LEAST = 4
 _LEAST_ANEW = 3
+#: Of the loop's time that a generator takes before it is worth a word.
+_WORTH_A_WORD = 0.1
 #: Of a function's looks in which a library computes: it does more than make a batch.
 _MIXED = 0.05
 _GENERATOR = 0x20
@@ -39,6 +41,11 @@ class Candidate(NamedTuple):
     function: Function
     looks: int
     of: int  #: looks at the loop
+
+    @property
+    def is_generator(self) -> bool:
+        """The loop iterates over it; its items cannot be recorded from outside."""
+        return bool(self.function.code.co_flags & _GENERATOR)
 
     @property
     def share(self) -> float:
@@ -106,13 +113,17 @@ def _in_loop(loop: Function, paths: list[_Path], computes: list[int]) -> Candida
     for (caller, function), count in seen.most_common():
         if count < _LEAST:
             break
-        is_no_call = function.code.co_flags & _GENERATOR or function.name.startswith("<")
-        if anew[caller, function] < _LEAST_ANEW or is_no_call:
+        if anew[caller, function] < _LEAST_ANEW or function.name.startswith("<"):
+            continue
+        candidate = Candidate(caller, function, count, len(paths))
+        if candidate.is_generator:
+            if candidate.share >= _WORTH_A_WORD:
+                return candidate
             continue
         takers = {one.name for path in paths for one in path if one is not function and one not in mixed}
         makes = makes_batches(caller.code, function.name, caller.namespace, None if of_library else takers)
         if makes or (makes is None and of_library):
-            return Candidate(caller, function, count, len(paths))
+            return candidate
     return None
 
 

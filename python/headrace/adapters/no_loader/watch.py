@@ -5,13 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import threading
+from pathlib import Path
 
 from headrace import _session
 from headrace._session import enabled, phased_loops, warn_once
 from headrace.adapters.no_loader.found_function import FoundFunction, put_in_place
-from headrace.adapters.no_loader.stack_looks import StackLooks
+from headrace.adapters.no_loader.stack_looks import Function, StackLooks
 from headrace.adapters.no_loader.thread_queues import ThreadQueues
 from headrace.adapters.no_loader.training_loop import Candidate, find
+from headrace.adapters.no_loader.waiting_calls import WaitingCalls
 
 #: Looks between two searches.
 _SEARCHED = 25
@@ -30,11 +32,14 @@ def watch() -> None:
         return
     looks = StackLooks(main)
     queues = ThreadQueues()
+    calls = WaitingCalls()
     candidate = None
+    said: set[Function] = set()
     searched = 0
     while not _session.loaders_opened:
         looks.wait()
         stack = looks.look()
+        calls.look(stack)
         if searched % _ALL_THREADS == 0 and threading.active_count() > 1:
             queues.look(looks.everywhere())
         if candidate is not None and stack:
@@ -51,6 +56,11 @@ def watch() -> None:
         searched += 1
         if candidate is None and searched % (_SEARCHED if searched < 8 * _SEARCHED else 4 * _SEARCHED) == 0:
             candidate = find(looks.looks)
+            if candidate is not None and candidate.is_generator:
+                if candidate.function not in said:
+                    said.add(candidate.function)
+                    _say_iterated(candidate)
+                candidate = None
     if queues.sink is not None:
         for _ in range(_LOOKS_AT_QUEUES):  # those further away from the loop
             looks.wait()
@@ -64,6 +74,17 @@ def _name_its_functions(found: FoundFunction, looks: StackLooks) -> None:
         looks.look().clear()
         if looks.looks:
             found.looked(looks.looks[-1])
+
+
+def _say_iterated(candidate: Candidate) -> None:
+    code = candidate.function.code
+    loop = candidate.caller.code
+    where = Path(loop.co_filename).name if loop.co_name == "<module>" else loop.co_name
+    warn_once(
+        f"the loop in {where} spends about {candidate.share:.0%} of its time in the generator {code.co_name} "
+        f"({Path(code.co_filename).name}:{code.co_firstlineno}); if that makes the batches, wrap it: "
+        f"for batch in hr.wrap({code.co_name}(...))"
+    )
 
 
 def _say_unrecorded(candidate: Candidate) -> None:
