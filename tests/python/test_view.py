@@ -313,3 +313,75 @@ def test_lanes_can_be_looked_at_closer(browser: Browser, recorded: Path, tmp_pat
         cookie = cookie_of(address)
         for asked in ("from=1e400&to=2", "from=x&to=", "from=5&to=1", "from=nan&to=nan", "from=1e8&to=1e9"):
             assert ask(address, f"/run/run?{asked}", cookie=cookie)[0].status == 200
+
+
+HOSTILE_PAGE = """<!doctype html><title>hostile</title><script>
+const found = [];
+async function look() {
+  for (const mode of ["cors", "no-cors"]) {
+    try {
+      const answer = await fetch(TARGET, {mode, credentials: "include"});
+      found.push(mode + ":" + answer.status + ":" + (await answer.text()).length);
+    } catch (error) { found.push(mode + ":refused"); }
+  }
+  const frame = document.body.appendChild(document.createElement("iframe"));
+  frame.src = TARGET;
+  await new Promise((done) => { frame.onload = frame.onerror = done; setTimeout(done, 2000); });
+  try { found.push("frame:" + frame.contentDocument.body.textContent.length); }
+  catch (error) { found.push("frame:refused"); }
+  document.title = "done";
+}
+</script><body onload="look()">"""
+
+
+def test_a_hostile_page_in_the_same_browser_reads_nothing(
+    browser: Browser, recorded: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(recorded, tmp_path / "shown" / "run")
+    (tmp_path / "site").mkdir()
+    with (
+        viewing(tmp_path / "shown") as address,
+        subprocess.Popen(
+            [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"],
+            cwd=tmp_path / "site",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as site,
+    ):
+        assert site.stdout is not None
+        try:
+            port = site.stdout.readline().split("port ")[1].split()[0]
+            browser.show(address, 1280)  # the browser has the cookie from now on
+            target = f"http://{urlsplit(address).netloc}/run/run"
+            (tmp_path / "site" / "index.html").write_text(HOSTILE_PAGE.replace("TARGET", json.dumps(target)))
+            browser.show(f"http://127.0.0.1:{port}/index.html", 1280)
+            for _ in range(100):
+                if browser.ask("document.title") == "done":
+                    break
+                time.sleep(0.1)
+            assert browser.ask("found") == ["cors:refused", "no-cors:refused", "frame:refused"]
+        finally:
+            site.kill()
+
+
+def test_runs_of_every_kind_are_shown(browser: Browser, recorded: Path, tmp_path: Path) -> None:
+    from test_report_html import large_profile
+
+    shutil.copytree(recorded, tmp_path / HOSTILE)
+    (tmp_path / "large.json").write_text(hr.Report.from_profile_json(json.dumps(large_profile())).to_json())
+    subprocess.run(
+        [sys.executable, "-c", RECORDS.replace("range(40)", "range(0)"), str(tmp_path / "empty")], check=True
+    )
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / "rank0.hrseg").write_bytes((recorded / "rank0.hrseg").read_bytes()[:5000])
+    with viewing(tmp_path) as address:
+        for width in (400, 1280):
+            browser.show(address, width)
+            links = browser.ask("[...document.querySelectorAll('.runs a')].map(link => link.href)")
+            assert len(links) == 4
+            for link in [address, *links]:
+                browser.show(link, width)
+                assert browser.messages() == []
+                wide = browser.ask("[document.documentElement.scrollWidth, innerWidth]")
+                assert wide[0] <= wide[1], link
