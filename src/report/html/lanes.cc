@@ -102,8 +102,10 @@ class RangeLinks {
     if (address_.empty()) return;
     const std::int64_t half = shown.length_ns() / 2;
     const auto links = out_.open("p", {{"class", "ranges"}});
-    write("earlier", {shown.begin_ns - half, shown.end_ns - half}, shown);
-    write("later", {shown.begin_ns + half, shown.end_ns + half}, shown);
+    const std::int64_t back = std::min(half, shown.begin_ns - whole_.begin_ns);
+    const std::int64_t on = std::min(half, whole_.end_ns - shown.end_ns);
+    write("earlier", {shown.begin_ns - back, shown.end_ns - back}, shown);
+    write("later", {shown.begin_ns + on, shown.end_ns + on}, shown);
     write("closer", {shown.begin_ns + half / 2, shown.end_ns - half / 2}, shown);
     write("wider", {shown.begin_ns - half, shown.end_ns + half}, shown);
     write("the whole run", whole_, shown);
