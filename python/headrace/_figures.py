@@ -412,9 +412,12 @@ class Operator:
     #: Of the busy time: waiting for the interpreter lock, from looks at its threads 50 times a second. A
     #: third or more: its threads take turns. Null where it was not looked at, and in processes.
     lock_wait_s: float | None = None
-    #: Of the busy time: in the kernel's uninterruptible sleep, that is waiting for a disk or a network file
-    #: system, from looks at its threads up to 10 times a second. Null where it was not looked at.
+    #: Of the busy time: waiting for a disk, a network file system or one in user space, from looks at its
+    #: threads up to 4 times a second. Null where it was not looked at.
     storage_wait_s: float | None = None
+    #: Type of the file system that most of these waits were for (`nfs4`, `fuse`, `ext4`). Null where that is
+    #: not known.
+    file_system: str | None = None
     #: Operators of one number share a thread, and their demands add up; null: none.
     segment: int | None = None
     #: True: it runs inside GetNext, in the training loop's thread, and does not overlap with the step.

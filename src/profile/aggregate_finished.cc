@@ -134,6 +134,7 @@ void add_cell(OperatorCell& target, const OperatorCell& cell) noexcept {
     target.first_done_ns.store(first);
   target.labelled.store(std::max(target.labelled.load(), cell.labelled.load()));
   target.sampled.store(std::max(target.sampled.load(), cell.sampled.load()));
+  if (cell.file_system.load() != 0) target.file_system.store(cell.file_system.load());
   for (const auto& item : cell.slowest.items) target.slowest.add(item.index.load(), item.ns.load());
 }
 

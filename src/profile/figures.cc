@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "headrace/profile/process_identity.h"
+#include "host_storage.h"
 #include "profile/member_count.h"
 #include "profile/totals.h"
 
@@ -217,6 +218,7 @@ CellFigures cell_figures(const metrics::OperatorCell& cell, std::uint32_t index,
     return figures;
   }
   read<CellTotals>(figures, cell);
+  figures.file_system = file_system_name(cell.file_system.load());
   figures.busy_ns += open_ns;
   figures.sampled_cpu_ns = std::min(figures.sampled_cpu_ns, figures.sampled_wall_ns);
   figures.sequence = sequence_of(cell.sequence, figures.items);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <limits>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "host_affinity.h"
 #include "host_figure.h"
 #include "host_kernel_file.h"
+#include "host_storage.h"
 
 namespace headrace::profile {
 namespace {
@@ -225,7 +227,7 @@ void WorkerCpuReader::visit(std::uint32_t index, std::int64_t now, const metrics
     for (std::size_t k = 0; measured && k < of.total.size(); ++k) {
       if (file.cells[k] != nullptr) (worker.*file.cells[k]).store(of.total[k]);
     }
-    note(slot.glance, account, reading, worker);
+    note(slot, account, reading, worker);
   }
   if (slot.verified && now >= slot.affinity_ns) {
     slot.affinity_ns = now + kRetryNs;
@@ -234,14 +236,23 @@ void WorkerCpuReader::visit(std::uint32_t index, std::int64_t now, const metrics
   if (last_time) let_go(slot);
 }
 
-/// "D" is the kernel's uninterruptible sleep: a disk, a network file system, memory that is being reclaimed.
-void WorkerCpuReader::note(const WorkerGlance& glance, std::uint32_t account,
-                           const metrics::LoopClock::Reading& reading, WorkerCell& worker) noexcept {
+/// "D" is the kernel's uninterruptible sleep: a disk, a network file system, memory that is being reclaimed. File
+/// systems in user space let signals wake who waits for them.
+void WorkerCpuReader::note(const Slot& slot, std::uint32_t account,
+                           const metrics::LoopClock::Reading& reading, WorkerCell& worker) {
+  const WorkerGlance& glance = slot.glance;
   if (glance.threads > worker.process_threads.load()) worker.process_threads.store(glance.threads);
   if (glance.state == 0 || account < metrics::kOperatorAccount || reading.paused) return;
   metrics::OperatorCell& cell = segment_.cells()[(account - metrics::kOperatorAccount) % kMaxCells];
   cell.state_looks.bump(1);
-  if (glance.state == 'D') cell.storage_looks.bump(1);
+  const bool waits =
+      glance.state == 'D' || (glance.state == 'S' && waits_for_files(sleeps_in(slot.pid, slot.tid)));
+  if (!waits) return;
+  cell.storage_looks.bump(1);
+  // Seldom, as it takes several files: the 1st, 2nd, 4th, ... time.
+  if (!std::has_single_bit(cell.storage_looks.load())) return;
+  const std::uint32_t type = file_system_code(file_system_in_use(slot.pid, slot.tid));
+  if (type != 0) cell.file_system.store(type);
 }
 
 bool WorkerCpuReader::open(Slot& slot, std::size_t source, const WorkerCell& worker,

@@ -41,8 +41,8 @@ class WorkerCpuReader {
             const std::function<void(int, std::uint64_t)>& meet);
   void visit(std::uint32_t index, std::int64_t now, const metrics::LoopClock::Reading& reading,
              const std::function<void(int, std::uint64_t)>& meet);
-  void note(const WorkerGlance& glance, std::uint32_t account, const metrics::LoopClock::Reading& reading,
-            metrics::WorkerCell& worker) noexcept;
+  void note(const Slot& slot, std::uint32_t account, const metrics::LoopClock::Reading& reading,
+            metrics::WorkerCell& worker);
   void let_go(Slot& slot) noexcept;
 
   Segment& segment_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "headrace/profile/figures.h"
@@ -303,12 +304,14 @@ class ProfileBuilder {
     CellTotals total;
     bool threads = true;
     bool sampled = false;
+    std::map<std::string, double> file_systems;
     States states;
     for (const std::uint32_t number : node.cells) {
       const CellFigures& cell = figures_.cells[number];
       const WorkerFigures& worker = figures_.workers[cell.worker];
       add<CellTotals>(total, cell);
       sampled |= cell.sampled;
+      if (!cell.file_system.empty()) file_systems[cell.file_system] += cell.storage_looks;
       if (worker.run_queue_ns) {
         out.run_queue_wait_s =
             out.run_queue_wait_s.value_or(0) + *worker.run_queue_ns * kSecond * busy_part(cell);
@@ -331,6 +334,9 @@ class ProfileBuilder {
     if (total.looks >= kLeastLooks) out.lock_wait_s = out.busy_s * share(total.lock_looks, total.looks);
     if (total.state_looks >= kLeastLooks)
       out.storage_wait_s = out.busy_s * share(total.storage_looks, total.state_looks);
+    const auto most = std::max_element(file_systems.begin(), file_systems.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != file_systems.end()) out.file_system = most->first;
     if (total.sampled_wall_ns > 0)
       out.cpu_s = out.busy_s * share(total.sampled_cpu_ns, total.sampled_wall_ns);
     // Idle is what is left of the time of the workers it has at once: earlier epochs' threads are no idle

@@ -85,6 +85,18 @@ TEST(StorageBound, NamesSmallReadsAndFaults) {
   EXPECT_TRUE(says(diagnose(profile), "memory-mapped files"));
 }
 
+TEST(StorageBound, NamesFileSystemsThatAreNotOfThisMachine) {
+  Profile profile = reads(0.9);
+  OperatorProfile& op = op_named(profile, "Images");
+  op.file_system = "ext4";
+  EXPECT_FALSE(says(diagnose(profile), "ext4"));
+  op.file_system = "nfs4";
+  EXPECT_TRUE(says(diagnose(profile), "came from storage) on a network file system (nfs4)"));
+  op.file_system = "fuse";
+  each_worker(op, [](WorkerProfile& worker) { worker.storage_bytes = 0; });
+  EXPECT_TRUE(says(diagnose(profile), "of its time: a file system in user space (fuse)"));
+}
+
 TEST(StorageBound, ABodyThatSleepsOrAsksARemoteServiceWaitsForNoDisk) {
   const Diagnosis diagnosis = diagnose(reads(0.02));
   EXPECT_EQ(diagnosis.cause, Cause::too_few_workers);

@@ -26,13 +26,14 @@ struct alignas(64) OperatorCell {
   Relaxed<std::uint8_t> place;
   Relaxed<std::uint8_t> is_loop;   ///< 1: the worker's own loop between queue calls, not an annotated body
   Relaxed<std::uint8_t> labelled;  ///< 1: `slowest` holds the framework's names of items (dataset indices)
-  Relaxed<std::uint32_t> sampled;  ///< 1: one call in 32 was timed and counts for all of them
+  Relaxed<std::uint8_t> sampled;   ///< 1: one call in 32 was timed and counts for all of them
   // Written by the sampler of the owning process: looks at the thread in this body, and those that found it
   // waiting for the interpreter lock, or for storage.
   Relaxed<std::uint32_t> looks;
   Relaxed<std::uint32_t> lock_looks;
   Relaxed<std::uint32_t> state_looks;
   Relaxed<std::uint32_t> storage_looks;
+  Relaxed<std::uint32_t> file_system;  ///< the one that it last waited for (host_storage.h); 0: not known
   // Written by the worker again.
   Relaxed<std::uint64_t> items;           ///< finished, start-up included
   Relaxed<std::uint64_t> failures;        ///< bodies that raised
@@ -59,6 +60,7 @@ struct alignas(64) OperatorCell {
     lock_looks.store(0);
     state_looks.store(0);
     storage_looks.store(0);
+    file_system.store(0);
     service.reset();
     slowest.reset();
     sampling.reset();

@@ -87,8 +87,9 @@ struct CellFigures : CellTotals {
   std::uint32_t op = 0;
   metrics::Place place = metrics::Place::worker;
   bool is_loop = false;
-  bool labelled = false;  ///< `slowest` holds the framework's names of items
-  bool sampled = false;   ///< one call in 32 was timed
+  bool labelled = false;    ///< `slowest` holds the framework's names of items
+  bool sampled = false;     ///< one call in 32 was timed
+  std::string file_system;  ///< type of the one that it last waited for; empty: not known
   std::int64_t first_done_ns = 0;
   std::vector<ServiceSample> sequence;
   std::vector<ServiceSample> slowest;

@@ -259,6 +259,7 @@ struct OperatorProfile {
   std::optional<double> run_queue_wait_s;
   std::optional<double> lock_wait_s = std::nullopt;
   std::optional<double> storage_wait_s = std::nullopt;
+  std::optional<std::string> file_system = std::nullopt;
   int segment = -1;  ///< negative: none
   bool in_sink = false;
   Word<Executor> executor;
@@ -304,9 +305,11 @@ constexpr void figures_of(Of<OperatorProfile>, Visit&& figure) {
       {"Of the busy time: waiting for the interpreter lock, from looks at its threads 50 times a second. A "
        "third or more: its threads take turns. Null where it was not looked at, and in processes."});
   figure("storage_wait_s", &OperatorProfile::storage_wait_s,
-         {"Of the busy time: in the kernel's uninterruptible sleep, that is waiting for a disk or a network "
-          "file "
-          "system, from looks at its threads up to 10 times a second. Null where it was not looked at."});
+         {"Of the busy time: waiting for a disk, a network file system or one in user space, from looks at "
+          "its threads up to 4 times a second. Null where it was not looked at."});
+  figure("file_system", &OperatorProfile::file_system,
+         {"Type of the file system that most of these waits were for (`nfs4`, `fuse`, `ext4`). Null where "
+          "that is not known."});
   figure("segment", &OperatorProfile::segment,
          {"Operators of one number share a thread, and their demands add up; null: none.", &kName,
           Null::when_unset});

@@ -33,16 +33,30 @@ Reads reads_of(const profile::OperatorProfile& op) {
   return reads;
 }
 
-std::string why(const Reads& reads) {
+constexpr std::string_view kOfNetworks[] = {"nfs",    "nfs4",  "cifs", "smb3", "ceph",     "lustre", "gpfs",
+                                            "beegfs", "pvfs2", "9p",   "afs",  "virtiofs", "ocfs2",  "gfs2"};
+
+/// Where the files are, if that is worth a word.
+std::string place_of(const profile::OperatorProfile& op) {
+  const std::string type = op.file_system.value_or("");
+  if (type == "fuse") return "a file system in user space (fuse)";
+  if (std::find(std::begin(kOfNetworks), std::end(kOfNetworks), type) != std::end(kOfNetworks))
+    return "a network file system (" + type + ")";
+  return {};
+}
+
+std::string why(const Reads& reads, const std::string& place) {
+  const std::string from = place.empty() ? "" : " on " + place;
   if (reads.faults * kFault_s >= 0.1 * reads.busy_s && reads.faults > reads.calls)
     return "memory-mapped files that are not in memory (" + counted(reads.faults, "page fault") +
-           " read from storage)";
+           " read from storage)" + from;
   const double size = ratio(reads.bytes, reads.calls);
-  if (reads.calls > 0 && size <= kSmallRead) return "small reads (" + memory_size(size) + " each on average)";
+  if (reads.calls > 0 && size <= kSmallRead)
+    return "small reads (" + memory_size(size) + " each on average)" + from;
   if (reads.bytes > 0 && reads.from_storage >= kCold * reads.bytes)
     return "files that are not in the page cache (" + memory_size(reads.from_storage) + " of " +
-           memory_size(reads.bytes) + " came from storage)";
-  return "a slow disk or a network file system";
+           memory_size(reads.bytes) + " came from storage)" + from;
+  return place.empty() ? "a slow disk or a network file system" : place;
 }
 
 std::string cure(const Reads& reads) {
@@ -78,13 +92,13 @@ std::optional<Finding> judge_storage_bound(const Case& facts) {
   const Reads reads = reads_of(op);
   Finding finding;
   finding.headline = op.name + " waits for storage";
-  finding.evidence =
-      cause_evidence(op.name + " waits for storage " + percent(waits) + " of its time: " + why(reads),
-                     {{"storage_wait_share", waits},
-                      {"storage_bytes", reads.from_storage},
-                      {"read_bytes", reads.bytes},
-                      {"read_calls", reads.calls},
-                      {"major_faults", reads.faults}});
+  finding.evidence = cause_evidence(
+      op.name + " waits for storage " + percent(waits) + " of its time: " + why(reads, place_of(op)),
+      {{"storage_wait_share", waits},
+       {"storage_bytes", reads.from_storage},
+       {"read_bytes", reads.bytes},
+       {"read_calls", reads.calls},
+       {"major_faults", reads.faults}});
   Advice advice = in_words(cure(reads));
   advice.text += "; with everything in memory (a warm epoch)";
   finding.advice.push_back(with_shorter_items(facts, std::move(advice), waits));
