@@ -807,6 +807,45 @@ def profile_tables(profiles: Sequence[ProfileFolder]) -> list[str]: ...
 def profile_table(profiles: Sequence[ProfileFolder], name: str) -> Columns: ...
 
 @final
+class JobSimulation:
+    """What a job's steps would take; `Job` of headrace.job explains it."""
+
+    def __init__(
+        self,
+        type: Sequence[str],  # noqa: A002
+        dp_rank: Sequence[int],
+        stage: Sequence[int],
+        step: Sequence[int],
+        start_s: Sequence[float],
+        duration_s: Sequence[float],
+        sequence: Sequence[int],
+        chunk: Sequence[int],
+        model_chunk: Sequence[int],
+        micro_batch: Sequence[int],
+    ) -> None: ...
+    @property
+    def steps(self) -> list[int]: ...
+    @property
+    def dp_ranks(self) -> list[int]: ...
+    @property
+    def stages(self) -> list[int]: ...
+    @property
+    def kinds(self) -> list[str]: ...
+    @property
+    def unpaired(self) -> int: ...
+    def recorded_s(self) -> list[float]: ...
+    def step_s(
+        self,
+        *,
+        dp_rank: int | None = None,
+        stage: int | None = None,
+        kind: str | None = None,
+        workers: Sequence[tuple[int, int]] = ...,
+        others: bool = False,
+        with_launch_delays: bool = False,
+    ) -> list[float]: ...
+
+@final
 class TraceLoader:
     """Reads files in parallel; another thread may read the progress."""
 
