@@ -30,7 +30,7 @@ COLUMNS = (
 
 
 def two_ranks(slow_s: float = 4.0) -> dict[str, list[Any]]:
-    """Two data-parallel ranks, two steps: forward 1 s, backward 2 s or `slow_s` (rank 1), then a collective."""
+    """Two data-parallel ranks, two steps: forward 1 s, backward 2 s (rank 1: `slow_s`), collective."""
     rows: list[tuple[Any, ...]] = []
     for step, origin in ((5, 0.0), (9, 100.0)):
         for rank, backward_s in ((0, 2.0), (1, slow_s)):
