@@ -77,6 +77,8 @@ void add_device_tables(PyObject* module);
 void add_ascend(PyObject* module);
 /// Simulation of a job from the operations of its ranks.
 void add_job(PyObject* module);
+/// The ranks of a job beside each other.
+void add_cluster(PyObject* module);
 void add_critical_path(PyObject* module);
 /// What `Report` stands on.
 void add_parsed_report(PyObject* module);

@@ -845,6 +845,19 @@ class JobSimulation:
         with_launch_delays: bool = False,
     ) -> list[float]: ...
 
+#: Rank, and its columns in memory: steps as int64, step times and own times in seconds as float32.
+_RankColumns = Sequence[tuple[int, bytes, bytes, bytes]]
+
+def slow_ranks(ranks: _RankColumns) -> dict[str, Any]:
+    """The verdict on a job, as declared in analysis/cluster/slow_ranks.h.
+
+    ``ranks`` has tuples: rank, steps, step_s, own_s, late_s, late_share, last_share.
+    """
+
+def step_without(ranks: _RankColumns, without: Sequence[int]) -> float | None: ...
+def lateness(ranks: _RankColumns, steps: Sequence[int]) -> list[float]:
+    """How late each rank is in each of the steps, rank by rank; NaN where it has no such step."""
+
 @final
 class TraceLoader:
     """Reads files in parallel; another thread may read the progress."""
