@@ -8,9 +8,6 @@ from pathlib import Path
 
 import click
 
-from headrace.cluster import Cluster
-from headrace.cluster._engines import engine as open_engine
-
 
 @click.command()
 @click.argument("path")
@@ -35,6 +32,10 @@ def cluster(path: str, engine: str, cache: str | None, format_: str, output: str
     PATH has the files of the ranks, together or in a folder each: Headrace's recordings, PyTorch's or other
     device traces, Ascend profiles. It may be a URL that fsspec opens.
     """
+    # Imported here, because they import multiprocessing.
+    from headrace.cluster import Cluster
+    from headrace.cluster._engines import engine as open_engine
+
     progress = _progress if sys.stderr.isatty() else None
     with open_engine(engine) as executor:
         loaded = Cluster.load(path, executor, cache=cache, progress=progress)
