@@ -31,14 +31,16 @@ class Cause:
     cure: list[str] = field(default_factory=list)
 
 
-def cause_of(summary: Mapping[str, Any], others: Sequence[Mapping[str, Any]], late_s: float) -> Cause:
-    """Of a rank that is `late_s` later than the others on average."""
+def cause_of(
+    summary: Mapping[str, Any], others: Sequence[Mapping[str, Any]], late_s: float, since_step: int = 0
+) -> Cause:
+    """Of a rank that is `late_s` later than the others on average, in steps from `since_step` on."""
     diagnosis = summary.get("diagnosis")
     if isinstance(diagnosis, Mapping):
         return _of_diagnosis(diagnosis)
     stride = max(1, len(others) // _MOST_COMPARED)
-    compared = [part for part in map(mean_parts, others[::stride]) if part]
-    own = mean_parts(summary)
+    compared = [part for part in (mean_parts(other, since_step) for other in others[::stride]) if part]
+    own = mean_parts(summary, since_step)
     if not own or not compared:
         return Cause("unknown", "its files do not say why")
     excess = {name: own[name] - median_low(part[name] for part in compared) for name in own}
@@ -61,11 +63,18 @@ def cause_of(summary: Mapping[str, Any], others: Sequence[Mapping[str, Any]], la
     )
 
 
-def mean_parts(summary: Mapping[str, Any]) -> dict[str, float]:
+def mean_parts(summary: Mapping[str, Any], since_step: int = 0) -> dict[str, float]:
     """Mean seconds a step of input, compute and the rest of the own time; empty without steps."""
     columns = {name: _floats(summary, name) for name in ("own", "input", "compute")}
-    count = len(columns["own"])
-    if not count or any(len(values) != count for values in columns.values()):
+    steps = array("q")
+    content = unpacked(summary["steps"].get("step"))
+    steps.frombytes(content[: len(content) // 8 * 8])
+    if any(len(values) != len(steps) for values in columns.values()):
+        return {}
+    wanted = [i for i, step in enumerate(steps) if step >= since_step]
+    columns = {name: array("f", (values[i] for i in wanted)) for name, values in columns.items()}
+    count = len(wanted)
+    if not count:
         return {}
     means = {name: math.fsum(values) / count for name, values in columns.items()}
     if not all(map(math.isfinite, means.values())):

@@ -120,7 +120,7 @@ def _add_slow(
             gain_share=one["gain_share"],
         )
         if i < _MOST_CAUSES:
-            cause = cause_of(ranks[found.rank], others, found.late_s)
+            cause = cause_of(ranks[found.rank], others, found.late_s, found.since_step)
             causes.append(cause)
             found.resource, found.says = cause.resource, cause.says
             found.operator, found.cause = cause.operator, cause.cause

@@ -81,8 +81,9 @@ def engine(name: str) -> Iterator[Executor | None]:
         return
     try:
         made = _make(name)
-    except ImportError as error:
-        raise UsageError(f"engine {name}: {error}; install it or use --engine local") from None
+    except (ImportError, RuntimeError) as error:  # RuntimeError: mpi4py without an MPI library
+        said = " ".join(str(error).split())[:200]
+        raise UsageError(f"engine {name}: {said}; install it or use --engine local") from None
     if not callable(getattr(made, "submit", None)):
         raise UsageError(f"engine {name}: {type(made).__name__} is no concurrent.futures.Executor")
     try:

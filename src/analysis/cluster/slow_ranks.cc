@@ -11,6 +11,12 @@ namespace {
 /// Slow ranks whose gain is computed one by one.
 constexpr std::size_t kMostPasses = 16;
 
+/// The last steps are judged alone if there are so many of them.
+constexpr std::size_t kFewestRecent = 10;
+
+/// Pauses are those of one rank if it has this share of the late steps.
+constexpr double kOfOneRank = 0.8;
+
 struct Moments {
   std::size_t count = 0;
   double mean = 0;
@@ -35,13 +41,13 @@ Moments moments_of(std::span<const double> values) {
   return result;
 }
 
-/// The mean over steps of how late the latest of the ranks that count is.
-double mean_of_latest(const StepMatrix& matrix, const std::vector<bool>& counts) {
-  const std::size_t width = matrix.steps.size();
+/// The mean, over steps from `begin` on, of how late the latest of the ranks that count is.
+double mean_of_latest(const StepMatrix& matrix, const std::vector<bool>& counts, std::size_t begin = 0) {
+  const std::size_t width = matrix.steps.size() - begin;
   std::vector<double> latest(width, 0);
   for (std::size_t rank = 0; rank < matrix.ranks; ++rank) {
     if (!counts[rank]) continue;
-    const auto late = matrix.late_of(rank);
+    const auto late = matrix.late_of(rank).subspan(begin);
     for (std::size_t step = 0; step < width; ++step) {
       if (late[step] > latest[step]) latest[step] = late[step];
     }
@@ -121,14 +127,40 @@ class Judge {
                      static_cast<double>(matrix_.steps.size());
     measure_noise();
     result_.verdict = JobVerdict::even;
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](std::size_t a, std::size_t b) { return moments_[a].mean > moments_[b].mean; });
+    sort_by_lateness();
     find_slow(ranks);
-    if (result_.slow.empty()) find_pauses();
+    if (result_.slow.empty()) find_pauses(ranks);
+    // A rank that became slow late in the record is not slow on average.
+    for (const std::size_t parts : {2, 4}) {
+      const std::size_t begin = matrix_.steps.size() - matrix_.steps.size() / parts;
+      if (result_.verdict != JobVerdict::even || matrix_.steps.size() - begin < kFewestRecent) break;
+      judge_from(begin, ranks);
+    }
     return std::move(result_);
   }
 
  private:
+  void sort_by_lateness() {
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](std::size_t a, std::size_t b) { return moments_[a].mean > moments_[b].mean; });
+  }
+
+  /// Keeps what it finds if it is a slow rank.
+  void judge_from(std::size_t begin, std::span<const RankSteps> ranks) {
+    const std::vector<Moments> all = moments_;
+    const double spread_s = result_.spread_s;
+    begin_ = begin;
+    for (std::size_t rank = 0; rank < matrix_.ranks; ++rank)
+      moments_[rank] = moments_of(matrix_.late_of(rank).subspan(begin));
+    sort_by_lateness();
+    find_slow(ranks);
+    if (!result_.slow.empty()) return;
+    begin_ = 0;
+    moments_ = all;
+    result_.spread_s = spread_s;
+    sort_by_lateness();
+  }
+
   RankLateness describe(const RankSteps& rank, std::size_t index) const {
     RankLateness row;
     row.rank = rank.rank;
@@ -207,13 +239,13 @@ class Judge {
 
   void describe_slow(std::span<const RankSteps> ranks, std::size_t count, double middle, double spread) {
     std::vector<bool> counts(matrix_.ranks, true);
-    const double now_s = mean_of_latest(matrix_, counts);
+    const double now_s = mean_of_latest(matrix_, counts, begin_);
     double left_s = now_s;
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t rank = order_[i];
       counts[rank] = false;
       // Thousands of slow ranks would be thousands of passes: the gain of all is asked for once.
-      if (i < kMostPasses || i + 1 == count) left_s = mean_of_latest(matrix_, counts);
+      if (i < kMostPasses || i + 1 == count) left_s = mean_of_latest(matrix_, counts, begin_);
       result_.slow.push_back(describe_one(ranks[rank].rank, rank));
       SlowRank& slow = result_.slow.back();
       slow.margin =
@@ -243,8 +275,8 @@ class Judge {
     std::size_t known = 0, is_late = 0;
     for (std::size_t step = at; step < late.size(); ++step) {
       known += std::isnan(late[step]) ? 0 : 1;
-      // Half of its mean lateness, so that a rank that is a little late in each step counts as steady.
-      is_late += late[step] > std::min(late_from_s_, 0.5 * slow.mean_late_s) ? 1 : 0;
+      // A part of its mean lateness, so that a rank that is late by varying times counts as steady.
+      is_late += late[step] > std::min(late_from_s_, 0.25 * slow.mean_late_s) ? 1 : 0;
     }
     slow.late_share = known == 0 ? 0 : static_cast<double>(is_late) / static_cast<double>(known);
     slow.steady = slow.late_share >= thresholds_.steady_share;
@@ -253,7 +285,7 @@ class Judge {
   }
 
   /// Steps that are late although no rank is: what the job loses to them.
-  void find_pauses() {
+  void find_pauses(std::span<const RankSteps> ranks) {
     const std::size_t width = matrix_.steps.size();
     std::vector<double> latest(width, 0), normal(width, 0);
     for (std::size_t rank = 0; rank < matrix_.ranks; ++rank) {
@@ -276,8 +308,27 @@ class Judge {
       result_.pausing_ranks = 0;
       return;
     }
+    if (is_of_one_rank(ranks)) return;
     result_.verdict = JobVerdict::pauses;
     result_.gain_share = lost_s / result_.step_s;
+  }
+
+  /// Whether nearly all late steps are of one rank; that one is slow now and then.
+  bool is_of_one_rank(std::span<const RankSteps> ranks) {
+    double all = 0;
+    for (const RankLateness& row : result_.ranks) all += row.late_share * static_cast<double>(row.steps);
+    const std::size_t first = order_.front();
+    const RankLateness& row = result_.ranks[first];
+    const double own = row.late_share * static_cast<double>(row.steps);
+    if (own < std::max(thresholds_.fewest_late, kOfOneRank * all)) return false;
+    std::vector<double> others;
+    for (std::size_t i = 1; i < order_.size(); ++i) others.push_back(moments_[order_[i]].mean);
+    const double spread = spread_of(others);
+    describe_slow(ranks, 1, lower_median(others), spread);
+    if (result_.slow.empty()) return false;
+    result_.pausing_ranks = 0;
+    result_.verdict = JobVerdict::slow_rank;
+    return true;
   }
 
   SlowRankThresholds thresholds_;
@@ -286,6 +337,7 @@ class Judge {
   std::vector<Moments> moments_;
   std::vector<std::size_t> order_;  ///< ranks with steps, then the latest first
   double late_from_s_ = 0;
+  std::size_t begin_ = 0;  ///< the steps from here on are judged
 };
 
 }  // namespace

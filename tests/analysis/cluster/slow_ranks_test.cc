@@ -81,6 +81,29 @@ TEST(SlowRanks, SinceWhichStep) {
   EXPECT_EQ(found.slow[0].late_share, 1);
 }
 
+TEST(SlowRanks, ARankThatBecomesSlowAtTheEndIsFound) {
+  // Lasting differences of 1 % between ranks; 16 % in the last fifth are 3 % on average.
+  const auto own_s = [](auto rank, auto step) {
+    return 0.4 + 0.004 * static_cast<double>(rank % 5) + (rank == 6 && step >= 80 ? 0.064 : 0);
+  };
+  const SlowRanks found = slow_ranks(job(16, 100, own_s));
+  ASSERT_EQ(found.slow.size(), 1U);
+  EXPECT_EQ(found.slow[0].rank, 6);
+  EXPECT_EQ(found.slow[0].since_step, 180);
+  EXPECT_TRUE(found.slow[0].steady);
+}
+
+TEST(SlowRanks, PausesOfOneRankAreThatRank) {
+  const auto own_s = [](auto rank, auto step) {
+    return 0.4 + 0.008 * static_cast<double>(rank % 5) + (rank == 0 && step % 12 == 3 ? 0.4 : 0);
+  };
+  const SlowRanks found = slow_ranks(job(16, 96, own_s));
+  EXPECT_EQ(found.verdict, JobVerdict::slow_rank);
+  ASSERT_EQ(found.slow.size(), 1U);
+  EXPECT_EQ(found.slow[0].rank, 0);
+  EXPECT_EQ(found.slow[0].period_steps, 12);
+}
+
 TEST(SlowRanks, ARankThatIsLateNowAndThenHasAPeriod) {
   const SlowRanks found =
       slow_ranks(job(8, 100, [](auto rank, auto step) { return rank == 3 && step % 10 == 4 ? 0.9 : 0.4; }));

@@ -93,7 +93,9 @@ struct SlowRanks {
 /// Lateness is own time less the lower median of the ranks in the same step, so no common clock is needed.
 /// Slow ranks are the largest group, of at most half of the ranks, each of which is later than those behind the
 /// group by `spreads`, `least_gain` and (`standard_errors` or `fewest_late`). The gain is the difference between
-/// the latest rank and the latest of those that are left, on average over steps.
+/// the latest rank and the latest of those that are left, on average over steps. If none is found, the last half
+/// and then the last quarter of the steps are judged alone (a rank that became slow); the gain is that of these
+/// steps.
 SlowRanks slow_ranks(std::span<const RankSteps> ranks, const SlowRankThresholds& thresholds = {});
 
 /// The job's mean step, in seconds, if these ranks were never later than the latest of the others. Nothing if the
