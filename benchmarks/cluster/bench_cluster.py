@@ -3,12 +3,13 @@
     benchmarks/run.sh cluster
     HEADRACE_CLUSTER_RANKS=1000 benchmarks/run.sh cluster
 
-Each summary has 512 steps. Each row is measured in a process of its own: it decodes the summaries from their bytes,
-merges them in a tree, and prints the verdict, which is checked. Then traces of 1, 4 and 16 ranks are read.
+Each summary has 512 steps. Each row is measured in a process of its own: it reads the summaries one by one,
+merges them in a tree, and makes the verdict, which is checked. Then traces of 1, 4 and 16 ranks are read.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
@@ -28,10 +29,11 @@ VICTIM = 77
 MERGE = """
 import pickle, resource, sys, time
 from headrace.cluster import Cluster, _merge, _summary
-contents = pickle.load(open(sys.argv[1], "rb"))[: int(sys.argv[2])]
+file = open(sys.argv[1], "rb")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.perf_counter()
-merged = _merge.merge([_merge.Merged.of(_summary.decoded(content)) for content in contents])
+parts = (_merge.Merged.of(_summary.decoded(pickle.load(file))) for _ in range(int(sys.argv[2])))
+merged = _merge.merge(list(parts))
 merging = time.perf_counter() - start
 cluster = Cluster(merged)
 assert [slow.rank for slow in cluster.diagnosis.slow] == [77], cluster.diagnosis
@@ -54,7 +56,7 @@ def summary(rank: int, random: random.Random) -> bytes:
             "steps": _summary.step_table(range(STEPS), columns),
             "histogram": _summary.histogram(columns["total"]),
             "diagnosis": None,
-            "kernels": [{"name": f"kernel {i}", "step_s": 0.01, "calls": 4.0} for i in range(40)],
+            "kernels": json.dumps([{"name": f"kernel {i}", "step_s": 0.01, "calls": 4.0} for i in range(40)]),
             "notes": [],
         }
     )
@@ -64,10 +66,11 @@ def merging(folder: Path) -> None:
     import pickle
 
     draw = random.Random(0)
-    contents = [summary(rank, draw) for rank in range(RANKS)]
     path = folder / "summaries"
-    path.write_bytes(pickle.dumps(contents))
-    print(f"a summary has {len(contents[0]):,} bytes")
+    with path.open("wb") as file:
+        for rank in range(RANKS):
+            pickle.dump(summary(rank, draw), file)
+    print(f"a summary has {path.stat().st_size // RANKS:,} bytes")
     for ranks in (RANKS // 100, RANKS // 10, RANKS):
         rows = []
         for _ in range(3):

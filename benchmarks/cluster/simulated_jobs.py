@@ -104,7 +104,7 @@ def _rank_summary(random: Any, rank: int, total: Any, own: Any, wait: Any, compu
         ),
         "histogram": _summary.histogram(total[kept].tolist()),
         "diagnosis": None,
-        "kernels": [],
+        "kernels": "[]",
         "notes": [],
     }
 

@@ -164,7 +164,7 @@ class TestWhatIsKept:
         assert hr.Cluster.load(slow_input, engine).diagnosis.slow[0].rank == 2
         assert engine.calls == 1
 
-    @pytest.mark.parametrize("content", [b"", b"{}", b"headrace-summary 1 x 0\n{}", b"\xff" * 100])
+    @pytest.mark.parametrize("content", [b"", b"{}", b"headrace-summary 2 x 0\n{}", b"\xff" * 100])
     def test_a_damaged_summary_is_made_again(self, slow_input: Path, content: bytes) -> None:
         before = hr.Cluster.load(slow_input).to_json()
         for path in (slow_input / ".headrace-cluster").iterdir():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from statistics import median_low
 from typing import Any
 
-from headrace.cluster._summary import unpacked
+from headrace.cluster._summary import kernels_of, unpacked
 
 #: A part of the step explains a rank's lateness if it makes up this share of it.
 _EXPLAINS = 0.5
@@ -103,10 +103,10 @@ def _of_kernels(summary: Mapping[str, Any], others: Sequence[Mapping[str, Any]],
     """Whether the same kernels take longer there, or it runs more of them."""
     elsewhere: dict[str, list[tuple[float, float]]] = {}
     for other in others:
-        for one in other["kernels"]:
+        for one in kernels_of(other):
             elsewhere.setdefault(one["name"], []).append((one["step_s"], one["calls"]))
     slower = []
-    for one in summary["kernels"]:
+    for one in kernels_of(summary):
         known = elsewhere.get(one["name"], [])
         if 2 * len(known) < len(others) or not one["calls"]:
             continue

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from headrace.cluster._summary import unpacked
+
 #: Groups of summaries that are merged at a time.
 _FAN_IN = 16
 
@@ -21,7 +23,8 @@ class Merged:
 
     @classmethod
     def of(cls, summary: dict[str, Any]) -> Merged:
-        return cls({summary["rank"]: summary}, dict(summary["histogram"]))
+        steps = {name: unpacked(column) for name, column in summary["steps"].items()}
+        return cls({summary["rank"]: {**summary, "steps": steps}}, dict(summary["histogram"]))
 
     def add(self, other: Merged) -> None:
         """Of two files of one rank the first by name is kept."""

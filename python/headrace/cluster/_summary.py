@@ -19,7 +19,7 @@ from headrace.cluster._files import RankFiles, fetch
 from headrace.errors import Error
 
 #: Part of every key of a kept summary: it changes with what a summary says.
-VERSION = 1
+VERSION = 2
 #: Newest steps that are kept; a segment has no more.
 MOST_STEPS = 512
 _MOST_KERNELS = 40
@@ -53,6 +53,8 @@ def packed(values: Iterable[float], code: str) -> str:
 
 
 def unpacked(text: Any) -> bytes:
+    if isinstance(text, bytes):
+        return text
     try:
         return base64.b64decode(text, validate=True)
     except (ValueError, TypeError):
@@ -130,7 +132,7 @@ def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
             "advice": [one.text[:_MOST_TEXT] for one in diagnosis.advice[:3]],
             "share": sink["starved_share"],
         },
-        kernels=[],
+        kernels="[]",
         notes=[],
     )
 
@@ -173,10 +175,10 @@ def _of_trace(files: RankFiles) -> dict[str, Any]:
     )
 
 
-def _kernels(trace: Any, steps: int) -> list[dict[str, Any]]:
-    """The longest computations: name, seconds a step, calls a step."""
+def _kernels(trace: Any, steps: int) -> str:
+    """The longest computations: name, seconds a step, calls a step. As text: most are never looked at."""
     rows = [row for row in trace.kernels(memory=False).rows() if "communication" not in str(row.get("kind"))]
-    return [
+    kernels = [
         {
             "name": str(row["name"])[:_MOST_TEXT],
             "step_s": row["total_s"] / steps,
@@ -185,6 +187,16 @@ def _kernels(trace: Any, steps: int) -> list[dict[str, Any]]:
         for row in rows[:_MOST_KERNELS]
         if steps
     ]
+    return json.dumps(kernels, separators=(",", ":"))
+
+
+def kernels_of(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Empty where a summary that was kept is damaged."""
+    try:
+        kernels = json.loads(summary["kernels"])
+        return [one for one in kernels if {"name", "step_s", "calls"} <= one.keys()]
+    except (ValueError, AttributeError, TypeError):
+        return []
 
 
 def _known(value: Any) -> float:
@@ -205,7 +217,7 @@ def decoded(content: bytes) -> dict[str, Any] | None:
     if not isinstance(summary, dict) or summary.get("version") != VERSION:
         return None
     fits = isinstance(summary.get("rank"), int) and isinstance(summary.get("steps"), dict)
-    fits = fits and isinstance(summary.get("histogram"), dict) and isinstance(summary.get("kernels"), list)
+    fits = fits and isinstance(summary.get("histogram"), dict) and isinstance(summary.get("kernels"), str)
     return summary if fits and isinstance(summary.get("notes"), list) else None
 
 
