@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "crossing.h"
+#include "headrace/analysis/cluster/heat_map.h"
 #include "headrace/analysis/cluster/slow_ranks.h"
+#include "headrace/report/cluster.h"
 
 namespace py = pybind11;
 
@@ -79,6 +81,16 @@ py::dict to_dict(const cluster::SlowRanks& found) {
 
 void add_cluster(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
+  py::class_<report::ClusterPage>(module, "ClusterPage")
+      .def(py::init<>())
+      .def_readwrite("title", &report::ClusterPage::title)
+      .def_readwrite("kind", &report::ClusterPage::kind)
+      .def_readwrite("is_bad", &report::ClusterPage::is_bad)
+      .def_readwrite("summary", &report::ClusterPage::summary)
+      .def_readwrite("advice", &report::ClusterPage::advice)
+      .def_readwrite("columns", &report::ClusterPage::columns)
+      .def_readwrite("rows", &report::ClusterPage::rows)
+      .def_readwrite("remarks", &report::ClusterPage::remarks);
   module.def(
       "slow_ranks",
       [](const RankColumns& columns) {
@@ -103,6 +115,18 @@ void add_cluster(PyObject* into) {
         return cluster::lateness(ranks_of(columns), steps);
       },
       py::arg("ranks"), py::arg("steps"));
+  module.def(
+      "cluster_page",
+      [](const RankColumns& columns, const std::vector<std::int64_t>& worst, report::ClusterPage page) {
+        const std::vector<cluster::RankSteps> ranks = ranks_of(columns);
+        const LockReleased released;
+        page.map = cluster::heat_map(ranks);
+        cluster::HeatMapOptions options;
+        options.only = worst;
+        if (!worst.empty()) page.worst = cluster::heat_map(ranks, options);
+        return report::to_html(page);
+      },
+      py::arg("ranks"), py::arg("worst"), py::arg("page"));
 }
 
 }  // namespace headrace::python

@@ -854,6 +854,20 @@ def slow_ranks(ranks: _RankColumns) -> dict[str, Any]:
     ``ranks`` has tuples: rank, steps, step_s, own_s, late_s, late_share, last_share.
     """
 
+@final
+class ClusterPage:
+    """The texts of the page of a job, as declared in report/cluster.h."""
+
+    title: str
+    kind: str
+    is_bad: bool
+    summary: str
+    advice: list[str]
+    columns: list[str]
+    rows: list[list[str]]
+    remarks: list[str]
+
+def cluster_page(ranks: _RankColumns, worst: Sequence[int], page: ClusterPage) -> str: ...
 def step_without(ranks: _RankColumns, without: Sequence[int]) -> float | None: ...
 def lateness(ranks: _RankColumns, steps: Sequence[int]) -> list[float]:
     """How late each rank is in each of the steps, rank by rank; NaN where it has no such step."""

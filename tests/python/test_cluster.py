@@ -108,6 +108,16 @@ class TestVerdict:
         (slow,) = hr.Cluster.load(write_job(tmp_path / "job", {0: {"host": 200}})).diagnosis.slow
         assert (slow.rank, slow.resource) == (0, "host")
 
+    def test_the_page_shows_the_late_rank(self, slow_input: Path, tmp_path: Path) -> None:
+        out = tmp_path / "job.html"
+        done = CliRunner().invoke(main, ["cluster", str(slow_input), "--format", "html", "-o", str(out)])
+        assert done.exit_code == 0, done.output
+        page = out.read_text()
+        assert "Rank 2 is slow" in page
+        assert "<title>rank 2, steps 3 to 14: late by up to" in page
+        assert "<script" not in page
+        assert page == hr.Cluster.load(slow_input).to_html()
+
     def test_an_even_job_has_no_slow_rank(self, tmp_path: Path) -> None:
         cluster = hr.Cluster.load(write_job(tmp_path / "job", {}))
         assert cluster.diagnosis.verdict == "even"

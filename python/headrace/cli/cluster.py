@@ -24,7 +24,9 @@ import click
     metavar="DIR",
     help="Where summaries of ranks are kept (default: .headrace-cluster in PATH).",
 )
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format", "format_", type=click.Choice(["text", "json", "html"]), default="text", show_default=True
+)
 @click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
 def cluster(path: str, engine: str, cache: str | None, format_: str, output: str | None) -> None:
     """Say which rank of a job is slow, why, and what the job would gain.
@@ -43,6 +45,8 @@ def cluster(path: str, engine: str, cache: str | None, format_: str, output: str
         click.echo("\r\033[K", nl=False, err=True)
     if format_ == "json":
         text = loaded.to_json() + "\n"
+    elif format_ == "html":
+        text = loaded.to_html()
     else:
         width = shutil.get_terminal_size((100, 24)).columns if output is None else 100
         text = loaded.to_text(width=min(width, 120))

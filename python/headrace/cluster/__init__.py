@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from headrace import _core
 from headrace.cluster import _engines, _files, _merge, _summary
@@ -231,6 +231,20 @@ class Cluster:
         from headrace.cluster._text import text_of
 
         return text_of(self, width)
+
+    @overload
+    def to_html(self, path: str | os.PathLike[str]) -> None: ...
+    @overload
+    def to_html(self, path: None = None) -> str: ...
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """One page that opens offline: verdict, heat map of ranks against steps, the latest ranks."""
+        from headrace.cluster._text import page_of, worst_of
+
+        page = _core.cluster_page(self._columns, worst_of(self), page_of(self)) + "\n"
+        if path is None:
+            return page
+        Path(path).write_text(page, encoding="utf-8")
+        return None
 
     def __len__(self) -> int:
         return len(self._ranks)

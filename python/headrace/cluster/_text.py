@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import textwrap
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from headrace._table_text import counted, seconds
+from headrace import _core
+from headrace._table_text import counted, figure, seconds, title
 
 if TYPE_CHECKING:
     from headrace.cluster import Cluster
 
 _WORST = 10
+#: Of the page's table.
+_MOST_ROWS = 200
 _MOST_TROUBLE = 10
 _TITLES = {
     "slow_rank": "SLOW RANK",
@@ -38,6 +42,32 @@ def text_of(cluster: Cluster, width: int) -> str:
     for note in cluster.notes:
         lines += _wrapped(note, width, "note: ")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def page_of(cluster: Cluster) -> _core.ClusterPage:
+    """The same words for the page."""
+    diagnosis = cluster.diagnosis
+    page = _core.ClusterPage()
+    page.title = f"{counted(len(cluster), 'rank')}{_quantiles(cluster)}"
+    gain = f", the whole job {diagnosis.speedup:.2f} x as fast without" if diagnosis.gain_share > 0 else ""
+    page.kind = _TITLES[diagnosis.verdict] + gain
+    page.is_bad = diagnosis.verdict in ("slow_rank", "pauses")
+    first, _, rest = diagnosis.summary.partition(". ")
+    page.summary = first.rstrip(".")
+    page.advice = [*([rest] if rest else []), *diagnosis.advice]
+    table = cluster.ranks
+    page.columns = [name if name == "file" else f"#{title(name)}" for name in table.columns]
+    page.rows = [
+        [figure(name, value) for name, value in row.items()] for row in islice(table.rows(), _MOST_ROWS)
+    ]
+    left = [f"{len(cluster) - _MOST_ROWS:,} more ranks are in the JSON"] if len(cluster) > _MOST_ROWS else []
+    page.remarks = [*left, *_distribution(cluster), *_absent(cluster, 10_000), *cluster.notes]
+    return page
+
+
+def worst_of(cluster: Cluster) -> list[int]:
+    """The ranks that come first in text and page."""
+    return [row["rank"] for row in islice(cluster.ranks.rows(), _WORST) if row["steps"]]
 
 
 def _wrapped(text: str, width: int, head: str) -> list[str]:
