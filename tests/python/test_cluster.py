@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
@@ -14,8 +15,8 @@ from click.testing import CliRunner
 import headrace as hr
 from device_traces import TraceWriter
 from headrace.cli import main
-from headrace.cluster import _summary
-from headrace.cluster._files import find_ranks
+from headrace.cluster import _engines, _summary
+from headrace.cluster._files import RankFiles, find_ranks
 from headrace.cluster._merge import Merged, merge
 from test_ranks import record_rank
 
@@ -75,6 +76,13 @@ class Counting(ThreadPoolExecutor):
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         self.calls += 1
         return super().submit(fn, *args, **kwargs)
+
+
+def dies_at_rank_1(files: RankFiles) -> dict[str, Any]:
+    """As a file would that takes more memory than there is."""
+    if files.rank == 1:
+        os._exit(9)
+    return _summary.summarise_or_say(files)
 
 
 @pytest.fixture
@@ -242,6 +250,22 @@ class TestDamage:
         cluster = hr.Cluster.load(slow_input, Broken())
         assert cluster.missing == [1]
         assert cluster.trouble == [("rank1.json.gz", "the engine failed: node 7 is gone")]
+
+    def test_a_rank_that_ends_its_process_is_listed(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        job = write_job(tmp_path / "job", {2: {"input": 400}}, ranks=5)
+        monkeypatch.setattr(_engines, "summarise_or_say", dies_at_rank_1)
+        cluster = hr.Cluster.load(job)
+        assert cluster.trouble == [("rank1.json.gz", "reading it ended the process (out of memory?)")]
+        assert [slow.rank for slow in cluster.diagnosis.slow] == [2]
+
+    def test_two_analyses_at_once_over_one_cache(self, slow_input: Path) -> None:
+        with ThreadPoolExecutor(4) as threads:
+            loads = [threads.submit(hr.Cluster.load, slow_input, Counting()) for _ in range(4)]
+            said = {load.result().to_json() for load in loads}
+        assert len(said) == 1
+        assert sorted(path.suffix for path in (slow_input / ".headrace-cluster").iterdir()) == [".json"] * 4
 
 
 class TestEngines:
