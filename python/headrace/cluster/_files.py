@@ -66,6 +66,8 @@ def find_ranks(path: str | os.PathLike[str]) -> Found:
         raise Error(f"{given}: no such folder; headrace cluster takes the folder of a job's ranks")
     if not found.ranks:
         why = "; ".join(found.notes[:3]) or "expected rank*.hrseg, traces (.json, .json.gz) or *_ascend_pt"
+        if not _trace_files.is_url(given) and _core.has_cluster_summary(given):
+            why = "it has a job's summary without steps; `headrace trace` shows that"
         raise Error(f"{given}: no rank of a job in it: {why}")
     found.ranks.sort(key=lambda one: (one.rank is None, one.rank or 0, one.name))
     return found
