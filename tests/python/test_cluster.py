@@ -146,6 +146,39 @@ class TestVerdict:
         (slow,) = hr.Cluster.load(tmp_path / "apart").diagnosis.slow
         assert slow.rank == 1
 
+    @pytest.mark.parametrize("in_step", [True, False])
+    def test_recordings_are_compared_by_waits_if_they_are_in_step(self, in_step: bool) -> None:
+        parts = []
+        for rank in range(5):
+            wait_s = 0.3 if rank == 1 else 0.01
+            compute_s = (0.5 if in_step else 0.21) - wait_s  # in step, the others wait inside their step
+            compute_s = max(compute_s, 0.2)
+            columns = {"total": wait_s + compute_s, "own": wait_s, "input": wait_s, "compute": compute_s}
+            table = _summary.step_table(range(50), {name: [value] * 50 for name, value in columns.items()})
+            diagnosis = {"kind": "input_bound", "operator": "decode", "cause": "storage_bound"}
+            parts.append(
+                Merged.of(
+                    {
+                        "rank": rank,
+                        "source": "segment",
+                        "name": f"rank{rank}.hrseg",
+                        "steps": table,
+                        "histogram": {},
+                        "diagnosis": {**diagnosis, "summary": "decode reads slowly", "advice": ["cache it"]},
+                        "kernels": "[]",
+                        "notes": [],
+                    }
+                )
+            )
+        cluster = hr.Cluster(merge(parts))
+        (slow,) = cluster.diagnosis.slow
+        assert (slow.rank, slow.operator, slow.cause) == (1, "decode", "storage_bound")
+        assert slow.late_s == pytest.approx(0.29, rel=1e-5)
+        assert cluster.diagnosis.speedup == pytest.approx(0.5 / 0.21, rel=1e-5)
+        assert "(decode, storage_bound)" in cluster.diagnosis.advice[0]
+        assert cluster.diagnosis.advice[1] == "on rank 1: cache it"
+        assert any("waits for the input" in note for note in cluster.notes) == in_step
+
     def test_one_rank_is_not_compared(self, tmp_path: Path) -> None:
         diagnosis = hr.Cluster.load(write_job(tmp_path / "job", {}, ranks=1)).diagnosis
         assert diagnosis.verdict == "undetermined"

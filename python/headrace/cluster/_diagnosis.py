@@ -126,7 +126,7 @@ def _add_slow(
             found.operator, found.cause = cause.operator, cause.cause
         result.slow.append(found)
     first = result.slow[0]
-    why = f" {first.says[:1].upper()}{first.says[1:].rstrip('.')}." if first.says else ""
+    why = f" Why: {first.says.rstrip('.')}." if first.says else ""
     if len(result.slow) == 1:
         result.summary = f"Rank {first.rank:,} is slow: {when(first)}.{why}"
     else:
