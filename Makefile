@@ -25,7 +25,7 @@ PY_DIRS := python tests tools benchmarks samples
 .DELETE_ON_ERROR:
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
-.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
+.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders cluster-engines build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
   reference lint tidy format figures wheel clean build-release build-asan build-tsan build-bench
 
 help:  ## this list
@@ -72,6 +72,9 @@ mindspore: $(STAMPS)/venv
 # Not in CI: they are large.
 large-loaders: $(STAMPS)/venv
 	@tools/setup.sh large-loaders
+
+cluster-engines: $(STAMPS)/venv
+	@tools/setup.sh cluster-engines
 
 # --- build and run ----------------------------------------------------------------------------------------------
 

@@ -3,7 +3,10 @@ include(CMakePackageConfigHelpers)
 
 # What a program includes (docs/reference.md). These and what they include are installed, no other header.
 set(headrace_public_headers
+  analysis/cluster/heat_map.h
+  analysis/cluster/slow_ranks.h
   analysis/diagnosis/diagnose.h
+  analysis/job/simulation.h
   analysis/step_trace.h
   pipeline/pipeline.h
   pipeline/producer.h
@@ -21,6 +24,7 @@ set(headrace_public_headers
   queues/reorder_buffer.h
   queues/spsc_queue.h  # the only one that includes another library: Boost
   queues/tbb_queue.h
+  report/cluster.h
   report/html.h
   report/json.h
   report/text.h

@@ -11,6 +11,7 @@
 #     tools/setup.sh tensorflow      TensorFlow's CPU build, for its tests
 #     tools/setup.sh mindspore       MindSpore, for its tests (CI)
 #     tools/setup.sh large-loaders   Ray Data and DALI, for their tests
+#     tools/setup.sh cluster-engines  Ray, Dask and mpi4py, for the tests of headrace cluster
 #     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -167,7 +168,12 @@ setup_large-loaders() {
   .venv/bin/python tools/requirements.py large-loaders | pip_install -r /dev/stdin
 }
 
+setup_cluster-engines() {
+  say "installing Ray, Dask and mpi4py for the tests of headrace cluster"
+  .venv/bin/python tools/requirements.py cluster-engines | pip_install -r /dev/stdin
+}
+
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | reference) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|reference" ;;
+  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | cluster-engines | reference) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|cluster-engines|reference" ;;
 esac

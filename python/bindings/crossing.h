@@ -75,6 +75,10 @@ void add_device_trace(PyObject* module);
 void add_device_tables(PyObject* module);
 /// Profiles of Ascend NPUs: folders and tables.
 void add_ascend(PyObject* module);
+/// Simulation of a job from the operations of its ranks.
+void add_job(PyObject* module);
+/// The ranks of a job beside each other.
+void add_cluster(PyObject* module);
 void add_critical_path(PyObject* module);
 /// What `Report` stands on.
 void add_parsed_report(PyObject* module);

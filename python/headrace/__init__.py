@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from headrace import export, timeline
     from headrace._get_next import get_next
     from headrace.annotation import annotate
+    from headrace.cluster import Cluster
     from headrace.comparison import Comparison, compare
     from headrace.pipeline import Pipeline, generator, native_body, source
     from headrace.replay import ceiling
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from headrace.tuning import Tuned, tune
 
 __all__ = [
+    "Cluster",
     "Comparison",
     "DeviceArray",
     "DeviceError",
@@ -79,6 +81,7 @@ __all__ = [
 
 #: What most programs do not use is imported at its first use: it would double the time of `import headrace`.
 _LATER = {
+    "Cluster": "headrace.cluster",
     "Comparison": "headrace.comparison",
     "HostDevice": "headrace.transport",
     "Pipeline": "headrace.pipeline",

@@ -818,6 +818,72 @@ def profile_tables(profiles: Sequence[ProfileFolder]) -> list[str]: ...
 def profile_table(profiles: Sequence[ProfileFolder], name: str) -> Columns: ...
 
 @final
+class JobSimulation:
+    """What a job's steps would take; `Job` of headrace.job explains it."""
+
+    def __init__(
+        self,
+        type: Sequence[str],  # noqa: A002
+        dp_rank: Sequence[int],
+        stage: Sequence[int],
+        step: Sequence[int],
+        start_s: Sequence[float],
+        duration_s: Sequence[float],
+        sequence: Sequence[int],
+        chunk: Sequence[int],
+        model_chunk: Sequence[int],
+        micro_batch: Sequence[int],
+    ) -> None: ...
+    @property
+    def steps(self) -> list[int]: ...
+    @property
+    def dp_ranks(self) -> list[int]: ...
+    @property
+    def stages(self) -> list[int]: ...
+    @property
+    def kinds(self) -> list[str]: ...
+    @property
+    def unpaired(self) -> int: ...
+    def recorded_s(self) -> list[float]: ...
+    def step_s(
+        self,
+        *,
+        dp_rank: int | None = None,
+        stage: int | None = None,
+        kind: str | None = None,
+        workers: Sequence[tuple[int, int]] = ...,
+        others: bool = False,
+        with_launch_delays: bool = False,
+    ) -> list[float]: ...
+
+#: Rank, and its columns in memory: steps as int64, step times and own times in seconds as float32.
+_RankColumns = Sequence[tuple[int, bytes, bytes, bytes]]
+
+def slow_ranks(ranks: _RankColumns) -> dict[str, Any]:
+    """The verdict on a job, as declared in analysis/cluster/slow_ranks.h.
+
+    ``ranks`` has tuples: rank, steps, step_s, own_s, late_s, late_share, last_share.
+    """
+
+@final
+class ClusterPage:
+    """The texts of the page of a job, as declared in report/cluster.h."""
+
+    title: str
+    kind: str
+    is_bad: bool
+    summary: str
+    advice: list[str]
+    columns: list[str]
+    rows: list[list[str]]
+    remarks: list[str]
+
+def cluster_page(ranks: _RankColumns, worst: Sequence[int], page: ClusterPage) -> str: ...
+def step_without(ranks: _RankColumns, without: Sequence[int]) -> float | None: ...
+def lateness(ranks: _RankColumns, steps: Sequence[int]) -> list[float]:
+    """How late each rank is in each of the steps, rank by rank; NaN where it has no such step."""
+
+@final
 class TraceLoader:
     """Reads files in parallel; another thread may read the progress."""
 

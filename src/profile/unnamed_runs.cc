@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kIgnoreFile = ".gitignore";
+constexpr const char* kSummaries = ".headrace-cluster";  // python/headrace/cluster/_summary.py
 
 bool is_own_folder(const fs::path& path) {
   struct stat info{};
@@ -42,10 +43,20 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
+bool is_summary(const fs::path& path) { return path.extension() == ".json" || path.extension() == ".part"; }
+
+/// What `headrace cluster` keeps in a run folder, and nothing else.
+bool is_summaries(const fs::path& path) {
+  if (path.filename() != kSummaries || !is_own_folder(path)) return false;
+  const auto entries = entries_of(path);
+  return std::all_of(entries.begin(), entries.end(), is_summary);
+}
+
 bool may_go(const fs::path& run) {
   const auto entries = entries_of(run);
-  if (!std::all_of(entries.begin(), entries.end(),
-                   [](const fs::path& entry) { return is_ours(entry.filename().string()); }))
+  if (!std::all_of(entries.begin(), entries.end(), [](const fs::path& entry) {
+        return is_ours(entry.filename().string()) || is_summaries(entry);
+      }))
     return false;
   const auto segments = find_segments(run.string());
   return std::none_of(segments.begin(), segments.end(), [](const RunSegment& one) { return one.running; });
@@ -95,6 +106,10 @@ void remove_run_folder(const std::string& run) noexcept try {
   std::error_code error;
   for (const fs::path& entry : entries_of(run)) {
     if (is_ours(entry.filename().string())) fs::remove(entry, error);
+    if (is_summaries(entry)) {
+      for (const fs::path& summary : entries_of(entry)) fs::remove(summary, error);
+      fs::remove(entry, error);
+    }
   }
   const fs::path runs = fs::path(run).parent_path();
   if (!fs::remove(run, error) || runs.filename() != kDefaultRuns) return;

@@ -14,6 +14,7 @@ import click
 
 from headrace import __version__
 from headrace.cli.check import check
+from headrace.cli.cluster import cluster
 from headrace.cli.compare import compare
 from headrace.cli.demo import demo
 from headrace.cli.report import report
@@ -73,6 +74,7 @@ main.add_command(run)
 main.add_command(report)
 main.add_command(check)
 main.add_command(compare)
+main.add_command(cluster)
 main.add_command(timeline)
 main.add_command(trace)
 main.add_command(tune)

@@ -1,0 +1,60 @@
+"""``headrace cluster PATH``."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("path")
+@click.option(
+    "--engine",
+    metavar="local|ray|dask|mpi|MODULE:EXECUTOR",
+    default="local",
+    show_default=True,
+    help="Where ranks are read.",
+)
+@click.option(
+    "--cache",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Where summaries of ranks are kept (default: .headrace-cluster in PATH).",
+)
+@click.option(
+    "--format", "format_", type=click.Choice(["text", "json", "html"]), default="text", show_default=True
+)
+@click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
+def cluster(path: str, engine: str, cache: str | None, format_: str, output: str | None) -> None:
+    """Say which rank of a job is slow, why, and what the job would gain.
+
+    PATH has the files of the ranks, together or in a folder each: Headrace's recordings, PyTorch's or other
+    device traces, Ascend profiles. It may be a URL that fsspec opens.
+    """
+    # Imported here, because they import multiprocessing.
+    from headrace.cluster import Cluster
+    from headrace.cluster._engines import engine as open_engine
+
+    progress = _progress if sys.stderr.isatty() else None
+    with open_engine(engine) as executor:
+        loaded = Cluster.load(path, executor, cache=cache, progress=progress)
+    if progress is not None:
+        click.echo("\r\033[K", nl=False, err=True)
+    if format_ == "json":
+        text = loaded.to_json() + "\n"
+    elif format_ == "html":
+        text = loaded.to_html()
+    else:
+        width = shutil.get_terminal_size((100, 24)).columns if output is None else 100
+        text = loaded.to_text(width=min(width, 120))
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        Path(output).write_text(text, encoding="utf-8")
+
+
+def _progress(done: int, of: int) -> None:
+    click.echo(f"\rreading ranks: {done:,} of {of:,}", nl=False, err=True)

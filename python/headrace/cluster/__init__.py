@@ -1,0 +1,269 @@
+"""Many ranks beside each other: which one is slow, since when, why, and what the job would gain.
+
+    cluster = hr.Cluster.load("runs/job")       # the folder with the ranks' files, or a URL
+    print(cluster)                              # the verdict on the job, the worst ranks, the distribution
+    cluster.diagnosis.slow[0].rank
+
+Each rank is reduced to a summary of at most 256 kB where the executor runs; the verdict is made of these.
+How to read it, engines and limits: docs/cluster.md.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from array import array
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+from headrace import _core
+from headrace.cluster import _engines, _files, _merge, _summary
+from headrace.cluster._cache import Cache, stamp_of
+from headrace.cluster._diagnosis import JobDiagnosis, diagnose
+from headrace.errors import UsageError
+from headrace.table import Table
+
+__all__ = ["Cluster", "JobDiagnosis"]
+
+#: Mean steps of ranks that meet in every step differ by less, as a share.
+_IN_STEP = 0.05
+
+
+class Cluster:
+    """The ranks of a job. Immutable once loaded; any thread may use it."""
+
+    def __init__(
+        self, merged: _merge.Merged, trouble: Sequence[tuple[str, str]] = (), notes: Sequence[str] = ()
+    ) -> None:
+        self._ranks = dict(sorted(merged.ranks.items()))
+        self._histogram = merged.histogram
+        #: Files that could not be read, and why.
+        self.trouble: list[tuple[str, str]] = [*trouble]
+        self.trouble += [(name, f"rank {rank} has another file") for name, rank in merged.twice]
+        self._notes = list(notes)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        executor: Executor | None = None,
+        *,
+        cache: str | os.PathLike[str] | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Cluster:
+        """Read a job's ranks: run folders, torch traces, Ascend profiles, in one folder or a folder each.
+
+        ``path``: a folder or a URL that fsspec opens. ``executor``: where ranks are read (default: a pool of
+        processes; a script that loads four ranks or more needs ``if __name__ == "__main__":``). ``cache``:
+        where summaries are kept; default: ``.headrace-cluster`` in the folder, nowhere behind a URL.
+        ``progress`` is called with the ranks that are done and all of them.
+
+        A rank that is missing, damaged or cut off is listed, in `trouble` or `missing`. Raises Error if no
+        rank is found or none can be read.
+        """
+        found = _files.find_ranks(path)
+        kept = Cache(Path(cache) if cache is not None else _summary.beside(os.fspath(path)))
+        parts: dict[str, _merge.Merged] = {}
+        trouble: list[tuple[str, str]] = []
+        stamps: dict[str, str | None] = {}
+
+        def add(files: _files.RankFiles, summary: dict[str, Any]) -> None:
+            if "trouble" in summary:
+                trouble.append((files.name, str(summary["trouble"])))
+            else:
+                kept.write(files, summary, stamps.get(files.path))
+                parts[files.path] = _merge.Merged.of(summary)
+            if progress is not None:
+                progress(len(parts) + len(trouble), len(found.ranks))
+
+        unread = []
+        for files in found.ranks:
+            known = kept.read(files)
+            if known is not None:
+                add_known = _merge.Merged.of(known)
+                parts[files.path] = add_known
+            else:
+                unread.append(files)
+                stamps[files.path] = stamp_of(files)
+        _engines.summaries(unread, executor, add)
+        notes = [*found.notes, *([kept.trouble] if kept.trouble else [])]
+        if not parts:
+            name, why = trouble[0]
+            raise _none_readable(os.fspath(path), len(trouble), name, why)
+        merged = _merge.merge([parts[files.path] for files in found.ranks if files.path in parts])
+        return cls(merged, sorted(trouble), notes)
+
+    @property
+    def missing(self) -> list[int]:
+        """Ranks below the highest one that have no readable file."""
+        known = set(self._ranks)
+        return [rank for rank in range(max(known, default=-1) + 1) if rank not in known][:100_000]
+
+    @property
+    def running(self) -> list[int]:
+        """Ranks that are still being recorded."""
+        return [rank for rank, summary in self._ranks.items() if summary.get("running")]
+
+    @cached_property
+    def _in_step(self) -> bool:
+        """Whether ranks meet in every step, so that their steps take equally long."""
+        means = []
+        for summary in self._ranks.values():
+            values = _floats(summary, "total")
+            if values:
+                means.append(math.fsum(values) / len(values))
+        means.sort()
+        if len(means) < 2 or means[0] <= 0:
+            return True
+        low, high = means[len(means) // 20], means[-1 - len(means) // 20]
+        return high - low <= _IN_STEP * low
+
+    @cached_property
+    def _columns(self) -> list[tuple[int, bytes, bytes, bytes]]:
+        columns = []
+        for rank, summary in self._ranks.items():
+            steps = summary["steps"]
+            alone = summary["source"] == "segment" and not self._in_step
+            own = steps.get("total" if alone else "own")
+            parts = [_summary.unpacked(one) for one in (steps.get("step"), steps.get("total"), own)]
+            columns.append((rank, parts[0], parts[1], parts[2]))
+        return columns
+
+    @cached_property
+    def _judged(self) -> dict[str, Any]:
+        return _core.slow_ranks(self._columns)
+
+    @cached_property
+    def diagnosis(self) -> JobDiagnosis:
+        """The verdict on the job: the slow ranks, since when, why, and what the job would gain."""
+        return diagnose(self._judged, self._ranks)
+
+    @cached_property
+    def ranks(self) -> Table:
+        """One row a rank, the latest first: ``late_s`` is its own time beyond the median of the ranks.
+
+        ``late_share``: in how many of its steps it is late; ``last_share``: in how many no rank is later.
+        """
+        names = ["rank", "steps", "step_s", "own_s", "late_s", "late_share", "last_share"]
+        rows = sorted(self._judged["ranks"], key=lambda row: (row[1] == 0, -row[4], row[0]))
+        columns: list[Any] = [(name, [row[i] for row in rows]) for i, name in enumerate(names)]
+        columns.append(("input_share", [self._input_share(row[0]) for row in rows]))
+        columns.append(("file", [str(self._ranks[row[0]]["name"]) for row in rows]))
+        return Table(_core.Columns.of(columns, self.notes))
+
+    def _input_share(self, rank: int) -> float:
+        inputs, totals = (_floats(self._ranks[rank], name) for name in ("input", "total"))
+        whole = math.fsum(totals)
+        return math.fsum(inputs) / whole if whole > 0 else math.nan
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader has to know, a sentence each."""
+        notes = list(self._notes)
+        sources = {str(summary["source"]) for summary in self._ranks.values()}
+        if "segment" in sources and len(self._ranks) > 1:
+            notes.append(
+                "recordings of loops do not show waits for other ranks; the ranks are compared by their "
+                "waits for the input"
+                if self._in_step
+                else "the ranks are not in step; they are compared by their whole steps"
+            )
+        said: dict[str, int] = {}
+        for summary in self._ranks.values():
+            for note in summary["notes"]:
+                said[str(note)] = said.get(str(note), 0) + 1
+        for note, count in sorted(said.items(), key=lambda item: -item[1])[:5]:
+            of_ranks = "" if len(self._ranks) == 1 else f" ({count:,} of {len(self._ranks):,} ranks)"
+            notes.append(note + of_ranks)
+        return notes
+
+    def what_if(self, *, without_rank: int | Sequence[int]) -> dict[str, float | None]:
+        """``step_s`` and ``speedup`` of the job if these ranks were never later than the latest other one.
+
+        Raises UsageError for a rank that is not there.
+        """
+        without = [without_rank] if isinstance(without_rank, int) else list(without_rank)
+        for rank in without:
+            if rank not in self._ranks:
+                raise UsageError(f"no rank {rank} in this job")
+        now = self._judged["step_s"]
+        then = _core.step_without(self._columns, without)
+        return {"step_s": then, "speedup": now / then if then and now else None}
+
+    def lateness(self, ranks: Sequence[int], steps: Sequence[int]) -> list[list[float]]:
+        """How late each of the ranks is in each of the steps, beside the median of all; NaN: not known."""
+        # Lateness is beside all ranks, so all are asked for and the wanted rows are taken.
+        ordered = sorted(steps)
+        flat = _core.lateness(self._columns, ordered)
+        width = len(ordered)
+        at = {column[0]: i for i, column in enumerate(self._columns)}
+        return [flat[at[rank] * width : (at[rank] + 1) * width] for rank in ranks]
+
+    @property
+    def step_quantiles(self) -> dict[str, float | None]:
+        """Of all steps of all ranks, from the merged histogram (9 % exact)."""
+        return {
+            name: _summary.quantile(self._histogram, share)
+            for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that the text says, as plain data."""
+        return {
+            "version": 1,
+            "diagnosis": self.diagnosis.to_dict(),
+            "ranks": json.loads(self.ranks.to_json()),
+            "steps": self.step_quantiles,
+            "missing": self.missing,
+            "running": self.running,
+            "trouble": [{"file": name, "says": why} for name, why in self.trouble],
+            "notes": self.notes,
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_text(self, width: int = 100) -> str:
+        from headrace.cluster._text import text_of
+
+        return text_of(self, width)
+
+    @overload
+    def to_html(self, path: str | os.PathLike[str]) -> None: ...
+    @overload
+    def to_html(self, path: None = None) -> str: ...
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """One page that opens offline: verdict, heat map of ranks against steps, the latest ranks."""
+        from headrace.cluster._text import page_of, worst_of
+
+        page = _core.cluster_page(self._columns, worst_of(self), page_of(self)) + "\n"
+        if path is None:
+            return page
+        Path(path).write_text(page, encoding="utf-8")
+        return None
+
+    def __len__(self) -> int:
+        return len(self._ranks)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"<headrace.Cluster of {len(self):,} ranks: {self.diagnosis.verdict}>"
+
+
+def _floats(summary: dict[str, Any], name: str) -> array[float]:
+    values = array("f")
+    content = _summary.unpacked(summary["steps"].get(name))
+    values.frombytes(content[: len(content) // 4 * 4])
+    return values
+
+
+def _none_readable(path: str, count: int, name: str, why: str) -> Exception:
+    from headrace.errors import Error
+
+    return Error(f"{path}: none of {count} ranks can be read; {name}: {why}")

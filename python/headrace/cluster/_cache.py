@@ -1,0 +1,82 @@
+"""Summaries that are kept, so that a second look reads no rank again and an interrupted analysis goes on."""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+import zlib
+from pathlib import Path
+from typing import Any
+
+from headrace.cluster._files import RankFiles
+from headrace.cluster._summary import VERSION, decoded, encoded, kept_name
+
+#: A summary is at most 256 kB; a file that is larger is none.
+_MOST_BYTES = 256 << 10
+
+
+class Cache:
+    """A folder of summaries. Two analyses may use it at once: each file is replaced as a whole.
+
+    Nothing that goes wrong with it ends an analysis: ``trouble`` says it.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self.trouble: str | None = None
+        self.hits = 0
+
+    def read(self, files: RankFiles) -> dict[str, Any] | None:
+        """The summary if the rank's files have not changed since."""
+        if self._folder is None or files.running:
+            return None
+        try:
+            path = self._folder / kept_name(files)
+            if path.stat().st_size > _MOST_BYTES:
+                return None
+            head, _, body = path.read_bytes().partition(b"\n")
+            if head != _key(files, body):
+                return None
+        except OSError:
+            return None
+        summary = decoded(body)
+        if summary is not None:
+            self.hits += 1
+        return summary
+
+    def write(self, files: RankFiles, summary: dict[str, Any], stamp: str | None) -> None:
+        """``stamp``: of the files before they were read."""
+        if self._folder is None or files.running or stamp is None or "trouble" in summary:
+            return
+        path = self._folder / kept_name(files)
+        part = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        try:
+            body = encoded(summary)
+            if len(body) + 512 > _MOST_BYTES:
+                return
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            part.write_bytes(_head(stamp, body) + b"\n" + body)
+            part.replace(path)
+        except OSError as error:
+            part.unlink(missing_ok=True) if self._folder.is_dir() else None
+            self.trouble = f"summaries are not kept in {self._folder}: {error.strerror or error}"
+            self._folder = None
+
+
+def stamp_of(files: RankFiles) -> str | None:
+    """None for files that cannot be looked at."""
+    try:
+        return files.stamp()
+    except Exception:  # whatever the file system behind fsspec raises; reading the file says it
+        return None
+
+
+def _key(files: RankFiles, body: bytes) -> bytes | None:
+    stamp = stamp_of(files)
+    return None if stamp is None else _head(stamp, body)
+
+
+def _head(stamp: str, body: bytes) -> bytes:
+    state = base64.b64encode(stamp.encode()).decode()
+    return f"headrace-summary {VERSION} {state} {zlib.crc32(body)}".encode()

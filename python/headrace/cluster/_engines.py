@@ -1,0 +1,119 @@
+"""Where ranks are read: any `concurrent.futures.Executor`, by default a pool of processes."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import Any
+
+from headrace.cluster._files import RankFiles
+from headrace.cluster._summary import summarise_or_say
+from headrace.errors import UsageError
+
+#: With fewer ranks, starting processes takes longer than reading.
+_FEW = 4
+
+
+def summaries(
+    ranks: Sequence[RankFiles], executor: Executor | None, done: Callable[[RankFiles, dict[str, Any]], None]
+) -> None:
+    """Calls ``done`` in this thread with the summary of each rank as it is ready, or with its trouble."""
+    if executor is not None:
+        for files in _map(ranks, executor, done):
+            done(files, {"trouble": "the engine lost the process that read it"})
+        return
+    if len(ranks) < _FEW:
+        for files in ranks:
+            done(files, summarise_or_say(files))
+        return
+    with _pool(len(ranks)) as pool:
+        lost = list(_map(ranks, pool, done))
+    for files in lost:  # one of these ended the process that read it: each gets a process of its own
+        with _pool(1) as pool:
+            for again in _map([files], pool, done):
+                done(again, {"trouble": "reading it ended the process (out of memory?)"})
+
+
+def _pool(most: int) -> ProcessPoolExecutor:
+    workers = max(1, min(len(os.sched_getaffinity(0)), most))
+    # A fork of a process with threads may hang; a new interpreter takes 0.1 s.
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+
+
+def _map(
+    ranks: Sequence[RankFiles], executor: Executor, done: Callable[[RankFiles, dict[str, Any]], None]
+) -> Iterator[RankFiles]:
+    """Yields the ranks that were lost with a process."""
+    futures: dict[Future[dict[str, Any]], RankFiles] = {}
+    lost: list[RankFiles] = []
+    waiting = list(reversed(ranks))
+    try:
+        while waiting:
+            futures[executor.submit(summarise_or_say, waiting[-1])] = waiting[-1]
+            waiting.pop()
+    except BrokenProcessPool:
+        lost += waiting
+    for future in as_completed(futures):
+        error = future.exception()
+        if error is None:
+            done(futures[future], future.result())
+        elif isinstance(error, BrokenProcessPool):
+            lost.append(futures[future])
+        else:
+            said = " ".join(str(error).split()) or type(error).__name__
+            done(futures[future], {"trouble": f"the engine failed: {said[:300]}"})
+    yield from lost
+
+
+@contextmanager
+def engine(name: str) -> Iterator[Executor | None]:
+    """The executor of an engine: local (None), ray, dask, mpi, or MODULE:NAME, called without arguments.
+
+    Raises UsageError if it is not installed or not an executor.
+    """
+    if name == "local":
+        yield None
+        return
+    try:
+        made = _make(name)
+    except (ImportError, RuntimeError) as error:  # RuntimeError: mpi4py without an MPI library
+        said = " ".join(str(error).split())[:200]
+        raise UsageError(f"engine {name}: {said}; install it or use --engine local") from None
+    if not callable(getattr(made, "submit", None)):
+        raise UsageError(f"engine {name}: {type(made).__name__} is no concurrent.futures.Executor")
+    try:
+        yield made
+    finally:
+        made.shutdown()
+
+
+def _make(name: str) -> Any:
+    if name == "ray":
+        from headrace.cluster._ray import RayExecutor
+
+        return RayExecutor()
+    if name == "dask":
+        from distributed import Client
+
+        return Client().get_executor()
+    if name == "mpi":
+        from mpi4py.futures import MPIPoolExecutor
+
+        return MPIPoolExecutor()
+    module, colon, attribute = name.partition(":")
+    if not colon or not module or not attribute:
+        raise UsageError(f"no engine {name!r}: local, ray, dask, mpi or MODULE:EXECUTOR")
+    made = getattr(importlib.import_module(module), attribute, None)
+    if made is None:
+        raise UsageError(f"engine {name}: {module} has no {attribute}")
+    if callable(getattr(made, "submit", None)) and not isinstance(made, type):
+        return made
+    try:
+        return made()
+    except TypeError as error:
+        raise UsageError(f"engine {name}: cannot be called without arguments: {error}") from None

@@ -1,0 +1,160 @@
+"""Which files each rank of a job has: run folders, device traces, Ascend profiles; local or behind URLs."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headrace import _core, _trace_files
+from headrace.errors import Error, FormatError, UsageError
+
+#: Folders below the given one that are searched: job / node / rank.
+_DEPTH = 3
+#: More folders are no folder of a job.
+_MOST_FOLDERS = 100_000
+_TRACES = (".json", ".json.gz", ".trace", ".trace.gz")
+_RANK = re.compile(r"rank[-_]?(\d{1,9})(?!\d)")
+
+
+@dataclass(frozen=True)
+class RankFiles:
+    """What one rank left. Small, so that it can be sent to another machine."""
+
+    #: "segment": a recording of Headrace; "trace": a device trace of any profiler.
+    kind: str
+    #: The main file: a path or a URL.
+    path: str
+    #: The same below the folder that was given, for people.
+    name: str
+    #: As its folder or name says; None: the file does.
+    rank: int | None = None
+    #: Still being written: its summary is not kept.
+    running: bool = False
+
+    def stamp(self) -> str:
+        """Changes when the file does: size and time of the last change."""
+        if not _trace_files.is_url(self.path):
+            state = Path(self.path).stat()
+            return f"{state.st_size} {state.st_mtime_ns}"
+        system, path = _file_system(self.path)
+        info = system.info(path)
+        changed = next((info[key] for key in ("ETag", "mtime", "LastModified", "created") if key in info), "")
+        return f"{info.get('size')} {changed}"
+
+
+@dataclass
+class Found:
+    """The ranks of a job, in the order of their names, and what could not be searched."""
+
+    ranks: list[RankFiles] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    folders: int = 0
+
+
+def find_ranks(path: str | os.PathLike[str]) -> Found:
+    """Raises Error for a path that does not exist or has no rank in it."""
+    given = os.fspath(path).removeprefix("file://")
+    found = Found()
+    if _trace_files.is_url(given):
+        _find_behind_url(found, given)
+    elif Path(given).is_dir():
+        _search(found, Path(given), Path(given), _DEPTH)
+    else:
+        raise Error(f"{given}: no such folder; headrace cluster takes the folder of a job's ranks")
+    if not found.ranks:
+        why = "; ".join(found.notes[:3]) or "expected rank*.hrseg, traces (.json, .json.gz) or *_ascend_pt"
+        if not _trace_files.is_url(given) and _core.has_cluster_summary(given):
+            why = "it has a job's summary without steps; `headrace trace` shows that"
+        raise Error(f"{given}: no rank of a job in it: {why}")
+    found.ranks.sort(key=lambda one: (one.rank is None, one.rank or 0, one.name))
+    return found
+
+
+def _search(found: Found, folder: Path, root: Path, depth: int) -> None:
+    found.folders += 1
+    if found.folders > _MOST_FOLDERS:
+        return
+    try:
+        if segments := _core.find_segments(folder):
+            for one in segments:
+                name = _below(str(one["path"]), root)
+                rank = int(one["rank"]) if folder == root or len(segments) > 1 else _rank_in(folder.name)
+                number = int(one["rank"]) if rank is None else rank
+                found.ranks.append(RankFiles("segment", str(one["path"]), name, number, bool(one["running"])))
+            return
+        if _core.find_profiles(str(folder)):
+            _add_traces(found, folder, root)
+            return
+        entries = sorted(folder.iterdir())
+    except (Error, OSError) as error:
+        found.notes.append(f"{_below(str(folder), root)}: {' '.join(str(error).split())}")
+        return
+    if any(entry.name.endswith(_TRACES) and entry.is_file() for entry in entries):
+        _add_traces(found, folder, root)
+    if depth > 0:
+        for inner in entries:
+            if inner.is_dir() and not inner.is_symlink() and not inner.name.startswith("."):
+                _search(found, inner, root, depth - 1)
+
+
+def _add_traces(found: Found, folder: Path, root: Path) -> None:
+    """One file a rank: of several cycles of a profiler's schedule the last one."""
+    try:
+        chosen = _trace_files.expand(str(folder))
+    except FormatError as error:
+        found.notes.append(f"{_below(str(folder), root)}: {error}")
+        return
+    found.notes += chosen.notes
+    known = {profile.events_file: profile.rank for profile in chosen.profiles}
+    for path in chosen.files:
+        name = _below(path, root)
+        rank = known.get(path)
+        found.ranks.append(RankFiles("trace", path, name, _rank_in(name) if rank is None else rank))
+
+
+def _below(path: str, root: Path) -> str:
+    try:
+        return str(Path(path).relative_to(root))
+    except ValueError:
+        return Path(path).name
+
+
+def _rank_in(name: str) -> int | None:
+    """The last `rank12`, `rank_12` or `rank-12` of a path."""
+    numbers = _RANK.findall(name)
+    return int(numbers[-1]) if numbers else None
+
+
+def _file_system(url: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise UsageError("ranks behind a URL need fsspec: pip install fsspec") from None
+    try:
+        system, path = url_to_fs(url)
+    except Exception as error:  # whatever the file system behind fsspec raises
+        raise Error(f"{url}: cannot be opened: {' '.join(str(error).split())}") from error
+    return system, str(path)
+
+
+def _find_behind_url(found: Found, url: str) -> None:
+    system, root = _file_system(url)
+    try:
+        paths = sorted(system.find(root, maxdepth=_DEPTH + 1))
+    except Exception as error:  # whatever the file system behind fsspec raises
+        raise Error(f"{url}: cannot be listed: {' '.join(str(error).split())}") from error
+    for path in paths:
+        name = str(path)[len(root) :].lstrip("/") or Path(str(path)).name
+        if _trace_files.is_merged(path) or name.startswith("."):
+            continue
+        kind = "segment" if name.endswith(".hrseg") else "trace" if name.endswith(_TRACES) else ""
+        if kind:
+            found.ranks.append(RankFiles(kind, system.unstrip_protocol(path), name, _rank_in(name)))
+
+
+def fetch(url: str, folder: str) -> str:
+    """Copies a file behind a URL into a folder; the path there."""
+    return _trace_files.fetch(url, Path(folder), lambda _done, _all: None)

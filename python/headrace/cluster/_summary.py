@@ -1,0 +1,233 @@
+"""A rank's files, reduced to a summary of bounded size.
+
+A summary is plain data (JSON) and depends on the rank's files alone, so it can be made where these are.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import tempfile
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from headrace import _core, _trace_files
+from headrace.cluster._files import RankFiles, fetch
+from headrace.errors import Error
+
+#: Part of every key of a kept summary: it changes with what a summary says.
+VERSION = 2
+#: Newest steps that are kept; a segment has no more.
+MOST_STEPS = 512
+_MOST_KERNELS = 40
+_MOST_TEXT = 400
+#: Columns of the step table, seconds. `own`: without the time in which the rank waited for others.
+COLUMNS = ("total", "own", "input", "compute")
+#: Buckets of the histogram of steps in an octave.
+_PER_OCTAVE = 4
+
+
+def summarise(files: RankFiles) -> dict[str, Any]:
+    """The summary of a rank. Raises Error or OSError if its files cannot be read."""
+    if _trace_files.is_url(files.path) and files.kind == "segment":
+        with tempfile.TemporaryDirectory(prefix="headrace-cluster-") as folder:
+            return _of_segment(files, fetch(files.path, folder))
+    return _of_segment(files, files.path) if files.kind == "segment" else _of_trace(files)
+
+
+def summarise_or_say(files: RankFiles) -> dict[str, Any]:
+    """The same; `{"trouble": why}` for a rank that cannot be read."""
+    try:
+        return summarise(files)
+    except (Error, OSError, ValueError, MemoryError, RecursionError) as error:
+        said = " ".join(str(error).split()) or type(error).__name__
+        return {"trouble": said.replace(files.path, files.name)[:_MOST_TEXT]}
+
+
+def packed(values: Iterable[float], code: str) -> str:
+    """Numbers as base64 of their bytes: a thousandth of the time of JSON numbers."""
+    return base64.b64encode(array(code, values).tobytes()).decode("ascii")
+
+
+def unpacked(text: Any) -> bytes:
+    if isinstance(text, bytes):
+        return text
+    try:
+        return base64.b64decode(text, validate=True)
+    except (ValueError, TypeError):
+        return b""
+
+
+def step_table(steps: Sequence[int], columns: Mapping[str, Sequence[float]]) -> dict[str, str]:
+    """The newest steps, one row each. A value that is unknown is NaN."""
+    table = {"step": packed(steps[-MOST_STEPS:], "q")}
+    for name in COLUMNS:
+        table[name] = packed(columns[name][-MOST_STEPS:], "f")
+    return table
+
+
+def histogram(values: Iterable[float]) -> dict[str, int]:
+    """Counts by the logarithm of the time; histograms of ranks add."""
+    counts: dict[str, int] = {}
+    for value in values:
+        if value > 0 and math.isfinite(value):
+            bucket = str(math.floor(_PER_OCTAVE * math.log2(value)))
+            counts[bucket] = counts.get(bucket, 0) + 1
+    return counts
+
+
+def quantile(counts: Mapping[str, int], share: float) -> float | None:
+    """Of a histogram: the middle of the bucket, 9 % wide to each side. None if it is empty."""
+    wanted = share * sum(counts.values())
+    seen = 0
+    for bucket in sorted(counts, key=int):
+        seen += counts[bucket]
+        if seen >= wanted:
+            return float(2.0 ** ((int(bucket) + 0.5) / _PER_OCTAVE))
+    return None
+
+
+def _summary(files: RankFiles, rank: int, source: str, **more: Any) -> dict[str, Any]:
+    return {"version": VERSION, "rank": rank, "source": source, "name": files.name, **more}
+
+
+def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
+    from headrace.report import Report
+
+    loaders = _core.segment_loaders(path)
+    if not loaders:
+        raise Error(f"{files.name}: a recording without a loader: nothing was wrapped in it")
+    report = Report(_core.segment_profile_json(path, loaders[0]["index"]))
+    profile = report.to_dict()["profile"]
+    sink = profile["sink"]
+    samples = sink["sequence"]
+    first = int(sink["steps"]) - len(samples)
+    waits = [float(one["wait_s"]) for one in samples]
+    totals = [float(one["wait_s"]) + float(one["compute_s"]) for one in samples]
+    diagnosis = report.diagnosis
+    return _summary(
+        files,
+        int(profile["rank"]) if files.rank is None else files.rank,
+        "segment",
+        loader=str(profile["loader"])[:_MOST_TEXT],
+        running=files.running,
+        steps=step_table(
+            range(first, first + len(samples)),
+            {
+                "total": totals,
+                "own": waits,
+                "input": waits,
+                "compute": [float(one["compute_s"]) for one in samples],
+            },
+        ),
+        histogram=histogram(totals),
+        diagnosis={
+            "kind": diagnosis.kind,
+            "operator": diagnosis.operator,
+            "cause": diagnosis.cause,
+            "summary": diagnosis.summary[:_MOST_TEXT],
+            "advice": [one.text[:_MOST_TEXT] for one in diagnosis.advice[:3]],
+            "share": sink["starved_share"],
+        },
+        kernels="[]",
+        notes=[],
+    )
+
+
+def _of_trace(files: RankFiles) -> dict[str, Any]:
+    from headrace.trace import Trace
+
+    trace = Trace.load(files.path)
+    number = trace.ranks[0]
+    steps = {
+        row["step"]: row["duration_s"] for row in trace.steps().rows() if row["step"] >= 0 and row["complete"]
+    }
+    work = {row["step"]: row for row in trace.step_time().rows() if row["step"] in steps}
+    idle = {row["step"]: row for row in trace.device_idle().steps.rows()}
+    numbers = sorted(work)
+    exposed = [_known(work[one]["communication_not_overlapped_s"]) for one in numbers]
+    totals = [float(steps[one]) for one in numbers]
+    notes = list(trace.notes[:5])
+    if not numbers:
+        notes.append("no complete step in the trace: call profiler.step() in the loop")
+    elif not any(exposed):
+        notes.append("no exposed communication in the trace, so a wait for other ranks does not show")
+    return _summary(
+        files,
+        number if files.rank is None else files.rank,
+        "trace",
+        steps=step_table(
+            numbers,
+            {
+                "total": totals,
+                "own": [max(0.0, total - wait) for total, wait in zip(totals, exposed, strict=True)],
+                "input": [_known(idle.get(one, {}).get("input_s")) for one in numbers],
+                "compute": [_known(work[one]["computing_s"]) for one in numbers],
+            },
+        ),
+        histogram=histogram(totals),
+        diagnosis=None,
+        kernels=_kernels(trace, len(numbers)),
+        notes=[note[:_MOST_TEXT] for note in notes],
+    )
+
+
+def _kernels(trace: Any, steps: int) -> str:
+    """The longest computations: name, seconds a step, calls a step. As text: most are never looked at."""
+    rows = [row for row in trace.kernels(memory=False).rows() if "communication" not in str(row.get("kind"))]
+    kernels = [
+        {
+            "name": str(row["name"])[:_MOST_TEXT],
+            "step_s": row["total_s"] / steps,
+            "calls": row["calls"] / steps,
+        }
+        for row in rows[:_MOST_KERNELS]
+        if steps
+    ]
+    return json.dumps(kernels, separators=(",", ":"))
+
+
+def kernels_of(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Empty where a summary that was kept is damaged."""
+    try:
+        kernels = json.loads(summary["kernels"])
+        return [one for one in kernels if {"name", "step_s", "calls"} <= one.keys()]
+    except (ValueError, AttributeError, TypeError):
+        return []
+
+
+def _known(value: Any) -> float:
+    """0 for time that a step has none of."""
+    return 0.0 if value is None or math.isnan(value) else float(value)
+
+
+def encoded(summary: dict[str, Any]) -> bytes:
+    return json.dumps(summary, separators=(",", ":"), allow_nan=False).encode()
+
+
+def decoded(content: bytes) -> dict[str, Any] | None:
+    """None for what is no summary of this version: it is made again."""
+    try:
+        summary = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(summary, dict) or summary.get("version") != VERSION:
+        return None
+    fits = isinstance(summary.get("rank"), int) and isinstance(summary.get("steps"), dict)
+    fits = fits and isinstance(summary.get("histogram"), dict) and isinstance(summary.get("kernels"), str)
+    return summary if fits and isinstance(summary.get("notes"), list) else None
+
+
+def kept_name(files: RankFiles) -> str:
+    """The file name under which a rank's summary is kept."""
+    import hashlib
+
+    return hashlib.sha256(files.path.encode(errors="surrogateescape")).hexdigest()[:32] + ".json"
+
+
+def beside(path: str) -> Path | None:
+    """Where summaries are kept unless the user says so: a hidden folder in the job's. None behind a URL."""
+    return None if _trace_files.is_url(path) else Path(path) / ".headrace-cluster"

@@ -1,0 +1,127 @@
+"""A job's ranks as text: the verdict, what to do, the worst ranks, the distribution."""
+
+from __future__ import annotations
+
+import textwrap
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from headrace import _core
+from headrace._table_text import counted, figure, seconds, title
+
+if TYPE_CHECKING:
+    from headrace.cluster import Cluster
+
+_WORST = 10
+#: Of the page's table.
+_MOST_ROWS = 200
+_MOST_TROUBLE = 10
+_TITLES = {
+    "slow_rank": "SLOW RANK",
+    "pauses": "PAUSES",
+    "even": "NO SLOW RANK",
+    "undetermined": "UNDETERMINED",
+}
+
+
+def text_of(cluster: Cluster, width: int) -> str:
+    diagnosis = cluster.diagnosis
+    gain = f"   whole job {diagnosis.speedup:.2f} x" if diagnosis.gain_share > 0 else ""
+    lines = [
+        f"{counted(len(cluster), 'rank')}{_quantiles(cluster)}",
+        "",
+        f"{_TITLES[diagnosis.verdict]}{gain}",
+        *_wrapped(diagnosis.summary, width, "  "),
+    ]
+    if diagnosis.advice:
+        lines.append("DO THIS")
+        for number, text in enumerate(diagnosis.advice, 1):
+            lines += _wrapped(text, width, f"  {number}  ")
+    lines += ["", *_worst(cluster), *_distribution(cluster)]
+    lines += _absent(cluster, width)
+    for note in cluster.notes:
+        lines += _wrapped(note, width, "note: ")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def page_of(cluster: Cluster) -> _core.ClusterPage:
+    """The same words for the page."""
+    diagnosis = cluster.diagnosis
+    page = _core.ClusterPage()
+    page.title = f"{counted(len(cluster), 'rank')}{_quantiles(cluster)}"
+    gain = f", the whole job {diagnosis.speedup:.2f} x as fast without" if diagnosis.gain_share > 0 else ""
+    page.kind = _TITLES[diagnosis.verdict] + gain
+    page.is_bad = diagnosis.verdict in ("slow_rank", "pauses")
+    first, _, rest = diagnosis.summary.partition(". ")
+    page.summary = first.rstrip(".")
+    page.advice = [*([rest] if rest else []), *diagnosis.advice]
+    table = cluster.ranks
+    page.columns = [name if name == "file" else f"#{title(name)}" for name in table.columns]
+    page.rows = [
+        [figure(name, value) for name, value in row.items()] for row in islice(table.rows(), _MOST_ROWS)
+    ]
+    left = [f"{len(cluster) - _MOST_ROWS:,} more ranks are in the JSON"] if len(cluster) > _MOST_ROWS else []
+    page.remarks = [*left, *_distribution(cluster), *_absent(cluster, 10_000), *cluster.notes]
+    return page
+
+
+def worst_of(cluster: Cluster) -> list[int]:
+    """The ranks that come first in text and page."""
+    return [row["rank"] for row in islice(cluster.ranks.rows(), _WORST) if row["steps"]]
+
+
+def _wrapped(text: str, width: int, head: str) -> list[str]:
+    return textwrap.wrap(
+        text, width, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False
+    )
+
+
+def _quantiles(cluster: Cluster) -> str:
+    known = {name: value for name, value in cluster.step_quantiles.items() if value is not None}
+    if not known:
+        return ""
+    return ", step " + ", ".join(f"{name} {seconds(value)}" for name, value in known.items())
+
+
+def _worst(cluster: Cluster) -> list[str]:
+    rows = [row for row in cluster.ranks.rows() if row["steps"]]
+    if not rows:
+        return []
+    slow = {one.rank for one in cluster.diagnosis.slow}
+    lines = [f"{'rank':>8}  {'late by':>10}  {'own time':>10}  {'late in':>8}  {'last in':>8}  {'input':>6}"]
+    for row in rows[:_WORST]:
+        mark = "  slow" if row["rank"] in slow else ""
+        share = row["input_share"]
+        lines.append(
+            f"{row['rank']:>8,}  {seconds(row['late_s']):>10}  {seconds(row['own_s']):>10}  "
+            f"{row['late_share']:>8.0%}  {row['last_share']:>8.0%}  "
+            f"{'-' if share != share else f'{share:.0%}':>6}{mark}"
+        )
+    return lines
+
+
+def _distribution(cluster: Cluster) -> list[str]:
+    late = sorted(row["late_s"] for row in cluster.ranks.rows() if row["steps"])
+    if len(late) <= _WORST:
+        return []
+    at = {name: late[min(len(late) - 1, int(share * len(late)))] for name, share in _SHARES}
+    said = ", ".join(f"{name} {seconds(value)}" for name, value in at.items())
+    return [f"{len(late) - _WORST:>8,} more ranks; late by: {said}"]
+
+
+_SHARES = (("p1", 0.01), ("p10", 0.1), ("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
+
+
+def _absent(cluster: Cluster, width: int) -> list[str]:
+    lines: list[str] = []
+    if cluster.missing:
+        shown = ", ".join(f"{rank}" for rank in cluster.missing[:20])
+        more = len(cluster.missing) - 20
+        lines += _wrapped(f"{shown}{f' and {more:,} more' if more > 0 else ''}", width, "no file of rank: ")
+    if cluster.running:
+        lines.append(f"still running: {counted(len(cluster.running), 'rank')}")
+    for name, why in cluster.trouble[:_MOST_TROUBLE]:
+        lines += _wrapped(why, width, f"not read: {name}: ")
+    if len(cluster.trouble) > _MOST_TROUBLE:
+        lines.append(f"not read: {len(cluster.trouble) - _MOST_TROUBLE:,} more files")
+    return lines

@@ -1,0 +1,50 @@
+// Ranks against steps: own times, and how late each rank is in each step.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "headrace/analysis/cluster/slow_ranks.h"
+
+namespace headrace::analysis::cluster {
+
+/// Lower median; reorders the values. NaN of none.
+inline double lower_median(std::vector<double>& values) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// The median absolute deviation, scaled to the standard deviation of a normal distribution.
+inline double spread_of(std::vector<double> values) {
+  if (values.size() < 2) return 0;
+  std::vector<double> copy = values;
+  const double middle = lower_median(copy);
+  for (double& each : values) each = std::abs(each - middle);
+  return 1.4826 * lower_median(values);
+}
+
+struct StepMatrix {
+  std::vector<std::int64_t> steps;  ///< ascending
+  std::size_t ranks = 0;
+  std::vector<double> late_s;  ///< rank by rank; NaN: not known
+  std::vector<double> job_s;   ///< by step: the ranks' median, but not less than the longest own time
+
+  std::span<const double> late_of(std::size_t rank) const {
+    return std::span(late_s).subspan(rank * steps.size(), steps.size());
+  }
+};
+
+/// Steps that at least half of the ranks with steps have.
+StepMatrix step_matrix(std::span<const RankSteps> ranks);
+
+/// The same for given steps, ascending.
+StepMatrix step_matrix(std::span<const RankSteps> ranks, std::vector<std::int64_t> steps);
+
+}  // namespace headrace::analysis::cluster

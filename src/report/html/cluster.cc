@@ -1,0 +1,162 @@
+// The page of a job of many ranks.
+#include "headrace/report/cluster.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "../printable.h"
+#include "figures.h"
+#include "headrace/version.h"
+#include "markup.h"
+#include "sections.h"
+
+namespace headrace::report {
+
+using analysis::cluster::HeatMap;
+
+namespace {
+
+constexpr double kField = 10;  // width of a column
+constexpr double kLabel = 90;  // in front of the rows
+
+/// From which lateness, as a share of the step, a field has which class. Less is not drawn.
+struct Level {
+  double from;
+  Literal css_class;
+  Literal word;
+};
+constexpr std::array<Level, 4> kLevels = {{{0.02, "l1", "late by 2 % of the step"},
+                                           {0.05, "l2", "5 %"},
+                                           {0.15, "l4", "15 %"},
+                                           {0.40, "starved", "40 % and more"}}};
+
+std::string_view class_of(double late_share) {
+  if (std::isnan(late_share)) return "idle";
+  std::string_view found;
+  for (const Level& level : kLevels) {
+    if (late_share >= level.from) found = level.css_class.text();
+  }
+  return found;
+}
+
+std::string range_words(const std::string& what, std::pair<std::int64_t, std::int64_t> range) {
+  const std::string first = what + " " + std::to_string(range.first);
+  return range.first == range.second
+             ? first
+             : what + "s " + std::to_string(range.first) + " to " + std::to_string(range.second);
+}
+
+/// One row; neighbours of one class are one rectangle.
+void write_row(Markup& out, const HeatMap& map, std::size_t row, double top, double height) {
+  const std::size_t width = map.columns.size();
+  for (std::size_t begin = 0; begin < width;) {
+    const auto at = [&](std::size_t column) { return map.late_share[row * width + column]; };
+    const std::string_view css_class = class_of(at(begin));
+    std::size_t end = begin;
+    double most = at(begin);
+    while (end < width && class_of(at(end)) == css_class) most = std::fmax(most, at(end++));
+    if (!css_class.empty()) {
+      const auto rect = out.open("rect", {{"class", std::string(css_class)},
+                                          {"x", length(kLabel + kField * static_cast<double>(begin))},
+                                          {"y", length(top)},
+                                          {"width", length(kField * static_cast<double>(end - begin))},
+                                          {"height", length(height)}});
+      const std::string steps = range_words("step", {map.columns[begin].first, map.columns[end - 1].second});
+      const std::string late =
+          std::isnan(most) ? "not recorded" : "late by up to " + figure_words(100 * most) + " % of the step";
+      out.leaf("title", range_words("rank", map.rows[row]) + ", " + steps + ": " + late);
+    }
+    begin = end;
+  }
+}
+
+void write_map(Markup& out, const std::string& title, const HeatMap& map, double height) {
+  if (map.rows.empty() || map.columns.empty()) return;
+  const auto section = out.open("section", {{"class", "map"}});
+  out.leaf("h2", title);
+  const double width = kLabel + kField * static_cast<double>(map.columns.size());
+  const double tall = height * static_cast<double>(map.rows.size()) + 24;
+  {
+    const auto svg = out.open(
+        "svg",
+        {{"viewBox", "0 0 " + length(width) + " " + length(tall)}, {"role", "img"}, {"aria-label", title}});
+    const std::size_t labelled = std::max<std::size_t>(1, map.rows.size() / 16);
+    for (std::size_t row = 0; row < map.rows.size(); ++row) {
+      const double top = height * static_cast<double>(row);
+      if (row % labelled == 0) {
+        out.leaf("text",
+                 {{"x", length(kLabel - 8)},
+                  {"y", length(top + std::max(height, 11.0) - 2)},
+                  {"text-anchor", "end"},
+                  {"font-size", "11"},
+                  {"fill", "currentColor"}},
+                 std::to_string(map.rows[row].first));
+      }
+      write_row(out, map, row, top, height);
+    }
+    for (std::size_t column = 0; column < map.columns.size();
+         column += std::max<std::size_t>(1, map.columns.size() / 8)) {
+      out.leaf("text",
+               {{"x", length(kLabel + kField * static_cast<double>(column))},
+                {"y", length(tall - 6)},
+                {"font-size", "11"},
+                {"fill", "currentColor"}},
+               "step " + std::to_string(map.columns[column].first));
+    }
+  }
+}
+
+void write_verdict_of(Markup& out, const ClusterPage& page) {
+  const auto section = out.open("section", {{"class", page.is_bad ? "verdict bad" : "verdict good"}});
+  {
+    const auto line = out.open("div", {{"class", "line"}});
+    out.leaf("span", {{"class", "kind"}}, printable(page.kind));
+  }
+  out.leaf("h1", printable(page.summary));
+  for (const std::string& advice : page.advice) out.leaf("p", {{"class", "why"}}, printable(advice));
+}
+
+void write_levels(Markup& out) {
+  std::vector<LegendEntry> entries;
+  for (const Level& level : kLevels)
+    entries.push_back({std::string(level.css_class.text()), std::string(level.word.text()), ""});
+  entries.push_back({"idle", "not recorded", ""});
+  write_legend(out, entries);
+}
+
+}  // namespace
+
+std::string to_html(const ClusterPage& page) {
+  Markup out;
+  out.verbatim("<!doctype html>\n");
+  {
+    const auto html = out.open("html", {{"lang", "en"}});
+    write_head(out, printable(page.title) + ": " + shortened(page.summary, 80));
+    const auto body = out.open("body", {{"class", "headrace"}});
+    const auto sheet = out.open("main", {{"class", "sheet"}});
+    out.leaf("p", printable(page.title));
+    write_verdict_of(out, page);
+    write_map(out, "The latest ranks, step by step", page.worst, 16);
+    write_map(out, "All ranks", page.map,
+              std::clamp(480.0 / static_cast<double>(page.map.rows.size() + 1), 3.0, 16.0));
+    if (!page.map.rows.empty()) {
+      write_levels(out);
+      out.leaf(
+          "p", {{"class", "read"}},
+          "A rank is late by its own time beyond the median of the ranks in the same step. A row of several "
+          "ranks and a column of several steps show the greatest value in them.");
+    }
+    {
+      const auto section = out.open("section");
+      out.leaf("h2", "Ranks");
+      write_table(out, page.columns, page.rows);
+    }
+    for (const std::string& remark : page.remarks) out.leaf("p", {{"class", "note"}}, printable(remark));
+    out.leaf("footer", "Headrace " HEADRACE_VERSION);
+  }
+  return out.take();
+}
+
+}  // namespace headrace::report

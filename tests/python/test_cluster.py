@@ -1,0 +1,346 @@
+"""Jobs of many ranks: who is slow, why, what the job would gain; what is kept; what is damaged."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import headrace as hr
+from device_traces import TraceWriter
+from headrace.cli import main
+from headrace.cluster import _engines, _summary
+from headrace.cluster._files import RankFiles, find_ranks
+from headrace.cluster._merge import Merged, merge
+from test_ranks import record_rank
+
+STEPS = 12
+TRANSFER_US = 100
+
+
+def rank_trace(rank: int, own_us: list[dict[str, float]], latest_us: list[float]) -> TraceWriter:
+    """A rank of a job that meets in every step. ``own_us``: its input, host and compute time."""
+    trace = TraceWriter(rank, 4)
+    at = 1_000.0 + 50_000 * rank  # clocks differ
+    for step, (own, latest) in enumerate(zip(own_us, latest_us, strict=True)):
+        whole = latest + TRANSFER_US
+        trace.host("user_annotation", f"ProfilerStep#{step + 3}", at, whole)
+        begin = at
+        if own["input"]:
+            name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+            trace.host("user_annotation", name, begin, own["input"])
+        launch = begin + own["input"] + own["host"]
+        trace.launch(10 * step, launch, 1).kernel("gemm", 10 * step, launch, own["compute"])
+        meet = launch + own["compute"]
+        trace.launch(10 * step + 1, launch + 2, 1)
+        trace.kernel("ncclDevKernel_AllReduce_Sum", 10 * step + 1, meet, at + whole - meet, stream=20)
+        at += whole
+    # An operation behind the last step, so that this one is not cut off.
+    trace.host("user_annotation", f"ProfilerStep#{len(own_us) + 3}", at, 10)
+    return trace
+
+
+def write_job(folder: Path, extra: dict[int, dict[str, float]], ranks: int = 4) -> Path:
+    """``extra``: microseconds that a rank takes longer in every step."""
+    folder.mkdir(parents=True, exist_ok=True)
+    own = [
+        [
+            {
+                "input": 20 + extra.get(rank, {}).get("input", 0),
+                "host": 30 + extra.get(rank, {}).get("host", 0),
+                "compute": 800 + 3 * ((7 * rank + step) % 5) + extra.get(rank, {}).get("compute", 0),
+            }
+            for step in range(STEPS)
+        ]
+        for rank in range(ranks)
+    ]
+    latest = [max(sum(each[step].values()) for each in own) for step in range(STEPS)]
+    for rank in range(ranks):
+        rank_trace(rank, own[rank], latest).write(folder / f"rank{rank}.json.gz")
+    return folder
+
+
+class Counting(ThreadPoolExecutor):
+    """Counts what it is given."""
+
+    def __init__(self) -> None:
+        super().__init__(2)
+        self.calls = 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.calls += 1
+        return super().submit(fn, *args, **kwargs)
+
+
+def dies_at_rank_1(files: RankFiles) -> dict[str, Any]:
+    """As a file would that takes more memory than there is."""
+    if files.rank == 1:
+        os._exit(9)
+    return _summary.summarise_or_say(files)
+
+
+@pytest.fixture
+def slow_input(tmp_path: Path) -> Path:
+    return write_job(tmp_path / "job", {2: {"input": 400}})
+
+
+class TestVerdict:
+    def test_slow_input_is_named_with_its_gain(self, slow_input: Path) -> None:
+        cluster = hr.Cluster.load(slow_input)
+        diagnosis = cluster.diagnosis
+        assert diagnosis.verdict == "slow_rank"
+        (slow,) = diagnosis.slow
+        assert (slow.rank, slow.resource, slow.steady) == (2, "input", True)
+        assert slow.late_s == pytest.approx(400e-6, rel=0.05)
+        assert diagnosis.speedup == pytest.approx(1356 / 962, rel=0.02)
+        assert cluster.what_if(without_rank=2)["speedup"] == pytest.approx(diagnosis.speedup)
+        assert cluster.what_if(without_rank=1)["speedup"] == pytest.approx(1)
+        table = cluster.ranks
+        assert next(iter(table.column("rank"))) == 2
+        assert table.column("input_share")[0] == pytest.approx(420 / 1356, rel=0.05)
+        assert cluster.lateness([2], [3])[0][0] == pytest.approx(400e-6, rel=0.05)
+
+    def test_a_slow_device_is_named_with_its_kernels(self, tmp_path: Path) -> None:
+        cluster = hr.Cluster.load(write_job(tmp_path / "job", {1: {"compute": 300}}))
+        (slow,) = cluster.diagnosis.slow
+        assert (slow.rank, slow.resource) == (1, "compute")
+        assert "slower at the same kernels: gemm 1.37 x" in slow.says
+
+    def test_a_slow_host_is_named(self, tmp_path: Path) -> None:
+        (slow,) = hr.Cluster.load(write_job(tmp_path / "job", {0: {"host": 200}})).diagnosis.slow
+        assert (slow.rank, slow.resource) == (0, "host")
+
+    def test_the_page_shows_the_late_rank(self, slow_input: Path, tmp_path: Path) -> None:
+        out = tmp_path / "job.html"
+        done = CliRunner().invoke(main, ["cluster", str(slow_input), "--format", "html", "-o", str(out)])
+        assert done.exit_code == 0, done.output
+        page = out.read_text()
+        assert "Rank 2 is slow" in page
+        assert "<title>rank 2, steps 3 to 14: late by up to" in page
+        assert "<script" not in page
+        assert page == hr.Cluster.load(slow_input).to_html()
+
+    def test_an_even_job_has_no_slow_rank(self, tmp_path: Path) -> None:
+        cluster = hr.Cluster.load(write_job(tmp_path / "job", {}))
+        assert cluster.diagnosis.verdict == "even"
+        assert cluster.diagnosis.advice == []
+        assert "NO SLOW RANK" in str(cluster)
+
+    def test_recorded_runs_are_named_with_operator_and_cause(self, tmp_path: Path) -> None:
+        run = tmp_path / "run"
+        for rank, decode_s in enumerate((0.002, 0.014, 0.002)):
+            record_rank(run, rank, decode_s, 0.006)
+        (slow,) = hr.Cluster.load(run).diagnosis.slow
+        assert (slow.rank, slow.operator) == (1, "decode")
+        # One run folder a rank says the same: the folder's name is the rank.
+        for rank in range(3):
+            (tmp_path / "apart" / f"rank{rank}").mkdir(parents=True)
+            segment = next(run.glob(f"rank{rank}*.hrseg"))
+            shutil.copy(segment, tmp_path / "apart" / f"rank{rank}" / "rank0.hrseg")
+        (slow,) = hr.Cluster.load(tmp_path / "apart").diagnosis.slow
+        assert slow.rank == 1
+
+    @pytest.mark.parametrize("in_step", [True, False])
+    def test_recordings_are_compared_by_waits_if_they_are_in_step(self, in_step: bool) -> None:
+        parts = []
+        for rank in range(5):
+            wait_s = 0.3 if rank == 1 else 0.01
+            compute_s = (0.5 if in_step else 0.21) - wait_s  # in step, the others wait inside their step
+            compute_s = max(compute_s, 0.2)
+            columns = {"total": wait_s + compute_s, "own": wait_s, "input": wait_s, "compute": compute_s}
+            table = _summary.step_table(range(50), {name: [value] * 50 for name, value in columns.items()})
+            diagnosis = {"kind": "input_bound", "operator": "decode", "cause": "storage_bound"}
+            parts.append(
+                Merged.of(
+                    {
+                        "rank": rank,
+                        "source": "segment",
+                        "name": f"rank{rank}.hrseg",
+                        "steps": table,
+                        "histogram": {},
+                        "diagnosis": {**diagnosis, "summary": "decode reads slowly", "advice": ["cache it"]},
+                        "kernels": "[]",
+                        "notes": [],
+                    }
+                )
+            )
+        cluster = hr.Cluster(merge(parts))
+        (slow,) = cluster.diagnosis.slow
+        assert (slow.rank, slow.operator, slow.cause) == (1, "decode", "storage_bound")
+        assert slow.late_s == pytest.approx(0.29, rel=1e-5)
+        assert cluster.diagnosis.speedup == pytest.approx(0.5 / 0.21, rel=1e-5)
+        assert "(decode, storage_bound)" in cluster.diagnosis.advice[0]
+        assert cluster.diagnosis.advice[1] == "on rank 1: cache it"
+        assert any("waits for the input" in note for note in cluster.notes) == in_step
+
+    def test_one_rank_is_not_compared(self, tmp_path: Path) -> None:
+        diagnosis = hr.Cluster.load(write_job(tmp_path / "job", {}, ranks=1)).diagnosis
+        assert diagnosis.verdict == "undetermined"
+        assert "single rank" in diagnosis.summary
+
+
+class TestWhatIsKept:
+    def test_a_second_look_reads_nothing_again(self, slow_input: Path) -> None:
+        first, second = Counting(), Counting()
+        cluster = hr.Cluster.load(slow_input, first)
+        again = hr.Cluster.load(slow_input, second)
+        assert (first.calls, second.calls) == (4, 0)
+        assert again.to_json() == cluster.to_json()
+        assert sorted(path.suffix for path in (slow_input / ".headrace-cluster").iterdir()) == [".json"] * 4
+
+    def test_a_rank_that_changed_is_read_again(self, slow_input: Path, tmp_path: Path) -> None:
+        hr.Cluster.load(slow_input, cache=tmp_path / "kept")
+        assert not (slow_input / ".headrace-cluster").exists()
+        other = write_job(tmp_path / "other", {1: {"compute": 300}})
+        shutil.copy(other / "rank1.json.gz", slow_input / "rank1.json.gz")
+        engine = Counting()
+        hr.Cluster.load(slow_input, engine, cache=tmp_path / "kept")
+        assert engine.calls == 1
+
+    def test_an_interrupted_analysis_goes_on(self, slow_input: Path) -> None:
+        def stop(done: int, of: int) -> None:
+            assert of == 4
+            if done == 3:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt), Counting() as interrupted:
+            hr.Cluster.load(slow_input, interrupted, progress=stop)
+        engine = Counting()
+        assert hr.Cluster.load(slow_input, engine).diagnosis.slow[0].rank == 2
+        assert engine.calls == 1
+
+    @pytest.mark.parametrize("content", [b"", b"{}", b"headrace-summary 2 x 0\n{}", b"\xff" * 100])
+    def test_a_damaged_summary_is_made_again(self, slow_input: Path, content: bytes) -> None:
+        before = hr.Cluster.load(slow_input).to_json()
+        for path in (slow_input / ".headrace-cluster").iterdir():
+            path.write_bytes(content)
+        engine = Counting()
+        assert hr.Cluster.load(slow_input, engine).to_json() == before
+        assert engine.calls == 4
+
+    def test_a_cache_that_cannot_be_written_is_a_note(self, slow_input: Path, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("no folder")
+        cluster = hr.Cluster.load(slow_input, cache=tmp_path / "file")
+        assert cluster.diagnosis.slow[0].rank == 2
+        assert any("summaries are not kept" in note for note in cluster.notes)
+
+    def test_a_summary_is_small_whatever_the_length(self) -> None:
+        steps = range(1_000_000)
+        table = _summary.step_table(steps, dict.fromkeys(_summary.COLUMNS, [0.5] * len(steps)))
+        assert len(json.dumps(table)) < 32 << 10
+        assert len(_summary.histogram([0.001 * i for i in range(1, 100_000)])) < 80
+
+
+class TestDamage:
+    def test_missing_and_damaged_ranks_are_listed(self, tmp_path: Path) -> None:
+        job = write_job(tmp_path / "job", {3: {"input": 400}}, ranks=6)
+        (job / "rank1.json.gz").unlink()
+        whole = (job / "rank4.json.gz").read_bytes()
+        (job / "rank4.json.gz").write_bytes(b"\x1f\x8b\x08" + b"no gzip")
+        (job / "rank5.json.gz").write_bytes(whole[: len(whole) // 3])
+        cluster = hr.Cluster.load(job)
+        assert [slow.rank for slow in cluster.diagnosis.slow] == [3]
+        assert cluster.missing[:2] == [1, 4]
+        assert "rank4.json.gz" in [name for name, _ in cluster.trouble]
+        text = str(cluster)
+        assert "no file of rank: 1, 4" in text
+        assert "not read: rank4.json.gz:" in text
+
+    def test_two_files_of_one_rank_are_said(self, slow_input: Path) -> None:
+        (slow_input / "again").mkdir()
+        shutil.copy(slow_input / "rank0.json.gz", slow_input / "again" / "rank0.json.gz")
+        cluster = hr.Cluster.load(slow_input)
+        assert len(cluster) == 4
+        assert ("rank0.json.gz", "rank 0 has another file") in cluster.trouble
+
+    def test_nothing_to_read_is_one_line(self, tmp_path: Path) -> None:
+        for path, said in ((tmp_path / "absent", "no such folder"), (tmp_path, "no rank of a job in it")):
+            done = CliRunner().invoke(main, ["cluster", str(path)])
+            assert done.exit_code == 1
+            assert said in done.output
+            assert done.output.count("\n") == 1
+        (tmp_path / "rank0.json.gz").write_bytes(b"")
+        done = CliRunner().invoke(main, ["cluster", str(tmp_path)])
+        assert (done.exit_code, done.output.count("\n")) == (1, 1)
+        assert "none of 1 ranks can be read" in done.output
+
+    def test_a_lost_process_is_listed(self, slow_input: Path) -> None:
+        class Broken(Executor):
+            def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+                future: Future[Any] = Future()
+                if args[0].rank == 1:
+                    future.set_exception(RuntimeError("node 7 is gone"))
+                else:
+                    future.set_result(fn(*args, **kwargs))
+                return future
+
+        cluster = hr.Cluster.load(slow_input, Broken())
+        assert cluster.missing == [1]
+        assert cluster.trouble == [("rank1.json.gz", "the engine failed: node 7 is gone")]
+
+    def test_a_rank_that_ends_its_process_is_listed(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        job = write_job(tmp_path / "job", {2: {"input": 400}}, ranks=5)
+        monkeypatch.setattr(_engines, "summarise_or_say", dies_at_rank_1)
+        cluster = hr.Cluster.load(job)
+        assert cluster.trouble == [("rank1.json.gz", "reading it ended the process (out of memory?)")]
+        assert [slow.rank for slow in cluster.diagnosis.slow] == [2]
+
+    def test_two_analyses_at_once_over_one_cache(self, slow_input: Path) -> None:
+        with ThreadPoolExecutor(4) as threads:
+            loads = [threads.submit(hr.Cluster.load, slow_input, Counting()) for _ in range(4)]
+            said = {load.result().to_json() for load in loads}
+        assert len(said) == 1
+        assert sorted(path.suffix for path in (slow_input / ".headrace-cluster").iterdir()) == [".json"] * 4
+
+
+class TestEngines:
+    def test_every_engine_gives_the_same(self, slow_input: Path, tmp_path: Path) -> None:
+        with ThreadPoolExecutor(2) as threads:
+            expected = hr.Cluster.load(slow_input, threads, cache=tmp_path / "a").to_json()
+        assert hr.Cluster.load(slow_input, cache=tmp_path / "b").to_json() == expected
+        words = ["cluster", str(slow_input), "--cache", str(tmp_path / "c"), "--format", "json"]
+        done = CliRunner().invoke(main, [*words, "--engine", "concurrent.futures:ThreadPoolExecutor"])
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.output) == json.loads(expected)
+
+    @pytest.mark.parametrize("engine", ["none", "headrace:absent", "absent_module:Pool", "json:dumps"])
+    def test_an_engine_that_is_none_is_wrong_usage(self, slow_input: Path, engine: str) -> None:
+        done = CliRunner().invoke(main, ["cluster", str(slow_input), "--engine", engine])
+        assert done.exit_code == 2, done.output
+        assert done.output.startswith(f"headrace: engine {engine}") or "no engine" in done.output
+
+    def test_files_behind_a_url(self, slow_input: Path, tmp_path: Path) -> None:
+        fsspec = pytest.importorskip("fsspec")
+        memory = fsspec.filesystem("memory")
+        run = tmp_path / "run"
+        record_rank(run, 0, 0.001, 0.002)
+        for path in [*slow_input.glob("*.gz")]:
+            memory.pipe(f"/bucket/job/{path.name}", path.read_bytes())
+        memory.pipe("/bucket/run/rank0.hrseg", next(run.glob("*.hrseg")).read_bytes())
+        with ThreadPoolExecutor(2) as threads:  # another process has another memory
+            cluster = hr.Cluster.load("memory://bucket/job", threads, cache=tmp_path / "kept")
+            assert cluster.diagnosis.slow[0].rank == 2
+            engine = Counting()
+            again = hr.Cluster.load("memory://bucket/job", engine, cache=tmp_path / "kept")
+            assert (engine.calls, again.to_json()) == (0, cluster.to_json())
+            assert len(hr.Cluster.load("memory://bucket/run", threads)) == 1
+            with pytest.raises(hr.Error, match="no rank of a job"):
+                hr.Cluster.load("memory://bucket/absent", threads)
+
+
+def test_summaries_merge_in_any_order(slow_input: Path) -> None:
+    parts = [_summary.summarise(files) for files in find_ranks(slow_input).ranks]
+    one = merge([Merged.of(part) for part in parts])
+    other = merge([merge([Merged.of(part) for part in parts[2:]]), merge([Merged.of(p) for p in parts[:2]])])
+    assert one.ranks == other.ranks
+    assert one.histogram == other.histogram
+    assert sum(one.histogram.values()) == 4 * STEPS
+    assert max(len(_summary.encoded(part)) for part in parts) < 256 << 10
