@@ -213,6 +213,17 @@ class Report:
         """``{"version", "loader", "rank", "profile", "diagnosis", "steps"}``; no paths, no host."""
         return self._parsed.json(-1 if indent is None else indent)
 
+    def to_summary(self) -> dict[str, Any]:
+        """What matters of `to_dict`, at most 4 kB as JSON: for a script, a log or an assistant to read.
+
+        ``{"summary": 1, "loader", "rank", "verdict", "step", "advice", "risks", "operators", "queues",
+        "evidence", "settings", "windows", "loaders", "ranks", "left_out"}``; docs/integrations.md
+        explains it. Figures have the names that they have in the whole document.
+        """
+        from headrace._summary import summary
+
+        return summary(self._document, self.loaders, self.ranks)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON document; `load` reads it back."""
         with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import

@@ -24,8 +24,8 @@ if not os.environ.get("CI"):
     pytest.importorskip("starlette", reason="needs headrace[view]")
     pytest.importorskip("uvicorn", reason="needs headrace[view]")
 
+from headrace._library import Library
 from headrace.view import pages
-from headrace.view.library import Library
 
 HOSTILE = "<img src=x onerror=alert(1)> \u202e'\""
 

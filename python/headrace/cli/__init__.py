@@ -16,6 +16,7 @@ from headrace import __version__
 from headrace.cli.check import check
 from headrace.cli.compare import compare
 from headrace.cli.demo import demo
+from headrace.cli.mcp import mcp
 from headrace.cli.report import report
 from headrace.cli.run import run
 from headrace.cli.timeline import timeline
@@ -73,6 +74,7 @@ main.add_command(run)
 main.add_command(report)
 main.add_command(check)
 main.add_command(compare)
+main.add_command(mcp)
 main.add_command(timeline)
 main.add_command(trace)
 main.add_command(tune)

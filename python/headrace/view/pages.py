@@ -7,8 +7,8 @@ from html import escape
 from urllib.parse import quote, urlencode
 
 from headrace import _core
+from headrace._library import Library, Look, Run
 from headrace._table_text import seconds
-from headrace.view.library import Library, Look, Run
 
 _STYLE = """<style>
 .headrace nav { display: flex; flex-wrap: wrap; gap: 4px 18px; max-width: 1152px; margin: 0 auto;

@@ -7,11 +7,11 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
+from headrace._library import Library
 from headrace.comparison import Comparison
 from headrace.errors import Error, UsageError
 from headrace.view import pages
 from headrace.view.guard import App, Guard
-from headrace.view.library import Library
 
 try:
     import uvicorn
