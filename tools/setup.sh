@@ -111,7 +111,7 @@ pip_install() { .venv/bin/python -m pip install --quiet --disable-pip-version-ch
 
 setup_requirements() {
   say "installing the Python packages to build, test and lint"
-  .venv/bin/python tools/requirements.py demo mcp prometheus test lint view wheel | pip_install -r /dev/stdin
+  .venv/bin/python tools/requirements.py demo mcp prometheus test top lint view wheel | pip_install -r /dev/stdin
 }
 
 setup_project() {

@@ -20,6 +20,7 @@ from headrace.cli.mcp import mcp
 from headrace.cli.report import report
 from headrace.cli.run import run
 from headrace.cli.timeline import timeline
+from headrace.cli.top import top
 from headrace.cli.trace import trace
 from headrace.cli.tune import tune
 from headrace.cli.view import view
@@ -76,6 +77,7 @@ main.add_command(check)
 main.add_command(compare)
 main.add_command(mcp)
 main.add_command(timeline)
+main.add_command(top)
 main.add_command(trace)
 main.add_command(tune)
 main.add_command(view)

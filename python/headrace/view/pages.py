@@ -40,17 +40,8 @@ def run_page(run: Run, look: Look, alone: bool) -> str:
             _link(run, f"rank {rank}", rank == chosen.rank, loader=chosen.loader, rank=rank)
             for rank in chosen.ranks
         ]
-    links.append(f'<span class="news" role="status">{escape(news(look))}</span>')
+    links.append(f'<span class="news" role="status">{escape(look.news)}</span>')
     return _page(run.name, f"<nav>{''.join(links)}</nav><main>{look.report._parsed.html(False)}</main>")
-
-
-def news(look: Look) -> str:
-    """Whether what is shown still changes."""
-    if not look.running:
-        return "this run has ended"
-    if look.silent_s is None or look.silent_s < 10:
-        return "live"
-    return f"no news for {look.silent_s:.0f} s"
 
 
 def list_page(library: Library) -> str:

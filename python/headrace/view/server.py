@@ -47,7 +47,7 @@ def application(library: Library) -> App:
             )
         except Error as error:
             return _said(" ".join(str(error).split()), 404 if isinstance(error, UsageError) else 200)
-        headers = {"ETag": f'"{look.stamp}"', "X-Headrace-News": pages.news(look)}
+        headers = {"ETag": f'"{look.stamp}"', "X-Headrace-News": look.news}
         if request.headers.get("If-None-Match") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
         return HTMLResponse(pages.run_page(found, look, alone), headers=headers)
