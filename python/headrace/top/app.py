@@ -17,6 +17,7 @@ try:
     from textual.app import App, ComposeResult
     from textual.binding import Binding, BindingType
     from textual.containers import VerticalScroll
+    from textual.events import DescendantFocus
     from textual.widgets import DataTable, Footer, Static
 except ImportError as missing:
     raise UsageError(f"headrace top needs {missing.name}: pip install 'headrace[top]'") from None
@@ -137,7 +138,15 @@ class Top(App[None]):
                     table.update_cell_at((at, column), Text(text), update_width=True)  # type: ignore[arg-type]
 
     def on_data_table_cell_highlighted(self, event: DataTable.CellHighlighted) -> None:
-        column = _COLUMNS[event.data_table.id or ""][event.coordinate.column]
+        if event.data_table.has_focus:
+            self._explain(event.data_table)
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        if isinstance(event.widget, DataTable):
+            self._explain(event.widget)
+
+    def _explain(self, table: DataTable[Text]) -> None:
+        column = _COLUMNS[table.id or ""][table.cursor_coordinate.column]
         self._explained.update(words.explained(column))
 
     # --- keys ---
@@ -173,10 +182,11 @@ def _said(look: Look) -> Text:
     """Verdict, what it costs, what to do, what will go wrong."""
     report = look.report
     color = {"input_bound": "bold dark_orange", "not_input_bound": "bold green"}
-    said = Text(verdict(report), style=color.get(report.diagnosis.kind, "bold"))
-    said.append(f"\n{cost(report.profile)}", style="not bold default")
+    said = Text()
+    said.append(verdict(report), style=color.get(report.diagnosis.kind, "bold"))
+    said.append(f"\n{cost(report.profile)}")
     for one in advice(report):
-        said.append(f"\ndo: {one}", style="not bold default")
+        said.append(f"\ndo: {one}")
     for one in risks(report):
         said.append(f"\nrisk, {one}", style="bold red")
     return said
