@@ -10,6 +10,7 @@
 #     tools/setup.sh streaming       MosaicML's streaming, for its tests (CI; after frameworks)
 #     tools/setup.sh tensorflow      TensorFlow's CPU build, for its tests
 #     tools/setup.sh mindspore       MindSpore, for its tests (CI)
+#     tools/setup.sh trackers        MLflow and W&B, for the tests of their exporters
 #     tools/setup.sh large-loaders   Ray Data and DALI, for their tests
 #     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
 set -euo pipefail
@@ -162,12 +163,17 @@ setup_mindspore() {
     say "MindSpore cannot be installed here: its tests will be skipped"
 }
 
+setup_trackers() {
+  say "installing MLflow and W&B for the tests of their exporters"
+  .venv/bin/python tools/requirements.py mlflow wandb | pip_install -r /dev/stdin
+}
+
 setup_large-loaders() {
   say "installing Ray Data and DALI for their tests"
   .venv/bin/python tools/requirements.py large-loaders | pip_install -r /dev/stdin
 }
 
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | reference) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|reference" ;;
+  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | trackers | reference) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|trackers|reference" ;;
 esac
