@@ -87,9 +87,11 @@ def record_all() -> None:
 
 
 def record_only_wrapped() -> None:
-    """No further loader is recorded; those that are go on."""
+    """Loops that begin from here on are recorded only if their loader was wrapped."""
     global _every
     _every = False
+    _of_object.clear()
+    _of_site.clear()
 
 
 def records_all() -> bool:
