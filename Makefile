@@ -62,7 +62,7 @@ frameworks: torch
 streaming: frameworks
 	@tools/setup.sh streaming
 
-# MLflow and W&B, for the tests of their exporters; not in CI.
+# MLflow and W&B, for the tests of their exporters, and a Jupyter kernel; not in CI.
 trackers: $(STAMPS)/venv
 	@tools/setup.sh trackers
 

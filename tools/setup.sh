@@ -10,7 +10,7 @@
 #     tools/setup.sh streaming       MosaicML's streaming, for its tests (CI; after frameworks)
 #     tools/setup.sh tensorflow      TensorFlow's CPU build, for its tests
 #     tools/setup.sh mindspore       MindSpore, for its tests (CI)
-#     tools/setup.sh trackers        MLflow and W&B, for the tests of their exporters
+#     tools/setup.sh trackers        MLflow, W&B and a Jupyter kernel, for their tests
 #     tools/setup.sh large-loaders   Ray Data and DALI, for their tests
 #     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
 set -euo pipefail
@@ -164,8 +164,8 @@ setup_mindspore() {
 }
 
 setup_trackers() {
-  say "installing MLflow and W&B for the tests of their exporters"
-  .venv/bin/python tools/requirements.py mlflow wandb | pip_install -r /dev/stdin
+  say "installing MLflow, W&B and a Jupyter kernel for their tests"
+  .venv/bin/python tools/requirements.py mlflow notebook wandb | pip_install -r /dev/stdin
 }
 
 setup_large-loaders() {

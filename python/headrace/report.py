@@ -12,6 +12,8 @@ from headrace._session import segments_of
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:  # dataclasses and json cost more to import than the rest of the package
+    import pandas
+
     from headrace._data import Diagnosis, Steps
     from headrace._figures import Profile, SecondOpinion
     from headrace._tables import Tables
@@ -197,6 +199,26 @@ class Report:
         with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
             file.write(page)
         return None
+
+    def to_pandas(self) -> dict[str, pandas.DataFrame]:
+        """The report's lists as data frames: operators, workers, queues, windows, stall_ledger,
+        longest_waits, steps, advice. Columns are figures, those of a struct ``states.busy``.
+
+        Raises UsageError if pandas is not installed.
+        """
+        from headrace._frames import frames
+
+        return frames(self._document)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the waits over time, the demand of each operator, and how full the queues were.
+
+        axes: three matplotlib axes to draw on; default a new figure. Returns the axes. Raises UsageError if
+        matplotlib is not installed.
+        """
+        from headrace._plot import plot
+
+        return plot(self, axes)
 
     def to_profile_json(self) -> str:
         """What was recorded, in JSON: what `from_profile_json` reads."""
