@@ -25,7 +25,7 @@ PY_DIRS := python tests tools benchmarks samples
 .DELETE_ON_ERROR:
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
-.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders trackers build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
+.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders integrations build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
   reference lint tidy format figures wheel clean build-release build-asan build-tsan build-bench
 
 help:  ## this list
@@ -62,9 +62,9 @@ frameworks: torch
 streaming: frameworks
 	@tools/setup.sh streaming
 
-# MLflow and W&B, for the tests of their exporters, and a Jupyter kernel; not in CI.
-trackers: $(STAMPS)/venv
-	@tools/setup.sh trackers
+# Keras, MLflow, W&B and a Jupyter kernel, for the tests of integrations; not in CI.
+integrations: $(STAMPS)/venv
+	@tools/setup.sh integrations
 
 # Large, so not part of `make test`.
 tensorflow: $(STAMPS)/venv

@@ -10,7 +10,7 @@
 #     tools/setup.sh streaming       MosaicML's streaming, for its tests (CI; after frameworks)
 #     tools/setup.sh tensorflow      TensorFlow's CPU build, for its tests
 #     tools/setup.sh mindspore       MindSpore, for its tests (CI)
-#     tools/setup.sh trackers        MLflow, W&B and a Jupyter kernel, for their tests
+#     tools/setup.sh integrations    Keras, MLflow, W&B, a Jupyter kernel, for their tests
 #     tools/setup.sh large-loaders   Ray Data and DALI, for their tests
 #     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
 set -euo pipefail
@@ -163,9 +163,9 @@ setup_mindspore() {
     say "MindSpore cannot be installed here: its tests will be skipped"
 }
 
-setup_trackers() {
-  say "installing MLflow, W&B and a Jupyter kernel for their tests"
-  .venv/bin/python tools/requirements.py mlflow notebook wandb | pip_install -r /dev/stdin
+setup_integrations() {
+  say "installing Keras, MLflow, W&B and a Jupyter kernel for the tests of integrations"
+  .venv/bin/python tools/requirements.py keras mlflow notebook wandb | pip_install -r /dev/stdin
 }
 
 setup_large-loaders() {
@@ -174,6 +174,6 @@ setup_large-loaders() {
 }
 
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | trackers | reference) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|trackers|reference" ;;
+  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | integrations | reference) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|integrations|reference" ;;
 esac

@@ -262,7 +262,7 @@ def test_tensorboard_reads_what_was_written(run: Path, tmp_path: Path) -> None:
 def test_mlflow_has_metrics_tags_and_artefacts(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("mlflow", reason="needs headrace[mlflow]: make trackers")
+    pytest.importorskip("mlflow", reason="needs headrace[mlflow]: make integrations")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     import mlflow
 
@@ -282,7 +282,7 @@ def test_mlflow_has_metrics_tags_and_artefacts(
 
 
 def test_wandb_offline_keeps_metrics_and_files(execute: Any, tmp_path: Path) -> None:
-    pytest.importorskip("wandb", reason="needs headrace[wandb]: make trackers")
+    pytest.importorskip("wandb", reason="needs headrace[wandb]: make integrations")
     result = execute(
         """
         import json, time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import json
 import re
@@ -98,6 +99,29 @@ TRANSFORMERS = """
         say(callback.reports)
 """
 
+KERAS = """
+    import keras
+    from dataset import *
+    from headrace.integrations.keras import HeadraceCallback
+
+    def pairs(batch):
+        return tuple(torch.stack([one[key].reshape(-1) for one in batch]) for key in ("x", "labels"))
+
+    if __name__ == "__main__":
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.compile(keras.optimizers.SGD(1e-6), "mse")
+        callback = HeadraceCallback()
+        train = DataLoader(Points(), batch_size=4, num_workers=1, collate_fn=pairs)
+        history = model.fit(train, validation_data=DataLoader(Points(40), collate_fn=pairs), epochs=2,
+                            verbose=0, callbacks=[callback])
+        model.evaluate(DataLoader(Points(20), collate_fn=pairs), verbose=0, callbacks=[callback])
+        waits = history.history["headrace/train/wait_ratio"]
+        assert len(waits) == 2 and min(waits) > 0.1, history.history
+        assert set(history.history) == {"loss", "val_loss", *(f"headrace/{role}/{name}"
+            for role in ("train", "validation") for name in ("wait_ratio", "starved_ratio", "step_seconds"))}
+        say(callback.reports)
+"""
+
 ACCELERATE = """
     from accelerate import Accelerator
     from dataset import *
@@ -153,7 +177,10 @@ def test_lightning(tmp_path: Path) -> None:
     )
     assert len(lines) == len(set(lines))
     (metrics,) = (tmp_path / "logs").rglob("metrics.csv")
-    header = metrics.read_text().splitlines()[0].split(",")
+    rows = list(csv.DictReader(metrics.read_text().splitlines()))
+    header = set(rows[0])
+    steps = [float(row["headrace/train/steps"]) for row in rows if row["headrace/train/steps"]]
+    assert steps == [40, 40]  # of each epoch
     assert "headrace/train/wait_ratio" in header
     assert "headrace/validation/step_seconds" in header
     assert "headrace/train/operator_demand_seconds/Points" in header
@@ -167,6 +194,17 @@ def test_the_trainer_of_transformers(tmp_path: Path) -> None:
     assert reports["train"] == ["input_bound", "Points", "too_few_workers", 80]
     assert reports["validation"][3] == 40  # the trainer makes this loader anew for each epoch
     assert len(re.findall(r"headrace: train: input-bound: Points has too few workers", done.stderr)) == 2
+
+
+def test_keras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("keras")
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    done = run_script(tmp_path, KERAS)
+    reports = said_in(done)
+    assert {what: one[3] for what, one in reports.items()} == {"train": 80, "validation": 80, "test": 20}
+    assert reports["train"][:3] == ["input_bound", "Points", "too_few_workers"]
+    assert done.stdout.count("headrace: train: input-bound: Points has too few workers") == 2
+    assert done.stdout.count("headrace: ") == 5
 
 
 def test_accelerate(tmp_path: Path) -> None:

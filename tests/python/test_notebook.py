@@ -130,8 +130,8 @@ def test_a_dataloader_is_recorded_in_its_cell_only(shell: Any) -> None:
 
 
 def test_in_a_kernel_a_line_is_updated_while_the_cell_runs(tmp_path: Path) -> None:
-    pytest.importorskip("ipykernel", reason="needs ipykernel: make trackers")
-    nbclient = pytest.importorskip("nbclient", reason="needs nbclient: make trackers")
+    pytest.importorskip("ipykernel", reason="needs ipykernel: make integrations")
+    nbclient = pytest.importorskip("nbclient", reason="needs nbclient: make integrations")
     nbformat = pytest.importorskip("nbformat")
     slow = LOOP.replace("0.004", "0.05")
     cells = ["%load_ext headrace", "%%headrace\n" + slow, "_.profile.sink.steps"]

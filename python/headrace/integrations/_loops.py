@@ -95,8 +95,9 @@ class Loops:
             self._reported[record] = steps
             what = self._name(record, role)
             self.reports[what] = report
-            of_epoch = scalars(_last_epoch(record.handle) or report)
-            found.append(Epoch(what, report, {f"{what}/{name}": value for name, value in of_epoch.items()}))
+            of_epoch = scalars(_last_epoch(record.handle) or report).items()
+            figures = {f"{what}/{name}": value for name, value in of_epoch if _is_shown(name)}
+            found.append(Epoch(what, report, figures))
         return found
 
     # --- what `loaders` tells ---
@@ -123,7 +124,17 @@ def _unnumbered(name: str) -> str:
 
 
 def _last_epoch(handle: _core.LoaderHandle) -> Report | None:
-    try:
-        return report_of_loop(handle, -1)
-    except Error:
-        return None
+    """Of the loop that has ended. A framework may have begun the next one."""
+    for number in (-1, -2):
+        try:
+            report = report_of_loop(handle, number)
+        except Error:
+            return None
+        if report.profile.sink.steps > 1:
+            return report
+    return None
+
+
+def _is_shown(name: str) -> bool:
+    """Figures of the loop, and the demand of its operators. A loader of 64 workers has hundreds of others."""
+    return "/" not in name or name.startswith("operator_demand_seconds/")
