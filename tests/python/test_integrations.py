@@ -207,6 +207,44 @@ def test_keras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.stdout.count("headrace: ") == 5
 
 
+RAY = """
+    import os
+    os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
+    import ray
+    from ray.train import RunConfig, ScalingConfig
+    from ray.train.torch import TorchTrainer
+    from headrace.integrations.ray import recorded
+
+    def train_loop(config):
+        from dataset import DataLoader, Points
+        from headrace.integrations.ray import epoch
+        loader = DataLoader(Points(), batch_size=4, num_workers=1)
+        for _ in range(2):
+            for batch in loader:
+                pass
+            figures = epoch()
+            assert config == {"lr": 1} and any(name.endswith("/step_seconds") for name in figures), figures
+
+    if __name__ == "__main__":
+        ray.init(num_cpus=2, include_dashboard=False, runtime_env={"env_vars": {"PYTHONPATH": os.getcwd()}})
+        workers = ScalingConfig(num_workers=2, resources_per_worker={"CPU": 0.5})
+        TorchTrainer(recorded(train_loop), train_loop_config={"lr": 1}, scaling_config=workers,
+                     run_config=RunConfig(storage_path=os.getcwd(), name="trial")).fit()
+"""
+
+
+def test_ray_train(tmp_path: Path) -> None:
+    need("ray")
+    pytest.importorskip("ray.train.torch", reason="needs ray[train]")
+    done = run_script(tmp_path, RAY)
+    recorded = hr.Report.load(tmp_path / "trial" / "headrace")
+    assert recorded.ranks == [0, 1]
+    assert (recorded.profile.sink.steps, recorded.profile.epochs) == (80, 2)
+    assert (recorded.diagnosis.kind, recorded.diagnosis.operator) == ("input_bound", "Points")
+    said = re.findall(r"headrace: Points.*input-bound: ", done.stdout + done.stderr)
+    assert len(said) == 2  # after each epoch, by rank 0
+
+
 def test_accelerate(tmp_path: Path) -> None:
     need("accelerate")
     done = run_script(tmp_path, ACCELERATE)
