@@ -18,7 +18,7 @@ PACKAGE := $(shell find python/headrace -name '*.py' -o -name '*.pyi' -o -name p
 CXX_FILES = $(shell find include src python tests benchmarks fuzz samples -name '*.h' -o -name '*.cc')
 PUBLIC_MODULES := headrace headrace.pipeline headrace.transport headrace.report headrace.trace headrace.table \
   headrace.timeline headrace.annotation headrace.steps headrace.tuning headrace.replay headrace.compat.hta \
-  headrace.errors
+  headrace.errors headrace.export headrace.notebook headrace.pytest_plugin
 PY_DIRS := python tests tools benchmarks samples
 
 .DEFAULT_GOAL := help

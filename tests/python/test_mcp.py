@@ -102,6 +102,23 @@ def test_nothing_outside_of_the_folder_is_read(runs: Path) -> None:
     assert "link" not in [run["name"] for run in tools.list_runs()["runs"]]
 
 
+def test_no_link_inside_of_a_run_leads_out(runs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    (folder / "run").mkdir(parents=True)
+    (folder / "traces" / "deeper").mkdir(parents=True)
+    shutil.copytree(runs / "after", folder / "own")
+    (folder / "run" / "rank0.hrseg").symlink_to(runs.parent / "secret" / "rank0.hrseg")
+    (folder / "traces" / "deeper" / "trace.json").symlink_to(two_steps().write(tmp_path / "outside.json"))
+    tools = Tools(folder)
+    assert [run["name"] for run in tools.list_runs()["runs"]] == ["own"]
+    with pytest.raises(UsageError, match="no run"):
+        tools.report("run")
+    with pytest.raises(UsageError, match="inside the folder"):
+        tools.trace_tables("traces", "kernels")
+    (folder / "again").symlink_to(folder / "own")
+    assert tools.report("again")["loader"] == "train"
+
+
 def test_parts_of_a_report_and_their_limits(runs: Path) -> None:
     tools = Tools(runs)
     operators = tools.report("before", part="operators")["operators"]

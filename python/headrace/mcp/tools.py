@@ -143,6 +143,16 @@ class Tools:
         return self._library.look(run, loader, rank).report
 
     def _is_inside(self, path: Path) -> bool:
+        """Whether ``path`` is in the folder, and no link in it leads out."""
+        if not self._leads_inside(path):
+            return False
+        for place, folders, files in os.walk(path):
+            links = (one for one in map(Path(place).joinpath, [*folders, *files]) if one.is_symlink())
+            if not all(map(self._leads_inside, links)):
+                return False
+        return True
+
+    def _leads_inside(self, path: Path) -> bool:
         real = Path(os.path.realpath(path))
         return real == self._root or self._root in real.parents
 
