@@ -93,6 +93,7 @@ TRANSFORMERS = """
         trainer = Trainer(Line(), arguments, train_dataset=Points(), eval_dataset=Points(40),
                           callbacks=[callback])
         trainer.train()
+        trainer.evaluate(Points(12))
         logged = [row for row in trainer.state.log_history if "headrace/train/step_seconds" in row]
         assert [row["epoch"] for row in logged] == [1, 2], trainer.state.log_history
         assert any("headrace/validation/wait_ratio" in row for row in trainer.state.log_history)
@@ -186,13 +187,28 @@ def test_lightning(tmp_path: Path) -> None:
     assert "headrace/train/operator_demand_seconds/Points" in header
 
 
+def test_ranks_that_lightning_launches(tmp_path: Path) -> None:
+    need("lightning")
+    script = LIGHTNING.replace('accelerator="cpu",', 'accelerator="cpu", devices=2, strategy="ddp",')
+    script = script.replace("trainer.test(", "0 and trainer.test(")
+    done = run_script(tmp_path, script)
+    report = hr.Report.load(tmp_path / "run")
+    assert report.ranks == [0, 1]
+    train = next(name for name in report.loaders if name.startswith("Points (train)"))
+    for rank in range(2):
+        assert hr.Report.load(tmp_path / "run", train, rank).profile.sink.steps == 40
+    assert done.stderr.count("headrace: train: ") == 2  # rank 0 only
+
+
 def test_the_trainer_of_transformers(tmp_path: Path) -> None:
     need("transformers")
     done = run_script(tmp_path, TRANSFORMERS)
     reports = said_in(done)
-    assert set(reports) == {"train", "validation"}
+    after = next(name for name in reports if name.startswith("Points (validation) at train.py:"))
+    assert set(reports) == {"train", "validation", after}
     assert reports["train"] == ["input_bound", "Points", "too_few_workers", 80]
-    assert reports["validation"][3] == 40  # the trainer makes this loader anew for each epoch
+    assert reports["validation"][3] == 40  # the trainer makes this loader anew for each evaluation
+    assert reports[after][3] == 12
     assert len(re.findall(r"headrace: train: input-bound: Points has too few workers", done.stderr)) == 2
 
 

@@ -52,13 +52,13 @@ class Loops:
         #: Reports since the beginning, by what they are of: the newest of each.
         self.reports: dict[str, Report] = {}
 
-    def begin(self) -> None:
-        """Idempotent."""
+    def begin(self, rank: int | None = None) -> None:
+        """rank: None: as for `hr.wrap`, from what the launcher set. Idempotent."""
         if self._began or not enabled():
             return
         self._began = True
-        if self._run is not None:
-            self._session = session(self._run)
+        if self._run is not None or rank is not None:
+            self._session = session(self._run, rank)
             self._session.__enter__()
         self._by_run = loaders.records_all()
         loaders.set_watcher(self)

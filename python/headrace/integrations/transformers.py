@@ -29,7 +29,6 @@ class HeadraceCallback(TrainerCallback):  # type: ignore[misc]
     def __init__(self, run: str | os.PathLike[str] | None = None) -> None:
         """run: the run folder; default as for `hr.wrap`."""
         self._loops = Loops(run)
-        self._trains = False
 
     @property
     def reports(self) -> dict[str, Report]:
@@ -42,24 +41,23 @@ class HeadraceCallback(TrainerCallback):  # type: ignore[misc]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._loops.begin()
-        self._trains = True
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._say(state, "train")
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._say(state, "validation")
-        if not self._trains:
-            self._loops.end()
 
     def on_predict(self, args: Any, state: Any, control: Any, metrics: Any, **kwargs: Any) -> None:
         self._say(state, "test")
-        if not self._trains:
-            self._loops.end()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._say(state, "train")  # an epoch that `max_steps` cut short
-        self._trains = False
+
+    def end(self) -> None:
+        """Loops that begin from here on are not recorded. Without it, recording ends with the process:
+        a trainer may evaluate after its training.
+        """
         self._loops.end()
 
     def _say(self, state: Any, role: str) -> None:
