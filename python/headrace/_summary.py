@@ -38,7 +38,7 @@ _VERDICT = ("kind", "operator", "cause", "confidence", "share_of_step", "reason"
 
 
 def summary(document: dict[str, Any], loaders: list[str], ranks: list[int]) -> dict[str, Any]:
-    """Of a report's ``document``. loaders, ranks: of the whole run."""
+    """The summary of a report's ``document``. loaders, ranks: of the whole run."""
     for sentence, name in _LENGTHS:
         made = _made(document, loaders, ranks, _Texts(sentence, name))
         if _fitted(made):

@@ -15,6 +15,7 @@ from headrace.adapters.torch_dataloader import loaders, record_every_loader
 from headrace.errors import Error
 from headrace.export._metrics import scalars
 from headrace.report import Report, report_of_loop
+from headrace.run.environment import records_already
 
 
 class Epoch(NamedTuple):
@@ -37,7 +38,7 @@ class Epoch(NamedTuple):
 class Loops:
     """From `begin` to `end` every DataLoader that is iterated is recorded, as by ``headrace run``.
 
-    Below ``headrace run`` it joins that recording. With ``HEADRACE=0`` it does nothing.
+    Below ``headrace run`` it joins that recording, whatever ``run`` is. With ``HEADRACE=0`` it does nothing.
     """
 
     def __init__(self, run: str | os.PathLike[str] | None = None, role_now: Callable[[], str] = str) -> None:
@@ -57,8 +58,9 @@ class Loops:
         if self._began or not enabled():
             return
         self._began = True
-        if self._run is not None or rank is not None:
-            self._session = session(self._run, rank)
+        run = None if records_already(os.environ) else self._run
+        if run is not None or rank is not None:
+            self._session = session(run, rank)
             self._session.__enter__()
         self._by_run = loaders.records_all()
         loaders.set_watcher(self)
@@ -100,7 +102,7 @@ class Loops:
             found.append(Epoch(what, report, figures))
         return found
 
-    # --- what `loaders` tells ---
+    # --- called by `loaders` ---
 
     def role(self) -> str:
         return self._role_now()

@@ -15,7 +15,7 @@ from headrace.comparison import Comparison
 from headrace.errors import UsageError
 from headrace.report import Report
 
-#: Characters of an answer, so that one call cannot fill the context of whoever asks.
+#: Characters of an answer, so that one call cannot fill the assistant's context.
 MOST_CHARACTERS = 16_000
 #: Runs of one answer of `list_runs`.
 _MOST_RUNS = 50

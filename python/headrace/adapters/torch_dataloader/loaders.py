@@ -59,7 +59,7 @@ _adopting: dict[int, _Adopting] = {}
 _of_object: dict[int, Record] = {}
 _of_site: dict[tuple[str, str, Settings], tuple[Record, weakref.ref[Any]]] = {}
 _every = False
-#: Whoever wants to be told of new records.
+#: Receives new records; None: no callback is active.
 _watcher: Watcher | None = None
 #: A run has room for 32 loaders. Beyond this many, loaders whose objects are gone are closed.
 _MANY = 24
