@@ -18,14 +18,14 @@ PACKAGE := $(shell find python/headrace -name '*.py' -o -name '*.pyi' -o -name p
 CXX_FILES = $(shell find include src python tests benchmarks fuzz samples -name '*.h' -o -name '*.cc')
 PUBLIC_MODULES := headrace headrace.pipeline headrace.transport headrace.report headrace.trace headrace.table \
   headrace.timeline headrace.annotation headrace.steps headrace.tuning headrace.replay headrace.compat.hta \
-  headrace.errors
+  headrace.errors headrace.export headrace.notebook headrace.pytest_plugin
 PY_DIRS := python tests tools benchmarks samples
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
-.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders cluster-engines build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
+.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders cluster-engines integrations build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
   reference lint tidy format figures wheel clean build-release build-asan build-tsan build-bench
 
 help:  ## this list
@@ -61,6 +61,10 @@ frameworks: torch
 
 streaming: frameworks
 	@tools/setup.sh streaming
+
+# Keras, MLflow, W&B and a Jupyter kernel, for the tests of integrations; not in CI.
+integrations: $(STAMPS)/venv
+	@tools/setup.sh integrations
 
 # Large, so not part of `make test`.
 tensorflow: $(STAMPS)/venv

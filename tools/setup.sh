@@ -10,6 +10,7 @@
 #     tools/setup.sh streaming       MosaicML's streaming, for its tests (CI; after frameworks)
 #     tools/setup.sh tensorflow      TensorFlow's CPU build, for its tests
 #     tools/setup.sh mindspore       MindSpore, for its tests (CI)
+#     tools/setup.sh integrations    Keras, MLflow, W&B, a Jupyter kernel, for their tests
 #     tools/setup.sh large-loaders   Ray Data and DALI, for their tests
 #     tools/setup.sh cluster-engines  Ray, Dask and mpi4py, for the tests of headrace cluster
 #     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
@@ -112,7 +113,7 @@ pip_install() { .venv/bin/python -m pip install --quiet --disable-pip-version-ch
 
 setup_requirements() {
   say "installing the Python packages to build, test and lint"
-  .venv/bin/python tools/requirements.py demo prometheus test lint view wheel | pip_install -r /dev/stdin
+  .venv/bin/python tools/requirements.py demo mcp prometheus test top lint view wheel | pip_install -r /dev/stdin
 }
 
 setup_project() {
@@ -163,6 +164,11 @@ setup_mindspore() {
     say "MindSpore cannot be installed here: its tests will be skipped"
 }
 
+setup_integrations() {
+  say "installing Keras, MLflow, W&B and a Jupyter kernel for the tests of integrations"
+  .venv/bin/python tools/requirements.py keras mlflow notebook wandb | pip_install -r /dev/stdin
+}
+
 setup_large-loaders() {
   say "installing Ray Data and DALI for their tests"
   .venv/bin/python tools/requirements.py large-loaders | pip_install -r /dev/stdin
@@ -174,6 +180,6 @@ setup_cluster-engines() {
 }
 
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | cluster-engines | reference) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|cluster-engines|reference" ;;
+  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | integrations | cluster-engines | reference) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|integrations|cluster-engines|reference" ;;
 esac

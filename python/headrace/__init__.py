@@ -104,6 +104,13 @@ _LATER = {
 _MODULES_LATER = ("export", "timeline")
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext headrace``: the cell magic ``%%headrace`` (docs/integrations.md)."""
+    from headrace.notebook import load_ipython_extension as load
+
+    load(shell)
+
+
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 

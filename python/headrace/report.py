@@ -12,6 +12,8 @@ from headrace._session import segments_of
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:  # dataclasses and json cost more to import than the rest of the package
+    import pandas
+
     from headrace._data import Diagnosis, Steps
     from headrace._figures import Profile, SecondOpinion
     from headrace._tables import Tables
@@ -202,6 +204,26 @@ class Report:
         """Where the segment is now; "" if there is none."""
         return next((path for path in self._segments if os.path.exists(path)), "")  # noqa: PTH110
 
+    def to_pandas(self) -> dict[str, pandas.DataFrame]:
+        """The report's lists as data frames: operators, workers, queues, windows, stall_ledger,
+        longest_waits, steps, advice. Columns are figures, those of a struct ``states.busy``.
+
+        Raises UsageError if pandas is not installed.
+        """
+        from headrace._frames import frames
+
+        return frames(self._document)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the waits over time, the demand of each operator, and how full the queues were.
+
+        axes: three matplotlib axes to draw on; default a new figure. Returns the axes. Raises UsageError if
+        matplotlib is not installed.
+        """
+        from headrace._plot import plot
+
+        return plot(self, axes)
+
     def to_profile_json(self) -> str:
         """What was recorded, in JSON: what `from_profile_json` reads."""
         return self._profile_json
@@ -216,6 +238,17 @@ class Report:
     def to_json(self, indent: int | None = 2) -> str:
         """``{"version", "loader", "rank", "profile", "diagnosis", "steps"}``; no paths, no host."""
         return self._parsed.json(-1 if indent is None else indent)
+
+    def to_summary(self) -> dict[str, Any]:
+        """What matters of `to_dict`, at most 4 kB as JSON: for a script, a log or an assistant to read.
+
+        ``{"summary": 1, "loader", "rank", "verdict", "step", "advice", "risks", "operators", "queues",
+        "evidence", "settings", "windows", "loaders", "ranks", "left_out"}``; docs/integrations.md
+        explains it. Figures have the names that they have in the whole document.
+        """
+        from headrace._summary import summary
+
+        return summary(self._document, self.loaders, self.ranks)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON document; `load` reads it back."""

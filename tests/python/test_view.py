@@ -24,8 +24,7 @@ if not os.environ.get("CI"):
     pytest.importorskip("starlette", reason="needs headrace[view]")
     pytest.importorskip("uvicorn", reason="needs headrace[view]")
 
-from headrace.view import pages
-from headrace.view.library import Library
+from headrace._library import Library
 
 HOSTILE = "<img src=x onerror=alert(1)> \u202e'\""
 
@@ -196,13 +195,13 @@ def test_a_run_that_falls_silent_is_said(tmp_path: Path) -> None:
             now[0] = 112.0
             look = library.look(run)
             assert look.silent_s == 12
-            assert pages.news(look) == "no news for 12 s"
+            assert look.news == "no news for 12 s"
         finally:
             script.kill()
     run = library.find("run")
     assert run is not None
     assert not run.running
-    assert pages.news(library.look(run)) == "this run has ended"
+    assert library.look(run).news == "this run has ended"
 
 
 def test_memory_stays_bounded(recorded: Path, tmp_path: Path) -> None:

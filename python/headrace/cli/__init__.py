@@ -17,9 +17,11 @@ from headrace.cli.check import check
 from headrace.cli.cluster import cluster
 from headrace.cli.compare import compare
 from headrace.cli.demo import demo
+from headrace.cli.mcp import mcp
 from headrace.cli.report import report
 from headrace.cli.run import run
 from headrace.cli.timeline import timeline
+from headrace.cli.top import top
 from headrace.cli.trace import trace
 from headrace.cli.tune import tune
 from headrace.cli.view import view
@@ -75,7 +77,9 @@ main.add_command(report)
 main.add_command(check)
 main.add_command(compare)
 main.add_command(cluster)
+main.add_command(mcp)
 main.add_command(timeline)
+main.add_command(top)
 main.add_command(trace)
 main.add_command(tune)
 main.add_command(view)

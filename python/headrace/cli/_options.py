@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import click
 
+#: Where `hr.wrap` and `headrace run` put runs that name no folder.
+RUNS = "headrace-runs"
+
 fp_point = click.option(
     "--fp-point",
     metavar="NAME",

@@ -24,6 +24,7 @@ from headrace.report import Report
 @click.option(
     "--format", "format_", type=click.Choice(["text", "json", "html"]), default="text", show_default=True
 )
+@click.option("--summary", is_flag=True, help="With --format json: what matters, at most 4 kB.")
 @click.option(
     "--trace", metavar="FILE", help="A device trace of the run: adds its steps and why the device was idle."
 )
@@ -41,6 +42,7 @@ def report(
     loader: str | None,
     rank: int | None,
     format_: str,
+    summary: bool,
     trace: str | None,
     table: str | None,
     search: str | None,
@@ -56,6 +58,8 @@ def report(
     """
     if table is None and (search or group_by or sort_by):
         raise click.UsageError("--search, --group-by and --sort-by need --table NAME")
+    if summary and (format_ != "json" or table is not None):
+        raise click.UsageError("--summary needs --format json, without --table")
     if trace is None and (fp_point is not None or bp_point is not None):
         raise click.UsageError("--fp-point and --bp-point need --trace FILE")
     chosen = loader
@@ -76,7 +80,11 @@ def report(
         except Error as error:
             trouble = error  # said below what the run itself has to say
     on_terminal = output is None and sys.stdout.isatty()
-    if format_ == "json":
+    if summary:
+        from headrace import _summary
+
+        text = _summary.to_json(loaded.to_summary()) + "\n"
+    elif format_ == "json":
         text = loaded.to_json() + "\n"
     elif format_ == "html":
         text = loaded.to_html()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headrace.trace import Trace
 
 #: What `--table` takes: name, and how to get it.
-_TABLES: dict[str, Callable[[Trace], Table]] = {
+TABLES: dict[str, Callable[[Trace], Table]] = {
     "time_breakdown": lambda trace: trace.time_breakdown(),
     "idle_breakdown": lambda trace: trace.idle_breakdown().idle,
     "idle_intervals": lambda trace: trace.idle_breakdown().intervals,
@@ -99,10 +99,8 @@ def trace(
         return
     if name == _STEP_TRACE:
         table = loaded.step_points(fp_point=fp_point, bp_point=bp_point).steps
-    elif name not in _TABLES:
-        table = _written_by_the_profiler(loaded, name)
     else:
-        table = _TABLES[name](loaded)
+        table = table_of(loaded, name)
         if name in _OF_ONE_RANK and len(loaded) > 1:
             click.echo(f"note: rank {loaded.ranks[0]} only; --rank N for another", err=True)
     if format_ == "json":
@@ -116,11 +114,14 @@ def trace(
             click.echo(f"note: {note}", err=True)
 
 
-def _written_by_the_profiler(loaded: Trace, name: str) -> Table:
+def table_of(loaded: Trace, name: str) -> Table:
+    """The table that an analysis makes, or that the profiler wrote. An unknown name lists them all."""
+    if name in TABLES:
+        return TABLES[name](loaded)
     written = loaded.tables()
     if name in written:
         return loaded.table(name)
-    lists = [f"of the analyses: {', '.join(sorted([*_TABLES, _STEP_TRACE]))}"]
+    lists = [f"of the analyses: {', '.join(sorted([*TABLES, _STEP_TRACE]))}"]
     if written:
         lists.append(f"of the profiler: {', '.join(written)}")
     raise click.UsageError(f"no table {name!r}. There are, {'; '.join(lists)}")

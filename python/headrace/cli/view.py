@@ -6,12 +6,11 @@ import webbrowser
 
 import click
 
-#: Where `hr.wrap` and `headrace run` put runs that name no folder.
-_RUNS = "headrace-runs"
+from headrace.cli._options import RUNS
 
 
 @click.command()
-@click.argument("path", type=click.Path(), default=_RUNS)
+@click.argument("path", type=click.Path(), default=RUNS)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="0 (the default): a free one.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
@@ -21,7 +20,7 @@ def view(path: str, port: int, host: str, no_browser: bool) -> None:
     PATH is a folder of runs (default: headrace-runs), one run, or a saved report. The first line is the
     address; it holds a token without which nothing is shown. Ctrl-C ends it.
     """
-    from headrace.view.library import Library
+    from headrace._library import Library
     from headrace.view.server import serve
 
     def ready(address: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import UsageError
+from headrace.export._metrics import samples
 from headrace.export._recorded import RecordedReports
 
 if TYPE_CHECKING:
@@ -60,76 +61,17 @@ class _Collector:
     def collect(self) -> Iterable[Any]:
         with self._lock:
             reports = self._recorded.reports()
-        metrics = _Metrics()
-        for report in reports:
-            metrics.add(report)
-        return metrics.families()
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-
-class _Metrics:
-    def __init__(self) -> None:
-        self._families: dict[str, Any] = {}
-        self._given: set[tuple[str, ...]] = set()
-
-    def families(self) -> list[Any]:
-        return list(self._families.values())
-
-    def add(self, report: Any) -> None:
-        profile, diagnosis = report.profile, report.diagnosis
-        sink = profile.sink
-        loop = {"loader": report.loader, "rank": str(report.rank)}
-        wait_s = sink.getnext_wait.mean_s * sink.getnext_wait.count
-        self._counter("steps", "Batches that the loop took.", sink.steps, loop)
-        self._counter("getnext_wait_seconds", "Time in GetNext, first batches left out.", wait_s, loop)
-        self._gauge("wait_ratio", "GetNext wait / time.", sink.wait_share, loop)
-        self._gauge(
-            "starved_ratio", "Of the time, waiting for a batch that was not there.", sink.starved_share, loop
-        )
-        self._gauge("step_seconds", "Mean step: GetNext wait and compute.", sink.step_s, loop)
-        self._gauge("compute_seconds", "Mean time between two GetNext calls.", sink.compute_s, loop)
-        for op in profile.operators:
-            named = {**loop, "operator": op.name}
-            self._gauge("operator_demand_seconds", "Busy time a batch / workers.", op.demand_s, named)
-            self._gauge("operator_workers", "Threads or processes.", op.workers, named)
-            for state, share in (
-                ("busy", op.states.busy),
-                ("waits_for_input", op.states.blocked_in),
-                ("blocked", op.states.blocked_out),
-            ):
-                self._gauge("worker_state_ratio", "Of the workers' time.", share, {**named, "state": state})
-        for queue in profile.queues:
-            named = {**loop, "queue": queue.name}
-            self._gauge("queue_level", "Mean entries.", queue.mean, named)
-            self._gauge("queue_capacity", "Entries that fit; 0: no limit is known.", queue.capacity, named)
-            self._gauge("queue_empty_ratio", "Of the time.", queue.empty_share, named)
-            self._gauge("queue_full_ratio", "Of the time.", queue.full_share, named)
-        verdict = {
-            "kind": diagnosis.kind,
-            "operator": diagnosis.operator or "",
-            "cause": diagnosis.cause or "",
-        }
-        self._gauge("verdict_info", "1; the labels are the verdict.", 1, {**loop, **verdict})
-        self._gauge("verdict_confidence_ratio", "Of the verdict.", diagnosis.confidence, loop)
-        self._gauge(
-            "verdict_step_ratio", "Of the step, what the bottleneck costs.", diagnosis.share_of_step, loop
-        )
-
-    def _gauge(self, name: str, says: str, value: float | None, labels: dict[str, str]) -> None:
-        from prometheus_client.core import GaugeMetricFamily
-
-        self._put(GaugeMetricFamily, name, says, value, labels)
-
-    def _counter(self, name: str, says: str, value: float | None, labels: dict[str, str]) -> None:
-        from prometheus_client.core import CounterMetricFamily
-
-        self._put(CounterMetricFamily, name, says, value, labels)
-
-    def _put(self, kind: Any, name: str, says: str, value: float | None, labels: dict[str, str]) -> None:
-        """What is not known is not exported; of two that have all names alike, the first is."""
-        key = (name, *labels.values())
-        if value is None or key in self._given:
-            return
-        self._given.add(key)
-        if name not in self._families:
-            self._families[name] = kind(f"headrace_{name}", says, labels=list(labels))
-        self._families[name].add_metric(list(labels.values()), value)
+        families: dict[str, Any] = {}
+        given: set[tuple[str, ...]] = set()
+        for metric, labels, value in (sample for report in reports for sample in samples(report)):
+            key = (metric.name, *labels.values())
+            if key in given:
+                continue  # two that have all names alike: the first is exported
+            given.add(key)
+            if metric.name not in families:
+                kind = CounterMetricFamily if metric.counts else GaugeMetricFamily
+                families[metric.name] = kind(f"headrace_{metric.name}", metric.says, labels=list(labels))
+            families[metric.name].add_metric(list(labels.values()), value)
+        return list(families.values())

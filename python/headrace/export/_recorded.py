@@ -33,7 +33,7 @@ class RecordedReports:
         """Never fails: what cannot be read is left out."""
         now = self._clock()
         if now - self._at >= self._every_s:
-            self._reports = [report for path in self._segments() for report in _reports_in(path)]
+            self._reports = [report for path in self._segments() for report in reports_in(path)]
             self._at = now
         return self._reports
 
@@ -47,7 +47,8 @@ class RecordedReports:
             return []
 
 
-def _reports_in(path: str) -> list[Report]:
+def reports_in(path: str) -> list[Report]:
+    """Of every loader in a segment; empty if it cannot be read."""
     try:
         entries: list[dict[str, Any]] = _core.segment_loaders(path)
         return [Report(_core.segment_profile_json(path, entry["index"])) for entry in entries]

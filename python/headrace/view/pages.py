@@ -7,8 +7,8 @@ from html import escape
 from urllib.parse import quote, urlencode
 
 from headrace import _core
+from headrace._library import Library, Look, Run
 from headrace._table_text import seconds
-from headrace.view.library import Library, Look, Run
 
 _STYLE = """<style>
 .headrace nav { display: flex; flex-wrap: wrap; gap: 4px 18px; max-width: 1152px; margin: 0 auto;
@@ -44,19 +44,10 @@ def run_page(run: Run, look: Look, alone: bool, shown: tuple[float, float] = (0.
             _link(run, f"rank {rank}", rank == chosen.rank, loader=chosen.loader, rank=rank)
             for rank in chosen.ranks
         ]
-    links.append(f'<span class="news" role="status">{escape(news(look))}</span>')
+    links.append(f'<span class="news" role="status">{escape(look.news)}</span>')
     here = f"/run/{quote(run.name)}?{urlencode({'loader': chosen.loader, 'rank': chosen.rank})}&"
     report = chosen._parsed.html(False, chosen._segment(), *shown, here)
     return _page(run.name, f"<nav>{''.join(links)}</nav><main>{report}</main>")
-
-
-def news(look: Look) -> str:
-    """Whether what is shown still changes."""
-    if not look.running:
-        return "this run has ended"
-    if look.silent_s is None or look.silent_s < 10:
-        return "live"
-    return f"no news for {look.silent_s:.0f} s"
 
 
 def list_page(library: Library) -> str:

@@ -7,11 +7,11 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
+from headrace._library import Library
 from headrace.comparison import Comparison
 from headrace.errors import Error, UsageError
 from headrace.view import pages
 from headrace.view.guard import App, Guard
-from headrace.view.library import Library
 
 try:
     import uvicorn
@@ -47,7 +47,7 @@ def application(library: Library) -> App:
             )
         except Error as error:
             return _said(" ".join(str(error).split()), 404 if isinstance(error, UsageError) else 200)
-        headers = {"ETag": f'"{look.stamp}"', "X-Headrace-News": pages.news(look)}
+        headers = {"ETag": f'"{look.stamp}"', "X-Headrace-News": look.news}
         if request.headers.get("If-None-Match") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
         shown = (_seconds(request, "from"), _seconds(request, "to"))

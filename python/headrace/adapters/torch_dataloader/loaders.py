@@ -7,7 +7,7 @@ import sys
 import weakref
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 from headrace import _core
 from headrace._operator import readable
@@ -27,6 +27,16 @@ class Record:
 
     def __init__(self, handle: _core.LoaderHandle) -> None:
         self.handle = handle
+
+
+class Watcher(Protocol):
+    """A framework's callback, which knows what the loops of its trainer are for."""
+
+    def role(self) -> str:
+        """What a loop that begins now is for: "train", "validation", ...; empty: unknown."""
+
+    def recorded(self, record: Record, role: str) -> None:
+        """``record`` is that of a loop that begins."""
 
 
 class _Adopting:
@@ -49,6 +59,8 @@ _adopting: dict[int, _Adopting] = {}
 _of_object: dict[int, Record] = {}
 _of_site: dict[tuple[str, str, Settings], tuple[Record, weakref.ref[Any]]] = {}
 _every = False
+#: Receives new records; None: no callback is active.
+_watcher: Watcher | None = None
 #: A run has room for 32 loaders. Beyond this many, loaders whose objects are gone are closed.
 _MANY = 24
 
@@ -72,6 +84,24 @@ def record_all() -> None:
     """From now on every loader is recorded."""
     global _every
     _every = True
+
+
+def record_only_wrapped() -> None:
+    """Loops that begin from here on are recorded only if their loader was wrapped."""
+    global _every
+    _every = False
+    _of_object.clear()
+    _of_site.clear()
+
+
+def records_all() -> bool:
+    return _every
+
+
+def set_watcher(watcher: Watcher | None) -> None:
+    """There is one at most."""
+    global _watcher
+    _watcher = watcher
 
 
 #: Datasets of loaders that the user's own lines made, with those lines; a framework makes more over them.
@@ -181,6 +211,8 @@ def _forget_gone() -> None:
 def _record_by_site(loader: Any) -> Record:
     dataset = getattr(loader, "dataset", None)
     role, site = _made_by(loader, dataset)
+    if not role and _watcher is not None:
+        role = _watcher.role()
     name = _readable_name(dataset, role, site)
     key = _called(dataset, role), site, settings_of(loader)
     earlier = _of_site.get(key)
@@ -193,6 +225,8 @@ def _record_by_site(loader: Any) -> Record:
         _forget_gone()
         record = Record(loader_handle(session, name, None))
     _of_site[key] = record, weakref.ref(loader)
+    if _watcher is not None:
+        _watcher.recorded(record, role)
     _of_object[id(loader)] = record
     weakref.finalize(loader, _of_object.pop, id(loader), None).atexit = False
     return record

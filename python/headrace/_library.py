@@ -55,6 +55,15 @@ class Look:
     #: Seconds since the loop or an operator was last seen to go on; None for a run that has ended.
     silent_s: float | None
 
+    @property
+    def news(self) -> str:
+        """Whether what is shown still changes."""
+        if not self.running:
+            return "this run has ended"
+        if self.silent_s is None or self.silent_s < 10:
+            return "live"
+        return f"no news for {self.silent_s:.0f} s"
+
 
 class Library:
     """Finds and reads runs. Only what it has found itself can be asked for: no name leads out of the folder.

@@ -1,0 +1,63 @@
+"""What a report says, in one line each: for terminals, logs and other tools' pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace._table_text import seconds
+
+if TYPE_CHECKING:
+    from headrace._figures import Profile
+    from headrace.report import Report
+
+
+def verdict(report: Report) -> str:
+    said = report.diagnosis
+    kind = {"not_input_bound": "not input-bound", "input_bound": "input-bound"}.get(said.kind, said.kind)
+    return f"{kind}: {plain(said.summary or said.reason)}"
+
+
+def cost(profile: Profile) -> str:
+    """The step and its wait, in one line."""
+    sink = profile.sink
+    if not sink.steps:
+        return "no step yet"
+    return (
+        f"step {seconds(sink.step_s)}, waits {share(sink.wait_share)} of the time, "
+        f"starved {share(sink.starved_share)}, {count(sink.steps)} steps"
+    )
+
+
+def advice(report: Report) -> list[str]:
+    lines = []
+    for one in report.diagnosis.advice:
+        gain = ""
+        if one.predicted_step_s is not None:
+            gain = f": step {seconds(one.predicted_step_s)}"
+            if one.low is not None and one.high is not None:
+                gain += f" ({seconds(one.low)} to {seconds(one.high)})"
+        lines.append(plain(one.text) + gain)
+    return lines
+
+
+def risks(report: Report) -> list[str]:
+    return [plain(f"{one.risk.replace('_', ' ')}: {one.says}") for one in report.diagnosis.risks]
+
+
+def one_line(report: Report) -> str:
+    """Verdict, cost, the first advice, and every risk."""
+    parts = [verdict(report), cost(report.profile), *advice(report)[:1], *risks(report)]
+    return " | ".join(parts)
+
+
+def count(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def share(number: float) -> str:
+    return f"{100 * number:.0f} %"
+
+
+def plain(text: str) -> str:
+    """Names may hold anything; a terminal gets no control characters from them."""
+    return "".join(one if one.isprintable() else "?" for one in str(text))

@@ -1,0 +1,46 @@
+"""The Model Context Protocol, spoken on stdin and stdout with its official SDK."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from headrace import __version__
+from headrace.errors import Error, UsageError
+from headrace.mcp.tools import Tools
+
+_INSTRUCTIONS = (
+    "Headrace records the input pipelines of training loops and names what limits them. Call list_runs, then "
+    "report on a run: its verdict says whether the loop is held up by its input, by which operator and why, "
+    "and its advice says what to change. Check a change of your own with what_if before you propose it. "
+    "Everything is read-only; times are in seconds."
+)
+
+
+def make_server(tools: Tools) -> Any:
+    """An ``MCPServer`` with the tools. Raises UsageError without the SDK."""
+    try:
+        from mcp.server.mcpserver import MCPServer
+        from mcp.server.mcpserver.exceptions import ToolError
+        from mcp.types import ToolAnnotations
+    except ImportError:
+        raise UsageError(
+            "headrace mcp needs the SDK of the Model Context Protocol: pip install 'headrace[mcp]'"
+        ) from None
+
+    def answering(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+        @functools.wraps(tool)
+        def answer(*args: Any, **kwargs: Any) -> dict[str, Any]:
+            try:
+                return tool(*args, **kwargs)
+            except (Error, OSError) as error:
+                raise ToolError(" ".join(str(error).split())) from None
+
+        return answer
+
+    server = MCPServer("headrace", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
+    reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+    for tool in (tools.list_runs, tools.report, tools.what_if, tools.compare, tools.trace_tables):
+        server.add_tool(answering(tool), annotations=reads, structured_output=True)
+    return server
