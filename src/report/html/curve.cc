@@ -129,17 +129,19 @@ void write_curve(Markup& out, const Subject& subject) {
   out.leaf("p", {{"class", "read"}},
            "Predicted from this run: the line, in its range. It cannot fall below the training step itself "
            "(dashed). Where it turns flat, something else is the limit.");
-  const auto grid = out.open("div", {{"class", "time"}});
   {
-    const auto labels = out.open("div", {{"class", "axis upright"}});
-    out.leaf("span", duration(plot.most_s()));
-    out.leaf("span", "0");
+    const auto grid = out.open("div", {{"class", "time"}});
+    {
+      const auto labels = out.open("div", {{"class", "axis upright"}});
+      out.leaf("span", duration(plot.most_s()));
+      out.leaf("span", "0");
+    }
+    write_picture(out, curve, plot, own_s);
+    out.leaf("span", {{"class", "label"}, {"title", whole(curve.parameter)}}, brief(curve.parameter));
+    write_values(out, curve);
+    out.leaf("span", {{"class", "label"}}, "the limit then");
+    write_limits(out, curve, plot);
   }
-  write_picture(out, curve, plot, own_s);
-  out.leaf("span", {{"class", "label"}, {"title", whole(curve.parameter)}}, brief(curve.parameter));
-  write_values(out, curve);
-  out.leaf("span", {{"class", "label"}}, "the limit then");
-  write_limits(out, curve, plot);
   write_figures(out, curve);
 }
 
