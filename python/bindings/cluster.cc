@@ -87,6 +87,7 @@ void add_cluster(PyObject* into) {
       .def_readwrite("kind", &report::ClusterPage::kind)
       .def_readwrite("is_bad", &report::ClusterPage::is_bad)
       .def_readwrite("summary", &report::ClusterPage::summary)
+      .def_readwrite("why", &report::ClusterPage::why)
       .def_readwrite("advice", &report::ClusterPage::advice)
       .def_readwrite("columns", &report::ClusterPage::columns)
       .def_readwrite("rows", &report::ClusterPage::rows)

@@ -873,6 +873,7 @@ class ClusterPage:
     kind: str
     is_bad: bool
     summary: str
+    why: str
     advice: list[str]
     columns: list[str]
     rows: list[list[str]]

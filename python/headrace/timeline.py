@@ -59,8 +59,18 @@ def merge(
         if folder is None:
             raise UsageError("this run has no folder: say where the timeline goes with out=")
         out = folder / "timeline.json.gz"
+    return write_timeline(segments, own + _files_of(traces), out, progress)
+
+
+def write_timeline(
+    segments: list[str],
+    traces: list[str],
+    out: str | os.PathLike[str],
+    progress: Callable[[float], object] | None = None,
+) -> Timeline:
+    """`merge` of files: segments of ranks, and traces or their URLs."""
     with _Fetched(Path(out)) as fetched:
-        files = own + [fetched.local(path, progress) for path in _files_of(traces)]
+        files = [fetched.local(path, progress) for path in traces]
         try:
             found = _core.merge_timeline(segments, files, os.fspath(out), progress)
         except FormatError as error:

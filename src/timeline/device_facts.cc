@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headrace/analysis/device/kernel_kind.h"
 #include "headrace/timeline/json_text.h"
 #include "headrace/timeline/open_events.h"
 #include "headrace/trace/ascend/database_counters.h"
@@ -39,8 +40,26 @@ void find_next_calls(const Columns& columns, DeviceFacts& facts) {
             [](const TimeRange& a, const TimeRange& b) { return a.begin_ns < b.begin_ns; });
 }
 
-void find_launches(const Columns& columns, DeviceFacts& facts) {
-  const std::vector<trace::EventKind> kinds = trace::kinds_of(columns);
+/// Whole operations where the profiler tells them, else the kernels of communication libraries.
+void find_collectives(const Columns& columns, const std::vector<trace::EventKind>& kinds,
+                      DeviceFacts& facts) {
+  using trace::EventKind;
+  const bool whole = std::find(kinds.begin(), kinds.end(), EventKind::collective) != kinds.end();
+  std::vector<char> communicates(columns.names.size());
+  for (trace::Names::Id id = 0; id < columns.names.size(); ++id)
+    communicates[id] = whole || analysis::device::kind_of_kernel(columns.names[id]) ==
+                                    analysis::device::KernelKind::communication;
+  for (trace::Row row = 0; row < columns.size(); ++row) {
+    const bool of_device = whole ? kinds[row] == EventKind::collective : trace::is_kernel(kinds[row]);
+    if (of_device && communicates[columns.name[row]] != 0)
+      facts.collectives.push_back(
+          {std::hash<std::string_view>()(columns.names[columns.name[row]]), columns.end_ns(row)});
+  }
+  std::sort(facts.collectives.begin(), facts.collectives.end(),
+            [](const CollectiveEnd& a, const CollectiveEnd& b) { return a.end_ns < b.end_ns; });
+}
+
+void find_launches(const Columns& columns, const std::vector<trace::EventKind>& kinds, DeviceFacts& facts) {
   if (std::none_of(kinds.begin(), kinds.end(), trace::is_kernel)) return;
   const trace::Correlation correlation(columns, kinds);
   for (trace::Row row = 0; row < columns.size(); ++row) {
@@ -117,7 +136,9 @@ DeviceFacts read_device_facts(const std::string& path) {
   }
   if (facts.last_ns == 0) facts.first_ns = 0;
   find_next_calls(columns, facts);
-  find_launches(columns, facts);
+  const std::vector<trace::EventKind> kinds = trace::kinds_of(columns);
+  find_collectives(columns, kinds, facts);
+  find_launches(columns, kinds, facts);
   find_processes(columns, facts);
   find_processes_of_counters(path, facts);
   return facts;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headrace/timeline/clock_alignment.h"
+#include "headrace/timeline/rank_alignment.h"
 #include "headrace/timeline/run_tracks.h"
 #include "headrace/timeline/trace_copier.h"
 #include "headrace/trace/reader.h"
@@ -40,8 +41,9 @@ struct DeviceFacts {
   bool whole = false;               ///< the file is sound: its bytes can be handed on as they are
   std::vector<std::string> notes;   ///< of the reader
   std::vector<std::string> header;  ///< sound members of the top-level object besides the events: "key":value
-  std::vector<TimeRange> next_calls;  ///< the loader's `__next__` ranges, on the file's clock
-  std::vector<Launch> launches;       ///< ascending
+  std::vector<TimeRange> next_calls;       ///< the loader's `__next__` ranges, on the file's clock
+  std::vector<CollectiveEnd> collectives;  ///< ascending, on the file's clock
+  std::vector<Launch> launches;            ///< ascending
   std::vector<Thread> threads;
   std::vector<Process> processes;
 

@@ -185,9 +185,25 @@ class Merger {
     } else {
       placed.changes.add_to_pid = number * kPidStep;
       placed.changes.suffix = " #" + std::to_string(number);
+      align_with_first(placed);
       placed.changes.add_to_ts_ns = placed.unix_of_ts - base_ns_;
     }
     traces_.push_back(std::move(placed));
+  }
+
+  /// Clocks of different machines: by the collectives in which the ranks met.
+  void align_with_first(Placed& placed) {
+    const Placed& first = traces_.front();
+    if (placed.facts.rank && placed.facts.rank == first.facts.rank) return;  // two recordings of one rank
+    const auto in_unix_time = [](const Placed& one) {
+      std::vector<CollectiveEnd> ends = one.facts.collectives;
+      for (CollectiveEnd& end : ends) end.end_ns += one.unix_of_ts;
+      return ends;
+    };
+    const RankAlignment found = align_ranks(in_unix_time(first), in_unix_time(placed),
+                                            first.facts.knows_unix_time() && placed.facts.knows_unix_time());
+    placed.unix_of_ts += found.shift_ns;
+    if (found.error_ns || !first.facts.collectives.empty()) note(placed.facts.path + ": " + found.sentence());
   }
 
   /// Which trace belongs to which run: by rank, else in their order.

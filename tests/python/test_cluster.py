@@ -18,6 +18,7 @@ from headrace.cli import main
 from headrace.cluster import _engines, _summary
 from headrace.cluster._files import RankFiles, find_ranks
 from headrace.cluster._merge import Merged, merge
+from headrace.errors import UsageError
 from test_ranks import record_rank
 
 STEPS = 12
@@ -125,6 +126,26 @@ class TestVerdict:
         assert "<title>rank 2, steps 3 to 14: late by up to" in page
         assert "<script" not in page
         assert page == hr.Cluster.load(slow_input).to_html()
+
+    def test_ranks_lie_below_each_other_in_a_timeline(self, slow_input: Path, tmp_path: Path) -> None:
+        cluster = hr.Cluster.load(slow_input)
+        merged = cluster.timeline(tmp_path / "ranks.json")
+        events = json.loads((tmp_path / "ranks.json").read_text())["traceEvents"]
+        # Slowest, median, fastest: each with its kernels, those of the second and third with other pids.
+        devices = {event["pid"] for event in events if event.get("cat") == "kernel"}
+        assert len(devices) == 3
+        aligned = [note for note in merged.notes if "were added to its times by" in note]
+        assert len(aligned) == 2, merged.notes
+        two = cluster.timeline(tmp_path / "two.json", ranks=[3, 0])
+        assert len([note for note in two.notes if "were added to its times by" in note]) == 1
+        asked = ["cluster", str(slow_input), "--timeline", str(tmp_path / "three.json")]
+        done = CliRunner().invoke(main, asked)
+        assert done.exit_code == 0
+        assert "were added to its times by" in done.output + done.stderr
+        assert (tmp_path / "three.json").stat().st_size > 0
+        with pytest.raises(UsageError, match="no rank 9"):
+            cluster.timeline(tmp_path / "none.json", ranks=[9])
+        assert not (tmp_path / "none.json").exists()
 
     def test_an_even_job_has_no_slow_rank(self, tmp_path: Path) -> None:
         cluster = hr.Cluster.load(write_job(tmp_path / "job", {}))

@@ -67,7 +67,7 @@ struct RecordedRun {
 /// A device trace of the same loop: the `__next__` ranges, and per step a launch and its kernel. The
 /// profiler's clock is `shift_ns` ahead.
 std::string device_trace(const RecordedRun& run, std::int64_t shift_ns, int rank = 0,
-                         std::int64_t before = 1'000'000'000) {
+                         std::int64_t before = 1'000'000'000, bool collectives = false) {
   // Near the run: viewers keep time stamps as doubles.
   const std::int64_t base = run.calls.front().begin_ns - before;
   nlohmann::json events = nlohmann::json::array();
@@ -104,6 +104,16 @@ std::string device_trace(const RecordedRun& run, std::int64_t shift_ns, int rank
                       {"ts", at(call.end_ns + 900'000)},
                       {"dur", 100},
                       {"args", {{"correlation", correlation}, {"stream", 7}, {"device", 0}}}});
+    if (collectives) {
+      events.push_back({{"ph", "X"},
+                        {"cat", "kernel"},
+                        {"name", "ncclDevKernel_AllReduce_Sum_f32"},
+                        {"pid", 0},
+                        {"tid", 8},
+                        {"ts", at(call.end_ns + 1'100'000)},
+                        {"dur", 50},
+                        {"args", {{"stream", 8}, {"device", 0}}}});
+    }
     events.push_back({{"ph", "s"},
                       {"cat", "ac2g"},
                       {"name", "ac2g"},
@@ -241,6 +251,32 @@ TEST(Merge, SeveralRanksStandBesideEachOther) {
   for (std::size_t i = 0; i < second.calls.size(); ++i)
     EXPECT_NEAR(static_cast<double>(begins[first.calls.size() + i] - second.calls[i].begin_ns), 0, 2000);
   EXPECT_EQ(file.ours("f").size(), first.calls.size() + second.calls.size());
+}
+
+TEST(Merge, ClocksOfRanksAreAlignedByTheirCollectives) {
+  const ScratchFolder folder;
+  const RecordedRun run(folder / "run", 0, 12);
+  write_text(folder / "rank0.json", device_trace(run, 0, 0, 1'000'000'000, true));
+  // Another machine, whose clock is 30 ms ahead.
+  write_text(folder / "rank1.json", device_trace(run, 30'000'000, 1, 1'000'000'000, true));
+  const MergeResult merged = merge({.segments = {},
+                                    .traces = {folder / "rank0.json", folder / "rank1.json"},
+                                    .out = folder / "merged.json.gz"});
+  const TimelineFile file(merged.path);
+  file.expect_sound();
+  std::map<std::int64_t, std::vector<std::int64_t>> ends;
+  for (const auto& event : file.all) {
+    if (std::string(event.at("name")).starts_with("nccl"))
+      ends[event.at("pid").get<std::int64_t>()].push_back(TimelineFile::ns(event.at("ts")));
+  }
+  ASSERT_EQ(ends.size(), 2U);
+  ASSERT_EQ(ends.begin()->second.size(), run.calls.size());
+  for (std::size_t i = 0; i < run.calls.size(); ++i)
+    EXPECT_NEAR(static_cast<double>(ends.begin()->second[i] - ends.rbegin()->second[i]), 0, 2000);
+  const bool is_said = std::any_of(merged.notes.begin(), merged.notes.end(), [](const std::string& note) {
+    return note.find("-30.000 ms were added to its times by") != std::string::npos;
+  });
+  EXPECT_TRUE(is_said) << ::testing::PrintToString(merged.notes);
 }
 
 TEST(Merge, ATraceThatWasCutIsKeptUpToTheCut) {

@@ -17,7 +17,8 @@ struct ClusterPage {
   std::string kind;                  ///< "SLOW RANK"
   bool is_bad = false;               ///< whether the verdict is one to act on
   std::string summary;               ///< the heading: one sentence
-  std::vector<std::string> advice;   ///< what follows it, a paragraph each
+  std::string why;                   ///< what follows it; may be empty
+  std::vector<std::string> advice;   ///< what to do, best first
   analysis::cluster::HeatMap worst;  ///< the latest ranks, a row each
   analysis::cluster::HeatMap map;    ///< all of them
   std::vector<std::string> columns;  ///< of the table; "#" in front: numbers

@@ -27,8 +27,16 @@ import click
 @click.option(
     "--format", "format_", type=click.Choice(["text", "json", "html"]), default="text", show_default=True
 )
+@click.option(
+    "--timeline",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write the latest, the median and the earliest rank into one timeline for Perfetto.",
+)
 @click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
-def cluster(path: str, engine: str, cache: str | None, format_: str, output: str | None) -> None:
+def cluster(
+    path: str, engine: str, cache: str | None, format_: str, timeline: str | None, output: str | None
+) -> None:
     """Say which rank of a job is slow, why, and what the job would gain.
 
     PATH has the files of the ranks, together or in a folder each: Headrace's recordings, PyTorch's or other
@@ -54,6 +62,9 @@ def cluster(path: str, engine: str, cache: str | None, format_: str, output: str
         click.echo(text, nl=False)
     else:
         Path(output).write_text(text, encoding="utf-8")
+    if timeline is not None:
+        for note in loaded.timeline(timeline).notes:
+            click.echo(f"headrace: {note}", err=True)
 
 
 def _progress(done: int, of: int) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from headrace import _core
 from headrace.cluster import _engines, _files, _merge, _summary
@@ -26,6 +26,9 @@ from headrace.cluster._cache import Cache, stamp_of
 from headrace.cluster._diagnosis import JobDiagnosis, diagnose
 from headrace.errors import UsageError
 from headrace.table import Table
+
+if TYPE_CHECKING:
+    from headrace.timeline import Timeline
 
 __all__ = ["Cluster", "JobDiagnosis"]
 
@@ -37,8 +40,13 @@ class Cluster:
     """The ranks of a job. Immutable once loaded; any thread may use it."""
 
     def __init__(
-        self, merged: _merge.Merged, trouble: Sequence[tuple[str, str]] = (), notes: Sequence[str] = ()
+        self,
+        merged: _merge.Merged,
+        trouble: Sequence[tuple[str, str]] = (),
+        notes: Sequence[str] = (),
+        files: Sequence[_files.RankFiles] = (),
     ) -> None:
+        self._files = {one.name: one for one in files}
         self._ranks = dict(sorted(merged.ranks.items()))
         self._histogram = merged.histogram
         #: Files that could not be read, and why.
@@ -95,7 +103,7 @@ class Cluster:
             name, why = trouble[0]
             raise _none_readable(os.fspath(path), len(trouble), name, why)
         merged = _merge.merge([parts[files.path] for files in found.ranks if files.path in parts])
-        return cls(merged, sorted(trouble), notes)
+        return cls(merged, sorted(trouble), notes, found.ranks)
 
     @property
     def missing(self) -> list[int]:
@@ -245,6 +253,35 @@ class Cluster:
             return page
         Path(path).write_text(page, encoding="utf-8")
         return None
+
+    def timeline(
+        self, out: str | os.PathLike[str], ranks: Sequence[int] | None = None, **options: Any
+    ) -> Timeline:
+        """Write ranks below each other into one file for Perfetto; see `headrace.timeline.merge`.
+
+        ``ranks``: default the latest, the median and the earliest one. Clocks of device traces are laid over
+        the first rank's by the collectives that both have; ``notes`` say by how much and what may remain.
+        Raises UsageError for a rank that is not there, Error if its file is gone.
+        """
+        from headrace.timeline import write_timeline
+
+        if ranks is None:
+            known = [row for row, steps in zip(*self._column("rank", "steps"), strict=True) if steps]
+            ranks = list(dict.fromkeys([*known[:1], *known[len(known) // 2 :][:1], *known[-1:]]))
+        for rank in ranks:
+            if rank not in self._ranks:
+                raise UsageError(f"no rank {rank} in this job")
+        chosen = [self._files.get(str(self._ranks[rank]["name"])) for rank in ranks]
+        files = [one for one in chosen if one is not None]
+        if not files:
+            raise UsageError("this job was not loaded from files")
+        segments = [one.path for one in files if one.kind == "segment"]
+        traces = [one.path for one in files if one.kind != "segment"]
+        return write_timeline(segments, traces, out, **options)
+
+    def _column(self, *names: str) -> list[list[Any]]:
+        rows = json.loads(self.ranks.to_json())
+        return [[row[name] for row in rows] for name in names]
 
     def __len__(self) -> int:
         return len(self._ranks)

@@ -54,7 +54,8 @@ def page_of(cluster: Cluster) -> _core.ClusterPage:
     page.is_bad = diagnosis.verdict in ("slow_rank", "pauses")
     first, _, rest = diagnosis.summary.partition(". ")
     page.summary = first.rstrip(".")
-    page.advice = [*([rest] if rest else []), *diagnosis.advice]
+    page.why = rest
+    page.advice = list(diagnosis.advice)
     table = cluster.ranks
     page.columns = [name if name == "file" else f"#{title(name)}" for name in table.columns]
     page.rows = [

@@ -70,13 +70,6 @@ void write_prediction(Markup& out, const Advice& advice, double now_s) {
             most_s);
 }
 
-/// Advice begins with a verb, never with a name.
-std::string sentence(const std::string& text) {
-  std::string out = shortened(text, 600);
-  if (!out.empty() && out[0] >= 'a' && out[0] <= 'z') out[0] = static_cast<char>(out[0] - 'a' + 'A');
-  return out;
-}
-
 void write_change(Markup& out, const Advice& advice) {
   const auto line = out.open("p", {{"class", advice.parameter.empty() ? "change said" : "change"}});
   if (advice.parameter.empty()) {

@@ -115,7 +115,18 @@ void write_verdict_of(Markup& out, const ClusterPage& page) {
     out.leaf("span", {{"class", "kind"}}, printable(page.kind));
   }
   out.leaf("h1", printable(page.summary));
-  for (const std::string& advice : page.advice) out.leaf("p", {{"class", "why"}}, printable(advice));
+  if (!page.why.empty()) out.leaf("p", {{"class", "why"}}, printable(page.why));
+}
+
+void write_advice_of(Markup& out, const ClusterPage& page) {
+  if (page.advice.empty()) return;
+  const auto section = out.open("section", {{"class", "advice"}});
+  out.leaf("h2", "Do this");
+  const auto list = out.open("ol");
+  for (const std::string& advice : page.advice) {
+    const auto item = out.open("li", {{"class", "first"}});
+    out.leaf("p", {{"class", "said"}}, sentence(advice) + ".");
+  }
 }
 
 void write_levels(Markup& out) {
@@ -138,6 +149,7 @@ std::string to_html(const ClusterPage& page) {
     const auto sheet = out.open("main", {{"class", "sheet"}});
     out.leaf("p", printable(page.title));
     write_verdict_of(out, page);
+    write_advice_of(out, page);
     write_map(out, "The latest ranks, step by step", page.worst, 16);
     write_map(out, "All ranks", page.map,
               std::clamp(480.0 / static_cast<double>(page.map.rows.size() + 1), 3.0, 16.0));

@@ -47,6 +47,12 @@ std::string figure_words(double value) { return std::isfinite(value) ? fmt::form
 std::string brief(const std::string& name) { return shortened(name, 40); }
 std::string whole(const std::string& name) { return shortened(name, 1000); }
 
+std::string sentence(const std::string& text) {
+  std::string out = shortened(text, 600);
+  if (!out.empty() && out[0] >= 'a' && out[0] <= 'z') out[0] = static_cast<char>(out[0] - 'a' + 'A');
+  return out;
+}
+
 void write_bar(Markup& out, const std::string& label, const std::vector<BarPart>& parts) {
   constexpr double kWidth = 1000;
   const auto svg = out.open("svg", {{"class", "bar"},

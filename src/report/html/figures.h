@@ -37,6 +37,9 @@ std::string brief(const std::string& name);
 /// A name in a table: whole, as long as that makes sense (1000 columns).
 std::string whole(const std::string& name);
 
+/// Text that begins with a small letter, as a sentence of at most 600 columns: "Run decode with 2 workers".
+std::string sentence(const std::string& text);
+
 struct BarPart {
   std::string css_class;
   double share = 0;
