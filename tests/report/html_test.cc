@@ -76,6 +76,23 @@ analysis::Diagnosis advised() {
   return diagnosis;
 }
 
+TEST(Html, ShowsHowLongItemsTakeUnlessThatIsNotKnown) {
+  Profile profile = decode_limits();
+  for (profile::OperatorProfile& op : profile.operators) op.service.count = 100;
+  profile.operators[1].service = {100, 0.04, 0.03, 0.05, 0.2, 0.19};
+  std::string page = page_of(profile);
+  check_page(page);
+  EXPECT_TRUE(
+      holds(page, "decode: half within 30.0 ms, 90 % within 50.0 ms, 99 % within 200 ms, longest 190 ms"));
+  EXPECT_EQ(count_of(page, "class=\"service\""), 3U);
+  // A histogram that cannot be, and one of an operator that was not timed.
+  profile.operators[1].service.p90_s = 0.001;
+  profile.operators[2].service.count = 0;
+  page = page_of(profile);
+  check_page(page);
+  EXPECT_EQ(count_of(page, "class=\"service\""), 1U);
+}
+
 TEST(Html, VerdictAndAdviceComeFirst) {
   const std::string page = page_of(decode_limits());
   check_page(page);

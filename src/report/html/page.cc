@@ -20,6 +20,7 @@ void write_content(Markup& out, const Subject& subject, const HtmlOptions& optio
   write_graph(out, subject);
   write_histograms(out, subject);
   write_states(out, subject);
+  write_service(out, subject);
   write_time(out, subject);
   write_lanes(out, subject, options);
   write_ledger(out, subject);

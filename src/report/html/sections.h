@@ -42,6 +42,8 @@ void write_graph(Markup& out, const Subject& subject);
 void write_histograms(Markup& out, const Subject& subject);
 /// What operators and workers did with their time.
 void write_states(Markup& out, const Subject& subject);
+/// How long an item takes in each operator.
+void write_service(Markup& out, const Subject& subject);
 /// GetNext wait, operators and queues per window.
 void write_time(Markup& out, const Subject& subject);
 /// A lane for every worker and the longest waits close up; needs the run's history.

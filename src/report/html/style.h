@@ -177,6 +177,12 @@ inline constexpr Literal kStyle(R"css(<style>
   .curve .line { stroke: var(--predicted); stroke-width: 2; }
   .curve .dot { stroke: var(--predicted); stroke-width: 9; stroke-linecap: round; }
   .curve .dot.today { stroke: var(--ink); }
+  .service { height: 14px; }
+  .service path { fill: none; vector-effect: non-scaling-stroke; }
+  .service .grid { stroke: var(--line); }
+  .service .line { stroke: var(--busy); stroke-width: 1.5; }
+  .service .usual { stroke: var(--busy); stroke-width: 9; }
+  .service .dot { stroke: var(--busy); stroke-width: 7; stroke-linecap: round; }
   .ranges { display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 14px; }
   .ranges .scripted { color: var(--soft); }
   @media (scripting: none) { .scripted { display: none; } }
