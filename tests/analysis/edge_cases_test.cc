@@ -115,6 +115,8 @@ TEST(EdgeCases, NothingIsAdvisedThatCostsMoreThanTheStep) {
   EXPECT_EQ(diagnosis.kind, VerdictKind::input_bound);
   EXPECT_TRUE(diagnosis.advice.empty());
   EXPECT_EQ(diagnosis.reason, "no parameter gains 5 %");
+  profile.host.foreign_cpu_share = 0.47;
+  EXPECT_EQ(diagnose(profile).reason, "no parameter gains 5 % while other processes use 47 % of the cores");
   // Nor where no number can be given.
   profile.host.foreign_cpu_share = profile.host.foreign_contention_share = 0.4;
   EXPECT_TRUE(diagnose(profile).advice.empty());

@@ -331,10 +331,17 @@ void add_fewer_workers(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.advice.insert(diagnosis.advice.begin(), std::move(*fewer));
 }
 
+/// Cores that others use are worth a word from this share on: with them, a change might gain.
+constexpr double kOthersMatter = 0.1;
+
 /// Why a loop that waits gets no advice.
 std::string why_no_advice(const Case& facts) {
   const Prediction as_is = facts.predictor.predict({});
-  return as_is.known ? "no parameter gains 5 %" : "what a change would gain is unknown: " + as_is.why_not;
+  if (!as_is.known) return "what a change would gain is unknown: " + as_is.why_not;
+  const double others = facts.profile.host.foreign_cpu_share.value_or(0);
+  const std::string while_others =
+      others >= kOthersMatter ? " while other processes use " + percent(others) + " of the cores" : "";
+  return "no parameter gains 5 %" + while_others;
 }
 
 void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
