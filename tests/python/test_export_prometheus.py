@@ -10,6 +10,8 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,58 @@ def scraped(registry: Any) -> Samples:
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return int(taken.getsockname()[1])
+
+
+def test_prometheus_itself_reads_the_figures(tmp_path: Path) -> None:
+    server = shutil.which("prometheus")
+    if server is None:
+        pytest.skip("needs prometheus (Debian's package of this name)")
+    port, its_port = free_port(), free_port()
+    config = tmp_path / "prometheus.yml"
+    config.write_text(
+        "global: {scrape_interval: 1s}\n"
+        "scrape_configs:\n"
+        f"  - {{job_name: training, static_configs: [{{targets: ['127.0.0.1:{port}']}}]}}\n"
+    )
+    where = (f"--config.file={config}", f"--storage.tsdb.path={tmp_path / 'data'}")
+    address = f"127.0.0.1:{its_port}"
+
+    def ask(query: str) -> list[dict[str, Any]]:
+        try:
+            with urllib.request.urlopen(f"http://{address}/api/v1/query?query={query}", timeout=5) as answer:
+                found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
+                return found
+        except urllib.error.HTTPError:
+            raise  # a query that it does not understand
+        except OSError:
+            return []  # it starts
+
+    with (
+        hr.session(),
+        subprocess.Popen(
+            [server, *where, f"--web.listen-address={address}"], stderr=subprocess.DEVNULL
+        ) as run,
+    ):
+        try:
+            hr.export.prometheus(port, every_s=0)
+            found: list[dict[str, Any]] = []
+            for step, _ in enumerate(hr.wrap(pipe_of(4000), name="train")):
+                if step % 100 == 99 and (found := ask("headrace_wait_ratio")):
+                    break
+            assert [one["metric"]["loader"] for one in found] == ["train"]
+            assert float(found[0]["value"][1]) > 0.5
+            assert ask("up")[0]["value"][1] == "1"
+            verdict = ask("headrace_verdict_info")[0]["metric"]
+            assert (verdict["kind"], verdict["operator"]) == ("input_bound", "decode")
+            # What the dashboard asks for is understood.
+            board = json.loads(BOARD.read_text())
+            asked = [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
+            assert len(asked) > 5
+            for expression in asked:
+                plain = re.sub(r"\$\w+|\$\{\w+\}", ".*", expression)
+                ask(urllib.parse.quote(plain))
+        finally:
+            run.kill()
 
 
 def test_a_loop_is_scraped_while_it_runs() -> None:
