@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <string>
+#include <utility>
 
 #include "headrace/profile/session.h"
 #include "headrace/profile/unnamed_runs.h"
@@ -35,9 +36,13 @@ std::string shared_name() {
   if (!elastic.empty() && elastic != "none") return elastic;
   const std::string slurm = environment("SLURM_JOB_ID");
   if (!slurm.empty()) return "slurm-" + slurm;
-  const std::string address = environment("MASTER_ADDR");
-  const std::string port = environment("MASTER_PORT");
-  if (!address.empty() && !port.empty()) return address + "-" + port;
+  // torch's launchers, MindSpore's msrun.
+  for (const auto& [host, port] :
+       {std::pair("MASTER_ADDR", "MASTER_PORT"), std::pair("MS_SCHED_HOST", "MS_SCHED_PORT")}) {
+    const std::string address = environment(host);
+    const std::string number = environment(port);
+    if (!address.empty() && !number.empty()) return address + "-" + number;
+  }
   return "";
 }
 
@@ -61,7 +66,7 @@ std::string default_run_folder() {
 bool default_run_is_unnamed() { return environment("HEADRACE_DIR").empty() && shared_name().empty(); }
 
 int default_rank() {
-  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) {
+  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "RANK_ID"}) {
     const std::string text = environment(name);
     if (text.empty()) continue;
     char* end = nullptr;

@@ -25,13 +25,16 @@ class RunName : public testing::Test {
       before_[i] == "\x01" ? unsetenv(kNames[i]) : setenv(kNames[i], before_[i].c_str(), 1);
     }
   }
-  static constexpr const char* kNames[] = {"HEADRACE_DIR", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID",
-                                           "MASTER_ADDR",  "MASTER_PORT",         "RANK",
-                                           "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"};
+  static constexpr const char* kNames[] = {
+      "HEADRACE_DIR", "TORCHELASTIC_RUN_ID",  "SLURM_JOB_ID", "MASTER_ADDR",   "MASTER_PORT",  "RANK",
+      "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "RANK_ID",      "MS_SCHED_HOST", "MS_SCHED_PORT"};
   std::vector<std::string> before_;
 };
 
 TEST_F(RunName, IsWhatAllRanksOfAJobShare) {
+  setenv("MS_SCHED_HOST", "node-1", 1);
+  setenv("MS_SCHED_PORT", "8118", 1);
+  EXPECT_EQ(default_run_folder(), "headrace-runs/node-1-8118");
   setenv("MASTER_ADDR", "node-3", 1);
   setenv("MASTER_PORT", "29500", 1);
   EXPECT_EQ(default_run_folder(), "headrace-runs/node-3-29500");
@@ -65,6 +68,8 @@ TEST_F(RunName, TellsRunsApartWhereNothingElseDoes) {
 
 TEST_F(RunName, RankComesFromTheLauncher) {
   EXPECT_EQ(default_rank(), 0);
+  setenv("RANK_ID", "4", 1);
+  EXPECT_EQ(default_rank(), 4) << "MindSpore, and Ascend's launchers";
   setenv("OMPI_COMM_WORLD_RANK", "5", 1);
   EXPECT_EQ(default_rank(), 5);
   setenv("SLURM_PROCID", "6", 1);

@@ -26,9 +26,10 @@ LAUNCHERS = (
         "RANK",
         "SLURM_PROCID",
         "OMPI_COMM_WORLD_RANK",
+        "RANK_ID",
         "TORCHELASTIC_RUN_ID",
     ),
-    *("SLURM_JOB_ID", "MASTER_ADDR", "MASTER_PORT", "NO_COLOR", "COLUMNS"),
+    *("SLURM_JOB_ID", "MASTER_ADDR", "MASTER_PORT", "MS_SCHED_HOST", "MS_SCHED_PORT", "NO_COLOR", "COLUMNS"),
 )
 
 

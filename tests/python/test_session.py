@@ -270,7 +270,7 @@ class TestDefaults:
         (folder,) = runs_in(tmp_path)
         assert steps(folder) == 3
 
-    @pytest.mark.parametrize("variable", ["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"])
+    @pytest.mark.parametrize("variable", ["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "RANK_ID"])
     def test_the_rank_is_the_launchers(
         self, execute: Callable[..., Any], tmp_path: Path, variable: str
     ) -> None:
