@@ -13,7 +13,7 @@ WINDOW = """
     from concurrent.futures import Future, ThreadPoolExecutor
     def load(number):
         time.sleep(0.02)
-        if number == 7:
+        if number in (7, 200):
             raise ValueError(number)
         return number
     with ThreadPoolExecutor(2) as pool:
@@ -25,7 +25,7 @@ WINDOW = """
                 failed.append(error.args)
             pending.append(pool.submit(load, number))
             time.sleep(0.003)
-    print(got == [each for each in range(292) if each != 7], failed, type(pending[0]) is Future)
+    print(got == [each for each in range(292) if each not in (7, 200)], failed, type(pending[0]) is Future)
 """
 
 MAPPED = """
@@ -77,12 +77,13 @@ PROCESS_QUEUE = """
 """
 
 
-@pytest.mark.parametrize(("script", "prints"), [(WINDOW, b"True [(7,)] True\n"), (MAPPED, b"True\n")])
+@pytest.mark.parametrize(("script", "prints"), [(WINDOW, b"True [(7,), (200,)] True\n"), (MAPPED, b"True\n")])
 def test_threads_of_an_executor(scripts: Any, tmp_path: Path, script: str, prints: bytes) -> None:
     result = scripts.run("--out", "run", scripts.write(script))
     assert (result.status, result.out) == (0, prints), result.err
     report = hr.Report.load(tmp_path / "run")
     assert re.fullmatch(r"futures at script.py:\d+", report.loader)
+    assert report.profile.epochs == 1
     assert report.profile.sink.steps > 150
     assert report.profile.sink.starved_share > 0.5
     [op] = report.profile.operators

@@ -31,11 +31,20 @@ class _Call(NamedTuple):
     ready: Callable[[Any], bool]
     #: None is the mark after the last item, by custom.
     none_ends: bool = False
+    #: It raises when there is nothing more; else what it raises is one item's failure, or a timeout.
+    raising_ends: bool = False
 
 
 _CALLS = (
     _Call("concurrent.futures._base", "Future", "result", "futures", lambda future: future.done()),
-    _Call("multiprocessing.pool", "IMapIterator", "next", "pool", lambda results: bool(results._items)),
+    _Call(
+        "multiprocessing.pool",
+        "IMapIterator",
+        "next",
+        "pool",
+        lambda results: bool(results._items),
+        raising_ends=True,
+    ),
     _Call("multiprocessing.pool", "ApplyResult", "get", "pool", lambda result: result.ready()),
     _Call("multiprocessing.queues", "Queue", "get", "process queue", lambda q: not q.empty(), True),
     _Call("multiprocessing.queues", "SimpleQueue", "get", "process queue", lambda q: not q.empty(), True),
@@ -140,7 +149,7 @@ class RecordedCalls:
         self._end(StopIteration if result is None and self._place.call.none_ends else None)
 
     def _failed(self, *_: Any) -> None:
-        self._end(StopIteration)
+        self._end(StopIteration if self._place.call.raising_ends else Exception)
 
     def _end(self, error: type[BaseException] | None) -> None:
         if self._open and threading.get_ident() == self._main:
