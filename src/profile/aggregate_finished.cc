@@ -20,10 +20,13 @@ std::int64_t total_at(const WindowLog<kFields>& log, std::uint32_t closed, int i
   return static_cast<std::uint32_t>(index) < closed ? log.get(index, field) : last;
 }
 
-/// Word by word and atomic: other processes may be reading this record at the moment.
-void zero_from(void* object, std::size_t offset, std::size_t size) noexcept {
-  for (; offset < size; offset += sizeof(std::uint32_t)) {
-    __atomic_store_n(reinterpret_cast<std::uint32_t*>(static_cast<char*>(object) + offset), 0U,
+/// The record from byte `kFrom` on. Word by word and atomic: other processes may be reading it at the moment.
+template <std::size_t kFrom, class Record>
+void zero_from(Record& record) noexcept {
+  constexpr std::size_t kWord = sizeof(std::uint32_t);
+  static_assert(kFrom % kWord == 0 && sizeof(Record) % kWord == 0, "words end where the record does");
+  for (std::size_t at = kFrom; at < sizeof(Record); at += kWord) {
+    __atomic_store_n(reinterpret_cast<std::uint32_t*>(reinterpret_cast<char*>(&record) + at), 0U,
                      __ATOMIC_RELAXED);
   }
 }
@@ -44,22 +47,21 @@ std::int64_t cell_total(const OperatorCell& cell, int field) {
 }  // namespace
 
 void clear_worker(WorkerCell& worker) noexcept {
-  zero_from(&worker, offsetof(WorkerCell, pid), sizeof(WorkerCell));
+  zero_from<offsetof(WorkerCell, pid)>(worker);
   begin_unknown<WorkerTotals>(worker);
 }
 
-void clear_cell(OperatorCell& cell) noexcept {
-  zero_from(&cell, offsetof(OperatorCell, operator_id), sizeof(OperatorCell));
-}
+void clear_cell(OperatorCell& cell) noexcept { zero_from<offsetof(OperatorCell, operator_id)>(cell); }
 
-void clear_sink(metrics::SinkCell& sink) noexcept { zero_from(&sink, 0, sizeof(metrics::SinkCell)); }
+void clear_sink(metrics::SinkCell& sink) noexcept { zero_from<0>(sink); }
 
 void empty_cell(OperatorCell& cell) noexcept {
-  zero_from(&cell, offsetof(OperatorCell, sampled), sizeof(OperatorCell));
+  cell.sampled.store(0);
+  zero_from<offsetof(OperatorCell, looks)>(cell);
 }
 
 void clear_queue(metrics::QueueCell& queue) noexcept {
-  zero_from(&queue, offsetof(metrics::QueueCell, begun), sizeof(metrics::QueueCell));
+  zero_from<offsetof(metrics::QueueCell, begun)>(queue);
 }
 
 void forget_operators(metrics::SinkCell& sink) noexcept {
@@ -78,9 +80,9 @@ void clear_framework_facts(LoaderRecord& loader) noexcept {
   loader.gaps.store(0);
   loader.workers.store(0);
   loader.batch_bytes.store(0);
-  zero_from(&loader.model, 0, sizeof(loader.model));
-  zero_from(&loader.facts, 0, sizeof(loader.facts));
-  zero_from(&loader.handoff, 0, sizeof(loader.handoff));
+  zero_from<0>(loader.model);
+  zero_from<0>(loader.facts);
+  zero_from<0>(loader.handoff);
 }
 
 void restart_worker(WorkerCell& worker) noexcept {

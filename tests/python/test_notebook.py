@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,11 +79,13 @@ def shell() -> Iterator[Any]:
     need("IPython")
     from IPython.core.interactiveshell import InteractiveShell
 
+    main = sys.modules["__main__"]  # the shell puts a module of its own in its place
     shell = InteractiveShell.instance()
     shell.run_line_magic("load_ext", "headrace")
     yield shell
     shell.run_line_magic("reset", "-f")
     InteractiveShell.clear_instance()
+    sys.modules["__main__"] = main
 
 
 LOOP = """
