@@ -36,7 +36,7 @@ std::string shared_name() {
   if (!elastic.empty() && elastic != "none") return elastic;
   const std::string slurm = environment("SLURM_JOB_ID");
   if (!slurm.empty()) return "slurm-" + slurm;
-  // torch's launchers, MindSpore's msrun.
+  // Where the ranks meet, as their launchers say it.
   for (const auto& [host, port] :
        {std::pair("MASTER_ADDR", "MASTER_PORT"), std::pair("MS_SCHED_HOST", "MS_SCHED_PORT")}) {
     const std::string address = environment(host);
