@@ -145,7 +145,7 @@ class Dying(Numbers):
 
 def test_a_killed_worker() -> None:
     loader = wrapped(Dying(400), batch_size=2)
-    # What torch meets first is chance: the signal, or the socket that its descriptors came through, broken or at its end.
+    # What torch meets first is chance: the signal, or the end of the socket of its descriptors.
     with pytest.raises((RuntimeError, OSError, EOFError)):
         list(loader)
     profile = loader.report().profile
