@@ -23,7 +23,7 @@ namespace cluster = analysis::cluster;
 
 namespace {
 
-/// The numbers of a block of memory in the machine's order; a last part that is no whole number is left out.
+/// A block of memory as numbers, in the machine's byte order. Bytes at its end that make no number are ignored.
 template <class To, class From>
 std::vector<To> numbers_of(std::string_view bytes) {
   std::vector<From> read(bytes.size() / sizeof(From));

@@ -17,7 +17,6 @@
 #include "headrace/profile/errors.h"
 #include "headrace/profile/history.h"
 #include "headrace/profile/profile_json.h"
-#include "headrace/profile/segment_image.h"
 #include "headrace/timeline/device_profile.h"
 #include "headrace/timeline/trace_with_counters.h"
 
@@ -204,12 +203,7 @@ std::pair<std::string, bool> with_device(const std::string& profile_text, const 
   const LockReleased released;
   profile::Profile profile = profile::profile_from_json(profile_text);
   std::optional<profile::History> history;
-  if (!segment.empty()) {
-    profile::SegmentImage image;
-    image.include_history();
-    image.read_file(segment);
-    history = profile::read_history(image);
-  }
+  if (!segment.empty()) history = profile::read_history(segment);
   profile.device = timeline::device_profile(set.traces()[0], history ? &*history : nullptr, profile.loader,
                                             {fp_point, bp_point});
   return {profile::profile_to_json(profile), profile.device.has_value()};

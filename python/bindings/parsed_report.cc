@@ -11,7 +11,6 @@
 #include "headrace/profile/errors.h"
 #include "headrace/profile/history.h"
 #include "headrace/profile/profile_json.h"
-#include "headrace/profile/segment_image.h"
 #include "headrace/report/comparison.h"
 #include "headrace/report/html.h"
 #include "headrace/report/json.h"
@@ -40,10 +39,7 @@ class ParsedReport {
     profile::History history;
     if (!segment.empty()) {
       try {
-        profile::SegmentImage image;
-        image.include_history();
-        image.read_file(segment);
-        history = profile::read_history(image);
+        history = profile::read_history(segment);
         options.history = &history;
       } catch (const Error&) {
       }

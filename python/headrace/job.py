@@ -114,7 +114,7 @@ class Job:
 
     def _share(self, chosen: dict[str, Any]) -> dict[str, float | None]:
         """`without_s`, `only_s`: mean step with the chosen even, with only these as recorded; `gone`,
-        `alone`: the same as shares of the imbalance (None if there is none)."""
+        `alone`: the same as shares of the imbalance (None if there is no imbalance)."""
         without = _mean(self._simulation.step_s(**chosen, others=True))
         only = _mean(self._simulation.step_s(**chosen))
         now, even = _mean(self.simulated_s), _mean(self.even_s)

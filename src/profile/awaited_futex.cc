@@ -3,9 +3,9 @@
 #include <sys/syscall.h>
 
 #include <array>
-#include <charconv>
 #include <cstdio>
 
+#include "headrace/profile/host/kernel_text.h"
 #include "host_kernel_file.h"
 
 namespace headrace::profile {
@@ -33,15 +33,9 @@ ThreadLook parse_syscall(std::string_view text) noexcept {
     look.known = look.runs = true;
     return look;
   }
-  const char* const end = text.data() + text.size();
-  long number = -1;
-  const auto [after, error] = std::from_chars(text.data(), end, number);
-  look.known = error == std::errc();
-  constexpr std::string_view kAddress = " 0x";
-  const std::string_view rest(after, static_cast<std::size_t>(end - after));
-  if (!look.known || number != SYS_futex || !rest.starts_with(kAddress)) return look;
-  const auto first = std::from_chars(after + kAddress.size(), end, look.futex, 16);
-  if (first.ec != std::errc()) look.futex = 0;
+  const std::optional<SystemCall> call = parse_system_call(text);
+  look.known = call.has_value();
+  if (call && call->number == SYS_futex) look.futex = call->argument.value_or(0);
   return look;
 }
 

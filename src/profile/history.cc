@@ -295,4 +295,11 @@ class HistoryReader {
 
 History read_history(const SegmentImage& image) { return HistoryReader(image).read(); }
 
+History read_history(const std::string& path) {
+  SegmentImage image;
+  image.include_history();
+  image.read_file(path);
+  return read_history(image);
+}
+
 }  // namespace headrace::profile

@@ -117,6 +117,19 @@ std::optional<std::int64_t> parse_number_behind(std::string_view text, std::stri
   return whole && value >= 0 ? std::optional(value) : std::nullopt;
 }
 
+std::optional<SystemCall> parse_system_call(std::string_view text) noexcept {
+  const char* const end = text.data() + text.size();
+  SystemCall call;
+  const auto [after, error] = std::from_chars(text.data(), end, call.number);
+  if (error != std::errc()) return std::nullopt;
+  constexpr std::string_view kArgument = " 0x";
+  if (!std::string_view(after, static_cast<std::size_t>(end - after)).starts_with(kArgument)) return call;
+  std::uint64_t argument = 0;
+  if (std::from_chars(after + kArgument.size(), end, argument, 16).ec == std::errc())
+    call.argument = argument;
+  return call;
+}
+
 std::optional<std::int64_t> parse_resident_pages(std::string_view text) noexcept {
   text = trim(text);
   const auto size = counter(take_word(text));
@@ -190,6 +203,7 @@ std::optional<double> parse_cfs_quota(std::string_view quota_us, std::string_vie
 namespace {
 
 struct Mount {
+  std::string_view id;
   std::string_view root;  ///< what of the file system is mounted
   std::string_view where;
   std::string_view type;
@@ -199,7 +213,8 @@ struct Mount {
 /// "36 35 0:30 /root /where rw,noatime master:1 - type source options"
 std::optional<Mount> parse_mount(std::string_view line) noexcept {
   Mount mount;
-  for (int skipped = 0; skipped < 3; ++skipped) take_word(line);
+  mount.id = take_word(line);
+  for (int skipped = 0; skipped < 2; ++skipped) take_word(line);
   mount.root = take_word(line);
   mount.where = take_word(line);
   const std::size_t dash = line.find(" - ");
@@ -250,6 +265,14 @@ std::string below_mount(std::string_view path, std::string_view root) {
 }
 
 }  // namespace
+
+std::string_view mount_type(std::string_view mountinfo, std::int64_t id) noexcept {
+  while (!mountinfo.empty()) {
+    const auto mount = parse_mount(take(mountinfo, '\n'));
+    if (mount && counter(mount->id) == id) return mount->type.substr(0, mount->type.find('.'));
+  }
+  return {};
+}
 
 std::optional<CpuCgroup> find_cpu_cgroup(std::string_view cgroup, std::string_view mountinfo) {
   // A machine with both hierarchies has the controller in one of them: version 1 if it is listed there.

@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <optional>
 #include <string>
 
+#include "headrace/profile/host/kernel_text.h"
 #include "host_kernel_file.h"
 
 namespace headrace::profile {
@@ -34,29 +35,12 @@ std::string read_of(int pid, int tid, std::string_view file) {
   return std::string(KernelFile::read_once(fmt::format("/proc/{}/task/{}/{}", pid, tid, file).c_str(), text));
 }
 
-/// -1 if the thread's system call is none of those, or cannot be seen.
-std::int64_t open_file_of(std::string_view syscall) noexcept {
-  const char* const end = syscall.data() + syscall.size();
-  long number = -1;
-  const auto [after, error] = std::from_chars(syscall.data(), end, number);
-  constexpr std::string_view kArgument = " 0x";
-  const std::string_view rest(after, static_cast<std::size_t>(end - after));
-  if (error != std::errc() || !rest.starts_with(kArgument)) return -1;
-  if (std::find(std::begin(kTakeFile), std::end(kTakeFile), number) == std::end(kTakeFile)) return -1;
-  std::int64_t file = -1;
-  const auto read = std::from_chars(after + kArgument.size(), end, file, 16);
-  return read.ec == std::errc() ? file : -1;
-}
-
-std::int64_t mount_of(std::string_view fdinfo) noexcept {
-  constexpr std::string_view kField = "mnt_id:";
-  const std::size_t at = fdinfo.find(kField);
-  if (at == std::string_view::npos) return -1;
-  const std::string_view rest = fdinfo.substr(at + kField.size());
-  const std::size_t digit = std::min(rest.find_first_not_of(" \t"), rest.size());
-  std::int64_t id = -1;
-  const auto read = std::from_chars(rest.data() + digit, rest.data() + rest.size(), id);
-  return read.ec == std::errc() ? id : -1;
+/// The file that a sleeping system call is about; nothing if it is about none, or cannot be seen.
+std::optional<std::uint64_t> open_file_of(std::string_view syscall) noexcept {
+  const std::optional<SystemCall> call = parse_system_call(syscall);
+  const bool takes_file =
+      call && std::find(std::begin(kTakeFile), std::end(kTakeFile), call->number) != std::end(kTakeFile);
+  return takes_file ? call->argument : std::nullopt;
 }
 
 }  // namespace
@@ -66,30 +50,14 @@ bool waits_for_files(std::string_view wchan) noexcept {
                      [&](std::string_view start) { return wchan.starts_with(start); });
 }
 
-std::string_view mount_type(std::string_view mountinfo, std::int64_t id) noexcept {
-  constexpr std::string_view kDash = " - ";
-  for (std::size_t at = 0; at < mountinfo.size();) {
-    const std::size_t end = std::min(mountinfo.find('\n', at), mountinfo.size());
-    const std::string_view line = mountinfo.substr(at, end - at);
-    at = end + 1;
-    std::int64_t number = -1;
-    std::from_chars(line.data(), line.data() + line.size(), number);
-    const std::size_t dash = line.find(kDash);
-    if (number != id || dash == std::string_view::npos) continue;
-    const std::string_view type = line.substr(dash + kDash.size());
-    return type.substr(0, type.find_first_of(". "));
-  }
-  return {};
-}
-
 std::string sleeps_in(int pid, int tid) { return read_of(pid, tid, "wchan"); }
 
 std::string file_system_in_use(int pid, int tid) {
-  const std::int64_t file = open_file_of(read_of(pid, tid, "syscall"));
-  if (file >= 0) {
-    const std::int64_t mount = mount_of(read_of(pid, tid, fmt::format("fdinfo/{}", file)));
-    const std::string mounts = KernelFile::read_whole(fmt::format("/proc/{}/mountinfo", pid).c_str());
-    if (mount >= 0) return std::string(mount_type(mounts, mount));
+  if (const auto file = open_file_of(read_of(pid, tid, "syscall"))) {
+    const std::string info = read_of(pid, tid, fmt::format("fdinfo/{}", *file));
+    if (const auto mount = parse_number_behind(info, "mnt_id:\t"))
+      return std::string(
+          mount_type(KernelFile::read_whole(fmt::format("/proc/{}/mountinfo", pid).c_str()), *mount));
   }
   return sleeps_in(pid, tid).starts_with(kFuse) ? "fuse" : "";
 }

@@ -12,10 +12,6 @@ namespace headrace::profile {
 /// system in user space or across a network.
 bool waits_for_files(std::string_view wchan) noexcept;
 
-/// The type of the mount `id` in the text of a `mountinfo`, up to the first dot ("fuse" of "fuse.sshfs"); "" if
-/// it is not there.
-std::string_view mount_type(std::string_view mountinfo, std::int64_t id) noexcept;
-
 /// The kernel function in which a thread sleeps; "" if that cannot be read.
 std::string sleeps_in(int pid, int tid);
 

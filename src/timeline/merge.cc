@@ -10,7 +10,6 @@
 
 #include "headrace/profile/errors.h"
 #include "headrace/profile/history.h"
-#include "headrace/profile/segment_image.h"
 #include "headrace/timeline/event_writer.h"
 #include "headrace/timeline/open_events.h"
 #include "headrace/timeline/run_tracks.h"
@@ -69,12 +68,8 @@ class Merger {
     if (request_.segments.empty() && request_.traces.empty())
       throw UsageError("a timeline needs the segment of a run, or a trace");
     if (request_.segments.empty()) return;
-    for (const std::string& path : request_.segments) {
-      profile::SegmentImage image;
-      image.include_history();
-      image.read_file(path);
-      runs_.push_back({profile::read_history(image), nullptr, {}});
-    }
+    for (const std::string& path : request_.segments)
+      runs_.push_back({profile::read_history(path), nullptr, {}});
     std::stable_sort(runs_.begin(), runs_.end(),
                      [](const Run& a, const Run& b) { return a.history.rank < b.history.rank; });
     const bool any = std::any_of(runs_.begin(), runs_.end(), [](const Run& run) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "headrace/profile/host/kernel_text.h"
+
 namespace headrace::profile {
 namespace {
 

@@ -123,5 +123,7 @@ struct History {
 /// The history in an image that was read with it. Never throws for what the image holds: what cannot be is
 /// left out.
 History read_history(const SegmentImage& image);
+/// That of a segment file. Throws SegmentError.
+History read_history(const std::string& path);
 
 }  // namespace headrace::profile

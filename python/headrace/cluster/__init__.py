@@ -266,7 +266,7 @@ class Cluster:
         from headrace.timeline import write_timeline
 
         if ranks is None:
-            known = [row for row, steps in zip(*self._column("rank", "steps"), strict=True) if steps]
+            known = [int(row["rank"]) for row in self.ranks.rows() if row["steps"]]
             ranks = list(dict.fromkeys([*known[:1], *known[len(known) // 2 :][:1], *known[-1:]]))
         for rank in ranks:
             if rank not in self._ranks:
@@ -278,10 +278,6 @@ class Cluster:
         segments = [one.path for one in files if one.kind == "segment"]
         traces = [one.path for one in files if one.kind != "segment"]
         return write_timeline(segments, traces, out, **options)
-
-    def _column(self, *names: str) -> list[list[Any]]:
-        rows = json.loads(self.ranks.to_json())
-        return [[row[name] for row in rows] for name in names]
 
     def __len__(self) -> int:
         return len(self._ranks)

@@ -12,7 +12,7 @@ from typing import Any
 from headrace.cluster._files import RankFiles
 from headrace.cluster._summary import VERSION, decoded, encoded, kept_name
 
-#: A summary is at most 256 kB; a file that is larger is none.
+#: A summary takes at most 256 kB; a larger file is something else.
 _MOST_BYTES = 256 << 10
 
 

@@ -209,7 +209,7 @@ def encoded(summary: dict[str, Any]) -> bytes:
 
 
 def decoded(content: bytes) -> dict[str, Any] | None:
-    """None for what is no summary of this version: it is made again."""
+    """None if this is not a summary of this version; the caller then makes it again."""
     try:
         summary = json.loads(content)
     except (ValueError, RecursionError):

@@ -19,8 +19,9 @@ struct CurvePoint {
 };
 
 struct StepCurve {
-  std::string parameter;  ///< a number of workers; empty: there is none to ask about, or nothing is predicted
-  int now = 0;            ///< as it is set in the recorded run
+  std::string
+      parameter;  ///< a number of workers; empty if there is no such parameter, or nothing can be predicted
+  int now = 0;    ///< as it is set in the recorded run
   std::vector<CurvePoint>
       points;  ///< ascending values, at most 12; those that cannot be predicted are left out
 };

@@ -43,6 +43,17 @@ struct ProcessStat {
 };
 std::optional<ProcessStat> parse_process_stat(std::string_view text, std::int64_t tick_ns) noexcept;
 
+/// `/proc/<pid>/task/<tid>/syscall` of a thread that sleeps: "202 0x7f00deadbeef 0x80 ...". Not "running".
+struct SystemCall {
+  long number = -1;                       ///< below 0: it sleeps outside of one
+  std::optional<std::uint64_t> argument;  ///< the first
+};
+std::optional<SystemCall> parse_system_call(std::string_view text) noexcept;
+
+/// The type of the mount `id` in a `mountinfo`, up to the first dot ("fuse" of "fuse.sshfs"); "" if it is not
+/// there.
+std::string_view mount_type(std::string_view mountinfo, std::int64_t id) noexcept;
+
 /// Second field of `/proc/<pid>/statm`.
 std::optional<std::int64_t> parse_resident_pages(std::string_view text) noexcept;
 

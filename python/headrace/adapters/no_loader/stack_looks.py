@@ -6,6 +6,7 @@ import random
 import sys
 import time
 from collections import deque
+from collections.abc import Container
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -44,6 +45,17 @@ class Look(NamedTuple):
 
     frames: tuple[int, ...]  #: identities; of a frame that is still there, the same one
     functions: tuple[Function, ...]
+
+
+def users_frame(frame: FrameType | None, behind: Container[str], most: int) -> FrameType | None:
+    """The nearest frame of the user's program, behind at most so many of packages of these names."""
+    for _ in range(most):
+        if frame is None:
+            return None
+        if frame.f_globals.get("__name__", "").split(".")[0] not in behind:
+            return frame if is_the_users(frame.f_code.co_filename) else None
+        frame = frame.f_back
+    return None
 
 
 class StackLooks:

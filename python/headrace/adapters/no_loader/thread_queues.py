@@ -15,8 +15,9 @@ from headrace import _core, _session
 from headrace._get_next import BlockLoop
 from headrace._operator import readable
 from headrace._session import kept_open, open_session
-from headrace.adapters._names import is_the_users
+from headrace.adapters.no_loader.stack_looks import users_frame
 
+_OWN = ("queue", "headrace")
 _CALLS = {queue.Queue.get.__code__, queue.Queue.put.__code__}
 #: Sightings of a queue until it is recorded, and the most that are.
 _SEEN = 2
@@ -50,7 +51,7 @@ class ThreadQueues:
             frame = frame.f_back
         else:
             return
-        caller = _users_frame(frame.f_back)
+        caller = users_frame(frame.f_back, _OWN, _INNERMOST)
         found = frame.f_locals.get("self")
         # Methods of the user's own class may do anything.
         if caller is None or type(found) not in (queue.Queue, queue.LifoQueue, queue.PriorityQueue):
@@ -97,7 +98,7 @@ class RecordedQueue:
         queues = self._queues
         is_main = threading.get_ident() == threading.main_thread().ident
         if is_main and queues.sink is None and not _session.loaders_opened:
-            caller = _users_frame(sys._getframe(1))
+            caller = users_frame(sys._getframe(1), _OWN, _INNERMOST)
             if caller is not None:
                 queues.start(self, caller)
         if is_main and queues.sink is self and queues.loop is not None:
@@ -150,19 +151,8 @@ class RecordedQueue:
     def _loop_name(self) -> str:
         if not self.handle.wants_loop_name():
             return ""
-        frame = _users_frame(sys._getframe(1))
+        frame = users_frame(sys._getframe(1), _OWN, _INNERMOST)
         return readable(frame.f_code.co_name) if frame is not None else "thread"
-
-
-def _users_frame(frame: FrameType | None) -> FrameType | None:
-    """The nearest frame of the user's program, behind at most some of the queue's own."""
-    for _ in range(_INNERMOST):
-        if frame is None:
-            return None
-        if frame.f_globals.get("__name__", "").split(".")[0] not in ("queue", "headrace"):
-            return frame if is_the_users(frame.f_code.co_filename) else None
-        frame = frame.f_back
-    return None
 
 
 def _name_of(found: Any, caller: FrameType) -> str:

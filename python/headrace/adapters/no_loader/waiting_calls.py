@@ -19,6 +19,7 @@ from headrace._get_next import BlockLoop
 from headrace._operator import _code, code_key, name_of, readable
 from headrace._session import kept_open, open_session
 from headrace.adapters._names import is_the_users
+from headrace.adapters.no_loader.stack_looks import users_frame
 
 
 class _Call(NamedTuple):
@@ -52,7 +53,7 @@ _CALLS = (
 _OWN = ("concurrent", "multiprocessing", "threading", "headrace")
 #: Different calls that were seen until they are recorded.
 _SEEN = 4
-#: How far inside the main thread's stack such a call is looked for.
+#: How far inside the main thread's stack such a call is looked for, and the user's code behind it.
 _INNERMOST = 8
 
 
@@ -85,11 +86,12 @@ class WaitingCalls:
 
 def _waiting_in(stack: list[FrameType]) -> tuple[_Place, int, int] | None:
     """The place, and what tells one call from another: its frame and its object."""
+    known = _known()
     for index in range(len(stack) - 1, max(0, len(stack) - _INNERMOST), -1):
-        call = _known().get(stack[index].f_code)
+        call = known.get(stack[index].f_code)
         if call is None:
             continue
-        caller = _users_frame(stack[index - 1])
+        caller = users_frame(stack[index - 1], _OWN, _INNERMOST)
         if caller is None:
             return None
         place = _Place(call, caller.f_code, caller.f_lineno)
@@ -106,13 +108,6 @@ def _known() -> dict[CodeType, _Call]:
         if isinstance(code, CodeType):
             found[code] = call
     return found
-
-
-def _users_frame(frame: FrameType | None) -> FrameType | None:
-    """The nearest frame of the user's program behind the library's own."""
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _OWN:
-        frame = frame.f_back
-    return frame if frame is not None and is_the_users(frame.f_code.co_filename) else None
 
 
 class RecordedCalls:
@@ -138,7 +133,7 @@ class RecordedCalls:
     def _before(self, of: Any, *_: Any, **__: Any) -> None:
         if threading.get_ident() != self._main or self._open:
             return
-        caller = _users_frame(sys._getframe(1))
+        caller = users_frame(sys._getframe(1), _OWN, _INNERMOST)
         if caller is None or caller.f_code is not self._place.code or caller.f_lineno != self._place.line:
             return
         self._open = self._loop.begin()
