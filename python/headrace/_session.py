@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 from headrace import _core
 from headrace.errors import SegmentError, UsageError
@@ -25,6 +27,23 @@ def enabled() -> bool:
 def phased_loops() -> bool:
     """True in a script whose loops `headrace run --ceiling` or `headrace tune` changes."""
     return CEILING in os.environ or TRIAL in os.environ
+
+
+def in_its_phase(iterator: Any, name: str, loader: Any, unrecorded: Callable[[Any], Any]) -> Any:
+    """``iterator`` over ``loader``; under those commands, what changes the loop.
+
+    unrecorded: ends the recording of ``iterator``, and returns what to take from afterwards.
+    """
+    if not phased_loops():
+        return iterator
+    from headrace.run.loop_phases import in_phases
+
+    return in_phases(iterator, name, loader, unrecorded)
+
+
+def bare_iterator(timed: Any) -> Any:
+    """What a `TimedIterator` takes from: the recording ends with the object that is left."""
+    return timed.__wrapped__
 
 
 def warn_once(reason: str) -> None:

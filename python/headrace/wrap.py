@@ -13,13 +13,14 @@ from typing import Any, TypeVar, cast
 from headrace import _core
 from headrace._operator import readable
 from headrace._session import (
+    bare_iterator,
     enabled,
+    in_its_phase,
     join_run,
     kept_open,
     loader_handle,
     not_recorded,
     open_session,
-    phased_loops,
     say_all,
     warn_once,
 )
@@ -42,7 +43,7 @@ class _Recording:
         self.attachment = attachment
         self.handle = loader_handle(session, name, attachment.source)
         self.session = session
-        self._detail(lambda: attachment.opened(self.handle))
+        self._detail(lambda: attachment.open(self.handle))
 
     def iterate(self, iterable: Any, owner: Any) -> Any:
         self._detail(lambda: self.attachment.begin_loop(self.handle))
@@ -90,11 +91,8 @@ class Wrapped:
 
     def __iter__(self) -> Iterator[Any]:
         iterator: Iterator[Any] = self._headrace.iterate(self._headrace.attachment.iterable, self)
-        if not phased_loops():
-            return iterator
-        from headrace.run.loop_phases import in_phases
-
-        return in_phases(iterator, self._headrace.handle.name, self, _unrecorded)
+        phased: Iterator[Any] = in_its_phase(iterator, self._headrace.handle.name, self, bare_iterator)
+        return phased
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_headrace"):
@@ -278,10 +276,6 @@ class Unrecorded:
     def report(self, epoch: int | None = None) -> Report:
         """Raises Error: there is nothing to report."""
         raise Error(f"nothing was recorded of this loop: {self._headrace_reason}")
-
-
-def _unrecorded(timed: Any) -> Any:
-    return timed.__wrapped__  # the recording ends with the object that is left
 
 
 def bare(obj: Any) -> Any:

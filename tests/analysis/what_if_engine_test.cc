@@ -86,5 +86,26 @@ TEST(Engine, HoldersOfTheLockShareACoreWithOthers) {
   EXPECT_NEAR(engine.now(), 0.030, 1e-12);
 }
 
+TEST(Engine, APoolComputesOnAllCores) {
+  Engine engine(2);
+  engine.sleep(0, 0.001);
+  engine.compute_in_pool(0.020);
+  EXPECT_EQ(engine.next(), 0);
+  EXPECT_TRUE(engine.pool_computes());
+  engine.await_pool(0);
+  EXPECT_EQ(engine.next(), 0);
+  EXPECT_FALSE(engine.pool_computes());
+  EXPECT_NEAR(engine.now(), 1.08 * 0.010, 1e-12);
+  EXPECT_LT(engine.next(), 0);
+}
+
+TEST(Engine, NobodyIsToldOfAPoolThatNobodyAwaits) {
+  Engine engine(1);
+  engine.compute_in_pool(0.010);
+  engine.sleep(3, 0.030);
+  EXPECT_EQ(engine.next(), 3);
+  EXPECT_NEAR(engine.now(), 0.030, 1e-12);
+}
+
 }  // namespace
 }  // namespace headrace::analysis

@@ -12,7 +12,16 @@ from typing import Any
 
 from headrace import _core
 from headrace._operator import readable
-from headrace._session import enabled, kept_open, loader_handle, not_recorded, open_session, warn_once
+from headrace._session import (
+    bare_iterator,
+    enabled,
+    in_its_phase,
+    kept_open,
+    loader_handle,
+    not_recorded,
+    open_session,
+    warn_once,
+)
 from headrace.adapters._names import is_the_users, user_line
 from headrace.adapters.base import Adapter, Attachment
 
@@ -86,9 +95,10 @@ def record(obj: Any, library: str, adapter: Adapter, iterate: Callable[[], Itera
         _unavailable(handle, library, error)
     _beginning.of = obj
     try:
-        return _core.TimedIterator(handle, attachment.around(iterate()), None, attachment.ready)
+        iterator = _core.TimedIterator(handle, attachment.around(iterate()), None, attachment.ready)
     finally:
         _beginning.of = None
+    return in_its_phase(iterator, handle.name, obj, bare_iterator)
 
 
 def _open(obj: Any, library: str, adapter: Adapter) -> _Recording:
@@ -104,7 +114,7 @@ def _open(obj: Any, library: str, adapter: Adapter) -> _Recording:
         shown = readable(f"{name} at {line}" if line else name)
         handle = loader_handle(session, shown, attachment.source)
     try:
-        attachment.opened(handle)
+        attachment.open(handle)
     except Exception as error:
         _unavailable(handle, library, error)
     # Its recording ends with the object.

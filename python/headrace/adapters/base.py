@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
+from headrace._session import TRIAL
 
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel
@@ -42,8 +43,20 @@ class Attachment:
         self.source = source
         self.ready = ready
 
+    def open(self, handle: _core.LoaderHandle) -> None:
+        """The loader has its record now."""
+        if TRIAL in os.environ:
+            from headrace.run.trial import set_parameters
+
+            set_parameters(self.setters, handle.name)
+        self.opened(handle)
+
     def opened(self, handle: _core.LoaderHandle) -> None:
         """Called with the loader's record, ``handle``; its threads may start before the loop."""
+
+    def setters(self) -> dict[str, Callable[[Any], None]]:
+        """By parameter, under its name in the model: what sets it, before `opened` and the first loop."""
+        return {}
 
     def begin(self, handle: _core.LoaderHandle) -> None:
         """The loop is about to iterate, and ``handle`` records it; assign the loader's own operators and

@@ -42,8 +42,8 @@ def tune(
 ) -> None:
     """Find faster parameters for the loader of an unchanged SCRIPT, by running it with them.
 
-    The script runs several times, each time with other parameters of one loader (DataLoader or hr pipeline:
-    the one whose loop does N steps first), until its loop has done N steps. Then it ends as by sys.exit(0).
+    The script runs several times, each time with other parameters of one loader (the one whose loop does N
+    steps first), until its loop has done N steps. Then it ends as by sys.exit(0).
     """
     from headrace._search import Search
     from headrace._session import enabled
@@ -79,8 +79,8 @@ def tune(
         click.echo("\nchange   nothing")
     if not trials.any_tunable:
         click.echo(
-            f"headrace: parameters of {trials.loader!r} cannot be set from outside; those of DataLoaders "
-            "and hr pipelines can. `headrace run` says what to change",
+            f"headrace: parameters of {trials.loader!r} cannot be set from outside. `headrace run` says what "
+            "to change",
             err=True,
         )
 

@@ -10,6 +10,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from headrace import _core
@@ -17,11 +18,11 @@ from headrace._operator import name_of, readable
 from headrace._session import (
     TRIAL,
     enabled,
+    in_its_phase,
     kept_open,
     loader_handle,
     not_recorded,
     open_session,
-    phased_loops,
     segments_of,
 )
 from headrace.errors import UsageError
@@ -160,11 +161,10 @@ class Pipeline(Generic[T]):
         iterator = _core.PassIterator(native, self._hand_over())
         if native is self._native:
             self._iterator = weakref.ref(iterator)
-        if self._record.handle is None or not phased_loops():
+        if self._record.handle is None:
             return iterator
-        from headrace.run.loop_phases import in_phases
-
-        return in_phases(iterator, self._record.handle.name, self, _unrecorded)
+        phased: Iterator[T] = in_its_phase(iterator, self._record.handle.name, self, _unrecorded)
+        return phased
 
     def __len__(self) -> int:
         """Items of one pass. TypeError if the source or an operator cannot know."""
@@ -273,7 +273,7 @@ class Pipeline(Generic[T]):
         if TRIAL in os.environ:
             from headrace.run.trial import set_parameters
 
-            set_parameters(native, readable(self._record.name or "pipeline"))
+            set_parameters(lambda: _setters(native), readable(self._record.name or "pipeline"))
         _running.add(native)
         return native
 
@@ -321,6 +321,11 @@ def _worker_share() -> Share:
     data = sys.modules.get("torch.utils.data")
     info = data.get_worker_info() if data is not None else None
     return Share() if info is None else Share(info.id, info.num_workers)
+
+
+def _setters(native: _core.NativePipeline) -> dict[str, Callable[[Any], None]]:
+    of = {"workers": native.set_workers, "capacity": native.set_capacity}
+    return {f"{name}.{what}": partial(put, name) for name in native.names for what, put in of.items()}
 
 
 def _unrecorded(iterator: _core.PassIterator) -> _core.PassIterator:

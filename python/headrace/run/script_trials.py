@@ -23,7 +23,7 @@ from headrace.run.interpreter import python_command
 from headrace.run.process_control import die_with
 from headrace.run.recorded import recorded_loaders
 from headrace.run.scratch import WorkingFolder
-from headrace.run.trial import LEAST_STEPS, OF_DATALOADER, same_name
+from headrace.run.trial import LEAST_STEPS, same_name
 
 #: Time of a script to end by itself after its last step, and then after SIGTERM.
 _TO_END_S, _TO_STOP_S = 30.0, 5.0
@@ -47,19 +47,16 @@ class ScriptTrials:
         #: The loader that is tuned; empty before the first trial.
         self.loader = ""
         self._made_as = ""
-        self._framework = ""
-        self._is_pipeline = False
+        self._settable: list[str] = []
 
     @property
     def any_tunable(self) -> bool:
         """False, after the first trial, if no parameter of this loader can be injected."""
-        return self._is_pipeline or self._framework == "torch"
+        return bool(self._settable)
 
     def tunable(self, parameter: str) -> bool:
         """True if the parameter can be injected."""
-        if self._framework == "torch":
-            return parameter in OF_DATALOADER
-        return self._is_pipeline and parameter.endswith((".workers", ".capacity"))
+        return parameter in self._settable
 
     def __call__(self, settings: Changes, limit_s: float) -> Measured:
         with tempfile.TemporaryDirectory(prefix="headrace-trial-") as place, self._folder.entered() as folder:
@@ -81,7 +78,7 @@ class ScriptTrials:
                 raise Error(f"{how} before a loop had {LEAST_STEPS} steps{_last_lines(said)}") from None
             if not self.loader:
                 self.loader, self._made_as = measured["loader"], measured["made_as"]
-                self._is_pipeline = measured["is_pipeline"]
+                self._settable = measured["settable"]
             found = mean_step(measured["times"])
             found.report = self._report([path for path, rank in run.new_segments() if rank == 0])
             return found
@@ -118,22 +115,19 @@ class ScriptTrials:
             return None
         for each in loaders:
             if same_name(each.name, self.loader):
-                report = each.report([], [0], [])
-                model = report.profile.model
-                self._framework = model.framework if model is not None else ""
-                return report
+                return each.report([], [0], [])
         return None
 
     def line_to_change(self, changes: dict[str, Any], report: Report | None) -> str:
         """What the user writes to have these parameters."""
-        if self._framework != "torch":
+        model = report.profile.model if report is not None else None
+        if model is None:
             calls = [_live_call(parameter, value) for parameter, value in changes.items()]
             return f"{self.loader}: " + "; ".join(calls)
-        model = report.profile.model if report is not None else None
-        known = {one.name: one.set_in for one in model.parameters} if model is not None else {}
-        told = [f"{known[name]} to {value}" for name, value in changes.items() if known.get(name)]
+        known = {one.name: one.set_in for one in model.parameters}
+        told = [f"{name}={value!r}, {known[name]}" for name, value in changes.items() if known.get(name)]
         if told:
-            return "; ".join(told)
+            return f"{self.loader}: " + "; ".join(told)
         site = self._made_as.rpartition(" at ")[2]
         arguments = ", ".join(f"{name}={value!r}" for name, value in changes.items())
         return f"{site}: DataLoader(..., {arguments})"

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import time
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -46,8 +47,7 @@ class Trial:
         self._result: str = order["result"]
         self._times: dict[str, list[float]] = {}
         self._names_when_made: dict[str, str] = {}
-        #: Names of `hr` pipelines: their parameters can be set while they run.
-        self.pipelines: set[str] = set()
+        self._settable: dict[str, list[str]] = {}
         self._began: float | None = None
         self._over = False
         atexit.register(self._save)
@@ -59,6 +59,10 @@ class Trial:
     def changes_new(self, made_as: str) -> bool:
         """True for a loader that is being made, if it is the one that is tuned."""
         return bool(self.changes) and same_name(made_as, self._made_as)
+
+    def offers(self, name: str, parameters: Iterable[str]) -> None:
+        """What can be set of the loader that has, or had when it was made, this name."""
+        self._settable[_base(name)] = list(parameters)
 
     def begins(self, name: str, made_as: str) -> None:
         """A loop over this loader begins."""
@@ -86,11 +90,15 @@ class Trial:
                 found = {
                     "loader": name,
                     "made_as": self._names_when_made[name],
-                    "is_pipeline": any(same_name(name, each) for each in self.pipelines),
+                    "settable": self._settable_of(name),
                     "times": self._times[name],
                 }
                 json.dump(found, file)
             os.rename(f"{self._result}.part", self._result)  # noqa: PTH104
+
+    def _settable_of(self, name: str) -> list[str]:
+        names = (_base(name), _base(self._names_when_made[name]))
+        return next((self._settable[each] for each in names if each in self._settable), [])
 
 
 class TrialPhase:
@@ -132,28 +140,35 @@ def trial_phase(name: str, made_as: str) -> TrialPhase | None:
 
 def same_name(first: str, second: str) -> bool:
     """The same loader in two processes; a number distinguishes loaders that exist at the same time."""
-    return re.sub(r" ?#\d+$", "", first) == re.sub(r" ?#\d+$", "", second)
+    return _base(first) == _base(second)
+
+
+def _base(name: str) -> str:
+    return re.sub(r" ?#\d+$", "", name)
 
 
 # --- parameters ---
 
 
-def set_parameters(native: _core.NativePipeline, name: str) -> None:
-    """Of a pipeline that is about to run."""
+def set_parameters(setters: Callable[[], dict[str, Callable[[Any], None]]], name: str) -> None:
+    """Of a loader that is about to run. setters: by parameter; asked only if this loader is concerned."""
     current = trial()
     if current is None or not current.concerns(name):
         return
-    current.pipelines.add(name)
-    for parameter, value in current.changes.items():
-        operator, _, what = parameter.rpartition(".")
-        if operator in native.names and what in ("workers", "capacity"):
-            (native.set_workers if what == "workers" else native.set_capacity)(operator, value)
+    try:
+        known = setters()
+    except Exception:
+        return  # the recording says that the loader is not as expected
+    if known:
+        current.offers(name, known)
+    for parameter in current.changes.keys() & known.keys():
+        known[parameter](current.changes[parameter])
 
 
 def inject_parameters(owner: Any, name_of: Any) -> None:
     """Make loaders of class ``owner`` with the trial's parameters. name_of: of a loader and its dataset."""
     current = trial()
-    if current is None or not current.changes:
+    if current is None:
         return
     original = owner.__init__
     signature = inspect.signature(getattr(original, "__wrapped__", original))
@@ -162,7 +177,9 @@ def inject_parameters(owner: Any, name_of: Any) -> None:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         try:
             given = signature.bind(self, *args, **kwargs)
-            if current.changes_new(name_of(self, given.arguments.get("dataset"))):
+            name = name_of(self, given.arguments.get("dataset"))
+            current.offers(name, OF_DATALOADER)
+            if current.changes_new(name):
                 _change(given.arguments, current.changes)
                 args, kwargs = given.args[1:], given.kwargs
         except TypeError:

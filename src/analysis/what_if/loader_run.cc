@@ -39,7 +39,7 @@ class LoaderRun {
   }
 
  private:
-  enum class Main { kWaits, kReceives, kLoads, kDraws, kSteps };
+  enum class Main { kWaits, kReceives, kLoads, kDraws, kAwaitsPool, kSteps };
 
   struct Worker {
     std::deque<int> indices;
@@ -200,6 +200,9 @@ class LoaderRun {
         served();
         yield_batch();
         break;
+      case Main::kAwaitsPool:
+        step();
+        break;
       case Main::kSteps:
         if (++done_ == settle_) settle();
         if (done_ < steps_) call();
@@ -216,6 +219,14 @@ class LoaderRun {
   void yield_batch() {
     if (settled()) wait_s_ += engine_.now() - called_s_;
     if (model_.workers > 0) dispatch();
+    step();
+  }
+
+  void step() {
+    main_ = Main::kAwaitsPool;
+    // What the pool computes may take until the next step begins.
+    if (engine_.pool_computes()) return engine_.await_pool(kMain);
+    if (model_.pool_cpu_s > 0) engine_.compute_in_pool(model_.pool_cpu_s);
     main_ = Main::kSteps;
     task_.set(model_.steps[(first_ + static_cast<std::size_t>(done_)) % model_.steps.size()]);
     go_on_in_main();

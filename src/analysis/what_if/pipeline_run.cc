@@ -62,7 +62,7 @@ class PipelineRun {
 
  private:
   enum class Phase { kBegin, kTake, kWork, kOrder, kPut };
-  enum class Sink { kCall, kTake, kServe, kStep };
+  enum class Sink { kCall, kTake, kServe, kPool, kStep };
 
   /// Tokens still to pass over one edge: fractions add up over the cycles.
   struct Debt {
@@ -233,6 +233,12 @@ class PipelineRun {
             serve_s_ += engine_.now() - served_since_s_;
             wait_s_ += engine_.now() - called_s_;
           }
+          sink_ = Sink::kPool;
+          break;
+        case Sink::kPool:
+          // What the pool computes may take until the next step begins.
+          if (engine_.pool_computes()) return engine_.await_pool(kSink);
+          if (model_.pool_cpu_s > 0) engine_.compute_in_pool(model_.pool_cpu_s);
           sink_task_.set(model_.steps[(first_ + static_cast<std::size_t>(done_)) % model_.steps.size()]);
           sink_ = Sink::kStep;
           break;

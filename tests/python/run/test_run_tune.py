@@ -35,21 +35,6 @@ PIPELINE = """
 """
 
 
-@pytest.fixture
-def tune(scripts: Any) -> Callable[..., Any]:
-    """``tune(source, *options, *, arguments=())`` runs ``headrace tune`` in a folder of its own."""
-    scripts.folder = scripts.folder / "project"
-    scripts.folder.mkdir()
-
-    def command(source: str, *options: str, arguments: tuple[str, ...] = ()) -> Any:
-        script = scripts.write(source)
-        given = ["--steps", "30", "--budget", "60s", *options]
-        program = [sys.executable, "-m", "headrace", "tune", *given, script, *arguments]
-        return scripts.finish(scripts.start(program))
-
-    return command
-
-
 def test_a_pipeline(tune: Callable[..., Any]) -> None:
     outcome = tune(PIPELINE)
     assert outcome.status == 0, outcome.err

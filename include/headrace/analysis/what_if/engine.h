@@ -39,10 +39,22 @@ class Engine {
   /// The same, holding the interpreter lock.
   void compute_locked(int actor, double cpu_s) { lock_.done.emplace(lock_.each_had_s + cpu_s, actor); }
 
+  /// Threads that are no actors use that much CPU time together, as many as there are cores: a library's pool.
+  void compute_in_pool(double cpu_s);
+  bool pool_computes() const noexcept { return pool_left_ > 0; }
+  /// `actor` goes on once the pool has computed what it was given. One actor waits at most.
+  void await_pool(int actor) noexcept { awaits_pool_ = actor; }
+
   /// Advances to the next actor that is done and returns it; below 0: nothing is under way.
   int next();
 
  private:
+  /// Threads of the pool, among the actors.
+  static constexpr int kPool = -2;
+  static constexpr int kNobody = -1;
+
+  int next_done();
+
   using Due = std::pair<double, int>;
   using Heap = std::priority_queue<Due, std::vector<Due>, std::greater<>>;
 
@@ -58,6 +70,8 @@ class Engine {
   double now_ = 0;
   double computed_s_ = 0;
   double locked_s_ = 0;
+  int pool_left_ = 0;  ///< threads of the pool that compute
+  int awaits_pool_ = kNobody;
   Heap sleeping_;
   Sharing free_;
   Sharing lock_;

@@ -12,7 +12,7 @@ from headrace.adapters.base import Attachment
 from headrace.adapters.grain import probes
 from headrace.adapters.grain.graph import INTERLEAVE, Graph, kind_of, number, read_graph
 from headrace.adapters.grain.recorder import Recorder, install
-from headrace.adapters.grain.settings import model_of, queues_of
+from headrace.adapters.grain.settings import model_of, queues_of, setters_of
 
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel
@@ -41,6 +41,9 @@ class GrainAttachment(Attachment):
         self._graph: Graph | None = None
         self._recorder: Recorder | None = None
         self._followed: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def setters(self) -> dict[str, Callable[[Any], None]]:
+        return setters_of(self._obj())
 
     def opened(self, handle: _core.LoaderHandle) -> None:
         graph = read_graph(_tree_of(self._obj()))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from headrace.adapters.base import classes_of
 from headrace.adapters.grain.graph import (
     INTERLEAVE,
     PROCESS,
@@ -15,6 +19,7 @@ from headrace.adapters.grain.graph import (
     Stage,
     kind_of,
     parts_of,
+    read_graph,
     size_of,
     threads_of,
 )
@@ -44,6 +49,27 @@ def queues_of(graph: Graph) -> dict[int, tuple[str, int, int, bool]]:
             edge.kind == PROCESS,
         )
     return found
+
+
+def setters_of(obj: Any) -> dict[str, Callable[[Any], None]]:
+    """What sets a parameter of a DataLoader, or of the one node of a dataset that reads with threads."""
+    where = {name: ("_read_options", name) for name in ("num_threads", "prefetch_buffer_size")}
+    is_loader = isinstance(obj, classes_of("grain", "DataLoader"))
+    reads = [obj]
+    if is_loader:
+        where |= {name: ("_multiprocessing_options", field) for field, name in _LOADERS_NAMES.items()}
+    else:
+        reads = read_graph(obj).reads if isinstance(obj, classes_of("grain", "IterDataset")) else []
+    if len(reads) != 1:
+        return {}
+    owner: Any = reads[0]
+
+    def put(options: str, field: str, value: Any) -> None:
+        setattr(owner, options, dataclasses.replace(getattr(owner, options), **{field: value}))
+        if is_loader:
+            owner._dataset = owner._create_dataset()
+
+    return {name: partial(put, *place) for name, place in where.items()}
 
 
 class _Parameters:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import os
 import sys
 import threading
 import weakref
@@ -13,11 +14,12 @@ from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 from headrace import _core
-from headrace._session import not_recorded, warn_once
+from headrace._session import TRIAL, bare_iterator, in_its_phase, not_recorded, warn_once
 from headrace.adapters._names import object_name
 from headrace.adapters.mindspore import monitor, records
 from headrace.adapters.mindspore.probes import time_stage
 from headrace.adapters.mindspore.records import Record
+from headrace.adapters.mindspore.settings import setters_of
 from headrace.adapters.mindspore.tree import Tree, is_user_function
 
 #: A thread that fetches a batch which is there is off the CPU for less than that.
@@ -89,8 +91,9 @@ def _begin(self: Any) -> Iterator[Any]:
     if watch is not None:
         watch.loop_begins()
     loop = _Loop(self, watch)
-    timed: Iterator[Any] = _core.TimedIterator(record.handle, loop, None, loop.ready)
-    return timed
+    timed = _core.TimedIterator(record.handle, loop, None, loop.ready)
+    phased: Iterator[Any] = in_its_phase(timed, record.handle.name, self, bare_iterator)
+    return phased
 
 
 def _iter(self: Any) -> Any:
@@ -163,6 +166,10 @@ def _make_iterator(iterator: Any, record: Record, dataset: Any, make: Callable[[
 
     def seen(root: Any) -> None:
         try:
+            if TRIAL in os.environ:
+                from headrace.run.trial import set_parameters
+
+                set_parameters(lambda: setters_of(Tree(root)), record.handle.name)
             trees.append(record.take(root, time_stage))
         except Exception as error:  # the pipeline must still run
             record.unavailable(error)

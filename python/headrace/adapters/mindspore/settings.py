@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from headrace.adapters.mindspore.tree import Stage, Tree
 
@@ -54,6 +56,17 @@ def model_of(tree: Tree) -> LoaderModel:
         delivery=LoaderDelivery(ordered=True),
         parameters=parameters,
     )
+
+
+def setters_of(tree: Tree) -> dict[str, Callable[[Any], None]]:
+    """What sets a parameter of an iterator's own copy of a dataset, before its pipeline is made."""
+    setters: dict[str, Callable[[Any], None]] = {
+        "prefetch_size": sys.modules["mindspore.dataset"].config.set_prefetch_size
+    }
+    for place, stage in enumerate(tree.stages):
+        for each in _parameters_of(stage, place):
+            setters[each.name] = partial(setattr, stage.node, each.name.rpartition(".")[2])
+    return setters
 
 
 def edges_of(tree: Tree) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from headrace._session import warn_once
 from headrace.adapters.base import Attachment
 from headrace.adapters.spdl import probes
 from headrace.adapters.spdl.graph import Stage, is_started, read_graph
-from headrace.adapters.spdl.settings import model_of
+from headrace.adapters.spdl.settings import model_of, setters_of
 
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel
@@ -25,6 +25,9 @@ class PipelineAttachment(Attachment):
         self._undo: list[Callable[[], None]] = []
         # The handles of queues: a closed queue's level counts no more.
         self._queues: list[_core.QueueHandle] = []
+
+    def setters(self) -> dict[str, Callable[[Any], None]]:
+        return {} if is_started(self.iterable) else setters_of(self.iterable)
 
     def opened(self, handle: _core.LoaderHandle) -> None:
         pipeline = self.iterable

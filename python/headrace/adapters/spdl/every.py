@@ -12,7 +12,16 @@ from typing import Any
 
 from headrace import _core
 from headrace._operator import readable
-from headrace._session import enabled, kept_open, loader_handle, not_recorded, open_session, warn_once
+from headrace._session import (
+    bare_iterator,
+    enabled,
+    in_its_phase,
+    kept_open,
+    loader_handle,
+    not_recorded,
+    open_session,
+    warn_once,
+)
 from headrace.adapters._names import user_line
 from headrace.adapters.base import Attachment
 from headrace.adapters.spdl.attachment import PipelineAttachment, seen_from_outside
@@ -96,7 +105,7 @@ def _attach(pipeline: Any) -> None:
         return
     _recordings[pipeline] = handle, attachment
     try:
-        attachment.opened(handle)
+        attachment.open(handle)
     except Exception as error:
         handle.miss(_core.NO_ITERATOR_DETAIL)
         warn_once(f"operator detail unavailable: SPDL is not as its adapter expects ({error!r})")
@@ -122,7 +131,8 @@ def _recorded_iterator(pipeline: Any, iterator: Iterator[Any]) -> Any:
     handle, attachment = known
     try:
         attachment.begin_loop(handle)
-        return _core.TimedIterator(handle, iterator, None, attachment.ready)
+        timed = _core.TimedIterator(handle, iterator, None, attachment.ready)
+        return in_its_phase(timed, handle.name, pipeline, bare_iterator)
     except Exception as error:  # the loop must still run
         not_recorded(error)
         return iterator

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from headrace.adapters.spdl.graph import Graph, Stage
+from headrace.adapters.spdl.graph import Graph, Stage, is_of_threads, read_graph
 
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel, LoaderParameter
@@ -47,6 +49,24 @@ def model_of(graph: Graph) -> LoaderModel:
         delivery=LoaderDelivery(ordered=all(stage.ordered for stage in stages)),
         parameters=parameters,
     )
+
+
+def setters_of(pipeline: Any) -> dict[str, Callable[[Any], None]]:
+    """What sets a parameter of a pipeline that is built, and not started."""
+    graph = read_graph(pipeline)
+    loop = pipeline._impl._event_loop
+    output = graph.queues[-1].queue
+    size = "maxsize" if is_of_threads(output) else "_maxsize"
+    setters: dict[str, Callable[[Any], None]] = {
+        # Its threads start with the calls.
+        "num_threads": partial(setattr, loop._executor, "_max_workers"),
+        "buffer_size": partial(setattr, output, size),
+    }
+    for stage in graph.stages:
+        # With output_order="input" it has made a queue of that length already.
+        if stage.is_pipe and not stage.keeps_order:
+            setters[f"{stage.name}.concurrency"] = partial(setattr, stage.node.cfg._args, "concurrency")
+    return setters
 
 
 def _of_build(graph: Graph, asked: int) -> list[LoaderParameter]:

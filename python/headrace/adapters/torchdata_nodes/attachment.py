@@ -10,7 +10,7 @@ from headrace import _core
 from headrace.adapters.base import Attachment
 from headrace.adapters.torchdata_nodes import probes
 from headrace.adapters.torchdata_nodes.graph import Stage, read_graph
-from headrace.adapters.torchdata_nodes.settings import model_of
+from headrace.adapters.torchdata_nodes.settings import model_of, setters_of
 
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel
@@ -25,6 +25,9 @@ class NodesAttachment(Attachment):
         super().__init__(obj, ready=_ready(self._last))
         self._model: LoaderModel | None = None
         self._undo: list[Callable[[], None]] = []
+
+    def setters(self) -> dict[str, Callable[[Any], None]]:
+        return setters_of(read_graph(getattr(self.iterable, "root", self.iterable)))
 
     def opened(self, handle: _core.LoaderHandle) -> None:
         graph = read_graph(getattr(self.iterable, "root", self.iterable))

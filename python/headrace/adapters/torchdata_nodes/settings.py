@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.adapters.torchdata_nodes.graph import Graph, Stage, Threads, limit_of
@@ -54,6 +56,22 @@ def model_of(graph: Graph) -> LoaderModel:
     )
 
 
+def setters_of(graph: Graph) -> dict[str, Callable[[Any], None]]:
+    """What sets a parameter of a node, before it is reset for a loop."""
+    setters: dict[str, Callable[[Any], None]] = {}
+    for stage in graph.stages:
+        for name in ("num_workers", "method", "in_order") if stage.mapper is not None else ():
+            setters[f"{stage.name}.{name}"] = partial(setattr, stage.mapper, name)
+    ahead = [each.node for each in graph.threads if hasattr(each.node, "prefetch_factor")]
+    for number, node in enumerate(ahead):
+        setters[_prefetch_factor(number)] = partial(setattr, node, "prefetch_factor")
+    return setters
+
+
+def _prefetch_factor(earlier: int) -> str:
+    return "prefetch_factor" if earlier == 0 else f"prefetch_factor#{earlier + 1}"
+
+
 def _inline_mapper(stage: Stage) -> str:
     """The function of the mapper without workers in a thread; of several, "Mapper"; of none, empty."""
     found = [each.name for each in stage.operators if each.calls == "map_fn"]
@@ -76,7 +94,7 @@ def _buffers_of(
     set_by = ""
     if hasattr(node, "prefetch_factor"):
         earlier = sum(hasattr(each.node, "prefetch_factor") for each in graph.threads[:number])
-        set_by = "prefetch_factor" if earlier == 0 else f"prefetch_factor#{earlier + 1}"
+        set_by = _prefetch_factor(earlier)
         parameters.append(
             LoaderParameter(
                 name=set_by,
