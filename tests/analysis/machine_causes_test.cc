@@ -167,6 +167,39 @@ Profile on_cores(std::int64_t allowed, double used) {
   return profile;
 }
 
+/// Batches are ready; 2 workers use the cores, and the loop waits for one for so much of its step.
+Profile crowded(double core_wait_share) {
+  Profile profile = simulation::simulate(images(2, 0, 0.0015), 1);
+  profile.host.cores = 2;
+  profile.host.cpu_share = 0.9;
+  profile.sink.compute_core_wait_s = core_wait_share * profile.sink.step_s;
+  return profile;
+}
+
+TEST(Gate, CoresThatTheInputTakesFromTheLoopAreItsCost) {
+  const Diagnosis diagnosis = diagnose(crowded(0.3));
+  EXPECT_EQ(diagnosis.kind, VerdictKind::input_bound);
+  EXPECT_EQ(diagnosis.cause, Cause::cpu_saturated);
+  EXPECT_EQ(diagnosis.op, "Images");
+  EXPECT_NEAR(diagnosis.share_of_step, 0.39, 0.02);  // receiving is a part of it
+  EXPECT_NE(diagnosis.summary.find("waits for a core for 30 % of every step"), std::string::npos)
+      << diagnosis.summary;
+  EXPECT_TRUE(diagnosis.windows.empty());
+}
+
+TEST(Gate, CoresThatOthersTakeFromTheLoopAreNot) {
+  EXPECT_EQ(diagnose(crowded(0.08)).kind, VerdictKind::not_input_bound);
+  Profile beside = crowded(0.3);  // other programs
+  beside.host.cpu_share = 0.4;
+  beside.host.foreign_cpu_share = 0.6;
+  EXPECT_EQ(diagnose(beside).kind, VerdictKind::not_input_bound);
+  Profile pool = crowded(0.12);  // the step's own threads
+  pool.host.process_cpu_cores = 1.5;
+  pool.sink.compute_cpu_s = 0.5 * pool.sink.step_s;
+  for (OperatorProfile& op : pool.operators) op.executor = profile::Executor::process;
+  EXPECT_EQ(diagnose(pool).kind, VerdictKind::not_input_bound);
+}
+
 TEST(Pinned, WorkersOnOneCoreWhileOthersAreFree) {
   const Diagnosis diagnosis = diagnose(on_cores(1, 0.35));
   EXPECT_EQ(diagnosis.cause, Cause::pinned);

@@ -119,6 +119,7 @@ std::pair<const CauseRule*, std::optional<Finding>> find_cause(const Case& facts
   for (const CauseRule& rule : causes_in_order()) {
     if (!bound && !rule.otherwise_healthy) continue;
     if (bound && served && !rule.judged_when_served) continue;
+    if (bound && facts.gate.crowded && !rule.judged_when_crowded) continue;
     if (bound && !rule.otherwise_healthy && facts.demand.empty() && !served) continue;
     if (std::optional<Finding> finding = rule.judge(facts)) return {&rule, std::move(finding)};
   }
@@ -155,6 +156,7 @@ double charged_to(const Case& facts, const std::string& name) {
 
 double share_of_step(const Case& facts, const std::optional<std::string>& op) {
   if (facts.lock.contended) return facts.gate.input_share;
+  if (facts.gate.crowded) return facts.gate.input_share;
   if (facts.gate.handoff_only) return facts.gate.floor_share;
   if (facts.gate.transfer_only) return facts.gate.transfer_share;
   if (facts.gate.floor_by_workers) return facts.gate.wait_share;

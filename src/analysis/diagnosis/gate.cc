@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/loader.h"
+#include "headrace/analysis/diagnosis/pool_threads.h"
 #include "headrace/analysis/words.h"
 
 #include "numbers.h"
@@ -56,6 +58,16 @@ double core_wait_s(const profile::Profile& profile, const GateThresholds& thresh
   return waited_s * ratio(own, own + profile.host.foreign_cpu_share.value_or(0));
 }
 
+/// Of the CPU time that competes with the loop's thread: what the input's operators use.
+double input_share_of_cpu(const profile::Profile& profile, const GateThresholds& thresholds) {
+  const profile::Host& host = profile.host;
+  if (host.cores <= 0 || host.cpu_share.value_or(0) < thresholds.crowded_cores) return 0;
+  double input_s = 0;
+  for (const profile::OperatorProfile& op : profile.operators) input_s += cpu_per_batch_s(op);
+  const double foreign_s = host.foreign_cpu_share.value_or(0) * host.cores * profile.sink.step_s;
+  return ratio(input_s, input_s + pool_cpu_s(profile) + foreign_s);
+}
+
 Evidence gate_evidence(const Gate& gate) {
   Evidence evidence;
   evidence.rule = Rule::gate;
@@ -87,6 +99,7 @@ Evidence gate_evidence(const Gate& gate) {
     evidence.says += "; its own compute took " + duration(gate.compute_s) + ", alone it takes " +
                      duration(gate.own_compute_s);
   }
+  if (gate.crowded_share > 0) evidence.figures["crowded_share"] = gate.crowded_share;
   if (gate.stretch_share > 0) evidence.figures["stretch_share"] = gate.stretch_share;
   if (gate.transfer_share > 0) evidence.figures["transfer_share"] = gate.transfer_share;
   return evidence;
@@ -141,12 +154,18 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
   gate.core_wait_share = gate.floor_share * core_wait_of_handoff(profile);
   const double own_floor_share = gate.floor_share - gate.core_wait_share;
   gate.served_share = std::max(own_floor_share, gate.transfer_share);
-  const bool served_slowly = !starves && gate.served_share >= thresholds.served_share;
+  gate.crowded_share = (gate.core_wait_share + ratio(core_wait_s(profile, thresholds), gate.step_s)) *
+                       input_share_of_cpu(profile, thresholds);
+  gate.crowded =
+      !starves && gate.crowded_share >= std::max(thresholds.crowded_share, gate.served_share);
+  const bool served_slowly = !starves && !gate.crowded && gate.served_share >= thresholds.served_share;
   gate.transfer_only = served_slowly && gate.transfer_share > own_floor_share;
   gate.handoff_only = served_slowly && !gate.transfer_only;
-  gate.state = starves || served_slowly ? Gate::State::kBound : Gate::State::kHealthy;
-  const double share = served_slowly ? gate.served_share : counted_share;
-  const double limit = served_slowly ? thresholds.served_share : threshold;
+  gate.state = starves || gate.crowded || served_slowly ? Gate::State::kBound : Gate::State::kHealthy;
+  const double share = gate.crowded ? gate.crowded_share : served_slowly ? gate.served_share : counted_share;
+  const double limit = gate.crowded    ? thresholds.crowded_share
+                       : served_slowly ? thresholds.served_share
+                                       : threshold;
   gate.distance =
       gate.state == Gate::State::kBound ? ramp(share, limit, kFar * limit) : 1 - ratio(share, limit);
   gate.evidence = gate_evidence(gate);

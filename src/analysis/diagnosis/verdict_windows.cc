@@ -61,9 +61,9 @@ std::vector<VerdictWindow> verdict_windows(const Case& facts, const Diagnosis& w
   std::vector<VerdictWindow> windows = joined(facts, whole);
   const bool in_turn = whole.cause && rule_of(*whole.cause).moves_between_operators;
   const bool same_everywhere = whole.cause && rule_of(*whole.cause).same_in_every_window;
-  // Windows look at starving alone; what fetching, copying or drawing indices costs is the same in all of
-  // them.
-  const bool served = facts.gate.handoff_only || facts.gate.transfer_only ||
+  // Windows look at starving alone; what fetching, copying or drawing indices costs, and waits for a core, are
+  // the same in all of them.
+  const bool served = facts.gate.handoff_only || facts.gate.transfer_only || facts.gate.crowded ||
                       facts.candidate_is(profile::OperatorKind::sampler);
   if (windows.size() < 2 || same_everywhere || served) return {};
   double total_s = 0;

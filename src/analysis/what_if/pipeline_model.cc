@@ -11,7 +11,7 @@
 #include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/disturbance.h"
 #include "headrace/analysis/diagnosis/interpreter_lock.h"
-#include "headrace/analysis/what_if/pool_threads.h"
+#include "headrace/analysis/what_if/beside_others.h"
 #include "pipeline_graph.h"
 #include "recorded_batches.h"
 #include "repeat.h"
@@ -363,7 +363,7 @@ bool make_pipeline_model(const profile::Profile& profile, const std::vector<Chan
   PipelineGraph graph = pipeline_graph(profile);
   model.guessed_queue = graph.guessed_queue;
   model.cores = free_cores(profile.host, kMostWorkers).held;
-  model.pool_cpu_s = pool_cpu_s(profile);
+  model.pool_cpu_s = pool_work_s(profile);
   model.receive.cpu_s = profile.sink.handoff_floor_s * profile.sink.ready_share;
   Effects effects;
   effects.service.assign(profile.operators.size(), 1);

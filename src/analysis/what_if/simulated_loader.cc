@@ -4,7 +4,7 @@
 
 #include "../diagnosis/numbers.h"
 #include "headrace/analysis/diagnosis/disturbance.h"
-#include "headrace/analysis/what_if/pool_threads.h"
+#include "headrace/analysis/what_if/beside_others.h"
 #include "recorded_batches.h"
 #include "repeat.h"
 #include "training_step.h"
@@ -208,7 +208,7 @@ bool make_simulated_loader(const profile::Profile& profile, const Loader& loader
   model.per_worker = loader.per_worker;
   model.ordered = loader.ordered;
   model.cores = free_cores(profile.host, kMostWorkers).held;
-  model.pool_cpu_s = pool_cpu_s(profile);
+  model.pool_cpu_s = pool_work_s(profile);
   Effects effects;
   effects.service.assign(profile.operators.size(), 1);
   effects.alike.assign(profile.operators.size(), false);

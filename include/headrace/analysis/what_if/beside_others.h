@@ -15,4 +15,7 @@ double slowdown(double others_busy_share) noexcept;
 /// 1 where the machine's figures are unknown.
 double recorded_slowdown(const profile::Host& host, double own_cores) noexcept;
 
+/// CPU time per step of the loop's process in no recorded thread (pool_threads.h), on an otherwise idle machine.
+double pool_work_s(const profile::Profile& profile);
+
 }  // namespace headrace::analysis

@@ -21,7 +21,7 @@ struct SimulatedLoader {
   int per_worker = 2;
   bool ordered = true;
   double cores = 1;  ///< what others leave of them
-  double pool_cpu_s = 0;  ///< per step (pool_threads.h)
+  double pool_cpu_s = 0;  ///< per step, of pools (beside_others.h)
   /// Batches as they were made, one list per recorded worker, newest last: the sequence, not its mean,
   /// decides how long the training loop waits where items vary. Never empty.
   std::vector<std::vector<Work>> lanes;

@@ -27,8 +27,10 @@ const profile::OperatorProfile& spender(const Case& facts) {
 std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   const profile::Host& host = facts.profile.host;
   const CpuThresholds& thresholds = facts.thresholds.cpu;
-  if (facts.candidate < 0 || host.cores <= 0 || !host.cpu_share || !facts.rate_bound()) return std::nullopt;
-  if (facts.candidate_is(profile::OperatorKind::handoff))
+  const bool crowded = facts.gate.crowded;
+  if (facts.candidate < 0 || host.cores <= 0 || !host.cpu_share || !(crowded || facts.rate_bound()))
+    return std::nullopt;
+  if (facts.candidate_is(profile::OperatorKind::handoff) && !crowded)
     return std::nullopt;  // less to hand over is the cure, cores or not
   const profile::OperatorProfile& op = facts.op();
   const double cpu_bound = cpu_bound_share(op);
@@ -47,12 +49,12 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   const double own_cores = ratio(cpu_per_batch_s(op), facts.gate.step_s);
   const bool spends_them = !op.run_queue_wait_s && cpu_bound >= thresholds.some_cpu_share &&
                            own_cores >= thresholds.own_cores * host.cores;
-  if (cpu_bound < thresholds.cpu_bound_share && !spends_them &&
+  if (cpu_bound < thresholds.cpu_bound_share && !spends_them && !crowded &&
       !(throttled && cpu_bound >= thresholds.some_cpu_share))
     return std::nullopt;
   double spent = thresholds.spent;
   if (all_cores) spent = waits_for_core ? thresholds.spent_while_queueing : thresholds.spent_by_workers;
-  if (used < spent && !throttled) return std::nullopt;
+  if (used < spent && !throttled && !crowded) return std::nullopt;
 
   const profile::OperatorProfile& named = spender(facts);
   double all_cpu_s = facts.profile.sink.compute_cpu_s.value_or(0);
@@ -65,6 +67,10 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   Finding finding;
   finding.op = named.name;
   finding.headline = "the CPU is spent: " + named.name + " and the rest use all of " + cores;
+  if (crowded) {
+    finding.headline = "the training loop waits for a core for " + percent(facts.gate.crowded_share) +
+                       " of every step: " + named.name + " and the rest use them";
+  }
   if (by_neighbours) {
     finding.headline = "other processes hold the cores: they use " + percent(all_foreign) + " of " + cores +
                        ", this run " + percent(*host.cpu_share);

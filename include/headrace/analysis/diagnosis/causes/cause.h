@@ -71,6 +71,8 @@ struct CauseRule {
   /// Also judged where the sink does not starve, and only fetching or copying finished batches costs too
   /// much.
   bool judged_when_served = false;
+  /// Also judged where batches are ready, and the loop waits for cores that the input's operators have.
+  bool judged_when_crowded = false;
   /// Different operators limit at different times: the verdict names none of them, every window is shown, and
   /// the advice is a plan already.
   bool moves_between_operators = false;

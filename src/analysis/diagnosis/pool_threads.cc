@@ -1,7 +1,6 @@
-#include "headrace/analysis/what_if/pool_threads.h"
+#include "headrace/analysis/diagnosis/pool_threads.h"
 
 #include "headrace/analysis/diagnosis/demand.h"
-#include "headrace/analysis/what_if/beside_others.h"
 
 namespace headrace::analysis {
 namespace {
@@ -20,7 +19,7 @@ double pool_cpu_s(const profile::Profile& profile) {
     known_s += cpu_per_batch_s(op);
   }
   const double cpu_s = *profile.host.process_cpu_cores * sink.step_s - known_s;
-  return cpu_s >= kLeastShare * sink.step_s ? cpu_s / recorded_slowdown(profile.host, cpu_s / sink.step_s) : 0;
+  return cpu_s >= kLeastShare * sink.step_s ? cpu_s : 0;
 }
 
 }  // namespace headrace::analysis

@@ -6,7 +6,7 @@
 
 namespace headrace::analysis {
 
-/// Seconds per step of an otherwise idle machine: the process's CPU time less that of the loop's thread and of
+/// Seconds per step: the process's CPU time less that of the loop's thread and of
 /// the operators in its threads. 0 where that is less than a tenth of a step (Python's other threads, the
 /// differences between clocks), and where a thread operator's CPU time is not known.
 double pool_cpu_s(const profile::Profile& profile);
