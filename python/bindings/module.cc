@@ -245,6 +245,14 @@ void add_recording(py::module_& module) {
       .def("describe", &profile::LoaderHandle::describe, py::arg("model"), py::arg("workers"))
       .def("miss", &profile::LoaderHandle::miss, py::arg("gap"))
       .def(
+          "set_ceiling",
+          [](const profile::LoaderHandle& self, double step_s) {
+            profile::LoaderRecord* record = self.session()->loader_record(self.id());
+            if (record != nullptr && step_s > 0 && step_s < 1e9)
+              record->ceiling_ns.store(static_cast<std::uint64_t>(step_s * 1e9));
+          },
+          py::arg("step_s"))
+      .def(
           "add_operator",
           [](const profile::LoaderHandle& self, const std::shared_ptr<profile::OperatorHandle>& op) {
             op->id_in(*self.session());

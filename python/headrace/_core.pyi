@@ -181,6 +181,9 @@ class LoaderHandle:
     def miss(self, gap: int) -> None:
         """Something of it cannot be recorded: one of the NO_..._DETAIL."""
 
+    def set_ceiling(self, step_s: float) -> None:
+        """Seconds of a step over remembered batches, measured."""
+
     def profile_json(self, epoch: int = 0) -> str:
         """A `Profile` in JSON; epochs count from 1, negative ones from the end, 0 is everything."""
 

@@ -216,6 +216,9 @@ class Sink:
     #: Memory of the largest batch looked at (the 1st, 2nd, 4th, ...); null where it holds no tensors or
     #: arrays.
     batch_bytes: int | None = None
+    #: A step over batches that were kept in memory, measured by `headrace run --ceiling`: what the fastest
+    #: input would give. Null where it was not measured.
+    ceiling_step_s: float | None = None
     #: Steady waits. A median near 0 beside a large mean: few long waits, as in `slow_samples`.
     getnext_wait: Latency = field(default_factory=Latency)
     #: GetNext wait / time. Near 0 the input is free; at 0.5 half of the device's time may go into waiting.

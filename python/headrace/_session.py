@@ -29,8 +29,10 @@ def phased_loops() -> bool:
     return CEILING in os.environ or TRIAL in os.environ
 
 
-def in_its_phase(iterator: Any, name: str, loader: Any, unrecorded: Callable[[Any], Any]) -> Any:
-    """``iterator`` over ``loader``; under those commands, what changes the loop.
+def in_its_phase(
+    iterator: Any, handle: _core.LoaderHandle, loader: Any, unrecorded: Callable[[Any], Any]
+) -> Any:
+    """``iterator`` over ``loader``, which ``handle`` records; under those commands, what changes the loop.
 
     unrecorded: ends the recording of ``iterator``, and returns what to take from afterwards.
     """
@@ -38,7 +40,7 @@ def in_its_phase(iterator: Any, name: str, loader: Any, unrecorded: Callable[[An
         return iterator
     from headrace.run.loop_phases import in_phases
 
-    return in_phases(iterator, name, loader, unrecorded)
+    return in_phases(iterator, handle, loader, unrecorded)
 
 
 def bare_iterator(timed: Any) -> Any:

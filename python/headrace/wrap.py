@@ -91,7 +91,7 @@ class Wrapped:
 
     def __iter__(self) -> Iterator[Any]:
         iterator: Iterator[Any] = self._headrace.iterate(self._headrace.attachment.iterable, self)
-        phased: Iterator[Any] = in_its_phase(iterator, self._headrace.handle.name, self, bare_iterator)
+        phased: Iterator[Any] = in_its_phase(iterator, self._headrace.handle, self, bare_iterator)
         return phased
 
     def __getattr__(self, name: str) -> Any:

@@ -80,6 +80,7 @@ void clear_framework_facts(LoaderRecord& loader) noexcept {
   loader.gaps.store(0);
   loader.workers.store(0);
   loader.batch_bytes.store(0);
+  loader.ceiling_ns.store(0);
   zero_from<0>(loader.model);
   zero_from<0>(loader.facts);
   zero_from<0>(loader.handoff);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "profile/shares.h"
+#include "profile/totals.h"
 
 namespace headrace::profile {
 namespace {
@@ -84,6 +85,8 @@ SinkProfile sink_of(const LoaderRecord& record, const SegmentFigures& figures, s
     constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
     out.batch_bytes = static_cast<std::int64_t>(std::min(bytes, kMost));
   }
+  if (const std::uint64_t ns = record.ceiling_ns.load(); ns > 0 && ns <= static_cast<std::uint64_t>(kMostNs))
+    out.ceiling_step_s = static_cast<double>(ns) * kSecond;
   out.getnext_wait = sink.wait.latency();
   out.wait_share = share(sink.wait_ns, elapsed);
   out.worker_start_wait_s = sink.worker_start_ns * kSecond;

@@ -187,6 +187,18 @@ TEST(Gate, CoresThatTheInputTakesFromTheLoopAreItsCost) {
   EXPECT_TRUE(diagnosis.windows.empty());
 }
 
+TEST(Gate, AMeasuredCeilingReplacesTheEstimate) {
+  Profile profile = crowded(0.05);
+  ASSERT_EQ(diagnose(profile).kind, VerdictKind::not_input_bound);
+  profile.sink.ceiling_step_s = 0.6 * profile.sink.step_s;
+  const Diagnosis diagnosis = diagnose(profile);
+  EXPECT_EQ(diagnosis.kind, VerdictKind::input_bound);
+  EXPECT_NEAR(diagnosis.share_of_step, 0.4, 1e-9);
+  EXPECT_NEAR(diagnosis.evidence.front().figures.at("most_speedup"), 1 / 0.6, 1e-9);
+  profile.sink.ceiling_step_s = profile.sink.step_s;
+  EXPECT_EQ(diagnose(profile).kind, VerdictKind::not_input_bound);
+}
+
 TEST(Gate, CoresThatOthersTakeFromTheLoopAreNot) {
   EXPECT_EQ(diagnose(crowded(0.08)).kind, VerdictKind::not_input_bound);
   Profile beside = crowded(0.3);  // other programs

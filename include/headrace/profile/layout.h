@@ -43,7 +43,7 @@
 namespace headrace::profile {
 
 inline constexpr std::array<char, 8> kMagic = {'H', 'R', 'S', 'E', 'G', '\r', '\n', '\x1a'};
-inline constexpr std::uint32_t kLayoutVersion = 10;
+inline constexpr std::uint32_t kLayoutVersion = 11;
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 
 inline constexpr std::uint32_t kMaxLoaders = 32;
@@ -155,6 +155,7 @@ struct alignas(64) LoaderRecord {
   metrics::Relaxed<std::uint32_t> gaps;             ///< LoaderGap
   metrics::Relaxed<std::uint32_t> workers;  ///< worker processes of the last pass; 0: in the sink's thread
   metrics::Relaxed<std::uint64_t> batch_bytes;  ///< largest batch of those that were looked at; 0: unknown
+  metrics::Relaxed<std::uint64_t> ceiling_ns;   ///< measured step over remembered batches; 0: not measured
   metrics::Relaxed<std::uint64_t>
       identity;  ///< of the object that loops: its next loop continues in this record; 0: none
   Name name;

@@ -134,6 +134,7 @@ struct SinkProfile {
   std::optional<double> quiet_compute_s;
   std::uint64_t quiet_steps = 0;
   std::optional<std::int64_t> batch_bytes;
+  std::optional<double> ceiling_step_s = std::nullopt;
   Latency getnext_wait;
   double wait_share = 0;
   double worker_start_wait_s = 0;
@@ -173,6 +174,10 @@ constexpr void figures_of(Of<SinkProfile>, Visit&& figure) {
   figure("batch_bytes", &SinkProfile::batch_bytes,
          {"Memory of the largest batch looked at (the 1st, 2nd, 4th, ...); null where it holds no tensors or "
           "arrays."});
+  figure(
+      "ceiling_step_s", &SinkProfile::ceiling_step_s,
+      {"A step over batches that were kept in memory, measured by `headrace run --ceiling`: what the fastest "
+       "input would give. Null where it was not measured."});
   figure("getnext_wait", &SinkProfile::getnext_wait,
          {"Steady waits. A median near 0 beside a large mean: few long waits, as in `slow_samples`."});
   figure("wait_share", &SinkProfile::wait_share,

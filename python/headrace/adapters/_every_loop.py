@@ -98,7 +98,7 @@ def record(obj: Any, library: str, adapter: Adapter, iterate: Callable[[], Itera
         iterator = _core.TimedIterator(handle, attachment.around(iterate()), None, attachment.ready)
     finally:
         _beginning.of = None
-    return in_its_phase(iterator, handle.name, obj, bare_iterator)
+    return in_its_phase(iterator, handle, obj, bare_iterator)
 
 
 def _open(obj: Any, library: str, adapter: Adapter) -> _Recording:

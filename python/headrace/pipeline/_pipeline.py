@@ -163,7 +163,7 @@ class Pipeline(Generic[T]):
             self._iterator = weakref.ref(iterator)
         if self._record.handle is None:
             return iterator
-        phased: Iterator[T] = in_its_phase(iterator, self._record.handle.name, self, _unrecorded)
+        phased: Iterator[T] = in_its_phase(iterator, self._record.handle, self, _unrecorded)
         return phased
 
     def __len__(self) -> int:

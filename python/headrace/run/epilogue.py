@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from headrace import _core
 from headrace._ranks import RankWait, most_starving, ranks_in, why_this_one
@@ -14,10 +14,6 @@ from headrace.errors import Error
 from headrace.report import Report
 from headrace.run.folder import RunFolder
 from headrace.run.recorded import Recorded, recorded_loaders
-
-if TYPE_CHECKING:
-    from headrace._remembered import MeasuredStep
-    from headrace.run.measured_ceiling import Ceilings
 
 #: Loaders in the list; a parameter search may make hundreds.
 _LISTED = 8
@@ -37,11 +33,10 @@ def write(text: str) -> None:
         pass  # the status must still be returned
 
 
-def print_epilogue(folder: RunFolder, ended: str, measured: Ceilings | None = None) -> None:
+def print_epilogue(folder: RunFolder, ended: str, ceiling: bool = False) -> None:
     """Prints the report of the loader that waited longest, on the rank that starves most.
 
-    ended: how the script ended, empty for a normal end. measured: steps over remembered batches; None: it was
-    not asked for.
+    ended: how the script ended, empty for a normal end. ceiling: was it to be measured?
     """
     try:
         segments = folder.new_segments()
@@ -67,28 +62,29 @@ def print_epilogue(folder: RunFolder, ended: str, measured: Ceilings | None = No
     if len(loaders) > 1 or len(ranks) > 1:
         write(_overview(loaders, reports, waits, run))
     write("\n" + _text(reports[0]))
-    if measured is not None:
-        write("\n" + _ceilings(reports, measured))
+    if ceiling:
+        write("\n" + _ceilings(reports))
 
 
-def _ceilings(reports: list[Report], measured: Ceilings) -> str:
+def _ceilings(reports: list[Report]) -> str:
     """Of each loader that was measured; with its name if it is not the one of the report above."""
     lines = ""
     for report in reports:
-        step = measured.get((report.rank, report.loader))
-        if step is not None:
-            lines += _ceiling(report, step, "" if report is reports[0] else f"{report.loader}: ")
-    none = "CEILING   not measured: no loop of a DataLoader, hr pipeline or hr.wrap had enough steps\n"
+        if report.profile.sink.ceiling_step_s is not None:
+            lines += _ceiling(report, "" if report is reports[0] else f"{report.loader}: ")
+    none = "CEILING   not measured: no loop had enough steps\n"
     return lines or none
 
 
-def _ceiling(report: Report, measured: MeasuredStep, name: str) -> str:
+def _ceiling(report: Report, name: str) -> str:
     sink = report.profile.sink
-    ratio = sink.step_s / measured.step_s
+    ceiling_s = sink.ceiling_step_s
+    assert ceiling_s is not None
+    ratio = sink.step_s / ceiling_s
     gain = f"{ratio:.3g}x at most" if ratio > 1.02 else "nothing"
     return (
-        f"CEILING   {name}a step over remembered batches takes {seconds(measured.step_s)} "
-        f"({measured.steps} steps); recorded: {seconds(sink.step_s)}, "
+        f"CEILING   {name}a step over remembered batches takes {seconds(ceiling_s)}; "
+        f"recorded: {seconds(sink.step_s)}, "
         f"of it {seconds(sink.compute_s)} compute\n"
         f"          a faster input gains {gain}\n"
     )

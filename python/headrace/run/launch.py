@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import NoReturn
 
 from headrace import _core
@@ -35,20 +34,12 @@ def launch(program: Sequence[str], out: str | None, ceiling: bool = False) -> No
         say(f"cannot record in {folder.trouble}; recording in {folder.path} instead")
     environment = recording_environment(os.environ, folder.path)
     if ceiling and speaks:
-        environment[CEILING] = measured_ceiling().temporary_file()
+        environment[CEILING] = "1"
     began = time.monotonic()
     status = run_child(command, environment)
     if speaks:
-        measured = measured_ceiling().take(environment[CEILING]) if ceiling else None
-        print_epilogue(folder, ending(status, time.monotonic() - began), measured)
+        print_epilogue(folder, ending(status, time.monotonic() - began), ceiling)
     end_as(status)
-
-
-def measured_ceiling() -> ModuleType:
-    """Imported where it is used: it doubles the time that this command adds."""
-    from headrace.run import measured_ceiling
-
-    return measured_ceiling
 
 
 def check_script(script: str) -> None:

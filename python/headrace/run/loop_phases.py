@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
+from headrace import _core
 from headrace._session import CEILING, TRIAL
 
 T = TypeVar("T")
@@ -33,8 +34,8 @@ class Phase(Protocol):
         """The loop's next batch. Raises StopIteration at its end."""
 
 
-def phase_of(name: str, length: int | None, made_as: str = "") -> Phase | None:
-    """Of a loop that begins over the loader ``name``.
+def phase_of(handle: _core.LoaderHandle, length: int | None, made_as: str = "") -> Phase | None:
+    """Of a loop that begins over the loader that ``handle`` records.
 
     length: its batches, None if unknown. made_as: its name when it was made; the user may have given another.
     """
@@ -43,11 +44,11 @@ def phase_of(name: str, length: int | None, made_as: str = "") -> Phase | None:
     if TRIAL in os.environ:
         from headrace.run.trial import trial_phase
 
-        return trial_phase(name, made_as or name)
+        return trial_phase(handle.name, made_as or handle.name)
     if CEILING in os.environ:
         from headrace.run.measured_ceiling import CeilingPhase
 
-        return CeilingPhase(name, length)
+        return CeilingPhase(handle, length)
     return None
 
 
@@ -79,9 +80,11 @@ class PhasedLoop(Iterator[Any]):
         return getattr(self._iterator, name)
 
 
-def in_phases(iterator: Iterator[T], name: str, loader: Any, unrecorded: Callable[[Any], Any]) -> Iterator[T]:
+def in_phases(
+    iterator: Iterator[T], handle: _core.LoaderHandle, loader: Any, unrecorded: Callable[[Any], Any]
+) -> Iterator[T]:
     """``iterator``, in a phase if there is one."""
-    phase = phase_of(name, length_of(loader))
+    phase = phase_of(handle, length_of(loader))
     return iterator if phase is None else PhasedLoop(phase, iterator, unrecorded)
 
 

@@ -12,17 +12,14 @@ Runs in the script's process.
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from headrace import _core
-from headrace._remembered import MeasuredStep, Remembered, Rounds
-from headrace._session import CEILING
+from headrace._remembered import Remembered, Rounds
 from headrace.errors import Error
 from headrace.run.loop_phases import RealBatches
 
@@ -38,16 +35,13 @@ _REST, _REST_WITHIN_S = 0.05, 3.0
 _measured: set[str] = set()
 
 
-#: By rank and loader.
-Ceilings = dict[tuple[int, str], MeasuredStep]
-
-
 class CeilingPhase:
-    """One loop over the loader ``name``: whether its next batch is a real or a remembered one."""
+    """One loop over the loader of ``handle``: whether its next batch is a real or a remembered one."""
 
-    def __init__(self, name: str, length: int | None) -> None:
+    def __init__(self, handle: _core.LoaderHandle, length: int | None) -> None:
         """length: batches of the loop, None if unknown."""
-        self._name = name
+        self._handle = handle
+        self._name = handle.name
         self._length = length
         self._remembered = Remembered(_BATCHES, _BYTES)
         self._rounds: Rounds | None = None
@@ -104,37 +98,9 @@ class CeilingPhase:
         self._over = True
         assert self._rounds is not None
         try:
-            save(self._name, self._rounds.result())
+            self._handle.set_ceiling(self._rounds.result().step_s)
         except Error:
             pass  # the loop ended before a round did
-
-
-def save(name: str, measured: MeasuredStep) -> None:
-    """Add a line to the file that the environment names. The loop goes on if that fails."""
-    row = {"rank": _core.default_rank(), "loader": name, **measured._asdict()}
-    try:
-        with open(os.environ[CEILING], "a", encoding="utf-8") as file:  # noqa: PTH123
-            file.write(json.dumps(row) + "\n")
-    except OSError:
-        pass
-
-
-def temporary_file() -> str:
-    """For the environment of the script."""
-    number, path = tempfile.mkstemp(prefix="headrace-ceiling-")
-    os.close(number)
-    return path
-
-
-def take(path: str) -> Ceilings:
-    """What was measured; the file is removed."""
-    try:
-        rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
-        return {(row.pop("rank"), row.pop("loader")): MeasuredStep(**row) for row in rows}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return {}
-    finally:
-        Path(path).unlink(missing_ok=True)
 
 
 # --- rest ---

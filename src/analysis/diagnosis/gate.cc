@@ -99,6 +99,10 @@ Evidence gate_evidence(const Gate& gate) {
     evidence.says += "; its own compute took " + duration(gate.compute_s) + ", alone it takes " +
                      duration(gate.own_compute_s);
   }
+  if (gate.ceiling_s > 0) {
+    evidence.says += "; measured over batches in memory, a step takes " + duration(gate.ceiling_s);
+    evidence.figures["ceiling_s"] = gate.ceiling_s;
+  }
   if (gate.crowded_share > 0) evidence.figures["crowded_share"] = gate.crowded_share;
   if (gate.stretch_share > 0) evidence.figures["stretch_share"] = gate.stretch_share;
   if (gate.transfer_share > 0) evidence.figures["transfer_share"] = gate.transfer_share;
@@ -156,8 +160,13 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
   gate.served_share = std::max(own_floor_share, gate.transfer_share);
   gate.crowded_share = (gate.core_wait_share + ratio(core_wait_s(profile, thresholds), gate.step_s)) *
                        input_share_of_cpu(profile, thresholds);
-  gate.crowded =
-      !starves && gate.crowded_share >= std::max(thresholds.crowded_share, gate.served_share);
+  if (const auto measured_s = sink.ceiling_step_s; measured_s && *measured_s > 0) {
+    gate.ceiling_s = *measured_s;
+    gate.input_share = std::clamp(1 - *measured_s / gate.step_s, 0.0, 1.0);
+    if (gate.crowded_share > 0)
+      gate.crowded_share = std::max(gate.crowded_share, gate.input_share - gate.wait_share);
+  }
+  gate.crowded = !starves && gate.crowded_share >= std::max(thresholds.crowded_share, gate.served_share);
   const bool served_slowly = !starves && !gate.crowded && gate.served_share >= thresholds.served_share;
   gate.transfer_only = served_slowly && gate.transfer_share > own_floor_share;
   gate.handoff_only = served_slowly && !gate.transfer_only;

@@ -1,9 +1,12 @@
 """``headrace run --ceiling``: the loop goes on with remembered batches, and has as many steps as ever."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+import headrace as hr
 
 SLEEPS = """
     import sys, time
@@ -53,6 +56,13 @@ def test_a_sized_loop_has_as_many_steps(scripts: Any) -> None:
     assert 4 <= ceiling_ms(outcome.said) < 12
     assert "gains" in outcome.said
     assert "INPUT-BOUND" in outcome.said
+    # It is a figure of the recording.
+    run = re.search(r"recorded in (\S+)", outcome.said)
+    assert run, outcome.said
+    report = hr.Report.load(Path(scripts.folder) / run[1])
+    assert report.profile.sink.ceiling_step_s == pytest.approx(ceiling_ms(outcome.said) / 1e3, rel=0.001)
+    assert "measured over batches in memory, a step takes" in " ".join(report.to_text().split())
+    assert "Measured over batches in memory" in report.to_html()
 
 
 def test_a_loop_of_unknown_length_gets_more_steps(scripts: Any) -> None:

@@ -28,12 +28,13 @@ struct Gate {
   double transfer_share = 0;   ///< of the step: copies to the device that the step itself waits for
   double crowded_share = 0;    ///< of the step: the loop waits for a core that the input's operators have
   double served_share = 0;     ///< the larger of both: fetching (without waiting for a core), copying
-  double input_share = 0;      ///< what the input costs altogether, 0 to 1
+  double ceiling_s = 0;        ///< a step whose input costs nothing, where it was measured; 0: it was not
+  double input_share = 0;      ///< what the input costs altogether, 0 to 1; measured, where that was done
   double distance = 0;         ///< from the threshold, relative: 0 at it, 1 far from it; for the confidence
   bool opaque = false;         ///< readiness is unknown: the loader shows neither queues nor operators
   bool handoff_only = false;   ///< bound by the hand-off floor alone
   bool transfer_only = false;  ///< bound by the copies alone
-  bool crowded = false;        ///< batches are ready, and the input's work takes the cores that the loop needs
+  bool crowded = false;  ///< batches are ready, and the input's work takes the cores that the loop needs
   /// The workers are the limit, and finished batches wait because those busy workers are slow to pass them
   /// on: the floor is not the hand-off's own cost.
   bool floor_by_workers = false;

@@ -33,7 +33,8 @@ struct GateThresholds {
   /// Share of the step in which the loop's thread, with batches ready, waits for a core that the input's
   /// operators have. As `contended_share`: that is the same for the lock.
   double crowded_share = 0.1;
-  double crowded_cores = 0.7;  ///< of the cores that the run uses; below it, others hold what the loop waits for
+  double crowded_cores =
+      0.7;  ///< of the cores that the run uses; below it, others hold what the loop waits for
 };
 
 /// Do threads wait for the interpreter lock? Source: measurements of 1, 2 and 4 spinning threads. The corpus

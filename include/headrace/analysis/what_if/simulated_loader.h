@@ -20,7 +20,7 @@ struct SimulatedLoader {
   int workers = 0;
   int per_worker = 2;
   bool ordered = true;
-  double cores = 1;  ///< what others leave of them
+  double cores = 1;       ///< what others leave of them
   double pool_cpu_s = 0;  ///< per step, of pools (beside_others.h)
   /// Batches as they were made, one list per recorded worker, newest last: the sequence, not its mean,
   /// decides how long the training loop waits where items vary. Never empty.

@@ -92,7 +92,7 @@ def _begin(self: Any) -> Iterator[Any]:
         watch.loop_begins()
     loop = _Loop(self, watch)
     timed = _core.TimedIterator(record.handle, loop, None, loop.ready)
-    phased: Iterator[Any] = in_its_phase(timed, record.handle.name, self, bare_iterator)
+    phased: Iterator[Any] = in_its_phase(timed, record.handle, self, bare_iterator)
     return phased
 
 

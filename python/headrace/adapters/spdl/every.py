@@ -132,7 +132,7 @@ def _recorded_iterator(pipeline: Any, iterator: Iterator[Any]) -> Any:
     try:
         attachment.begin_loop(handle)
         timed = _core.TimedIterator(handle, iterator, None, attachment.ready)
-        return in_its_phase(timed, handle.name, pipeline, bare_iterator)
+        return in_its_phase(timed, handle, pipeline, bare_iterator)
     except Exception as error:  # the loop must still run
         not_recorded(error)
         return iterator

@@ -22,8 +22,8 @@ from headrace.adapters.torch_dataloader.worker import WorkerStart
 
 _WATCH = "_headrace_watch"
 _PHASE = "_headrace_phase"
-#: Of a loop that may have a phase: the loader's name, and the one that it had when it was made.
-_NAMES = "_headrace_names"
+#: Of a loop that may have a phase: the loader's record, and the name that it had when it was made.
+_RECORD = "_headrace_names"
 _FOLLOWED = (
     "_index_queues",
     "_worker_result_queue",
@@ -190,13 +190,13 @@ class _RealBatches:
 
 def _begin_phase(iterator: Any) -> None:
     """A loop begins: a command that runs the script may change it."""
-    if _NAMES not in iterator.__dict__:
+    if _RECORD not in iterator.__dict__:
         return
     from headrace.run.loop_phases import length_of, phase_of
 
-    name, made_as = iterator.__dict__[_NAMES]
+    handle, made_as = iterator.__dict__[_RECORD]
     stream = not hasattr(iterator._dataset, "__getitem__")  # the length that it says may be wrong
-    iterator.__dict__[_PHASE] = phase_of(name, None if stream else length_of(iterator), made_as)
+    iterator.__dict__[_PHASE] = phase_of(handle, None if stream else length_of(iterator), made_as)
 
 
 def _before_reset(iterator: Any, *_: Any) -> None:
@@ -225,7 +225,7 @@ def _attach(iterator: Any, start: _Start) -> None:
     iterator.__class__ = timed
     own[_WATCH] = start.watch
     if phased_loops():
-        own[_NAMES] = start.handle.name, loaders.name_when_made(start.loader)
+        own[_RECORD] = start.handle, loaders.name_when_made(start.loader)
         _begin_phase(iterator)
 
 
