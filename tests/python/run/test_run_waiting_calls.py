@@ -120,6 +120,54 @@ def test_threads_of_an_executor(scripts: Any, tmp_path: Path, script: str, print
     assert said.advice[0].parameter == "max_workers"
 
 
+NARROW = """
+    import collections, time
+    from concurrent.futures import ThreadPoolExecutor
+    def load(number):
+        time.sleep(0.02)
+        return number
+    def main():
+        pool, got = ThreadPoolExecutor(1), []
+        pending = collections.deque({pending})
+        for number in range(3, 200):
+            {take}
+            time.sleep(0.003)
+        pool.shutdown()
+        print(got == list(range(197)))
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("pending", "take"),
+    [
+        (
+            "pool.submit(load, number) for number in range(3)",
+            "got.append(pending.popleft().result()); pending.append(pool.submit(load, number))",
+        ),
+        (
+            "(pool.submit(load, number), number) for number in range(3)",
+            "got.append(pending[0][0].result()); pending.popleft(); "
+            "pending.append((pool.submit(load, number), number))",
+        ),
+    ],
+    ids=["taken out", "looked at"],
+)
+def test_no_more_workers_than_futures_under_way(
+    scripts: Any, tmp_path: Path, pending: str, take: str
+) -> None:
+    result = scripts.run("--out", "run", scripts.write(NARROW.format(pending=pending, take=take)))
+    assert (result.status, result.out) == (0, b"True\n"), result.err
+    report = hr.Report.load(tmp_path / "run")
+    [op] = report.profile.operators
+    [knob] = op.knobs
+    assert (knob.parameter, knob.value, knob.max) == ("max_workers", 1, 3)
+    assert report.diagnosis.advice[0].parameter == "max_workers"
+    assert report.what_if(max_workers=3)["step_s"] < report.profile.sink.step_s / 2
+    with pytest.raises(hr.UsageError, match="1 to 3"):
+        report.what_if(max_workers=4)
+
+
 def test_as_completed_ends_as_it_does_bare(scripts: Any, tmp_path: Path) -> None:
     name = scripts.write("""
         import threading, time

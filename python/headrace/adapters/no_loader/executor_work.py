@@ -6,8 +6,9 @@ import contextvars
 import functools
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from headrace import _core
@@ -18,9 +19,11 @@ from headrace.adapters._names import is_the_users
 class RecordedWork:
     """What the threads of executors run: one operator for each of the user's functions."""
 
-    def __init__(self, but: Callable[[CodeType], bool] = lambda _: False) -> None:
-        """``but``: whether a function is none of the input's."""
+    def __init__(self, but: Callable[[CodeType], bool] = lambda _: False, ahead: int = 0) -> None:
+        """``but``: whether a function is none of the input's. ``ahead``: so many calls are under way at most,
+        so as many workers can be busy; 0: unknown."""
         self._but = but
+        self._parameter = f"max_workers<={ahead}" if ahead else "max_workers"
         self._operators: dict[int, _core.OperatorHandle | None] = {}
         self._running = threading.local()
         item: Any = getattr(sys.modules.get("concurrent.futures.thread"), "_WorkItem", None)
@@ -44,7 +47,7 @@ class RecordedWork:
         key = code_key(function)
         if key not in self._operators:
             name = readable(name_of(function))
-            self._operators[key] = _core.OperatorHandle(name, "map", key, 0, "max_workers")
+            self._operators[key] = _core.OperatorHandle(name, "map", key, 0, self._parameter)
         return self._operators[key]
 
 
@@ -55,3 +58,44 @@ def _called(function: Any) -> Any:
         if isinstance(context, contextvars.Context):
             return function.args[0]
     return function
+
+
+def under_way(waited_for: Any, caller: FrameType) -> int:
+    """How many futures the function holds in the one container of its that has them, with the one that it
+    waits for; 0: that is unknown."""
+    kind = getattr(sys.modules.get("concurrent.futures._base"), "Future", None)
+    if kind is None:
+        return 0
+    names = caller.f_locals
+    own = names.get("self")
+    places = [names, getattr(own, "__dict__", {})]
+    found = {
+        id(held): held
+        for place in places
+        for held in list(place.values())
+        if type(held) in (list, deque, set, dict) and held and isinstance(_future_in(held), kind)
+    }
+    if len(found) != 1:
+        return 0
+    [futures] = (_members(each) for each in found.values())
+    return len(futures) + (not any(_first(each) is waited_for for each in futures))
+
+
+def _members(container: Any) -> list[Any]:
+    """Of a dictionary its futures, which are keys or values."""
+    members = list(container)
+    if isinstance(container, dict) and not hasattr(_first(members[0]), "add_done_callback"):
+        members = list(container.values())
+    return members
+
+
+def _first(member: Any) -> Any:
+    """The future of ``(future, number)``."""
+    return member[0] if isinstance(member, tuple) and member else member
+
+
+def _future_in(container: Any) -> Any:
+    try:
+        return _first(_members(container)[0])
+    except (IndexError, RuntimeError):  # the loop changes it meanwhile
+        return None

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.adapters.no_loader.completed_futures import RecordedCompletions, code_of_as_completed
-from headrace.adapters.no_loader.executor_work import RecordedWork
+from headrace.adapters.no_loader.executor_work import RecordedWork, under_way
 from headrace.adapters.no_loader.place_loop import BEHIND, INNERMOST, PlaceLoop
 from headrace.adapters.no_loader.stack_looks import users_frame
 
@@ -66,6 +66,7 @@ class WaitingCalls:
     def __init__(self) -> None:
         self._seen: Counter[_Place] = Counter()
         self._last: tuple[int, int, int] | None = None
+        self._ahead: dict[_Place, int] = {}  # futures under way, if the same in all looks; 0: unknown
         self.recorded: PlaceLoop | None = None
 
     def look(self, stack: list[FrameType]) -> None:
@@ -74,9 +75,19 @@ class WaitingCalls:
         if now is not None and now[1:] != self._last:
             place = now[0]
             self._seen[place] += 1
-            if self._seen[place] == _SEEN and self.recorded is None:
-                self.recorded = _record(place, stack[now[3]])
+            if self.recorded is None:
+                self._look_ahead(place, stack, now[3])
+                if self._seen[place] == _SEEN:
+                    self.recorded = _record(place, stack[now[3]], self._ahead.get(place, 0))
         self._last = now[1:] if now is not None else None
+
+    def _look_ahead(self, place: _Place, stack: list[FrameType], index: int) -> None:
+        if place.call.owner != "Future":
+            return
+        caller = next((each for each in reversed(stack[:index]) if each.f_code is place.code), None)
+        now = under_way(stack[index].f_locals.get("self"), caller) if caller is not None else 0
+        if self._ahead.setdefault(place, now) != now:
+            self._ahead[place] = 0  # not a number that the loop keeps to
 
 
 def _waiting_in(stack: list[FrameType]) -> tuple[_Place, int, int, int] | None:
@@ -97,14 +108,15 @@ def _waiting_in(stack: list[FrameType]) -> tuple[_Place, int, int, int] | None:
     return None
 
 
-def _record(place: _Place, frame: FrameType) -> PlaceLoop:
+def _record(place: _Place, frame: FrameType, ahead: int) -> PlaceLoop:
+    """``ahead``: as for `RecordedWork`."""
     loop = PlaceLoop(place.call.word, place.code, place.line)
     if place.call is _AS_COMPLETED:
         RecordedCompletions(loop, frame)
     else:
         RecordedCalls(place.call, loop)
     if place.call.word == "futures":
-        RecordedWork()
+        RecordedWork(ahead=ahead)
     return loop
 
 
