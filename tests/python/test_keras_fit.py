@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import types
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,14 @@ def test_with_the_callback(tmp_path: Path) -> None:
     assert set(said) == {"PrefetchDataset", "TakeDataset"}  # evaluate has no callback: it is not recorded
     assert said["TakeDataset"].profile.sink.steps == 6
     assert said["PrefetchDataset"].diagnosis.operator == "decode"
+
+
+def test_another_version_of_keras_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from headrace.adapters.tfdata import TfDataAdapter, keras_fit
+
+    monkeypatch.setitem(sys.modules, keras_fit.TRAINER, types.SimpleNamespace(TensorFlowTrainer=object))
+    for _ in range(2):
+        keras_fit.install(TfDataAdapter())
+    assert caplog.text.count("operator detail unavailable: keras changed make_train_function") == 1

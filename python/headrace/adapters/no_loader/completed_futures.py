@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from headrace import _core
+from headrace.adapters.no_loader.named_objects import used
 from headrace.adapters.no_loader.place_loop import PlaceLoop
 
 _MODULE = "concurrent.futures._base"
+#: The module's own function that makes the futures that are done into an iterator.
+_YIELDS = "_yield_finished_futures"
+_LOOP = re.compile(r"\bfor\b.*\bin\s+((?:[^\W\d]\w*\.)*as_completed)\s*\(")
 
 
-def code_of_as_completed() -> CodeType | None:
-    """Of the generator function, if the program has imported it."""
-    return getattr(getattr(sys.modules.get(_MODULE), "as_completed", None), "__code__", None)
+def loops_over_completed(stack: list[FrameType]) -> tuple[CodeType, int] | None:
+    """The function and line of ``for ... in as_completed(...)`` in the stack, the innermost one."""
+    module = sys.modules.get(_MODULE)
+    as_completed = getattr(module, "as_completed", None)
+    if as_completed is None or not hasattr(module, _YIELDS):
+        return None
+    for frame in reversed(stack):
+        for each in used(_LOOP, frame, FunctionType):
+            if each.found is as_completed:
+                return frame.f_code, each.line
+    return None
 
 
 class RecordedCompletions:
-    """Records the loop at one line. Futures and the order in which they come stay as they are.
+    """Records the loops of one function. Futures and the order in which they come stay as they are.
 
     `as_completed` waits for an event and then yields the futures that are done, so GetNext begins with the
     wait and ends with the first of them; each further one is a GetNext that did not wait.
     """
 
-    def __init__(self, loop: PlaceLoop, running: FrameType) -> None:
-        """``running``: the frame of the generator that the loop iterates over now."""
+    def __init__(self, loop: PlaceLoop) -> None:
         self._loop = loop
         module: Any = sys.modules[_MODULE]
-        bare = module._yield_finished_futures
-        module._yield_finished_futures = _core.HookedCall(bare, None, self._finished, None, True)
-        self._watch_event(running.f_locals.get("waiter"))
+        bare = getattr(module, _YIELDS)
+        setattr(module, _YIELDS, _core.HookedCall(bare, None, self._finished, None, True))
 
     def _watch_event(self, waiter: Any) -> None:
         event = getattr(waiter, "event", None)
@@ -40,7 +51,7 @@ class RecordedCompletions:
         bare = event.wait
 
         def before(*_: Any) -> None:
-            if self._loop.is_here():
+            if self._loop.is_in_function():
                 self._loop.begin()
                 self._loop.was_ready(event.is_set())
 
@@ -50,7 +61,7 @@ class RecordedCompletions:
         event.wait = _core.HookedCall(bare, before, None, failed, True)
 
     def _finished(self, futures: Iterator[Any], waiting: list[Any], waiter: Any, *_: Any) -> Any:
-        if not self._loop.is_here():
+        if not self._loop.is_in_function():
             return None
         self._watch_event(waiter)
         return _Finished(futures, waiting, self._loop)

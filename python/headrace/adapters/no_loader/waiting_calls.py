@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from headrace import _core
-from headrace.adapters.no_loader.completed_futures import RecordedCompletions, code_of_as_completed
+from headrace.adapters.no_loader.completed_futures import RecordedCompletions, loops_over_completed
 from headrace.adapters.no_loader.executor_work import RecordedWork, under_way
 from headrace.adapters.no_loader.place_loop import BEHIND, INNERMOST, PlaceLoop
 from headrace.adapters.no_loader.stack_looks import users_frame
@@ -46,8 +46,6 @@ _CALLS = (
     _Call("multiprocessing.queues", "Queue", "get", "process queue", lambda q: not q.empty(), True),
     _Call("multiprocessing.queues", "SimpleQueue", "get", "process queue", lambda q: not q.empty(), True),
 )
-#: A generator that waits between its items.
-_AS_COMPLETED = _Call("concurrent.futures._base", "", "as_completed", "futures", lambda _: False)
 #: Different calls that were seen until they are recorded.
 _SEEN = 4
 
@@ -65,21 +63,35 @@ class WaitingCalls:
 
     def __init__(self) -> None:
         self._seen: Counter[_Place] = Counter()
+        self._loops: Counter[tuple[CodeType, int]] = Counter()
         self._last: tuple[int, int, int] | None = None
         self._ahead: dict[_Place, int] = {}  # futures under way, if the same in all looks; 0: unknown
         self.recorded: PlaceLoop | None = None
 
     def look(self, stack: list[FrameType]) -> None:
         """``stack``: the main thread's, outermost frame first."""
+        if self.recorded is not None:
+            return
+        self._look_for_completed(stack)
         now = _waiting_in(stack)
         if now is not None and now[1:] != self._last:
             place = now[0]
             self._seen[place] += 1
-            if self.recorded is None:
-                self._look_ahead(place, stack, now[3])
-                if self._seen[place] == _SEEN:
-                    self.recorded = _record(place, stack[now[3]], self._ahead.get(place, 0))
+            self._look_ahead(place, stack, now[3])
+            if self._seen[place] == _SEEN and self.recorded is None:
+                self.recorded = _record(place, self._ahead.get(place, 0))
         self._last = now[1:] if now is not None else None
+
+    def _look_for_completed(self, stack: list[FrameType]) -> None:
+        """By the source: where threads compete for the interpreter lock, the loop is hardly seen waiting."""
+        place = loops_over_completed(stack)
+        if place is not None:
+            self._loops[place] += 1
+            if self._loops[place] == _SEEN:
+                code, line = place
+                self.recorded = PlaceLoop("futures", code, line)
+                RecordedCompletions(self.recorded)
+                RecordedWork()
 
     def _look_ahead(self, place: _Place, stack: list[FrameType], index: int) -> None:
         if place.call.owner != "Future":
@@ -102,20 +114,15 @@ def _waiting_in(stack: list[FrameType]) -> tuple[_Place, int, int, int] | None:
         if caller is None:
             return None
         place = _Place(call, caller.f_code, caller.f_lineno)
-        if call is _AS_COMPLETED:  # one frame for all of its waits
-            return place, id(frame), len(frame.f_locals.get("pending", ())), index
         return place, id(frame), id(frame.f_locals.get("self")), index
     return None
 
 
-def _record(place: _Place, frame: FrameType, ahead: int) -> PlaceLoop:
+def _record(place: _Place, ahead: int) -> PlaceLoop:
     """``ahead``: as for `RecordedWork`."""
     loop = PlaceLoop(place.call.word, place.code, place.line)
-    if place.call is _AS_COMPLETED:
-        RecordedCompletions(loop, frame)
-    else:
-        RecordedCalls(place.call, loop)
-    if place.call.word == "futures":
+    RecordedCalls(place.call, loop)
+    if place.call.owner == "Future":
         RecordedWork(ahead=ahead)
     return loop
 
@@ -128,9 +135,6 @@ def _known() -> dict[CodeType, _Call]:
         code = getattr(method, "__code__", None)
         if isinstance(code, CodeType):
             found[code] = call
-    as_completed = code_of_as_completed()
-    if as_completed is not None:
-        found[as_completed] = _AS_COMPLETED
     return found
 
 

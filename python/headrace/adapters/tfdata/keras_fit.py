@@ -13,7 +13,7 @@ from itertools import islice
 from types import FrameType
 from typing import Any, Protocol
 
-from headrace._session import enabled
+from headrace._session import enabled, warn_once
 from headrace.adapters import _every_loop
 from headrace.adapters.base import Adapter
 
@@ -41,7 +41,10 @@ class _Recording:
 def install(adapter: Adapter) -> None:
     """Keras's steps can be recorded from now on; they are between `begin` and `end`. Idempotent."""
     trainer = getattr(sys.modules.get(TRAINER), "TensorFlowTrainer", None)
-    if trainer is None or not all(hasattr(trainer, f"make_{step}") for step in _STEPS.values()):
+    if trainer is None:
+        return
+    if not all(hasattr(trainer, f"make_{step}") for step in _STEPS.values()):
+        warn_once("operator detail unavailable: keras changed make_train_function; fit is not recorded")
         return
     for step in _STEPS.values():
         make = getattr(trainer, f"make_{step}")
