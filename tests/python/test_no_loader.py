@@ -48,7 +48,8 @@ def test_what_a_name_stands_for_is_found_without_a_call_of_the_users() -> None:
             raise AssertionError
 
     frames: list[Any] = []
-    source = "look()\nif held is None:\n  held.batches.get()\n  held.property.get(); held.none.x.get(); gone.get()"
+    unused = "held.batches.get()\n  held.property.get(); held.none.x.get(); gone.get()"
+    source = f"look()\nif held is None:\n  {unused}"
     exec(code_of(source), {"held": Holder(), "look": lambda: frames.append(sys._getframe(1))})
     [found] = used(GET, frames[0], queue.SimpleQueue)
     assert (found.path, found.line) == ("held.batches", 3)
