@@ -20,78 +20,14 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cases import CASES, CASES_OF, SAMPLES, SHARDS, Case, rows
+from more_loaders import blocks, dali, ray_data
+from plain_python import SCRIPTS, recorded_script
+
 import headrace as hr
-
-SHARDS = 4
-SAMPLES = 60
-CASES = ("source", "map", "cpu", "batch", "step", "lock")
-
-
-def burn(seconds: float) -> None:
-    until = time.thread_time() + seconds
-    while time.thread_time() < until:
-        sum(range(50))
-
-
-def rows(shards: list[int], seconds: float) -> Iterator[dict[str, int]]:
-    for shard in shards:
-        for number in range(SAMPLES):
-            if seconds:
-                time.sleep(seconds)
-            yield {"i": SAMPLES * shard + number}
-
-
-@dataclass
-class Case:
-    """One drawn case: what is slow, and by how much."""
-
-    kind: str
-    seconds: float
-    batch_size: int
-    idle: int
-    name: str
-
-    @property
-    def workers(self) -> int:
-        return {"cpu": 2, "lock": 4}.get(self.kind, 1)
-
-    @property
-    def source_s(self) -> float:
-        return self.seconds if self.kind == "source" else 0.0
-
-    @property
-    def step_s(self) -> float:
-        return self.batch_size * self.seconds + 0.02 if self.kind == "step" else 0.001
-
-    def function(self) -> Callable[[Any], Any]:
-        def work(item: Any) -> Any:
-            if self.kind == "map":
-                time.sleep(self.seconds)
-            elif self.kind in ("cpu", "lock"):
-                burn(self.seconds)
-            return item
-
-        work.__name__ = work.__qualname__ = self.name
-        return work
-
-    def collate(self) -> Callable[[Any], Any]:
-        def collate(items: Any) -> Any:
-            if self.kind == "batch":
-                time.sleep(self.batch_size * self.seconds)
-            return items
-
-        collate.__name__ = collate.__qualname__ = f"collate_{self.name}"
-        return collate
-
-    def idle_functions(self) -> list[Callable[[Any], Any]]:
-        def idle(item: Any) -> Any:
-            return item
-
-        return [idle] * self.idle
 
 
 class Rows:
@@ -239,7 +175,10 @@ def streaming(case: Case) -> tuple[Any, str]:
     return loader, "download"
 
 
-LOADERS = {
+LOADERS: dict[str, Callable[[Case], tuple[Any, str]]] = {
+    "ray": ray_data,
+    "dali": dali,
+    "get_next": blocks,
     "tf.data": tfdata,
     "streaming": streaming,
     "grain": grain,
@@ -249,10 +188,11 @@ LOADERS = {
 }
 
 
-def drawn(kind: str, rng: random.Random) -> Case:
+def drawn(loader: str, kind: str, rng: random.Random) -> Case:
     return Case(
+        loader=loader,
         kind=kind,
-        seconds=rng.uniform(0.002, 0.005),
+        seconds=rng.uniform(0.002, 0.005) * (10 if loader == "ray" else 1),
         batch_size=rng.choice([4, 8]),
         idle=rng.randrange(4),
         name=f"{rng.choice(['decode', 'crop', 'parse'])}_{rng.randrange(1000)}",
@@ -260,11 +200,36 @@ def drawn(kind: str, rng: random.Random) -> Case:
 
 
 def is_right(case: Case, source: str, diagnosis: Any) -> bool:
+    if diagnosis is None:  # nothing was found: it hardly waited
+        return case.kind == "step"
     if case.kind == "step":
         return bool(diagnosis.kind == "not_input_bound")
     operator = {"source": source, "batch": f"collate_{case.name}"}.get(case.kind, case.name)
     cause = diagnosis.cause == "gil_contention" or case.kind != "lock"
+    if case.loader == "dali" and case.kind in ("map", "cpu"):
+        operator = "DALI"
+    if case.loader == "ray":
+        return operator in (diagnosis.operator or "")  # Ray adds words of its own
     return bool(diagnosis.operator == operator and cause)
+
+
+def diagnosed(case: Case) -> tuple[str, Any]:
+    """The source's name, and the diagnosis of a loop over what was drawn."""
+    run = tempfile.mkdtemp()  # one run has no room for the stages of all
+    if case.loader in SCRIPTS:
+        report = recorded_script(case, run)
+        return "read", report.diagnosis if report is not None else None
+    if case.loader == "get_next":
+        with hr.session(run):
+            bare, source = blocks(case)
+            for _ in bare:
+                time.sleep(case.step_s)
+            return source, hr.get_next("blocks").report().diagnosis
+    bare, source = LOADERS[case.loader](case)
+    loader = hr.wrap(bare, run=run)
+    for _ in loader:
+        time.sleep(case.step_s)
+    return source, loader.report().diagnosis
 
 
 def main() -> None:
@@ -276,24 +241,20 @@ def main() -> None:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     logging.getLogger("headrace").setLevel(logging.ERROR)
     rng = random.Random(options.seed)
-    right = {name: [0, 0] for name in LOADERS if name.startswith(options.only)}
+    names = [name for name in (*LOADERS, *SCRIPTS) if name.startswith(options.only)]
+    right = {name: [0, 0] for name in names}
     for kind in CASES * options.rounds:
         for name, count in right.items():
-            if kind == "lock" and name not in ("torchdata", "grain"):  # the others work in processes
+            if kind not in CASES_OF.get(name, CASES):
                 continue
-            if kind == "cpu" and name == "tf.data":  # its Python functions share one interpreter lock
-                continue
-            case = drawn(kind, rng)
-            bare, source = LOADERS[name](case)
-            loader = hr.wrap(bare, run=tempfile.mkdtemp())  # one run has no room for the stages of all
-            for _ in loader:
-                time.sleep(case.step_s)
-            diagnosis = loader.report().diagnosis
+            case = drawn(name, kind, rng)
+            source, diagnosis = diagnosed(case)
             good = is_right(case, source, diagnosis)
             count[0] += good
             count[1] += 1
             if not good:
-                print(f"{name}: {case}: {diagnosis.kind} {diagnosis.operator} {diagnosis.cause}")
+                said = diagnosis and f"{diagnosis.kind} {diagnosis.operator} {diagnosis.cause}"
+                print(f"{name}: {case}: {said}", flush=True)
     for name, (good, all_of) in right.items():
         print(f"{name:12} {good} of {all_of} right")
     print(json.dumps({"seed": options.seed, "right": right}))

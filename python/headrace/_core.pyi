@@ -94,7 +94,8 @@ class OperatorHandle:
         loader: int = -1,
         stage: int = 0,
     ) -> None:
-        """``loader``, ``stage``: the loader whose own graph it belongs to, and its index there."""
+        """``knob``: the parameter that sets its workers; ``x<=8``: that is x, and at most 8 can be busy.
+        ``loader``, ``stage``: the loader whose own graph it belongs to, and its index there."""
 
     def begin(self) -> bool:
         """False if nothing is recorded; ``end`` is then not called."""

@@ -386,8 +386,7 @@ class ProfileBuilder {
 
   void add_knobs(const GraphNode& node, OperatorProfile& out) const {
     if (node.in_step || node.serves) return;
-    const auto& named = image_.operators()[node.op].knob;
-    const std::string knob(text_of(named));
+    const auto [knob, most] = split_knob(text_of(image_.operators()[node.op].knob));
     if (by_stages()) {
       if (profile_.model) out.knobs = stage_knobs(*profile_.model, node);
       return;
@@ -409,7 +408,7 @@ class ProfileBuilder {
     if (marked_serial || (is_start && node.inputs.empty() && out.workers == 1)) return;
     const bool live = (node.flags & kIsResizable) != 0;
     out.knobs.push_back({knob.empty() ? out.name + ".workers" : knob, static_cast<double>(out.workers), 1.0,
-                         std::nullopt, live, Quantity::workers});
+                         most, live, Quantity::workers});
     if ((node.flags & kKeepsOrder) != 0)
       out.knobs.push_back({out.name + ".ordered", 1, 0.0, 1.0, false, Quantity::order});
   }

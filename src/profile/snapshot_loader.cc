@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <string_view>
 
@@ -131,6 +132,16 @@ void merge_worker_rows(std::vector<WorkerProfile>& rows) {
 
 std::optional<LoaderModel> model_of(const LoaderRecord& loader) {
   return loader.has_own_graph.load() == 0 ? std::nullopt : loader_model_from_json(text_of(loader.model));
+}
+
+std::pair<std::string, std::optional<double>> split_knob(std::string_view knob) {
+  const std::size_t at = knob.find("<=");
+  int most = 0;
+  if (at != std::string_view::npos) {
+    std::from_chars(knob.data() + at + 2, knob.data() + knob.size(), most);
+    knob = knob.substr(0, at);
+  }
+  return {std::string(knob), most > 0 ? std::optional<double>(most) : std::nullopt};
 }
 
 std::vector<Knob> stage_knobs(const LoaderModel& model, const GraphNode& node) {

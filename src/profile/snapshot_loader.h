@@ -3,6 +3,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headrace/profile/figures.h"
@@ -36,6 +39,9 @@ const LoaderStage* stage_of(const GraphNode& node, const std::optional<LoaderMod
 
 /// Parameters of an operator of the model's stages: what sets its workers, and what else is of its stage.
 std::vector<Knob> stage_knobs(const LoaderModel& model, const GraphNode& node);
+
+/// The parameter's name in an operator's record, and the most workers that can be busy: "x<=8" is x, 8.
+std::pair<std::string, std::optional<double>> split_knob(std::string_view knob);
 
 void add_loader_facts(const LoaderRecord& loader, const SegmentFigures& figures, Profile& profile);
 void add_loader_notes(const LoaderRecord& loader, Profile& profile);

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,14 @@ def test_another_version_shows_the_wait_alone(
     assert len(numbers(loader)) == 96
     assert "operator detail unavailable: ray" in caplog.text
     assert loader.report().profile.sink.steps == 12
+
+
+def test_counters_without_the_functions_time_are_not_used() -> None:
+    from headrace.adapters.ray_data.progress import require_function_time
+
+    require_function_time(types.SimpleNamespace(function_body_time_s=None, block_generation_time=0.1))
+    with pytest.raises(AttributeError, match="function_body_time_s"):  # as in Ray 2.55
+        require_function_time(types.SimpleNamespace(block_generation_time=0.1))
 
 
 def test_workers_do_not_get_the_callback() -> None:

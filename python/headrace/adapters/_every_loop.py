@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace._operator import readable
@@ -25,7 +25,19 @@ from headrace._session import (
 from headrace.adapters._names import is_the_users, user_line
 from headrace.adapters.base import Adapter, Attachment
 
-_Recording = tuple[_core.LoaderHandle, Attachment]
+
+class Loop:
+    """The record of an object's loops."""
+
+    def __init__(self, handle: _core.LoaderHandle) -> None:
+        self.handle = handle
+
+
+class _Recording(NamedTuple):
+    handle: _core.LoaderHandle
+    attachment: Attachment
+    loop: Loop
+
 
 #: Modules that call datasets of the user's own.
 _LOADERS = (
@@ -85,7 +97,7 @@ def feeds_a_loader(frame: FrameType) -> bool:
 
 def record(obj: Any, library: str, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> Any:
     try:
-        handle, attachment = _of_object.get(id(obj)) or _open(obj, library, adapter)
+        handle, attachment, _ = _of_object.get(id(obj)) or _open(obj, library, adapter)
     except Exception as error:  # the loop must still run
         not_recorded(error)
         return iterate()
@@ -119,10 +131,17 @@ def _open(obj: Any, library: str, adapter: Adapter) -> _Recording:
         _unavailable(handle, library, error)
     # Its recording ends with the object.
     attachment.iterable = ()
-    _of_object[id(obj)] = handle, attachment
-    _of_line[line] = weakref.ref(obj), (handle, attachment)
+    recording = _Recording(handle, attachment, Loop(handle))
+    _of_object[id(obj)] = recording
+    _of_line[line] = weakref.ref(obj), recording
     weakref.finalize(obj, _of_object.pop, id(obj), None).atexit = False
-    return handle, attachment
+    return recording
+
+
+def loop_of(obj: Any) -> Loop | None:
+    """Of an object whose loops `record` records; None: it could not."""
+    recording = _of_object.get(id(obj))
+    return recording.loop if recording is not None else None
 
 
 def _unavailable(handle: _core.LoaderHandle, library: str, error: Exception) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
+from headrace._session import enabled
+from headrace.adapters.tfdata import TfDataAdapter, keras_fit
 from headrace.errors import UsageError
 from headrace.integrations._loops import Loops
 from headrace.report import Report
@@ -22,12 +25,13 @@ _LOGGED = ("/wait_ratio", "/starved_ratio", "/step_seconds")
 
 
 class HeadraceCallback(Callback):  # type: ignore[misc]
-    """Records the DataLoaders of `fit`, `evaluate` and `predict`, and says what held their loops up.
+    """Records what `fit`, `evaluate` and `predict` read, and says what held their loops up.
+
+    That is DataLoaders and, with Keras on TensorFlow, datasets of ``tf.data`` (not in `predict`).
 
     The verdict goes where Keras prints its progress, or to absl's log where that is switched off. Waits and
     step of each epoch are put among its logs, so that ``History`` and the callbacks behind this one have
-    them: ``headrace/train/wait_ratio``, ``starved_ratio``, ``step_seconds``. What a graph reads by itself
-    (``tf.data`` inside a compiled ``fit``) cannot be recorded here.
+    them: ``headrace/train/wait_ratio``, ``starved_ratio``, ``step_seconds``.
     """
 
     def __init__(self, run: str | os.PathLike[str] | None = None) -> None:
@@ -56,7 +60,7 @@ class HeadraceCallback(Callback):  # type: ignore[misc]
 
     def on_train_end(self, logs: Any = None) -> None:
         self._fits = False
-        self._loops.end()
+        self._over()
 
     def on_test_begin(self, logs: Any = None) -> None:
         self._begin("validation" if self._fits else "test")
@@ -73,11 +77,18 @@ class HeadraceCallback(Callback):  # type: ignore[misc]
     def _begin(self, role: str) -> None:
         self._role = role
         self._loops.begin()
+        if enabled() and keras_fit.TRAINER in sys.modules:
+            keras_fit.install(TfDataAdapter())
+            keras_fit.begin(self._loops, self.model)
+
+    def _over(self) -> None:
+        keras_fit.end()
+        self._loops.end()
 
     def _end(self) -> None:
         if not self._fits:  # else at the end of the epoch that it belongs to
             self._say()
-            self._loops.end()
+            self._over()
 
     def _say(self) -> dict[str, float]:
         figures: dict[str, float] = {}

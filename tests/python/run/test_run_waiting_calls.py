@@ -42,6 +42,25 @@ MAPPED = """
     print(got == list(range(300)))
 """
 
+COMPLETED = """
+    import time
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+    def load(number):
+        time.sleep(0.02)
+        if number in (7, 200):
+            raise ValueError(number)
+        return number
+    with ThreadPoolExecutor(2) as pool:
+        got, failed = [], []
+        for future in as_completed([pool.submit(load, number) for number in range(300)]):
+            try:
+                got.append(future.result())
+            except ValueError as error:
+                failed.append(error.args)
+            time.sleep(0.003)
+    print(sorted(got) == [each for each in range(300) if each not in (7, 200)], sorted(failed))
+"""
+
 POOL = """
     import time
     from multiprocessing import Pool
@@ -77,7 +96,15 @@ PROCESS_QUEUE = """
 """
 
 
-@pytest.mark.parametrize(("script", "prints"), [(WINDOW, b"True [(7,), (200,)] True\n"), (MAPPED, b"True\n")])
+@pytest.mark.parametrize(
+    ("script", "prints"),
+    [
+        (WINDOW, b"True [(7,), (200,)] True\n"),
+        (MAPPED, b"True\n"),
+        (COMPLETED, b"True [(7,), (200,)]\n"),
+    ],
+    ids=["result", "map", "as_completed"],
+)
 def test_threads_of_an_executor(scripts: Any, tmp_path: Path, script: str, prints: bytes) -> None:
     result = scripts.run("--out", "run", scripts.write(script))
     assert (result.status, result.out) == (0, prints), result.err
@@ -91,6 +118,91 @@ def test_threads_of_an_executor(scripts: Any, tmp_path: Path, script: str, print
     said = report.diagnosis
     assert (said.kind, said.operator, said.cause) == ("input_bound", "load", "too_few_workers")
     assert said.advice[0].parameter == "max_workers"
+
+
+NARROW = """
+    import collections, time
+    from concurrent.futures import ThreadPoolExecutor
+    def load(number):
+        time.sleep(0.02)
+        return number
+    def main():
+        pool, got = ThreadPoolExecutor(1), []
+        pending = collections.deque({pending})
+        for number in range(3, 200):
+            {take}
+            time.sleep(0.003)
+        pool.shutdown()
+        print(got == list(range(197)))
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("pending", "take"),
+    [
+        (
+            "pool.submit(load, number) for number in range(3)",
+            "got.append(pending.popleft().result()); pending.append(pool.submit(load, number))",
+        ),
+        (
+            "(pool.submit(load, number), number) for number in range(3)",
+            "got.append(pending[0][0].result()); pending.popleft(); "
+            "pending.append((pool.submit(load, number), number))",
+        ),
+    ],
+    ids=["taken out", "looked at"],
+)
+def test_no_more_workers_than_futures_under_way(
+    scripts: Any, tmp_path: Path, pending: str, take: str
+) -> None:
+    result = scripts.run("--out", "run", scripts.write(NARROW.format(pending=pending, take=take)))
+    assert (result.status, result.out) == (0, b"True\n"), result.err
+    report = hr.Report.load(tmp_path / "run")
+    [op] = report.profile.operators
+    [knob] = op.knobs
+    assert (knob.parameter, knob.value, knob.max) == ("max_workers", 1, 3)
+    assert report.diagnosis.advice[0].parameter == "max_workers"
+    assert report.what_if(max_workers=3)["step_s"] < report.profile.sink.step_s / 2
+    with pytest.raises(hr.UsageError, match="1 to 3"):
+        report.what_if(max_workers=4)
+
+
+def test_as_completed_ends_as_it_does_bare(scripts: Any, tmp_path: Path) -> None:
+    name = scripts.write("""
+        import threading, time
+        from concurrent.futures import ThreadPoolExecutor, TimeoutError, as_completed
+        def load(number):
+            time.sleep(0.01)
+            return number
+        pool = ThreadPoolExecutor(1)
+        def epoch(numbers, most, timeout=None):
+            got = []
+            futures = [pool.submit(load, number) for number in numbers]
+            try:
+                for future in as_completed(futures, timeout):
+                    got.append(future.result())
+                    time.sleep(0.002)
+                    if len(got) == most:
+                        break
+            except TimeoutError as error:
+                got.append(str(error).split(" ", 1)[1])
+            for future in futures:
+                future.result()
+            return got
+        print(epoch(range(150), 200) == list(range(150)))
+        print(epoch(range(20), 5))                  # a break
+        print(epoch(range(50), 200, 0.2)[-1])       # a timeout
+        print(len(epoch([1] * 20, 20)))
+        futures = [pool.submit(load, number) for number in range(20)]
+        [future.result() for future in futures]
+        print(len(list(as_completed(futures))))     # elsewhere, all done before
+        print(len(list(as_completed([]))), threading.active_count() < 4)
+    """)
+    bare, result = scripts.bare(name), scripts.run("--out", "run", name)
+    assert (result.status, result.out) == (bare.status, bare.out) == (0, result.out), result.err
+    sink = hr.Report.load(tmp_path / "run").profile.sink
+    assert 130 < sink.steps <= 150 + 5 + 20 + 20
 
 
 @pytest.mark.parametrize(("script", "loader"), [(POOL, "pool"), (PROCESS_QUEUE, "process queue")])

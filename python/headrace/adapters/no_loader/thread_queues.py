@@ -1,4 +1,4 @@
-"""Threads with ``queue.Queue`` between them and the training loop: found in their stacks, then recorded."""
+"""Threads with queues between them and the training loop: found in their stacks, then recorded."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -14,7 +15,8 @@ from typing import Any
 from headrace import _core, _session
 from headrace._get_next import BlockLoop
 from headrace._operator import readable
-from headrace._session import kept_open, open_session
+from headrace._session import kept_open, open_session, warn_once
+from headrace.adapters.no_loader import simple_queues
 from headrace.adapters.no_loader.stack_looks import users_frame
 
 _OWN = ("queue", "headrace")
@@ -24,6 +26,8 @@ _SEEN = 2
 _MOST = 32
 #: How far inside a thread's stack a call of a queue is looked for.
 _INNERMOST = 4
+#: How far a function that takes from a simple queue is looked for.
+_DEEPEST = 60
 
 
 class ThreadQueues:
@@ -33,6 +37,7 @@ class ThreadQueues:
         self._seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._recorded: weakref.WeakSet[Any] = weakref.WeakSet()
         self._starting = threading.Lock()
+        self._looks_at_simple = True
         #: Takes from which queue, once it does: the training loop's GetNext.
         self.sink: RecordedQueue | None = None
         self.loop: BlockLoop | None = None
@@ -41,6 +46,19 @@ class ThreadQueues:
         """``frames``: the innermost one of each thread."""
         for frame in frames:
             self._look_at(frame)
+            if self._looks_at_simple:
+                self._look_for_simple(frame, frames)
+
+    def _look_for_simple(self, innermost: FrameType, frames: list[FrameType]) -> None:
+        for frame in _stack(innermost):
+            simple = simple_queues.taken_from(frame)
+            if simple is None:
+                continue
+            self._seen[simple] = self._seen.get(simple, 0) + 1
+            if self._seen[simple] >= _SEEN:
+                self._looks_at_simple = False
+                self._record_simple(frames)
+            return
 
     def _look_at(self, frame: FrameType | None) -> None:
         for _ in range(_INNERMOST):
@@ -58,8 +76,32 @@ class ThreadQueues:
             return
         self._seen[found] = self._seen.get(found, 0) + 1
         if self._seen[found] >= _SEEN and found not in self._recorded and len(self._recorded) < _MOST:
-            self._recorded.add(found)
-            RecordedQueue(found, _name_of(found, caller) or f"queue {len(self._recorded)}", self)
+            HookedQueue(found, self._new(found, caller), self)
+
+    def _new(self, found: Any, caller: FrameType) -> str:
+        """The name of a queue that is recorded from now on."""
+        self._recorded.add(found)
+        return _name_of(found, caller) or f"queue {len(self._recorded)}"
+
+    def _record_simple(self, frames: list[FrameType]) -> None:
+        for frame in (each for innermost in frames for each in _stack(innermost)):
+            path = simple_queues.iterated_over(frame)
+            if path:
+                code = frame.f_code
+                place = f"{code.co_name} ({Path(code.co_filename).name}:{code.co_firstlineno})"
+                warn_once(
+                    f"{readable(place)} iterates over iter({path}.get, ...) of a SimpleQueue, which cannot "
+                    f"be recorded from outside: {path} = hr.Queue()"
+                )
+                return
+        if simple_queues.can_be_recorded():
+            simple_queues.RecordedClass(self._recorder_of_simple)
+
+    def _recorder_of_simple(self, simple: Any, caller: FrameType) -> SimpleRecorder | None:
+        frame = users_frame(caller, _OWN, _INNERMOST)
+        if frame is None or len(self._recorded) >= _MOST:
+            return None
+        return SimpleRecorder(simple, self._new(simple, frame), self)
 
     def start(self, recorded: RecordedQueue, caller: FrameType) -> None:
         """The main thread is about to take from ``recorded``, in the user's function ``caller``."""
@@ -75,18 +117,12 @@ class ThreadQueues:
 class RecordedQueue:
     """One queue whose puts and gets are recorded, whichever thread calls them."""
 
-    def __init__(self, recorded: Any, name: str, queues: ThreadQueues) -> None:
-        self.handle = _core.QueueHandle.of_threads(readable(name), max(0, recorded.maxsize))
+    def __init__(self, name: str, maxsize: int, size: Callable[[], int], queues: ThreadQueues) -> None:
+        self.handle = _core.QueueHandle.of_threads(readable(name), max(0, maxsize))
         self._queues = queues
-        self._size = recorded._qsize
-        self._maxsize = recorded.maxsize
+        self._size = size
+        self._maxsize = maxsize
         self._thread = threading.local()
-        hooked = _core.HookedCall
-        with recorded.mutex:
-            recorded._put = hooked(recorded._put, None, self._did_put)
-            recorded._get = hooked(recorded._get, None, self._did_get)
-        recorded.put = hooked(recorded.put, self._before_put, self._after_put, self._put_failed)
-        recorded.get = hooked(recorded.get, self._before_get, self._after_get, self._get_failed)
 
     # Around a call, without the queue's lock.
 
@@ -153,6 +189,49 @@ class RecordedQueue:
             return ""
         frame = users_frame(sys._getframe(1), _OWN, _INNERMOST)
         return readable(frame.f_code.co_name) if frame is not None else "thread"
+
+
+class HookedQueue(RecordedQueue):
+    """A ``queue.Queue`` with hooks of its own. It has a lock, within which levels are exact."""
+
+    def __init__(self, recorded: Any, name: str, queues: ThreadQueues) -> None:
+        super().__init__(name, recorded.maxsize, recorded._qsize, queues)
+        hooked = _core.HookedCall
+        with recorded.mutex:
+            recorded._put = hooked(recorded._put, None, self._did_put)
+            recorded._get = hooked(recorded._get, None, self._did_get)
+        recorded.put = hooked(recorded.put, self._before_put, self._after_put, self._put_failed)
+        recorded.get = hooked(recorded.get, self._before_get, self._after_get, self._get_failed)
+
+
+class SimpleRecorder(RecordedQueue):
+    """A `SimpleQueue`, whose class has the hooks. Levels are those right after a call."""
+
+    def __init__(self, recorded: Any, name: str, queues: ThreadQueues) -> None:
+        weak = weakref.ref(recorded)
+        super().__init__(name, 0, lambda: found.qsize() if (found := weak()) is not None else 0, queues)
+        # A put within this lock, by a destructor, is allowed to a simple queue.
+        self._in_turn = threading.RLock()
+        self.before_get = self._before_get
+        self.get_failed = self._get_failed
+
+    def did_put(self, item: Any) -> None:
+        with self._in_turn:
+            self._did_put(None, item)
+
+    def did_get(self, item: Any) -> None:
+        with self._in_turn:
+            self._did_get(item)
+        self._after_get(item)
+
+
+def _stack(frame: FrameType | None) -> Iterator[FrameType]:
+    """From a thread's innermost frame outwards."""
+    for _ in range(_DEEPEST):
+        if frame is None:
+            return
+        yield frame
+        frame = frame.f_back
 
 
 def _name_of(found: Any, caller: FrameType) -> str:

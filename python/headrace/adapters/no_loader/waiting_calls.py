@@ -1,24 +1,20 @@
 """Calls in which a training loop waits for what others make: futures, pools, queues between processes.
 
-Found in looks at the main thread's stack, then recorded: each such call by the loop is a GetNext. What the
-threads of an executor run for it is an operator.
+Found in looks at the main thread's stack, then recorded: each such call by the loop is a GetNext.
 """
 
 from __future__ import annotations
 
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from headrace import _core
-from headrace._get_next import BlockLoop
-from headrace._operator import _code, code_key, name_of, readable
-from headrace._session import kept_open, open_session
-from headrace.adapters._names import is_the_users
+from headrace.adapters.no_loader.completed_futures import RecordedCompletions, loops_over_completed
+from headrace.adapters.no_loader.executor_work import RecordedWork, under_way
+from headrace.adapters.no_loader.place_loop import BEHIND, INNERMOST, PlaceLoop
 from headrace.adapters.no_loader.stack_looks import users_frame
 
 
@@ -50,11 +46,8 @@ _CALLS = (
     _Call("multiprocessing.queues", "Queue", "get", "process queue", lambda q: not q.empty(), True),
     _Call("multiprocessing.queues", "SimpleQueue", "get", "process queue", lambda q: not q.empty(), True),
 )
-_OWN = ("concurrent", "multiprocessing", "threading", "headrace")
 #: Different calls that were seen until they are recorded.
 _SEEN = 4
-#: How far inside the main thread's stack such a call is looked for, and the user's code behind it.
-_INNERMOST = 8
 
 
 class _Place(NamedTuple):
@@ -70,33 +63,68 @@ class WaitingCalls:
 
     def __init__(self) -> None:
         self._seen: Counter[_Place] = Counter()
-        self._last: tuple[_Place, int, int] | None = None
-        self.recorded: RecordedCalls | None = None
+        self._loops: Counter[tuple[CodeType, int]] = Counter()
+        self._last: tuple[int, int, int] | None = None
+        self._ahead: dict[_Place, int] = {}  # futures under way, if the same in all looks; 0: unknown
+        self.recorded: PlaceLoop | None = None
 
     def look(self, stack: list[FrameType]) -> None:
         """``stack``: the main thread's, outermost frame first."""
+        if self.recorded is not None:
+            return
+        self._look_for_completed(stack)
         now = _waiting_in(stack)
-        if now is not None and now != self._last:
+        if now is not None and now[1:] != self._last:
             place = now[0]
             self._seen[place] += 1
+            self._look_ahead(place, stack, now[3])
             if self._seen[place] == _SEEN and self.recorded is None:
-                self.recorded = RecordedCalls(place)
-        self._last = now
+                self.recorded = _record(place, self._ahead.get(place, 0))
+        self._last = now[1:] if now is not None else None
+
+    def _look_for_completed(self, stack: list[FrameType]) -> None:
+        """By the source: where threads compete for the interpreter lock, the loop is hardly seen waiting."""
+        place = loops_over_completed(stack)
+        if place is not None:
+            self._loops[place] += 1
+            if self._loops[place] == _SEEN:
+                code, line = place
+                self.recorded = PlaceLoop("futures", code, line)
+                RecordedCompletions(self.recorded)
+                RecordedWork()
+
+    def _look_ahead(self, place: _Place, stack: list[FrameType], index: int) -> None:
+        if place.call.owner != "Future":
+            return
+        caller = next((each for each in reversed(stack[:index]) if each.f_code is place.code), None)
+        now = under_way(stack[index].f_locals.get("self"), caller) if caller is not None else 0
+        if self._ahead.setdefault(place, now) != now:
+            self._ahead[place] = 0  # not a number that the loop keeps to
 
 
-def _waiting_in(stack: list[FrameType]) -> tuple[_Place, int, int] | None:
-    """The place, and what tells one call from another: its frame and its object."""
+def _waiting_in(stack: list[FrameType]) -> tuple[_Place, int, int, int] | None:
+    """The place, what tells one call from another (its frame and its object), and where its frame is."""
     known = _known()
-    for index in range(len(stack) - 1, max(0, len(stack) - _INNERMOST), -1):
-        call = known.get(stack[index].f_code)
+    for index in range(len(stack) - 1, max(0, len(stack) - INNERMOST), -1):
+        frame = stack[index]
+        call = known.get(frame.f_code)
         if call is None:
             continue
-        caller = users_frame(stack[index - 1], _OWN, _INNERMOST)
+        caller = users_frame(stack[index - 1], BEHIND, INNERMOST)
         if caller is None:
             return None
         place = _Place(call, caller.f_code, caller.f_lineno)
-        return place, id(stack[index]), id(stack[index].f_locals.get("self"))
+        return place, id(frame), id(frame.f_locals.get("self")), index
     return None
+
+
+def _record(place: _Place, ahead: int) -> PlaceLoop:
+    """``ahead``: as for `RecordedWork`."""
+    loop = PlaceLoop(place.call.word, place.code, place.line)
+    RecordedCalls(place.call, loop)
+    if place.call.owner == "Future":
+        RecordedWork(ahead=ahead)
+    return loop
 
 
 def _known() -> dict[CodeType, _Call]:
@@ -111,73 +139,26 @@ def _known() -> dict[CodeType, _Call]:
 
 
 class RecordedCalls:
-    """Every call of the method by that line of the main thread is a GetNext."""
+    """Every call of the method by the loop's line is a GetNext."""
 
-    def __init__(self, place: _Place) -> None:
-        self._place = place
-        self._main = threading.main_thread().ident
-        self._open = False
-        self._ready = -1
-        session = open_session(None, None)
-        kept_open.add(session)
-        where = f"{Path(place.code.co_filename).name}:{place.line}"
-        self._loop = BlockLoop(session, readable(f"{place.call.word} at {where}"), None)
-        self._work = RecordedWork() if place.call.owner == "Future" else None
-        owner: Any = getattr(sys.modules[place.call.module], place.call.owner)
-        bare = vars(owner)[place.call.method]
+    def __init__(self, call: _Call, loop: PlaceLoop) -> None:
+        self._call = call
+        self._loop = loop
+        owner: Any = getattr(sys.modules[call.module], call.owner)
+        bare = vars(owner)[call.method]
         hooked = _core.HookedCall(bare, self._before, self._after, self._failed, True)
         for name, held in list(vars(owner).items()):
             if held is bare:  # __next__ is next under another name
                 setattr(owner, name, hooked)
 
     def _before(self, of: Any, *_: Any, **__: Any) -> None:
-        if threading.get_ident() != self._main or self._open:
+        if self._loop.is_open or not self._loop.is_here():
             return
-        caller = users_frame(sys._getframe(1), _OWN, _INNERMOST)
-        if caller is None or caller.f_code is not self._place.code or caller.f_lineno != self._place.line:
-            return
-        self._open = self._loop.begin()
-        self._ready = -1
-        self._ready = int(self._place.call.ready(of))  # may raise: a hook's exception changes nothing
+        self._loop.begin()
+        self._loop.was_ready(self._call.ready(of))  # may raise: a hook's exception changes nothing
 
     def _after(self, result: Any, *_: Any) -> None:
-        self._end(StopIteration if result is None and self._place.call.none_ends else None)
+        self._loop.end(StopIteration if result is None and self._call.none_ends else None)
 
     def _failed(self, *_: Any) -> None:
-        self._end(StopIteration if self._place.call.raising_ends else Exception)
-
-    def _end(self, error: type[BaseException] | None) -> None:
-        if self._open and threading.get_ident() == self._main:
-            self._open = False
-            self._loop.end(error, self._ready)
-
-
-class RecordedWork:
-    """What the threads of executors run: one operator for each of the user's functions."""
-
-    def __init__(self) -> None:
-        self._operators: dict[int, _core.OperatorHandle | None] = {}
-        self._running = threading.local()
-        item: Any = getattr(sys.modules.get("concurrent.futures.thread"), "_WorkItem", None)
-        if item is not None and hasattr(item, "run"):
-            item.run = _core.HookedCall(item.run, self._before, self._after, self._after, True)
-
-    def _before(self, item: Any, *_: Any) -> None:
-        handle = self._operator(getattr(item, "fn", None))
-        self._running.handle = handle if handle is not None and handle.begin() else None
-
-    def _after(self, *_: Any) -> None:
-        handle = getattr(self._running, "handle", None)
-        if handle is not None:
-            self._running.handle = None
-            handle.end(False)
-
-    def _operator(self, function: Any) -> _core.OperatorHandle | None:
-        code = _code(function)
-        if code is None or not is_the_users(code.co_filename):
-            return None
-        key = code_key(function)
-        if key not in self._operators:
-            name = readable(name_of(function))
-            self._operators[key] = _core.OperatorHandle(name, "map", key, 0, "max_workers")
-        return self._operators[key]
+        self._loop.end(StopIteration if self._call.raising_ends else Exception)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from headrace import _session
 from headrace._session import enabled, phased_loops, warn_once
+from headrace.adapters.no_loader.async_queues import AsyncQueues
 from headrace.adapters.no_loader.found_function import FoundFunction, put_in_place
 from headrace.adapters.no_loader.stack_looks import Function, StackLooks
 from headrace.adapters.no_loader.thread_queues import ThreadQueues
@@ -33,6 +34,7 @@ def watch() -> None:
     looks = StackLooks(main)
     queues = ThreadQueues()
     calls = WaitingCalls()
+    async_queues = AsyncQueues()
     candidate = None
     said: set[Function] = set()
     searched = 0
@@ -40,6 +42,7 @@ def watch() -> None:
         looks.wait()
         stack = looks.look()
         calls.look(stack)
+        async_queues.look(stack)
         if searched % _ALL_THREADS == 0 and threading.active_count() > 1:
             queues.look(looks.everywhere())
         if candidate is not None and stack:

@@ -13,7 +13,7 @@ from headrace._operator import readable
 from headrace._session import warn_once
 from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.ray_data import callback
-from headrace.adapters.ray_data.progress import Progress
+from headrace.adapters.ray_data.progress import Progress, require_function_time
 
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel
@@ -73,6 +73,8 @@ class RayAttachment(Attachment):
         assert self._handle is not None
         loader = self._handle.id
         operators = [each for each in executor._topology if type(each).__name__ != "InputDataBuffer"]
+        for each in operators:
+            require_function_time(each.metrics)
         self._names = [readable(_short(each.name)) for each in operators]
         self._settings = [_settings_of(each) for each in operators]
         self._progress = []

@@ -12,6 +12,12 @@ _MOST_CALLS = 16
 _BUSY = ("function_body_time_s", "block_transform_time_s", "block_generation_time")
 
 
+def require_function_time(metrics: Any) -> None:
+    """Raises AttributeError where Ray counts only the making of blocks, without the user's functions."""
+    if not any(hasattr(metrics, name) for name in _BUSY[:-1]):
+        raise AttributeError(_BUSY[0])
+
+
 class Progress:
     """Passes on an operator's blocks and their times. Used by the thread of the execution."""
 

@@ -4,6 +4,7 @@ adapter     detects a dataset, and records loops over it
 graph       reads the datasets that the user put together, and which threads run which
 counters    reads the autotuner's model while the loop runs
 settings    the datasets' structure and settings, as their user would write them
+keras_fit   loops of Keras over a dataset
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from headrace.adapters.tfdata.adapter import TfDataAdapter
 def record_every_loader() -> None:
     """From now on each loop over a dataset in this process is recorded (``headrace run``)."""
     from headrace.adapters import _every_loop
+    from headrace.adapters.tfdata import keras_fit
 
     kind = sys.modules["tensorflow.python.data.ops.dataset_ops"].DatasetV2
     _every_loop.patch(kind, "tensorflow", TfDataAdapter())
+    keras_fit.install(TfDataAdapter())
+    keras_fit.begin(None)
 
 
 __all__ = ["TfDataAdapter", "record_every_loader"]

@@ -22,6 +22,7 @@ LOADER_MODULES = {
     "webdataset": "webdataset",
     "grain": "grain",
     "tensorflow": "tfdata",
+    "keras.src.backend.tensorflow.trainer": "tfdata",
     "streaming.base.dataset": "mosaicml",
     "spdl.pipeline": "spdl",
     "mindspore.dataset": "mindspore",
