@@ -41,15 +41,23 @@ Moments moments_of(std::span<const double> values) {
   return result;
 }
 
-/// The mean, over steps from `begin` on, of how late the latest of the ranks that count is.
+/// The mean, over steps from `begin` on, of how late the latest of the ranks that count is: beyond the median of the
+/// longest stage, because ranks of a shorter stage may be late without anybody waiting.
 double mean_of_latest(const StepMatrix& matrix, const std::vector<bool>& counts, std::size_t begin = 0) {
   const std::size_t width = matrix.steps.size() - begin;
+  std::vector<double> longest(width, 0);
+  for (std::size_t stage = 0; stage < matrix.stages.size(); ++stage) {
+    const auto times = matrix.times_of_stage(stage).subspan(begin);
+    for (std::size_t step = 0; step < width; ++step) longest[step] = std::fmax(longest[step], times[step]);
+  }
   std::vector<double> latest(width, 0);
   for (std::size_t rank = 0; rank < matrix.ranks; ++rank) {
     if (!counts[rank]) continue;
     const auto late = matrix.late_of(rank).subspan(begin);
+    const auto times = matrix.times_of_stage(matrix.stage_of[rank]).subspan(begin);
     for (std::size_t step = 0; step < width; ++step) {
-      if (late[step] > latest[step]) latest[step] = late[step];
+      const double behind = late[step] + (times[step] - longest[step]);
+      if (behind > latest[step]) latest[step] = behind;
     }
   }
   return std::accumulate(latest.begin(), latest.end(), 0.0) / static_cast<double>(width);

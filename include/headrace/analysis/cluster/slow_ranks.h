@@ -22,6 +22,8 @@ struct RankSteps {
   /// The part that does not depend on other ranks: the step less the time in which the rank waited for them
   /// in a collective. The rank with the longest own time comes last, and waits least.
   std::vector<double> own_s;
+  /// Stage of the pipeline, which is a share of the work of its own. Equal for all ranks where it is not known.
+  std::int64_t stage = 0;
 };
 
 /// Thresholds; times are shares of the job's step.
@@ -90,7 +92,8 @@ struct SlowRanks {
 /// Pure; thread-safe. Ranks whose columns differ in length count as without steps; steps with a time that is
 /// not finite or is negative are left out, as are steps that fewer than half of the ranks have.
 ///
-/// Lateness is own time less the lower median of the ranks in the same step, so no common clock is needed.
+/// Lateness is own time less the lower median of the ranks of its stage in the same step, so no common clock is
+/// needed and a longer stage does not count as slow ranks (`stage_balance` judges stages).
 /// Slow ranks are the largest group, of at most half of the ranks, each of which is later than those behind the
 /// group by `spreads`, `least_gain` and (`standard_errors` or `fewest_late`). The gain is the difference between
 /// the latest rank and the latest of those that are left, on average over steps. If none is found, the last half
@@ -102,7 +105,7 @@ SlowRanks slow_ranks(std::span<const RankSteps> ranks, const SlowRankThresholds&
 /// ranks have no step in common or none is left.
 std::optional<double> step_without(std::span<const RankSteps> ranks, std::span<const std::int64_t> without);
 
-/// Lateness of each given rank in each of `steps` (row by row, NaN: the rank has no such step), for a heat map.
+/// Lateness (within its stage) of each given rank in each of `steps` (row by row, NaN: the rank has no such step), for a heat map.
 std::vector<double> lateness(std::span<const RankSteps> ranks, std::span<const std::int64_t> steps);
 
 }  // namespace headrace::analysis::cluster
