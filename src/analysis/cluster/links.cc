@@ -13,6 +13,9 @@
 namespace headrace::analysis::cluster {
 namespace {
 
+/// Of fewer links, one that is below half of the median is slow whatever their spread is.
+constexpr std::size_t kFewForSpread = 8;
+
 /// Messages of one size, of one link.
 struct Use {
   bool is_pair = false;
@@ -137,7 +140,8 @@ void judge_kind(std::span<Use*> uses, const LinkThresholds& thresholds) {
   std::map<int, std::vector<double>> seconds_a_byte;
   for (const Use* use : uses) seconds_a_byte[size_class(use->bytes)].push_back(1 / use->rate());
   struct Usual {
-    double rate = 0, spread = 0;
+    double rate = 0;
+    double least = 0;  // that a slow one is below
   };
   std::map<int, Usual> usual;
   for (const auto& [size, own] : seconds_a_byte) {
@@ -150,16 +154,20 @@ void judge_kind(std::span<Use*> uses, const LinkThresholds& thresholds) {
     }
     if (rates.size() < thresholds.fewest) continue;
     const double spread = spread_of(rates);
-    usual[size] = {lower_median(rates), spread};
+    const std::size_t count = rates.size();
+    const double rate = lower_median(rates);
+    // The spread of a few is a matter of chance.
+    const double most = count < kFewForSpread ? rate / 2 : rate;
+    usual[size] = {rate, std::min(thresholds.spreads * spread, most)};
   }
   for (Use* use : uses) {
     const auto at = usual.find(size_class(use->bytes));
     if (at == usual.end()) continue;
-    const auto& [rate, spread] = at->second;
+    const auto& [rate, least] = at->second;
     use->usual_s = use->bytes / rate;
     const bool is_small = use->has_latency && use->bytes <= thresholds.latency_bytes;
     const double share = is_small ? 1 / thresholds.slow_latency : thresholds.slow_share;
-    use->slow = use->rate() < share * rate && rate - use->rate() > thresholds.spreads * spread;
+    use->slow = use->rate() < share * rate && rate - use->rate() > least;
     if (use->slow) use->excess_s = use->calls * (use->seconds - use->usual_s);
   }
 }

@@ -19,7 +19,8 @@ namespace headrace::analysis::cluster {
 struct LinkThresholds {
   /// A link is slow below this share of the median bandwidth of links of its kind, ...
   double slow_share = 0.8;
-  /// ... and by so many spreads (scaled median absolute deviation) of theirs.
+  /// ... and by so many spreads (scaled median absolute deviation) of theirs. Of fewer than eight links, half
+  /// of the median is enough.
   double spreads = 6;
   /// Fewer links of a kind show no median.
   std::size_t fewest = 3;
