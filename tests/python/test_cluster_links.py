@@ -167,4 +167,6 @@ def test_links_of_ascend_profiles(tmp_path: Path) -> None:
     pairs = [row for row in cluster.links.rows() if ">" in row["ranks"]]
     assert {row["ranks"] for row in pairs} == {"0>1", "1>0"}
     assert all(row["kind"] == "HCCS" and 10 < row["bandwidth_gbps"] < 30 for row in pairs)
+    # The sum of the transports is not a link of its own.
+    assert [row["kind"] for row in cluster.links.rows() if row["ranks"] == "0,1"] == ["HCCS"]
     assert any("records of links are left out" in note for note in cluster.notes)

@@ -22,6 +22,7 @@ constexpr std::size_t kLongestName = 100;
 /// Sums of operations in the vendor's files.
 constexpr std::string_view kSums = "Total Op Info";
 constexpr std::string_view kTotal = "-total";
+constexpr std::array<std::string_view, 3> kPartsOfSdma = {"HCCS", "PCIE", "SIO"};
 constexpr double kMegabyte = 1e6;
 
 template <class Number>
@@ -113,6 +114,14 @@ void add_communication(std::int64_t rank, const trace::ascend::Communication& co
     sum.bytes += row.size_mb * kMegabyte;
     sum.seconds += row.transit_s;
   }
+  // SDMA is the sum of the transports inside a node, where these are listed.
+  std::erase_if(groups, [&](const auto& each) {
+    const auto& [kind, group, members] = each.first;
+    return kind == "SDMA" &&
+           std::any_of(kPartsOfSdma.begin(), kPartsOfSdma.end(), [&](std::string_view part) {
+             return groups.contains({std::string(part), group, members});
+           });
+  });
   add_sums(rank, LinkForm::local_pair, static_cast<double>(pair_steps.size()), pairs, records);
   add_sums(rank, LinkForm::transit, static_cast<double>(group_steps.size()), groups, records);
 }
