@@ -170,3 +170,62 @@ def test_links_of_ascend_profiles(tmp_path: Path) -> None:
     # The sum of the transports is not a link of its own.
     assert [row["kind"] for row in cluster.links.rows() if row["ranks"] == "0,1"] == ["HCCS"]
     assert any("records of links are left out" in note for note in cluster.notes)
+
+
+def write_mindspore(folder: Path, late: int = -1) -> Path:
+    """Four ranks in two stages, 6 steps; times of the step trace are in units of 10 ns."""
+    folder.mkdir()
+    heading = "step_num,start_point,end_point,total,fp_point,bp_point,iteration_interval,fp_and_bp,tail\n"
+    links = "step_num,communication_cost,wait_cost,link_info,communication_operator_cost\n"
+    for rank in range(4):
+        compute_ms = (20 if rank < 2 else 60) + (30 if rank == late else 0) + 0.1 * rank
+        whole = 100 * 100_000
+        rows, parallel = [], []
+        for step in range(1, 7):
+            start = step * whole
+            rows.append(
+                f"{step},{start},{start + whole},{whole},{start},{start + whole - 9},0,{whole - 9},9\n"
+            )
+            parallel.append(f"{compute_ms},{100 - compute_ms},50,10,{90 - compute_ms}\n")
+        (folder / f"step_trace_raw_{rank}_detail_time.csv").write_text(heading + "".join(rows) + rows[0])
+        name = f"ascend_cluster_analyse_pipeline-parallel_2_4_{rank}.csv"
+        columns = "computation_time,communication_alone_time,stage_time,receive_alone_time,"
+        columns += "collective_communication_alone_time\n"
+        (folder / name).write_text(columns + "".join(parallel) + parallel[0])
+        own, other = rank % 2, 1 - rank % 2
+        sent = {f"{other}-{own}": {"SDMA": [2.0, 40_000.0, 2e7]}, f"{own}-{own}": {"SDMA": [0.1, 10.0, 1e5]}}
+        quoted = json.dumps(sent).replace('"', '""')
+        (folder / f"hccl_raw_{rank}.csv").write_text(
+            links + f'1,2.1,9,"{quoted}","{{}}"\n-,2.1,9,"{quoted}","{{}}"\n'
+        )
+    return folder
+
+
+def test_files_of_mindspore_have_stages_and_links(tmp_path: Path) -> None:
+    cluster = hr.Cluster.load(write_mindspore(tmp_path / "job"))
+    assert (cluster.diagnosis.verdict, cluster.diagnosis.long_stage) == ("uneven_stages", 1)
+    assert cluster.diagnosis.gain_share == pytest.approx(0.2, rel=0.02)
+    assert list(cluster.stages.column("ranks")) == [2, 2]
+    pairs = {row["ranks"]: row["bandwidth_gbps"] for row in cluster.links.rows()}
+    assert set(pairs) == {"0>1", "1>0", "2>3", "3>2"}
+    assert pairs["3>2"] == pytest.approx(20, rel=0.01)
+
+
+def test_a_damaged_file_of_mindspore_is_said(tmp_path: Path) -> None:
+    job = write_mindspore(tmp_path / "job", late=3)
+    (job / "hccl_raw_0.csv").write_bytes(b"\xff\x00")
+    (job / "step_trace_raw_1_detail_time.csv").write_text("")
+    cluster = hr.Cluster.load(job)
+    assert cluster.missing == [1]
+    assert [name for name, _ in cluster.trouble] == ["step_trace_raw_1_detail_time.csv"]
+    assert any("hccl_raw_0.csv" in note for note in cluster.notes)
+    assert [slow.rank for slow in cluster.diagnosis.slow] == [3]
+
+
+def test_the_sample_of_mindspore(tmp_path: Path) -> None:
+    folder = conformance_file("mindspore/cluster_2stage_4rank")
+    cluster = hr.Cluster.load(folder, cache=tmp_path)
+    assert len(cluster) == 4
+    assert cluster.diagnosis.long_stage == 1
+    assert cluster.stages.column("own_s")[1] == pytest.approx(0.123, rel=0.02)
+    assert "2>3" in list(cluster.links.column("ranks")) or "3>2" in list(cluster.links.column("ranks"))

@@ -35,6 +35,8 @@ def summarise(files: RankFiles) -> dict[str, Any]:
     if _trace_files.is_url(files.path) and files.kind == "segment":
         with tempfile.TemporaryDirectory(prefix="headrace-cluster-") as folder:
             return _of_segment(files, fetch(files.path, folder))
+    if files.kind == "mindspore":
+        return _of_mindspore(files)
     return _of_segment(files, files.path) if files.kind == "segment" else _of_trace(files)
 
 
@@ -136,6 +138,27 @@ def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
         links="",
         places={},
         notes=[],
+    )
+
+
+def _of_mindspore(files: RankFiles) -> dict[str, Any]:
+    from headrace.cluster import _mindspore
+
+    rank = files.rank or 0
+    numbers, columns, notes = _mindspore.steps_of(files.path, rank)
+    place = _mindspore.place_of(files.path, rank)
+    links, unread = _mindspore.links_of(files.path, rank, place)
+    return _summary(
+        files,
+        rank,
+        "mindspore",
+        steps=step_table(numbers, columns),
+        histogram=histogram(columns["total"]),
+        diagnosis=None,
+        kernels="[]",
+        links=links,
+        places={} if place is None else {"pipeline": list(place)},
+        notes=[note[:_MOST_TEXT] for note in [*notes, *unread][:5]],
     )
 
 
