@@ -125,8 +125,10 @@ def test_stages_may_be_given(tmp_path: Path) -> None:
     assert unknown.diagnosis.verdict == "slow_rank"
     assert len(unknown.stages) == 0
     assert any("do not say which ranks" in note for note in unknown.notes)
+    assert any("stages are unknown" in note for note in unknown.notes)
     given = hr.Cluster.load(job, stages=[[0, 1, 2, 3], "4-7"])
     assert (given.diagnosis.verdict, given.diagnosis.long_stage) == ("uneven_stages", 1)
+    assert not any("stages are unknown" in note for note in given.notes)
     done = CliRunner().invoke(main, ["cluster", str(job), "--stage", "0-3", "--stage", "4-7"])
     assert "UNEVEN STAGES" in done.output, done.output
     for stages, said in (

@@ -245,6 +245,10 @@ class Cluster:
                 else "the ranks are not in step; they are compared by their whole steps"
             )
         notes += self._links.notes
+        if self._links.notes and not self._stage_of and not self.places:
+            notes.append(
+                "stages are unknown: the traces name no groups of ranks; --stage (stages=) gives them"
+            )
         said: dict[str, int] = {}
         for summary in self._ranks.values():
             for note in summary["notes"]:

@@ -96,7 +96,7 @@ class Links:
         if len(traces) < 2:
             return []
         if not self.rows:
-            return ["no links and stages: the traces do not say which ranks their collectives join"]
+            return ["links are unknown: the traces do not say which ranks their collectives join"]
         unknown = self._judged["unknown"]
         if unknown:
             return [

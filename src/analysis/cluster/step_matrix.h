@@ -38,7 +38,8 @@ struct StepMatrix {
   std::vector<std::int64_t> stages;   ///< ascending
   std::vector<std::size_t> stage_of;  ///< by rank: index into `stages`
   std::vector<double> stage_s;        ///< stage by stage: median own time in each step; NaN: not known
-  /// Stage by stage: own time of a rank that is not late. The median of all ranks in the step, times the stage's share of the work.
+  /// Stage by stage: own time of a rank that is not late. The median of all ranks in the step, times the stage's
+  /// share of the work.
   std::vector<double> expected_s;
 
   std::span<const double> late_of(std::size_t rank) const {

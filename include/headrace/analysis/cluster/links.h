@@ -58,8 +58,8 @@ struct Links {
 };
 
 /// Pure; thread-safe. Members of a group wait for each other, so the time of a collective is that of the rank
-/// that records the shortest. Links of one kind: the same collective or transport, groups of the same size and the same
-/// distances between ranks, messages within a factor of about three.
+/// that records the shortest. Links of one kind: the same collective or transport, groups of the same size and
+/// the same distances between ranks, messages within a factor of about three.
 Links judge_links(std::span<const LinkRecord> records, const LinkThresholds& thresholds = {});
 
 }  // namespace headrace::analysis::cluster
