@@ -25,7 +25,7 @@ PY_DIRS := python tests tools benchmarks samples
 .DELETE_ON_ERROR:
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
-.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders cluster-engines integrations build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
+.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders cluster-engines object-store integrations build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
   reference lint tidy format figures wheel clean build-release build-asan build-tsan build-bench
 
 help:  ## this list
@@ -79,6 +79,10 @@ large-loaders: $(STAMPS)/venv
 
 cluster-engines: $(STAMPS)/venv
 	@tools/setup.sh cluster-engines
+
+# moto's server and s3fs; not in CI.
+object-store: $(STAMPS)/venv
+	@tools/setup.sh object-store
 
 # --- build and run ----------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@
 #     tools/setup.sh integrations    Keras, MLflow, W&B, a Jupyter kernel, for their tests
 #     tools/setup.sh large-loaders   Ray Data and DALI, for their tests
 #     tools/setup.sh cluster-engines  Ray, Dask and mpi4py, for the tests of headrace cluster
+#     tools/setup.sh object-store    moto's server and s3fs, for the tests of headrace cluster
 #     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -179,7 +180,12 @@ setup_cluster-engines() {
   .venv/bin/python tools/requirements.py cluster-engines | pip_install -r /dev/stdin
 }
 
+setup_object-store() {
+  say "installing moto's server and s3fs for the tests of headrace cluster"
+  .venv/bin/python tools/requirements.py object-store | pip_install -r /dev/stdin
+}
+
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | integrations | cluster-engines | reference) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|integrations|cluster-engines|reference" ;;
+  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | integrations | cluster-engines | object-store | reference) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|integrations|cluster-engines|object-store|reference" ;;
 esac

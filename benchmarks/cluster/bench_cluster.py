@@ -3,8 +3,9 @@
     benchmarks/run.sh cluster
     HEADRACE_CLUSTER_RANKS=1000 benchmarks/run.sh cluster
 
-Each summary has 512 steps. Each row is measured in a process of its own: it reads the summaries one by one,
-merges them in a tree, and makes the verdict, which is checked. Then traces of 1, 4 and 16 ranks are read.
+Each summary has 512 steps and 16 links. Each row is measured in a process of its own: it reads the summaries
+one by one, merges them in a tree, and makes the verdict, which is checked. Then traces of 1, 4 and 16 ranks
+are read.
 """
 
 from __future__ import annotations
@@ -46,6 +47,10 @@ def summary(rank: int, random: random.Random) -> bytes:
     from headrace.cluster import _summary
 
     own = [0.4 * (1 + 0.03 * random.random()) + (0.1 if rank == VICTIM else 0) for _ in range(STEPS)]
+    links = "".join(
+        f"c\tall_reduce\t\t{rank // 8 * 8}-{rank // 8 * 8 + 7}\t{4 + i}\t{1e6 * 2**i}\t{1e-5 * 2**i}\n"
+        for i in range(16)
+    )
     columns = {"total": [0.55] * STEPS, "own": own, "input": [0.01] * STEPS, "compute": own}
     return _summary.encoded(
         {
@@ -57,6 +62,8 @@ def summary(rank: int, random: random.Random) -> bytes:
             "histogram": _summary.histogram(columns["total"]),
             "diagnosis": None,
             "kernels": json.dumps([{"name": f"kernel {i}", "step_s": 0.01, "calls": 4.0} for i in range(40)]),
+            "links": links,
+            "places": {"tensor": [rank % 8, 8], "data": [rank // 8, (RANKS + 7) // 8]},
             "notes": [],
         }
     )

@@ -4,16 +4,23 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "column_set.h"
 #include "crossing.h"
+#include "device_trace.h"
 #include "headrace/analysis/cluster/heat_map.h"
+#include "headrace/analysis/cluster/link_records.h"
+#include "headrace/analysis/cluster/links.h"
 #include "headrace/analysis/cluster/slow_ranks.h"
+#include "headrace/analysis/cluster/stages.h"
 #include "headrace/report/cluster.h"
+#include "headrace/trace/process_groups.h"
 
 namespace py = pybind11;
 
@@ -31,14 +38,15 @@ std::vector<To> numbers_of(std::string_view bytes) {
   return {read.begin(), read.end()};
 }
 
-using RankColumns = std::vector<std::tuple<std::int64_t, py::bytes, py::bytes, py::bytes>>;
+/// Rank, stage, and the columns step, total_s, own_s.
+using RankColumns = std::vector<std::tuple<std::int64_t, std::int64_t, py::bytes, py::bytes, py::bytes>>;
 
 std::vector<cluster::RankSteps> ranks_of(const RankColumns& columns) {
   std::vector<cluster::RankSteps> ranks;
   ranks.reserve(columns.size());
-  for (const auto& [rank, step, total_s, own_s] : columns) {
+  for (const auto& [rank, stage, step, total_s, own_s] : columns) {
     ranks.push_back({rank, numbers_of<std::int64_t, std::int64_t>(step), numbers_of<double, float>(total_s),
-                     numbers_of<double, float>(own_s)});
+                     numbers_of<double, float>(own_s), stage});
   }
   return ranks;
 }
@@ -77,10 +85,30 @@ py::dict to_dict(const cluster::SlowRanks& found) {
   return answer;
 }
 
+py::dict to_dict(const cluster::Link& link) {
+  py::dict one;
+  one["kind"] = link.kind;
+  one["ranks"] = link.members;
+  one["is_pair"] = link.is_pair;
+  one["slow"] = link.slow;
+  one["bandwidth_gbps"] = link.bandwidth_gbps;
+  one["usual_gbps"] = link.usual_gbps;
+  one["latency_s"] = link.latency_s;
+  one["usual_latency_s"] = link.usual_latency_s;
+  one["calls"] = link.calls;
+  one["bytes"] = link.bytes;
+  one["busy_s"] = link.busy_s;
+  one["excess_s"] = link.excess_s;
+  return one;
+}
+
 }  // namespace
 
 void add_cluster(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
+  py::class_<report::ClusterTable>(module, "ClusterTable")
+      .def(py::init<std::string, std::vector<std::string>, std::vector<std::vector<std::string>>>(),
+           py::arg("title"), py::arg("columns"), py::arg("rows"));
   py::class_<report::ClusterPage>(module, "ClusterPage")
       .def(py::init<>())
       .def_readwrite("title", &report::ClusterPage::title)
@@ -91,7 +119,66 @@ void add_cluster(PyObject* into) {
       .def_readwrite("advice", &report::ClusterPage::advice)
       .def_readwrite("columns", &report::ClusterPage::columns)
       .def_readwrite("rows", &report::ClusterPage::rows)
+      .def_readwrite("tables", &report::ClusterPage::tables)
       .def_readwrite("remarks", &report::ClusterPage::remarks);
+  module.def(
+      "link_text",
+      [](const TraceSet set, const std::optional<trace::ascend::ProfileFolder>& profile,
+         std::vector<std::int64_t> steps) {
+        const LockReleased released;
+        std::vector<std::string> notes;
+        std::string text = cluster::to_text(
+            cluster::link_records(set.traces()[0], profile ? &*profile : nullptr, std::move(steps), notes));
+        return std::pair(std::move(text), std::move(notes));
+      },
+      py::arg("traces"), py::arg("profile"), py::arg("steps"));
+  module.def(
+      "parallel_places",
+      [](const TraceSet set, const std::optional<trace::ascend::ProfileFolder>& profile, std::int64_t rank) {
+        std::vector<trace::ProcessGroup> groups = trace::process_groups(set.traces()[0].file);
+        if (groups.empty() && profile) groups = trace::process_groups(*profile);
+        std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> places;
+        for (trace::ParallelPlace& each : trace::places_of(groups, rank))
+          places.emplace_back(std::move(each.role), each.index, each.size);
+        return places;
+      },
+      py::arg("traces"), py::arg("profile"), py::arg("rank"));
+  module.def(
+      "judge_links",
+      [](const std::vector<std::pair<std::int64_t, std::string>>& ranks) {
+        cluster::Links found;
+        {
+          const LockReleased released;
+          std::vector<cluster::LinkRecord> records;
+          for (const auto& [rank, text] : ranks) cluster::add_link_records(text, rank, records);
+          found = cluster::judge_links(records);
+        }
+        py::list links;
+        for (const cluster::Link& each : found.links) links.append(to_dict(each));
+        py::dict answer;
+        answer["links"] = links;
+        answer["common_rank"] = found.common_rank;
+        answer["unknown"] = found.unknown;
+        return answer;
+      },
+      py::arg("ranks"));
+  module.def(
+      "ranks_of_text", [](const std::string& text) { return cluster::ranks_of_text(text); }, py::arg("text"));
+  module.def(
+      "stage_balance",
+      [](const RankColumns& columns) {
+        const cluster::StageBalance found = cluster::stage_balance(ranks_of(columns));
+        py::list stages;
+        for (const cluster::Stage& each : found.stages)
+          stages.append(py::make_tuple(each.stage, each.ranks, each.own_s, each.beyond_share));
+        py::dict answer;
+        answer["stages"] = stages;
+        answer["uneven"] = found.uneven;
+        answer["longest"] = found.longest;
+        answer["gain_share"] = found.gain_share;
+        return answer;
+      },
+      py::arg("ranks"));
   module.def(
       "slow_ranks",
       [](const RankColumns& columns) {

@@ -12,6 +12,7 @@
 #include "crossing.h"
 #include "device_trace.h"
 #include "headrace/analysis/device/annotations.h"
+#include "headrace/analysis/device/collectives.h"
 #include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/diff.h"
 #include "headrace/analysis/device/idle_breakdown.h"
@@ -183,6 +184,13 @@ void add_device_tables(PyObject* into) {
         });
       },
       py::arg("traces"), py::arg("steps"), py::arg("by_input_shapes"), py::arg("stack_frames"));
+  module.def(
+      "collectives",
+      [](const TraceSet set, Steps steps) {
+        return released(
+            [&] { return shared(device::collectives(set.traces(), scope_of(std::move(steps)))); });
+      },
+      py::arg("traces"), py::arg("steps"));
   module.def(
       "stragglers",
       [](const TraceSet set, Steps steps, std::size_t candidates) {

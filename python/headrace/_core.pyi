@@ -860,14 +860,35 @@ class JobSimulation:
         with_launch_delays: bool = False,
     ) -> list[float]: ...
 
-#: Rank, and its columns in memory: steps as int64, step times and own times in seconds as float32.
-_RankColumns = Sequence[tuple[int, bytes, bytes, bytes]]
+#: Rank, stage, and its columns in memory: steps as int64, step times and own times in seconds as float32.
+_RankColumns = Sequence[tuple[int, int, bytes, bytes, bytes]]
 
 def slow_ranks(ranks: _RankColumns) -> dict[str, Any]:
     """The verdict on a job, as declared in analysis/cluster/slow_ranks.h.
 
     ``ranks`` has tuples: rank, steps, step_s, own_s, late_s, late_share, last_share.
     """
+
+def link_text(traces: TraceSet, profile: ProfileFolder | None, steps: Sequence[int]) -> tuple[str, list[str]]:
+    """The first rank's records of links, as declared in analysis/cluster/link_records.h, and notes."""
+
+def parallel_places(traces: TraceSet, profile: ProfileFolder | None, rank: int) -> list[tuple[str, int, int]]:
+    """Role, index and size of the rank's groups, as declared in trace/process_groups.h."""
+
+def judge_links(ranks: Sequence[tuple[int, str]]) -> dict[str, Any]:
+    """Links of a job by rank and `link_text`, as declared in analysis/cluster/links.h."""
+
+def ranks_of_text(text: str) -> list[int]:
+    """Ranks of "0-7", "0-56/8", "1,4,9"; empty for other texts."""
+
+def stage_balance(ranks: _RankColumns) -> dict[str, Any]:
+    """As declared in analysis/cluster/stages.h; ``stages`` has tuples: stage, ranks, own_s, beyond_share."""
+
+@final
+class ClusterTable:
+    """A table of the page of a job."""
+
+    def __init__(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None: ...
 
 @final
 class ClusterPage:
@@ -881,6 +902,7 @@ class ClusterPage:
     advice: list[str]
     columns: list[str]
     rows: list[list[str]]
+    tables: list[ClusterTable]
     remarks: list[str]
 
 def cluster_page(ranks: _RankColumns, worst: Sequence[int], page: ClusterPage) -> str: ...
@@ -977,6 +999,7 @@ def critical_path(
 def trace_steps(traces: TraceSet) -> Columns: ...
 def step_time(traces: TraceSet) -> Columns: ...
 def step_breakdown(traces: TraceSet) -> tuple[Columns, Columns, Columns]: ...
+def collectives(traces: TraceSet, steps: list[int]) -> Columns: ...
 def stragglers(traces: TraceSet, steps: list[int], candidates: int) -> Columns: ...
 def diff(
     control: TraceSet,

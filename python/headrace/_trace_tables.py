@@ -303,6 +303,13 @@ class TraceTables:
             )
         )
 
+    def collectives(self, *, steps: Sequence[int] | None = None) -> Table:
+        """Collectives by rank, group and size: calls, time, and the bandwidth of their shortest calls.
+
+        ``ranks``: of the group, as the trace's process groups say. ``bandwidth_gbps``: over the busiest link.
+        """
+        return Table(_core.collectives(self._traces, _listed(steps)))
+
     def stragglers(self, *, steps: Sequence[int] | None = None, candidates: int = 2) -> Table:
         """Ranks by how often they were the last to reach the collective with the longest waits.
 

@@ -77,6 +77,8 @@ std::vector<Argument> analysed_arguments() {
       {"In msg nelems", integer},
       {"Out msg nelems", integer},
       {"Group size", integer},
+      {"Process Group Name", text},
+      {"Process Group Ranks", text},
       {"correlation_id", integer},
       {"Task Type", text},
       {"memcpy direction", text},

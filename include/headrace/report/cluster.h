@@ -11,6 +11,12 @@
 
 namespace headrace::report {
 
+struct ClusterTable {
+  std::string title;
+  std::vector<std::string> columns;  ///< "#" in front: numbers
+  std::vector<std::vector<std::string>> rows;
+};
+
 /// The sentences are those of the text; they are escaped here.
 struct ClusterPage {
   std::string title;                 ///< "4,096 ranks"
@@ -21,8 +27,9 @@ struct ClusterPage {
   std::vector<std::string> advice;   ///< what to do, best first
   analysis::cluster::HeatMap worst;  ///< the latest ranks, a row each
   analysis::cluster::HeatMap map;    ///< all of them
-  std::vector<std::string> columns;  ///< of the table; "#" in front: numbers
+  std::vector<std::string> columns;  ///< of the table of ranks; "#" in front: numbers
   std::vector<std::vector<std::string>> rows;
+  std::vector<ClusterTable> tables;  ///< in front of the ranks: stages, links
   std::vector<std::string> remarks;
 };
 

@@ -25,6 +25,14 @@ import click
     help="Where summaries of ranks are kept (default: .headrace-cluster in PATH).",
 )
 @click.option(
+    "--stage",
+    "stages",
+    multiple=True,
+    metavar="RANKS",
+    help="The ranks of a stage of the pipeline, as 0-7 or 0-56/8; once for each stage, in order "
+    "(default: as the traces' process groups say).",
+)
+@click.option(
     "--format", "format_", type=click.Choice(["text", "json", "html"]), default="text", show_default=True
 )
 @click.option(
@@ -35,7 +43,13 @@ import click
 )
 @click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to FILE.")
 def cluster(
-    path: str, engine: str, cache: str | None, format_: str, timeline: str | None, output: str | None
+    path: str,
+    engine: str,
+    cache: str | None,
+    stages: tuple[str, ...],
+    format_: str,
+    timeline: str | None,
+    output: str | None,
 ) -> None:
     """Say which rank of a job is slow, why, and what the job would gain.
 
@@ -48,7 +62,7 @@ def cluster(
 
     progress = _progress if sys.stderr.isatty() else None
     with open_engine(engine) as executor:
-        loaded = Cluster.load(path, executor, cache=cache, progress=progress)
+        loaded = Cluster.load(path, executor, cache=cache, stages=stages or None, progress=progress)
     if progress is not None:
         click.echo("\r\033[K", nl=False, err=True)
     if format_ == "json":

@@ -46,6 +46,7 @@ TABLES: dict[str, Callable[[Trace], Table]] = {
     "cluster_slow_links": lambda trace: trace.cluster().slow_links,
     "critical_path": lambda trace: trace.critical_path().path,
     "critical_path_summary": lambda trace: trace.critical_path().summary,
+    "collectives": lambda trace: trace.collectives(),
     "stragglers": lambda trace: trace.stragglers(),
 }
 #: Tables of the first rank.

@@ -13,17 +13,20 @@ from __future__ import annotations
 import json
 import math
 import os
-from array import array
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from headrace import _core
 from headrace.cluster import _engines, _files, _merge, _summary
 from headrace.cluster._cache import Cache, stamp_of
+from headrace.cluster._causes import floats_of
 from headrace.cluster._diagnosis import JobDiagnosis, diagnose
+from headrace.cluster._links import Links
+from headrace.cluster._stages import Stages, parts_of, stages_of
 from headrace.errors import UsageError
 from headrace.table import Table
 
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Cluster", "JobDiagnosis"]
 
+#: In the JSON: slow ones come first.
+_MOST_LINKS = 1000
 #: Mean steps of ranks that meet in every step differ by less, as a share.
 _IN_STEP = 0.05
 
@@ -45,9 +50,12 @@ class Cluster:
         trouble: Sequence[tuple[str, str]] = (),
         notes: Sequence[str] = (),
         files: Sequence[_files.RankFiles] = (),
+        stages: Stages | None = None,
     ) -> None:
         self._files = {one.name: one for one in files}
         self._ranks = dict(sorted(merged.ranks.items()))
+        self._stage_of = stages_of(self._ranks, stages)
+        self._links = Links(self._ranks)
         self._histogram = merged.histogram
         #: Files that could not be read, and why.
         self.trouble: list[tuple[str, str]] = [*trouble]
@@ -61,6 +69,7 @@ class Cluster:
         executor: Executor | None = None,
         *,
         cache: str | os.PathLike[str] | None = None,
+        stages: Stages | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Cluster:
         """Read a job's ranks: run folders, torch traces, Ascend profiles, in one folder or a folder each.
@@ -68,10 +77,11 @@ class Cluster:
         ``path``: a folder or a URL that fsspec opens. ``executor``: where ranks are read (default: a pool of
         processes; a script that loads four ranks or more needs ``if __name__ == "__main__":``). ``cache``:
         where summaries are kept; default: ``.headrace-cluster`` in the folder, nowhere behind a URL.
-        ``progress`` is called with the ranks that are done and all of them.
+        ``stages``: the ranks of each stage of the pipeline, in lists or as "0-7", "0-56/8"; default: as the
+        traces' process groups say. ``progress`` is called with the ranks that are done and all of them.
 
         A rank that is missing, damaged or cut off is listed, in `trouble` or `missing`. Raises Error if no
-        rank is found or none can be read.
+        rank is found or none can be read, UsageError for stages that are not those of the ranks.
         """
         found = _files.find_ranks(path)
         kept = Cache(Path(cache) if cache is not None else _summary.beside(os.fspath(path)))
@@ -103,7 +113,7 @@ class Cluster:
             name, why = trouble[0]
             raise _none_readable(os.fspath(path), len(trouble), name, why)
         merged = _merge.merge([parts[files.path] for files in found.ranks if files.path in parts])
-        return cls(merged, sorted(trouble), notes, found.ranks)
+        return cls(merged, sorted(trouble), notes, found.ranks, stages)
 
     @property
     def missing(self) -> list[int]:
@@ -121,7 +131,7 @@ class Cluster:
         """Whether ranks meet in every step, so that their steps take equally long."""
         means = []
         for summary in self._ranks.values():
-            values = _floats(summary, "total")
+            values = floats_of(summary, "total")
             if values:
                 means.append(math.fsum(values) / len(values))
         means.sort()
@@ -131,14 +141,14 @@ class Cluster:
         return high - low <= _IN_STEP * low
 
     @cached_property
-    def _columns(self) -> list[tuple[int, bytes, bytes, bytes]]:
+    def _columns(self) -> list[tuple[int, int, bytes, bytes, bytes]]:
         columns = []
         for rank, summary in self._ranks.items():
             steps = summary["steps"]
             alone = summary["source"] == "segment" and not self._in_step
             own = steps.get("total" if alone else "own")
             parts = [_summary.unpacked(one) for one in (steps.get("step"), steps.get("total"), own)]
-            columns.append((rank, parts[0], parts[1], parts[2]))
+            columns.append((rank, self._stage_of.get(rank, 0), parts[0], parts[1], parts[2]))
         return columns
 
     @cached_property
@@ -148,7 +158,61 @@ class Cluster:
     @cached_property
     def diagnosis(self) -> JobDiagnosis:
         """The verdict on the job: the slow ranks, since when, why, and what the job would gain."""
-        return diagnose(self._judged, self._ranks)
+        return diagnose(self._judged, self._ranks, self._balance, self._stage_parts, self._links)
+
+    @cached_property
+    def _balance(self) -> dict[str, Any]:
+        return _core.stage_balance(self._columns)
+
+    @cached_property
+    def _stage_parts(self) -> dict[int, dict[str, float]]:
+        return parts_of(self._ranks, self._stage_of)
+
+    @cached_property
+    def stages(self) -> Table:
+        """One row a stage of the pipeline: its own time, the median of its ranks, and the parts of it.
+
+        ``beyond_share``: beyond the mean of the stages. Empty if the stages are unknown or there is one.
+        """
+        names = ["stage", "ranks", "own_s", "beyond_share"]
+        rows = self._balance["stages"]
+        columns: list[Any] = [(name, [row[i] for row in rows]) for i, name in enumerate(names)]
+        for name in ("compute", "input", "host"):
+            values = [self._stage_parts.get(row[0], {}).get(name, math.nan) for row in rows]
+            columns.append((f"{name}_s", values))
+        return Table(_core.Columns.of(columns, []))
+
+    @cached_property
+    def links(self) -> Table:
+        """One row a pair or a group of ranks that communicates: slow links first, by what they cost.
+
+        ``bandwidth_gbps``: over the busiest link, of the largest messages; ``latency_s``: of small ones.
+        ``usual_gbps``, ``usual_latency_s``: the median of links of its kind. ``excess_s``: what a step would
+        be shorter by, at most, if it were as fast. Empty if the files do not tell.
+        """
+        names = ["ranks", "kind", "slow", "bandwidth_gbps", "usual_gbps", "latency_s", "usual_latency_s"]
+        names += ["calls", "bytes", "busy_s", "excess_s"]
+        columns: list[Any] = []
+        for name in names:
+            values = [row[name] for row in self._links.rows]
+            if name == "slow":
+                values = [int(value) for value in values]
+            elif name not in ("ranks", "kind"):
+                values = [math.nan if value is None else float(value) for value in values]
+            columns.append((name, values))
+        return Table(_core.Columns.of(columns, self._links.notes))
+
+    @property
+    def places(self) -> dict[int, dict[str, tuple[int, int]]]:
+        """By rank: its index and the size of its pipeline, tensor, data, sequence and expert group.
+
+        As the traces' process groups say; only those that are known.
+        """
+        return {
+            rank: {str(role): (int(place[0]), int(place[1])) for role, place in summary["places"].items()}
+            for rank, summary in self._ranks.items()
+            if summary.get("places")
+        }
 
     @cached_property
     def ranks(self) -> Table:
@@ -164,7 +228,7 @@ class Cluster:
         return Table(_core.Columns.of(columns, self.notes))
 
     def _input_share(self, rank: int) -> float:
-        inputs, totals = (_floats(self._ranks[rank], name) for name in ("input", "total"))
+        inputs, totals = (floats_of(self._ranks[rank], name) for name in ("input", "total"))
         whole = math.fsum(totals)
         return math.fsum(inputs) / whole if whole > 0 else math.nan
 
@@ -179,6 +243,11 @@ class Cluster:
                 "waits for the input"
                 if self._in_step
                 else "the ranks are not in step; they are compared by their whole steps"
+            )
+        notes += self._links.notes
+        if self._links.notes and not self._stage_of and not self.places:
+            notes.append(
+                "stages are unknown: the traces name no groups of ranks; --stage (stages=) gives them"
             )
         said: dict[str, int] = {}
         for summary in self._ranks.values():
@@ -225,6 +294,8 @@ class Cluster:
             "version": 1,
             "diagnosis": self.diagnosis.to_dict(),
             "ranks": json.loads(self.ranks.to_json()),
+            "stages": json.loads(self.stages.to_json()),
+            "links": [dict(row) for row in islice(self.links.rows(), _MOST_LINKS)],
             "steps": self.step_quantiles,
             "missing": self.missing,
             "running": self.running,
@@ -287,13 +358,6 @@ class Cluster:
 
     def __repr__(self) -> str:
         return f"<headrace.Cluster of {len(self):,} ranks: {self.diagnosis.verdict}>"
-
-
-def _floats(summary: dict[str, Any], name: str) -> array[float]:
-    values = array("f")
-    content = _summary.unpacked(summary["steps"].get(name))
-    values.frombytes(content[: len(content) // 4 * 4])
-    return values
 
 
 def _none_readable(path: str, count: int, name: str, why: str) -> Exception:

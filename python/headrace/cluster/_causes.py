@@ -65,7 +65,7 @@ def cause_of(
 
 def mean_parts(summary: Mapping[str, Any], since_step: int = 0) -> dict[str, float]:
     """Mean seconds a step of input, compute and the rest of the own time; empty without steps."""
-    columns = {name: _floats(summary, name) for name in ("own", "input", "compute")}
+    columns = {name: floats_of(summary, name) for name in ("own", "input", "compute")}
     steps = array("q")
     content = unpacked(summary["steps"].get("step"))
     steps.frombytes(content[: len(content) // 8 * 8])
@@ -83,7 +83,8 @@ def mean_parts(summary: Mapping[str, Any], since_step: int = 0) -> dict[str, flo
     return {"input": means["input"], "compute": means["compute"], "host": rest}
 
 
-def _floats(summary: Mapping[str, Any], name: str) -> array[float]:
+def floats_of(summary: Mapping[str, Any], name: str) -> array[float]:
+    """A column of the steps; empty if there is none."""
     values = array("f")
     content = unpacked(summary["steps"].get(name))
     values.frombytes(content[: len(content) // 4 * 4])

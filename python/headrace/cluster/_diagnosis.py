@@ -9,7 +9,13 @@ from typing import Any
 
 from headrace._table_text import counted, seconds
 from headrace.cluster._causes import Cause, cause_of
+from headrace.cluster._links import Links, SlowLink
 
+#: Slow links that the verdict lists, and that its sentence names.
+_MOST_LINKS = 20
+_NAMED_LINKS = 3
+#: What a slow link must cost, as a share of the step, to be the verdict on the job.
+_LEAST_LOSS = 0.01
 #: Causes are looked for in so many slow ranks; they are named first.
 _MOST_CAUSES = 10
 
@@ -39,12 +45,20 @@ class SlowRank:
 
 @dataclass
 class JobDiagnosis:
-    """``verdict``: "slow_rank", "pauses", "even" or "undetermined" (`summary` says what is missing)."""
+    """``verdict``: what costs most.
+
+    "uneven_stages", "slow_rank", "pauses", "slow_link", "even" or "undetermined" (`summary` says what is
+    missing).
+    """
 
     verdict: str
     summary: str
     #: The slowest first.
     slow: list[SlowRank] = field(default_factory=list)
+    #: The longest stage, if it is longer than an even share of the work.
+    long_stage: int | None = None
+    #: Links that are slower than others of their kind, whatever the verdict; the most expensive first.
+    slow_links: list[SlowLink] = field(default_factory=list)
     #: What the job would gain: share of its step, and the factor.
     gain_share: float = 0.0
     speedup: float = 1.0
@@ -58,37 +72,104 @@ class JobDiagnosis:
         return asdict(self)
 
 
-def diagnose(judged: Mapping[str, Any], ranks: Mapping[int, Mapping[str, Any]]) -> JobDiagnosis:
-    """``judged``: what `_core.slow_ranks` found; ``ranks``: the summaries by rank."""
+def diagnose(
+    judged: Mapping[str, Any],
+    ranks: Mapping[int, Mapping[str, Any]],
+    balance: Mapping[str, Any],
+    stage_parts: Mapping[int, Mapping[str, float]],
+    links: Links,
+) -> JobDiagnosis:
+    """``judged``, ``balance``: of `_core.slow_ranks` and `_core.stage_balance`; ``ranks``: summaries."""
     verdict = str(judged["verdict"])
     if verdict == "undetermined":
-        return JobDiagnosis(verdict, _missing(judged, ranks))
-    gain = float(judged["gain_share"])
-    result = JobDiagnosis(
-        verdict,
-        "",
-        gain_share=gain,
-        speedup=1 / (1 - gain) if gain < 1 else math.inf,
-        step_s=judged["step_s"],
-        spread_s=judged["spread_s"],
-    )
+        result = JobDiagnosis(verdict, _missing(judged, ranks))
+        return _with_links(result, links)
+    result = JobDiagnosis(verdict, "", step_s=judged["step_s"], spread_s=judged["spread_s"])
+    _set_gain(result, float(judged["gain_share"]))
     if verdict == "even":
         result.summary = (
             f"No rank is slow: the mean steps of {counted(len(ranks), 'rank')} differ by "
             f"{seconds(judged['spread_s'])} (standard deviation) of {seconds(judged['step_s'])}."
         )
     elif verdict == "pauses":
-        result.summary = (
-            f"No rank is slow on average, but {judged['pausing_ranks']:,} of {len(ranks):,} ranks pause now "
-            f"and then, at different times. The job loses {gain:.0%} of its time to these pauses."
-        )
-        result.advice = [
-            "make the ranks pause in the same step: Python's garbage collection (gc.disable(), then "
-            "gc.collect() every n steps), checkpoints, logging; at best the job is "
-            f"{result.speedup:.2f} x as fast"
-        ]
+        _add_pauses(result, int(judged["pausing_ranks"]), len(ranks))
     else:
         _add_slow(result, judged["slow"], ranks)
+    if balance["uneven"]:
+        _add_stages(result, balance, stage_parts)
+    return _with_links(result, links)
+
+
+def _set_gain(result: JobDiagnosis, gain: float) -> None:
+    result.gain_share = gain
+    result.speedup = 1 / (1 - gain) if gain < 1 else math.inf
+
+
+def _add_pauses(result: JobDiagnosis, pausing: int, of: int) -> None:
+    result.summary = (
+        f"No rank is slow on average, but {pausing:,} of {of:,} ranks pause now "
+        f"and then, at different times. The job loses {result.gain_share:.0%} of its time to these pauses."
+    )
+    result.advice = [
+        "make the ranks pause in the same step: Python's garbage collection (gc.disable(), then "
+        "gc.collect() every n steps), checkpoints, logging; at best the job is "
+        f"{result.speedup:.2f} x as fast"
+    ]
+
+
+def _add_stages(
+    result: JobDiagnosis, balance: Mapping[str, Any], parts: Mapping[int, Mapping[str, float]]
+) -> None:
+    """The verdict, unless something else costs more."""
+    longest, gain = int(balance["longest"]), float(balance["gain_share"])
+    result.long_stage = longest
+    row = next(one for one in balance["stages"] if one[0] == longest)
+    speedup = 1 / (1 - gain)
+    more = ""
+    others = [one for stage, one in parts.items() if stage != longest]
+    if longest in parts and others:
+        own = parts[longest]
+        excess = {name: own[name] - math.fsum(one[name] for one in others) / len(others) for name in own}
+        name = max(excess, key=lambda key: excess[key])
+        said = {"input": "waits for its input", "compute": "computes", "host": "has an idle device"}[name]
+        more = f" It {said} {seconds(excess[name])} a step longer than the others."
+    says = (
+        f"Stage {longest} is {row[3]:.0%} longer than the mean of the {len(balance['stages'])} stages: "
+        f"{seconds(row[2])} of a step of {seconds(result.step_s or 0)}.{more}"
+    )
+    advice = (
+        f"move layers from stage {longest} to the others: with even stages, the whole job would be up to "
+        f"{speedup:.2f} x as fast"
+    )
+    if result.verdict != "even" and gain < result.gain_share:
+        result.advice.append(advice)
+        return
+    result.advice.insert(0, advice)
+    result.summary = says if result.verdict == "even" else f"{says} {result.summary}"
+    result.verdict = "uneven_stages"
+    _set_gain(result, gain)
+
+
+def _with_links(result: JobDiagnosis, links: Links) -> JobDiagnosis:
+    result.slow_links = links.slow[:_MOST_LINKS]
+    if not links.slow:
+        return result
+    loss = links.loss_s / result.step_s if result.step_s else 0.0
+    named = "; ".join(str(link) for link in links.slow[:_NAMED_LINKS])
+    rest = len(links.slow) - _NAMED_LINKS
+    named += f"; and {rest:,} more" if rest > 0 else ""
+    if links.common_rank is not None:
+        advice = (
+            f"check the network of rank {links.common_rank:,}: all {len(links.slow):,} slow links are its own"
+        )
+    else:
+        advice = f"check {links.slow[0]}: cables, switches, the route, what else uses it"
+    at_most = f"; without it the job would be at most {1 / (1 - loss):.2f} x as fast" if 0 < loss < 1 else ""
+    if result.verdict == "even" and loss >= _LEAST_LOSS:
+        result.verdict = "slow_link"
+        result.summary = f"No rank is slow, but {counted(len(links.slow), 'link')}: {named}."
+        _set_gain(result, min(loss, 0.99))
+    result.advice.append(advice + at_most)
     return result
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _core, _trace_files
+from headrace.cluster._mindspore import STEP_TRACE
 from headrace.errors import Error, FormatError, UsageError
 
 #: Folders below the given one that are searched: job / node / rank.
@@ -23,7 +24,8 @@ _RANK = re.compile(r"rank[-_]?(\d{1,9})(?!\d)")
 class RankFiles:
     """What one rank left. Small, so that it can be sent to another machine."""
 
-    #: "segment": a recording of Headrace; "trace": a device trace of any profiler.
+    #: "segment": a recording of Headrace; "trace": a device trace of any profiler; "mindspore": files of
+    #: MindSpore's profiler without events.
     kind: str
     #: The main file: a path or a URL.
     path: str
@@ -91,6 +93,11 @@ def _search(found: Found, folder: Path, root: Path, depth: int) -> None:
         entries = sorted(folder.iterdir())
     except (Error, OSError) as error:
         found.notes.append(f"{_below(str(folder), root)}: {' '.join(str(error).split())}")
+        return
+    for entry in entries:
+        if named := STEP_TRACE.fullmatch(entry.name):
+            found.ranks.append(RankFiles("mindspore", str(entry), _below(str(entry), root), int(named[1])))
+    if any(STEP_TRACE.fullmatch(entry.name) for entry in entries):
         return
     if any(entry.name.endswith(_TRACES) and entry.is_file() for entry in entries):
         _add_traces(found, folder, root)

@@ -19,7 +19,7 @@ from headrace.cluster._files import RankFiles, fetch
 from headrace.errors import Error
 
 #: Part of every key of a kept summary: it changes with what a summary says.
-VERSION = 2
+VERSION = 3
 #: Newest steps that are kept; a segment has no more.
 MOST_STEPS = 512
 _MOST_KERNELS = 40
@@ -35,6 +35,8 @@ def summarise(files: RankFiles) -> dict[str, Any]:
     if _trace_files.is_url(files.path) and files.kind == "segment":
         with tempfile.TemporaryDirectory(prefix="headrace-cluster-") as folder:
             return _of_segment(files, fetch(files.path, folder))
+    if files.kind == "mindspore":
+        return _of_mindspore(files)
     return _of_segment(files, files.path) if files.kind == "segment" else _of_trace(files)
 
 
@@ -133,7 +135,30 @@ def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
             "share": sink["starved_share"],
         },
         kernels="[]",
+        links="",
+        places={},
         notes=[],
+    )
+
+
+def _of_mindspore(files: RankFiles) -> dict[str, Any]:
+    from headrace.cluster import _mindspore
+
+    rank = files.rank or 0
+    numbers, columns, notes = _mindspore.steps_of(files.path, rank)
+    place = _mindspore.place_of(files.path, rank)
+    links, unread = _mindspore.links_of(files.path, rank, place)
+    return _summary(
+        files,
+        rank,
+        "mindspore",
+        steps=step_table(numbers, columns),
+        histogram=histogram(columns["total"]),
+        diagnosis=None,
+        kernels="[]",
+        links=links,
+        places={} if place is None else {"pipeline": list(place)},
+        notes=[note[:_MOST_TEXT] for note in [*notes, *unread][:5]],
     )
 
 
@@ -151,13 +176,17 @@ def _of_trace(files: RankFiles) -> dict[str, Any]:
     exposed = [_known(work[one]["communication_not_overlapped_s"]) for one in numbers]
     totals = [float(steps[one]) for one in numbers]
     notes = list(trace.notes[:5])
+    profile = _core.profile_of(files.path) if not _trace_files.is_url(files.path) else None
+    links, unread = _core.link_text(trace._traces, profile, numbers)
+    notes += unread[:5]
+    rank = number if files.rank is None else files.rank
     if not numbers:
         notes.append("no complete step in the trace: call profiler.step() in the loop")
     elif not any(exposed):
         notes.append("no exposed communication in the trace, so a wait for other ranks does not show")
     return _summary(
         files,
-        number if files.rank is None else files.rank,
+        rank,
         "trace",
         steps=step_table(
             numbers,
@@ -171,6 +200,10 @@ def _of_trace(files: RankFiles) -> dict[str, Any]:
         histogram=histogram(totals),
         diagnosis=None,
         kernels=_kernels(trace, len(numbers)),
+        links=links,
+        places={
+            role: [index, size] for role, index, size in _core.parallel_places(trace._traces, profile, rank)
+        },
         notes=[note[:_MOST_TEXT] for note in notes],
     )
 
@@ -218,6 +251,7 @@ def decoded(content: bytes) -> dict[str, Any] | None:
         return None
     fits = isinstance(summary.get("rank"), int) and isinstance(summary.get("steps"), dict)
     fits = fits and isinstance(summary.get("histogram"), dict) and isinstance(summary.get("kernels"), str)
+    fits = fits and isinstance(summary.get("links"), str) and isinstance(summary.get("places"), dict)
     return summary if fits and isinstance(summary.get("notes"), list) else None
 
 

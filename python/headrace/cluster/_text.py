@@ -11,14 +11,18 @@ from headrace._table_text import counted, figure, seconds, title
 
 if TYPE_CHECKING:
     from headrace.cluster import Cluster
+    from headrace.table import Table
 
 _WORST = 10
 #: Of the page's table.
 _MOST_ROWS = 200
 _MOST_TROUBLE = 10
+_MOST_STAGES = 32
 _TITLES = {
     "slow_rank": "SLOW RANK",
+    "uneven_stages": "UNEVEN STAGES",
     "pauses": "PAUSES",
+    "slow_link": "SLOW LINK",
     "even": "NO SLOW RANK",
     "undetermined": "UNDETERMINED",
 }
@@ -37,7 +41,7 @@ def text_of(cluster: Cluster, width: int) -> str:
         lines.append("DO THIS")
         for number, text in enumerate(diagnosis.advice, 1):
             lines += _wrapped(text, width, f"  {number}  ")
-    lines += ["", *_worst(cluster), *_distribution(cluster)]
+    lines += ["", *_worst(cluster), *_distribution(cluster), *_stages(cluster), *_links(cluster)]
     lines += _absent(cluster, width)
     for note in cluster.notes:
         lines += _wrapped(note, width, "note: ")
@@ -51,19 +55,81 @@ def page_of(cluster: Cluster) -> _core.ClusterPage:
     page.title = f"{counted(len(cluster), 'rank')}{_quantiles(cluster)}"
     gain = f", the whole job {diagnosis.speedup:.2f} x as fast without" if diagnosis.gain_share > 0 else ""
     page.kind = _TITLES[diagnosis.verdict] + gain
-    page.is_bad = diagnosis.verdict in ("slow_rank", "pauses")
+    page.is_bad = diagnosis.verdict not in ("even", "undetermined")
     first, _, rest = diagnosis.summary.partition(". ")
     page.summary = first.rstrip(".")
     page.why = rest
     page.advice = list(diagnosis.advice)
-    table = cluster.ranks
-    page.columns = [name if name == "file" else f"#{title(name)}" for name in table.columns]
-    page.rows = [
-        [figure(name, value) for name, value in row.items()] for row in islice(table.rows(), _MOST_ROWS)
+    page.columns, page.rows = _cells(cluster.ranks, _MOST_ROWS)
+    page.tables = [
+        _core.ClusterTable(heading, *_cells(part, most))
+        for heading, part, most in (
+            ("Stages", cluster.stages, _MOST_ROWS),
+            ("Links", cluster.links, _WORST if not diagnosis.slow_links else 2 * _WORST),
+        )
+        if len(part)
     ]
     left = [f"{len(cluster) - _MOST_ROWS:,} more ranks are in the JSON"] if len(cluster) > _MOST_ROWS else []
     page.remarks = [*left, *_distribution(cluster), *_absent(cluster, 10_000), *cluster.notes]
     return page
+
+
+def _cells(table: Table, most: int) -> tuple[list[str], list[list[str]]]:
+    columns = [name if name in ("file", "kind") else f"#{title(name)}" for name in table.columns]
+    return columns, [
+        [figure(name, value) for name, value in row.items()] for row in islice(table.rows(), most)
+    ]
+
+
+def _stages(cluster: Cluster) -> list[str]:
+    if not len(cluster.stages):
+        return []
+    lines = [
+        "",
+        f"{'stage':>8}  {'ranks':>10}  {'own time':>10}  {'beyond':>8}  {'compute':>10}  {'input':>10}",
+    ]
+    for row in islice(cluster.stages.rows(), _MOST_STAGES):
+        mark = "  long" if row["stage"] == cluster.diagnosis.long_stage else ""
+        times = [f"{seconds(row[name]):>10}" for name in ("own_s", "compute_s", "input_s")]
+        lines.append(
+            f"{row['stage']:>8,}  {row['ranks']:>10,}  {times[0]}  {row['beyond_share']:>+8.0%}  "
+            f"{times[1]}  {times[2]}{mark}"
+        )
+    return lines
+
+
+def _links(cluster: Cluster) -> list[str]:
+    links = cluster.diagnosis.slow_links
+    total = len(cluster.links)
+    if not total:
+        return []
+    slow = sum(cluster.links.column("slow"))
+    lines = [
+        "",
+        f"{counted(total, 'link')}, {f'{slow:,}' if slow else 'none'} slow beside others of their kind",
+    ]
+    if links:
+        lines.append(f"{'ranks':>14}  {'bandwidth':>12}  {'usual':>12}  {'latency':>10}  {'costs':>10}  kind")
+    for link in links[:_WORST]:
+        latency = "-" if link.latency_s is None else seconds(link.latency_s)
+        cells = [
+            f"{_shortened(link.ranks):>14}",
+            f"{_gbps(link.bandwidth_gbps):>12}",
+            f"{_gbps(link.usual_gbps):>12}",
+            f"{latency:>10}",
+            f"{seconds(link.excess_s):>10}",
+            link.kind,
+        ]
+        lines += ["  ".join(cells)]
+    return lines
+
+
+def _gbps(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g} GB/s"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 14 else f"{text[:11]}..."
 
 
 def worst_of(cluster: Cluster) -> list[int]:

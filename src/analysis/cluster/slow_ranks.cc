@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "late_steps.h"
 #include "step_matrix.h"
 
 namespace headrace::analysis::cluster {
@@ -41,72 +42,26 @@ Moments moments_of(std::span<const double> values) {
   return result;
 }
 
-/// The mean, over steps from `begin` on, of how late the latest of the ranks that count is.
+/// The mean, over steps from `begin` on, of how late the latest of the ranks that count is: beyond the median of the
+/// longest stage, because ranks of a shorter stage may be late without anybody waiting.
 double mean_of_latest(const StepMatrix& matrix, const std::vector<bool>& counts, std::size_t begin = 0) {
   const std::size_t width = matrix.steps.size() - begin;
+  std::vector<double> longest(width, 0);
+  for (std::size_t stage = 0; stage < matrix.stages.size(); ++stage) {
+    const auto times = matrix.expected_of_stage(stage).subspan(begin);
+    for (std::size_t step = 0; step < width; ++step) longest[step] = std::fmax(longest[step], times[step]);
+  }
   std::vector<double> latest(width, 0);
   for (std::size_t rank = 0; rank < matrix.ranks; ++rank) {
     if (!counts[rank]) continue;
     const auto late = matrix.late_of(rank).subspan(begin);
+    const auto times = matrix.expected_of_stage(matrix.stage_of[rank]).subspan(begin);
     for (std::size_t step = 0; step < width; ++step) {
-      if (late[step] > latest[step]) latest[step] = late[step];
+      const double behind = late[step] + (times[step] - longest[step]);
+      if (behind > latest[step]) latest[step] = behind;
     }
   }
   return std::accumulate(latest.begin(), latest.end(), 0.0) / static_cast<double>(width);
-}
-
-/// Where the mean changes most: the first position of the second part. 0: it does not, or the part before is
-/// late as well.
-std::size_t change_of(std::span<const double> late, double threshold_s) {
-  double sum = 0;
-  std::size_t count = 0;
-  for (const double each : late) {
-    if (!std::isnan(each)) {
-      sum += each;
-      ++count;
-    }
-  }
-  double before = 0;
-  std::size_t seen = 0;
-  double best = 0;
-  std::size_t at = 0;
-  double best_before = 0;
-  for (std::size_t i = 0; i + 1 < late.size(); ++i) {
-    if (std::isnan(late[i])) continue;
-    before += late[i];
-    ++seen;
-    if (seen == count) break;
-    const auto left = static_cast<double>(seen);
-    const auto right = static_cast<double>(count - seen);
-    const double difference = (sum - before) / right - before / left;
-    const double weight = difference * std::sqrt(left * right / static_cast<double>(count));
-    if (weight > best) {
-      best = weight;
-      at = i + 1;
-      best_before = before / left;
-    }
-  }
-  if (at == 0) return 0;
-  // The first steps of a loop are often unlike the others.
-  const bool is_start = at <= late.size() / 20 + 1;
-  const bool was_late = best_before > 0.25 * threshold_s;
-  return is_start || was_late ? 0 : at;
-}
-
-/// The distance of late steps if at least three distances are alike.
-std::optional<std::int64_t> period_of(const std::vector<std::int64_t>& late_steps) {
-  if (late_steps.size() < 4) return std::nullopt;
-  std::vector<double> distances;
-  for (std::size_t i = 1; i < late_steps.size(); ++i)
-    distances.push_back(static_cast<double>(late_steps[i] - late_steps[i - 1]));
-  std::vector<double> copy = distances;
-  const double middle = lower_median(copy);
-  if (middle < 2) return std::nullopt;
-  const double alike = 0.15 * middle + 0.5;
-  const auto regular = std::count_if(distances.begin(), distances.end(),
-                                     [&](double each) { return std::abs(each - middle) <= alike; });
-  if (4 * regular < 3 * static_cast<std::ptrdiff_t>(distances.size())) return std::nullopt;
-  return static_cast<std::int64_t>(middle);
 }
 
 class Judge {
@@ -114,6 +69,8 @@ class Judge {
   Judge(std::span<const RankSteps> ranks, const SlowRankThresholds& thresholds)
       : thresholds_(thresholds), matrix_(step_matrix(ranks)) {
     result_.steps = matrix_.steps;
+    measure_spread();
+    drop_unconfirmed(matrix_, late_from_s_, scale_);
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       moments_.push_back(moments_of(matrix_.late_of(rank)));
       result_.ranks.push_back(describe(ranks[rank], rank));
@@ -123,9 +80,9 @@ class Judge {
 
   SlowRanks judge(std::span<const RankSteps> ranks) {
     if (order_.size() < 2 || matrix_.steps.size() < thresholds_.fewest_steps) return std::move(result_);
-    result_.step_s = std::accumulate(matrix_.job_s.begin(), matrix_.job_s.end(), 0.0) /
-                     static_cast<double>(matrix_.steps.size());
-    measure_noise();
+    result_.step_s = step_s_;
+    result_.noise_s = noise_s_;
+    count_late_steps();
     result_.verdict = JobVerdict::even;
     sort_by_lateness();
     find_slow(ranks);
@@ -181,16 +138,26 @@ class Judge {
     return row;
   }
 
+  /// Ranks differ more in a longer step.
+  double late_from_s(std::size_t step) const { return late_from_s_ * std::max(scale_[step], 1.0); }
+
   /// The spread of single steps, from at most a million of them, and what counts as late.
-  void measure_noise() {
+  void measure_spread() {
+    if (matrix_.steps.empty()) return;
+    step_s_ = std::accumulate(matrix_.job_s.begin(), matrix_.job_s.end(), 0.0) /
+              static_cast<double>(matrix_.steps.size());
     const std::size_t stride = matrix_.late_s.size() / 1'000'000 + 1;
+    scale_ = step_scale(matrix_);
     std::vector<double> sample;
     for (std::size_t i = 0; i < matrix_.late_s.size(); i += stride) {
-      if (!std::isnan(matrix_.late_s[i])) sample.push_back(matrix_.late_s[i]);
+      if (!std::isnan(matrix_.late_s[i]))
+        sample.push_back(matrix_.late_s[i] / scale_[i % matrix_.steps.size()]);
     }
-    result_.noise_s = spread_of(std::move(sample));
-    late_from_s_ =
-        std::max(thresholds_.late_spreads * result_.noise_s, thresholds_.least_late * result_.step_s);
+    noise_s_ = spread_of(std::move(sample));
+    late_from_s_ = std::max(thresholds_.late_spreads * noise_s_, thresholds_.least_late * step_s_);
+  }
+
+  void count_late_steps() {
     std::vector<double> latest(matrix_.steps.size(), 0);
     for (std::size_t rank = 0; rank < matrix_.ranks; ++rank) {
       const auto late = matrix_.late_of(rank);
@@ -201,7 +168,7 @@ class Judge {
       const auto late = matrix_.late_of(rank);
       RankLateness& row = result_.ranks[rank];
       for (std::size_t step = 0; step < late.size(); ++step) {
-        if (late[step] > late_from_s_) row.late_share += 1;
+        if (late[step] > late_from_s(step)) row.late_share += 1;
         if (late[step] >= latest[step]) row.last_share += 1;
       }
       if (row.steps == 0) continue;
@@ -253,7 +220,8 @@ class Judge {
       slow.gain_share = result_.step_s > 0 ? (now_s - left_s) / result_.step_s : 0;
     }
     result_.gain_share = result_.slow.back().gain_share;
-    if (result_.gain_share < thresholds_.least_gain) {
+    const bool is_late = result_.slow.front().mean_late_s > thresholds_.least_late * result_.step_s;
+    if (result_.gain_share < (is_late ? thresholds_.least_gain_of_late : thresholds_.least_gain)) {
       result_.slow.clear();
       result_.gain_share = 0;
     }
@@ -266,17 +234,17 @@ class Judge {
     const auto late = matrix_.late_of(rank);
     std::vector<std::int64_t> late_steps;
     for (std::size_t step = 0; step < late.size(); ++step) {
-      if (late[step] > late_from_s_) late_steps.push_back(matrix_.steps[step]);
+      if (late[step] > late_from_s(step)) late_steps.push_back(matrix_.steps[step]);
     }
     slow.period_steps = period_of(late_steps);
-    const std::size_t at = slow.period_steps ? 0 : change_of(late, slow.mean_late_s);
+    const std::size_t at = slow.period_steps ? 0 : change_of(late);
     slow.since_step = matrix_.steps[at];
     slow.from_the_start = at == 0;
     std::size_t known = 0, is_late = 0;
     for (std::size_t step = at; step < late.size(); ++step) {
       known += std::isnan(late[step]) ? 0 : 1;
       // A part of its mean lateness, so that a rank that is late by varying times counts as steady.
-      is_late += late[step] > std::min(late_from_s_, 0.25 * slow.mean_late_s) ? 1 : 0;
+      is_late += late[step] > std::min(late_from_s(step), 0.25 * slow.mean_late_s) ? 1 : 0;
     }
     slow.late_share = known == 0 ? 0 : static_cast<double>(is_late) / static_cast<double>(known);
     slow.steady = slow.late_share >= thresholds_.steady_share;
@@ -293,7 +261,7 @@ class Judge {
       const auto late = matrix_.late_of(rank);
       for (std::size_t step = 0; step < width; ++step) {
         latest[step] = std::fmax(latest[step], late[step]);
-        if (late[step] > late_from_s_) {
+        if (late[step] > late_from_s(step)) {
           pauses = true;
         } else {
           normal[step] = std::fmax(normal[step], late[step]);
@@ -336,8 +304,11 @@ class Judge {
   SlowRanks result_;
   std::vector<Moments> moments_;
   std::vector<std::size_t> order_;  ///< ranks with steps, then the latest first
-  double late_from_s_ = 0;
-  std::size_t begin_ = 0;  ///< the steps from here on are judged
+  double step_s_ = 0;
+  double noise_s_ = 0;
+  double late_from_s_ = 0;     ///< of a step of usual length
+  std::vector<double> scale_;  ///< of each step, in usual lengths
+  std::size_t begin_ = 0;      ///< the steps from here on are judged
 };
 
 }  // namespace

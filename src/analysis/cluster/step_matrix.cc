@@ -12,6 +12,44 @@ bool is_usable(const RankSteps& rank) {
          rank.step.size() == rank.own_s.size();
 }
 
+/// The work of each stage as a share of the mean of the stages; 1 of a single one and where it is unknown.
+std::vector<double> shares_of_stages(const StepMatrix& matrix) {
+  const std::size_t width = matrix.steps.size();
+  const std::size_t count = matrix.stages.size();
+  std::vector<double> shares(count, 1);
+  std::vector<std::vector<double>> found(count);
+  for (std::size_t step = 0; count > 1 && step < width; ++step) {
+    double sum = 0;
+    for (std::size_t stage = 0; stage < count; ++stage) sum += matrix.stage_s[stage * width + step];
+    for (std::size_t stage = 0; sum > 0 && stage < count; ++stage)
+      found[stage].push_back(matrix.stage_s[stage * width + step] / sum * static_cast<double>(count));
+  }
+  for (std::size_t stage = 0; stage < count; ++stage) {
+    if (const double share = lower_median(found[stage]); share > 0) shares[stage] = share;
+  }
+  return shares;
+}
+
+/// Own times become lateness. All ranks tell how long a step is, because a stage may have two.
+void expect(StepMatrix& matrix) {
+  const std::size_t width = matrix.steps.size();
+  const std::vector<double> shares = shares_of_stages(matrix);
+  matrix.expected_s.assign(matrix.stages.size() * width, kUnknown);
+  std::vector<double> own;
+  for (std::size_t step = 0; step < width; ++step) {
+    own.clear();
+    for (std::size_t r = 0; r < matrix.ranks; ++r) {
+      const double own_s = matrix.late_s[r * width + step];
+      if (!std::isnan(own_s)) own.push_back(own_s / shares[matrix.stage_of[r]]);
+    }
+    const double median_s = lower_median(own);
+    for (std::size_t stage = 0; stage < shares.size(); ++stage)
+      matrix.expected_s[stage * width + step] = median_s * shares[stage];
+    for (std::size_t r = 0; r < matrix.ranks; ++r)
+      matrix.late_s[r * width + step] -= matrix.expected_s[matrix.stage_of[r] * width + step];
+  }
+}
+
 bool is_time(double seconds) { return std::isfinite(seconds) && seconds >= 0; }
 
 }  // namespace
@@ -53,23 +91,33 @@ StepMatrix step_matrix(std::span<const RankSteps> ranks, std::vector<std::int64_
       total_s[at] = rank.total_s[i];
     }
   }
-  std::vector<double> column;
-  const auto median_of = [&](const std::vector<double>& values, std::size_t step) {
-    column.clear();
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-      if (!std::isnan(values[r * width + step])) column.push_back(values[r * width + step]);
-    }
-    return lower_median(column);
-  };
+  for (const RankSteps& rank : ranks) matrix.stages.push_back(rank.stage);
+  std::sort(matrix.stages.begin(), matrix.stages.end());
+  matrix.stages.erase(std::unique(matrix.stages.begin(), matrix.stages.end()), matrix.stages.end());
+  for (const RankSteps& rank : ranks) {
+    const auto at = std::lower_bound(matrix.stages.begin(), matrix.stages.end(), rank.stage);
+    matrix.stage_of.push_back(static_cast<std::size_t>(at - matrix.stages.begin()));
+  }
+  matrix.stage_s.assign(matrix.stages.size() * width, kUnknown);
+  std::vector<double> total;
+  std::vector<std::vector<double>> own(matrix.stages.size());
   for (std::size_t step = 0; step < width; ++step) {
     double longest_s = 0;
-    for (std::size_t r = 0; r < ranks.size(); ++r)
-      longest_s = std::fmax(longest_s, matrix.late_s[r * width + step]);
-    const double median_s = median_of(total_s, step);
+    total.clear();
+    for (std::vector<double>& each : own) each.clear();
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      const double own_s = matrix.late_s[r * width + step];
+      if (std::isnan(own_s)) continue;
+      longest_s = std::fmax(longest_s, own_s);
+      total.push_back(total_s[r * width + step]);
+      own[matrix.stage_of[r]].push_back(own_s);
+    }
+    const double median_s = lower_median(total);
     matrix.job_s.push_back(std::isnan(median_s) ? 0 : std::max(median_s, longest_s));
-    const double own_s = median_of(matrix.late_s, step);
-    for (std::size_t r = 0; r < ranks.size(); ++r) matrix.late_s[r * width + step] -= own_s;
+    for (std::size_t stage = 0; stage < own.size(); ++stage)
+      matrix.stage_s[stage * width + step] = lower_median(own[stage]);
   }
+  expect(matrix);
   return matrix;
 }
 

@@ -33,11 +33,23 @@ inline double spread_of(std::vector<double> values) {
 struct StepMatrix {
   std::vector<std::int64_t> steps;  ///< ascending
   std::size_t ranks = 0;
-  std::vector<double> late_s;  ///< rank by rank; NaN: not known
-  std::vector<double> job_s;   ///< by step: the ranks' median, but not less than the longest own time
+  std::vector<double> late_s;         ///< rank by rank; NaN: not known
+  std::vector<double> job_s;          ///< by step: the ranks' median, but not less than the longest own time
+  std::vector<std::int64_t> stages;   ///< ascending
+  std::vector<std::size_t> stage_of;  ///< by rank: index into `stages`
+  std::vector<double> stage_s;        ///< stage by stage: median own time in each step; NaN: not known
+  /// Stage by stage: own time of a rank that is not late. The median of all ranks in the step, times the stage's
+  /// share of the work.
+  std::vector<double> expected_s;
 
   std::span<const double> late_of(std::size_t rank) const {
     return std::span(late_s).subspan(rank * steps.size(), steps.size());
+  }
+  std::span<const double> times_of_stage(std::size_t stage) const {
+    return std::span(stage_s).subspan(stage * steps.size(), steps.size());
+  }
+  std::span<const double> expected_of_stage(std::size_t stage) const {
+    return std::span(expected_s).subspan(stage * steps.size(), steps.size());
   }
 };
 

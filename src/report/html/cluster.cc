@@ -160,6 +160,11 @@ std::string to_html(const ClusterPage& page) {
           "A rank is late by its own time beyond the median of the ranks in the same step. A row of several "
           "ranks and a column of several steps show the greatest value in them.");
     }
+    for (const ClusterTable& table : page.tables) {
+      const auto section = out.open("section");
+      out.leaf("h2", printable(table.title));
+      write_table(out, table.columns, table.rows);
+    }
     {
       const auto section = out.open("section");
       out.leaf("h2", "Ranks");

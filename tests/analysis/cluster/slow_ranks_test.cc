@@ -217,5 +217,32 @@ TEST(Lateness, IsRowByRow) {
   EXPECT_TRUE(std::isnan(late[8]));
 }
 
+TEST(SlowRanks, ACollectiveThatWasNotRecordedIsNotAPause) {
+  // 0.4 s of work and 0.5 s of communication. Of ranks 1 and 4, a collective is missing in two steps.
+  const auto own_s = [](auto rank, auto step) {
+    return 0.4 + 0.002 * static_cast<double>((rank * 7 + step) % 5);
+  };
+  std::vector<RankSteps> ranks = job(8, 20, own_s);
+  for (RankSteps& rank : ranks) {
+    for (double& total : rank.total_s) total += 0.4;
+  }
+  ranks[1].own_s[3] += 0.4;
+  ranks[4].own_s[11] += 0.4;
+  EXPECT_EQ(slow_ranks(ranks).verdict, JobVerdict::even);
+  // The same with the others waiting for it.
+  for (RankSteps& rank : ranks) {
+    rank.total_s[3] += 0.4;
+    rank.total_s[11] += 0.4;
+  }
+  EXPECT_EQ(slow_ranks(ranks).verdict, JobVerdict::pauses);
+}
+
+TEST(SlowRanks, LongerStepsMayDifferMore) {
+  Drawn drawn(5, 16);
+  std::vector<RankSteps> ranks =
+      job(16, 80, [&](auto rank, auto step) { return drawn(rank) * (step % 8 == 0 ? 4 : 1); });
+  EXPECT_EQ(slow_ranks(ranks).verdict, JobVerdict::even);
+}
+
 }  // namespace
 }  // namespace headrace::analysis::cluster

@@ -22,6 +22,8 @@ struct RankSteps {
   /// The part that does not depend on other ranks: the step less the time in which the rank waited for them
   /// in a collective. The rank with the longest own time comes last, and waits least.
   std::vector<double> own_s;
+  /// Stage of the pipeline, which is a share of the work of its own. Equal for all ranks where it is not known.
+  std::int64_t stage = 0;
 };
 
 /// Thresholds; times are shares of the job's step.
@@ -30,6 +32,9 @@ struct SlowRankThresholds {
   std::size_t fewest_steps = 4;
   /// What fixing a rank must gain to be worth a sentence.
   double least_gain = 0.02;
+  /// The same for ranks that are late by `least_late` on average. With many ranks and a large spread of single
+  /// steps, some other rank is nearly as late in each step, so a rank that is 10 % slow may cost 1 % only.
+  double least_gain_of_late = 0.005;
   /// A rank's mean lateness in units of the others' spread (scaled median absolute deviation). 10,000 ranks
   /// without a cause reach 4.
   double spreads = 6;
@@ -90,7 +95,10 @@ struct SlowRanks {
 /// Pure; thread-safe. Ranks whose columns differ in length count as without steps; steps with a time that is
 /// not finite or is negative are left out, as are steps that fewer than half of the ranks have.
 ///
-/// Lateness is own time less the lower median of the ranks in the same step, so no common clock is needed.
+/// Lateness is own time less the lower median of the ranks in the same step, so no common clock is needed. Own
+/// times are taken in shares of their stage's, so a longer stage does not count as slow ranks (`stage_balance`
+/// judges stages).
+/// A step in which a rank is late by itself and nobody waits for it has lost events, and is left out for that rank.
 /// Slow ranks are the largest group, of at most half of the ranks, each of which is later than those behind the
 /// group by `spreads`, `least_gain` and (`standard_errors` or `fewest_late`). The gain is the difference between
 /// the latest rank and the latest of those that are left, on average over steps. If none is found, the last half
@@ -102,7 +110,8 @@ SlowRanks slow_ranks(std::span<const RankSteps> ranks, const SlowRankThresholds&
 /// ranks have no step in common or none is left.
 std::optional<double> step_without(std::span<const RankSteps> ranks, std::span<const std::int64_t> without);
 
-/// Lateness of each given rank in each of `steps` (row by row, NaN: the rank has no such step), for a heat map.
+/// Lateness (within its stage) of each given rank in each of `steps` (row by row, NaN: the rank has no such step),
+/// for a heat map.
 std::vector<double> lateness(std::span<const RankSteps> ranks, std::span<const std::int64_t> steps);
 
 }  // namespace headrace::analysis::cluster

@@ -1,0 +1,225 @@
+#include "headrace/analysis/device/collectives.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "headrace/analysis/device/device_work.h"
+#include "headrace/analysis/device/figures.h"
+#include "headrace/trace/process_groups.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+constexpr const char* kAllReduce = "all_reduce";
+constexpr const char* kAllGather = "all_gather";
+constexpr const char* kReduceScatter = "reduce_scatter";
+constexpr const char* kAllToAll = "all_to_all";
+constexpr const char* kSendReceive = "send_receive";
+
+struct Form {
+  std::string_view text;  ///< in a recorded name, without underscores and in lower case
+  const char* name;
+};
+/// The first that is found counts: "reduce" is part of others.
+constexpr std::array<Form, 10> kForms = {{{"allreduce", kAllReduce},
+                                          {"allgather", kAllGather},
+                                          {"reducescatter", kReduceScatter},
+                                          {"alltoall", kAllToAll},
+                                          {"sendrecv", kSendReceive},
+                                          {"send", kSendReceive},
+                                          {"recv", kSendReceive},
+                                          {"broadcast", "broadcast"},
+                                          {"reduce", "reduce"},
+                                          {"barrier", "barrier"}}};
+
+std::string form_of(std::string_view recorded) {
+  std::string plain;
+  for (const char letter : recorded) {
+    if (letter != '_') plain.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(letter))));
+  }
+  for (const Form& form : kForms) {
+    if (plain.find(form.text) != std::string::npos) return form.name;
+  }
+  return std::string(recorded);
+}
+
+struct Type {
+  std::string_view name;
+  int bytes;
+};
+/// `at::toString` of a scalar type.
+constexpr std::array<Type, 16> kTypes = {{{"Float", 4},
+                                          {"BFloat16", 2},
+                                          {"Half", 2},
+                                          {"Double", 8},
+                                          {"Int", 4},
+                                          {"Long", 8},
+                                          {"Byte", 1},
+                                          {"Char", 1},
+                                          {"Bool", 1},
+                                          {"Short", 2},
+                                          {"UInt16", 2},
+                                          {"UInt32", 4},
+                                          {"UInt64", 8},
+                                          {"ComplexHalf", 4},
+                                          {"ComplexFloat", 8},
+                                          {"ComplexDouble", 16}}};
+
+double bytes_of_type(std::string_view name) {
+  for (const Type& type : kTypes) {
+    if (type.name == name) return type.bytes;
+  }
+  return name.starts_with("Float8") ? 1 : kNoFigure;
+}
+
+/// What events say about a collective, by the names of Kineto's arguments.
+class Arguments {
+ public:
+  explicit Arguments(const trace::Columns& columns)
+      : columns_(columns),
+        collective_(columns.argument("Collective name")),
+        type_(columns.argument("dtype")),
+        in_(columns.argument("In msg nelems")),
+        out_(columns.argument("Out msg nelems")),
+        size_(columns.argument("Group size")),
+        group_(columns.argument("Process Group Name")),
+        ranks_(columns.argument("Process Group Ranks")) {}
+
+  std::string_view collective(trace::Row row) const { return text(collective_, row); }
+  std::string_view group(trace::Row row) const { return text(group_, row); }
+  std::string_view ranks(trace::Row row) const { return text(ranks_, row); }
+  std::int64_t members(trace::Row row) const { return integer(size_, row); }
+  double bytes(trace::Row row) const {
+    const std::int64_t elements = std::max(integer(in_, row), integer(out_, row));
+    return elements < 0 ? kNoFigure : static_cast<double>(elements) * bytes_of_type(text(type_, row));
+  }
+
+ private:
+  std::string_view text(const trace::ArgumentColumn* column, trace::Row row) const {
+    const auto at = column == nullptr ? std::nullopt : column->find(row);
+    return at ? columns_.names[column->texts[*at]] : std::string_view();
+  }
+  static std::int64_t integer(const trace::ArgumentColumn* column, trace::Row row) {
+    const auto at = column == nullptr ? std::nullopt : column->find(row);
+    return at ? column->integers[*at] : trace::kAbsent;
+  }
+
+  const trace::Columns& columns_;
+  const trace::ArgumentColumn* collective_;
+  const trace::ArgumentColumn* type_;
+  const trace::ArgumentColumn* in_;
+  const trace::ArgumentColumn* out_;
+  const trace::ArgumentColumn* size_;
+  const trace::ArgumentColumn* group_;
+  const trace::ArgumentColumn* ranks_;
+};
+
+/// What the tenth part of the durations stays below; the shortest of fewer than ten.
+std::int64_t shortest_tenth(std::vector<std::int64_t>& durations_ns) {
+  const auto at = durations_ns.begin() + static_cast<std::ptrdiff_t>(durations_ns.size() / 10);
+  std::nth_element(durations_ns.begin(), at, durations_ns.end());
+  return *at;
+}
+
+}  // namespace
+
+double bus_factor(const std::string& collective, std::int64_t members) noexcept {
+  if (members < 2) return 1;
+  const double others = static_cast<double>(members - 1) / static_cast<double>(members);
+  if (collective == kAllReduce) return 2 * others;
+  if (collective == kAllGather || collective == kReduceScatter || collective == kAllToAll) return others;
+  return 1;
+}
+
+std::vector<CollectiveCalls> collective_calls(const trace::Trace& trace, const Scope& scope,
+                                              std::int64_t* without) {
+  const Arguments arguments(trace.columns());
+  using Key = std::tuple<std::string_view, std::string_view, std::string_view, std::int64_t, double>;
+  std::map<Key, std::vector<std::int64_t>> durations;
+  std::int64_t unknown = 0;
+  const DeviceWork work = device_work(trace, scope);
+  for (const Work& each : work.work) {
+    if (each.kind != KernelKind::communication) continue;
+    const std::string_view collective = arguments.collective(each.row);
+    const std::string_view group = arguments.group(each.row);
+    const double bytes = arguments.bytes(each.row);
+    if (collective.empty() || (group.empty() && arguments.ranks(each.row).empty()) || !(bytes >= 0)) {
+      ++unknown;
+      continue;
+    }
+    durations[{collective, group, arguments.ranks(each.row), arguments.members(each.row), bytes}].push_back(
+        each.end_ns - each.start_ns);
+  }
+  if (without != nullptr) *without = unknown;
+  std::map<std::string, std::vector<std::int64_t>, std::less<>> members;
+  for (trace::ProcessGroup& group : trace::process_groups(trace.file))
+    members[std::move(group.name)] = std::move(group.ranks);
+  std::vector<CollectiveCalls> result;
+  for (auto& [key, times_ns] : durations) {
+    const auto& [collective, group, ranks, size, bytes] = key;
+    CollectiveCalls calls;
+    calls.collective = form_of(collective);
+    calls.group = group;
+    calls.bytes = bytes;
+    calls.ranks = trace::ranks_in(ranks);
+    const auto known = members.find(group);
+    // Long lists are shortened in events.
+    if (calls.ranks.empty() && known != members.end()) calls.ranks = known->second;
+    calls.members = calls.ranks.empty() ? size : static_cast<std::int64_t>(calls.ranks.size());
+    calls.calls = static_cast<std::int64_t>(times_ns.size());
+    for (const std::int64_t each : times_ns) calls.total_s += seconds(each);
+    calls.transfer_s = seconds(shortest_tenth(times_ns));
+    result.push_back(std::move(calls));
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const auto& a, const auto& b) { return a.total_s > b.total_s; });
+  return result;
+}
+
+Table collectives(std::span<const trace::Trace> traces, const Scope& scope) {
+  Integers ranks, members, calls;
+  Texts names, groups, lists;
+  Numbers bytes, total, transfer, bandwidth;
+  Table table;
+  for (const trace::Trace& trace : traces) {
+    std::int64_t without = 0;
+    for (const CollectiveCalls& each : collective_calls(trace, scope, &without)) {
+      ranks.push_back(trace.rank);
+      names.push_back(each.collective);
+      groups.push_back(each.group);
+      std::string list;
+      for (const std::int64_t rank : each.ranks) list += (list.empty() ? "" : ", ") + std::to_string(rank);
+      lists.push_back(list);
+      members.push_back(each.members);
+      bytes.push_back(each.bytes);
+      calls.push_back(each.calls);
+      total.push_back(each.total_s);
+      transfer.push_back(each.transfer_s);
+      const double moved = each.bytes * bus_factor(each.collective, each.members);
+      bandwidth.push_back(each.transfer_s > 0 ? moved / each.transfer_s / 1e9 : kNoFigure);
+    }
+    if (without > 0)
+      table.notes.push_back("rank " + std::to_string(trace.rank) + ": " + std::to_string(without) +
+                            " collectives are recorded without group or size");
+  }
+  table.add("rank", std::move(ranks))
+      .add("collective", std::move(names))
+      .add("group", std::move(groups))
+      .add("ranks", std::move(lists))
+      .add("members", std::move(members))
+      .add("bytes", std::move(bytes))
+      .add("calls", std::move(calls))
+      .add("total_s", std::move(total))
+      .add("transfer_s", std::move(transfer))
+      .add("bandwidth_gbps", std::move(bandwidth));
+  if (table.rows() == 0 && table.notes.empty()) table.notes.emplace_back("no collective is recorded");
+  return table;
+}
+
+}  // namespace headrace::analysis::device
