@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -313,6 +315,17 @@ class TestDamage:
         cluster = hr.Cluster.load(job)
         assert cluster.trouble == [("rank1.json.gz", "reading it ended the process (out of memory?)")]
         assert [slow.rank for slow in cluster.diagnosis.slow] == [2]
+
+    def test_a_script_needs_no_guard(self, slow_input: Path, tmp_path: Path) -> None:
+        script = tmp_path / "script.py"
+        script.write_text(
+            "import sys\nimport headrace as hr\nprint('begins')\n"
+            "print(hr.Cluster.load(sys.argv[1]).to_text())\n"
+        )
+        command = [sys.executable, str(script), str(slow_input)]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert said.count("begins") == 1  # not in the processes that read
+        assert "SLOW RANK" in said
 
     def test_two_analyses_at_once_over_one_cache(self, slow_input: Path) -> None:
         with ThreadPoolExecutor(4) as threads:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import multiprocessing
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from headrace.cluster._files import RankFiles
@@ -39,10 +41,29 @@ def summaries(
                 done(again, {"trouble": "reading it ended the process (out of memory?)"})
 
 
+class _Process(SpawnProcess):
+    """Does not import the script, which may have no ``if __name__ == "__main__"``."""
+
+    @staticmethod
+    def _Popen(process_obj: BaseProcess) -> Any:  # noqa: N802
+        script: dict[str, Any] = vars(sys.modules["__main__"])
+        kept: dict[str, Any] = {name: script[name] for name in ("__file__", "__spec__") if name in script}
+        try:
+            script.pop("__file__", None)
+            script["__spec__"] = None
+            return SpawnProcess._Popen(process_obj)
+        finally:
+            script.update(kept)
+
+
+class _Context(SpawnContext):
+    Process = _Process
+
+
 def _pool(most: int) -> ProcessPoolExecutor:
     workers = max(1, min(len(os.sched_getaffinity(0)), most))
     # A fork of a process with threads may hang; a new interpreter takes 0.1 s.
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    return ProcessPoolExecutor(workers, mp_context=_Context())
 
 
 def _map(

@@ -173,7 +173,7 @@ def _distribution(cluster: Cluster) -> list[str]:
         return []
     at = {name: late[min(len(late) - 1, int(share * len(late)))] for name, share in _SHARES}
     said = ", ".join(f"{name} {seconds(value)}" for name, value in at.items())
-    return [f"{len(late) - _WORST:>8,} more ranks; late by: {said}"]
+    return [f"late by, all {len(late):,} ranks: {said}"]
 
 
 _SHARES = (("p1", 0.01), ("p10", 0.1), ("p50", 0.5), ("p90", 0.9), ("p99", 0.99))

@@ -18,8 +18,10 @@ using analysis::cluster::HeatMap;
 
 namespace {
 
-constexpr double kField = 10;  // width of a column
-constexpr double kLabel = 90;  // in front of the rows
+constexpr double kField = 10;   // least width of a column
+constexpr double kWidth = 800;  // least width of all columns: few of them are wide, so that words stay small
+constexpr double kLabel = 90;   // in front of the rows
+constexpr double kStep = 70;    // room for "step 1000"
 
 /// From which lateness, as a share of the step, a field has which class. Less is not drawn.
 struct Level {
@@ -48,9 +50,14 @@ std::string range_words(const std::string& what, std::pair<std::int64_t, std::in
              : what + "s " + std::to_string(range.first) + " to " + std::to_string(range.second);
 }
 
+double field_of(const HeatMap& map) {
+  return std::max(kField, kWidth / static_cast<double>(map.columns.size()));
+}
+
 /// One row; neighbours of one class are one rectangle.
 void write_row(Markup& out, const HeatMap& map, std::size_t row, double top, double height) {
   const std::size_t width = map.columns.size();
+  const double field = field_of(map);
   for (std::size_t begin = 0; begin < width;) {
     const auto at = [&](std::size_t column) { return map.late_share[row * width + column]; };
     const std::string_view css_class = class_of(at(begin));
@@ -59,9 +66,9 @@ void write_row(Markup& out, const HeatMap& map, std::size_t row, double top, dou
     while (end < width && class_of(at(end)) == css_class) most = std::fmax(most, at(end++));
     if (!css_class.empty()) {
       const auto rect = out.open("rect", {{"class", std::string(css_class)},
-                                          {"x", length(kLabel + kField * static_cast<double>(begin))},
+                                          {"x", length(kLabel + field * static_cast<double>(begin))},
                                           {"y", length(top)},
-                                          {"width", length(kField * static_cast<double>(end - begin))},
+                                          {"width", length(field * static_cast<double>(end - begin))},
                                           {"height", length(height)}});
       const std::string steps = range_words("step", {map.columns[begin].first, map.columns[end - 1].second});
       const std::string late =
@@ -76,7 +83,8 @@ void write_map(Markup& out, const std::string& title, const HeatMap& map, double
   if (map.rows.empty() || map.columns.empty()) return;
   const auto section = out.open("section", {{"class", "map"}});
   out.leaf("h2", title);
-  const double width = kLabel + kField * static_cast<double>(map.columns.size());
+  const double field = field_of(map);
+  const double width = kLabel + field * static_cast<double>(map.columns.size());
   const double tall = height * static_cast<double>(map.rows.size()) + 24;
   {
     const auto svg = out.open(
@@ -96,10 +104,11 @@ void write_map(Markup& out, const std::string& title, const HeatMap& map, double
       }
       write_row(out, map, row, top, height);
     }
+    const auto apart = static_cast<std::size_t>(std::ceil(kStep / field));
     for (std::size_t column = 0; column < map.columns.size();
-         column += std::max<std::size_t>(1, map.columns.size() / 8)) {
+         column += std::max(apart, map.columns.size() / 8)) {
       out.leaf("text",
-               {{"x", length(kLabel + kField * static_cast<double>(column))},
+               {{"x", length(kLabel + field * static_cast<double>(column))},
                 {"y", length(tall - 6)},
                 {"font-size", "11"},
                 {"fill", "currentColor"}},
