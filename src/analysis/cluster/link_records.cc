@@ -116,11 +116,10 @@ void add_communication(std::int64_t rank, const trace::ascend::Communication& co
   }
   // SDMA is the sum of the transports inside a node, where these are listed.
   std::erase_if(groups, [&](const auto& each) {
-    const auto& [kind, group, members] = each.first;
-    return kind == "SDMA" &&
-           std::any_of(kPartsOfSdma.begin(), kPartsOfSdma.end(), [&](std::string_view part) {
-             return groups.contains({std::string(part), group, members});
-           });
+    const auto has = [&](std::string_view part) {
+      return groups.contains({std::string(part), std::get<1>(each.first), std::get<2>(each.first)});
+    };
+    return std::get<0>(each.first) == "SDMA" && std::any_of(kPartsOfSdma.begin(), kPartsOfSdma.end(), has);
   });
   add_sums(rank, LinkForm::local_pair, static_cast<double>(pair_steps.size()), pairs, records);
   add_sums(rank, LinkForm::transit, static_cast<double>(group_steps.size()), groups, records);
