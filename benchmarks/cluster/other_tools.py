@@ -1,6 +1,6 @@
 """Other tools on the same ranks: Holistic Trace Analysis and msprof-analyze beside `hr.Cluster`.
 
-    python benchmarks/cluster/peers.py PYTHON [RANKS [TIMES]]
+    python benchmarks/cluster/other_tools.py PYTHON [RANKS [TIMES]]
 
 PYTHON: the interpreter of an environment with HolisticTraceAnalysis and msprof-analyze, which need other
 versions of packages. Ranks are copies of a sample of HEADRACE_CONFORMANCE_DATA whose computations take 3 %
