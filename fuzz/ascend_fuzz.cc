@@ -4,14 +4,13 @@
 // The first byte chooses which of them the rest is.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analysis/device/cluster_database.h"
 #include "analysis/device/database_tables.h"
+#include "demand.h"
 #include "headrace/analysis/device/advice.h"
 #include "headrace/analysis/device/cluster.h"
 #include "headrace/analysis/device/step_time.h"
@@ -24,12 +23,6 @@
 namespace {
 
 using namespace headrace;
-
-void demand(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "not so: %s\n", what);
-  std::abort();
-}
 
 void read_events(trace::TraceFile file) {
   const trace::Columns& columns = file.columns;

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
 
+#include "demand.h"
 #include "headrace/analysis/cluster/heat_map.h"
 #include "headrace/analysis/cluster/slow_ranks.h"
 #include "headrace/analysis/job/simulation.h"
@@ -17,15 +16,10 @@
 namespace {
 
 using namespace headrace::analysis;
+using headrace::demand;
 
 constexpr std::size_t kRow = 9;
 constexpr std::size_t kMostRows = 2000;
-
-void demand(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "not so: %s\n", what);
-  std::abort();
-}
 
 /// Mostly small numbers; some bytes are what no clock gives.
 double time_of(std::uint8_t byte) {

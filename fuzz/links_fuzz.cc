@@ -2,24 +2,17 @@
 // its process groups.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "demand.h"
 #include "headrace/analysis/cluster/links.h"
 #include "headrace/trace/process_groups.h"
 
 namespace {
 
 using namespace headrace;
-
-void demand(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "not so: %s\n", what);
-  std::abort();
-}
 
 void judge(std::string_view text) {
   std::vector<analysis::cluster::LinkRecord> records;

@@ -3,14 +3,16 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 
+#include "demand.h"
 #include "headrace/profile/live_pointer.h"
 
 namespace {
+
+using headrace::demand;
 
 using namespace headrace::profile;
 
@@ -26,12 +28,6 @@ class Folder {
  private:
   std::string path_;
 };
-
-void demand(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "not so: %s\n", what);
-  std::abort();
-}
 
 }  // namespace
 

@@ -16,13 +16,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "demand.h"
 #include "headrace/metrics/worker_probe.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/figures.h"
@@ -219,12 +219,6 @@ class Workbench {
   std::string path_;
   int fd_ = -1;
 };
-
-void demand(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "not so: %s\n", what);
-  std::abort();
-}
 
 bool is_share(double value) { return value >= 0 && value <= 1 + 1e-9; }
 

@@ -5,13 +5,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "demand.h"
 #include "headrace/analysis/device/annotations.h"
 #include "headrace/analysis/device/critical_path.h"
 #include "headrace/analysis/device/device_idle.h"
@@ -38,12 +37,6 @@ namespace {
 
 using namespace headrace;
 using analysis::Table;
-
-void demand(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "not so: %s\n", what);
-  std::abort();
-}
 
 /// What every analysis may rely on.
 void check(const trace::TraceFile& file) {

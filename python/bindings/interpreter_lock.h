@@ -12,6 +12,7 @@
 #include <cxxabi.h>
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace headrace::python {
@@ -72,5 +73,10 @@ std::int64_t wait_for_interpreter_lock();
 /// for a moment; 0: there is no lock (free-threaded Python), or the kernel does not tell. Takes the lock for
 /// 3 ms at most.
 std::uintptr_t find_interpreter_lock();
+
+/// Id of the thread that holds the interpreter lock; 0: nobody does; none: not known (the lock was not found,
+/// or Python 3.10, which does not keep the kernel's number of a thread). Needs no lock; the answer may be old
+/// when it comes.
+std::optional<int> holder_of_interpreter_lock() noexcept;
 
 }  // namespace headrace::python

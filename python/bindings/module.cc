@@ -370,4 +370,5 @@ PYBIND11_MODULE(_core, module) {
   }
   profile::Sampler::instance().set_lock_probe(&python::wait_for_interpreter_lock);
   profile::Sampler::instance().set_lock_finder(&python::find_interpreter_lock);
+  profile::Sampler::instance().set_lock_holder(&python::holder_of_interpreter_lock);
 }

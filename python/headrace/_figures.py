@@ -204,6 +204,9 @@ class Sink:
     #: Of `compute_s`: the loop's thread waited for the interpreter lock, from looks at it 50 times a second.
     #: A tenth of the step or more: threads of the input slow the step down. Null where it was not looked at.
     compute_lock_wait_s: float | None = None
+    #: Of `compute_s`: the loop's thread held the interpreter lock, from the same looks. Null where nothing
+    #: tells who holds the lock.
+    compute_lock_held_s: float | None = None
     #: Of `compute_s`: the loop's thread was ready to run and had no core, from the same looks and its CPU
     #: time. Many busy workers or threads on few cores slow the step down like that.
     compute_core_wait_s: float | None = None
@@ -415,6 +418,10 @@ class Operator:
     #: Of the busy time: waiting for the interpreter lock, from looks at its threads 50 times a second. A
     #: third or more: its threads take turns. Null where it was not looked at, and in processes.
     lock_wait_s: float | None = None
+    #: Of the busy time: holding the interpreter lock, from the same looks. Near `cpu_s`: it computes in
+    #: Python, or in C code that keeps the lock; far below: in C code that releases it. Null where nothing
+    #: tells who holds the lock.
+    lock_held_s: float | None = None
     #: Of the busy time: waiting for a disk, a network file system or one in user space, from looks at its
     #: threads up to 4 times a second. Null where it was not looked at.
     storage_wait_s: float | None = None

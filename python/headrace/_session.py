@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import re
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -41,6 +42,22 @@ def in_its_phase(
     from headrace.run.loop_phases import in_phases
 
     return in_phases(iterator, handle, loader, unrecorded)
+
+
+def set_in_trial(setters: Callable[[], dict[str, Callable[[Any], None]]], name: str) -> None:
+    """In a trial of `headrace tune`, its parameters are set on the loader ``name``, which is about to run.
+
+    setters: by parameter; asked only in a trial that concerns this loader.
+    """
+    if TRIAL in os.environ:
+        from headrace.run.trial import set_parameters
+
+        set_parameters(setters, name)
+
+
+def unnumbered(name: str) -> str:
+    """A loader's name without the number that distinguishes loaders which exist at the same time."""
+    return re.sub(r" ?#\d+$", "", name)
 
 
 def bare_iterator(timed: Any) -> Any:

@@ -33,7 +33,7 @@ ThreadLook LockWatch::look_at(const metrics::WorkerCell& worker) {
   return look;
 }
 
-void LockWatch::look(std::uintptr_t lock) {
+void LockWatch::look(std::uintptr_t lock, std::optional<int> holder) {
   const int pid = current_pid();
   const auto used = [&](Section section) {
     return segment_.header().high_water[static_cast<std::size_t>(section)].load(std::memory_order_relaxed);
@@ -43,6 +43,8 @@ void LockWatch::look(std::uintptr_t lock) {
     if (!look.known) return look;
     cell.looks.bump(1);
     if (is_at(look.futex, lock)) cell.lock_looks.bump(1);
+    if (holder) cell.holder_looks.bump(1);
+    if (holder == worker.tid.load()) cell.held_looks.bump(1);
     return look;
   };
   const std::uint32_t workers = std::min(kMaxWorkers, used(Section::workers));

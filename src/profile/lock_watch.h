@@ -1,8 +1,9 @@
-// Counts how often threads of this process wait for the interpreter lock while they compute.
+// Counts how often threads of this process wait for the interpreter lock, or hold it, while they compute.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "headrace/profile/awaited_futex.h"
 #include "headrace/profile/segment.h"
@@ -16,8 +17,9 @@ class LockWatch {
  public:
   explicit LockWatch(Segment& segment) : segment_(segment) {}
 
-  /// `lock`: address of the futex on which threads wait for the lock.
-  void look(std::uintptr_t lock);
+  /// `lock`: address of the futex on which threads wait for the lock. `holder`: the thread that holds it; 0:
+  /// nobody; none: not known.
+  void look(std::uintptr_t lock, std::optional<int> holder);
 
  private:
   /// Threads beyond are not looked at; their operators' figures come from the others.

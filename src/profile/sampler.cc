@@ -57,6 +57,7 @@ struct Sampler::State {
   int pid = 0;
   std::atomic<LockProbe> lock_probe{nullptr};
   std::atomic<LockFinder> lock_finder{nullptr};
+  std::atomic<LockHolder> lock_holder{nullptr};
   std::uintptr_t lock_at = 0;
   int searches_left = 8;  ///< on a full machine the search may end before it has found the lock
 
@@ -76,6 +77,7 @@ Sampler::Sampler() : state_(new State) {}
 
 void Sampler::set_lock_probe(LockProbe probe) noexcept { state_->lock_probe.store(probe); }
 void Sampler::set_lock_finder(LockFinder finder) noexcept { state_->lock_finder.store(finder); }
+void Sampler::set_lock_holder(LockHolder holder) noexcept { state_->lock_holder.store(holder); }
 
 bool Sampler::add(const std::shared_ptr<Session>& session) {
   if (state_->pid != 0 && state_->pid != current_pid()) {
@@ -85,6 +87,7 @@ bool Sampler::add(const std::shared_ptr<Session>& session) {
     state_ = new State;
     state_->lock_probe.store(parents.lock_probe.load());
     state_->lock_finder.store(parents.lock_finder.load());
+    state_->lock_holder.store(parents.lock_holder.load());
   }
   const std::scoped_lock lock(state_->mutex);
   state_->pid = current_pid();
@@ -167,7 +170,8 @@ bool Sampler::State::watch_lock(Served& one, Session& session) {
     lock_at = finder();
   }
   if (lock_at == 0) return false;
-  one.lock.look(lock_at);
+  const LockHolder holder = lock_holder.load();
+  one.lock.look(lock_at, holder != nullptr ? holder() : std::nullopt);
   return true;
 }
 

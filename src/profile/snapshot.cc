@@ -332,6 +332,8 @@ class ProfileBuilder {
       states.busy = std::max(0.0, states.busy - figures_.sink.redirected_ns);
     }
     if (total.looks >= kLeastLooks) out.lock_wait_s = out.busy_s * share(total.lock_looks, total.looks);
+    if (total.holder_looks >= kLeastLooks)
+      out.lock_held_s = out.busy_s * share(total.held_looks, total.holder_looks);
     if (total.state_looks >= kLeastLooks)
       out.storage_wait_s = out.busy_s * share(total.storage_looks, total.state_looks);
     const auto most = std::max_element(file_systems.begin(), file_systems.end(),

@@ -72,6 +72,8 @@ SinkProfile sink_of(const LoaderRecord& record, const SegmentFigures& figures, s
   }
   if (sink.looks >= kLeastLooks) {
     out.compute_lock_wait_s = out.compute_s * share(sink.lock_looks, sink.looks);
+    if (sink.holder_looks >= kLeastLooks)
+      out.compute_lock_held_s = out.compute_s * share(sink.held_looks, sink.holder_looks);
     const double ready_s = out.compute_s * share(sink.running_looks, sink.looks);
     if (out.compute_cpu_s) out.compute_core_wait_s = std::max(0.0, ready_s - *out.compute_cpu_s);
   }

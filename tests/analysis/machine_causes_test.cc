@@ -5,6 +5,8 @@
 
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/gate.h"
+#include "headrace/analysis/diagnosis/interpreter_lock.h"
+#include "support/simulation/line.h"
 #include "support/simulation/loader.h"
 
 namespace headrace::analysis {
@@ -141,6 +143,29 @@ TEST(CpuSaturated, NamesWhoeverUsesTheCoresThatTheCandidateWaitsFor) {
   slow.run_queue_wait_s = 0.75 * slow.busy_s;
   EXPECT_EQ(diagnose(profile).cause, Cause::cpu_saturated);
   EXPECT_EQ(diagnose(profile).op, "Resize");
+}
+
+TEST(InterpreterLock, WhoHoldsItIsToBlameNotWhoComputesOrWaitsLonger) {
+  simulation::Line line;
+  line.compute_s = 0.002;
+  line.stages = {{.name = "tokenize", .cpu_s = 0.003, .python = true}, {.name = "resize", .cpu_s = 0.004}};
+  Profile profile = simulation::simulate(line, 1);
+  profile.host.gil_share = 0.6;
+  OperatorProfile& tokenize = op_named(profile, "tokenize");
+  OperatorProfile& resize = op_named(profile, "resize");
+  resize.lock_wait_s = 0.4 * resize.busy_s;
+  tokenize.lock_held_s.reset();
+  resize.lock_held_s.reset();
+  const auto blamed = [&] {
+    const InterpreterLock lock = read_interpreter_lock(profile);
+    return lock.contended ? profile.operators[static_cast<std::size_t>(lock.blamed)].name : "";
+  };
+  EXPECT_EQ(blamed(), "resize");  // more CPU time, and nothing else is known
+  tokenize.lock_held_s = 0.95 * tokenize.busy_s;
+  resize.lock_held_s = 0.1 * resize.busy_s;
+  EXPECT_EQ(blamed(), "tokenize");
+  resize.lock_held_s = 0.001 * resize.busy_s;
+  EXPECT_FALSE(read_interpreter_lock(profile).needed.at(1));
 }
 
 TEST(Gate, WaitsOfTheLoopForACoreAreNotItsOwnCompute) {

@@ -72,4 +72,22 @@ def test_code_that_releases_the_lock_does_not_wait_for_it() -> None:
     report = report_of(hr.source(range(400)).map(compress, workers=2).batch(1), 0.001)
     op = next(op for op in report.profile.operators if op.name == "compress")
     assert (op.lock_wait_s or 0.0) < 0.2 * op.busy_s
+    assert (op.lock_held_s or 0.0) < 0.2 * op.busy_s
     assert report.diagnosis.cause != "gil_contention"
+
+
+@pytest.mark.skipif(not has_lock(), reason="this Python has no interpreter lock")
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="this Python does not tell who holds the lock")
+def test_who_holds_the_lock_is_named_not_who_waits_for_it() -> None:
+    block = bytes(range(256)) * 12
+
+    def pack(_: int) -> int:
+        """As much CPU time, with the lock released and wanted again twenty times."""
+        return sum(len(zlib.compress(block, 6)) for _ in range(20))
+
+    report = report_of(hr.source(range(300)).map(parse).map(pack).batch(1), 0.0005)
+    held = {op.name: (op.lock_held_s or 0.0) / op.busy_s for op in report.profile.operators if op.busy_s}
+    assert held["parse"] > 0.6
+    assert held["pack"] < 0.5 * held["parse"]
+    if report.diagnosis.cause == "gil_contention":
+        assert report.diagnosis.operator == "parse"

@@ -93,6 +93,11 @@ class Score:
         return expected_s / self.trials.ceiling_s - 1
 
     @property
+    def drift(self) -> float:
+        """How much slower the recorded run's steps were than the plain ones: the machine, or the recording."""
+        return float(self.trials.report["profile"]["sink"]["step_s"]) / self.trials.plain_s - 1
+
+    @property
     def share_error(self) -> float:
         return float(self.diagnosis["share_of_step"] or 0) - self.share
 
@@ -137,7 +142,7 @@ def in_words(one: Score) -> str:
         f"{1e3 * trials.ceiling_s:.2f}; gains % {gains}",
         f"     {mark(one.kind_right)}{mark(one.operator_right)}said  {spoken} ({said['confidence']:.2f}), "
         f"share {100 * (said['share_of_step'] or 0):.0f} %, expected {100 * one.headroom_error:+.0f} % of "
-        f"the ceiling; {one.plan.main} {curve}{advised}{disturbed}",
+        f"the ceiling; {one.plan.main} {curve}{advised}; recorded {100 * one.drift:+.0f} %{disturbed}",
     ]
     return "\n".join(lines)
 
@@ -183,6 +188,18 @@ def print_scores(scores: list[Score], thrown_away: int) -> bool:
         print(
             f"  predictions: size median {100 * quantile(errors, 0.5):.1f} %, p90 "
             f"{100 * quantile(errors, 0.9):.1f} % (bar 10 %)"
+        )
+    ratios = [
+        abs(said / measured / (1 + one.drift) - 1)
+        for one in kept
+        for _, said, _, _, measured in one.predictions
+    ]
+    if ratios:
+        drifts = [abs(one.drift) for one in kept]
+        print(
+            f"  the recorded step was off the plain one by {100 * quantile(drifts, 0.5):.1f} % (median), p90 "
+            f"{100 * quantile(drifts, 0.9):.1f} %; predicted gains (ratios of steps) within 10 %: "
+            f"{share_in_words(sum(error <= CLOSE for error in ratios), len(ratios))}"
         )
     shares = [abs(one.share_error) for one in kept]
     if shares:

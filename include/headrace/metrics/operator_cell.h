@@ -28,9 +28,12 @@ struct alignas(64) OperatorCell {
   Relaxed<std::uint8_t> labelled;  ///< 1: `slowest` holds the framework's names of items (dataset indices)
   Relaxed<std::uint8_t> sampled;   ///< 1: one call in 32 was timed and counts for all of them
   // Written by the sampler of the owning process: looks at the thread in this body, and those that found it
-  // waiting for the interpreter lock, or for storage.
+  // waiting for the interpreter lock, holding it (of those at which its holder was known), or waiting for
+  // storage.
   Relaxed<std::uint32_t> looks;
   Relaxed<std::uint32_t> lock_looks;
+  Relaxed<std::uint32_t> holder_looks;
+  Relaxed<std::uint32_t> held_looks;
   Relaxed<std::uint32_t> state_looks;
   Relaxed<std::uint32_t> storage_looks;
   Relaxed<std::uint32_t> file_system;  ///< the one that it last waited for (host_storage.h); 0: not known
@@ -58,6 +61,8 @@ struct alignas(64) OperatorCell {
     sampled_cpu_ns.store(0);
     looks.store(0);
     lock_looks.store(0);
+    holder_looks.store(0);
+    held_looks.store(0);
     state_looks.store(0);
     storage_looks.store(0);
     file_system.store(0);

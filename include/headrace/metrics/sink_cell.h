@@ -37,9 +37,11 @@ struct alignas(64) SinkCell {
 
   Relaxed<std::uint32_t> worker;  ///< 1 + worker cell of the loop's thread; 0: none yet
   // Written by the sampler: looks at the thread while it computes, those that found it waiting for the
-  // interpreter lock, and those that found it on a core or ready to run.
+  // interpreter lock, holding it (of those at which its holder was known), and on a core or ready to run.
   Relaxed<std::uint32_t> looks;
   Relaxed<std::uint32_t> lock_looks;
+  Relaxed<std::uint32_t> holder_looks;
+  Relaxed<std::uint32_t> held_looks;
   Relaxed<std::uint32_t> running_looks;
 
   alignas(64) Seqlock lock;

@@ -57,6 +57,8 @@ struct CellTotals {
   double sampled_cpu_ns = 0;
   double looks = 0;
   double lock_looks = 0;
+  double holder_looks = 0;
+  double held_looks = 0;
   double state_looks = 0;
   double storage_looks = 0;
   HistogramFigures service;
@@ -74,6 +76,8 @@ constexpr void totals_of(Of<CellTotals>, Visit&& total) {
   total(&CellTotals::sampled_cpu_ns, &Cell::sampled_cpu_ns);
   total(&CellTotals::looks, &Cell::looks);
   total(&CellTotals::lock_looks, &Cell::lock_looks);
+  total(&CellTotals::holder_looks, &Cell::holder_looks);
+  total(&CellTotals::held_looks, &Cell::held_looks);
   total(&CellTotals::state_looks, &Cell::state_looks);
   total(&CellTotals::storage_looks, &Cell::storage_looks);
   total(&CellTotals::service, &Cell::service);
@@ -196,7 +200,7 @@ struct SinkFigures {
   double whole_steps = 0, marked_steps = 0, tail_steps = 0;
   double marked_gap_ns = 0, marked_forward_backward_ns = 0, marked_tail_ns = 0;
   double redirected_ns = 0, ledger_unknown_ns = 0;
-  double looks = 0, lock_looks = 0, running_looks = 0;
+  double looks = 0, lock_looks = 0, holder_looks = 0, held_looks = 0, running_looks = 0;
   double first_batch_ns = 0, later_epochs_ns = 0;
   std::array<double, metrics::kLedgerOperators> ledger_ns{};
   std::array<double, metrics::kLedgerOperators> ledger_order_ns{};
@@ -231,6 +235,8 @@ constexpr void totals_of(Of<SinkFigures>, Visit&& total) {
   total(&SinkFigures::ledger_unknown_ns, &Cell::ledger_unknown_ns);
   total(&SinkFigures::looks, &Cell::looks);
   total(&SinkFigures::lock_looks, &Cell::lock_looks);
+  total(&SinkFigures::holder_looks, &Cell::holder_looks);
+  total(&SinkFigures::held_looks, &Cell::held_looks);
   total(&SinkFigures::running_looks, &Cell::running_looks);
   total(&SinkFigures::first_batch_ns, &Cell::first_batch_ns);
   total(&SinkFigures::later_epochs_ns, &Cell::later_epochs_ns);

@@ -43,14 +43,14 @@
 namespace headrace::profile {
 
 inline constexpr std::array<char, 8> kMagic = {'H', 'R', 'S', 'E', 'G', '\r', '\n', '\x1a'};
-inline constexpr std::uint32_t kLayoutVersion = 11;
+inline constexpr std::uint32_t kLayoutVersion = 12;
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 
 inline constexpr std::uint32_t kMaxLoaders = 32;
 inline constexpr std::uint32_t kMaxOperators = metrics::kLedgerOperators;
 inline constexpr std::uint32_t kMaxQueues = 64;
 inline constexpr std::uint32_t kMaxWorkers = 192;
-inline constexpr std::uint32_t kMaxCells = 636;
+inline constexpr std::uint32_t kMaxCells = 631;
 inline constexpr std::uint32_t kMaxBins = 38 * 1024;
 inline constexpr std::uint32_t kMaxBinsPerQueue = 4097;
 inline constexpr std::uint32_t kMaxTracks = 128;

@@ -258,6 +258,7 @@ struct OperatorProfile {
   std::optional<std::uint64_t> failures = std::nullopt;
   std::optional<double> run_queue_wait_s;
   std::optional<double> lock_wait_s = std::nullopt;
+  std::optional<double> lock_held_s = std::nullopt;
   std::optional<double> storage_wait_s = std::nullopt;
   std::optional<std::string> file_system = std::nullopt;
   int segment = -1;  ///< negative: none
@@ -304,6 +305,11 @@ constexpr void figures_of(Of<OperatorProfile>, Visit&& figure) {
       "lock_wait_s", &OperatorProfile::lock_wait_s,
       {"Of the busy time: waiting for the interpreter lock, from looks at its threads 50 times a second. A "
        "third or more: its threads take turns. Null where it was not looked at, and in processes."});
+  figure(
+      "lock_held_s", &OperatorProfile::lock_held_s,
+      {"Of the busy time: holding the interpreter lock, from the same looks. Near `cpu_s`: it computes in "
+       "Python, or in C code that keeps the lock; far below: in C code that releases it. Null where nothing "
+       "tells who holds the lock."});
   figure("storage_wait_s", &OperatorProfile::storage_wait_s,
          {"Of the busy time: waiting for a disk, a network file system or one in user space, from looks at "
           "its threads up to 4 times a second. Null where it was not looked at."});

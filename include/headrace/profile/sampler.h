@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "headrace/profile/session.h"
 
@@ -31,6 +32,10 @@ class Sampler {
   /// core.
   using LockFinder = std::uintptr_t (*)();
   void set_lock_finder(LockFinder finder) noexcept;
+  /// Returns the id of the thread that holds the interpreter lock; 0: nobody does; none: not known. Set by the
+  /// Python front. Called at each look, with no lock held.
+  using LockHolder = std::optional<int> (*)();
+  void set_lock_holder(LockHolder holder) noexcept;
 
  private:
   Sampler();

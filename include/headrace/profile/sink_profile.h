@@ -129,6 +129,7 @@ struct SinkProfile {
   double compute_s = 0;
   std::optional<double> compute_cpu_s;
   std::optional<double> compute_lock_wait_s = std::nullopt;
+  std::optional<double> compute_lock_held_s = std::nullopt;
   std::optional<double> compute_core_wait_s = std::nullopt;
   double gc_s = 0;
   std::optional<double> quiet_compute_s;
@@ -161,6 +162,10 @@ constexpr void figures_of(Of<SinkProfile>, Visit&& figure) {
       {"Of `compute_s`: the loop's thread waited for the interpreter lock, from looks at it 50 times a "
        "second. A tenth of the step or more: threads of the input slow the step down. Null where it was not "
        "looked at."});
+  figure(
+      "compute_lock_held_s", &SinkProfile::compute_lock_held_s,
+      {"Of `compute_s`: the loop's thread held the interpreter lock, from the same looks. Null where nothing "
+       "tells who holds the lock."});
   figure(
       "compute_core_wait_s", &SinkProfile::compute_core_wait_s,
       {"Of `compute_s`: the loop's thread was ready to run and had no core, from the same looks and its CPU "

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
-from headrace._session import TRIAL
+from headrace._session import set_in_trial
 
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel
@@ -45,10 +45,7 @@ class Attachment:
 
     def open(self, handle: _core.LoaderHandle) -> None:
         """The loader has its record now."""
-        if TRIAL in os.environ:
-            from headrace.run.trial import set_parameters
-
-            set_parameters(self.setters, handle.name)
+        set_in_trial(self.setters, handle.name)
         self.opened(handle)
 
     def opened(self, handle: _core.LoaderHandle) -> None:

@@ -75,10 +75,10 @@ class Cluster:
         """Read a job's ranks: run folders, torch traces, Ascend profiles, in one folder or a folder each.
 
         ``path``: a folder or a URL that fsspec opens. ``executor``: where ranks are read (default: a pool of
-        processes; a script that loads four ranks or more needs ``if __name__ == "__main__":``). ``cache``:
-        where summaries are kept; default: ``.headrace-cluster`` in the folder, nowhere behind a URL.
-        ``stages``: the ranks of each stage of the pipeline, in lists or as "0-7", "0-56/8"; default: as the
-        traces' process groups say. ``progress`` is called with the ranks that are done and all of them.
+        processes, which do not import the script). ``cache``: where summaries are kept; default:
+        ``.headrace-cluster`` in the folder, nowhere behind a URL. ``stages``: the ranks of each stage of the
+        pipeline, in lists or as "0-7", "0-56/8"; default: as the traces' process groups say. ``progress`` is
+        called with the ranks that are done and all of them.
 
         A rank that is missing, damaged or cut off is listed, in `trouble` or `missing`. Raises Error if no
         rank is found or none can be read, UsageError for stages that are not those of the ranks.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace._sentences import advice, cost, verdict
-from headrace._session import Session, enabled, session
+from headrace._session import Session, enabled, session, unnumbered
 from headrace.adapters.torch_dataloader import loaders, record_every_loader
 from headrace.errors import Error
 from headrace.export._metrics import scalars
@@ -116,13 +115,9 @@ class Loops:
 
     def _name(self, record: loaders.Record, role: str) -> str:
         # A framework that makes a loader anew for each epoch may keep the earlier one meanwhile.
-        name = _unnumbered(record.handle.name)
-        others = (_unnumbered(other.handle.name) for other, of in self._alive() if of == role)
+        name = unnumbered(record.handle.name)
+        others = (unnumbered(other.handle.name) for other, of in self._alive() if of == role)
         return role if role and all(other == name for other in others) else record.handle.name
-
-
-def _unnumbered(name: str) -> str:
-    return re.sub(r" ?#\d+$", "", name)
 
 
 def _last_epoch(handle: _core.LoaderHandle) -> Report | None:

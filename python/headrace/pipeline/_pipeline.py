@@ -16,7 +16,6 @@ from typing import Any, Generic, TypeVar
 from headrace import _core
 from headrace._operator import name_of, readable
 from headrace._session import (
-    TRIAL,
     enabled,
     in_its_phase,
     kept_open,
@@ -24,6 +23,7 @@ from headrace._session import (
     not_recorded,
     open_session,
     segments_of,
+    set_in_trial,
 )
 from headrace.errors import UsageError
 from headrace.pipeline import _stages
@@ -270,10 +270,7 @@ class Pipeline(Generic[T]):
         for (what, operator), number in self._set.items():
             (native.set_workers if what == "workers" else native.set_capacity)(operator, number)
         self._record.take(native)
-        if TRIAL in os.environ:
-            from headrace.run.trial import set_parameters
-
-            set_parameters(lambda: _setters(native), readable(self._record.name or "pipeline"))
+        set_in_trial(lambda: _setters(native), readable(self._record.name or "pipeline"))
         _running.add(native)
         return native
 

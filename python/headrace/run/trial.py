@@ -7,14 +7,13 @@ import functools
 import inspect
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
 from headrace import _core
-from headrace._session import TRIAL
+from headrace._session import TRIAL, unnumbered
 from headrace.run.loop_phases import RealBatches
 
 #: Fewer steps are no measurement.
@@ -62,7 +61,7 @@ class Trial:
 
     def offers(self, name: str, parameters: Iterable[str]) -> None:
         """What can be set of the loader that has, or had when it was made, this name."""
-        self._settable[_base(name)] = list(parameters)
+        self._settable[unnumbered(name)] = list(parameters)
 
     def begins(self, name: str, made_as: str) -> None:
         """A loop over this loader begins."""
@@ -97,7 +96,7 @@ class Trial:
             os.rename(f"{self._result}.part", self._result)  # noqa: PTH104
 
     def _settable_of(self, name: str) -> list[str]:
-        names = (_base(name), _base(self._names_when_made[name]))
+        names = (unnumbered(name), unnumbered(self._names_when_made[name]))
         return next((self._settable[each] for each in names if each in self._settable), [])
 
 
@@ -140,11 +139,7 @@ def trial_phase(name: str, made_as: str) -> TrialPhase | None:
 
 def same_name(first: str, second: str) -> bool:
     """The same loader in two processes; a number distinguishes loaders that exist at the same time."""
-    return _base(first) == _base(second)
-
-
-def _base(name: str) -> str:
-    return re.sub(r" ?#\d+$", "", name)
+    return unnumbered(first) == unnumbered(second)
 
 
 # --- parameters ---

@@ -61,9 +61,10 @@ std::vector<bool> who_needs_it(const profile::Profile& profile, double lock_shar
   double waiters_cpu_s = profile.sink.compute_cpu_s.value_or(0);
   for (const profile::OperatorProfile& op : profile.operators) {
     in_threads.push_back(op.executor != profile::Executor::process);
-    const bool hardly_waits =
-        op.lock_wait_s && op.cpu_s && *op.lock_wait_s < thresholds.without_lock * *op.cpu_s;
-    waits.push_back(in_threads.back() && !hardly_waits);
+    const std::optional<double>& needs_s = op.lock_held_s ? op.lock_held_s : op.lock_wait_s;
+    const bool hardly_needs = needs_s && op.cpu_s && *needs_s < thresholds.without_lock * *op.cpu_s;
+    if (op.lock_held_s && hardly_needs) in_threads.back() = false;
+    waits.push_back(in_threads.back() && !hardly_needs);
     if (waits.back()) waiters_cpu_s += cpu_per_batch_s(op);
   }
   const bool accounted =
@@ -79,7 +80,24 @@ struct Threads {
   int with_cpu = 0;  // threads that compute
 };
 
+/// Whether `op` rather than the one before it keeps the others waiting.
+bool holds_longer(const profile::OperatorProfile& op, const profile::OperatorProfile& before,
+                  const LockThresholds& thresholds) {
+  const auto held_s = held_per_batch_s(op);
+  const auto held_before_s = held_per_batch_s(before);
+  const double cpu_s = cpu_per_batch_s(op);
+  const double cpu_before_s = cpu_per_batch_s(before);
+  if (held_s || held_before_s) return held_s.value_or(cpu_s) > held_before_s.value_or(cpu_before_s);
+  const bool ties = std::min(cpu_s, cpu_before_s) >= thresholds.tie * std::max(cpu_s, cpu_before_s);
+  return ties ? waits_per_batch_s(op) > waits_per_batch_s(before) : cpu_s > cpu_before_s;
+}
+
 }  // namespace
+
+std::optional<double> held_per_batch_s(const profile::OperatorProfile& op) noexcept {
+  if (!op.lock_held_s) return std::nullopt;
+  return std::max(0.0, op.demand_s) * op.workers * ratio(*op.lock_held_s, op.busy_s);
+}
 
 InterpreterLock read_interpreter_lock(const profile::Profile& profile, const LockThresholds& thresholds) {
   InterpreterLock lock;
@@ -89,8 +107,6 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
   if (step_s <= 0) return lock;
 
   Threads threads;
-  double largest_cpu = 0;
-  double largest_waits = 0;
   if (profile.sink.compute_lock_wait_s) lock.waiting = *profile.sink.compute_lock_wait_s / step_s;
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
     const profile::OperatorProfile& op = profile.operators[i];
@@ -112,16 +128,10 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
     if (cpu >= thresholds.thread_cores)
       threads.with_cpu +=
           std::max(1, static_cast<int>(std::min<double>(op.workers, cpu / thresholds.thread_cores)));
-    const double cpu_s = cpu_per_batch_s(op);
-    if (!lock.needed[i] || cpu_s <= 0) continue;
-    const bool ties =
-        lock.blamed >= 0 && std::min(cpu_s, largest_cpu) >= thresholds.tie * std::max(cpu_s, largest_cpu);
-    const double waits_s = waits_per_batch_s(op);
-    if (ties ? waits_s > largest_waits : cpu_s > largest_cpu) {
-      largest_cpu = cpu_s;
-      largest_waits = waits_s;
+    if (!lock.needed[i] || cpu <= 0) continue;
+    if (lock.blamed < 0 ||
+        holds_longer(op, profile.operators[static_cast<std::size_t>(lock.blamed)], thresholds))
       lock.blamed = static_cast<int>(i);
-    }
   }
   const double sink_cpu = profile.sink.compute_cpu_s.value_or(0) / step_s;
   lock.process_cores = profile.host.process_cpu_cores.value_or(threads.cpu_cores + sink_cpu);

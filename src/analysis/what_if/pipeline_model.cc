@@ -39,34 +39,44 @@ constexpr double kLockSeen = 0.1;
 
 /// How threads of the sink's process use its interpreter lock.
 struct LockUse {
-  double of_cpu = 0;   ///< share of their CPU time that is spent holding it
+  std::vector<double> of_cpu;  ///< per operator: share of its CPU time that is spent holding it
+  double of_step_cpu = 0;      ///< the same of the training step
   double waiters = 0;  ///< threads that a holder keeps waiting, on average; 0 where their waits are known
-  std::vector<bool> needed;  ///< per operator
 };
 
-LockUse lock_use(const profile::Profile& profile) {
-  const InterpreterLock lock = read_interpreter_lock(profile);
-  LockUse use;
-  use.needed = lock.needed;
-  if (lock.contended && lock.waiting < 0) use.waiters = std::max(0.0, lock.busy_threads - 1);
-  if (lock.lock_share < 0) {
-    use.of_cpu = lock.contended ? 1 : 0;
-    return use;
-  }
-  if (lock.lock_share < kLockSeen && !lock.contended) return use;
+/// The same share for everybody who needs it, where nothing tells who holds it.
+double held_of_cpu(const profile::Profile& profile, const InterpreterLock& lock) {
+  if (lock.lock_share < 0) return lock.contended ? 1 : 0;
+  if (lock.lock_share < kLockSeen && !lock.contended) return 0;
   double cpu_s = profile.sink.compute_cpu_s.value_or(0);
   for (const profile::OperatorProfile& op : profile.operators) {
     if (op.executor != profile::Executor::process) cpu_s += cpu_per_batch_s(op);
   }
   const double held_s = std::min(lock.lock_share, std::max(lock.process_cores, 0.0)) * profile.sink.step_s;
-  use.of_cpu = std::min(1.0, ratio(held_s, cpu_s));
+  return std::min(1.0, ratio(held_s, cpu_s));
+}
+
+LockUse lock_use(const profile::Profile& profile) {
+  const InterpreterLock lock = read_interpreter_lock(profile);
+  const double usual = held_of_cpu(profile, lock);
+  const auto share = [](double held_s, std::optional<double> cpu_s) {
+    return std::min(1.0, ratio(held_s, cpu_s.value_or(0)));
+  };
+  LockUse use;
+  if (lock.contended && lock.waiting < 0) use.waiters = std::max(0.0, lock.busy_threads - 1);
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    const profile::OperatorProfile& op = profile.operators[i];
+    use.of_cpu.push_back(!lock.needed[i] ? 0 : op.lock_held_s ? share(*op.lock_held_s, op.cpu_s) : usual);
+  }
+  const profile::SinkProfile& sink = profile.sink;
+  use.of_step_cpu = sink.compute_lock_held_s ? share(*sink.compute_lock_held_s, sink.compute_cpu_s) : usual;
   return use;
 }
 
-/// Waiting for the lock is what a simulation adds by itself.
-Work under_lock(const Work& work, const LockUse& use) {
-  const double locked_s = use.of_cpu * work.cpu_s;
-  const double waited_s = std::min(work.off_s, locked_s * use.waiters);
+/// Waiting for the lock is what a simulation adds by itself. of_cpu: see LockUse.
+Work under_lock(const Work& work, double of_cpu, double waiters) {
+  const double locked_s = of_cpu * work.cpu_s;
+  const double waited_s = std::min(work.off_s, locked_s * waiters);
   return {work.off_s - waited_s, work.cpu_s - locked_s, locked_s};
 }
 
@@ -232,7 +242,7 @@ class ModelBuilder {
     const profile::SinkProfile& sink = profile_.sink;
     const double own_s = std::max(0.0, sink.compute_s - read_interpreter_lock(profile_).stretch_s);
     for (const Work& step : training_steps(sink, own_s, queue_share_of_step(), profile_.host)) {
-      model_.steps.push_back(in_thread(step, true));
+      model_.steps.push_back(in_thread(step, lock_.of_step_cpu, true));
     }
   }
 
@@ -253,9 +263,10 @@ class ModelBuilder {
   /// One operator's part in the cycles of its threads.
   struct Part {
     RecordedBatches works;
-    double per_cycle = 1;  ///< below 1: it takes part in every so manieth
-    double kept = 1;       ///< of its time: its inputs' left out
-    bool locks = false;
+    double per_cycle = 1;    ///< below 1: it takes part in every so manieth
+    double kept = 1;         ///< of its time: its inputs' left out
+    double held_of_cpu = 0;  ///< the interpreter lock
+    bool in_process = false;
   };
 
   std::vector<WorkSequence> lanes_of(const std::vector<int>& operators, double cycles_per_batch,
@@ -275,7 +286,7 @@ class ModelBuilder {
       Part part{
           RecordedBatches(op, profile_.host, std::max(1.0, whole), effects_.service[at], effects_.alike[at]),
           per_cycle, ratio(demands_[at], op.demand_s) * (whole >= 1 ? per_cycle / whole : 1),
-          !effects_.in_process[at] && lock_.needed[at]};
+          lock_.of_cpu[at], effects_.in_process[at]};
       count = std::max(count, part.works.lanes());
       composes = composes || !part.works.whole();
       length = std::max(length, static_cast<std::size_t>(static_cast<double>(part.works.length()) /
@@ -302,12 +313,12 @@ class ModelBuilder {
       if (after <= before) return {};
       at = static_cast<std::size_t>(before);
     }
-    return in_thread(part.works.batch(lane, at, random_) * part.kept, part.locks);
+    return in_thread(part.works.batch(lane, at, random_) * part.kept, part.held_of_cpu, !part.in_process);
   }
 
   /// What waited for the lock and no longer takes it does not wait: a process has a lock of its own.
-  Work in_thread(const Work& work, bool locks) const {
-    const Work locked = under_lock(work, lock_);
+  Work in_thread(const Work& work, double held_of_cpu, bool locks) const {
+    const Work locked = under_lock(work, held_of_cpu, lock_.waiters);
     const bool shares = locks && !effects_.free_threaded;
     return shares ? locked : Work{locked.off_s, locked.cpu_s + locked.locked_s};
   }

@@ -7,6 +7,8 @@
 #include "abstain.h"
 #include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/disturbance.h"
+#include "headrace/analysis/diagnosis/interpreter_lock.h"
+#include "headrace/analysis/diagnosis/pool_threads.h"
 #include "headrace/analysis/what_if/pipeline_model.h"
 #include "headrace/analysis/what_if/pipeline_run.h"
 #include "repeat.h"
@@ -18,6 +20,8 @@ namespace {
 /// A simulated step that is so much off is one of another pipeline.
 constexpr double kReproduced = 0.1;
 constexpr double kSpent = 0.95;
+/// Of the process's CPU time, in thread pools of libraries: on full cores they and the workers hold each other up.
+constexpr double kInPools = 0.25;
 
 /// What the training loop waits for most, were it to run like that.
 std::string limit_of(const PipelineModel& model, const SimulatedPipeline& run) {
@@ -51,6 +55,28 @@ Fit fit_of(const profile::Profile& profile) {
 /// Threads that compute more than the cores bear, or on one interpreter lock.
 bool shares_cores(const SimulatedPipeline& run) { return run.cpu_share >= 0.9 || run.lock_share >= 0.9; }
 
+/// Threads that wait for one lock, or spin for cores, lose time at each hand-over. Nothing recorded tells how much
+/// another number of them would lose: another number was measured between 0.7 and 4.5 times as fast.
+std::string unknown_hand_overs(const profile::Profile& profile, const std::vector<Change>& changes) {
+  const auto in_threads = [&](const Change& change) {
+    return change.kind == Change::Kind::kWorkers && change.index >= 0 &&
+           static_cast<std::size_t>(change.index) < profile.operators.size() &&
+           profile.operators[static_cast<std::size_t>(change.index)].executor != profile::Executor::process;
+  };
+  const bool free_threaded = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
+    return change.kind == Change::Kind::kFreeThreaded && change.to != 0;
+  });
+  const auto changed = std::find_if(changes.begin(), changes.end(), in_threads);
+  if (changed == changes.end() || free_threaded) return "";
+  const InterpreterLock lock = read_interpreter_lock(profile);
+  if (lock.contended && lock.needed[static_cast<std::size_t>(changed->index)])
+    return "threads wait for the interpreter lock; what another number of them would cost is not known";
+  const double process_s = profile.host.process_cpu_cores.value_or(0) * profile.sink.step_s;
+  if (profile.host.cpu_share.value_or(0) >= kSpent && pool_cpu_s(profile) >= kInPools * process_s)
+    return "threads of a library fill the cores; what more workers beside them would cost is not known";
+  return "";
+}
+
 }  // namespace
 
 PipelineSimulator::PipelineSimulator(const profile::Profile& profile)
@@ -61,6 +87,7 @@ Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const 
   const profile::Profile& profile = this->profile();
   if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
   if (profile.operators.empty() || profile.sink.step_s <= 0) return abstain(kNothingRecorded);
+  if (std::string why = unknown_hand_overs(profile, changes); !why.empty()) return abstain(std::move(why));
   const Fit fit = reproduction_->fit([&] { return fit_of(profile); });
   const double factor = fit.measured_over_simulated;
   if (std::string why = not_reproduced(profile, factor); !why.empty()) return abstain(std::move(why));

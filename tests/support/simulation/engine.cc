@@ -207,7 +207,8 @@ class Engine {
     }
     if (recording_) {
       for (const int waits : want_lock) {
-        if (waits != holder_) happened_.threads[static_cast<std::size_t>(waits)].lock_wait += kTick_s;
+        Thread& thread = happened_.threads[static_cast<std::size_t>(waits)];
+        (waits == holder_ ? thread.lock_held : thread.lock_wait) += kTick_s;
       }
     }
     const double cores = std::max(0.1, line_.cores - line_.foreign_cores);

@@ -28,7 +28,7 @@ struct Thread {
   double item_cpu = 0;
   bool was_ready = false;
   // recorded
-  double busy = 0, in = 0, out = 0, cpu = 0, run_queue = 0, lock_wait = 0;
+  double busy = 0, in = 0, out = 0, cpu = 0, run_queue = 0, lock_wait = 0, lock_held = 0;
   std::vector<double> walls;
   std::vector<profile::ServiceSample> samples;
 };

@@ -47,6 +47,8 @@ profile::Profile blurred(profile::Profile profile, std::uint64_t seed) {
     if (op.cpu_s) op.cpu_s = std::min(op.busy_s, *op.cpu_s * about(0.1));
     if (seed % 3 == 0) op.run_queue_wait_s.reset();
     if (op.lock_wait_s) op.lock_wait_s = std::min(op.busy_s, *op.lock_wait_s * about(0.2));
+    if (op.lock_held_s) op.lock_held_s = std::min(op.busy_s, *op.lock_held_s * about(0.2));
+    if (seed % 2 == 0) op.lock_held_s.reset();  // as in Python 3.10
     op.demand_s *= about(0.015);
     for (double* quantile : {&op.service.p50_s, &op.service.p90_s, &op.service.p99_s})
       *quantile *= about(0.06);

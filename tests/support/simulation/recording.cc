@@ -91,6 +91,7 @@ class Recording {
     double cpu = 0;
     double run_queue = 0;
     double lock_wait = 0;
+    double lock_held = 0;
     double in = 0;
     double out = 0;
     for (const Thread& thread : happened_.threads) {
@@ -114,6 +115,7 @@ class Recording {
       cpu += thread.cpu;
       run_queue += thread.run_queue;
       lock_wait += thread.lock_wait;
+      lock_held += thread.lock_held;
       in += thread.in;
       out += thread.out;
     }
@@ -125,7 +127,10 @@ class Recording {
       op.items_per_batch *= line_.stages[later].take;
     op.cpu_s = cpu;
     op.run_queue_wait_s = run_queue;
-    if (was_looked_at() && !stage.process) op.lock_wait_s = lock_wait;
+    if (was_looked_at() && !stage.process) {
+      op.lock_wait_s = lock_wait;
+      op.lock_held_s = lock_held;
+    }
     op.demand_s = op.busy_s / batches / stage.workers;
     op.service = latency_of(walls);
     op.segment = static_cast<int>(s);
@@ -171,9 +176,12 @@ class Recording {
     sink.starved_share = happened_.starved / elapsed;
     sink.handoff_floor_s = happened_.ready > 0 ? happened_.ready_wait / happened_.ready : 0;
     sink.ready_share = happened_.ready / static_cast<double>(happened_.waits.size());
-    if (was_looked_at())
-      sink.compute_lock_wait_s =
-          happened_.threads.back().lock_wait / static_cast<double>(happened_.computes.size());
+    const Thread& thread = happened_.threads.back();
+    const double computes = static_cast<double>(happened_.computes.size());
+    if (was_looked_at()) {
+      sink.compute_lock_wait_s = thread.lock_wait / computes;
+      sink.compute_lock_held_s = thread.lock_held / computes;
+    }
     if (line_.quiet_known) {
       sink.quiet_compute_s = line_.compute_s;
       sink.quiet_steps = 4;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import os
 import sys
 import threading
 import weakref
@@ -14,7 +13,7 @@ from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 from headrace import _core
-from headrace._session import TRIAL, bare_iterator, in_its_phase, not_recorded, warn_once
+from headrace._session import bare_iterator, in_its_phase, not_recorded, set_in_trial, warn_once
 from headrace.adapters._names import object_name
 from headrace.adapters.mindspore import monitor, records
 from headrace.adapters.mindspore.probes import time_stage
@@ -166,10 +165,7 @@ def _make_iterator(iterator: Any, record: Record, dataset: Any, make: Callable[[
 
     def seen(root: Any) -> None:
         try:
-            if TRIAL in os.environ:
-                from headrace.run.trial import set_parameters
-
-                set_parameters(lambda: setters_of(Tree(root)), record.handle.name)
+            set_in_trial(lambda: setters_of(Tree(root)), record.handle.name)
             trees.append(record.take(root, time_stage))
         except Exception as error:  # the pipeline must still run
             record.unavailable(error)

@@ -43,6 +43,10 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
        {"busy_threads", lock.busy_threads},
        {"off_cpu_rest", lock.off_cpu_rest},
        {"cpu_per_step_s", cpu_s}});
+  if (const auto held_s = held_per_batch_s(op)) {
+    finding.evidence.says += "; " + op.name + " holds it for " + duration(*held_s) + " of every step";
+    finding.evidence.figures["held_per_step_s"] = *held_s;
+  }
   if (lock.waiting >= 0) finding.evidence.figures["waiting_threads"] = lock.waiting;
   if (lock.lock_share >= 0) finding.evidence.figures["lock_share"] = lock.lock_share;
 
