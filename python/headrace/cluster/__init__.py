@@ -25,9 +25,11 @@ from headrace.cluster import _engines, _files, _merge, _summary
 from headrace.cluster._cache import Cache, stamp_of
 from headrace.cluster._causes import floats_of
 from headrace.cluster._diagnosis import JobDiagnosis, diagnose
+from headrace.cluster._job import expects_job, job_of
 from headrace.cluster._links import Links
 from headrace.cluster._stages import Stages, parts_of, stages_of
-from headrace.errors import UsageError
+from headrace.errors import Error, UsageError
+from headrace.job import Job
 from headrace.table import Table
 
 if TYPE_CHECKING:
@@ -158,7 +160,9 @@ class Cluster:
     @cached_property
     def diagnosis(self) -> JobDiagnosis:
         """The verdict on the job: the slow ranks, since when, why, and what the job would gain."""
-        return diagnose(self._judged, self._ranks, self._balance, self._stage_parts, self._links)
+        slowdown = 0.0 if isinstance(self._simulated, str) else self._simulated.slowdown
+        most_gain = max(0.0, 1 - 1 / slowdown) if slowdown else 1.0
+        return diagnose(self._judged, self._ranks, self._balance, self._stage_parts, self._links, most_gain)
 
     @cached_property
     def _balance(self) -> dict[str, Any]:
@@ -215,6 +219,24 @@ class Cluster:
         }
 
     @cached_property
+    def _simulated(self) -> Job | str:
+        """Or why there is none."""
+        try:
+            return job_of(self._ranks)
+        except Error as error:
+            return str(error)
+
+    @property
+    def job(self) -> Job:
+        """The job simulated from the operations in its traces: what its imbalances and its input cost.
+
+        Raises Error if the traces do not record the schedule; it says what is missing and how to record it.
+        """
+        if isinstance(self._simulated, str):
+            raise Error(f"the job cannot be simulated: {self._simulated}")
+        return self._simulated
+
+    @cached_property
     def ranks(self) -> Table:
         """One row a rank, the latest first: ``late_s`` is its own time beyond the median of the ranks.
 
@@ -249,6 +271,8 @@ class Cluster:
             notes.append(
                 "stages are unknown: the traces name no groups of ranks; --stage (stages=) gives them"
             )
+        if isinstance(self._simulated, str) and expects_job(self._ranks):
+            notes.append(f"the job is not simulated: {self._simulated}")
         said: dict[str, int] = {}
         for summary in self._ranks.values():
             for note in summary["notes"]:
@@ -297,6 +321,7 @@ class Cluster:
             "stages": json.loads(self.stages.to_json()),
             "links": [dict(row) for row in islice(self.links.rows(), _MOST_LINKS)],
             "steps": self.step_quantiles,
+            "what_ifs": [] if isinstance(self._simulated, str) else [*self._simulated.what_ifs.rows()],
             "missing": self.missing,
             "running": self.running,
             "trouble": [{"file": name, "says": why} for name, why in self.trouble],
@@ -361,6 +386,4 @@ class Cluster:
 
 
 def _none_readable(path: str, count: int, name: str, why: str) -> Exception:
-    from headrace.errors import Error
-
     return Error(f"{path}: none of {count} ranks can be read; {name}: {why}")

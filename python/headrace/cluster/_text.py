@@ -41,7 +41,14 @@ def text_of(cluster: Cluster, width: int) -> str:
         lines.append("DO THIS")
         for number, text in enumerate(diagnosis.advice, 1):
             lines += _wrapped(text, width, f"  {number}  ")
-    lines += ["", *_worst(cluster), *_distribution(cluster), *_stages(cluster), *_links(cluster)]
+    lines += [
+        "",
+        *_worst(cluster),
+        *_distribution(cluster),
+        *_stages(cluster),
+        *_what_ifs(cluster),
+        *_links(cluster),
+    ]
     lines += _absent(cluster, width)
     for note in cluster.notes:
         lines += _wrapped(note, width, "note: ")
@@ -65,6 +72,7 @@ def page_of(cluster: Cluster) -> _core.ClusterPage:
         _core.ClusterTable(heading, *_cells(part, most))
         for heading, part, most in (
             ("Stages", cluster.stages, _MOST_ROWS),
+            *_what_if_table(cluster),
             ("Links", cluster.links, _WORST if not diagnosis.slow_links else 2 * _WORST),
         )
         if len(part)
@@ -95,6 +103,25 @@ def _stages(cluster: Cluster) -> list[str]:
             f"{row['stage']:>8,}  {row['ranks']:>10,}  {times[0]}  {row['beyond_share']:>+8.0%}  "
             f"{times[1]}  {times[2]}{mark}"
         )
+    return lines
+
+
+def _what_if_table(cluster: Cluster) -> list[tuple[str, Table, int]]:
+    """Empty if the job cannot be simulated."""
+    job = cluster._simulated
+    if isinstance(job, str):
+        return []
+    recorded, simulated = (sum(one) / len(one) for one in (job.recorded_s, job.simulated_s))
+    heading = f"What if: a step of {seconds(recorded)}, simulated without launch delays {seconds(simulated)}"
+    return [(heading, job.what_ifs, _WORST)]
+
+
+def _what_ifs(cluster: Cluster) -> list[str]:
+    lines = []
+    for heading, table, most in _what_if_table(cluster):
+        lines += ["", heading, f"{'step':>10}  {'job':>8}  without"]
+        for row in islice(table.rows(), most):
+            lines.append(f"{seconds(row['step_s']):>10}  {row['speedup']:>6.2f} x  {row['without']}")
     return lines
 
 
