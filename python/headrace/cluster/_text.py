@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from headrace import _core
-from headrace._table_text import counted, figure, seconds, title
+from headrace._table_text import bandwidth, counted, figure, seconds, title
 
 if TYPE_CHECKING:
     from headrace.cluster import Cluster
@@ -85,7 +85,8 @@ def page_of(cluster: Cluster) -> _core.ClusterPage:
 def _cells(table: Table, most: int) -> tuple[list[str], list[list[str]]]:
     columns = [name if name in ("file", "kind") else f"#{title(name)}" for name in table.columns]
     return columns, [
-        [figure(name, value) for name, value in row.items()] for row in islice(table.rows(), most)
+        [_SLOW[value] if name == "slow" else figure(name, value) for name, value in row.items()]
+        for row in islice(table.rows(), most)
     ]
 
 
@@ -152,7 +153,7 @@ def _links(cluster: Cluster) -> list[str]:
 
 
 def _gbps(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g} GB/s"
+    return "-" if value is None else bandwidth(value)
 
 
 def _shortened(text: str) -> str:
@@ -203,6 +204,7 @@ def _distribution(cluster: Cluster) -> list[str]:
     return [f"late by, all {len(late):,} ranks: {said}"]
 
 
+_SLOW = ("", "slow")
 _SHARES = (("p1", 0.01), ("p10", 0.1), ("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
 
 
