@@ -876,6 +876,9 @@ def slow_ranks(ranks: _RankColumns) -> dict[str, Any]:
     ``ranks`` has tuples: rank, steps, step_s, own_s, late_s, late_share, last_share.
     """
 
+def in_step(ranks: _RankColumns) -> bool:
+    """Whether the ranks meet in every step, as declared in analysis/cluster/slow_ranks.h."""
+
 def link_text(traces: TraceSet, profile: ProfileFolder | None, steps: Sequence[int]) -> tuple[str, list[str]]:
     """The first rank's records of links, as declared in analysis/cluster/link_records.h, and notes."""
 

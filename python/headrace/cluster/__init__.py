@@ -39,8 +39,6 @@ __all__ = ["Cluster", "JobDiagnosis"]
 
 #: In the JSON: slow ones come first.
 _MOST_LINKS = 1000
-#: Mean steps of ranks that meet in every step differ by less, as a share.
-_IN_STEP = 0.05
 
 
 class Cluster:
@@ -129,29 +127,28 @@ class Cluster:
         return [rank for rank, summary in self._ranks.items() if summary.get("running")]
 
     @cached_property
+    def _recorded_columns(self) -> list[tuple[int, int, bytes, bytes, bytes]]:
+        columns = []
+        for rank, summary in self._ranks.items():
+            parts = [_summary.unpacked(summary["steps"].get(name)) for name in ("step", "total", "own")]
+            columns.append((rank, self._stage_of.get(rank, 0), parts[0], parts[1], parts[2]))
+        return columns
+
+    @cached_property
     def _in_step(self) -> bool:
         """Whether ranks meet in every step, so that their steps take equally long."""
-        means = []
-        for summary in self._ranks.values():
-            values = floats_of(summary, "total")
-            if values:
-                means.append(math.fsum(values) / len(values))
-        means.sort()
-        if len(means) < 2 or means[0] <= 0:
-            return True
-        low, high = means[len(means) // 20], means[-1 - len(means) // 20]
-        return high - low <= _IN_STEP * low
+        return _core.in_step(self._recorded_columns)
 
     @cached_property
     def _columns(self) -> list[tuple[int, int, bytes, bytes, bytes]]:
-        columns = []
-        for rank, summary in self._ranks.items():
-            steps = summary["steps"]
-            alone = summary["source"] == "segment" and not self._in_step
-            own = steps.get("total" if alone else "own")
-            parts = [_summary.unpacked(one) for one in (steps.get("step"), steps.get("total"), own)]
-            columns.append((rank, self._stage_of.get(rank, 0), parts[0], parts[1], parts[2]))
-        return columns
+        """Of recordings, which do not show waits for others, whole steps if the ranks are not in step."""
+        return [
+            (rank, stage, step, total, own if self._in_step or not self._is_recording(rank) else total)
+            for rank, stage, step, total, own in self._recorded_columns
+        ]
+
+    def _is_recording(self, rank: int) -> bool:
+        return bool(self._ranks[rank]["source"] == "segment")
 
     @cached_property
     def _judged(self) -> dict[str, Any]:
