@@ -51,9 +51,9 @@ job::Operations operations_of(const std::uint8_t* data, std::size_t rows) {
 void simulate(job::Operations operations) {
   try {
     const job::JobSimulation simulation(std::move(operations));
-    for (const auto& steps :
-         {simulation.recorded_s(), simulation.step_s(job::Selection::all()),
-          simulation.step_s(job::Selection::none(), true), simulation.step_s({.stage = 1})}) {
+    for (const auto& steps : {simulation.recorded_s(), simulation.step_s(job::Selection::all()),
+                              simulation.step_s(job::Selection::none(), job::Delays::without_input),
+                              simulation.step_s({.stage = 1})}) {
       demand(steps.size() == simulation.steps().size(), "a time for each step");
       for (const double each : steps) demand(std::isfinite(each) && each >= 0, "a step is a time");
     }

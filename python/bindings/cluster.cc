@@ -192,6 +192,9 @@ void add_cluster(PyObject* into) {
       },
       py::arg("ranks"));
   module.def(
+      "in_step", [](const RankColumns& columns) { return cluster::in_step(ranks_of(columns)); },
+      py::arg("ranks"));
+  module.def(
       "step_without",
       [](const RankColumns& columns, const std::vector<std::int64_t>& without) {
         return cluster::step_without(ranks_of(columns), without);

@@ -9,13 +9,58 @@
 #include <vector>
 
 #include "crossing.h"
+#include "device_trace.h"
+#include "headrace/analysis/device/job_operations.h"
 #include "headrace/analysis/job/simulation.h"
+#include "headrace/trace/process_groups.h"
 
 namespace py = pybind11;
 
 namespace headrace::python {
 
 namespace job = analysis::job;
+
+namespace {
+
+job::Delays delays_of(const std::string& name) {
+  if (name == "none") return job::Delays::none;
+  return name == "recorded" ? job::Delays::recorded : job::Delays::without_input;
+}
+
+/// As JobSimulation takes them.
+py::dict columns_of(const job::Operations& operations) {
+  std::vector<std::string> type;
+  std::vector<std::int64_t> dp_rank, stage, step, sequence, chunk, model_chunk, micro_batch;
+  std::vector<double> start_s, duration_s, input_s;
+  for (const job::Operation& each : operations) {
+    type.emplace_back(job::name_of(each.type));
+    dp_rank.push_back(each.dp_rank);
+    stage.push_back(each.stage);
+    step.push_back(each.step);
+    start_s.push_back(each.start_s);
+    duration_s.push_back(each.duration_s);
+    sequence.push_back(each.sequence);
+    chunk.push_back(each.chunk);
+    model_chunk.push_back(each.model_chunk);
+    micro_batch.push_back(each.micro_batch);
+    input_s.push_back(each.input_s);
+  }
+  py::dict columns;
+  columns["type"] = std::move(type);
+  columns["dp_rank"] = std::move(dp_rank);
+  columns["stage"] = std::move(stage);
+  columns["step"] = std::move(step);
+  columns["start_s"] = std::move(start_s);
+  columns["duration_s"] = std::move(duration_s);
+  columns["sequence"] = std::move(sequence);
+  columns["chunk"] = std::move(chunk);
+  columns["model_chunk"] = std::move(model_chunk);
+  columns["micro_batch"] = std::move(micro_batch);
+  columns["input_s"] = std::move(input_s);
+  return columns;
+}
+
+}  // namespace
 
 void add_job(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
@@ -25,16 +70,16 @@ void add_job(PyObject* into) {
   py::class_<job::JobSimulation>(module, "JobSimulation")
       .def(py::init([](std::vector<std::string> type, Numbers dp_rank, Numbers stage, Numbers step,
                        Seconds start_s, Seconds duration_s, Numbers sequence, Numbers chunk,
-                       Numbers model_chunk, Numbers micro_batch) {
+                       Numbers model_chunk, Numbers micro_batch, Seconds input_s) {
              const LockReleased released;
-             return job::JobSimulation(
-                 job::operations_of({std::move(type), std::move(dp_rank), std::move(stage), std::move(step),
-                                     std::move(start_s), std::move(duration_s), std::move(sequence),
-                                     std::move(chunk), std::move(model_chunk), std::move(micro_batch)}));
+             return job::JobSimulation(job::operations_of(
+                 {std::move(type), std::move(dp_rank), std::move(stage), std::move(step), std::move(start_s),
+                  std::move(duration_s), std::move(sequence), std::move(chunk), std::move(model_chunk),
+                  std::move(micro_batch), std::move(input_s)}));
            }),
            py::arg("type"), py::arg("dp_rank"), py::arg("stage"), py::arg("step"), py::arg("start_s"),
            py::arg("duration_s"), py::arg("sequence"), py::arg("chunk"), py::arg("model_chunk"),
-           py::arg("micro_batch"))
+           py::arg("micro_batch"), py::arg("input_s"))
       .def_property_readonly("steps", &job::JobSimulation::steps)
       .def_property_readonly("dp_ranks", &job::JobSimulation::dp_ranks)
       .def_property_readonly("stages", &job::JobSimulation::stages)
@@ -45,14 +90,26 @@ void add_job(PyObject* into) {
           "step_s",
           [](const job::JobSimulation& self, std::optional<std::int32_t> dp_rank,
              std::optional<std::int32_t> stage, std::optional<std::string> kind, Workers workers, bool others,
-             bool with_launch_delays) {
+             const std::string& delays) {
             const LockReleased released;
             return self.step_s({dp_rank, stage, std::move(kind), std::move(workers), others},
-                               with_launch_delays);
+                               delays_of(delays));
           },
           py::kw_only(), py::arg("dp_rank") = py::none(), py::arg("stage") = py::none(),
           py::arg("kind") = py::none(), py::arg("workers") = Workers{}, py::arg("others") = false,
-          py::arg("with_launch_delays") = false);
+          py::arg("delays") = "none");
+  module.def(
+      "job_operations",
+      [](const TraceSet set, std::int64_t rank, const std::vector<std::int64_t>& steps) {
+        analysis::device::RankOperations found;
+        {
+          const LockReleased released;
+          const trace::Trace& trace = set.traces()[0];
+          found = analysis::device::job_operations(trace, trace::process_groups(trace.file), rank, steps);
+        }
+        return py::make_tuple(found.missing, found.expected, columns_of(found.operations));
+      },
+      py::arg("traces"), py::arg("rank"), py::arg("steps"));
 }
 
 }  // namespace headrace::python

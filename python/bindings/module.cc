@@ -6,12 +6,12 @@
 #include <filesystem>
 
 #include "crossing.h"
+#include "headrace/analysis/cluster/run_ranks.h"
 #include "headrace/profile/current.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/orphans.h"
 #include "headrace/profile/overlapping_calls.h"
 #include "headrace/profile/profile_json.h"
-#include "headrace/profile/rank_figures.h"
 #include "headrace/profile/run_folder.h"
 #include "headrace/profile/sampler.h"
 #include "headrace/profile/snapshot.h"
@@ -304,9 +304,9 @@ void add_reading(py::module_& module) {
       "add_ranks",
       [](const std::string& profile_text, const std::vector<std::tuple<Path, std::uint32_t, int>>& others) {
         profile::Profile profile = profile::profile_from_json(profile_text);
-        std::vector<profile::RankSource> sources;
+        std::vector<analysis::cluster::RankSource> sources;
         for (const auto& [path, loader, rank] : others) sources.push_back({path.string(), loader, rank});
-        profile::add_ranks(profile, sources);
+        analysis::cluster::add_ranks(profile, sources);
         return profile::profile_to_json(profile);
       },
       py::call_guard<LockReleased>());

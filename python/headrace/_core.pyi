@@ -3,7 +3,7 @@
 import os
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar, final
+from typing import Any, Generic, Literal, TypeVar, final
 
 T = TypeVar("T")
 StrPath = str | os.PathLike[str]
@@ -837,6 +837,7 @@ class JobSimulation:
         chunk: Sequence[int],
         model_chunk: Sequence[int],
         micro_batch: Sequence[int],
+        input_s: Sequence[float],
     ) -> None: ...
     @property
     def steps(self) -> list[int]: ...
@@ -857,8 +858,14 @@ class JobSimulation:
         kind: str | None = None,
         workers: Sequence[tuple[int, int]] = ...,
         others: bool = False,
-        with_launch_delays: bool = False,
+        delays: Literal["none", "recorded", "without_input"] = "none",
     ) -> list[float]: ...
+
+def job_operations(traces: TraceSet, rank: int, steps: Sequence[int]) -> tuple[str, bool, dict[str, Any]]:
+    """What the first trace does not record, whether it was expected to, and columns for a JobSimulation.
+
+    As declared in analysis/device/job_operations.h.
+    """
 
 #: Rank, stage, and its columns in memory: steps as int64, step times and own times in seconds as float32.
 _RankColumns = Sequence[tuple[int, int, bytes, bytes, bytes]]
@@ -868,6 +875,9 @@ def slow_ranks(ranks: _RankColumns) -> dict[str, Any]:
 
     ``ranks`` has tuples: rank, steps, step_s, own_s, late_s, late_share, last_share.
     """
+
+def in_step(ranks: _RankColumns) -> bool:
+    """Whether the ranks meet in every step, as declared in analysis/cluster/slow_ranks.h."""
 
 def link_text(traces: TraceSet, profile: ProfileFolder | None, steps: Sequence[int]) -> tuple[str, list[str]]:
     """The first rank's records of links, as declared in analysis/cluster/link_records.h, and notes."""

@@ -845,6 +845,9 @@ class Profile:
     windows: list[Window] = field(default_factory=list)
     #: The other ranks of the run folder; empty where it was not read.
     ranks: list[RankFigures] = field(default_factory=list)
+    #: Ranks of the run that the others wait for, the slowest first; empty where there are none or the ranks
+    #: were not compared.
+    slow_ranks: list[int] = field(default_factory=list)
     #: The machine.
     host: Host = field(default_factory=Host)
     #: Null where no device trace was laid beside the run.

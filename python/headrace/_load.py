@@ -65,9 +65,22 @@ def _load_saved(path: Path) -> Report:
     if not isinstance(version, int) or version > 1:
         raise FormatError(str(path), 0, f"a report of version 1, not {version!r} (a newer Headrace wrote it)")
     try:
-        return Report(json.dumps(upgraded(document["profile"])))
+        profile = upgraded(document["profile"])
+        profile.setdefault("slow_ranks", _slow_ranks_said(profile, document.get("diagnosis")))
+        return Report(json.dumps(profile))
     except FormatError as error:
         raise FormatError(str(path), error.offset, error.expected) from None
+
+
+def _slow_ranks_said(profile: dict[str, Any], diagnosis: Any) -> list[int]:
+    """Of a report saved before profiles had `slow_ranks`: what its diagnosis says."""
+    try:
+        if diagnosis["cause"] == "slow_rank":
+            return [int(profile["rank"])]
+        said = [one["figures"]["rank"] for one in diagnosis["evidence"] if one["rule"] == "ranks"]
+        return [int(rank) for rank in said]
+    except (KeyError, TypeError, ValueError):  # damaged, or of another program
+        return []
 
 
 def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:

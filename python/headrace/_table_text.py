@@ -25,15 +25,34 @@ def figure(name: str, value: Any) -> str:
         return f"{value:.2f} %"
     if name.endswith("_share"):
         return f"{100 * value:.2f} %"
+    if name.endswith("_gbps"):
+        return bandwidth(float(value))
+    if name == "bytes":
+        return size(float(value))
+    if name == "speedup":
+        return f"{value:.2f} x"
     if isinstance(value, int):
         return f"{value}"
     return f"{value:.6g}"
 
 
+def bandwidth(gbps: float) -> str:
+    """``12.3`` is ``12.3 GB/s``."""
+    return f"{gbps:.3g} GB/s"
+
+
+def size(count: float) -> str:
+    """Bytes: ``4e7`` is ``40 MB``."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if abs(count) >= scale:
+            return f"{count / scale:.3g} {unit}"
+    return f"{count:.3g} B"
+
+
 def seconds(value: float) -> str:
     """``0.0123`` is ``12.3 ms``: three digits and the unit that they need."""
     size = abs(value)
-    if size == 0:
+    if size < 5e-13:  # what is left of a difference of equal times
         return "0"
     for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
         if size * scale >= 1:
@@ -43,7 +62,7 @@ def seconds(value: float) -> str:
 
 def title(name: str) -> str:
     """The column's heading: its unit stands with every figure."""
-    for ending in ("_s", "_pct", "_share"):
+    for ending in ("_s", "_pct", "_share", "_gbps"):
         if name.endswith(ending):
             name = name[: -len(ending)] + (" share" if ending == "_share" else "")
     return name.replace("_", " ")

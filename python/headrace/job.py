@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 from headrace import _core
 from headrace.errors import UsageError
+from headrace.table import Table
 
 By = Literal["dp_rank", "stage", "optype"]
 Worker = tuple[int, int]
@@ -32,8 +34,11 @@ _COLUMNS = {
     "chunk": "mc",
     "model_chunk": "gmc",
     "micro_batch": "mb_id",
+    "input_s": "input_s",
 }
-_OPTIONAL = {"sequence", "chunk", "model_chunk", "micro_batch"}
+_OPTIONAL = {"sequence", "chunk", "model_chunk", "micro_batch", "input_s"}
+#: A change that gains less is not in the table.
+_LEAST_SPEEDUP = 1.005
 #: Share of the workers that count as the slowest.
 _SLOWEST = 0.03
 
@@ -43,7 +48,8 @@ class Job:
 
     def __init__(self, operations: Mapping[str, Iterable[Any]]) -> None:
         """`operations` has the columns `type, dp_rank, stage, step, start_s, duration_s` and, if known,
-        `sequence, chunk, model_chunk, micro_batch`; or those of published traces: `optype, dp_rank, stage,
+        `sequence, chunk, model_chunk, micro_batch, input_s` (the part of the delay before an operation in
+        which its rank waited for a batch); or those of published traces: `optype, dp_rank, stage,
         step, start_ts, duration, seq_id, mc, gmc, mb_id`.
 
         Raises UsageError for columns that are missing or differ in length, for unknown types, and for steps
@@ -59,13 +65,14 @@ class Job:
         self.kinds: list[str] = self._simulation.kinds
         #: Sends and receives whose partner was not recorded.
         self.unpaired: int = self._simulation.unpaired
-        #: As recorded: last end less first start.
+        #: As recorded: last end less first start, the wait for the input before it included.
         self.recorded_s: list[float] = self._simulation.recorded_s()
         #: Simulated without the delays between operations that the record has.
         self.simulated_s: list[float] = self._simulation.step_s()
         #: With every operation as long as the mean (computed) or the median (communicated) of its type.
         self.even_s: list[float] = self._simulation.step_s(others=True)
         self._kept: dict[tuple[str, Any], list[float]] = {}
+        self._waits = any(_column(operations, "input_s", "input_s"))
 
     @property
     def launch_slowdown(self) -> float:
@@ -111,6 +118,58 @@ class Job:
     def share_of_last_stage(self) -> dict[str, float | None]:
         """How much of the imbalance goes if the last stage becomes even."""
         return self._share({"stage": self.stages[-1]})
+
+    def what_if(
+        self,
+        *,
+        without_dp_rank: int | None = None,
+        without_stage: int | None = None,
+        without_optype: str | None = None,
+        without_input: bool = False,
+    ) -> dict[str, float]:
+        """``step_s`` and ``speedup`` of the job if one data-parallel rank, stage or kind were even.
+
+        ``without_input``: if no rank waited for a batch; this one keeps the other delays between operations.
+        ``speedup`` is against the same simulation as recorded. Without arguments: if everything were even.
+        Raises UsageError for a value that the job does not have, and for several arguments.
+        """
+        given = {"dp_rank": without_dp_rank, "stage": without_stage, "optype": without_optype}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        if len(chosen) + without_input > 1:
+            raise UsageError("what_if takes one change at a time")
+        if without_input:
+            now = self._simulation.step_s(delays="recorded")
+            then = self._simulation.step_s(delays="without_input")
+        else:
+            now, then = self.simulated_s, self.even_s
+        for name, value in chosen.items():
+            if value not in self._values(name):  # type: ignore[arg-type]
+                raise UsageError(f"no {name} {value!r} in this job")
+            then = self._simulation.step_s(**{"kind" if name == "optype" else name: value}, others=True)  # type: ignore[arg-type]
+        return {"step_s": _mean(then), "speedup": _ratio(now, then)}
+
+    @cached_property
+    def what_ifs(self) -> Table:
+        """`what_if` of everything at once, and of each rank, stage and kind that costs 0.5 % or more.
+
+        Columns ``without, step_s, speedup``; best first, after the row of all imbalances.
+        """
+        rows = [("any imbalance", self.what_if())]
+        if self._waits:
+            rows.append(("waits for the input", self.what_if(without_input=True)))
+        parts = []
+        for by, words in (("stage", "stage"), ("dp_rank", "data-parallel rank"), ("optype", "")):
+            values = self._values(by)  # type: ignore[arg-type]
+            if by != "optype" and len(values) < 2:
+                continue
+            for value in values:
+                change = self.what_if(**{f"without_{by}": value})  # type: ignore[arg-type]
+                if change["speedup"] >= _LEAST_SPEEDUP:
+                    parts.append((f"the imbalance of {words} {value}".replace("  ", " "), change))
+        rows += sorted(parts, key=lambda row: -row[1]["speedup"])
+        columns: list[Any] = [("without", [name for name, _ in rows])]
+        columns += [(name, [change[name] for _, change in rows]) for name in ("step_s", "speedup")]
+        return Table(_core.Columns.of(columns, []))
 
     def _share(self, chosen: dict[str, Any]) -> dict[str, float | None]:
         """`without_s`, `only_s`: mean step with the chosen even, with only these as recorded; `gone`,

@@ -79,6 +79,8 @@ std::vector<Argument> analysed_arguments() {
       {"Group size", integer},
       {"Process Group Name", text},
       {"Process Group Ranks", text},
+      {"Src Rank", integer},
+      {"Dst Rank", integer},
       {"correlation_id", integer},
       {"Task Type", text},
       {"memcpy direction", text},

@@ -378,3 +378,46 @@ def test_summaries_merge_in_any_order(slow_input: Path) -> None:
     assert one.histogram == other.histogram
     assert sum(one.histogram.values()) == 4 * STEPS
     assert max(len(_summary.encoded(part)) for part in parts) < 256 << 10
+
+
+#: Records steps until it is ended; the rank's input takes so many seconds a batch.
+RANK = """if True:
+    import sys, time
+    import headrace as hr
+    run, rank, wait_s = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    def read():
+        while True:
+            time.sleep(wait_s)
+            yield 0
+    with hr.session(run=run, rank=rank):
+        for i, _ in enumerate(hr.wrap(read(), name="train")):
+            time.sleep(0.002)
+            if i == 60:
+                print("recorded", flush=True)
+"""
+
+
+def test_a_running_job_is_judged_and_a_killed_rank_stays_in_it(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK, str(run), str(rank), wait_s], stdout=subprocess.PIPE, text=True
+        )
+        for rank, wait_s in enumerate(("0.001", "0.012", "0.001"))
+    ]
+    try:
+        for rank in ranks:
+            assert rank.stdout is not None
+            assert rank.stdout.readline() == "recorded\n"
+        assert hr.Cluster.load(run).running == [0, 1, 2]
+        ranks[1].kill()
+        ranks[1].wait()
+        cluster = hr.Cluster.load(run)
+        assert cluster.running == [0, 2]
+        assert [one.rank for one in cluster.diagnosis.slow] == [1]
+        assert "still running: 2 ranks" in cluster.to_text()
+        assert "SLOW RANK" in cluster.to_html()
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.communicate()

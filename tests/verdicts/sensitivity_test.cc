@@ -96,8 +96,6 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("worker.fewest_items", all.worker.fewest_items);
   visit("worker.matters", all.worker.matters);
   visit("worker.part_of_thread", all.worker.part_of_thread);
-  visit("rank.slower", all.rank.slower);
-  visit("rank.also_starve", all.rank.also_starve);
   visit("cpu.spent", all.cpu.spent);
   visit("cpu.spent_by_workers", all.cpu.spent_by_workers);
   visit("cpu.spent_while_queueing", all.cpu.spent_while_queueing);

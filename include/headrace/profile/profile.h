@@ -78,6 +78,7 @@ struct Profile {
   std::optional<HandoffEstimate> handoff_estimate;
   std::vector<Window> windows;
   std::vector<RankFigures> ranks;
+  std::vector<int> slow_ranks;
   Host host;
   std::optional<DeviceProfile> device;
   std::vector<SecondOpinion> second_opinions;
@@ -107,6 +108,9 @@ constexpr void figures_of(Of<Profile>, Visit&& figure) {
          {"Of a loader without workers; null where there are workers, or the batch cannot be pickled."});
   figure("windows", &Profile::windows, {"The run over time."});
   figure("ranks", &Profile::ranks, {"The other ranks of the run folder; empty where it was not read."});
+  figure("slow_ranks", &Profile::slow_ranks,
+         {"Ranks of the run that the others wait for, the slowest first; empty where there are none or the "
+          "ranks were not compared."});
   figure("host", &Profile::host, {"The machine."});
   figure("device", &Profile::device, {"Null where no device trace was laid beside the run."});
   figure("second_opinions", &Profile::second_opinions,

@@ -25,9 +25,11 @@ from headrace.cluster import _engines, _files, _merge, _summary
 from headrace.cluster._cache import Cache, stamp_of
 from headrace.cluster._causes import floats_of
 from headrace.cluster._diagnosis import JobDiagnosis, diagnose
+from headrace.cluster._job import expects_job, job_of
 from headrace.cluster._links import Links
 from headrace.cluster._stages import Stages, parts_of, stages_of
-from headrace.errors import UsageError
+from headrace.errors import Error, UsageError
+from headrace.job import Job
 from headrace.table import Table
 
 if TYPE_CHECKING:
@@ -37,8 +39,6 @@ __all__ = ["Cluster", "JobDiagnosis"]
 
 #: In the JSON: slow ones come first.
 _MOST_LINKS = 1000
-#: Mean steps of ranks that meet in every step differ by less, as a share.
-_IN_STEP = 0.05
 
 
 class Cluster:
@@ -127,29 +127,28 @@ class Cluster:
         return [rank for rank, summary in self._ranks.items() if summary.get("running")]
 
     @cached_property
+    def _recorded_columns(self) -> list[tuple[int, int, bytes, bytes, bytes]]:
+        columns = []
+        for rank, summary in self._ranks.items():
+            parts = [_summary.unpacked(summary["steps"].get(name)) for name in ("step", "total", "own")]
+            columns.append((rank, self._stage_of.get(rank, 0), parts[0], parts[1], parts[2]))
+        return columns
+
+    @cached_property
     def _in_step(self) -> bool:
         """Whether ranks meet in every step, so that their steps take equally long."""
-        means = []
-        for summary in self._ranks.values():
-            values = floats_of(summary, "total")
-            if values:
-                means.append(math.fsum(values) / len(values))
-        means.sort()
-        if len(means) < 2 or means[0] <= 0:
-            return True
-        low, high = means[len(means) // 20], means[-1 - len(means) // 20]
-        return high - low <= _IN_STEP * low
+        return _core.in_step(self._recorded_columns)
 
     @cached_property
     def _columns(self) -> list[tuple[int, int, bytes, bytes, bytes]]:
-        columns = []
-        for rank, summary in self._ranks.items():
-            steps = summary["steps"]
-            alone = summary["source"] == "segment" and not self._in_step
-            own = steps.get("total" if alone else "own")
-            parts = [_summary.unpacked(one) for one in (steps.get("step"), steps.get("total"), own)]
-            columns.append((rank, self._stage_of.get(rank, 0), parts[0], parts[1], parts[2]))
-        return columns
+        """Of recordings, which do not show waits for others, whole steps if the ranks are not in step."""
+        return [
+            (rank, stage, step, total, own if self._in_step or not self._is_recording(rank) else total)
+            for rank, stage, step, total, own in self._recorded_columns
+        ]
+
+    def _is_recording(self, rank: int) -> bool:
+        return bool(self._ranks[rank]["source"] == "segment")
 
     @cached_property
     def _judged(self) -> dict[str, Any]:
@@ -158,7 +157,9 @@ class Cluster:
     @cached_property
     def diagnosis(self) -> JobDiagnosis:
         """The verdict on the job: the slow ranks, since when, why, and what the job would gain."""
-        return diagnose(self._judged, self._ranks, self._balance, self._stage_parts, self._links)
+        slowdown = 0.0 if isinstance(self._simulated, str) else self._simulated.slowdown
+        most_gain = max(0.0, 1 - 1 / slowdown) if slowdown else 1.0
+        return diagnose(self._judged, self._ranks, self._balance, self._stage_parts, self._links, most_gain)
 
     @cached_property
     def _balance(self) -> dict[str, Any]:
@@ -215,6 +216,24 @@ class Cluster:
         }
 
     @cached_property
+    def _simulated(self) -> Job | str:
+        """Or why there is none."""
+        try:
+            return job_of(self._ranks)
+        except Error as error:
+            return str(error)
+
+    @property
+    def job(self) -> Job:
+        """The job simulated from the operations in its traces: what its imbalances and its input cost.
+
+        Raises Error if the traces do not record the schedule; it says what is missing and how to record it.
+        """
+        if isinstance(self._simulated, str):
+            raise Error(f"the job cannot be simulated: {self._simulated}")
+        return self._simulated
+
+    @cached_property
     def ranks(self) -> Table:
         """One row a rank, the latest first: ``late_s`` is its own time beyond the median of the ranks.
 
@@ -249,6 +268,8 @@ class Cluster:
             notes.append(
                 "stages are unknown: the traces name no groups of ranks; --stage (stages=) gives them"
             )
+        if isinstance(self._simulated, str) and expects_job(self._ranks):
+            notes.append(f"the job is not simulated: {self._simulated}")
         said: dict[str, int] = {}
         for summary in self._ranks.values():
             for note in summary["notes"]:
@@ -297,6 +318,7 @@ class Cluster:
             "stages": json.loads(self.stages.to_json()),
             "links": [dict(row) for row in islice(self.links.rows(), _MOST_LINKS)],
             "steps": self.step_quantiles,
+            "what_ifs": [] if isinstance(self._simulated, str) else [*self._simulated.what_ifs.rows()],
             "missing": self.missing,
             "running": self.running,
             "trouble": [{"file": name, "says": why} for name, why in self.trouble],
@@ -361,6 +383,4 @@ class Cluster:
 
 
 def _none_readable(path: str, count: int, name: str, why: str) -> Exception:
-    from headrace.errors import Error
-
     return Error(f"{path}: none of {count} ranks can be read; {name}: {why}")

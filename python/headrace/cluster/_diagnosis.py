@@ -78,8 +78,12 @@ def diagnose(
     balance: Mapping[str, Any],
     stage_parts: Mapping[int, Mapping[str, float]],
     links: Links,
+    most_gain: float = 1.0,
 ) -> JobDiagnosis:
-    """``judged``, ``balance``: of `_core.slow_ranks` and `_core.stage_balance`; ``ranks``: summaries."""
+    """``judged``, ``balance``: of `_core.slow_ranks` and `_core.stage_balance`; ``ranks``: summaries.
+
+    ``most_gain``: what the job gains without any imbalance, as a share of its step.
+    """
     verdict = str(judged["verdict"])
     if verdict == "undetermined":
         result = JobDiagnosis(verdict, _missing(judged, ranks))
@@ -96,7 +100,7 @@ def diagnose(
     else:
         _add_slow(result, judged["slow"], ranks)
     if balance["uneven"]:
-        _add_stages(result, balance, stage_parts)
+        _add_stages(result, balance, stage_parts, min(float(balance["gain_share"]), most_gain))
     return _with_links(result, links)
 
 
@@ -118,10 +122,10 @@ def _add_pauses(result: JobDiagnosis, pausing: int, of: int) -> None:
 
 
 def _add_stages(
-    result: JobDiagnosis, balance: Mapping[str, Any], parts: Mapping[int, Mapping[str, float]]
+    result: JobDiagnosis, balance: Mapping[str, Any], parts: Mapping[int, Mapping[str, float]], gain: float
 ) -> None:
     """The verdict, unless something else costs more."""
-    longest, gain = int(balance["longest"]), float(balance["gain_share"])
+    longest = int(balance["longest"])
     result.long_stage = longest
     row = next(one for one in balance["stages"] if one[0] == longest)
     speedup = 1 / (1 - gain)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from headrace import _core
-from headrace._table_text import counted, seconds
+from headrace._table_text import bandwidth, counted, seconds
 from headrace.cluster._causes import floats_of
 
 #: Members of a link whose exposed communication is looked up.
@@ -40,7 +40,7 @@ class SlowLink:
         )
         how = [self.kind.replace("_", "-")]
         if self.bandwidth_gbps is not None and self.usual_gbps is not None:
-            how.append(f"{self.bandwidth_gbps:.3g} GB/s instead of {self.usual_gbps:.3g} GB/s")
+            how.append(f"{bandwidth(self.bandwidth_gbps)} instead of {bandwidth(self.usual_gbps)}")
         if self.latency_s is not None and self.usual_latency_s is not None:
             how.append(f"latency {seconds(self.latency_s)} instead of {seconds(self.usual_latency_s)}")
         return f"the link {of} ({', '.join(how)})"

@@ -16,10 +16,11 @@ from typing import Any
 
 from headrace import _core, _trace_files
 from headrace.cluster._files import RankFiles, fetch
+from headrace.cluster._job import packed_operations
 from headrace.errors import Error
 
 #: Part of every key of a kept summary: it changes with what a summary says.
-VERSION = 3
+VERSION = 4
 #: Newest steps that are kept; a segment has no more.
 MOST_STEPS = 512
 _MOST_KERNELS = 40
@@ -204,6 +205,7 @@ def _of_trace(files: RankFiles) -> dict[str, Any]:
         places={
             role: [index, size] for role, index, size in _core.parallel_places(trace._traces, profile, rank)
         },
+        job=packed_operations(trace, rank, numbers),
         notes=[note[:_MOST_TEXT] for note in notes],
     )
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from headrace import _core
-from headrace._table_text import counted, figure, seconds, title
+from headrace._table_text import bandwidth, counted, figure, seconds, title
 
 if TYPE_CHECKING:
     from headrace.cluster import Cluster
@@ -41,7 +41,14 @@ def text_of(cluster: Cluster, width: int) -> str:
         lines.append("DO THIS")
         for number, text in enumerate(diagnosis.advice, 1):
             lines += _wrapped(text, width, f"  {number}  ")
-    lines += ["", *_worst(cluster), *_distribution(cluster), *_stages(cluster), *_links(cluster)]
+    lines += [
+        "",
+        *_worst(cluster),
+        *_distribution(cluster),
+        *_stages(cluster),
+        *_what_ifs(cluster),
+        *_links(cluster),
+    ]
     lines += _absent(cluster, width)
     for note in cluster.notes:
         lines += _wrapped(note, width, "note: ")
@@ -65,6 +72,7 @@ def page_of(cluster: Cluster) -> _core.ClusterPage:
         _core.ClusterTable(heading, *_cells(part, most))
         for heading, part, most in (
             ("Stages", cluster.stages, _MOST_ROWS),
+            *_what_if_table(cluster),
             ("Links", cluster.links, _WORST if not diagnosis.slow_links else 2 * _WORST),
         )
         if len(part)
@@ -77,7 +85,8 @@ def page_of(cluster: Cluster) -> _core.ClusterPage:
 def _cells(table: Table, most: int) -> tuple[list[str], list[list[str]]]:
     columns = [name if name in ("file", "kind") else f"#{title(name)}" for name in table.columns]
     return columns, [
-        [figure(name, value) for name, value in row.items()] for row in islice(table.rows(), most)
+        [_SLOW[value] if name == "slow" else figure(name, value) for name, value in row.items()]
+        for row in islice(table.rows(), most)
     ]
 
 
@@ -95,6 +104,25 @@ def _stages(cluster: Cluster) -> list[str]:
             f"{row['stage']:>8,}  {row['ranks']:>10,}  {times[0]}  {row['beyond_share']:>+8.0%}  "
             f"{times[1]}  {times[2]}{mark}"
         )
+    return lines
+
+
+def _what_if_table(cluster: Cluster) -> list[tuple[str, Table, int]]:
+    """Empty if the job cannot be simulated."""
+    job = cluster._simulated
+    if isinstance(job, str):
+        return []
+    recorded, simulated = (sum(one) / len(one) for one in (job.recorded_s, job.simulated_s))
+    heading = f"What if: a step of {seconds(recorded)}, simulated without launch delays {seconds(simulated)}"
+    return [(heading, job.what_ifs, _WORST)]
+
+
+def _what_ifs(cluster: Cluster) -> list[str]:
+    lines = []
+    for heading, table, most in _what_if_table(cluster):
+        lines += ["", heading, f"{'step':>10}  {'job':>8}  without"]
+        for row in islice(table.rows(), most):
+            lines.append(f"{seconds(row['step_s']):>10}  {row['speedup']:>6.2f} x  {row['without']}")
     return lines
 
 
@@ -125,7 +153,7 @@ def _links(cluster: Cluster) -> list[str]:
 
 
 def _gbps(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g} GB/s"
+    return "-" if value is None else bandwidth(value)
 
 
 def _shortened(text: str) -> str:
@@ -176,6 +204,7 @@ def _distribution(cluster: Cluster) -> list[str]:
     return [f"late by, all {len(late):,} ranks: {said}"]
 
 
+_SLOW = ("", "slow")
 _SHARES = (("p1", 0.01), ("p10", 0.1), ("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
 
 

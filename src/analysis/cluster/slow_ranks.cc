@@ -10,6 +10,8 @@ namespace headrace::analysis::cluster {
 namespace {
 
 /// Slow ranks whose gain is computed one by one.
+/// Mean steps of ranks that meet in every step differ by less, as a share.
+constexpr double kInStep = 0.05;
 constexpr std::size_t kMostPasses = 16;
 
 /// The last steps are judged alone if there are so many of them.
@@ -325,6 +327,21 @@ std::string_view name_of(JobVerdict verdict) noexcept {
       break;
   }
   return "undetermined";
+}
+
+bool in_step(std::span<const RankSteps> ranks) {
+  std::vector<double> means_s;
+  for (const RankSteps& rank : ranks) {
+    if (rank.total_s.empty()) continue;
+    double sum_s = 0;
+    for (const double each : rank.total_s) sum_s += each;
+    means_s.push_back(sum_s / static_cast<double>(rank.total_s.size()));
+  }
+  std::sort(means_s.begin(), means_s.end());
+  if (means_s.size() < 2 || means_s.front() <= 0) return true;
+  const double low_s = means_s[means_s.size() / 20];
+  const double high_s = means_s[means_s.size() - 1 - means_s.size() / 20];
+  return high_s - low_s <= kInStep * low_s;
 }
 
 SlowRanks slow_ranks(std::span<const RankSteps> ranks, const SlowRankThresholds& thresholds) {

@@ -16,11 +16,7 @@
 namespace headrace::analysis::device {
 namespace {
 
-constexpr const char* kAllReduce = "all_reduce";
-constexpr const char* kAllGather = "all_gather";
-constexpr const char* kReduceScatter = "reduce_scatter";
 constexpr const char* kAllToAll = "all_to_all";
-constexpr const char* kSendReceive = "send_receive";
 
 struct Form {
   std::string_view text;  ///< in a recorded name, without underscores and in lower case
@@ -37,17 +33,6 @@ constexpr std::array<Form, 10> kForms = {{{"allreduce", kAllReduce},
                                           {"broadcast", "broadcast"},
                                           {"reduce", "reduce"},
                                           {"barrier", "barrier"}}};
-
-std::string form_of(std::string_view recorded) {
-  std::string plain;
-  for (const char letter : recorded) {
-    if (letter != '_') plain.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(letter))));
-  }
-  for (const Form& form : kForms) {
-    if (plain.find(form.text) != std::string::npos) return form.name;
-  }
-  return std::string(recorded);
-}
 
 struct Type {
   std::string_view name;
@@ -129,6 +114,17 @@ std::int64_t shortest_tenth(std::vector<std::int64_t>& durations_ns) {
 
 }  // namespace
 
+std::string collective_form(std::string_view recorded) {
+  std::string plain;
+  for (const char letter : recorded) {
+    if (letter != '_') plain.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(letter))));
+  }
+  for (const Form& form : kForms) {
+    if (plain.find(form.text) != std::string::npos) return form.name;
+  }
+  return std::string(recorded);
+}
+
 double bus_factor(const std::string& collective, std::int64_t members) noexcept {
   if (members < 2) return 1;
   const double others = static_cast<double>(members - 1) / static_cast<double>(members);
@@ -164,7 +160,7 @@ std::vector<CollectiveCalls> collective_calls(const trace::Trace& trace, const S
   for (auto& [key, times_ns] : durations) {
     const auto& [collective, group, ranks, size, bytes] = key;
     CollectiveCalls calls;
-    calls.collective = form_of(collective);
+    calls.collective = collective_form(collective);
     calls.group = group;
     calls.bytes = bytes;
     calls.ranks = trace::ranks_in(ranks);

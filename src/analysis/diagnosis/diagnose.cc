@@ -101,10 +101,12 @@ void add_machine(const Case& facts, Diagnosis& diagnosis) {
 /// A rank that does not starve may still be held up by one that does, where they meet at every step.
 void add_waiting_rank(const Case& facts, Diagnosis& diagnosis) {
   const auto& ranks = facts.profile.ranks;
-  const auto worst = std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) {
-    return a.starved_share < b.starved_share;
+  const auto& slow = facts.profile.slow_ranks;
+  const auto worst = std::find_if(ranks.begin(), ranks.end(), [&](const auto& each) {
+    return each.starved_share >= facts.thresholds.gate.starved_share &&
+           std::find(slow.begin(), slow.end(), each.rank) != slow.end();
   });
-  if (worst == ranks.end() || worst->starved_share < facts.thresholds.gate.starved_share) return;
+  if (worst == ranks.end()) return;
   diagnosis.evidence.push_back(
       {Rule::ranks,
        "rank " + std::to_string(worst->rank) + " starves for " + percent(worst->starved_share) +

@@ -68,6 +68,7 @@ Operations operations_of(const OperationColumns& columns) {
   bool fits = complete;
   for (const auto* column : {&columns.sequence, &columns.chunk, &columns.model_chunk, &columns.micro_batch})
     fits = fits && (column->empty() || column->size() == rows);
+  fits = fits && (columns.input_s.empty() || columns.input_s.size() == rows);
   if (!fits) throw UsageError("the columns of a job's operations differ in length");
   Operations operations;
   operations.reserve(rows);
@@ -85,6 +86,7 @@ Operations operations_of(const OperationColumns& columns) {
     operation.chunk = number_at(columns.chunk, row, "chunk");
     operation.model_chunk = number_at(columns.model_chunk, row, "model_chunk");
     operation.micro_batch = number_at(columns.micro_batch, row, "micro_batch");
+    if (!columns.input_s.empty()) operation.input_s = columns.input_s[row];
     operations.push_back(operation);
   }
   return operations;

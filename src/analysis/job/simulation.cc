@@ -87,7 +87,8 @@ JobSimulation::JobSimulation(Operations operations) : operations_(std::move(oper
   std::set<std::string> kinds;
   for (std::uint32_t i = 0; i < operations_.size(); ++i) {
     const Operation& each = operations_[i];
-    if (!std::isfinite(each.start_s) || !std::isfinite(each.duration_s) || each.duration_s < 0) {
+    if (!std::isfinite(each.start_s) || !std::isfinite(each.duration_s) || each.duration_s < 0 ||
+        !std::isfinite(each.input_s) || each.input_s < 0) {
       throw UsageError("operation " + std::to_string(i) + " of step " + std::to_string(each.step) +
                        " has no finite start and duration");
     }
@@ -134,7 +135,8 @@ void JobSimulation::measure(const Step& step) {
   std::size_t begin = 0;
   std::size_t need = 0;
   double first_s = std::numeric_limits<double>::infinity();
-  for (const std::uint32_t each : step.members) first_s = std::min(first_s, operations_[each].start_s);
+  for (const std::uint32_t each : step.members)
+    first_s = std::min(first_s, operations_[each].start_s - operations_[each].input_s);
   for (const std::uint32_t end : step.group_end) {
     double last_start_s = -std::numeric_limits<double>::infinity();
     for (std::size_t i = begin; i < end; ++i)
@@ -177,7 +179,7 @@ std::vector<double> JobSimulation::recorded_s() const {
     double first_s = std::numeric_limits<double>::infinity();
     double last_s = -first_s;
     for (const std::uint32_t each : step.members) {
-      first_s = std::min(first_s, operations_[each].start_s);
+      first_s = std::min(first_s, operations_[each].start_s - operations_[each].input_s);
       last_s = std::max(last_s, operations_[each].end_s());
     }
     result.push_back(last_s - first_s);
@@ -185,7 +187,13 @@ std::vector<double> JobSimulation::recorded_s() const {
   return result;
 }
 
-std::vector<double> JobSimulation::step_s(const Selection& kept, bool with_launch_delays) const {
+double JobSimulation::delay_s(std::uint32_t operation, Delays delays) const {
+  if (delays == Delays::none) return 0;
+  const double input_s = delays == Delays::without_input ? operations_[operation].input_s : 0;
+  return std::max(0.0, delay_s_[operation] - input_s);
+}
+
+std::vector<double> JobSimulation::step_s(const Selection& kept, Delays delays) const {
   std::vector<double> cost_s = own_s_;
   for (std::size_t i = 0; i < cost_s.size(); ++i) {
     if (!kept.contains(operations_[i])) cost_s[i] = ideal_s_[static_cast<std::size_t>(operations_[i].type)];
@@ -195,15 +203,13 @@ std::vector<double> JobSimulation::step_s(const Selection& kept, bool with_launc
   for (const Step& step : arranged_) {
     std::size_t begin = 0;
     std::size_t need = 0;
-    double first_s = std::numeric_limits<double>::infinity();
     double last_s = 0;
     for (const std::uint32_t end : step.group_end) {
       double all_here_s = 0;
       for (std::size_t i = begin; i < end; ++i) {
         double start_s = 0;
         for (; need < step.needs_end[i]; ++need) start_s = std::max(start_s, end_s[step.needs[need]]);
-        if (with_launch_delays) start_s += delay_s_[step.members[i]];
-        first_s = std::min(first_s, start_s);
+        start_s += delay_s(step.members[i], delays);
         all_here_s = std::max(all_here_s, start_s);
       }
       const bool alone = end - begin == 1;
@@ -215,7 +221,7 @@ std::vector<double> JobSimulation::step_s(const Selection& kept, bool with_launc
       }
       begin = end;
     }
-    result.push_back(last_s - first_s);
+    result.push_back(last_s);
   }
   return result;
 }

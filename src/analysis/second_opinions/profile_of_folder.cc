@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "headrace/analysis/cluster/run_ranks.h"
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/second_opinions/second_opinions.h"
 #include "headrace/loader_files/profile_of.h"
 #include "headrace/profile/errors.h"
-#include "headrace/profile/rank_figures.h"
 
 namespace headrace::analysis {
 namespace {
@@ -15,16 +15,21 @@ namespace {
 constexpr std::size_t kMostCompared = 256;
 
 void add_other_ranks(const loader_files::ProfilerFolder& folder, profile::Profile& profile) {
+  cluster::RunRanks ranks(profile);
+  std::size_t compared = 0;
   for (const loader_files::RankFolder& other : folder.ranks) {
-    if (other.rank == profile.rank || profile.ranks.size() >= kMostCompared) continue;
+    if (other.rank == profile.rank || compared >= kMostCompared) continue;
     try {
       const profile::Profile its = loader_files::profile_of(loader_files::read_rank(other));
-      if (its.sink.steps > 0) profile.ranks.push_back(profile::rank_figures(its));
+      if (its.sink.steps == 0) continue;
+      ranks.add(its);
+      ++compared;
     } catch (const Error& error) {
       profile.notes.push_back("rank " + std::to_string(other.rank) +
                               " is not compared: its files cannot be read");
     }
   }
+  std::move(ranks).write(profile);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "figures.h"
 #include "headrace/analysis/words.h"
+#include "headrace/profile/rank_figures.h"
 #include "sections.h"
 
 namespace headrace::report {
@@ -14,23 +15,6 @@ using analysis::percent;
 using profile::RankFigures;
 
 namespace {
-
-/// This rank among the others.
-RankFigures own_figures(const profile::Profile& profile) {
-  RankFigures own;
-  own.rank = profile.rank;
-  own.steps = profile.sink.getnext_wait.count;
-  own.step_s = profile.sink.step_s;
-  own.compute_s = profile.sink.compute_s;
-  own.wait_share = profile.sink.wait_share;
-  own.starved_share = profile.sink.starved_share;
-  for (const profile::OperatorProfile& op : profile.operators) {
-    if (!(op.demand_s > own.demand_s)) continue;
-    own.demand_s = op.demand_s;
-    own.op = op.name;
-  }
-  return own;
-}
 
 void write_rank(Markup& out, const RankFigures& rank, double longest_s, bool own) {
   const auto row = out.open("tr", {{"class", own ? "own" : "other"}});
@@ -60,7 +44,7 @@ void write_rank(Markup& out, const RankFigures& rank, double longest_s, bool own
 void write_ranks(Markup& out, const Subject& subject) {
   if (subject.profile.ranks.empty()) return;
   std::vector<RankFigures> ranks = subject.profile.ranks;
-  ranks.push_back(own_figures(subject.profile));
+  ranks.push_back(profile::rank_figures(subject.profile));
   std::stable_sort(ranks.begin(), ranks.end(),
                    [](const RankFigures& a, const RankFigures& b) { return a.rank < b.rank; });
   double longest_s = 0;

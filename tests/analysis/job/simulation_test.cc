@@ -86,7 +86,19 @@ TEST(JobSimulation, LaunchDelaysAreWhatTheRecordHasBetweenOperations) {
   const JobSimulation job(std::move(operations));
   EXPECT_EQ(job.recorded_s(), std::vector<double>{7.25});
   EXPECT_EQ(job.step_s(Selection::all()), std::vector<double>{7});
-  EXPECT_EQ(job.step_s(Selection::all(), true), std::vector<double>{7.25});
+  EXPECT_EQ(job.step_s(Selection::all(), Delays::recorded), std::vector<double>{7.25});
+}
+
+TEST(JobSimulation, WaitsForTheInputCanBeTakenOut) {
+  Operation waits = operation(Type::forward_compute, 0, 0, 4, 1);
+  waits.input_s = 4;
+  const JobSimulation job(
+      {waits, operation(Type::backward_compute, 0, 0, 5, 2),
+       operation(Type::grads_reduce_scatter, 0, 0, 7, 1), operation(Type::forward_compute, 1, 0, 0, 1),
+       operation(Type::backward_compute, 1, 0, 1, 4), operation(Type::grads_reduce_scatter, 1, 0, 5, 3)});
+  EXPECT_EQ(job.recorded_s(), std::vector<double>{8});
+  EXPECT_EQ(job.step_s(Selection::all(), Delays::recorded), std::vector<double>{8});
+  EXPECT_EQ(job.step_s(Selection::all(), Delays::without_input), std::vector<double>{6});
 }
 
 TEST(JobSimulation, EachStepIsSimulatedAlone) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/analysis/device/scope.h"
@@ -11,6 +12,15 @@
 #include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {
+
+inline constexpr const char* kAllReduce = "all_reduce";
+inline constexpr const char* kAllGather = "all_gather";
+inline constexpr const char* kReduceScatter = "reduce_scatter";
+inline constexpr const char* kSendReceive = "send_receive";
+
+/// One name for the names that a collective has in events and kernels: "all_reduce" for "allreduce_coalesced"
+/// and "ncclDevKernel_AllReduce_Sum_f32_RING_LL". A name of none of these is given back.
+std::string collective_form(std::string_view recorded);
 
 /// The calls of one collective in one group with one size, on one rank.
 struct CollectiveCalls {

@@ -143,12 +143,6 @@ struct WorkerThresholds {
   double part_of_thread = 0.3;  ///< demand / demand of all operators of its thread
 };
 
-/// Is one rank slower than its siblings? Ranks with too few steps for a verdict are not compared.
-struct RankThresholds {
-  double slower = 1.3;         ///< demand / median demand of the other ranks
-  double also_starve = 0.125;  ///< of the other ranks; above it, it is not one rank that is slow
-};
-
 /// Are the cores, or the quota, spent?
 struct CpuThresholds {
   double spent = 0.9;             ///< of the cores, by this run and what others take from it
@@ -230,7 +224,6 @@ struct Thresholds {
   PhaseThresholds phases;
   TailThresholds tail;
   WorkerThresholds worker;
-  RankThresholds rank;
   CpuThresholds cpu;
   StorageThresholds storage;
   OversubscribedThresholds oversubscribed;

@@ -53,19 +53,22 @@ struct Operation {
   std::int32_t chunk = -1;
   std::int32_t model_chunk = -1;
   std::int32_t micro_batch = -1;
+  /// The part of the delay before it, up to its start, in which the host waited for a batch.
+  double input_s = 0;
 
   double end_s() const noexcept { return start_s + duration_s; }
 };
 
 using Operations = std::vector<Operation>;
 
-/// The same as columns of one length, as files hold it. `sequence` and the three behind it may be empty: 0 and
-/// unknown.
+/// The same as columns of one length, as files hold it. `sequence` and the four behind it may be empty: 0 and
+/// unknown, without waits for the input.
 struct OperationColumns {
   std::vector<std::string> type;
   std::vector<std::int64_t> dp_rank, stage, step;
   std::vector<double> start_s, duration_s;
   std::vector<std::int64_t> sequence, chunk, model_chunk, micro_batch;
+  std::vector<double> input_s;
 };
 
 /// UsageError if columns differ in length, if a type has no known name, or if a rank, stage, chunk or micro-batch

@@ -39,6 +39,13 @@ struct Selection {
   bool contains(const Operation& operation) const;
 };
 
+/// Delays between operations: the start of one less the latest end of those that it depends on.
+enum class Delays : std::uint8_t {
+  none,
+  recorded,
+  without_input,  ///< less `Operation::input_s`
+};
+
 /// Immutable, so any thread may ask.
 class JobSimulation {
  public:
@@ -56,15 +63,14 @@ class JobSimulation {
   /// pipeline record but never launch.
   std::size_t unpaired() const noexcept { return unpaired_; }
 
-  /// As recorded, seconds a step: last end less first start.
+  /// As recorded, seconds a step: last end less first start, waits for the input before it included.
   std::vector<double> recorded_s() const;
 
-  /// Simulated, seconds a step. An operation begins when all that it depends on has ended, and with
-  /// `with_launch_delays` also after the delay that was recorded: its start less the latest end of those. Those
-  /// in `kept` take as long as recorded, all others the ideal time of their type: the mean over ranks, stages and
-  /// steps of what is computed, the median of what is communicated. For communication this is the time from
-  /// the start of the group's last member; members that begin earlier wait.
-  std::vector<double> step_s(const Selection& kept, bool with_launch_delays = false) const;
+  /// Simulated, seconds a step. An operation begins when all that it depends on has ended, and after its delay.
+  /// Those in `kept` take as long as recorded, all others the ideal time of their type: the mean over ranks,
+  /// stages and steps of what is computed, the median of what is communicated. For communication this is the time
+  /// from the start of the group's last member; members that begin earlier wait.
+  std::vector<double> step_s(const Selection& kept, Delays delays = Delays::none) const;
 
  private:
   struct Step {
@@ -77,6 +83,7 @@ class JobSimulation {
   Step arrange(const std::vector<std::uint32_t>& members);
   void measure(const Step& step);
   void find_ideal();
+  double delay_s(std::uint32_t operation, Delays delays) const;
 
   Operations operations_;
   std::vector<double> own_s_;    ///< without the wait for a group, by operation
