@@ -79,6 +79,7 @@ void add_ascend(PyObject* module);
 void add_job(PyObject* module);
 /// The ranks of a job beside each other.
 void add_cluster(PyObject* module);
+void add_tuning(PyObject* module);
 void add_critical_path(PyObject* module);
 /// What `Report` stands on.
 void add_parsed_report(PyObject* module);

@@ -905,6 +905,35 @@ class ClusterPage:
     tables: list[ClusterTable]
     remarks: list[str]
 
+@final
+class TuningPoint:
+    """A change with a prediction, as declared in report/tuning.h. Seconds a step; NaN: unknown."""
+
+    def __init__(
+        self,
+        label: str,
+        predicted_s: float,
+        low_s: float,
+        high_s: float,
+        measured_s: float,
+        error_s: float,
+    ) -> None: ...
+
+@final
+class TuningPage:
+    """The texts of the page of a search for parameters, as declared in report/tuning.h."""
+
+    def __init__(
+        self,
+        headline: str,
+        about: str,
+        points: Sequence[TuningPoint],
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        remarks: Sequence[str],
+    ) -> None: ...
+    def html(self, whole_page: bool) -> str: ...
+
 def cluster_page(ranks: _RankColumns, worst: Sequence[int], page: ClusterPage) -> str: ...
 def step_without(ranks: _RankColumns, without: Sequence[int]) -> float | None: ...
 def lateness(ranks: _RankColumns, steps: Sequence[int]) -> list[float]:
