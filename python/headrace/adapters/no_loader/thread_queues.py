@@ -114,6 +114,13 @@ class ThreadQueues:
                 self.sink = recorded
 
 
+class _Calling(threading.local):
+    """What a thread is doing in a queue. Defaults are those of the class: a missing attribute takes 1 us."""
+
+    began_ns = 0
+    in_loop = False
+
+
 class RecordedQueue:
     """One queue whose puts and gets are recorded, whichever thread calls them."""
 
@@ -122,7 +129,7 @@ class RecordedQueue:
         self._queues = queues
         self._size = size
         self._maxsize = maxsize
-        self._thread = threading.local()
+        self._thread = _Calling()
 
     # Around a call, without the queue's lock.
 
@@ -132,57 +139,63 @@ class RecordedQueue:
 
     def _before_get(self, *_: Any) -> None:
         queues = self._queues
-        is_main = threading.get_ident() == threading.main_thread().ident
-        if is_main and queues.sink is None and not _session.loaders_opened:
-            caller = users_frame(sys._getframe(1), _OWN, _INNERMOST)
-            if caller is not None:
-                queues.start(self, caller)
-        if is_main and queues.sink is self and queues.loop is not None:
-            self._thread.in_loop = queues.loop.begin()
+        if queues.sink is None or queues.sink is self:
+            self._enter(queues)
         if queues.sink is not None and not self._size():
             self._waits(for_room=False)
+
+    def _enter(self, queues: ThreadQueues) -> None:
+        if threading.get_ident() != threading.main_thread().ident:
+            return
+        if queues.sink is None and not _session.loaders_opened:
+            caller = users_frame(sys._getframe(2), _OWN, _INNERMOST)
+            if caller is not None:
+                queues.start(self, caller)
+        if queues.sink is self and queues.loop is not None:
+            self._thread.in_loop = queues.loop.begin()
 
     def _waits(self, for_room: bool) -> None:
         self._thread.began_ns = time.monotonic_ns()
         self.handle.waiting(for_room)
 
     def _after_put(self, *_: Any) -> None:
-        self._waited()
+        if self._thread.began_ns:
+            self._waited()
 
     _put_failed = _after_put
 
     def _after_get(self, item: Any, *_: Any) -> None:
-        self._waited()
         self._leave(StopIteration if item is None else None)
 
     def _get_failed(self, *_: Any) -> None:
-        self._waited()
         self._leave(queue.Empty)
 
-    def _waited(self) -> None:
-        if getattr(self._thread, "began_ns", 0):
-            self._thread.began_ns = 0
-            self.handle.waited()
+    def _waited(self) -> int:
+        """How long, in ns. The thread waits."""
+        took_ns = time.monotonic_ns() - self._thread.began_ns
+        self._thread.began_ns = 0
+        self.handle.waited()
+        return took_ns
 
     def _leave(self, error: type[BaseException] | None) -> None:
-        if getattr(self._thread, "in_loop", False) and self._queues.loop is not None:
-            self._thread.in_loop = False
+        thread = self._thread
+        if thread.began_ns:
+            self._waited()
+        if thread.in_loop and self._queues.loop is not None:
+            thread.in_loop = False
             self._queues.loop.end(error)
 
     # Within the queue's lock.
 
     def _did_put(self, _: Any, item: Any) -> None:
         if self._queues.sink is not None:
-            self.handle.put(self._size(), self._wait_ns(), item is not None, self._loop_name())
+            wait_ns = self._waited() if self._thread.began_ns else 0
+            self.handle.put(self._size(), wait_ns, item is not None, self._loop_name())
 
     def _did_get(self, item: Any, *_: Any) -> None:
         if self._queues.sink is not None:
-            self.handle.get(self._size(), self._wait_ns(), item is not None, self._loop_name())
-
-    def _wait_ns(self) -> int:
-        began_ns = getattr(self._thread, "began_ns", 0)
-        self._waited()
-        return time.monotonic_ns() - began_ns if began_ns else 0
+            wait_ns = self._waited() if self._thread.began_ns else 0
+            self.handle.get(self._size(), wait_ns, item is not None, self._loop_name())
 
     def _loop_name(self) -> str:
         if not self.handle.wants_loop_name():
