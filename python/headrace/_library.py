@@ -183,7 +183,8 @@ def _load(path: Path, loader: str | None, rank: int | None) -> Report:
     """As ``headrace report`` chooses: of several ranks, the one that starves most."""
     if rank is None and path.is_dir():
         try:
-            ranks = ranks_of(path, loader)
+            only_one = len({segment["rank"] for segment in _core.find_segments(path)}) == 1
+            ranks = [] if only_one else ranks_of(path, loader)
         except Error:
             ranks = []  # what can be read is in the report
         if ranks:
