@@ -28,6 +28,7 @@ set(headrace_public_headers
   report/html.h
   report/json.h
   report/text.h
+  report/tuning.h
   timeline/device_profile.h
   timeline/merge.h
   timeline/trace_with_counters.h

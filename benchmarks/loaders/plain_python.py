@@ -75,6 +75,22 @@ with ThreadPoolExecutor(case["workers"]) as pool:
         train(None)
 """
 
+_WAIT = """
+from concurrent import futures
+calls = {{"source": read, "batch": {collate}}}.get(case["kind"], {work})
+with futures.ThreadPoolExecutor(case["workers"]) as pool:
+    numbers = iter(range(case["items"]))
+    pending = {{pool.submit(calls, next(numbers)) for _ in range(8)}}
+    while pending:
+        done, pending = futures.wait(pending, return_when=futures.FIRST_COMPLETED)
+        for future in done:
+            future.result()
+            train(None)
+            for number in numbers:
+                pending.add(pool.submit(calls, number))
+                break
+"""
+
 _ASYNCIO = """
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -104,12 +120,17 @@ async def main():
 asyncio.run(main())
 """
 
-SCRIPTS = {"simple queue": _SIMPLE_QUEUE, "as_completed": _AS_COMPLETED, "asyncio": _ASYNCIO}
+SCRIPTS = {
+    "simple queue": _SIMPLE_QUEUE,
+    "as_completed": _AS_COMPLETED,
+    "wait": _WAIT,
+    "asyncio": _ASYNCIO,
+}
 
 
 def recorded_script(case: Case, run: str) -> hr.Report | None:
     """The report of ``headrace run`` on the drawn script, which takes some seconds; None: no loop found."""
-    of_items = case.loader == "as_completed"
+    of_items = case.loader in ("as_completed", "wait")
     batch_s = case.batch_size * case.seconds if case.kind == "batch" else 0.0
     of_one = case.step_s if not of_items or case.kind != "step" else 2 * case.seconds + 0.01
     per_item_s = {"batch": case.seconds, "step": of_one / (1 if of_items else case.batch_size)}.get(

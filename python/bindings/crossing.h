@@ -51,6 +51,7 @@ bool add_timed_iterator(PyObject* module);
 bool add_operator_iterator(PyObject* module);
 bool add_queue(PyObject* module);
 bool add_hooked_call(PyObject* module);
+bool add_thread_queue_hooks(PyObject* module);
 bool add_timed_dataset(PyObject* module);
 bool add_timed_fetch(PyObject* module);
 bool add_queue_call(PyObject* module);
@@ -79,6 +80,7 @@ void add_ascend(PyObject* module);
 void add_job(PyObject* module);
 /// The ranks of a job beside each other.
 void add_cluster(PyObject* module);
+void add_tuning(PyObject* module);
 void add_critical_path(PyObject* module);
 /// What `Report` stands on.
 void add_parsed_report(PyObject* module);
@@ -90,6 +92,8 @@ void add_timeline(PyObject* module);
 /// The handle inside an `Operator` object (defined with pybind11); null with TypeError set for anything else.
 std::shared_ptr<profile::OperatorHandle> operator_handle_of(PyObject* object);
 std::shared_ptr<profile::LoaderHandle> loader_handle_of(PyObject* object);
+/// The handle inside a `QueueHandle` object, likewise.
+std::shared_ptr<profile::QueueHandle> thread_queue_handle_of(PyObject* object);
 
 /// The inside of a DeliveryWriter or IteratorWatch; null with an exception set for anything else.
 std::shared_ptr<profile::DeliveryWriter> delivery_writer_of(PyObject* object);

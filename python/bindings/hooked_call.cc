@@ -3,6 +3,8 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -33,14 +35,18 @@ using Type = HeapType<HookedCall>;
 
 /// A hook's own failure is never the caller's: it is printed nowhere and changes nothing.
 Owned call_hook(PyObject* hook, PyObject* first, PyObject* const* args, Py_ssize_t count) {
-  std::vector<PyObject*> all;
-  all.push_back(nullptr);  // room for a bound method's self
-  if (first != nullptr) all.push_back(first);
-  all.insert(all.end(), args, args + count);
-  Owned result(calling_python([&] {
-    return PyObject_Vectorcall(hook, all.data() + 1, (all.size() - 1) | PY_VECTORCALL_ARGUMENTS_OFFSET,
-                               nullptr);
-  }));
+  std::array<PyObject*, 8> few;  // most calls, without an allocation
+  std::vector<PyObject*> many;
+  const auto room = static_cast<std::size_t>(count) + 2;
+  if (room > few.size()) many.resize(room);
+  PyObject** const all =
+      (room > few.size() ? many.data() : few.data()) + 1;  // in front: a bound method's self
+  PyObject** end = all;
+  if (first != nullptr) *end++ = first;
+  end = std::copy(args, args + count, end);
+  const auto given = static_cast<std::size_t>(end - all);
+  Owned result(calling_python(
+      [&] { return PyObject_Vectorcall(hook, all, given | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr); }));
   if (!result) PyErr_Clear();
   return result;
 }

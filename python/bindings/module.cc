@@ -48,6 +48,9 @@ std::shared_ptr<profile::OperatorHandle> operator_handle_of(PyObject* object) {
 std::shared_ptr<profile::LoaderHandle> loader_handle_of(PyObject* object) {
   return handle_of<profile::LoaderHandle>(object, "headrace._core.LoaderHandle");
 }
+std::shared_ptr<profile::QueueHandle> thread_queue_handle_of(PyObject* object) {
+  return handle_of<profile::QueueHandle>(object, "QueueHandle");
+}
 
 namespace {
 
@@ -210,26 +213,16 @@ void add_recording(py::module_& module) {
           py::arg("name"), py::arg("capacity"))
       .def(
           "put",
-          [](QueueHandle& self, std::int64_t level, std::int64_t waited_ns, bool counts,
-             const std::string& loop) {
-            self.put(level, waited_ns, counts, loop.empty() ? nullptr : loop.c_str());
+          [](QueueHandle& self, std::int64_t level, std::int64_t waited_ns, bool counts) {
+            self.put(level, waited_ns, counts, nullptr);
           },
-          py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true, py::arg("loop_name") = "")
+          py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true)
       .def(
           "get",
-          [](QueueHandle& self, std::int64_t level, std::int64_t waited_ns, bool counts,
-             const std::string& loop) {
-            self.get(level, waited_ns, counts, loop.empty() ? nullptr : loop.c_str());
+          [](QueueHandle& self, std::int64_t level, std::int64_t waited_ns, bool counts) {
+            self.get(level, waited_ns, counts, nullptr);
           },
-          py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true, py::arg("loop_name") = "")
-      .def(
-          "waiting",
-          [](QueueHandle& self, bool for_room) {
-            self.waiting(for_room ? metrics::WorkerState::blocked_out : metrics::WorkerState::blocked_in);
-          },
-          py::arg("for_room"))
-      .def("waited", &QueueHandle::waited)
-      .def("wants_loop_name", &QueueHandle::wants_loop_name)
+          py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true)
       .def("sampled", &QueueHandle::sampled, py::arg("level"), py::arg("at_ns"))
       .def_property_readonly("name", &QueueHandle::name)
       .def_property_readonly("capacity", &QueueHandle::capacity);
@@ -357,15 +350,16 @@ PYBIND11_MODULE(_core, module) {
   python::add_ascend(module.ptr());
   python::add_job(module.ptr());
   python::add_cluster(module.ptr());
+  python::add_tuning(module.ptr());
   python::add_critical_path(module.ptr());
   python::add_timeline(module.ptr());
   python::add_pipeline(module.ptr());
   python::add_process_channel(module.ptr());
   if (!python::add_timed_callable(module.ptr()) || !python::add_timed_iterator(module.ptr()) ||
       !python::add_operator_iterator(module.ptr()) || !python::add_queue(module.ptr()) ||
-      !python::add_hooked_call(module.ptr()) || !python::add_timed_dataset(module.ptr()) ||
-      !python::add_timed_fetch(module.ptr()) || !python::add_queue_call(module.ptr()) ||
-      !python::add_timed_next(module.ptr())) {
+      !python::add_hooked_call(module.ptr()) || !python::add_thread_queue_hooks(module.ptr()) ||
+      !python::add_timed_dataset(module.ptr()) || !python::add_timed_fetch(module.ptr()) ||
+      !python::add_queue_call(module.ptr()) || !python::add_timed_next(module.ptr())) {
     throw py::error_already_set();
   }
   profile::Sampler::instance().set_lock_probe(&python::wait_for_interpreter_lock);

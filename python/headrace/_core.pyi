@@ -138,18 +138,10 @@ class QueueHandle:
     def of_threads(name: str, capacity: int) -> QueueHandle:
         """A queue of the user's own, between the threads that put and take; ``capacity`` 0: no limit."""
 
-    def put(self, level: int, waited_ns: int = 0, counts: bool = True, loop_name: str = "") -> None:
-        """``waited_ns``: how long it waited for room. ``counts``: False for a mark that is not an item.
+    def put(self, level: int, waited_ns: int = 0, counts: bool = True) -> None:
+        """``waited_ns``: how long it waited for room. ``counts``: False for a mark that is not an item."""
 
-        ``loop_name``: of the calling thread's loop, where `wants_loop_name` and the queue is `of_threads`.
-        """
-
-    def get(self, level: int, waited_ns: int = 0, counts: bool = True, loop_name: str = "") -> None: ...
-    def waiting(self, for_room: bool) -> None:
-        """The calling thread is about to block; then it calls `waited`."""
-
-    def waited(self) -> None: ...
-    def wants_loop_name(self) -> bool: ...
+    def get(self, level: int, waited_ns: int = 0, counts: bool = True) -> None: ...
     def sampled(self, level: int, at_ns: int) -> None:
         """It held ``level`` items at ``at_ns`` (the monotonic clock), until the next call says otherwise."""
 
@@ -157,6 +149,42 @@ class QueueHandle:
     def name(self) -> str: ...
     @property
     def capacity(self) -> int: ...
+
+@final
+class ThreadQueueHooks:
+    """Records one queue of the user's threads: what to call around its puts and gets, whichever thread."""
+
+    def __new__(
+        cls,
+        handle: QueueHandle,
+        room: int,
+        started: list[Any],
+        size: Callable[[], int],
+        loop_name: Callable[[], str],
+        enter: Callable[[], None],
+        leave: Callable[[Any, bool], None],
+        /,
+    ) -> ThreadQueueHooks:
+        """``room``: 0 for no limit. ``started``: a list; nothing is recorded while it is empty.
+
+        ``size``: items in the queue now. ``loop_name``: of the calling thread's loop. ``enter``: before a get
+        until recording has started, then before those of the training loop's queue. ``leave(item, failed)``:
+        after these.
+        """
+
+    # Around a call, without the queue's lock.
+    def before_put(self, *args: Any) -> None: ...
+    def after_put(self, *args: Any) -> None:
+        """Also after a put that failed."""
+
+    def before_get(self, *args: Any) -> None: ...
+    def after_get(self, item: Any, *args: Any) -> None: ...
+    def get_failed(self, *args: Any) -> None: ...
+    # Where the queue changes, one at a time.
+    def did_put(self, result: Any, item: Any, /) -> None: ...
+    def did_get(self, item: Any, /) -> None: ...
+    def become_sink(self) -> None:
+        """The training loop takes from it."""
 
 @final
 class LoaderHandle:
@@ -914,6 +942,35 @@ class ClusterPage:
     rows: list[list[str]]
     tables: list[ClusterTable]
     remarks: list[str]
+
+@final
+class TuningPoint:
+    """A change with a prediction, as declared in report/tuning.h. Seconds a step; NaN: unknown."""
+
+    def __init__(
+        self,
+        label: str,
+        predicted_s: float,
+        low_s: float,
+        high_s: float,
+        measured_s: float,
+        error_s: float,
+    ) -> None: ...
+
+@final
+class TuningPage:
+    """The texts of the page of a search for parameters, as declared in report/tuning.h."""
+
+    def __init__(
+        self,
+        headline: str,
+        about: str,
+        points: Sequence[TuningPoint],
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        remarks: Sequence[str],
+    ) -> None: ...
+    def html(self, whole_page: bool) -> str: ...
 
 def cluster_page(ranks: _RankColumns, worst: Sequence[int], page: ClusterPage) -> str: ...
 def step_without(ranks: _RankColumns, without: Sequence[int]) -> float | None: ...

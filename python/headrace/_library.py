@@ -13,6 +13,7 @@ from typing import Any
 
 from headrace import _core
 from headrace._ranks import most_starving, ranks_of
+from headrace._tuning_record import BEGINS, TuningRecord, assignments
 from headrace.errors import Error
 from headrace.report import Report
 
@@ -30,6 +31,8 @@ class Run:
     #: Time of its newest file, in seconds since 1970.
     changed: float
     running: bool
+    #: A file of `Tuned.save` rather than a recording.
+    is_tuning: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,8 @@ class Summary:
     kind: str = ""
     operator: str = ""
     cause: str = ""
-    wait_share: float = 0.0
+    #: None: it is not about one run.
+    wait_share: float | None = None
     step_s: float = 0.0
     trouble: str = ""
 
@@ -71,12 +75,18 @@ class Library:
     Thread-safe.
     """
 
-    def __init__(self, root: str | os.PathLike[str], clock: Callable[[], float] = time.monotonic) -> None:
-        """Raises Error if there is nothing at ``root``."""
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        clock: Callable[[], float] = time.monotonic,
+        tunings: bool = False,
+    ) -> None:
+        """tunings: also find files of `Tuned.save`. Raises Error if there is nothing at ``root``."""
         self.root = Path(root)
         if not self.root.exists():
             raise Error(f"{self.root}: no such file or folder")
         self._clock = clock
+        self._tunings = tunings
         self._lock = threading.Lock()
         self._summaries: dict[str, tuple[Any, Summary]] = {}
         #: By run, loader and rank: the stamp of its files, the report, when it was seen to go on.
@@ -126,12 +136,7 @@ class Library:
         if known is not None and known[0] == files and not run.running:
             return known[1]
         try:
-            # The plain document: a report's objects take longer to make than all else.
-            document = _load(run.path, None, None)._document
-            said, sink = document["diagnosis"], document["profile"]["sink"]
-            found = Summary(
-                said["kind"], said["operator"] or "", said["cause"] or "", sink["wait_share"], sink["step_s"]
-            )
+            found = _tuning_summary(run.path) if run.is_tuning else _run_summary(run.path)
         except Error as error:
             found = Summary(trouble=" ".join(str(error).split())[:200])
         if len(self._summaries) > 4 * MOST_RUNS:
@@ -151,18 +156,35 @@ class Library:
     def _run_at(self, path: Path) -> Run | None:
         if path.is_dir() and not _is_run(path):
             return None
-        if path.suffix == ".json" and path != self.root and not _may_be_report(path):
+        start = _start_of(path) if path.suffix == ".json" else b""
+        is_tuning = self._tunings and start.startswith(BEGINS.encode())
+        if path.suffix == ".json" and path != self.root and not is_tuning and not _may_be_report(start):
             return None
         files = _stamp_of(path)
         changed = max((entry[1] for entry in files), default=0) / 1e9
-        return Run(self._name(path), path, changed, path.is_dir() and _is_running(path))
+        return Run(self._name(path), path, changed, path.is_dir() and _is_running(path), is_tuning)
+
+
+def _run_summary(path: Path) -> Summary:
+    # The plain document: a report's objects take longer to make than all else.
+    document = _load(path, None, None)._document
+    said, sink = document["diagnosis"], document["profile"]["sink"]
+    return Summary(
+        said["kind"], said["operator"] or "", said["cause"] or "", sink["wait_share"], sink["step_s"]
+    )
+
+
+def _tuning_summary(path: Path) -> Summary:
+    found = TuningRecord.load(path).found
+    return Summary("tuned", assignments(found["changed"]) or "nothing to change", step_s=found["best_step_s"])
 
 
 def _load(path: Path, loader: str | None, rank: int | None) -> Report:
     """As ``headrace report`` chooses: of several ranks, the one that starves most."""
     if rank is None and path.is_dir():
         try:
-            ranks = ranks_of(path, loader)
+            only_one = len({segment["rank"] for segment in _core.find_segments(path)}) == 1
+            ranks = [] if only_one else ranks_of(path, loader)
         except Error:
             ranks = []  # what can be read is in the report
         if ranks:
@@ -202,13 +224,16 @@ def _is_running(folder: Path) -> bool:
         return False
 
 
-def _may_be_report(path: Path) -> bool:
-    """A saved report begins like this; other JSON files are left alone."""
+def _start_of(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            start = file.read(200)
+            return file.read(200)
     except OSError:
-        return False
+        return b""
+
+
+def _may_be_report(start: bytes) -> bool:
+    """A saved report begins like this; other JSON files are left alone."""
     return b'"diagnosis"' in start or b'"profile"' in start
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, overload
 
 from headrace import _core
 from headrace._search import Changes, Measured, Outcome, Search, Trial, mean_step, value_of
 from headrace._session import enabled, session
 from headrace._table_text import seconds
+from headrace._tuning_record import TuningRecord, assignments
 from headrace.errors import Error, UsageError
 from headrace.pipeline._stages import whole
 from headrace.replay import close
@@ -78,7 +80,7 @@ class Tuned:
         columns: list[tuple[str, list[int] | list[float] | list[str]]] = [
             ("trial", list(range(len(trials)))),
             ("parameter", [_label(self._outcome, trial) for trial in trials]),
-            ("settings", [_assignments(trial.settings) for trial in trials]),
+            ("settings", [assignments(trial.settings) for trial in trials]),
             ("predicted_step_s", [_number(each.predicted_s) for each in expected]),
             ("low_s", [_number(each.low_s) for each in expected]),
             ("high_s", [_number(each.high_s) for each in expected]),
@@ -89,16 +91,44 @@ class Tuned:
 
     def to_text(self, width: int = 100) -> str:
         """For people, no line wider than ``width`` columns."""
-        start_s, best_s = self.start_step_s, self.best_step_s
-        if self.changed:
-            head = (
-                f"TUNED   {seconds(start_s)} -> {seconds(best_s)} a step ({start_s / best_s:.2f}x) with "
-                f"{_assignments(self.changed)}"
-            )
-        else:
-            head = f"TUNED   nothing to change: {seconds(start_s)} a step"
-        about = f"{len(self._outcome.trials)} trials in {self._took_s:.0f} s"
-        return f"{head}\n{about}\n\n{self._shown().to_text(width)}\n"
+        record = self._record()
+        return f"{record.headline}\n{record.about}\n\n{self._shown().to_text(width)}\n"
+
+    @overload
+    def to_html(self, path: str | os.PathLike[str]) -> None: ...
+    @overload
+    def to_html(self, path: None = None) -> str: ...
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """One page with a chart of predicted against measured steps; opens offline.
+
+        Written to ``path``, or returned without one.
+        """
+        page = self._record().html(True) + "\n"
+        if path is None:
+            return page
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
+            file.write(page)
+        return None
+
+    def save(self, path: str | os.PathLike[str], of: str = "") -> None:
+        """Write a JSON document, which ``headrace view`` shows. of: what was tuned, in a few words."""
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
+            file.write(self._record(of).to_json() + "\n")
+
+    def _record(self, of: str = "") -> TuningRecord:
+        columns = self.trials.to_dict()
+        trials = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return TuningRecord(
+            {
+                "of": of,
+                "changed": self.changed,
+                "start_step_s": self.start_step_s,
+                "best_step_s": self.best_step_s,
+                "took_s": self._took_s,
+                "trials": trials,
+                "notes": list(self.trials.notes),
+            }
+        )
 
     def _shown(self) -> Table:
         """The columns for people."""
@@ -110,7 +140,7 @@ class Tuned:
         return self.to_text()
 
     def __repr__(self) -> str:
-        said = _assignments(self.changed) or "nothing to change"
+        said = assignments(self.changed) or "nothing to change"
         return f"<headrace.Tuned {said}: {seconds(self.start_step_s)} -> {seconds(self.best_step_s)} a step>"
 
 
@@ -118,10 +148,6 @@ def _label(outcome: Outcome, trial: Trial) -> str:
     if not trial.repeats:
         return trial.in_words or "start"
     return f"{'winner' if trial.settings else 'start'}, again"
-
-
-def _assignments(settings: Changes) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
 
 
 def _number(value: float | None) -> float:

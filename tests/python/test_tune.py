@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 import headrace as hr
 from headrace._search import Candidate, Measured, Search, candidates, mean_step, noise_of
+from headrace._tuning_record import TuningRecord
+from headrace.tuning import Tuned
 
 
 class FakeReport:
@@ -152,6 +155,37 @@ def test_a_pipeline_needs_no_parameters() -> None:
     assert math.isnan(predicted_s) or predicted_s < result.start_step_s  # beside others nothing is predicted
     assert str(result).startswith("TUNED")
     assert "slow.workers=" in repr(result)
+
+
+def test_what_was_tried_is_a_page_and_a_file(tmp_path: Path) -> None:
+    outcome = search(lambda n: 0.1 / min(n or 1, 4), lambda n: 0.12 / min(n or 1, 4)).run()
+    tuned = Tuned(outcome, 3.0)
+    page = tuned.to_html()
+    assert "num_workers=4" in page
+    assert page.count('<span style="left:') == sum(
+        not math.isnan(s) for s in tuned.trials.column("predicted_step_s")
+    )
+    assert "num_workers 1 -&gt; 2" in page
+    tuned.to_html(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text() == page
+    tuned.save(tmp_path / "tuned.json", "<train.py>")
+    record = TuningRecord.load(tmp_path / "tuned.json")
+    assert record.headline in str(tuned)
+    assert record.found["trials"][0]["predicted_step_s"] is None
+    drawn = record.html(whole_page=True) + "\n"
+    assert drawn == page.replace("<p>", "<p>&lt;train.py&gt;: ", 1)
+
+    text = (tmp_path / "tuned.json").read_text()
+    for damaged in (
+        "",
+        text[:100],
+        "[]",
+        text.replace("measured_step_s", "x"),
+        text.replace("null", '"x"', 1),
+    ):
+        (tmp_path / "damaged.json").write_text(damaged)
+        with pytest.raises(hr.FormatError, match=r"damaged\.json: .* expected a file of"):
+            TuningRecord.load(tmp_path / "damaged.json")
 
 
 def test_a_loop_that_does_not_wait_stays_as_it_is() -> None:

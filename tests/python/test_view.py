@@ -150,6 +150,50 @@ def test_runs_are_listed_newest_first(recorded: Path, tmp_path: Path) -> None:
         assert ask(address, "/compare?a=older&b=gone", cookie=cookie)[0].status == 404
 
 
+TUNED = {
+    "of": "train.py",
+    "changed": {"num_workers": 3},
+    "start_step_s": 0.034,
+    "best_step_s": 0.01,
+    "took_s": 10.0,
+    "trials": [
+        {
+            "parameter": HOSTILE,
+            "predicted_step_s": 0.011,
+            "low_s": 0.007,
+            "high_s": 0.013,
+            "measured_step_s": 0.0093,
+            "error_s": 0.0002,
+        }
+    ],
+    "notes": [],
+}
+
+
+def test_what_tune_left_is_listed_and_shown(recorded: Path, tmp_path: Path) -> None:
+    shutil.copytree(recorded, tmp_path / "run")
+    (tmp_path / "tuned.json").write_text(json.dumps({"tuning": TUNED}))
+    (tmp_path / "damaged.json").write_text(json.dumps({"tuning": []}))
+    assert [run.name for run in Library(tmp_path).runs()[0]] == ["run"]  # others want recordings
+    with viewing(tmp_path) as address:
+        page = ask(address)[1]
+        assert "tuned: num_workers=3" in page
+        assert "expected a file of" in page
+        assert page.count('aria-label="tuned.json as') == 0  # it cannot be compared
+        answer, page = ask(address, "/run/tuned.json", cookie=cookie_of(address))
+        assert answer.status == 200
+        assert "34 ms -&gt; 10 ms a step" in page
+        assert 'class="scatter"' in page
+        assert "<img" not in page
+        assert "all runs" in page
+        answer, page = ask(address, "/run/damaged.json", cookie=cookie_of(address))
+        assert "expected a file of" in page
+    with viewing(tmp_path / "tuned.json") as address:
+        page = ask(address, "/run/tuned.json", cookie=cookie_of(address))[1]
+        assert 'class="scatter"' in page
+        assert "all runs" not in page
+
+
 def test_one_run_or_one_saved_report_is_shown_at_once(recorded: Path, tmp_path: Path) -> None:
     shutil.copytree(recorded, tmp_path / "run")
     saved = tmp_path / "saved.json"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+from pathlib import Path
 
 import click
 
@@ -18,6 +19,14 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
     if found is None or float(found[1]) == 0:
         raise click.BadParameter(f"{value!r} is no time: write 90s, 10m or 1h", ctx, param)
     return float(found[1]) * _UNITS[found[2]]
+
+
+def _output(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is None or (value.endswith((".html", ".json")) and Path(value).absolute().parent.is_dir()):
+        return value
+    raise click.BadParameter(
+        f"{value!r}: name a file that ends in .html or .json, in a folder that exists", ctx, param
+    )
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -34,11 +43,21 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
     help="Run each trial in a copy of the working folder, or in the folder itself "
     "(default: a copy, if the folder has 200 MB at most).",
 )  # fmt: skip
+@click.option(
+    "-o", "--out", callback=_output, metavar="FILE",
+    help="Also write the trials: FILE.html is a page, FILE.json is shown by `headrace view`.",
+)  # fmt: skip
 @click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module, as for python -m.")
 @click.argument("script")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def tune(
-    steps: int, budget: float, copies: bool | None, is_module: bool, script: str, arguments: tuple[str, ...]
+    steps: int,
+    budget: float,
+    copies: bool | None,
+    out: str | None,
+    is_module: bool,
+    script: str,
+    arguments: tuple[str, ...],
 ) -> None:
     """Find faster parameters for the loader of an unchanged SCRIPT, by running it with them.
 
@@ -73,6 +92,8 @@ def tune(
         progress.end()
     tuned = Tuned(outcome, time.monotonic() - began)
     click.echo(tuned.to_text(), nl=False)
+    if out is not None:
+        tuned.to_html(out) if out.endswith(".html") else tuned.save(out, Path(script).name)
     if tuned.changed:
         click.echo(f"\nchange   {trials.line_to_change(tuned.changed, outcome.start.measured.report)}")
     else:

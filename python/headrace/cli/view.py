@@ -17,7 +17,8 @@ from headrace.cli._options import RUNS
 def view(path: str, port: int, host: str, no_browser: bool) -> None:
     """Show the runs of PATH in a browser, and follow those that record now.
 
-    PATH is a folder of runs (default: headrace-runs), one run, or a saved report. The first line is the
+    PATH is a folder of runs (default: headrace-runs), one run, a saved report,
+    or a file of `headrace tune -o`. The first line is the
     address; it holds a token without which nothing is shown. Ctrl-C ends it.
     """
     from headrace._library import Library
@@ -28,4 +29,4 @@ def view(path: str, port: int, host: str, no_browser: bool) -> None:
         if not no_browser:
             webbrowser.open(address)
 
-    serve(Library(path), host, port, ready)
+    serve(Library(path, tunings=True), host, port, ready)

@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 from headrace import _core
 from headrace._library import Library, Look, Run
 from headrace._table_text import seconds
+from headrace._tuning_record import TuningRecord
 
 _STYLE = """<style>
 .headrace nav { display: flex; flex-wrap: wrap; gap: 4px 18px; max-width: 1152px; margin: 0 auto;
@@ -50,6 +51,12 @@ def run_page(run: Run, look: Look, alone: bool, shown: tuple[float, float] = (0.
     return _page(run.name, f"<nav>{''.join(links)}</nav><main>{report}</main>")
 
 
+def tuning_page(run: Run, alone: bool) -> str:
+    """The page of `Tuned.to_html`. Raises Error for a file that cannot be read."""
+    links = "" if alone else '<nav><a href="/">all runs</a></nav>'
+    return _page(run.name, f"{links}<main>{TuningRecord.load(run.path).html(False)}</main>")
+
+
 def list_page(library: Library) -> str:
     """The runs, newest first, with what each was found to be."""
     runs, older = library.runs()
@@ -84,17 +91,18 @@ def _row(library: Library, run: Run) -> str:
     if found.cause:
         said += f", {found.cause}"
     kind = "bad" if found.kind == "input_bound" else ""
-    measured = (f"{100 * found.wait_share:.0f} %", seconds(found.step_s)) if found.kind else ("", "")
+    waits = "" if found.wait_share is None else f"{100 * found.wait_share:.0f} %"
+    step = seconds(found.step_s) if found.kind else ""
     when = "recording now" if run.running else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.changed))
     name = escape(run.name)
     picks = "".join(
         f'<input type="radio" name="{side}" value="{name}" aria-label="{name} as {side.upper()}">'
-        for side in "ab"
+        for side in ("" if run.is_tuning else "ab")
     )
     return (
         f'<tr><td><a href="/run/{quote(run.name)}">{name}</a></td>'
         f'<td class="{kind}">{escape(said or found.trouble)}</td>'
-        f'<td class="number">{measured[0]}</td><td class="number">{measured[1]}</td><td>{when}</td>'
+        f'<td class="number">{waits}</td><td class="number">{step}</td><td>{when}</td>'
         f'<td class="pick">{picks}</td></tr>'
     )
 

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from headrace._library import Library
+from headrace._library import Library, Run
 from headrace.comparison import Comparison
 from headrace.errors import Error, UsageError
 from headrace.view import pages
@@ -38,6 +38,8 @@ def application(library: Library) -> App:
         found = library.find(request.path_params["name"])
         if found is None:
             return _said("there is no such run here", 404)
+        if found.is_tuning:
+            return tuning(found)
         rank = request.query_params.get("rank")
         if rank is not None and not (rank.isdecimal() and len(rank) < 8):
             return _said("a rank is a number", 404)
@@ -52,6 +54,12 @@ def application(library: Library) -> App:
             return Response(status_code=304, headers=headers)
         shown = (_seconds(request, "from"), _seconds(request, "to"))
         return HTMLResponse(pages.run_page(found, look, alone, shown), headers=headers)
+
+    def tuning(found: Run) -> Response:
+        try:
+            return HTMLResponse(pages.tuning_page(found, alone))
+        except Error as error:
+            return _said(str(error))
 
     def compare(request: Request) -> Response:
         chosen = [library.find(request.query_params.get(side, "")) for side in "ab"]

@@ -8,7 +8,6 @@
 
 #include "../printable.h"
 #include "figures.h"
-#include "headrace/version.h"
 #include "markup.h"
 #include "sections.h"
 
@@ -149,13 +148,7 @@ void write_levels(Markup& out) {
 }  // namespace
 
 std::string to_html(const ClusterPage& page) {
-  Markup out;
-  out.verbatim("<!doctype html>\n");
-  {
-    const auto html = out.open("html", {{"lang", "en"}});
-    write_head(out, printable(page.title) + ": " + shortened(page.summary, 80));
-    const auto body = out.open("body", {{"class", "headrace"}});
-    const auto sheet = out.open("main", {{"class", "sheet"}});
+  return write_page(printable(page.title) + ": " + shortened(page.summary, 80), true, [&](Markup& out) {
     out.leaf("p", printable(page.title));
     write_verdict_of(out, page);
     write_advice_of(out, page);
@@ -180,9 +173,7 @@ std::string to_html(const ClusterPage& page) {
       write_table(out, page.columns, page.rows);
     }
     for (const std::string& remark : page.remarks) out.leaf("p", {{"class", "note"}}, printable(remark));
-    out.leaf("footer", "Headrace " HEADRACE_VERSION);
-  }
-  return out.take();
+  });
 }
 
 }  // namespace headrace::report

@@ -4,20 +4,13 @@
 #include "../comparison_parts.h"
 #include "../printable.h"
 #include "figures.h"
-#include "headrace/version.h"
 #include "markup.h"
 #include "sections.h"
 
 namespace headrace::report {
 
 std::string to_html(const analysis::Comparison& comparison) {
-  Markup out;
-  out.verbatim("<!doctype html>\n");
-  {
-    const auto html = out.open("html", {{"lang", "en"}});
-    write_head(out, "A and B: " + shortened(headline_of(comparison), 80));
-    const auto body = out.open("body", {{"class", "headrace"}});
-    const auto sheet = out.open("main", {{"class", "sheet"}});
+  return write_page("A and B: " + shortened(headline_of(comparison), 80), true, [&](Markup& out) {
     out.leaf("h1", headline_of(comparison));
     if (const std::string says = explanation(comparison); !says.empty()) out.leaf("p", says);
     for (const std::string& remark : remarks(comparison)) out.leaf("p", {{"class", "note"}}, remark);
@@ -28,9 +21,7 @@ std::string to_html(const analysis::Comparison& comparison) {
       for (std::size_t i = 1; i < titles.size() && part.columns.size() > 3; ++i) titles[i].insert(0, 1, '#');
       write_table(out, titles, part.rows);
     }
-    out.leaf("footer", "Headrace " HEADRACE_VERSION);
-  }
-  return out.take();
+  });
 }
 
 }  // namespace headrace::report

@@ -30,15 +30,12 @@ void write_content(Markup& out, const Subject& subject, const HtmlOptions& optio
   write_opinions(out, subject);
   write_surroundings(out, subject);
   write_tables(out, subject);
-  out.leaf("footer", "Headrace " HEADRACE_VERSION);
 }
 
 std::string title_of(const Subject& subject) {
   return shortened(subject.profile.loader.empty() ? "loader" : subject.profile.loader, 60) + ": " +
          headline_label(subject.diagnosis.kind);
 }
-
-}  // namespace
 
 void write_head(Markup& out, const std::string& title) {
   const auto head = out.open("head");
@@ -55,6 +52,30 @@ void write_head(Markup& out, const std::string& title) {
   out.verbatim(kStyle);
 }
 
+}  // namespace
+
+std::string write_page(const std::string& title, bool whole_page,
+                       const std::function<void(Markup&)>& content) {
+  Markup out;
+  const auto write_sheet = [&](Literal tag) {
+    const auto sheet = out.open(tag, {{"class", "sheet"}});
+    content(out);
+    out.leaf("footer", "Headrace " HEADRACE_VERSION);
+  };
+  if (!whole_page) {
+    const auto root = out.open("div", {{"class", "headrace"}});
+    out.verbatim(kStyle);
+    write_sheet("div");
+  } else {
+    out.verbatim("<!doctype html>\n");
+    const auto html = out.open("html", {{"lang", "en"}});
+    write_head(out, title);
+    const auto body = out.open("body", {{"class", "headrace"}});
+    write_sheet("main");
+  }
+  return out.take();
+}
+
 std::string page_style() {
   Markup out;
   out.verbatim(kPageStyle);
@@ -66,21 +87,8 @@ std::string to_html(const profile::Profile& profile, const analysis::Diagnosis& 
                     const HtmlOptions& options) {
   const analysis::Diagnosis diagnosis = with_short_names(profile, recorded);
   const Subject subject{profile, diagnosis};
-  Markup out;
-  if (!options.whole_page) {
-    const auto root = out.open("div", {{"class", "headrace"}});
-    out.verbatim(kStyle);
-    const auto sheet = out.open("div", {{"class", "sheet"}});
-    write_content(out, subject, options);
-  } else {
-    out.verbatim("<!doctype html>\n");
-    const auto html = out.open("html", {{"lang", "en"}});
-    write_head(out, title_of(subject));
-    const auto body = out.open("body", {{"class", "headrace"}});
-    const auto sheet = out.open("main", {{"class", "sheet"}});
-    write_content(out, subject, options);
-  }
-  return out.take();
+  return write_page(title_of(subject), options.whole_page,
+                    [&](Markup& out) { write_content(out, subject, options); });
 }
 
 }  // namespace headrace::report

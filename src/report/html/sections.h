@@ -2,6 +2,7 @@
 // say.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "headrace/analysis/diagnosis/diagnosis.h"
@@ -24,8 +25,10 @@ struct Subject {
 /// Drawn at most; what is left out is counted.
 inline constexpr std::size_t kMostDrawn = 64;
 
-/// The page's <head>. Nothing may be loaded or run, whatever serves the file; styles are in the page itself.
-void write_head(Markup& out, const std::string& title);
+/// A page around `content`, or one `<div>` with its style sheet. Nothing may be loaded or run, whatever serves the
+/// file; styles are in the page itself.
+std::string write_page(const std::string& title, bool whole_page,
+                       const std::function<void(Markup&)>& content);
 void write_header(Markup& out, const Subject& subject);
 void write_verdict(Markup& out, const Subject& subject);
 /// What to change, today beside predicted.

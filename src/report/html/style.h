@@ -177,6 +177,10 @@ inline constexpr Literal kStyle(R"css(<style>
   .curve .line { stroke: var(--predicted); stroke-width: 2; }
   .curve .dot { stroke: var(--predicted); stroke-width: 9; stroke-linecap: round; }
   .curve .dot.today { stroke: var(--ink); }
+  .curve .range { stroke: var(--predicted); opacity: .6; }
+  .scatter { position: relative; }
+  .scatter .curve { height: 360px; }
+  .scatter span { position: absolute; transform: translate(-50%, -50%); min-width: 19px; padding: 0 4px; border-radius: 10px; font-size: 12px; line-height: 19px; font-weight: 650; text-align: center; color: var(--back); background: var(--predicted); }
   .service { height: 14px; }
   .service path { fill: none; vector-effect: non-scaling-stroke; }
   .service .grid { stroke: var(--line); }

@@ -1,5 +1,6 @@
 """``headrace tune``: an unchanged script runs with other parameters, and ends after the steps of a trial."""
 
+import json
 import re
 import subprocess
 import sys
@@ -35,17 +36,20 @@ PIPELINE = """
 """
 
 
-def test_a_pipeline(tune: Callable[..., Any]) -> None:
-    outcome = tune(PIPELINE)
+def test_a_pipeline(tune: Callable[..., Any], tmp_path: Path) -> None:
+    outcome = tune(PIPELINE, "--out", str(tmp_path / "tuned.json"))
     assert outcome.status == 0, outcome.err
     said = outcome.out.decode()
-    found = re.search(r'change   .*: pipe.set_workers\("slow", (\d+)\)', said)
-    assert found, said
-    assert int(found[1]) > 1
+    changed = re.search(r'change   .*: pipe.set_workers\("slow", (\d+)\)', said)
+    assert changed, said
+    assert int(changed[1]) > 1
     assert "TUNED" in said
     assert "slow.workers 1 -> " in said
     assert "winner, again" in said
     assert "\x1b" not in outcome.err + said  # no progress in a pipe
+    found = json.loads((tmp_path / "tuned.json").read_text())["tuning"]
+    assert found["of"] == "script.py"
+    assert found["changed"] == {"slow.workers": int(changed[1])}
 
 
 def test_a_dataloader_in_a_copy_of_the_folder(tune: Callable[..., Any], scripts: Any) -> None:
@@ -156,6 +160,7 @@ def test_a_script_without_a_loop(tune: Callable[..., Any]) -> None:
         (["--steps", "3", "script.py"], "steps"),
         (["missing.py"], "no such script"),
         (["-"], "cannot come on stdin"),
+        (["-o", "trials.txt", "script.py"], "ends in .html or .json"),
         ([], "Missing argument"),
     ],
 )

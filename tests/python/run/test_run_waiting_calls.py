@@ -61,6 +61,34 @@ COMPLETED = """
     print(sorted(got) == [each for each in range(300) if each not in (7, 200)], sorted(failed))
 """
 
+FIRST_COMPLETED = """
+    import time
+    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+    def load(number):
+        time.sleep(0.02)
+        if number in (7, 200):
+            raise ValueError(number)
+        return number
+    with ThreadPoolExecutor(2) as pool:
+        got, failed, numbers = [], [], iter(range(300))
+        pending = {pool.submit(load, next(numbers)) for _ in range(4)}
+        while pending:
+            done, pending = wait(
+                pending,
+                return_when=FIRST_COMPLETED,
+            )
+            for future in done:
+                try:
+                    got.append(future.result())
+                except ValueError as error:
+                    failed.append(error.args)
+                time.sleep(0.003)
+                for number in numbers:
+                    pending.add(pool.submit(load, number))
+                    break
+    print(sorted(got) == [each for each in range(300) if each not in (7, 200)], sorted(failed))
+"""
+
 POOL = """
     import time
     from multiprocessing import Pool
@@ -102,8 +130,9 @@ PROCESS_QUEUE = """
         (WINDOW, b"True [(7,), (200,)] True\n"),
         (MAPPED, b"True\n"),
         (COMPLETED, b"True [(7,), (200,)]\n"),
+        (FIRST_COMPLETED, b"True [(7,), (200,)]\n"),
     ],
-    ids=["result", "map", "as_completed"],
+    ids=["result", "map", "as_completed", "wait"],
 )
 def test_threads_of_an_executor(scripts: Any, tmp_path: Path, script: str, prints: bytes) -> None:
     result = scripts.run("--out", "run", scripts.write(script))
@@ -118,6 +147,9 @@ def test_threads_of_an_executor(scripts: Any, tmp_path: Path, script: str, print
     said = report.diagnosis
     assert (said.kind, said.operator, said.cause) == ("input_bound", "load", "too_few_workers")
     assert said.advice[0].parameter == "max_workers"
+    assert report.what_if(max_workers=4)["step_s"] < report.profile.sink.step_s / 1.5
+    [knob] = op.knobs
+    assert knob.max == 4 if script is FIRST_COMPLETED else knob.max is None or knob.max >= 4
 
 
 NARROW = """
@@ -203,6 +235,39 @@ def test_as_completed_ends_as_it_does_bare(scripts: Any, tmp_path: Path) -> None
     assert (result.status, result.out) == (bare.status, bare.out) == (0, result.out), result.err
     sink = hr.Report.load(tmp_path / "run").profile.sink
     assert 130 < sink.steps <= 150 + 5 + 20 + 20
+
+
+def test_wait_ends_as_it_does_bare(scripts: Any, tmp_path: Path) -> None:
+    name = scripts.write("""
+        import threading, time
+        from concurrent import futures
+        def load(number):
+            time.sleep(0.01)
+            return number
+        pool = futures.ThreadPoolExecutor(1)
+        def epoch(numbers, most, timeout=None):
+            got, late = [], 0
+            pending = [pool.submit(load, number) for number in numbers]
+            while pending and len(got) < most:
+                done, pending = futures.wait(pending, timeout, futures.FIRST_COMPLETED)
+                late += not done
+                for future in done:
+                    got.append(future.result())
+                time.sleep(0.002)
+            for future in pending:
+                future.cancel()
+            return sorted(got), late > 0
+        print(epoch(range(150), 200) == (list(range(150)), False))
+        print(epoch(range(20), 5)[0] == list(range(5)))                   # a break
+        print(epoch(range(20), 200, 0.002) == (list(range(20)), True))    # timeouts
+        ready = [pool.submit(load, number) for number in range(10)]
+        print(len(futures.wait(ready).done), len(futures.wait([]).done))  # elsewhere
+        print([future.result() for future in ready] == list(range(10)), threading.active_count() < 4)
+    """)
+    bare, result = scripts.bare(name), scripts.run("--out", "run", name)
+    assert (result.status, result.out) == (bare.status, bare.out) == (0, result.out), result.err
+    sink = hr.Report.load(tmp_path / "run").profile.sink
+    assert 100 < sink.steps <= 150 + 6 + 20
 
 
 @pytest.mark.parametrize(("script", "loader"), [(POOL, "pool"), (PROCESS_QUEUE, "process queue")])

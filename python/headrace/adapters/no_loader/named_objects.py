@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from headrace.adapters._names import is_the_users
 
 _PATH = r"(?<![\w.])((?:[^\W\d]\w*\.)*[^\W\d]\w*)"
-#: ``batches.get(...)`` and ``self.batches.put_nowait(...)``.
+#: ``batches.get(...)``, ``self.batches.put_nowait(...)``, and any call.
 GET = re.compile(_PATH + r"\.get(?:_nowait)?\s*\(")
+CALLED = re.compile(_PATH + r"\s*\(")
 PUT = re.compile(_PATH + r"\.put(?:_nowait)?\s*\(")
 
 

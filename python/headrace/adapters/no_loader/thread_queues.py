@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,6 +40,7 @@ class ThreadQueues:
         #: Takes from which queue, once it does: the training loop's GetNext.
         self.sink: RecordedQueue | None = None
         self.loop: BlockLoop | None = None
+        self.started: list[RecordedQueue] = []  # the same, for hooks: empty or not
 
     def look(self, frames: list[FrameType]) -> None:
         """``frames``: the innermost one of each thread."""
@@ -112,83 +112,38 @@ class ThreadQueues:
                 place = f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}"
                 self.loop = BlockLoop(session, readable(f"{recorded.handle.name} at {place}"), None)
                 self.sink = recorded
+                recorded.hooks.become_sink()
+                self.started.append(recorded)
 
 
 class RecordedQueue:
     """One queue whose puts and gets are recorded, whichever thread calls them."""
 
     def __init__(self, name: str, maxsize: int, size: Callable[[], int], queues: ThreadQueues) -> None:
-        self.handle = _core.QueueHandle.of_threads(readable(name), max(0, maxsize))
+        room = max(0, maxsize)
+        self.handle = _core.QueueHandle.of_threads(readable(name), room)
         self._queues = queues
-        self._size = size
-        self._maxsize = maxsize
-        self._thread = threading.local()
+        self._in_loop = False
+        self.hooks = _core.ThreadQueueHooks(
+            self.handle, room, queues.started, size, _loop_name, self._enter, self._leave
+        )
 
-    # Around a call, without the queue's lock.
-
-    def _before_put(self, *_: Any) -> None:
-        if self._queues.sink is not None and 0 < self._maxsize <= self._size():
-            self._waits(for_room=True)
-
-    def _before_get(self, *_: Any) -> None:
+    def _enter(self) -> None:
         queues = self._queues
-        is_main = threading.get_ident() == threading.main_thread().ident
-        if is_main and queues.sink is None and not _session.loaders_opened:
+        if threading.get_ident() != threading.main_thread().ident:
+            return
+        if queues.sink is None and not _session.loaders_opened:
             caller = users_frame(sys._getframe(1), _OWN, _INNERMOST)
             if caller is not None:
                 queues.start(self, caller)
-        if is_main and queues.sink is self and queues.loop is not None:
-            self._thread.in_loop = queues.loop.begin()
-        if queues.sink is not None and not self._size():
-            self._waits(for_room=False)
+        if queues.sink is self and queues.loop is not None:
+            self._in_loop = queues.loop.begin()
 
-    def _waits(self, for_room: bool) -> None:
-        self._thread.began_ns = time.monotonic_ns()
-        self.handle.waiting(for_room)
-
-    def _after_put(self, *_: Any) -> None:
-        self._waited()
-
-    _put_failed = _after_put
-
-    def _after_get(self, item: Any, *_: Any) -> None:
-        self._waited()
-        self._leave(StopIteration if item is None else None)
-
-    def _get_failed(self, *_: Any) -> None:
-        self._waited()
-        self._leave(queue.Empty)
-
-    def _waited(self) -> None:
-        if getattr(self._thread, "began_ns", 0):
-            self._thread.began_ns = 0
-            self.handle.waited()
-
-    def _leave(self, error: type[BaseException] | None) -> None:
-        if getattr(self._thread, "in_loop", False) and self._queues.loop is not None:
-            self._thread.in_loop = False
-            self._queues.loop.end(error)
-
-    # Within the queue's lock.
-
-    def _did_put(self, _: Any, item: Any) -> None:
-        if self._queues.sink is not None:
-            self.handle.put(self._size(), self._wait_ns(), item is not None, self._loop_name())
-
-    def _did_get(self, item: Any, *_: Any) -> None:
-        if self._queues.sink is not None:
-            self.handle.get(self._size(), self._wait_ns(), item is not None, self._loop_name())
-
-    def _wait_ns(self) -> int:
-        began_ns = getattr(self._thread, "began_ns", 0)
-        self._waited()
-        return time.monotonic_ns() - began_ns if began_ns else 0
-
-    def _loop_name(self) -> str:
-        if not self.handle.wants_loop_name():
-            return ""
-        frame = users_frame(sys._getframe(1), _OWN, _INNERMOST)
-        return readable(frame.f_code.co_name) if frame is not None else "thread"
+    def _leave(self, item: Any, failed: bool) -> None:
+        is_main = threading.get_ident() == threading.main_thread().ident
+        if is_main and self._in_loop and self._queues.loop is not None:
+            self._in_loop = False
+            self._queues.loop.end(queue.Empty if failed else StopIteration if item is None else None)
 
 
 class HookedQueue(RecordedQueue):
@@ -196,12 +151,12 @@ class HookedQueue(RecordedQueue):
 
     def __init__(self, recorded: Any, name: str, queues: ThreadQueues) -> None:
         super().__init__(name, recorded.maxsize, recorded._qsize, queues)
-        hooked = _core.HookedCall
+        hooked, hooks = _core.HookedCall, self.hooks
         with recorded.mutex:
-            recorded._put = hooked(recorded._put, None, self._did_put)
-            recorded._get = hooked(recorded._get, None, self._did_get)
-        recorded.put = hooked(recorded.put, self._before_put, self._after_put, self._put_failed)
-        recorded.get = hooked(recorded.get, self._before_get, self._after_get, self._get_failed)
+            recorded._put = hooked(recorded._put, None, hooks.did_put)
+            recorded._get = hooked(recorded._get, None, hooks.did_get)
+        recorded.put = hooked(recorded.put, hooks.before_put, hooks.after_put, hooks.after_put)
+        recorded.get = hooked(recorded.get, hooks.before_get, hooks.after_get, hooks.get_failed)
 
 
 class SimpleRecorder(RecordedQueue):
@@ -212,17 +167,23 @@ class SimpleRecorder(RecordedQueue):
         super().__init__(name, 0, lambda: found.qsize() if (found := weak()) is not None else 0, queues)
         # A put within this lock, by a destructor, is allowed to a simple queue.
         self._in_turn = threading.RLock()
-        self.before_get = self._before_get
-        self.get_failed = self._get_failed
+        self.before_get = self.hooks.before_get
+        self.get_failed = self.hooks.get_failed
 
     def did_put(self, item: Any) -> None:
         with self._in_turn:
-            self._did_put(None, item)
+            self.hooks.did_put(None, item)
 
     def did_get(self, item: Any) -> None:
         with self._in_turn:
-            self._did_get(item)
-        self._after_get(item)
+            self.hooks.did_get(item)
+        self.hooks.after_get(item)
+
+
+def _loop_name() -> str:
+    """Of the loop that has called a hook of a queue."""
+    frame = users_frame(sys._getframe(1), _OWN, _INNERMOST)
+    return readable(frame.f_code.co_name) if frame is not None else "thread"
 
 
 def _stack(frame: FrameType | None) -> Iterator[FrameType]:

@@ -16,6 +16,7 @@ from headrace.adapters.no_loader.completed_futures import RecordedCompletions, l
 from headrace.adapters.no_loader.executor_work import RecordedWork, under_way
 from headrace.adapters.no_loader.place_loop import BEHIND, INNERMOST, PlaceLoop
 from headrace.adapters.no_loader.stack_looks import users_frame
+from headrace.adapters.no_loader.waited_futures import RecordedWaits, loops_over_waits, waited_for
 
 
 class _Call(NamedTuple):
@@ -64,6 +65,7 @@ class WaitingCalls:
     def __init__(self) -> None:
         self._seen: Counter[_Place] = Counter()
         self._loops: Counter[tuple[CodeType, int]] = Counter()
+        self._waited_for: set[int] = set()
         self._last: tuple[int, int, int] | None = None
         self._ahead: dict[_Place, int] = {}  # futures under way, if the same in all looks; 0: unknown
         self.recorded: PlaceLoop | None = None
@@ -72,7 +74,7 @@ class WaitingCalls:
         """``stack``: the main thread's, outermost frame first."""
         if self.recorded is not None:
             return
-        self._look_for_completed(stack)
+        self._look_for_source(stack)
         now = _waiting_in(stack)
         if now is not None and now[1:] != self._last:
             place = now[0]
@@ -82,16 +84,21 @@ class WaitingCalls:
                 self.recorded = _record(place, self._ahead.get(place, 0))
         self._last = now[1:] if now is not None else None
 
-    def _look_for_completed(self, stack: list[FrameType]) -> None:
+    def _look_for_source(self, stack: list[FrameType]) -> None:
         """By the source: where threads compete for the interpreter lock, the loop is hardly seen waiting."""
-        place = loops_over_completed(stack)
-        if place is not None:
-            self._loops[place] += 1
-            if self._loops[place] == _SEEN:
-                code, line = place
-                self.recorded = PlaceLoop("futures", code, line)
-                RecordedCompletions(self.recorded)
-                RecordedWork()
+        completed = loops_over_completed(stack)
+        place = completed or loops_over_waits(stack)
+        if place is None:
+            return
+        self._loops[place] += 1
+        futures = waited_for(stack)
+        if futures is not None:
+            self._waited_for.add(futures)
+        if self._loops[place] == _SEEN:
+            code, line = place
+            self.recorded = PlaceLoop("futures", code, line)
+            (RecordedCompletions if completed else RecordedWaits)(self.recorded)
+            RecordedWork(ahead=min(self._waited_for) if len(self._waited_for) == 1 else 0)
 
     def _look_ahead(self, place: _Place, stack: list[FrameType], index: int) -> None:
         if place.call.owner != "Future":

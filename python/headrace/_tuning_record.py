@@ -1,0 +1,85 @@
+"""What a search for parameters found, as plain data: a JSON document, its headline and its page."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from typing import Any
+
+from headrace import _core
+from headrace._table_text import seconds
+from headrace.errors import FormatError
+
+#: How each document begins, so that a file can be recognised by its first bytes.
+BEGINS = '{"tuning": '
+_TITLES = ["change", "#predicted step", "#low", "#high", "#measured step", "#standard error"]
+_NUMBERS = ("predicted_step_s", "low_s", "high_s", "measured_step_s", "error_s")
+
+
+class TuningRecord:
+    """``Tuned`` without its reports. Immutable."""
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        """found: ``{"of", "changed", "start_step_s", "best_step_s", "took_s", "trials", "notes"}``."""
+        self.found = found
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> TuningRecord:
+        """Raises FormatError for a file that `Tuned.save` has not written."""
+        try:
+            with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
+                record = cls(json.load(file)["tuning"])
+            record.html(whole_page=False)  # whatever is missing is found here
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            raise FormatError(os.fspath(path), 0, "a file of `headrace tune -o`") from None
+        return record
+
+    def to_json(self) -> str:
+        """An unknown figure is null."""
+        return json.dumps({"tuning": _without_nan(self.found)})
+
+    @property
+    def headline(self) -> str:
+        start_s, best_s = self.found["start_step_s"], self.found["best_step_s"]
+        if not self.found["changed"]:
+            return f"TUNED   nothing to change: {seconds(start_s)} a step"
+        gain = f"{seconds(start_s)} -> {seconds(best_s)} a step ({start_s / best_s:.2f}x)"
+        return f"TUNED   {gain} with {assignments(self.found['changed'])}"
+
+    @property
+    def about(self) -> str:
+        of = f"{self.found['of']}: " if self.found["of"] else ""
+        return f"{of}{len(self.found['trials'])} trials in {self.found['took_s']:.0f} s"
+
+    def html(self, whole_page: bool) -> str:
+        """One page, or one ``<div>``."""
+        trials = self.found["trials"]
+        points = [
+            _core.TuningPoint(trial["parameter"], *(_number(trial[name]) for name in _NUMBERS))
+            for trial in trials
+        ]
+        rows = [[str(trial["parameter"]), *(_cell(trial[name]) for name in _NUMBERS)] for trial in trials]
+        return _core.TuningPage(self.headline, self.about, points, _TITLES, rows, self.found["notes"]).html(
+            whole_page
+        )
+
+
+def assignments(settings: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _cell(value: float | None) -> str:
+    return "-" if value is None or math.isnan(value) else seconds(value)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nan(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
