@@ -94,7 +94,7 @@ class Score:
 
     @property
     def drift(self) -> float:
-        """How much slower the recorded run's steps were than the plain ones: the machine, or the recording."""
+        """How much slower than the plain steps the recorded ones were: the machine, or the recording."""
         return float(self.trials.report["profile"]["sink"]["step_s"]) / self.trials.plain_s - 1
 
     @property
