@@ -38,7 +38,7 @@ constexpr const char* kNoPipeline =
     "init_device_mesh(..., mesh_dim_names=(\"pp\", \"dp\")) or new_group(..., group_desc=\"pp\")";
 constexpr const char* kNoTransfers =
     "sends and receives between the stages do not name their peer (\"Src Rank\", \"Dst Rank\"): record with "
-    "PyTorch 2.4 or later and torch.distributed point-to-point calls";
+    "a newer PyTorch and torch.distributed point-to-point calls";
 constexpr const char* kNoGroups =
     "collectives do not name their process group: record with PyTorch 2.3 or later";
 
