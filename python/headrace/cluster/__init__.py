@@ -217,7 +217,7 @@ class Cluster:
 
     @cached_property
     def _simulated(self) -> Job | str:
-        """Or why there is none."""
+        """The job, or why it cannot be simulated."""
         try:
             return job_of(self._ranks)
         except Error as error:

@@ -125,8 +125,8 @@ def _workers(ranks: Mapping[int, Mapping[str, Any]]) -> dict[Worker, dict[str, l
             continue
         worker = (columns["dp_rank"][0], columns["stage"][0])
         places = summary["places"]
-        stages = max(stages, worker[1] + 1, *(places[role][1] for role in ("pipeline",) if role in places))
-        data = max(data, worker[0] + 1, *(places[role][1] for role in ("data",) if role in places))
+        stages = max(stages, worker[1] + 1, places.get("pipeline", (0, 0))[1])
+        data = max(data, worker[0] + 1, places.get("data", (0, 0))[1])
         if worker not in workers:
             workers[worker], by[worker] = columns, rank
         elif not any(role in places for role in _TOGETHER):
@@ -198,6 +198,6 @@ def _shifts(workers: Mapping[Worker, Mapping[str, list[Any]]]) -> dict[Worker, f
         if worker not in shifts:
             raise Error(
                 f"{_named(worker)} shares no recorded collective or transfer with the others, so "
-                " its clock is unknown: record communication on all ranks"
+                "its clock is unknown: record communication on all ranks"
             )
     return shifts
