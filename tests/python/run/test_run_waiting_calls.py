@@ -8,15 +8,21 @@ import pytest
 
 import headrace as hr
 
-WINDOW = """
-    import time
-    from concurrent.futures import Future, ThreadPoolExecutor
+FAILING_LOAD = """\
     def load(number):
         time.sleep(0.02)
         if number in (7, 200):
             raise ValueError(number)
         return number
-    with ThreadPoolExecutor(2) as pool:
+"""
+
+WINDOW = (
+    """
+    import time
+    from concurrent.futures import Future, ThreadPoolExecutor
+"""
+    + FAILING_LOAD
+    + """    with ThreadPoolExecutor(2) as pool:
         pending, got, failed = [pool.submit(load, number) for number in range(8)], [], []
         for number in range(8, 300):
             try:
@@ -27,6 +33,7 @@ WINDOW = """
             time.sleep(0.003)
     print(got == [each for each in range(292) if each not in (7, 200)], failed, type(pending[0]) is Future)
 """
+)
 
 MAPPED = """
     import time
@@ -42,15 +49,13 @@ MAPPED = """
     print(got == list(range(300)))
 """
 
-COMPLETED = """
+COMPLETED = (
+    """
     import time
     from concurrent.futures import ThreadPoolExecutor, as_completed
-    def load(number):
-        time.sleep(0.02)
-        if number in (7, 200):
-            raise ValueError(number)
-        return number
-    with ThreadPoolExecutor(2) as pool:
+"""
+    + FAILING_LOAD
+    + """    with ThreadPoolExecutor(2) as pool:
         got, failed = [], []
         for future in as_completed([pool.submit(load, number) for number in range(300)]):
             try:
@@ -60,16 +65,15 @@ COMPLETED = """
             time.sleep(0.003)
     print(sorted(got) == [each for each in range(300) if each not in (7, 200)], sorted(failed))
 """
+)
 
-FIRST_COMPLETED = """
+FIRST_COMPLETED = (
+    """
     import time
     from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-    def load(number):
-        time.sleep(0.02)
-        if number in (7, 200):
-            raise ValueError(number)
-        return number
-    with ThreadPoolExecutor(2) as pool:
+"""
+    + FAILING_LOAD
+    + """    with ThreadPoolExecutor(2) as pool:
         got, failed, numbers = [], [], iter(range(300))
         pending = {pool.submit(load, next(numbers)) for _ in range(4)}
         while pending:
@@ -88,6 +92,7 @@ FIRST_COMPLETED = """
                     break
     print(sorted(got) == [each for each in range(300) if each not in (7, 200)], sorted(failed))
 """
+)
 
 POOL = """
     import time

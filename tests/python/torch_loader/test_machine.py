@@ -125,7 +125,7 @@ def test_workers_without_data_left_are_seen() -> None:
     report = report_of(Shards(), batch_size=4, num_workers=2)
     by_number = {worker.worker_id: worker.out_of_data_s for worker in dataset_of(report).per_worker}
     assert by_number[0] > 0.5 * report.profile.elapsed_s
-    assert by_number[1] < 0.1 * report.profile.elapsed_s
+    assert by_number[1] < 0.5 * by_number[0]
     assert report.diagnosis.cause == "shard_imbalance"
 
 
