@@ -92,6 +92,15 @@ bool holds_longer(const profile::OperatorProfile& op, const profile::OperatorPro
   return ties ? waits_per_batch_s(op) > waits_per_batch_s(before) : cpu_s > cpu_before_s;
 }
 
+/// Share of the step for which operators and the training loop hold the lock, or more if probes found it taken
+/// more often; none: nothing tells who holds it.
+std::optional<double> held_share(const profile::Profile& profile) {
+  if (!profile.sink.compute_lock_held_s) return std::nullopt;
+  double held_s = *profile.sink.compute_lock_held_s;
+  for (const profile::OperatorProfile& op : profile.operators) held_s += held_per_batch_s(op).value_or(0);
+  return std::max(profile.host.gil_share.value_or(0), ratio(held_s, profile.sink.step_s));
+}
+
 }  // namespace
 
 std::optional<double> held_per_batch_s(const profile::OperatorProfile& op) noexcept {
@@ -140,9 +149,10 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
 
   if (lock.waiting >= 0) {
     const double stretch_s = profile.sink.compute_lock_wait_s.value_or(0);
-    lock.contended = lock.blamed >= 0 && threads.cpu_cores >= thresholds.operator_cores &&
-                     (largest_lock_wait(profile) >= thresholds.waits_share ||
-                      stretch_s >= thresholds.stretched_share * step_s);
+    lock.waited_for = lock.blamed >= 0 && threads.cpu_cores >= thresholds.operator_cores &&
+                      (largest_lock_wait(profile) >= thresholds.waits_share ||
+                       stretch_s >= thresholds.stretched_share * step_s);
+    lock.contended = lock.waited_for && held_share(profile).value_or(1) >= thresholds.held_share;
     if (lock.contended) lock.stretch_s = stretch_s;
     // The waits of an event loop's own thread are in no operator.
     if (lock.contended || !has_event_loop(profile)) return lock;
@@ -159,6 +169,7 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
   } else {
     lock.contended = threads.with_cpu + (sink_cpu >= thresholds.thread_cores ? 1 : 0) >= 2 && off_cpu;
   }
+  lock.waited_for = lock.waited_for || lock.contended;
   if (lock.contended) {
     const double quiet = quiet_compute_s(profile.sink);
     if (quiet > 0 && profile.sink.compute_s > thresholds.stretch * quiet)

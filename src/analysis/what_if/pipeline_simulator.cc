@@ -69,7 +69,7 @@ std::string unknown_hand_overs(const profile::Profile& profile, const std::vecto
   const auto changed = std::find_if(changes.begin(), changes.end(), in_threads);
   if (changed == changes.end() || free_threaded) return "";
   const InterpreterLock lock = read_interpreter_lock(profile);
-  if (lock.contended && lock.needed[static_cast<std::size_t>(changed->index)])
+  if (lock.waited_for && lock.needed[static_cast<std::size_t>(changed->index)])
     return "threads wait for the interpreter lock; what another number of them would cost is not known";
   const double process_s = profile.host.process_cpu_cores.value_or(0) * profile.sink.step_s;
   if (profile.host.cpu_share.value_or(0) >= kSpent && pool_cpu_s(profile) >= kInPools * process_s)

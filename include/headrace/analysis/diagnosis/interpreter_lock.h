@@ -14,9 +14,12 @@ namespace headrace::analysis {
 
 struct InterpreterLock {
   bool contended = false;  ///< two or more threads want it and together get about one core
-  int blamed = -1;         ///< index of the operator that holds it longest per batch; where nothing tells who
-                           ///< holds it, that with the largest CPU time among those that need it, and of two
-                           ///< alike, the one whose threads wait longer
+  /// Threads wait for it, whoever holds it and however briefly: then each hand-over costs, and it is the limit
+  /// only if it is `contended` as well.
+  bool waited_for = false;
+  int blamed = -1;  ///< index of the operator that holds it longest per batch; where nothing tells who
+                    ///< holds it, that with the largest CPU time among those that need it, and of two
+                    ///< alike, the one whose threads wait longer
   double process_cores = 0;  ///< CPU of the sink's process, in cores
   double busy_threads = 0;   ///< threads that were busy (or wanted to be) on average, the sink included
   double off_cpu_rest = 0;   ///< of those threads' busy time: neither on a core nor waiting for one
@@ -30,7 +33,8 @@ struct InterpreterLock {
 };
 
 /// If threads were looked at (OperatorProfile::lock_wait_s, SinkProfile::compute_lock_wait_s), their waits
-/// decide: those of the operator with the largest demand, or those of the training loop in its own step.
+/// decide: those of the operator with the largest demand, or those of the training loop in its own step; and
+/// somebody must hold the lock for a fair share of the step, where that is known.
 /// Otherwise, and where a framework's event loop hands items on (its waits are in no operator), the signs are:
 /// executor "thread", process CPU 0.75..1.35 cores, at least 1.3 busy threads, and the lock found taken at
 /// >= 70 % of the probes, or at half of them with threads that use CPU being off it for >= 30 % of their busy
