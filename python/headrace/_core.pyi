@@ -866,6 +866,7 @@ class JobSimulation:
         model_chunk: Sequence[int],
         micro_batch: Sequence[int],
         input_s: Sequence[float],
+        kernel: Sequence[int],
     ) -> None: ...
     @property
     def steps(self) -> list[int]: ...

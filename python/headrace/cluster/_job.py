@@ -28,6 +28,7 @@ _CODES = {
     "model_chunk": "h",
     "micro_batch": "i",
     "input_s": "f",
+    "kernel": "i",
 }
 #: Ranks of such a group work on the same micro-batches together, so one of them is simulated.
 _TOGETHER = ("tensor", "sequence", "expert")

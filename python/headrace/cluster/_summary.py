@@ -20,7 +20,7 @@ from headrace.cluster._job import packed_operations
 from headrace.errors import Error
 
 #: Part of every key of a kept summary: it changes with what a summary says.
-VERSION = 4
+VERSION = 5
 #: Newest steps that are kept; a segment has no more.
 MOST_STEPS = 512
 _MOST_KERNELS = 40

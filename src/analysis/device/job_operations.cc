@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -39,6 +40,14 @@ constexpr const char* kNoPipeline =
 constexpr const char* kNoTransfers =
     "sends and receives between the stages do not name their peer (\"Src Rank\", \"Dst Rank\"): record with "
     "a newer PyTorch and torch.distributed point-to-point calls";
+constexpr const char* kNoChunks =
+    "a rank has several model chunks and their ranges do not name them: name the ranges of computes PP:1F3 "
+    "and "
+    "PP:1B3 and those of transfers PP:1SEND_F3 and PP:1RECV_F3 (model chunk, then micro-batch)";
+constexpr const char* kNotOneEach =
+    "the sends and receives of a stage are not one for each of its micro-batches, so it is unknown which is "
+    "which: put torch.profiler.record_function(\"PP:1SEND_F3\") around each (stage, micro-batch; RECV_F, "
+    "SEND_B, RECV_B)";
 constexpr const char* kNoGroups =
     "collectives do not name their process group: record with PyTorch 2.3 or later";
 
@@ -125,6 +134,22 @@ std::vector<Range> ranges_of(const trace::Trace& trace, const std::vector<std::i
   std::stable_sort(ranges.begin(), ranges.end(),
                    [](const Range& a, const Range& b) { return a.begin_ns < b.begin_ns; });
   return ranges;
+}
+
+/// Whether a micro-batch has two forward passes before its backward pass, so that only a model chunk can tell them
+/// apart.
+bool has_unnamed_chunks(const std::vector<Range>& ranges) {
+  std::set<std::pair<std::int64_t, std::int32_t>> open;
+  for (const Range& range : ranges) {
+    if (range.kind != Range::Kind::compute || range.model_chunk >= 0) continue;
+    const std::pair micro_batch(range.step, range.micro_batch);
+    if (range.type == Type::backward_compute) {
+      open.erase(micro_batch);
+    } else if (!open.insert(micro_batch).second) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// The rank's groups by what they are for.
@@ -215,9 +240,12 @@ class Builder {
     });
     for (const Work* each : communication) add_communication(*each);
     add_optimizers();
+    add_transfers();
     if (transfers_ > 0 && groups_.pipeline.empty()) return {{}, kNoPipeline};
     if (groups_.pipeline.size() > 1 && (transfers_ == 0 || without_peer_ > 0)) return {{}, kNoTransfers};
+    if (to_others_ > 0) return {{}, kNoChunks};
     if (without_group_ > 0) return {{}, kNoGroups};
+    if (operations_.empty()) return {{}, kNotOneEach};
     number();
     return {std::move(operations_), ""};
   }
@@ -234,6 +262,11 @@ class Builder {
       end_ns = std::max(end_ns, work.end_ns);
       launched_ns = std::min(launched_ns, at_ns);
     }
+  };
+  /// A send or a receive.
+  struct Call {
+    Span span;
+    std::int32_t kernel = -1;
   };
   struct StepRanges {
     std::int64_t first_backward_ns = std::numeric_limits<std::int64_t>::max();  ///< on the host, as the next
@@ -381,12 +414,9 @@ class Builder {
   }
 
   /// In a plain pipeline, a stage sends activations to the next one and gradients back.
-  std::optional<Type> type_of(const Peer& peer) const {
-    const auto at = std::find(groups_.pipeline.begin(), groups_.pipeline.end(), peer.rank);
-    if (at == groups_.pipeline.end()) return std::nullopt;
-    const auto distance = static_cast<std::int64_t>(at - groups_.pipeline.begin()) - groups_.stage;
-    if (distance == 1) return peer.sends ? Type::forward_send : Type::backward_recv;
-    if (distance == -1) return peer.sends ? Type::backward_send : Type::forward_recv;
+  static std::optional<Type> type_of(std::int64_t distance, bool sends) {
+    if (distance == 1) return sends ? Type::forward_send : Type::backward_recv;
+    if (distance == -1) return sends ? Type::backward_send : Type::forward_recv;
     return std::nullopt;
   }
 
@@ -408,19 +438,69 @@ class Builder {
   void add_transfer(const Work& work, std::int64_t number, std::optional<std::size_t> range) {
     const std::vector<Peer> peers = take_peers(work);
     if (range && ranges_[*range].kind == Range::Kind::transfer) {
-      Operation transfer = operation(ranges_[*range].type, number, work.start_ns, work.end_ns);
-      place(transfer, ranges_[*range]);
-      operations_.push_back(transfer);
+      // A stage with several outputs has several kernels in a range.
+      in_ranges_[*range].add(work, 0);
       ++transfers_;
       return;
     }
     if (peers.empty()) ++without_peer_;
     if (groups_.pipeline.empty()) ++transfers_;
+    ++kernels_;
     for (const Peer& peer : peers) {
-      if (const auto type = type_of(peer)) {
-        operations_.push_back(operation(*type, number, work.start_ns, work.end_ns));
+      const auto at = std::find(groups_.pipeline.begin(), groups_.pipeline.end(), peer.rank);
+      if (at == groups_.pipeline.end()) continue;
+      const std::int64_t distance = at - groups_.pipeline.begin() - groups_.stage;
+      if (const auto type = type_of(distance, peer.sends)) {
+        Call& call = by_peer_[number][*type].emplace_back(Call{{}, kernels_});
+        call.span.add(work, 0);
         ++transfers_;
+      } else {
+        ++to_others_;
       }
+    }
+  }
+
+  void add_transfers() {
+    for (const auto& [range, span] : in_ranges_) {
+      Operation transfer = operation(ranges_[range].type, ranges_[range].step, span.begin_ns, span.end_ns);
+      place(transfer, ranges_[range]);
+      operations_.push_back(transfer);
+    }
+    for (const auto& [number, by_type] : by_peer_) {
+      const bool whole = std::all_of(by_type.begin(), by_type.end(), [&, step = number](const auto& each) {
+        const std::size_t computes = computes_of(each.first, step);
+        return computes > 0 && each.second.size() % computes == 0;
+      });
+      if (!whole) {
+        std::erase_if(operations_, [&, step = number](const Operation& each) { return each.step == step; });
+        continue;
+      }
+      for (const auto& [type, calls] : by_type) add_in_turn(type, number, calls);
+    }
+  }
+
+  /// Micro-batches in the direction of the transfers.
+  std::size_t computes_of(Type transfer, std::int64_t step) const {
+    const bool forward = transfer == Type::forward_send || transfer == Type::forward_recv;
+    const Type compute = forward ? Type::forward_compute : Type::backward_compute;
+    return static_cast<std::size_t>(
+        std::count_if(operations_.begin(), operations_.end(),
+                      [&](const Operation& each) { return each.type == compute && each.step == step; }));
+  }
+
+  /// The same number of calls, one for each output of the stage, belongs to each micro-batch.
+  void add_in_turn(Type type, std::int64_t step, const std::vector<Call>& calls) {
+    const std::size_t each = calls.size() / computes_of(type, step);
+    for (std::size_t i = 0; i < calls.size(); i += each) {
+      Call whole = calls[i];
+      for (std::size_t j = i + 1; j < i + each; ++j) {
+        whole.span.begin_ns = std::min(whole.span.begin_ns, calls[j].span.begin_ns);
+        whole.span.end_ns = std::max(whole.span.end_ns, calls[j].span.end_ns);
+        if (calls[j].kernel != whole.kernel) whole.kernel = -1;
+      }
+      Operation& added =
+          operations_.emplace_back(operation(type, step, whole.span.begin_ns, whole.span.end_ns));
+      added.kernel = whole.kernel;
     }
   }
 
@@ -475,7 +555,11 @@ class Builder {
   std::map<std::int64_t, StepRanges> steps_;
   std::map<std::uint32_t, std::vector<Peer>> peers_;  ///< by lane, the latest first
   job::Operations operations_;
+  std::map<std::size_t, Span> in_ranges_;                              ///< transfers, by range
+  std::map<std::int64_t, std::map<Type, std::vector<Call>>> by_peer_;  ///< transfers, by step, as launched
+  std::int32_t kernels_ = 0;                                           ///< of transfers by peer
   std::size_t transfers_ = 0;
+  std::size_t to_others_ = 0;  ///< transfers with stages that are not the next ones
   std::size_t without_peer_ = 0;
   std::size_t without_group_ = 0;
   const trace::ArgumentColumn* collective_ = columns_.argument("Collective name");
@@ -496,6 +580,7 @@ RankOperations job_operations(const trace::Trace& trace, const std::vector<trace
   if (std::any_of(ranges.begin(), ranges.end(),
                   [](const Range& range) { return range.kind == Range::Kind::split; }))
     return {{}, kSplit};
+  if (in_pipeline && has_unnamed_chunks(ranges)) return {{}, kNoChunks};
   return Builder(trace, std::move(of_rank), std::move(ranges)).build(steps);
 }
 

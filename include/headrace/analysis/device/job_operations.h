@@ -28,7 +28,8 @@ struct RankOperations {
 ///     compute      the kernels that were launched in a range "Forward 3" or "Backward 3" (a micro-batch), or
 ///                  "PP:1F3", "PP:1B3" (stage, then micro-batch), from the first start to the last end
 ///     send, recv   point-to-point kernels, by the range "PP:1SEND_F3" around the launch, else by the peer
-///                  ("Src Rank", "Dst Rank") and its place in the pipeline's group
+///                  ("Src Rank", "Dst Rank") and its place in the pipeline's group. The transfers of a batch share a
+///                  `kernel`; the calls of a stage with several outputs are one transfer
 ///     all-gather   of the data-parallel group, launched before the first computation of the step. Later ones are
 ///                  part of the compute during which they run
 ///     reduce-scatter, all-reduce   of the data-parallel group, from the first backward on: the part behind the
