@@ -102,16 +102,18 @@ void add_job(PyObject* into) {
           py::arg("delays") = "none");
   module.def(
       "job_operations",
-      [](const TraceSet set, std::int64_t rank, const std::vector<std::int64_t>& steps) {
+      [](const TraceSet set, std::int64_t rank, const std::vector<std::int64_t>& steps,
+         const std::vector<std::vector<std::int64_t>>& stages) {
         analysis::device::RankOperations found;
         {
           const LockReleased released;
           const trace::Trace& trace = set.traces()[0];
-          found = analysis::device::job_operations(trace, trace::process_groups(trace.file), rank, steps);
+          found =
+              analysis::device::job_operations(trace, trace::process_groups(trace.file), rank, steps, stages);
         }
         return py::make_tuple(found.missing, found.expected, columns_of(found.operations));
       },
-      py::arg("traces"), py::arg("rank"), py::arg("steps"));
+      py::arg("traces"), py::arg("rank"), py::arg("steps"), py::arg("stages"));
 }
 
 }  // namespace headrace::python

@@ -106,6 +106,25 @@ def test_what_ends_a_step(tmp_path: Path, ends: dict[str, float]) -> None:
     assert job.what_if(without_dp_rank=1)["step_s"] == pytest.approx(rank_0.step_us() * US, rel=0.02)
 
 
+def test_stages_may_be_given(tmp_path: Path) -> None:
+    """Of traces that describe no group, once they were read without stages."""
+    slow = Schedule(forward=(300, 300, 600), stages=3, replicas=2, embedding=40, clip=25, batched="peer")
+    described = hr.Cluster.load(slow.write(tmp_path / "described", "Forward")).job
+    folder = slow.write(tmp_path / "job", "Forward", described=False)
+    with pytest.raises(Error, match=r"no process group is described as the pipeline: .* with --stage"):
+        _ = hr.Cluster.load(folder).job
+    given = hr.Cluster.load(folder, stages=["0-3/3", [1, 4], "2-5/3"])
+    assert given.job.recorded_s == described.recorded_s
+    assert given.job.what_ifs.to_json() == described.what_ifs.to_json()
+    assert given.job.kinds == described.kinds
+    assert [row["stage"] for row in given.stages.rows()] == [0, 1, 2]
+    stages = [word for one in ("0-3/3", "1-4/3", "2-5/3") for word in ("--stage", one)]
+    done = CliRunner().invoke(main, ["cluster", str(folder), *stages])
+    assert "the imbalance of stage 2" in done.output
+    with pytest.raises(Error, match="different numbers of ranks and no process group has one rank of each"):
+        _ = hr.Cluster.load(SLOW_STAGE.write(tmp_path / "uneven"), stages=["0-1", "2"]).job
+
+
 def test_text_and_page_show_the_what_ifs(tmp_path: Path) -> None:
     folder = SLOW_STAGE.write(tmp_path / "job")
     done = CliRunner().invoke(main, ["cluster", str(folder)])

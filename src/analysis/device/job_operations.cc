@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <limits>
 #include <map>
@@ -14,6 +13,7 @@
 #include "headrace/analysis/device/collectives.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/loader_waits.h"
+#include "job_groups.h"
 
 namespace headrace::analysis::device {
 namespace {
@@ -36,7 +36,13 @@ constexpr const char* kNoKernels =
     "no kernels were launched in the ranges of the micro-batches: record with ProfilerActivity.CUDA";
 constexpr const char* kNoPipeline =
     "ranks send to each other, but no process group is described as the pipeline: make it with "
-    "init_device_mesh(..., mesh_dim_names=(\"pp\", \"dp\")) or new_group(..., group_desc=\"pp\")";
+    "init_device_mesh(..., mesh_dim_names=(\"pp\", \"dp\")) or new_group(..., group_desc=\"pp\"), or give "
+    "the "
+    "ranks of each stage with --stage (stages=)";
+constexpr const char* kUnevenStages =
+    "the given stages have different numbers of ranks and no process group has one rank of each, so it is "
+    "unknown "
+    "which ranks form a pipeline: make that group with init_device_mesh or new_group";
 constexpr const char* kNoTransfers =
     "sends and receives between the stages do not name their peer (\"Src Rank\", \"Dst Rank\"): record with "
     "a newer PyTorch and torch.distributed point-to-point calls";
@@ -152,51 +158,6 @@ bool has_unnamed_chunks(const std::vector<Range>& ranges) {
   return false;
 }
 
-/// The rank's groups by what they are for.
-struct Groups {
-  enum class Use : std::uint8_t { other, data, stages, embedding };
-  std::map<std::string, Use, std::less<>> by_name;
-  std::vector<std::int64_t> pipeline;
-  std::int32_t stage = 0;
-  std::int32_t dp_rank = 0;
-};
-
-bool is_of_embedding(const std::string& description) {
-  std::string plain = description;
-  std::transform(plain.begin(), plain.end(), plain.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return plain.find("embedding") != std::string::npos || plain.find("embd") != std::string::npos;
-}
-
-Groups groups_of(const std::vector<trace::ProcessGroup>& groups, std::int64_t rank) {
-  Groups result;
-  bool has_data = false;
-  for (const trace::ParallelPlace& place : trace::places_of(groups, rank)) {
-    if (place.role == "pipeline") result.stage = static_cast<std::int32_t>(place.index);
-    if (place.role == "data") {
-      result.dp_rank = static_cast<std::int32_t>(place.index);
-      has_data = true;
-    }
-  }
-  for (const trace::ProcessGroup& group : groups) {
-    const auto places = trace::places_of({group}, rank);
-    const std::string role = places.empty() ? "" : places.front().role;
-    if (role == "pipeline" && result.pipeline.empty()) result.pipeline = group.ranks;
-  }
-  const bool is_plain = result.pipeline.empty() && !has_data;
-  if (is_plain) result.dp_rank = static_cast<std::int32_t>(rank);
-  for (const trace::ProcessGroup& group : groups) {
-    const auto places = trace::places_of({group}, rank);
-    const std::string role = places.empty() ? "" : places.front().role;
-    Groups::Use use = Groups::Use::other;
-    if (role == "data" || (role.empty() && is_plain)) use = Groups::Use::data;
-    if (role == "pipeline" || (role.empty() && !result.pipeline.empty())) use = Groups::Use::stages;
-    if (role.empty() && is_of_embedding(group.description)) use = Groups::Use::embedding;
-    result.by_name[group.name] = use;
-  }
-  return result;
-}
-
 /// What the host says of a point-to-point call.
 struct Peer {
   std::int64_t at_ns = 0;
@@ -206,7 +167,7 @@ struct Peer {
 
 class Builder {
  public:
-  Builder(const trace::Trace& trace, Groups groups, std::vector<Range> ranges)
+  Builder(const trace::Trace& trace, JobGroups groups, std::vector<Range> ranges)
       : trace_(trace), columns_(trace.columns()), groups_(std::move(groups)), ranges_(std::move(ranges)) {
     computed_.resize(ranges_.size());
     for (const Range& range : ranges_) {
@@ -515,15 +476,15 @@ class Builder {
     if (found == groups_.by_name.end()) return;
     std::optional<Type> type;
     std::int64_t begin_ns = work.start_ns;
-    if (found->second == Groups::Use::data && form == kAllGather && at_ns < step.first_launch_ns) {
+    if (found->second == JobGroups::Use::data && form == kAllGather && at_ns < step.first_launch_ns) {
       type = Type::params_all_gather;
-    } else if (found->second == Groups::Use::data && at_ns >= step.first_backward_ns) {
+    } else if (found->second == JobGroups::Use::data && at_ns >= step.first_backward_ns) {
       if (form == kReduceScatter) type = Type::grads_reduce_scatter;
       if (form == kAllReduce) type = Type::separate_grads_all_reduce;
       begin_ns = std::max(begin_ns, step.computed_ns);
     } else if (form == kAllReduce && at_ns >= step.last_backward_ns) {
-      if (found->second == Groups::Use::stages) type = Type::optimizer_clip_main_grad;
-      if (found->second == Groups::Use::embedding) type = Type::embedding_grads_all_reduce;
+      if (found->second == JobGroups::Use::stages) type = Type::optimizer_clip_main_grad;
+      if (found->second == JobGroups::Use::embedding) type = Type::embedding_grads_all_reduce;
     }
     if (!type) return;
     operations_.push_back(operation(*type, number, begin_ns, std::max(begin_ns, work.end_ns)));
@@ -549,7 +510,7 @@ class Builder {
 
   const trace::Trace& trace_;
   const trace::Columns& columns_;
-  Groups groups_;
+  JobGroups groups_;
   std::vector<Range> ranges_;
   std::vector<Span> computed_;  ///< by range
   std::map<std::int64_t, StepRanges> steps_;
@@ -571,10 +532,12 @@ class Builder {
 }  // namespace
 
 RankOperations job_operations(const trace::Trace& trace, const std::vector<trace::ProcessGroup>& groups,
-                              std::int64_t rank, const std::vector<std::int64_t>& steps) {
-  Groups of_rank = groups_of(groups, rank);
+                              std::int64_t rank, const std::vector<std::int64_t>& steps,
+                              const std::vector<std::vector<std::int64_t>>& stages) {
+  JobGroups of_rank = stages.empty() ? job_groups(groups, rank) : job_groups(groups, rank, stages);
   const bool in_pipeline = of_rank.pipeline.size() > 1;
   if (steps.empty()) return {{}, kNoSteps, in_pipeline};
+  if (!stages.empty() && of_rank.pipeline.empty()) return {{}, kUnevenStages};
   std::vector<Range> ranges = ranges_of(trace, steps);
   if (ranges.empty()) return {{}, kNoRanges, in_pipeline};
   if (std::any_of(ranges.begin(), ranges.end(),
