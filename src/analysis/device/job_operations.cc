@@ -215,13 +215,11 @@ class Builder {
   struct Span {
     std::int64_t begin_ns = std::numeric_limits<std::int64_t>::max();
     std::int64_t end_ns = std::numeric_limits<std::int64_t>::min();
-    std::int64_t launched_ns = std::numeric_limits<std::int64_t>::max();
 
     bool is_known() const { return begin_ns <= end_ns; }
-    void add(const Work& work, std::int64_t at_ns) {
+    void add(const Work& work) {
       begin_ns = std::min(begin_ns, work.start_ns);
       end_ns = std::max(end_ns, work.end_ns);
-      launched_ns = std::min(launched_ns, at_ns);
     }
   };
   /// A send or a receive.
@@ -271,10 +269,10 @@ class Builder {
     if (!at_ns || step == nullptr) return;
     const std::optional<std::size_t> range = range_at(*at_ns);
     if (range && ranges_[*range].kind == Range::Kind::compute) {
-      computed_[*range].add(work, *at_ns);
+      computed_[*range].add(work);
       step->first_launch_ns = std::min(step->first_launch_ns, *at_ns);
     } else if (!range && *at_ns >= step->end_ns) {
-      step->behind.add(work, *at_ns);
+      step->behind.add(work);
     }
   }
 
@@ -400,7 +398,7 @@ class Builder {
     const std::vector<Peer> peers = take_peers(work);
     if (range && ranges_[*range].kind == Range::Kind::transfer) {
       // A stage with several outputs has several kernels in a range.
-      in_ranges_[*range].add(work, 0);
+      in_ranges_[*range].add(work);
       ++transfers_;
       return;
     }
@@ -413,7 +411,7 @@ class Builder {
       const std::int64_t distance = at - groups_.pipeline.begin() - groups_.stage;
       if (const auto type = type_of(distance, peer.sends)) {
         Call& call = by_peer_[number][*type].emplace_back(Call{{}, kernels_});
-        call.span.add(work, 0);
+        call.span.add(work);
         ++transfers_;
       } else {
         ++to_others_;

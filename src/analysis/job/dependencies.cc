@@ -225,7 +225,8 @@ class Builder {
       }
     }
     std::map<std::uint32_t, const Positions*> kernel_of;
-    for (const auto& [number, kernel] : kernels) {
+    for (const auto& numbered : kernels) {
+      const Positions& kernel = numbered.second;
       if (kernel.size() < 2) continue;
       Positions needs;
       for (const std::uint32_t each : kernel) {
