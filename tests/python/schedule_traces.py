@@ -61,6 +61,8 @@ class Schedule:
     scatter: float = 50
     embedding: float = 0
     norm: float = 5
+    #: The gradients' norm over data-parallel ranks (of shards), then over stages.
+    norms: float = 0
     clip: float = 0
     optimizer: float = 30
     slow_rank: tuple[int, float] = (-1, 1)
@@ -203,7 +205,10 @@ class Schedule:
 
         if self.replicas > 1:
             for stage in range(self.stages):
-                together("scatter", self.scatter, [(replica, stage) for replica in range(self.replicas)])
+                members = [(replica, stage) for replica in range(self.replicas)]
+                together("scatter", self.scatter, members)
+                if self.norms:
+                    together("norms", self.norms, members)
         for replica in range(self.replicas):
             if self.embedding:
                 together("embedding", self.embedding, [(replica, 0), (replica, self.stages - 1)])
@@ -325,6 +330,7 @@ class _RankTrace:
         collectives = {
             "scatter": ("_reduce_scatter_base", "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL", "2"),
             "embedding": ("allreduce", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "3"),
+            "norms": ("allreduce", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "2"),
             "clip": ("allreduce", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "1"),
         }
         if name not in collectives:

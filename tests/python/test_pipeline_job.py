@@ -90,12 +90,15 @@ def test_sends_and_receives_that_are_one_kernel(tmp_path: Path, batched: str, ou
     assert job.what_if(without_stage=3)["step_s"] == pytest.approx(only.step_us() * US, rel=1e-6)
 
 
-@pytest.mark.parametrize("ends", [{}, {"embedding": 40}, {"clip": 25}, {"embedding": 40, "clip": 25}])
+@pytest.mark.parametrize(
+    "ends", [{}, {"embedding": 40}, {"clip": 25}, {"norms": 25, "clip": 25}, {"embedding": 40, "clip": 25}]
+)
 def test_what_ends_a_step(tmp_path: Path, ends: dict[str, float]) -> None:
     """Reduce-scatter of two data-parallel ranks, embedding of the first and the last stage, gradient clip."""
     slow = Schedule(forward=(300, 300, 300), stages=3, replicas=2, slow_rank=(1, 2.0), scatter=200, **ends)  # type: ignore[arg-type]
     job = hr.Cluster.load(slow.write(tmp_path / "job")).job
     kinds = {"embedding": "embedding-grads-all-reduce", "clip": "optimizer-clip-main-grad"}
+    kinds["norms"] = "separate-grads-all-reduce"
     assert {"grads-reduce-scatter", "optimizer", *(kinds[one] for one in ends)} <= set(job.kinds)
     assert not {kind for name, kind in kinds.items() if name not in ends} & set(job.kinds)
     assert job.recorded_s == pytest.approx([slow.step_us() * US] * 3, rel=1e-6)
