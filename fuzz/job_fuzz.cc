@@ -43,6 +43,7 @@ job::Operations operations_of(const std::uint8_t* data, std::size_t rows) {
     one.chunk = data[6] % 4 - 1;
     one.model_chunk = data[7] % 6 - 1;
     one.micro_batch = data[8] % 5 - 1;
+    one.kernel = data[8] / 5 % 4 - 1;
     operations.push_back(one);
   }
   return operations;

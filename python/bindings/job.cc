@@ -30,7 +30,7 @@ job::Delays delays_of(const std::string& name) {
 /// As JobSimulation takes them.
 py::dict columns_of(const job::Operations& operations) {
   std::vector<std::string> type;
-  std::vector<std::int64_t> dp_rank, stage, step, sequence, chunk, model_chunk, micro_batch;
+  std::vector<std::int64_t> dp_rank, stage, step, sequence, chunk, model_chunk, micro_batch, kernel;
   std::vector<double> start_s, duration_s, input_s;
   for (const job::Operation& each : operations) {
     type.emplace_back(job::name_of(each.type));
@@ -44,6 +44,7 @@ py::dict columns_of(const job::Operations& operations) {
     model_chunk.push_back(each.model_chunk);
     micro_batch.push_back(each.micro_batch);
     input_s.push_back(each.input_s);
+    kernel.push_back(each.kernel);
   }
   py::dict columns;
   columns["type"] = std::move(type);
@@ -57,6 +58,7 @@ py::dict columns_of(const job::Operations& operations) {
   columns["model_chunk"] = std::move(model_chunk);
   columns["micro_batch"] = std::move(micro_batch);
   columns["input_s"] = std::move(input_s);
+  columns["kernel"] = std::move(kernel);
   return columns;
 }
 
@@ -70,16 +72,16 @@ void add_job(PyObject* into) {
   py::class_<job::JobSimulation>(module, "JobSimulation")
       .def(py::init([](std::vector<std::string> type, Numbers dp_rank, Numbers stage, Numbers step,
                        Seconds start_s, Seconds duration_s, Numbers sequence, Numbers chunk,
-                       Numbers model_chunk, Numbers micro_batch, Seconds input_s) {
+                       Numbers model_chunk, Numbers micro_batch, Seconds input_s, Numbers kernel) {
              const LockReleased released;
              return job::JobSimulation(job::operations_of(
                  {std::move(type), std::move(dp_rank), std::move(stage), std::move(step), std::move(start_s),
                   std::move(duration_s), std::move(sequence), std::move(chunk), std::move(model_chunk),
-                  std::move(micro_batch), std::move(input_s)}));
+                  std::move(micro_batch), std::move(input_s), std::move(kernel)}));
            }),
            py::arg("type"), py::arg("dp_rank"), py::arg("stage"), py::arg("step"), py::arg("start_s"),
            py::arg("duration_s"), py::arg("sequence"), py::arg("chunk"), py::arg("model_chunk"),
-           py::arg("micro_batch"), py::arg("input_s"))
+           py::arg("micro_batch"), py::arg("input_s"), py::arg("kernel"))
       .def_property_readonly("steps", &job::JobSimulation::steps)
       .def_property_readonly("dp_ranks", &job::JobSimulation::dp_ranks)
       .def_property_readonly("stages", &job::JobSimulation::stages)
@@ -100,16 +102,18 @@ void add_job(PyObject* into) {
           py::arg("delays") = "none");
   module.def(
       "job_operations",
-      [](const TraceSet set, std::int64_t rank, const std::vector<std::int64_t>& steps) {
+      [](const TraceSet set, std::int64_t rank, const std::vector<std::int64_t>& steps,
+         const std::vector<std::vector<std::int64_t>>& stages) {
         analysis::device::RankOperations found;
         {
           const LockReleased released;
           const trace::Trace& trace = set.traces()[0];
-          found = analysis::device::job_operations(trace, trace::process_groups(trace.file), rank, steps);
+          found =
+              analysis::device::job_operations(trace, trace::process_groups(trace.file), rank, steps, stages);
         }
         return py::make_tuple(found.missing, found.expected, columns_of(found.operations));
       },
-      py::arg("traces"), py::arg("rank"), py::arg("steps"));
+      py::arg("traces"), py::arg("rank"), py::arg("steps"), py::arg("stages"));
 }
 
 }  // namespace headrace::python

@@ -866,6 +866,7 @@ class JobSimulation:
         model_chunk: Sequence[int],
         micro_batch: Sequence[int],
         input_s: Sequence[float],
+        kernel: Sequence[int],
     ) -> None: ...
     @property
     def steps(self) -> list[int]: ...
@@ -889,7 +890,9 @@ class JobSimulation:
         delays: Literal["none", "recorded", "without_input"] = "none",
     ) -> list[float]: ...
 
-def job_operations(traces: TraceSet, rank: int, steps: Sequence[int]) -> tuple[str, bool, dict[str, Any]]:
+def job_operations(
+    traces: TraceSet, rank: int, steps: Sequence[int], stages: Sequence[Sequence[int]]
+) -> tuple[str, bool, dict[str, Any]]:
     """What the first trace does not record, whether it was expected to, and columns for a JobSimulation.
 
     As declared in analysis/device/job_operations.h.

@@ -35,8 +35,9 @@ _COLUMNS = {
     "model_chunk": "gmc",
     "micro_batch": "mb_id",
     "input_s": "input_s",
+    "kernel": "kernel",
 }
-_OPTIONAL = {"sequence", "chunk", "model_chunk", "micro_batch", "input_s"}
+_OPTIONAL = {"sequence", "chunk", "model_chunk", "micro_batch", "input_s", "kernel"}
 #: A change that gains less is not in the table.
 _LEAST_SPEEDUP = 1.005
 #: Share of the workers that count as the slowest.
@@ -48,8 +49,9 @@ class Job:
 
     def __init__(self, operations: Mapping[str, Iterable[Any]]) -> None:
         """`operations` has the columns `type, dp_rank, stage, step, start_s, duration_s` and, if known,
-        `sequence, chunk, model_chunk, micro_batch, input_s` (the part of the delay before an operation in
-        which its rank waited for a batch); or those of published traces: `optype, dp_rank, stage,
+        `sequence, chunk, model_chunk, micro_batch`, `input_s` (the part of the delay before an operation in
+        which its rank waited for a batch) and `kernel` (transfers of a worker and a step with the same
+        number are one kernel; -1: alone); or those of published traces: `optype, dp_rank, stage,
         step, start_ts, duration, seq_id, mc, gmc, mb_id`.
 
         Raises UsageError for columns that are missing or differ in length, for unknown types, and for steps

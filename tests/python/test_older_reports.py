@@ -49,3 +49,38 @@ def test_what_makes_no_sense_is_read_without_a_model(tmp_path: Path) -> None:
         profile = as_it_was(recorded(LOADERS[0]))
         profile["settings"] = settings
         verdict(tmp_path, profile)
+
+
+def beside_ranks(name: str, slow: int) -> Any:
+    """The profile of rank 0, and three other ranks of which the slow one starves."""
+    profile = recorded(name)
+    profile["ranks"] = [
+        {"rank": rank, "steps": 200, "step_s": 0.04, "compute_s": 0.039, "op": "Decode"}
+        | {"starved_share": share, "wait_share": share, "demand_s": 0.04 if share else 0.002}
+        for rank, share in ((1, 0.0), (2, 0.5 if slow == 2 else 0.0), (3, 0.0))
+    ]
+    return profile | {"slow_ranks": [slow]}
+
+
+@pytest.mark.parametrize(("name", "slow"), [(LOADERS[0], 0), ("loader_healthy_400", 2)])
+def test_slow_ranks_of_an_older_report_are_those_of_its_diagnosis(
+    tmp_path: Path, name: str, slow: int
+) -> None:
+    profile = beside_ranks(name, slow)
+    path = tmp_path / "report.json"
+
+    def read(document: Any) -> Any:
+        path.write_text(json.dumps(document), encoding="utf-8")
+        return json.loads(hr.Report.load(path).to_json())
+
+    saved = read({"version": 1, "profile": profile})
+    diagnosis = saved["diagnosis"]
+    named = [one["figures"]["rank"] for one in diagnosis["evidence"] if one["rule"] == "ranks"]
+    assert (diagnosis["cause"] == "slow_rank", named) == (slow == 0, [slow] if slow else [])
+    older = copy.deepcopy(saved)
+    del older["profile"]["slow_ranks"]
+    again = read(older)
+    assert again["profile"]["slow_ranks"] == [slow]
+    assert again["diagnosis"] == diagnosis
+    for damaged in (None, [], {"cause": "none"}, {"cause": "none", "evidence": [{"rule": "ranks"}]}):
+        assert read({**older, "diagnosis": damaged})["profile"]["slow_ranks"] == []

@@ -15,6 +15,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -23,11 +24,11 @@ from typing import TYPE_CHECKING, Any, overload
 from headrace import _core
 from headrace.cluster import _engines, _files, _merge, _summary
 from headrace.cluster._cache import Cache, stamp_of
-from headrace.cluster._causes import floats_of
+from headrace.cluster._causes import floats_of, parts_of
 from headrace.cluster._diagnosis import JobDiagnosis, diagnose
 from headrace.cluster._job import expects_job, job_of
 from headrace.cluster._links import Links
-from headrace.cluster._stages import Stages, parts_of, stages_of
+from headrace.cluster._stages import Stages, listed, stages_of
 from headrace.errors import Error, UsageError
 from headrace.job import Job
 from headrace.table import Table
@@ -84,6 +85,10 @@ class Cluster:
         rank is found or none can be read, UsageError for stages that are not those of the ranks.
         """
         found = _files.find_ranks(path)
+        if stages is not None:
+            listed(stages)  # before the ranks are read
+            given = tuple(one if isinstance(one, str) else tuple(one) for one in stages)
+            found.ranks = [replace(one, stages=given) for one in found.ranks]
         kept = Cache(Path(cache) if cache is not None else _summary.beside(os.fspath(path)))
         parts: dict[str, _merge.Merged] = {}
         trouble: list[tuple[str, str]] = []

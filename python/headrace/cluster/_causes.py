@@ -132,3 +132,17 @@ def _of_kernels(summary: Mapping[str, Any], others: Sequence[Mapping[str, Any]],
 
 def _ms(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms"
+
+
+def parts_of(
+    ranks: Mapping[int, Mapping[str, Any]], stage_of: Mapping[int, int]
+) -> dict[int, dict[str, float]]:
+    """Seconds a step of input, compute and host: of each stage, the median of its ranks."""
+    by_stage: dict[int, list[dict[str, float]]] = {}
+    for rank, stage in stage_of.items():
+        if parts := mean_parts(ranks[rank]):
+            by_stage.setdefault(stage, []).append(parts)
+    return {
+        stage: {name: median_low(one[name] for one in parts) for name in parts[0]}
+        for stage, parts in by_stage.items()
+    }

@@ -35,6 +35,8 @@ class RankFiles:
     rank: int | None = None
     #: Still being written: its summary is not kept.
     running: bool = False
+    #: The ranks of each stage of the pipeline if they were given; short texts stay texts, for many ranks.
+    stages: tuple[str | tuple[int, ...], ...] = ()
 
     def stamp(self) -> str:
         """Changes when the file does: size and time of the last change."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from statistics import median
 from typing import Any
@@ -28,6 +28,7 @@ _CODES = {
     "model_chunk": "h",
     "micro_batch": "i",
     "input_s": "f",
+    "kernel": "i",
 }
 #: Ranks of such a group work on the same micro-batches together, so one of them is simulated.
 _TOGETHER = ("tensor", "sequence", "expert")
@@ -35,12 +36,16 @@ _OVER_STAGES = ("optimizer-clip-main-grad", "embedding-grads-all-reduce")
 _OVER_DATA = ("params-all-gather", "grads-reduce-scatter", "separate-grads-all-reduce")
 
 
-def packed_operations(trace: Any, rank: int, steps: list[int]) -> dict[str, Any]:
+def packed_operations(
+    trace: Any, rank: int, steps: list[int], stages: Sequence[Sequence[int]] = ()
+) -> dict[str, Any]:
     """For a rank's summary: its operations, or `missing`: what its trace does not record.
+
+    `stages`: the ranks of each stage, if they do not follow from the trace's process groups.
 
     `expected`: the trace is of a pipeline or names micro-batches.
     """
-    missing, expected, columns = _core.job_operations(trace._traces, rank, steps)
+    missing, expected, columns = _core.job_operations(trace._traces, rank, steps, stages)
     if missing:
         return {"missing": missing, "expected": expected}
     count = len(columns["step"])

@@ -1,13 +1,11 @@
-"""Which stage of the pipeline each rank is in, and what the stages' steps are made of."""
+"""Which stage of the pipeline each rank is in."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import median_low
 from typing import Any
 
 from headrace import _core
-from headrace.cluster._causes import mean_parts
 from headrace.errors import UsageError
 
 #: What a stage is given as: its ranks, or a text of them, "0-7" or "0-56/8".
@@ -27,30 +25,26 @@ def stages_of(ranks: Mapping[int, Mapping[str, Any]], given: Stages | None) -> d
     return stages
 
 
+def listed(given: Stages) -> list[list[int]]:
+    """The ranks of each stage. Raises UsageError for a stage without ranks."""
+    stages = [
+        _core.ranks_of_text(members) if isinstance(members, str) else list(members) for members in given
+    ]
+    for stage, members in enumerate(stages):
+        if not members:
+            raise UsageError(
+                f"stage {stage} is {given[stage]!r}; a stage is a list of ranks or '0-7', '0-56/8'"
+            )
+    return stages
+
+
 def _given(ranks: Mapping[int, Mapping[str, Any]], given: Stages) -> dict[int, int]:
     stages: dict[int, int] = {}
-    for stage, members in enumerate(given):
-        listed = _core.ranks_of_text(members) if isinstance(members, str) else list(members)
-        if not listed:
-            raise UsageError(f"stage {stage} is {members!r}; a stage is a list of ranks or '0-7', '0-56/8'")
-        for rank in listed:
+    for stage, members in enumerate(listed(given)):
+        for rank in members:
             if stages.setdefault(rank, stage) != stage:
                 raise UsageError(f"rank {rank} is given in stage {stages[rank]} and in stage {stage}")
     absent = [rank for rank in ranks if rank not in stages]
     if absent:
         raise UsageError(f"rank {absent[0]} is in none of the {len(given)} stages")
     return {rank: stages[rank] for rank in ranks}
-
-
-def parts_of(
-    ranks: Mapping[int, Mapping[str, Any]], stage_of: Mapping[int, int]
-) -> dict[int, dict[str, float]]:
-    """Seconds a step of input, compute and host: of each stage, the median of its ranks."""
-    by_stage: dict[int, list[dict[str, float]]] = {}
-    for rank, stage in stage_of.items():
-        if parts := mean_parts(ranks[rank]):
-            by_stage.setdefault(stage, []).append(parts)
-    return {
-        stage: {name: median_low(one[name] for one in parts) for name in parts[0]}
-        for stage, parts in by_stage.items()
-    }

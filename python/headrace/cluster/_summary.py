@@ -17,10 +17,11 @@ from typing import Any
 from headrace import _core, _trace_files
 from headrace.cluster._files import RankFiles, fetch
 from headrace.cluster._job import packed_operations
+from headrace.cluster._stages import listed
 from headrace.errors import Error
 
 #: Part of every key of a kept summary: it changes with what a summary says.
-VERSION = 4
+VERSION = 5
 #: Newest steps that are kept; a segment has no more.
 MOST_STEPS = 512
 _MOST_KERNELS = 40
@@ -205,7 +206,7 @@ def _of_trace(files: RankFiles) -> dict[str, Any]:
         places={
             role: [index, size] for role, index, size in _core.parallel_places(trace._traces, profile, rank)
         },
-        job=packed_operations(trace, rank, numbers),
+        job=packed_operations(trace, rank, numbers, listed(files.stages)),
         notes=[note[:_MOST_TEXT] for note in notes],
     )
 
@@ -261,7 +262,8 @@ def kept_name(files: RankFiles) -> str:
     """The file name under which a rank's summary is kept."""
     import hashlib
 
-    return hashlib.sha256(files.path.encode(errors="surrogateescape")).hexdigest()[:32] + ".json"
+    stages = f"\n{files.stages}" if files.stages else ""
+    return hashlib.sha256((files.path + stages).encode(errors="surrogateescape")).hexdigest()[:32] + ".json"
 
 
 def beside(path: str) -> Path | None:

@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "headrace/analysis/device/collectives.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/loader_waits.h"
+#include "job_groups.h"
 
 namespace headrace::analysis::device {
 namespace {
@@ -35,10 +36,24 @@ constexpr const char* kNoKernels =
     "no kernels were launched in the ranges of the micro-batches: record with ProfilerActivity.CUDA";
 constexpr const char* kNoPipeline =
     "ranks send to each other, but no process group is described as the pipeline: make it with "
-    "init_device_mesh(..., mesh_dim_names=(\"pp\", \"dp\")) or new_group(..., group_desc=\"pp\")";
+    "init_device_mesh(..., mesh_dim_names=(\"pp\", \"dp\")) or new_group(..., group_desc=\"pp\"), or give "
+    "the "
+    "ranks of each stage with --stage (stages=)";
+constexpr const char* kUnevenStages =
+    "the given stages have different numbers of ranks and no process group has one rank of each, so it is "
+    "unknown "
+    "which ranks form a pipeline: make that group with init_device_mesh or new_group";
 constexpr const char* kNoTransfers =
     "sends and receives between the stages do not name their peer (\"Src Rank\", \"Dst Rank\"): record with "
     "a newer PyTorch and torch.distributed point-to-point calls";
+constexpr const char* kNoChunks =
+    "a rank has several model chunks and their ranges do not name them: name the ranges of computes PP:1F3 "
+    "and "
+    "PP:1B3 and those of transfers PP:1SEND_F3 and PP:1RECV_F3 (model chunk, then micro-batch)";
+constexpr const char* kNotOneEach =
+    "the sends and receives of a stage are not one for each of its micro-batches, so it is unknown which is "
+    "which: put torch.profiler.record_function(\"PP:1SEND_F3\") around each (stage, micro-batch; RECV_F, "
+    "SEND_B, RECV_B)";
 constexpr const char* kNoGroups =
     "collectives do not name their process group: record with PyTorch 2.3 or later";
 
@@ -127,49 +142,20 @@ std::vector<Range> ranges_of(const trace::Trace& trace, const std::vector<std::i
   return ranges;
 }
 
-/// The rank's groups by what they are for.
-struct Groups {
-  enum class Use : std::uint8_t { other, data, stages, embedding };
-  std::map<std::string, Use, std::less<>> by_name;
-  std::vector<std::int64_t> pipeline;
-  std::int32_t stage = 0;
-  std::int32_t dp_rank = 0;
-};
-
-bool is_of_embedding(const std::string& description) {
-  std::string plain = description;
-  std::transform(plain.begin(), plain.end(), plain.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return plain.find("embedding") != std::string::npos || plain.find("embd") != std::string::npos;
-}
-
-Groups groups_of(const std::vector<trace::ProcessGroup>& groups, std::int64_t rank) {
-  Groups result;
-  bool has_data = false;
-  for (const trace::ParallelPlace& place : trace::places_of(groups, rank)) {
-    if (place.role == "pipeline") result.stage = static_cast<std::int32_t>(place.index);
-    if (place.role == "data") {
-      result.dp_rank = static_cast<std::int32_t>(place.index);
-      has_data = true;
+/// Whether a micro-batch has two forward passes before its backward pass, so that only a model chunk can tell them
+/// apart.
+bool has_unnamed_chunks(const std::vector<Range>& ranges) {
+  std::set<std::pair<std::int64_t, std::int32_t>> open;
+  for (const Range& range : ranges) {
+    if (range.kind != Range::Kind::compute || range.model_chunk >= 0) continue;
+    const std::pair micro_batch(range.step, range.micro_batch);
+    if (range.type == Type::backward_compute) {
+      open.erase(micro_batch);
+    } else if (!open.insert(micro_batch).second) {
+      return true;
     }
   }
-  for (const trace::ProcessGroup& group : groups) {
-    const auto places = trace::places_of({group}, rank);
-    const std::string role = places.empty() ? "" : places.front().role;
-    if (role == "pipeline" && result.pipeline.empty()) result.pipeline = group.ranks;
-  }
-  const bool is_plain = result.pipeline.empty() && !has_data;
-  if (is_plain) result.dp_rank = static_cast<std::int32_t>(rank);
-  for (const trace::ProcessGroup& group : groups) {
-    const auto places = trace::places_of({group}, rank);
-    const std::string role = places.empty() ? "" : places.front().role;
-    Groups::Use use = Groups::Use::other;
-    if (role == "data" || (role.empty() && is_plain)) use = Groups::Use::data;
-    if (role == "pipeline" || (role.empty() && !result.pipeline.empty())) use = Groups::Use::stages;
-    if (role.empty() && is_of_embedding(group.description)) use = Groups::Use::embedding;
-    result.by_name[group.name] = use;
-  }
-  return result;
+  return false;
 }
 
 /// What the host says of a point-to-point call.
@@ -181,7 +167,7 @@ struct Peer {
 
 class Builder {
  public:
-  Builder(const trace::Trace& trace, Groups groups, std::vector<Range> ranges)
+  Builder(const trace::Trace& trace, JobGroups groups, std::vector<Range> ranges)
       : trace_(trace), columns_(trace.columns()), groups_(std::move(groups)), ranges_(std::move(ranges)) {
     computed_.resize(ranges_.size());
     for (const Range& range : ranges_) {
@@ -215,9 +201,12 @@ class Builder {
     });
     for (const Work* each : communication) add_communication(*each);
     add_optimizers();
+    add_transfers();
     if (transfers_ > 0 && groups_.pipeline.empty()) return {{}, kNoPipeline};
     if (groups_.pipeline.size() > 1 && (transfers_ == 0 || without_peer_ > 0)) return {{}, kNoTransfers};
+    if (to_others_ > 0) return {{}, kNoChunks};
     if (without_group_ > 0) return {{}, kNoGroups};
+    if (operations_.empty()) return {{}, kNotOneEach};
     number();
     return {std::move(operations_), ""};
   }
@@ -226,14 +215,17 @@ class Builder {
   struct Span {
     std::int64_t begin_ns = std::numeric_limits<std::int64_t>::max();
     std::int64_t end_ns = std::numeric_limits<std::int64_t>::min();
-    std::int64_t launched_ns = std::numeric_limits<std::int64_t>::max();
 
     bool is_known() const { return begin_ns <= end_ns; }
-    void add(const Work& work, std::int64_t at_ns) {
+    void add(const Work& work) {
       begin_ns = std::min(begin_ns, work.start_ns);
       end_ns = std::max(end_ns, work.end_ns);
-      launched_ns = std::min(launched_ns, at_ns);
     }
+  };
+  /// A send or a receive.
+  struct Call {
+    Span span;
+    std::int32_t kernel = -1;
   };
   struct StepRanges {
     std::int64_t first_backward_ns = std::numeric_limits<std::int64_t>::max();  ///< on the host, as the next
@@ -277,10 +269,10 @@ class Builder {
     if (!at_ns || step == nullptr) return;
     const std::optional<std::size_t> range = range_at(*at_ns);
     if (range && ranges_[*range].kind == Range::Kind::compute) {
-      computed_[*range].add(work, *at_ns);
+      computed_[*range].add(work);
       step->first_launch_ns = std::min(step->first_launch_ns, *at_ns);
     } else if (!range && *at_ns >= step->end_ns) {
-      step->behind.add(work, *at_ns);
+      step->behind.add(work);
     }
   }
 
@@ -381,12 +373,9 @@ class Builder {
   }
 
   /// In a plain pipeline, a stage sends activations to the next one and gradients back.
-  std::optional<Type> type_of(const Peer& peer) const {
-    const auto at = std::find(groups_.pipeline.begin(), groups_.pipeline.end(), peer.rank);
-    if (at == groups_.pipeline.end()) return std::nullopt;
-    const auto distance = static_cast<std::int64_t>(at - groups_.pipeline.begin()) - groups_.stage;
-    if (distance == 1) return peer.sends ? Type::forward_send : Type::backward_recv;
-    if (distance == -1) return peer.sends ? Type::backward_send : Type::forward_recv;
+  static std::optional<Type> type_of(std::int64_t distance, bool sends) {
+    if (distance == 1) return sends ? Type::forward_send : Type::backward_recv;
+    if (distance == -1) return sends ? Type::backward_send : Type::forward_recv;
     return std::nullopt;
   }
 
@@ -408,19 +397,69 @@ class Builder {
   void add_transfer(const Work& work, std::int64_t number, std::optional<std::size_t> range) {
     const std::vector<Peer> peers = take_peers(work);
     if (range && ranges_[*range].kind == Range::Kind::transfer) {
-      Operation transfer = operation(ranges_[*range].type, number, work.start_ns, work.end_ns);
-      place(transfer, ranges_[*range]);
-      operations_.push_back(transfer);
+      // A stage with several outputs has several kernels in a range.
+      in_ranges_[*range].add(work);
       ++transfers_;
       return;
     }
     if (peers.empty()) ++without_peer_;
     if (groups_.pipeline.empty()) ++transfers_;
+    ++kernels_;
     for (const Peer& peer : peers) {
-      if (const auto type = type_of(peer)) {
-        operations_.push_back(operation(*type, number, work.start_ns, work.end_ns));
+      const auto at = std::find(groups_.pipeline.begin(), groups_.pipeline.end(), peer.rank);
+      if (at == groups_.pipeline.end()) continue;
+      const std::int64_t distance = at - groups_.pipeline.begin() - groups_.stage;
+      if (const auto type = type_of(distance, peer.sends)) {
+        Call& call = by_peer_[number][*type].emplace_back(Call{{}, kernels_});
+        call.span.add(work);
         ++transfers_;
+      } else {
+        ++to_others_;
       }
+    }
+  }
+
+  void add_transfers() {
+    for (const auto& [range, span] : in_ranges_) {
+      Operation transfer = operation(ranges_[range].type, ranges_[range].step, span.begin_ns, span.end_ns);
+      place(transfer, ranges_[range]);
+      operations_.push_back(transfer);
+    }
+    for (const auto& [number, by_type] : by_peer_) {
+      const bool whole = std::all_of(by_type.begin(), by_type.end(), [&, step = number](const auto& each) {
+        const std::size_t computes = computes_of(each.first, step);
+        return computes > 0 && each.second.size() % computes == 0;
+      });
+      if (!whole) {
+        std::erase_if(operations_, [&, step = number](const Operation& each) { return each.step == step; });
+        continue;
+      }
+      for (const auto& [type, calls] : by_type) add_in_turn(type, number, calls);
+    }
+  }
+
+  /// Micro-batches in the direction of the transfers.
+  std::size_t computes_of(Type transfer, std::int64_t step) const {
+    const bool forward = transfer == Type::forward_send || transfer == Type::forward_recv;
+    const Type compute = forward ? Type::forward_compute : Type::backward_compute;
+    return static_cast<std::size_t>(
+        std::count_if(operations_.begin(), operations_.end(),
+                      [&](const Operation& each) { return each.type == compute && each.step == step; }));
+  }
+
+  /// The same number of calls, one for each output of the stage, belongs to each micro-batch.
+  void add_in_turn(Type type, std::int64_t step, const std::vector<Call>& calls) {
+    const std::size_t each = calls.size() / computes_of(type, step);
+    for (std::size_t i = 0; i < calls.size(); i += each) {
+      Call whole = calls[i];
+      for (std::size_t j = i + 1; j < i + each; ++j) {
+        whole.span.begin_ns = std::min(whole.span.begin_ns, calls[j].span.begin_ns);
+        whole.span.end_ns = std::max(whole.span.end_ns, calls[j].span.end_ns);
+        if (calls[j].kernel != whole.kernel) whole.kernel = -1;
+      }
+      Operation& added =
+          operations_.emplace_back(operation(type, step, whole.span.begin_ns, whole.span.end_ns));
+      added.kernel = whole.kernel;
     }
   }
 
@@ -435,15 +474,15 @@ class Builder {
     if (found == groups_.by_name.end()) return;
     std::optional<Type> type;
     std::int64_t begin_ns = work.start_ns;
-    if (found->second == Groups::Use::data && form == kAllGather && at_ns < step.first_launch_ns) {
+    if (found->second == JobGroups::Use::data && form == kAllGather && at_ns < step.first_launch_ns) {
       type = Type::params_all_gather;
-    } else if (found->second == Groups::Use::data && at_ns >= step.first_backward_ns) {
+    } else if (found->second == JobGroups::Use::data && at_ns >= step.first_backward_ns) {
       if (form == kReduceScatter) type = Type::grads_reduce_scatter;
       if (form == kAllReduce) type = Type::separate_grads_all_reduce;
       begin_ns = std::max(begin_ns, step.computed_ns);
     } else if (form == kAllReduce && at_ns >= step.last_backward_ns) {
-      if (found->second == Groups::Use::stages) type = Type::optimizer_clip_main_grad;
-      if (found->second == Groups::Use::embedding) type = Type::embedding_grads_all_reduce;
+      if (found->second == JobGroups::Use::stages) type = Type::optimizer_clip_main_grad;
+      if (found->second == JobGroups::Use::embedding) type = Type::embedding_grads_all_reduce;
     }
     if (!type) return;
     operations_.push_back(operation(*type, number, begin_ns, std::max(begin_ns, work.end_ns)));
@@ -469,13 +508,17 @@ class Builder {
 
   const trace::Trace& trace_;
   const trace::Columns& columns_;
-  Groups groups_;
+  JobGroups groups_;
   std::vector<Range> ranges_;
   std::vector<Span> computed_;  ///< by range
   std::map<std::int64_t, StepRanges> steps_;
   std::map<std::uint32_t, std::vector<Peer>> peers_;  ///< by lane, the latest first
   job::Operations operations_;
+  std::map<std::size_t, Span> in_ranges_;                              ///< transfers, by range
+  std::map<std::int64_t, std::map<Type, std::vector<Call>>> by_peer_;  ///< transfers, by step, as launched
+  std::int32_t kernels_ = 0;                                           ///< of transfers by peer
   std::size_t transfers_ = 0;
+  std::size_t to_others_ = 0;  ///< transfers with stages that are not the next ones
   std::size_t without_peer_ = 0;
   std::size_t without_group_ = 0;
   const trace::ArgumentColumn* collective_ = columns_.argument("Collective name");
@@ -487,15 +530,18 @@ class Builder {
 }  // namespace
 
 RankOperations job_operations(const trace::Trace& trace, const std::vector<trace::ProcessGroup>& groups,
-                              std::int64_t rank, const std::vector<std::int64_t>& steps) {
-  Groups of_rank = groups_of(groups, rank);
+                              std::int64_t rank, const std::vector<std::int64_t>& steps,
+                              const std::vector<std::vector<std::int64_t>>& stages) {
+  JobGroups of_rank = stages.empty() ? job_groups(groups, rank) : job_groups(groups, rank, stages);
   const bool in_pipeline = of_rank.pipeline.size() > 1;
   if (steps.empty()) return {{}, kNoSteps, in_pipeline};
+  if (!stages.empty() && of_rank.pipeline.empty()) return {{}, kUnevenStages};
   std::vector<Range> ranges = ranges_of(trace, steps);
   if (ranges.empty()) return {{}, kNoRanges, in_pipeline};
   if (std::any_of(ranges.begin(), ranges.end(),
                   [](const Range& range) { return range.kind == Range::Kind::split; }))
     return {{}, kSplit};
+  if (in_pipeline && has_unnamed_chunks(ranges)) return {{}, kNoChunks};
   return Builder(trace, std::move(of_rank), std::move(ranges)).build(steps);
 }
 

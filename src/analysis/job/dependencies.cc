@@ -36,6 +36,7 @@ class Builder {
   Builder(const Operations& operations, std::span<const std::uint32_t> members)
       : operations_(operations), members_(members) {
     result_.needs.resize(members.size());
+    result_.in_batch.resize(members.size());
     in_group_.resize(members.size());
     Positions order(members.size());
     std::iota(order.begin(), order.end(), 0U);
@@ -57,6 +58,7 @@ class Builder {
       add_parameters(of_type);
       add_end(of_type);
     }
+    join_kernels();
     pair_transfers();
     add_collectives();
     for (std::uint32_t i = 0; i < members_.size(); ++i) {
@@ -210,6 +212,41 @@ class Builder {
   void make_group(Positions group) {
     for (const std::uint32_t each : group) in_group_[each] = true;
     result_.groups.push_back(std::move(group));
+  }
+
+  /// Transfers of one kernel begin when all of them can, and what waits for one of them waits for all.
+  void join_kernels() {
+    std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, Positions> kernels;
+    for (const auto& [key, ends] : ends_) {
+      if (!ends.send || !ends.receive) continue;
+      for (const std::uint32_t each : {*ends.send, *ends.receive}) {
+        if (at(each).kernel < 0) continue;
+        kernels[{at(each).dp_rank, at(each).stage, at(each).kernel}].push_back(each);
+      }
+    }
+    std::map<std::uint32_t, const Positions*> kernel_of;
+    for (const auto& numbered : kernels) {
+      const Positions& kernel = numbered.second;
+      if (kernel.size() < 2) continue;
+      Positions needs;
+      for (const std::uint32_t each : kernel) {
+        kernel_of[each] = &kernel;
+        result_.in_batch[each] = true;
+        needs.insert(needs.end(), result_.needs[each].begin(), result_.needs[each].end());
+      }
+      std::erase_if(needs, [&](std::uint32_t each) {
+        return std::find(kernel.begin(), kernel.end(), each) != kernel.end();
+      });
+      for (const std::uint32_t each : kernel) result_.needs[each] = needs;
+    }
+    if (kernel_of.empty()) return;
+    for (Positions& needs : result_.needs) {
+      const std::size_t own = needs.size();
+      for (std::size_t i = 0; i < own; ++i) {
+        const auto found = kernel_of.find(needs[i]);
+        if (found != kernel_of.end()) needs.insert(needs.end(), found->second->begin(), found->second->end());
+      }
+    }
   }
 
   void pair_transfers() {

@@ -66,7 +66,8 @@ Operations operations_of(const OperationColumns& columns) {
                         columns.step.size() == rows && columns.start_s.size() == rows &&
                         columns.duration_s.size() == rows;
   bool fits = complete;
-  for (const auto* column : {&columns.sequence, &columns.chunk, &columns.model_chunk, &columns.micro_batch})
+  for (const auto* column :
+       {&columns.sequence, &columns.chunk, &columns.model_chunk, &columns.micro_batch, &columns.kernel})
     fits = fits && (column->empty() || column->size() == rows);
   fits = fits && (columns.input_s.empty() || columns.input_s.size() == rows);
   if (!fits) throw UsageError("the columns of a job's operations differ in length");
@@ -87,6 +88,7 @@ Operations operations_of(const OperationColumns& columns) {
     operation.model_chunk = number_at(columns.model_chunk, row, "model_chunk");
     operation.micro_batch = number_at(columns.micro_batch, row, "micro_batch");
     if (!columns.input_s.empty()) operation.input_s = columns.input_s[row];
+    operation.kernel = number_at(columns.kernel, row, "kernel");
     operations.push_back(operation);
   }
   return operations;

@@ -102,6 +102,7 @@ JobSimulation::JobSimulation(Operations operations) : operations_(std::move(oper
   kinds_ = sorted(kinds);
   own_s_.resize(operations_.size());
   delay_s_.resize(operations_.size());
+  in_batch_.resize(operations_.size());
   for (const auto& [step, members] : by_step) {
     steps_.push_back(step);
     arranged_.push_back(arrange(members));
@@ -122,6 +123,7 @@ JobSimulation::Step JobSimulation::arrange(const std::vector<std::uint32_t>& mem
   Step step;
   for (const std::uint32_t group : order) {
     for (const std::uint32_t each : dependencies.groups[group]) {
+      in_batch_[members[each]] = dependencies.in_batch[each];
       step.members.push_back(members[each]);
       for (const std::uint32_t earlier : dependencies.needs[each]) step.needs.push_back(members[earlier]);
       step.needs_end.push_back(static_cast<std::uint32_t>(step.needs.size()));
@@ -139,12 +141,19 @@ void JobSimulation::measure(const Step& step) {
     first_s = std::min(first_s, operations_[each].start_s - operations_[each].input_s);
   for (const std::uint32_t end : step.group_end) {
     double last_start_s = -std::numeric_limits<double>::infinity();
-    for (std::size_t i = begin; i < end; ++i)
+    // A batch ends with the last of its transfers, so the earlier end of two is that of this transfer.
+    double first_end_s = std::numeric_limits<double>::infinity();
+    bool in_batch = false;
+    for (std::size_t i = begin; i < end; ++i) {
+      in_batch = in_batch || in_batch_[step.members[i]];
       last_start_s = std::max(last_start_s, operations_[step.members[i]].start_s);
+      first_end_s = std::min(first_end_s, operations_[step.members[i]].end_s());
+    }
     for (std::size_t i = begin; i < end; ++i) {
       const Operation& each = operations_[step.members[i]];
       const bool never_launched = end - begin == 1 && is_between_stages(each.type);
-      own_s_[step.members[i]] = never_launched ? 0 : std::max(0.0, each.end_s() - last_start_s);
+      const double end_s = in_batch ? first_end_s : each.end_s();
+      own_s_[step.members[i]] = never_launched ? 0 : std::max(0.0, end_s - last_start_s);
       double ready_s = first_s;
       for (; need < step.needs_end[i]; ++need)
         ready_s = std::max(ready_s, operations_[step.needs[need]].end_s());

@@ -132,6 +132,21 @@ TEST(JobSimulation, InterleavedChunksTakeTheirParametersAndPartners) {
   EXPECT_EQ(job.step_s(Selection::all()), std::vector<double>{6});
 }
 
+TEST(JobSimulation, TransfersOfOneKernelWaitForEachOther) {
+  // Stage 0 sends its second activations and receives its first gradients at once; stage 1 does the opposite.
+  Operations operations = {
+      operation(Type::forward_compute, 0, 0, 0, 1),    operation(Type::forward_send, 0, 0, 1, 1),
+      operation(Type::forward_compute, 0, 0, 1, 6, 1), operation(Type::forward_send, 0, 0, 7, 1, 1),
+      operation(Type::backward_recv, 0, 0, 7, 1),      operation(Type::backward_compute, 0, 0, 8, 2),
+      operation(Type::forward_recv, 0, 1, 0, 2),       operation(Type::forward_compute, 0, 1, 2, 1),
+      operation(Type::backward_compute, 0, 1, 3, 1),   operation(Type::backward_send, 0, 1, 4, 4),
+      operation(Type::forward_recv, 0, 1, 4, 4, 1),    operation(Type::forward_compute, 0, 1, 8, 1, 1)};
+  // Two kernels: the gradients are there at 5, before the second forward has ended at 7.
+  EXPECT_EQ(JobSimulation(operations).step_s(Selection::all()), std::vector<double>{9});
+  for (const std::size_t each : {3U, 4U, 9U, 10U}) operations[each].kernel = 1;
+  EXPECT_EQ(JobSimulation(operations).step_s(Selection::all()), std::vector<double>{10});
+}
+
 TEST(JobSimulation, RefusesWhatItCannotSimulate) {
   EXPECT_THROW(JobSimulation({}), UsageError);
   EXPECT_THROW(JobSimulation({operation(Type::gc, 0, 0, std::numeric_limits<double>::quiet_NaN(), 1)}),

@@ -28,7 +28,8 @@ struct RankOperations {
 ///     compute      the kernels that were launched in a range "Forward 3" or "Backward 3" (a micro-batch), or
 ///                  "PP:1F3", "PP:1B3" (stage, then micro-batch), from the first start to the last end
 ///     send, recv   point-to-point kernels, by the range "PP:1SEND_F3" around the launch, else by the peer
-///                  ("Src Rank", "Dst Rank") and its place in the pipeline's group
+///                  ("Src Rank", "Dst Rank") and its place in the pipeline's group. The transfers of a batch share a
+///                  `kernel`; the calls of a stage with several outputs are one transfer
 ///     all-gather   of the data-parallel group, launched before the first computation of the step. Later ones are
 ///                  part of the compute during which they run
 ///     reduce-scatter, all-reduce   of the data-parallel group, from the first backward on: the part behind the
@@ -37,9 +38,11 @@ struct RankOperations {
 ///     optimizer    computations that were launched behind the last backward
 ///
 /// The data-parallel rank and the stage are the rank's places in `groups`. Without any group of a pipeline or of
-/// data-parallel ranks, all ranks are data-parallel. `input_s` of a compute is the part of the gap before it in
+/// data-parallel ranks, all ranks are data-parallel. `stages`, the ranks of each stage, replaces the descriptions:
+/// a group within a stage is data-parallel, and the pipeline has one rank of each stage. `input_s` of a compute is the part of the gap before it in
 /// which the host waited for a batch (loader_waits.h).
 RankOperations job_operations(const trace::Trace& trace, const std::vector<trace::ProcessGroup>& groups,
-                              std::int64_t rank, const std::vector<std::int64_t>& steps);
+                              std::int64_t rank, const std::vector<std::int64_t>& steps,
+                              const std::vector<std::vector<std::int64_t>>& stages = {});
 
 }  // namespace headrace::analysis::device

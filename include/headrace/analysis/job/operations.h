@@ -55,13 +55,15 @@ struct Operation {
   std::int32_t micro_batch = -1;
   /// The part of the delay before it, up to its start, in which the host waited for a batch.
   double input_s = 0;
+  /// Transfers of a worker and a step with the same number are one kernel, a batch; -1: alone, or unknown.
+  std::int32_t kernel = -1;
 
   double end_s() const noexcept { return start_s + duration_s; }
 };
 
 using Operations = std::vector<Operation>;
 
-/// The same as columns of one length, as files hold it. `sequence` and the four behind it may be empty: 0 and
+/// The same as columns of one length, as files hold it. `sequence` and the five behind it may be empty: 0 and
 /// unknown, without waits for the input.
 struct OperationColumns {
   std::vector<std::string> type;
@@ -69,10 +71,11 @@ struct OperationColumns {
   std::vector<double> start_s, duration_s;
   std::vector<std::int64_t> sequence, chunk, model_chunk, micro_batch;
   std::vector<double> input_s;
+  std::vector<std::int64_t> kernel;
 };
 
-/// UsageError if columns differ in length, if a type has no known name, or if a rank, stage, chunk or micro-batch
-/// is not between -1 and 2^24; it says which row.
+/// UsageError if columns differ in length, if a type has no known name, or if a rank, stage, chunk, micro-batch
+/// or kernel is not between -1 and 2^24; it says which row.
 Operations operations_of(const OperationColumns& columns);
 
 }  // namespace headrace::analysis::job

@@ -88,6 +88,7 @@ class JobSimulation {
   Operations operations_;
   std::vector<double> own_s_;    ///< without the wait for a group, by operation
   std::vector<double> delay_s_;  ///< recorded launch delay, by operation
+  std::vector<bool> in_batch_;   ///< transfers that share a kernel with another, by operation
   std::array<double, kOperationTypes> ideal_s_{};
   std::vector<Step> arranged_;
   std::vector<std::int64_t> steps_;
