@@ -145,15 +145,22 @@ TEST(CpuSaturated, NamesWhoeverUsesTheCoresThatTheCandidateWaitsFor) {
   EXPECT_EQ(diagnose(profile).op, "Resize");
 }
 
-TEST(InterpreterLock, WhoHoldsItIsToBlameNotWhoComputesOrWaitsLonger) {
+/// Threads of `resize`, which computes more, wait for the lock.
+Profile beside_tokenize() {
   simulation::Line line;
   line.compute_s = 0.002;
   line.stages = {{.name = "tokenize", .cpu_s = 0.003, .python = true}, {.name = "resize", .cpu_s = 0.004}};
   Profile profile = simulation::simulate(line, 1);
   profile.host.gil_share = 0.6;
-  OperatorProfile& tokenize = op_named(profile, "tokenize");
   OperatorProfile& resize = op_named(profile, "resize");
   resize.lock_wait_s = 0.4 * resize.busy_s;
+  return profile;
+}
+
+TEST(InterpreterLock, WhoHoldsItIsToBlameNotWhoComputesOrWaitsLonger) {
+  Profile profile = beside_tokenize();
+  OperatorProfile& tokenize = op_named(profile, "tokenize");
+  OperatorProfile& resize = op_named(profile, "resize");
   tokenize.lock_held_s.reset();
   resize.lock_held_s.reset();
   const auto blamed = [&] {
@@ -166,6 +173,21 @@ TEST(InterpreterLock, WhoHoldsItIsToBlameNotWhoComputesOrWaitsLonger) {
   EXPECT_EQ(blamed(), "tokenize");
   resize.lock_held_s = 0.001 * resize.busy_s;
   EXPECT_FALSE(read_interpreter_lock(profile).needed.at(1));
+}
+
+TEST(InterpreterLock, IsNoLimitWhereTheCoresAreFullFirst) {
+  Profile profile = beside_tokenize();
+  profile.sink.compute_lock_held_s = 0;
+  profile.host.gil_share = 0.1;
+  profile.host.cpu_share = 0.9;
+  for (OperatorProfile& op : profile.operators) op.lock_held_s = 0.05 * op.busy_s;
+  EXPECT_FALSE(read_interpreter_lock(profile).contended);
+  EXPECT_TRUE(read_interpreter_lock(profile).waited_for);  // its hand-overs cost nevertheless
+  profile.host.cpu_share = 0.1;                            // of many cores
+  EXPECT_TRUE(read_interpreter_lock(profile).contended);
+  profile.sink.compute_lock_held_s.reset();
+  profile.host.cpu_share = 0.9;
+  EXPECT_TRUE(read_interpreter_lock(profile).contended);  // nothing tells who holds it
 }
 
 TEST(Gate, WaitsOfTheLoopForACoreAreNotItsOwnCompute) {

@@ -47,7 +47,7 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("lock.stretch", all.lock.stretch);
   visit("lock.waits_share", all.lock.waits_share);
   visit("lock.stretched_share", all.lock.stretched_share);
-  visit("lock.held_share", all.lock.held_share);
+  visit("lock.held_to_cores", all.lock.held_to_cores);
   visit("lock.without_lock", all.lock.without_lock);
   visit("lock.tie", all.lock.tie);
   visit("lock.accounted_share", all.lock.accounted_share);

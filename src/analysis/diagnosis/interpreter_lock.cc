@@ -92,13 +92,14 @@ bool holds_longer(const profile::OperatorProfile& op, const profile::OperatorPro
   return ties ? waits_per_batch_s(op) > waits_per_batch_s(before) : cpu_s > cpu_before_s;
 }
 
-/// Share of the step for which operators and the training loop hold the lock, or more if probes found it taken
-/// more often; none: nothing tells who holds it.
-std::optional<double> held_share(const profile::Profile& profile) {
-  if (!profile.sink.compute_lock_held_s) return std::nullopt;
+/// Whether the lock is about as near to its limit as the cores are: held by operators and the training loop, or
+/// found taken by probes, for so much of the time. True where nothing tells who holds it.
+bool fills_up_first(const profile::Profile& profile, const LockThresholds& thresholds) {
+  if (!profile.sink.compute_lock_held_s || !profile.host.cpu_share) return true;
   double held_s = *profile.sink.compute_lock_held_s;
   for (const profile::OperatorProfile& op : profile.operators) held_s += held_per_batch_s(op).value_or(0);
-  return std::max(profile.host.gil_share.value_or(0), ratio(held_s, profile.sink.step_s));
+  const double held_share = std::max(profile.host.gil_share.value_or(0), ratio(held_s, profile.sink.step_s));
+  return held_share >= thresholds.held_to_cores * *profile.host.cpu_share;
 }
 
 }  // namespace
@@ -152,7 +153,7 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
     lock.waited_for = lock.blamed >= 0 && threads.cpu_cores >= thresholds.operator_cores &&
                       (largest_lock_wait(profile) >= thresholds.waits_share ||
                        stretch_s >= thresholds.stretched_share * step_s);
-    lock.contended = lock.waited_for && held_share(profile).value_or(1) >= thresholds.held_share;
+    lock.contended = lock.waited_for && fills_up_first(profile, thresholds);
     if (lock.contended) lock.stretch_s = stretch_s;
     // The waits of an event loop's own thread are in no operator.
     if (lock.contended || !has_event_loop(profile)) return lock;

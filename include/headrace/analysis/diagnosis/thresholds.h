@@ -59,10 +59,11 @@ struct LockThresholds {
   // Where threads were looked at, these three and `operator_cores` decide, and none of the above.
   double waits_share = 0.25;     ///< of the busy time of the operator with the largest demand
   double stretched_share = 0.1;  ///< of the step: the training loop's thread, between two GetNext calls
-  /// Share of the step for which somebody holds the lock. Below it, a thread that gets the lock late waits for a
-  /// core: without the lock, the step would be shorter by less than this. Measured: 0.15 and 0.29 where taking
-  /// away the operator with the most CPU time helped most, 0.43 and above where the lock was the limit.
-  double held_share = 0.35;
+  /// Share of the step for which somebody holds the lock / share of the cores that the process uses. Below it, the
+  /// cores are much nearer to their limit, and a thread that gets the lock late waits for a core. Measured: 0.18
+  /// and 0.35 where taking away the operator with the most CPU time helped most, 0.53 and more where the lock was
+  /// the limit.
+  double held_to_cores = 0.5;
   /// Lock wait / CPU time of an operator below which it computes without the lock, while others wait for it.
   double without_lock = 0.03;
   double tie = 0.85;             ///< CPU time per batch / largest, above which two operators tie
