@@ -47,6 +47,12 @@ def run(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path / "run"
 
 
+@pytest.fixture
+def short_joins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch waits for 5 s, recorded or not, for a worker of a pass that an error ended."""
+    monkeypatch.setattr("torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL", 1.0)
+
+
 @dataclass
 class Result:
     """How a program ended and what it said."""

@@ -194,6 +194,7 @@ CONFIGURATIONS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.usefixtures("short_joins")
 def test_rows_and_errors_are_those_of_a_bare_dataset(name: str) -> None:
     make = CONFIGURATIONS[name]
     bare, recorded = make(), hr.wrap(make())

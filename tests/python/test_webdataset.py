@@ -194,6 +194,7 @@ CONFIGURATIONS: dict[str, Callable[[list[str]], Any]] = {
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.usefixtures("short_joins")
 def test_samples_and_errors_are_those_of_a_bare_pipeline(name: str, shards: list[str]) -> None:
     bare, recorded = CONFIGURATIONS[name](shards), hr.wrap(CONFIGURATIONS[name](shards))
     for _ in range(2):
