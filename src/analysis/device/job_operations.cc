@@ -36,20 +36,17 @@ constexpr const char* kNoKernels =
     "no kernels were launched in the ranges of the micro-batches: record with ProfilerActivity.CUDA";
 constexpr const char* kNoPipeline =
     "ranks send to each other, but no process group is described as the pipeline: make it with "
-    "init_device_mesh(..., mesh_dim_names=(\"pp\", \"dp\")) or new_group(..., group_desc=\"pp\"), or give "
-    "the "
-    "ranks of each stage with --stage (stages=)";
+    "init_device_mesh(..., mesh_dim_names=(\"pp\", \"dp\")) or new_group(..., group_desc=\"pp\"), or "
+    "give the ranks of each stage with --stage (stages=)";
 constexpr const char* kUnevenStages =
-    "the given stages have different numbers of ranks and no process group has one rank of each, so it is "
-    "unknown "
-    "which ranks form a pipeline: make that group with init_device_mesh or new_group";
+    "the given stages have different numbers of ranks and no process group has one rank of each, so it "
+    "is unknown which ranks form a pipeline: make that group with init_device_mesh or new_group";
 constexpr const char* kNoTransfers =
     "sends and receives between the stages do not name their peer (\"Src Rank\", \"Dst Rank\"): record with "
     "a newer PyTorch and torch.distributed point-to-point calls";
 constexpr const char* kNoChunks =
-    "a rank has several model chunks and their ranges do not name them: name the ranges of computes PP:1F3 "
-    "and "
-    "PP:1B3 and those of transfers PP:1SEND_F3 and PP:1RECV_F3 (model chunk, then micro-batch)";
+    "a rank has several model chunks and their ranges do not name them: name the ranges of computes "
+    "PP:1F3 and PP:1B3 and those of transfers PP:1SEND_F3 and PP:1RECV_F3 (model chunk, then micro-batch)";
 constexpr const char* kNotOneEach =
     "the sends and receives of a stage are not one for each of its micro-batches, so it is unknown which is "
     "which: put torch.profiler.record_function(\"PP:1SEND_F3\") around each (stage, micro-batch; RECV_F, "

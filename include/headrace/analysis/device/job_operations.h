@@ -39,8 +39,8 @@ struct RankOperations {
 ///
 /// The data-parallel rank and the stage are the rank's places in `groups`. Without any group of a pipeline or of
 /// data-parallel ranks, all ranks are data-parallel. `stages`, the ranks of each stage, replaces the descriptions:
-/// a group within a stage is data-parallel, and the pipeline has one rank of each stage. `input_s` of a compute is the part of the gap before it in
-/// which the host waited for a batch (loader_waits.h).
+/// a group within a stage is data-parallel, and the pipeline has one rank of each stage. `input_s` of a compute is
+/// the part of the gap before it in which the host waited for a batch (loader_waits.h).
 RankOperations job_operations(const trace::Trace& trace, const std::vector<trace::ProcessGroup>& groups,
                               std::int64_t rank, const std::vector<std::int64_t>& steps,
                               const std::vector<std::vector<std::int64_t>>& stages = {});
