@@ -166,7 +166,7 @@ class Search:
             expected = f", predicted {found.predicted_s * 1e3:.3g} ms" if found.predicted_s else ""
             self._progress(f"{_in_words(found.changes)}{expected}")
             try:
-                measured = self._timed(settings, _HOPELESS * self._longest_s)
+                measured = self._quieter(best, settings)
             except Exception as error:
                 said = str(error).strip().splitlines() or [type(error).__name__]
                 outcome.failures.append(f"{_in_words(found.changes)} failed: {said[-1]}")
@@ -232,6 +232,16 @@ class Search:
             )
             outcome.best = outcome.start
             outcome.best_s = outcome.start_s
+
+    def _quieter(self, best: Trial, settings: Changes) -> Measured:
+        """Measured a second time where noise hides a gain; of the two, the one with the smaller error."""
+        first = self._timed(settings, _HOPELESS * self._longest_s)
+        gain = 1 - first.step_s / best.step_s
+        hidden = LEAST_GAIN < gain <= noise_of(best.measured, first)
+        if not hidden or self._left_s() < 3 * self._longest_s:
+            return first
+        second = self._timed(settings, _HOPELESS * self._longest_s)
+        return min(first, second, key=lambda each: each.error_s)
 
     def _timed(self, settings: Changes, limit_s: float) -> Measured:
         began = self._clock()

@@ -281,9 +281,14 @@ def test_headrace_run_says_the_same(tmp_path: Path, library: str, script: str) -
     recorded = hr.Report.load(tmp_path / "recorded")
     assert recorded.diagnosis.operator == "Points"
     loaders = [hr.Report.load(tmp_path / "recorded", loader=name) for name in recorded.loaders]
-    found = {(one.diagnosis.kind, one.diagnosis.operator, one.diagnosis.cause) for one in loaders}
-    told = {tuple(one[:3]) for one in by_callback.values()}
-    assert {one for one in told if one[1]} == {one for one in found if one[1]}
+    found = [
+        (one.diagnosis.kind, one.diagnosis.operator, one.diagnosis.cause, one.profile.sink.steps)
+        for one in loaders
+    ]
+    # Verdicts of loaders with few steps are not the same in every run of a busy machine.
+    told = {tuple(one) for one in by_callback.values()}
+    assert {one for one in found if one[3] >= 80} == {one for one in told if one[3] >= 80}
+    assert {one[3] for one in found} == {one[3] for one in told}
 
 
 def test_headrace_0_records_nothing(tmp_path: Path) -> None:

@@ -83,6 +83,26 @@ def test_never_ends_with_something_slower() -> None:
     assert settings_of(outcome) == [{}, {"num_workers": 2}, {}, {"num_workers": 2}, {}, {"num_workers": 2}]
 
 
+@pytest.mark.parametrize(
+    ("second", "tried"),
+    [((0.052, 0.001), {"num_workers": 2}), ((0.055, 0.040), {})],
+    ids=["quiet", "noisy again"],
+)
+def test_a_gain_that_noise_hides_is_measured_again(
+    second: tuple[float, float], tried: dict[str, int]
+) -> None:
+    seen = iter([(0.100, 0.0), (0.060, 0.030), second, (0.1, 0.0), (0.052, 0.0), (0.1, 0.0), (0.052, 0.0)])
+
+    def measure(settings: dict[str, Any], limit_s: float) -> Measured:
+        report: Any = FakeReport(settings.get("num_workers", 1), lambda n: 0.05 if n == 2 else 0.2)
+        return Measured(*next(seen), report)
+
+    outcome = Search(measure, 1000).run()
+    assert outcome.best is not None
+    assert outcome.best.settings == tried
+    assert outcome.trials[1].measured.error_s == min(0.030, second[1])
+
+
 def test_without_predictions_it_tries_all_the_same() -> None:
     outcome = search(lambda n: 0.1 / min(n or 1, 4), lambda _: None).run()
     assert outcome.best is not None

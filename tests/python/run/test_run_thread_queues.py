@@ -84,11 +84,12 @@ def test_simple_queues(scripts: Any, tmp_path: Path, case: Any) -> None:
     report = hr.Report.load(tmp_path / "run")
     assert report.loader.startswith("batches at script.py:")
     workers = {op.name: op.workers for op in report.profile.operators}
-    assert workers["decode"] == values[3]
     queues = {q.name: (q.capacity, q.to_sink) for q in report.profile.queues}
-    if operator == "read":  # else it has put all of its items before it is found: there is always room
+    # There is always room: threads that are fast may have put all of their items before they are found.
+    if operator == "read":
         assert workers["read"] == 1
     if operator is not None:
+        assert workers["decode"] == values[3]
         assert queues == {"raw": (0, False), "batches": (0, True)}
     assert (report.diagnosis.kind, report.diagnosis.operator) == (kind, operator)
 
