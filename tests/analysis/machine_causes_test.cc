@@ -190,6 +190,18 @@ TEST(InterpreterLock, IsNoLimitWhereTheCoresAreFullFirst) {
   EXPECT_TRUE(read_interpreter_lock(profile).contended);  // nothing tells who holds it
 }
 
+TEST(SlowSamples, ItemsThatFoundNoCoreAreNoSlowItems) {
+  const simulation::Line line{
+      .stages = {{.name = "read", .sleep_s = 0.001},
+                 {.name = "decode", .sleep_s = 0.001, .factor = simulation::rare(0.04, 80)}},
+      .compute_s = 0.003};
+  Profile profile = simulation::simulate(line, 1);
+  EXPECT_EQ(diagnose(profile).cause, Cause::slow_samples);
+  OperatorProfile& decode = op_named(profile, "decode");
+  decode.run_queue_wait_s = 0.7 * decode.busy_s;
+  EXPECT_NE(diagnose(profile).cause, Cause::slow_samples);
+}
+
 TEST(Gate, WaitsOfTheLoopForACoreAreNotItsOwnCompute) {
   Profile profile = simulation::simulate(images(1, 0.004, 0.001), 1);
   profile.host.cpu_share = 0.6;

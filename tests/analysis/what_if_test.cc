@@ -112,6 +112,35 @@ TEST(WhatIf, SaysWhyItDoesNotKnow) {
   EXPECT_FALSE(empty.reason.empty());
 }
 
+TEST(WhatIf, ThreadsFillNoMoreCoresBesideAComputingStep) {
+  const Line line{.stages = {{.name = "decode", .cpu_s = 0.010}},
+                  .compute_s = 0.007,
+                  .compute_cpu_s = 0.007,
+                  .cores = 2,
+                  .look_at_threads = false};
+  Profile profile = simulation::simulate(line, 1);
+  ASSERT_GE(profile.host.cpu_share.value(), 0.8);
+  profile.host.gil_share = 0.2;
+  const WhatIf python = what_if(profile, {{"decode.workers", "2"}});
+  profile.host.gil_share.reset();
+  const WhatIf cpp = what_if(profile, {{"decode.workers", "2"}});
+  ASSERT_TRUE(python.known && cpp.known);
+  EXPECT_NEAR(python.step_s, profile.sink.step_s, 0.05 * profile.sink.step_s);
+  EXPECT_LT(cpp.step_s, 0.95 * profile.sink.step_s);
+}
+
+TEST(WhatIf, AbstainsWhereThreadsOfALibraryFillTheCores) {
+  Profile profile = loader(2);
+  for (profile::OperatorProfile& op : profile.operators) op.cpu_s = 0.8 * op.busy_s;
+  profile.host.process_cpu_cores = 0.1;
+  profile.host.cpu_share = 0.98;
+  profile.host.foreign_cpu_share = 0;
+  EXPECT_NE(what_if(profile, {{"num_workers", "3"}}).reason.find("threads of a library"), std::string::npos);
+  EXPECT_TRUE(what_if(profile, {{"prefetch_factor", "4"}}).reason.find("library") == std::string::npos);
+  profile.host.cpu_share = 0.5;
+  EXPECT_TRUE(what_if(profile, {{"num_workers", "3"}}).known);
+}
+
 TEST(WhatIf, AbsurdlyLargeRecordingsAreAnsweredAtOnce) {
   Profile profile = simulation::simulate(two_stages(), 1);
   for (int i = 0; i < 5000; ++i) {

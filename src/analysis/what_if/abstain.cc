@@ -6,6 +6,12 @@
 #include "headrace/analysis/words.h"
 
 namespace headrace::analysis {
+namespace {
+
+constexpr double kFull = 0.95;
+constexpr double kInPools = 0.25;
+
+}  // namespace
 
 std::string too_disturbed(const profile::Profile& profile) {
   const double others = disturbance(profile.host);
@@ -18,6 +24,11 @@ std::string not_reproduced(const profile::Profile& profile, double measured_over
   if (measured_over_simulated <= kLargestMiss && measured_over_simulated >= 1 / kLargestMiss) return "";
   return "the recorded run is not reproduced (a step of " + duration(profile.sink.step_s) + ", simulated " +
          duration(profile.sink.step_s / measured_over_simulated) + ")";
+}
+
+std::string filled_by_pools(const profile::Profile& profile, double pool_share) {
+  if (profile.host.cpu_share.value_or(0) < kFull || pool_share < kInPools) return "";
+  return "threads of a library fill the cores; what more workers beside them would cost is not known";
 }
 
 Prediction abstain(std::string why) {

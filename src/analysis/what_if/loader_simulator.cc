@@ -7,6 +7,7 @@
 #include "../diagnosis/numbers.h"
 #include "abstain.h"
 #include "headrace/analysis/diagnosis/disturbance.h"
+#include "headrace/analysis/diagnosis/pool_threads.h"
 #include "headrace/analysis/what_if/loader_run.h"
 #include "headrace/analysis/what_if/simulated_loader.h"
 #include "repeat.h"
@@ -48,6 +49,14 @@ bool rests_on_a_sample(const profile::Profile& profile, const SimulatedLoader& m
          profile.handoff_estimate->pickle_cpu_s + model.receive.total_s() > kGoodPart * step_s;
 }
 
+/// "" where another number of workers is not asked for, or is predicted.
+std::string unknown_pools(const profile::Profile& profile, const std::vector<Change>& changes) {
+  const bool changes_workers = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
+    return change.kind == Change::Kind::kWorkers;
+  });
+  return changes_workers ? filled_by_pools(profile, pool_share_of_workers(profile)) : "";
+}
+
 /// Batches that spend a good part of their time on a core need one each.
 bool outgrows_cores(const SimulatedLoader& model) {
   Work sum;
@@ -75,6 +84,7 @@ Prediction LoaderSimulator::predict(const std::vector<Change>& changes) const {
   const profile::Profile& profile = this->profile();
   if (!can_simulate(profile)) return abstain(kNothingRecorded);
   if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
+  if (std::string why = unknown_pools(profile, changes); !why.empty()) return abstain(std::move(why));
   const Loader loader = *loader_of(profile);
   SimulatedLoader model;
   if (!make_simulated_loader(profile, loader, changes, seed_of(profile), model))

@@ -34,6 +34,11 @@ constexpr std::size_t kComposedCycles = 512;
 constexpr double kCyclesPerRun = 6000;
 constexpr int kFewestBatches = 60;
 constexpr int kMostBatches = 200;
+/// Of the cores: what threads of one process fill beside a training step that computes. They come to the next core
+/// only through the interpreter lock.
+constexpr double kFilledByThreads = 0.8;
+/// Of its time: a training step that computes.
+constexpr double kComputes = 0.5;
 /// Probes that find the lock taken by chance.
 constexpr double kLockSeen = 0.1;
 
@@ -78,6 +83,18 @@ Work under_lock(const Work& work, double of_cpu, double waiters) {
   const double locked_s = of_cpu * work.cpu_s;
   const double waited_s = std::min(work.off_s, locked_s * waiters);
   return {work.off_s - waited_s, work.cpu_s - locked_s, locked_s};
+}
+
+/// As many as the threads and the training step came to, where they share an interpreter lock; at least
+/// kFilledByThreads. Measured: another thread gained nothing where they used 0.7 of the cores or more.
+double cores_in_reach(const profile::Profile& profile, double cores) {
+  const profile::Host& host = profile.host;
+  const profile::SinkProfile& sink = profile.sink;
+  const double own_s =
+      sink.compute_s - sink.compute_core_wait_s.value_or(0) - sink.compute_lock_wait_s.value_or(0);
+  const bool computes = own_s > 0 && sink.compute_cpu_s.value_or(0) >= kComputes * own_s;
+  if (!host.gil_share || !host.cpu_share || !computes) return cores;
+  return cores * std::min(1.0, std::max(kFilledByThreads, *host.cpu_share));
 }
 
 /// What the changes come down to, per operator.
@@ -389,6 +406,9 @@ bool make_pipeline_model(const profile::Profile& profile, const std::vector<Chan
     workers += group.workers;
   }
   if (graph.groups.size() > kMostStages || workers > kMostWorkersOfAll) return false;
+  const bool in_processes =
+      std::find(effects.in_process.begin(), effects.in_process.end(), true) != effects.in_process.end();
+  if (!in_processes && !effects.free_threaded) model.cores = cores_in_reach(profile, model.cores);
   if (!ModelBuilder(profile, graph, effects, seed, model).build()) return false;
   for (PipelineModel::Stage& stage : model.stages) {
     stage.ordered = (stage.ordered || ordered) && stage.can_keep_order();

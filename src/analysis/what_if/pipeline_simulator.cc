@@ -20,8 +20,6 @@ namespace {
 /// A simulated step that is so much off is one of another pipeline.
 constexpr double kReproduced = 0.1;
 constexpr double kSpent = 0.95;
-/// Of the process's CPU time, in thread pools of libraries: on full cores they and the workers hold each other up.
-constexpr double kInPools = 0.25;
 
 /// What the training loop waits for most, were it to run like that.
 std::string limit_of(const PipelineModel& model, const SimulatedPipeline& run) {
@@ -72,9 +70,7 @@ std::string unknown_hand_overs(const profile::Profile& profile, const std::vecto
   if (lock.waited_for && lock.needed[static_cast<std::size_t>(changed->index)])
     return "threads wait for the interpreter lock; what another number of them would cost is not known";
   const double process_s = profile.host.process_cpu_cores.value_or(0) * profile.sink.step_s;
-  if (profile.host.cpu_share.value_or(0) >= kSpent && pool_cpu_s(profile) >= kInPools * process_s)
-    return "threads of a library fill the cores; what more workers beside them would cost is not known";
-  return "";
+  return filled_by_pools(profile, ratio(pool_cpu_s(profile), process_s));
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// CPU time of the training loop's process that no recorded thread used: thread pools of BLAS or OpenMP, the thread
-// that computes gradients.
+// CPU time that no recorded thread used: thread pools of BLAS or OpenMP, the thread that computes gradients.
 #pragma once
 
 #include "headrace/profile/profile.h"
@@ -10,5 +9,9 @@ namespace headrace::analysis {
 /// the operators in its threads. 0 where that is less than a tenth of a step (Python's other threads, the
 /// differences between clocks), and where a thread operator's CPU time is not known.
 double pool_cpu_s(const profile::Profile& profile);
+
+/// The same share, 0 to 1, of the CPU time of the run's other processes: its workers. 0 where no operator runs in a
+/// process, and where the CPU time of one that does is not known.
+double pool_share_of_workers(const profile::Profile& profile);
 
 }  // namespace headrace::analysis

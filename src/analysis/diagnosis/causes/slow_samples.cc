@@ -23,6 +23,17 @@ std::string listed(const profile::OperatorProfile& op) {
   return text.empty() ? text : text + ")";
 }
 
+/// Of an operator's busy time: what its slow items take more than usual ones would.
+double excess(const ServiceShape& shape) {
+  return shape.tail_busy_share * (1 - ratio(shape.median_s, shape.tail_mean_s));
+}
+
+/// Items that find no core are slow, whatever is in them.
+bool waits_for_a_core(const profile::OperatorProfile& op, const ServiceShape& shape,
+                      const TailThresholds& thresholds) {
+  return ratio(op.run_queue_wait_s.value_or(0), op.busy_s) >= thresholds.core_waits * excess(shape);
+}
+
 int slow_sample_operator(const Case& facts) {
   const TailThresholds& thresholds = facts.thresholds.tail;
   int found = -1;
@@ -30,14 +41,14 @@ int slow_sample_operator(const Case& facts) {
   for (const SegmentDemand& segment : facts.demand.segments) {
     for (int i : segment.operators) {
       const ServiceShape& shape = facts.shapes[static_cast<std::size_t>(i)];
+      const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(i)];
       // An opaque loader's own waits come in bursts; that says nothing about its items.
-      if (!shape.heavy_tailed(thresholds) ||
-          facts.profile.operators[static_cast<std::size_t>(i)].fidelity == profile::Fidelity::inclusive)
+      if (!shape.heavy_tailed(thresholds) || op.fidelity == profile::Fidelity::inclusive ||
+          waits_for_a_core(op, shape, thresholds))
         continue;
-      const double demand_s = facts.profile.operators[static_cast<std::size_t>(i)].demand_s;
+      const double demand_s = op.demand_s;
       const double usual_s = segment.demand_s - demand_s * shape.tail_busy_share;
-      const double tail_s =
-          demand_s * shape.tail_busy_share * facts.profile.operators[static_cast<std::size_t>(i)].workers;
+      const double tail_s = demand_s * shape.tail_busy_share * op.workers;
       const bool long_enough = shape.tail_mean_s >= facts.gate.own_compute_s;
       if (usual_s > thresholds.usual_keep_up *
                         std::max(facts.gate.own_compute_s, thresholds.of_step * facts.gate.step_s) ||
@@ -82,7 +93,7 @@ std::optional<Finding> judge_slow_samples(const Case& facts) {
   for (Advice& advice : advise_capacity(facts.predictor, index)) {
     finding.advice.push_back(std::move(advice));
   }
-  const double without = 1 - shape.tail_busy_share * (1 - ratio(shape.median_s, shape.tail_mean_s));
+  const double without = 1 - excess(shape);
   Advice fix = in_words("make the slow items as cheap as the others, or leave them out" + listed(op));
   finding.advice.push_back(
       with_prediction(std::move(fix), facts.gate.step_s,
