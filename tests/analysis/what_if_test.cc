@@ -129,6 +129,26 @@ TEST(WhatIf, ThreadsFillNoMoreCoresBesideAComputingStep) {
   EXPECT_LT(cpp.step_s, 0.95 * profile.sink.step_s);
 }
 
+TEST(WhatIf, ThreadsThatReadAllTheTimeAreNotPredictedButAsProcesses) {
+  Line line = two_stages();
+  line.stages[1] = {.name = "cut", .cpu_s = 0.030};
+  Profile profile = simulation::simulate(line, 1);
+  profile.host.gil_share = 0;
+  const auto reads = [&](std::uint64_t calls) {
+    for (profile::WorkerProfile& worker : profile.operators[1].per_worker) worker.read_calls = calls;
+    return what_if(profile, {{"cut.workers", "2"}});
+  };
+  EXPECT_TRUE(reads(1000).known);
+  const Diagnosis before = diagnose(profile);
+  ASSERT_FALSE(before.advice.empty());
+  EXPECT_EQ(before.advice.front().parameter, "cut.workers");
+  EXPECT_NE(reads(10'000'000).reason.find("small reads"), std::string::npos);
+  const Diagnosis after = diagnose(profile);
+  ASSERT_FALSE(after.advice.empty());
+  EXPECT_EQ(after.advice.front().parameter, "cut.executor");
+  EXPECT_GT(after.advice.front().speedup.value_or(0), 1.05);
+}
+
 TEST(WhatIf, AbstainsWhereThreadsOfALibraryFillTheCores) {
   Profile profile = loader(2);
   for (profile::OperatorProfile& op : profile.operators) op.cpu_s = 0.8 * op.busy_s;

@@ -32,6 +32,22 @@ LAUNCHERS = (
     *("SLURM_JOB_ID", "MASTER_ADDR", "MASTER_PORT", "MS_SCHED_HOST", "MS_SCHED_PORT", "NO_COLOR", "COLUMNS"),
 )
 
+#: Verdicts of loops that run in real time, beside whatever else the machine does: run again if they fail.
+IN_REAL_TIME = {
+    *("test_run_asyncio", "test_run_no_loader", "test_run_thread_queues", "test_run_tune"),
+    *("test_run_waiting_calls", "test_adapter_contract", "test_ceiling", "test_dali", "test_get_next"),
+    *("test_grain", "test_huggingface", "test_integrations", "test_interpreter_lock", "test_keras_fit"),
+    *("test_machine", "test_mindspore", "test_mosaicml", "test_operators", "test_pipeline"),
+    *("test_ray_data", "test_spdl", "test_tfdata", "test_torchdata_nodes", "test_webdataset"),
+    *("test_wrap_function", "test_wrap_torch"),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in IN_REAL_TIME:
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

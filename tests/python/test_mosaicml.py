@@ -41,8 +41,11 @@ def streaming(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         sys.path.remove(str(folder))
         for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
             del sys.modules[name]
-    yield module
-    module.base.util.clean_stale_shared_memory()
+    with pytest.MonkeyPatch.context() as elsewhere:  # it leaves lock files in the folder for temporary files
+        elsewhere.setattr("tempfile.tempdir", str(folder))
+        elsewhere.setenv("TMPDIR", str(folder))
+        yield module
+        module.base.util.clean_stale_shared_memory()
 
 
 @pytest.fixture(scope="module")

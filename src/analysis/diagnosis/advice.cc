@@ -23,6 +23,8 @@ constexpr int kLongestBuffer = 32;
 /// process takes memory, so fewer of them are as good from further away.
 constexpr double kAsGood = 1.02;
 constexpr double kAsGoodProcesses = 1.05;
+/// One process more in place of threads must shorten the step to this part of it.
+constexpr double kWorthAProcess = 0.97;
 /// Share of the cores used by this run and others above which none is left.
 constexpr double kCoresTaken = 0.9;
 
@@ -150,6 +152,29 @@ Advice with_prediction(Advice advice, double step_s, const Prediction& predictio
   return advice;
 }
 
+Advice advise_processes(const Predictor& predictor, int index) {
+  const profile::Profile& profile = predictor.profile();
+  const int cores = std::max(1, profile.host.cores);
+  int processes = 1;
+  Prediction best;
+  for (int to = 1; to <= cores; ++to) {
+    const Prediction then = predictor.predict({{Change::Kind::kProcesses, index, to, 1}});
+    if (to == 1 || then.step_s < kWorthAProcess * best.step_s) {
+      best = then;
+      processes = to;
+    }
+  }
+  Advice advice;
+  advice.text = "run " + profile.operators[static_cast<std::size_t>(index)].name + " in " +
+                (processes == 1 ? "a process of its own" : as_written(processes) + " processes") +
+                " instead of threads";
+  advice.parameter = executor_parameter(profile, index);
+  const ExecutorValues values = executor_values(profile, advice.parameter);
+  advice.from = values.from;
+  advice.to = values.to;
+  return with_prediction(std::move(advice), profile.sink.step_s, best);
+}
+
 std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
   const profile::Profile& profile = predictor.profile();
   std::vector<Advice> rows;
@@ -186,6 +211,11 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
   if (!predicted(now + 1).known) {
     // Work that needs a core finds none, so a worker more gains nothing.
     if (needs_cores && cores_taken(profile.host)) return rows;
+    // Of threads that share an interpreter lock, processes may be predicted all the same.
+    if (profile.host.gil_share && op.executor == profile::Executor::thread) {
+      Advice processes = advise_processes(predictor, index);
+      if (processes.predicted_step_s) return {std::move(processes)};
+    }
     Advice advice = row(now + 1);
     advice.text += "; how much that gains is unknown: " + predicted(now + 1).why_not;
     rows.push_back(std::move(advice));

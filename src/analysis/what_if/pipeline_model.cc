@@ -39,6 +39,8 @@ constexpr int kMostBatches = 200;
 constexpr double kFilledByThreads = 0.8;
 /// Of its time: a training step that computes.
 constexpr double kComputes = 0.5;
+/// Of an operator's time: its threads come to a core through the lock, too.
+constexpr double kWaitsForLock = 0.1;
 /// Probes that find the lock taken by chance.
 constexpr double kLockSeen = 0.1;
 
@@ -85,6 +87,12 @@ Work under_lock(const Work& work, double of_cpu, double waiters) {
   return {work.off_s - waited_s, work.cpu_s - locked_s, locked_s};
 }
 
+bool wait_for_lock(const profile::Profile& profile) {
+  return std::any_of(profile.operators.begin(), profile.operators.end(), [](const auto& op) {
+    return ratio(op.lock_wait_s.value_or(0), op.busy_s) >= kWaitsForLock && op.demand_s > 0;
+  });
+}
+
 /// As many as the threads and the training step came to, where they share an interpreter lock; at least
 /// kFilledByThreads. Measured: another thread gained nothing where they used 0.7 of the cores or more.
 double cores_in_reach(const profile::Profile& profile, double cores) {
@@ -93,7 +101,7 @@ double cores_in_reach(const profile::Profile& profile, double cores) {
   const double own_s =
       sink.compute_s - sink.compute_core_wait_s.value_or(0) - sink.compute_lock_wait_s.value_or(0);
   const bool computes = own_s > 0 && sink.compute_cpu_s.value_or(0) >= kComputes * own_s;
-  if (!host.gil_share || !host.cpu_share || !computes) return cores;
+  if (!host.gil_share || !host.cpu_share || !(computes || wait_for_lock(profile))) return cores;
   return cores * std::min(1.0, std::max(kFilledByThreads, *host.cpu_share));
 }
 

@@ -20,6 +20,8 @@ namespace {
 /// A simulated step that is so much off is one of another pipeline.
 constexpr double kReproduced = 0.1;
 constexpr double kSpent = 0.95;
+/// Per second: two threads that read so often were measured 1.2 to 1.5 times as slow as one.
+constexpr double kManyReads = 20'000;
 
 /// What the training loop waits for most, were it to run like that.
 std::string limit_of(const PipelineModel& model, const SimulatedPipeline& run) {
@@ -53,6 +55,15 @@ Fit fit_of(const profile::Profile& profile) {
 /// Threads that compute more than the cores bear, or on one interpreter lock.
 bool shares_cores(const SimulatedPipeline& run) { return run.cpu_share >= 0.9 || run.lock_share >= 0.9; }
 
+/// Reads of one thread per busy second. Each gives up the interpreter lock and takes it again.
+double reads_per_s(const profile::OperatorProfile& op) {
+  double calls = 0;
+  for (const profile::WorkerProfile& worker : op.per_worker) {
+    calls += static_cast<double>(worker.read_calls.value_or(0));
+  }
+  return ratio(calls, op.busy_s);
+}
+
 /// Threads that wait for one lock, or spin for cores, lose time at each hand-over. Nothing recorded tells how much
 /// another number of them would lose: another number was measured between 0.7 and 4.5 times as fast.
 std::string unknown_hand_overs(const profile::Profile& profile, const std::vector<Change>& changes) {
@@ -69,6 +80,11 @@ std::string unknown_hand_overs(const profile::Profile& profile, const std::vecto
   const InterpreterLock lock = read_interpreter_lock(profile);
   if (lock.waited_for && lock.needed[static_cast<std::size_t>(changed->index)])
     return "threads wait for the interpreter lock; what another number of them would cost is not known";
+  if (profile.host.gil_share &&
+      reads_per_s(profile.operators[static_cast<std::size_t>(changed->index)]) >= kManyReads)
+    return "each of its many small reads gives up the interpreter lock; what another thread would cost is "
+           "not "
+           "known";
   const double process_s = profile.host.process_cpu_cores.value_or(0) * profile.sink.step_s;
   return filled_by_pools(profile, ratio(pool_cpu_s(profile), process_s));
 }

@@ -34,6 +34,10 @@ void drop_what_does_not_gain(std::vector<Advice>& advice, double step_s);
 /// than now. Empty if no number of workers gains more than the interval of its own prediction.
 std::vector<Advice> advise_workers(const Predictor& predictor, int index);
 
+/// The threads of operator `index` as processes: as many as gain something, no more than there are cores. Without
+/// figures where that is not predicted.
+Advice advise_processes(const Predictor& predictor, int index);
+
 /// Capacities of the queues between operator `index` and the sink, raised together; every row carries the
 /// prediction for all of them.
 std::vector<Advice> advise_capacity(const Predictor& predictor, int index);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "headrace/analysis/diagnosis/loader_advice.h"
+#include "headrace/analysis/diagnosis/pool_threads.h"
 #include "sentences.h"
 
 namespace headrace::analysis {
@@ -9,6 +10,9 @@ namespace {
 
 /// Others use at least this share of the cores: then they are the reason, as far as this run has some left.
 constexpr double kNeighbours = 0.2;
+/// Of the process's CPU time, in threads of libraries: whose work that is, nothing recorded tells.
+constexpr double kInPools = 0.25;
+constexpr double kUncertain = 0.85;
 /// Another operator must use so much more CPU than the candidate to be named instead.
 constexpr double kDearer = 1.25;
 
@@ -85,6 +89,14 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
                       {"cores", static_cast<double>(host.cores)},
                       {"cpu_bound_share", cpu_bound},
                       {"operator_cpu_share", share}});
+  const double process_s = host.process_cpu_cores.value_or(0) * facts.gate.step_s;
+  if (!by_neighbours && pool_cpu_s(facts.profile) >= kInPools * process_s && process_s > 0) {
+    finding.certainty = kUncertain;
+    finding.evidence.says +=
+        "; " + percent(ratio(pool_cpu_s(facts.profile), process_s)) +
+        " of it are threads of a library, and which operator starts them is not recorded";
+    finding.evidence.figures["pool_cpu_share"] = ratio(pool_cpu_s(facts.profile), process_s);
+  }
   if (by_neighbours) {
     finding.advice.push_back(in_words("stop the other processes or run this elsewhere: while they use " +
                                       percent(all_foreign) + " of " + cores +

@@ -1,18 +1,10 @@
 // Threads and the training loop wait for one interpreter lock: more threads share the same core.
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "../../handoff_costs.h"
 #include "sentences.h"
 
 namespace headrace::analysis {
-namespace {
-
-/// One process more must shorten the step to this part of it: less is noise of the simulation.
-constexpr double kWorthAProcess = 0.97;
-
-}  // namespace
 
 std::optional<Finding> judge_gil_contention(const Case& facts) {
   const InterpreterLock& lock = facts.lock;
@@ -50,26 +42,9 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
   if (lock.waiting >= 0) finding.evidence.figures["waiting_threads"] = lock.waiting;
   if (lock.lock_share >= 0) finding.evidence.figures["lock_share"] = lock.lock_share;
 
-  const int cores_free = std::max(1, facts.profile.host.cores);
-  int processes = 1;
-  Prediction best;
-  for (int to = 1; to <= cores_free; ++to) {
-    const Prediction then = facts.predictor.predict({{Change::Kind::kProcesses, lock.blamed, to, 1}});
-    if (to == 1 || then.step_s < kWorthAProcess * best.step_s) {
-      best = then;
-      processes = to;
-    }
-  }
-  Advice advice = in_words("run " + op.name + " in " +
-                           (processes == 1 ? "a process of its own" : as_written(processes) + " processes") +
-                           " instead of threads; more threads will not help");
-  advice.parameter = executor_parameter(facts.profile, lock.blamed);
-  const ExecutorValues values = executor_values(facts.profile, advice.parameter);
-  advice.from = values.from;
-  advice.to = values.to;
-  if (best.known || cpu_s > kProcessHandoff_s) {
-    finding.advice.push_back(with_prediction(std::move(advice), facts.gate.step_s, best));
-  }
+  Advice advice = advise_processes(facts.predictor, lock.blamed);
+  advice.text += "; more threads will not help";
+  if (advice.predicted_step_s || cpu_s > kProcessHandoff_s) finding.advice.push_back(std::move(advice));
   finding.certainty = lock.waiting >= 0 || lock.lock_share >= 0 ? 1 : 0.8;
   return finding;
 }
