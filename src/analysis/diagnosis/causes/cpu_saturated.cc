@@ -89,13 +89,13 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
                       {"cores", static_cast<double>(host.cores)},
                       {"cpu_bound_share", cpu_bound},
                       {"operator_cpu_share", share}});
-  const double process_s = host.process_cpu_cores.value_or(0) * facts.gate.step_s;
-  if (!by_neighbours && pool_cpu_s(facts.profile) >= kInPools * process_s && process_s > 0) {
+  const double pool_share =
+      ratio(pool_cpu_s(facts.profile), host.process_cpu_cores.value_or(0) * facts.gate.step_s);
+  if (!by_neighbours && pool_share >= kInPools) {
     finding.certainty = kUncertain;
-    finding.evidence.says +=
-        "; " + percent(ratio(pool_cpu_s(facts.profile), process_s)) +
-        " of it are threads of a library, and which operator starts them is not recorded";
-    finding.evidence.figures["pool_cpu_share"] = ratio(pool_cpu_s(facts.profile), process_s);
+    finding.evidence.says += "; a library's own threads take " + percent(pool_share) +
+                             " of the process's CPU time, and which operator starts them is not recorded";
+    finding.evidence.figures["pool_cpu_share"] = pool_share;
   }
   if (by_neighbours) {
     finding.advice.push_back(in_words("stop the other processes or run this elsewhere: while they use " +
