@@ -216,6 +216,31 @@ TEST(Gate, WaitsOfTheLoopForACoreAreNotItsOwnCompute) {
   EXPECT_DOUBLE_EQ(input_share(), before);
 }
 
+TEST(Gate, ACrowdedStepThatComputesTakesAloneWhatItsFastestTake) {
+  Profile profile = simulation::simulate(images(1, 0.004, 0.001), 1);
+  profile::SinkProfile& sink = profile.sink;
+  sink.compute_s = 0.010;
+  sink.step_s = 0.020;
+  sink.compute_cpu_s = 0.008;
+  sink.compute_core_wait_s = 0.002;
+  profile.host.cpu_share = 0.9;
+  profile.host.foreign_cpu_share = 0;
+  sink.sequence.assign(100, {.compute_s = 0.010});
+  const auto alone_s = [&] {
+    return judge_gate(profile, read_interpreter_lock(profile), Thresholds().gate).own_compute_s;
+  };
+  EXPECT_NEAR(alone_s(), 0.008, 1e-9);  // no step was faster
+  for (std::size_t i = 0; i < 10; ++i) sink.sequence[i].compute_s = 0.006;
+  EXPECT_NEAR(alone_s(), 0.006, 1e-9);
+  for (std::size_t i = 0; i < 10; ++i) sink.sequence[i].compute_s = 0.001;  // other work
+  EXPECT_NEAR(alone_s(), 0.008 / 1.6, 1e-9);
+  sink.compute_cpu_s = 0.001;  // it sleeps: nothing slows that down
+  EXPECT_NEAR(alone_s(), 0.008, 1e-9);
+  sink.compute_cpu_s = 0.008;
+  sink.compute_core_wait_s = 0.0007;  // it hardly met anybody
+  EXPECT_NEAR(alone_s(), 0.0093, 1e-9);
+}
+
 Profile on_cores(std::int64_t allowed, double used) {
   Profile profile = simulation::simulate(images(3, 0, 0.006), 1);
   profile.host.cpu_share = used;

@@ -96,6 +96,25 @@ TEST(SimulatedPipeline, OneInterpreterLockLetsOneThreadRun) {
   EXPECT_NEAR(simulate(model, 200, 0).step_s, 0.030, 2e-3);
 }
 
+TEST(SimulatedPipeline, MomentsUnderTheLockWaitForThoseWhoComputeUnderIt) {
+  // Two stages of one thread each: one computes in Python, the other in C code that takes the lock for each call.
+  PipelineModel model = one_stage(0, 1);
+  model.stages[0].lanes = {{Work{0, 0, 0.020}}};
+  model.queues.push_back({2});
+  model.stages.push_back(stage(0, 1, {{0, 1}}, {{1, 1}}));
+  model.stages[1].lanes = {{Work{0, 0.008, 0.0004}}};
+  model.inputs = {{1, 1}};
+  model.stages[1].lock.turns = 1;
+  const SimulatedPipeline rarely = simulate(model, 200, 0);
+  EXPECT_NEAR(rarely.step_s, 0.0204, 5e-4);  // it fits beside
+  EXPECT_NEAR(rarely.lock_waited_s[1], kSwitchInterval_s, 1e-3);
+  model.stages[1].lock.turns = 8;
+  const SimulatedPipeline often = simulate(model, 200, 0);
+  EXPECT_GT(often.step_s, 1.15 * rarely.step_s);
+  EXPECT_GT(often.lock_waited_s[1], 3 * kSwitchInterval_s);
+  EXPECT_EQ(often.sink_lock_waited_s, 0);
+}
+
 TEST(SimulatedPipeline, ASlowItemHoldsUpTheOthersOnlyInOrder) {
   PipelineModel model = one_stage(0, 4, 4);
   model.stages[0].lanes = {std::vector<Work>(41, Work{0.020, 0})};

@@ -83,7 +83,36 @@ TEST(Engine, HoldersOfTheLockShareACoreWithOthers) {
   EXPECT_EQ(engine.next(), 2);
   EXPECT_NEAR(engine.now(), 0.020, 1e-12);
   EXPECT_EQ(engine.next(), 0);
+  EXPECT_NEAR(engine.now(), 0.025, 1e-12);  // the lock went to and fro every 5 ms
+  EXPECT_EQ(engine.next(), 1);
   EXPECT_NEAR(engine.now(), 0.030, 1e-12);
+}
+
+TEST(Engine, AMomentUnderTheLockWaitsForTheSwitchInterval) {
+  Engine engine(1e9);  // cores enough that nobody slows anybody down
+  engine.compute_locked(0, 0.050);
+  engine.sleep(1, 0.010);
+  EXPECT_EQ(engine.next(), 1);
+  engine.compute_locked(1, 0.001);
+  EXPECT_EQ(engine.next(), 1);
+  EXPECT_NEAR(engine.now(), 0.010 + kSwitchInterval_s + 0.001, 1e-9);
+  EXPECT_NEAR(engine.lock_wait_s(1), kSwitchInterval_s, 1e-9);
+  EXPECT_EQ(engine.next(), 0);
+  EXPECT_NEAR(engine.now(), 0.051, 1e-9);
+  EXPECT_NEAR(engine.lock_wait_s(0), 0.001, 1e-9);
+  EXPECT_EQ(engine.lock_wait_s(2), 0);
+}
+
+TEST(Engine, EachChangeOfHandsBeginsTheIntervalAnew) {
+  Engine engine(1e9);
+  engine.compute_locked(0, 0.004);
+  engine.compute_locked(1, 0.006);
+  engine.compute_locked(2, 0.001);
+  EXPECT_EQ(engine.next(), 0);
+  EXPECT_EQ(engine.next(), 2);  // 1 had the lock from 4 to 9 ms
+  EXPECT_NEAR(engine.now(), 0.010, 1e-9);
+  EXPECT_EQ(engine.next(), 1);
+  EXPECT_NEAR(engine.now(), 0.011, 1e-9);
 }
 
 TEST(Engine, APoolComputesOnAllCores) {

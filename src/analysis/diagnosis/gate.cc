@@ -1,6 +1,8 @@
 #include "headrace/analysis/diagnosis/gate.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <vector>
 
 #include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/loader.h"
@@ -56,6 +58,32 @@ double core_wait_s(const profile::Profile& profile, const GateThresholds& thresh
   if (waited_s < thresholds.core_wait_share * profile.sink.step_s) return 0;
   const double own = profile.host.cpu_share.value_or(1);
   return waited_s * ratio(own, own + profile.host.foreign_cpu_share.value_or(0));
+}
+
+/// The interpreter lock, as far as the verdict does not count it already.
+double lock_wait_s(const profile::Profile& profile, const InterpreterLock& lock,
+                   const GateThresholds& thresholds) {
+  const double waited_s = profile.sink.compute_lock_wait_s.value_or(0);
+  return waited_s < thresholds.core_wait_share * profile.sink.step_s ? lock.stretch_s
+                                                                     : std::max(lock.stretch_s, waited_s);
+}
+
+/// A training step that computes is slower on a shared core than alone even without those waits: its data is gone from
+/// the caches each time. Steps that met nobody are among the fastest; work that differs from step to step is not taken
+/// for it beyond kMostSlowed (measured: up to 1.6).
+double slowed_s(const profile::SinkProfile& sink, double waited_s, const GateThresholds& thresholds) {
+  constexpr std::size_t kFewest = 40;
+  constexpr std::size_t kFastestOf = 20;
+  constexpr double kMostSlowed = 1.6;
+  const double own_s = sink.compute_s - waited_s;
+  if (sink.sequence.size() < kFewest || waited_s < thresholds.slowed_share * sink.compute_s ||
+      sink.compute_cpu_s.value_or(0) < thresholds.computes_share * own_s)
+    return 0;
+  std::vector<double> computes;
+  for (const profile::StepSample& step : sink.sequence) computes.push_back(step.compute_s);
+  const auto fast = computes.begin() + static_cast<std::ptrdiff_t>(computes.size() / kFastestOf);
+  std::nth_element(computes.begin(), fast, computes.end());
+  return std::max(0.0, own_s - std::max(*fast, own_s / kMostSlowed));
 }
 
 /// Of the CPU time that competes with the loop's thread: what the input's operators use.
@@ -136,7 +164,9 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
     return gate;
   }
   gate.opaque = is_opaque(profile);
-  const double stretch_s = std::min(gate.compute_s, lock.stretch_s + core_wait_s(profile, thresholds));
+  const double waited_s =
+      std::min(gate.compute_s, lock_wait_s(profile, lock, thresholds) + core_wait_s(profile, thresholds));
+  const double stretch_s = waited_s + slowed_s(sink, waited_s, thresholds);
   gate.own_compute_s = gate.compute_s - stretch_s;
   gate.wait_share = sink.wait_share;
   // Waiting for workers to start belongs to the start-up, also where they start one after the other.

@@ -43,9 +43,13 @@ constexpr double kComputes = 0.5;
 constexpr double kWaitsForLock = 0.1;
 /// Probes that find the lock taken by chance.
 constexpr double kLockSeen = 0.1;
+/// Of its CPU time: even C code that releases the lock at once needs it for each call.
+constexpr double kLeastHeld = 0.01;
+/// Code that holds it for so much computes in Python, and gives it up only when it is asked to.
+constexpr double kAlwaysHeld = 0.9;
 
-/// How threads of the sink's process use its interpreter lock.
-struct LockUse {
+/// How much of their CPU time the threads of the sink's process hold its interpreter lock.
+struct LockShares {
   std::vector<double> of_cpu;  ///< per operator: share of its CPU time that is spent holding it
   double of_step_cpu = 0;      ///< the same of the training step
   double waiters = 0;  ///< threads that a holder keeps waiting, on average; 0 where their waits are known
@@ -63,24 +67,28 @@ double held_of_cpu(const profile::Profile& profile, const InterpreterLock& lock)
   return std::min(1.0, ratio(held_s, cpu_s));
 }
 
-LockUse lock_use(const profile::Profile& profile) {
+LockShares lock_shares(const profile::Profile& profile) {
   const InterpreterLock lock = read_interpreter_lock(profile);
   const double usual = held_of_cpu(profile, lock);
   const auto share = [](double held_s, std::optional<double> cpu_s) {
-    return std::min(1.0, ratio(held_s, cpu_s.value_or(0)));
+    const double held = ratio(held_s, cpu_s.value_or(0));
+    return held >= kAlwaysHeld ? 1 : std::max(kLeastHeld, held);
   };
-  LockUse use;
+  LockShares use;
   if (lock.contended && lock.waiting < 0) use.waiters = std::max(0.0, lock.busy_threads - 1);
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
     const profile::OperatorProfile& op = profile.operators[i];
-    use.of_cpu.push_back(!lock.needed[i] ? 0 : op.lock_held_s ? share(*op.lock_held_s, op.cpu_s) : usual);
+    const bool in_process = op.executor == profile::Executor::process;
+    use.of_cpu.push_back(op.lock_held_s && !in_process ? share(*op.lock_held_s, op.cpu_s)
+                         : lock.needed[i]              ? usual
+                                                       : 0);
   }
   const profile::SinkProfile& sink = profile.sink;
   use.of_step_cpu = sink.compute_lock_held_s ? share(*sink.compute_lock_held_s, sink.compute_cpu_s) : usual;
   return use;
 }
 
-/// Waiting for the lock is what a simulation adds by itself. of_cpu: see LockUse.
+/// Waiting for the lock is what a simulation adds by itself. of_cpu: see LockShares.
 Work under_lock(const Work& work, double of_cpu, double waiters) {
   const double locked_s = of_cpu * work.cpu_s;
   const double waited_s = std::min(work.off_s, locked_s * waiters);
@@ -183,7 +191,7 @@ class ModelBuilder {
       : profile_(profile),
         graph_(graph),
         effects_(effects),
-        lock_(lock_use(profile)),
+        lock_(lock_shares(profile)),
         demands_(own_demands(profile)),
         random_(seed),
         model_(model) {}
@@ -241,6 +249,7 @@ class ModelBuilder {
       const profile::OperatorProfile& op = profile_.operators[at];
       const profile::Knob* ordered = parameter_that_sets(op.knobs, profile::Quantity::order);
       stage.ordered = stage.ordered || (ordered != nullptr && ordered->value != 0);
+      add_lock_wait(i, stage.lock);
       const double takes_s = demands_[at] * op.workers * effects_.service[at];
       if (takes_s <= largest_s) continue;
       largest_s = takes_s;
@@ -248,6 +257,13 @@ class ModelBuilder {
     }
     stage.lanes = lanes_of(group.operators, stage.cycles_per_batch, group.workers);
     model_.stages.push_back(std::move(stage));
+  }
+
+  void add_lock_wait(int index, LockUse& use) const {
+    const auto at = static_cast<std::size_t>(index);
+    const profile::OperatorProfile& op = profile_.operators[at];
+    if (!op.lock_wait_s || demands_[at] <= 0) return;
+    use.waited_s = use.waited_s.value_or(0) + demands_[at] * op.workers * ratio(*op.lock_wait_s, op.busy_s);
   }
 
   void add_in_sink() {
@@ -265,7 +281,10 @@ class ModelBuilder {
 
   void add_steps() {
     const profile::SinkProfile& sink = profile_.sink;
-    const double own_s = std::max(0.0, sink.compute_s - read_interpreter_lock(profile_).stretch_s);
+    const double own_s = std::max(
+        0.0, sink.compute_s - sink.compute_lock_wait_s.value_or(read_interpreter_lock(profile_).stretch_s));
+    model_.sink_lock.waited_s = sink.compute_lock_wait_s;
+    for (int i : graph_.sink.operators) add_lock_wait(i, model_.sink_lock);
     for (const Work& step : training_steps(sink, own_s, queue_share_of_step(), profile_.host)) {
       model_.steps.push_back(in_thread(step, lock_.of_step_cpu, true));
     }
@@ -351,7 +370,7 @@ class ModelBuilder {
   const profile::Profile& profile_;
   const PipelineGraph& graph_;
   const Effects& effects_;
-  const LockUse lock_;
+  const LockShares lock_;
   const std::vector<double> demands_;
   RecordedBatches::Random random_;
   PipelineModel& model_;

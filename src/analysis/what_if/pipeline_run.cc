@@ -165,7 +165,7 @@ class PipelineRun {
           if (!take(actor, stage.inputs, worker.took)) return;
           worker.number = taken_[worker.stage]++;
           worker.since_s = engine_.now();
-          worker.task.set(work_of(worker));
+          worker.task.set(work_of(worker), stage.lock.turns);
           worker.phase = Phase::kWork;
           break;
         case Phase::kWork:
@@ -224,7 +224,7 @@ class PipelineRun {
         case Sink::kTake:
           if (!take(kSink, model_.inputs, took_)) return;
           served_since_s_ = engine_.now();
-          sink_task_.set(serving());
+          sink_task_.set(serving(), model_.sink_lock.turns);
           sink_ = Sink::kServe;
           break;
         case Sink::kServe:
@@ -239,7 +239,8 @@ class PipelineRun {
           // What the pool computes may take until the next step begins.
           if (engine_.pool_computes()) return engine_.await_pool(kSink);
           if (model_.pool_cpu_s > 0) engine_.compute_in_pool(model_.pool_cpu_s);
-          sink_task_.set(model_.steps[(first_ + static_cast<std::size_t>(done_)) % model_.steps.size()]);
+          sink_task_.set(model_.steps[(first_ + static_cast<std::size_t>(done_)) % model_.steps.size()],
+                         model_.sink_lock.turns);
           sink_ = Sink::kStep;
           break;
         case Sink::kStep:
@@ -265,11 +266,23 @@ class PipelineRun {
     settled_s_ = engine_.now();
     computed_before_s_ = engine_.computed_s();
     locked_before_s_ = engine_.locked_s();
+    lock_waited_before_s_ = lock_waits();
+  }
+
+  /// Of each stage, and of the training loop behind them.
+  std::vector<double> lock_waits() const {
+    std::vector<double> waits(model_.stages.size() + 1, 0);
+    for (std::size_t w = 0; w < workers_.size(); ++w) {
+      waits[workers_[w].stage] += engine_.lock_wait_s(actor_of(w));
+    }
+    waits.back() = engine_.lock_wait_s(kSink);
+    return waits;
   }
 
   SimulatedPipeline figures() const {
     SimulatedPipeline run;
     run.busy.assign(model_.stages.size(), 0);
+    run.lock_waited_s.assign(model_.stages.size(), 0);
     const double time_s = engine_.now() - settled_s_;
     if (done_ < steps_ || time_s <= 0) return run;
     run.step_s = time_s / (steps_ - settle_);
@@ -283,6 +296,12 @@ class PipelineRun {
       run.busy[worker.stage] += engine_.now() - std::max(worker.since_s, settled_s_);
     }
     for (std::size_t s = 0; s < run.busy.size(); ++s) run.busy[s] /= time_s * model_.stages[s].workers;
+    const std::vector<double> waits = lock_waits();
+    const auto per_batch_s = [&](std::size_t at) {
+      return (waits[at] - lock_waited_before_s_[at]) / (steps_ - settle_);
+    };
+    for (std::size_t s = 0; s < run.busy.size(); ++s) run.lock_waited_s[s] = per_batch_s(s);
+    run.sink_lock_waited_s = per_batch_s(run.busy.size());
     return run;
   }
 
@@ -301,6 +320,7 @@ class PipelineRun {
   int done_ = 0, settle_ = 0, steps_ = 0;
   double called_s_ = 0, served_since_s_ = 0, settled_s_ = 0, computed_before_s_ = 0, locked_before_s_ = 0;
   double wait_s_ = 0, serve_s_ = 0;
+  std::vector<double> lock_waited_before_s_;
 };
 
 }  // namespace
@@ -312,7 +332,12 @@ void SimulatedPipeline::add(const SimulatedPipeline& run, double part) {
   cpu_share += part * run.cpu_share;
   lock_share += part * run.lock_share;
   busy.resize(run.busy.size());
-  for (std::size_t s = 0; s < busy.size(); ++s) busy[s] += part * run.busy[s];
+  lock_waited_s.resize(run.busy.size());
+  for (std::size_t s = 0; s < busy.size(); ++s) {
+    busy[s] += part * run.busy[s];
+    lock_waited_s[s] += part * run.lock_waited_s[s];
+  }
+  sink_lock_waited_s += part * run.sink_lock_waited_s;
 }
 
 SimulatedPipeline simulate(const PipelineModel& model, int batches, std::uint64_t first) {

@@ -7,7 +7,6 @@
 #include "abstain.h"
 #include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/disturbance.h"
-#include "headrace/analysis/diagnosis/interpreter_lock.h"
 #include "headrace/analysis/diagnosis/pool_threads.h"
 #include "headrace/analysis/what_if/pipeline_model.h"
 #include "headrace/analysis/what_if/pipeline_run.h"
@@ -34,10 +33,38 @@ std::string limit_of(const PipelineModel& model, const SimulatedPipeline& run) {
                                    : model.stages[static_cast<std::size_t>(busiest - run.busy.begin())].name;
 }
 
+/// Turns that bring the waits for the lock to those that were recorded.
+void fit_turns(PipelineModel& model) {
+  constexpr int kRounds = 4;
+  constexpr double kMostTurns = 64;
+  const auto fit = [&](LockUse& lock, double waited_s) {
+    if (!lock.waited_s) return;
+    const double factor = waited_s > 0 ? std::clamp(*lock.waited_s / waited_s, 0.25, 4.0) : 1;
+    lock.turns = static_cast<int>(std::clamp(std::round(lock.turns * factor), 1.0, kMostTurns));
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    const SimulatedPipeline run = simulate(model, model.batches(), 0);
+    if (run.lock_share <= 0) return;
+    for (std::size_t s = 0; s < model.stages.size(); ++s) fit(model.stages[s].lock, run.lock_waited_s[s]);
+    fit(model.sink_lock, run.sink_lock_waited_s);
+  }
+}
+
 Fit fit_when(const profile::Profile& profile, bool ordered) {
   PipelineModel model;
   if (!make_pipeline_model(profile, {}, ordered, seed_of(profile), model)) return {};
-  return {ratio(profile.sink.step_s, repeat(model).mean.step_s), ordered};
+  fit_turns(model);
+  Fit fit{ratio(profile.sink.step_s, repeat(model).mean.step_s), ordered, {}, model.sink_lock.turns};
+  for (const PipelineModel::Stage& stage : model.stages) fit.lock_turns.push_back(stage.lock.turns);
+  return fit;
+}
+
+/// Stages beyond those that were recorded do what the training loop's thread did.
+void set_turns(const Fit& fit, PipelineModel& model) {
+  model.sink_lock.turns = fit.sink_lock_turns;
+  for (std::size_t s = 0; s < model.stages.size(); ++s) {
+    model.stages[s].lock.turns = s < fit.lock_turns.size() ? fit.lock_turns[s] : fit.sink_lock_turns;
+  }
 }
 
 /// Whether several workers keep the order is not recorded for threads that the user wrote. If the run is
@@ -64,8 +91,8 @@ double reads_per_s(const profile::OperatorProfile& op) {
   return ratio(calls, op.busy_s);
 }
 
-/// Threads that wait for one lock, or spin for cores, lose time at each hand-over. Nothing recorded tells how much
-/// another number of them would lose: another number was measured between 0.7 and 4.5 times as fast.
+/// Threads that hand the lock over at each of many reads, or spin for cores beside a library's, lose time that nothing
+/// recorded tells: another number of them was measured between 0.7 and 4.5 times as fast.
 std::string unknown_hand_overs(const profile::Profile& profile, const std::vector<Change>& changes) {
   const auto in_threads = [&](const Change& change) {
     return change.kind == Change::Kind::kWorkers && change.index >= 0 &&
@@ -77,14 +104,10 @@ std::string unknown_hand_overs(const profile::Profile& profile, const std::vecto
   });
   const auto changed = std::find_if(changes.begin(), changes.end(), in_threads);
   if (changed == changes.end() || free_threaded) return "";
-  const InterpreterLock lock = read_interpreter_lock(profile);
-  if (lock.waited_for && lock.needed[static_cast<std::size_t>(changed->index)])
-    return "threads wait for the interpreter lock; what another number of them would cost is not known";
   if (profile.host.gil_share &&
       reads_per_s(profile.operators[static_cast<std::size_t>(changed->index)]) >= kManyReads)
     return "each of its many small reads gives up the interpreter lock; what another thread would cost is "
-           "not "
-           "known";
+           "not known";
   const double process_s = profile.host.process_cpu_cores.value_or(0) * profile.sink.step_s;
   return filled_by_pools(profile, ratio(pool_cpu_s(profile), process_s));
 }
@@ -107,6 +130,7 @@ Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const 
   PipelineModel model;
   if (!make_pipeline_model(profile, changes, fit.ordered, seed_of(profile), model))
     return abstain(kNoSuchChange);
+  set_turns(fit, model);
   const Repeated<SimulatedPipeline> then = repeat(model);
   if (then.mean.step_s <= 0) return abstain("the changed run would come to a stop");
   Prediction prediction;

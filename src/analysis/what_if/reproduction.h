@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "headrace/profile/profile.h"
 
@@ -13,6 +14,8 @@ namespace headrace::analysis {
 struct Fit {
   double measured_over_simulated = 0;  ///< of the step; 0: not at all
   bool ordered = false;                ///< several workers deliver in the order in which they took
+  std::vector<int> lock_turns = {};    ///< of each stage (LockUse)
+  int sink_lock_turns = 1;
 };
 
 /// Part of a simulator, which is made for one profile: the fit is found when it is first asked for.

@@ -5,7 +5,6 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr int kTurns = 4;
 /// Work that is nearly all of one kind is done at once.
 constexpr double kMixed = 0.1;
 /// Everything takes some time, so that one thing is never called from within another.
@@ -13,9 +12,12 @@ constexpr double kLeast_s = 1e-7;
 
 }  // namespace
 
-void Task::set(const Work& work) noexcept {
+void Task::set(const Work& work, int turns) noexcept {
   const double largest_s = std::max({work.off_s, work.cpu_s, work.locked_s});
-  turns_ = work.total_s() - largest_s > kMixed * work.total_s() ? kTurns : 1;
+  // However little the part under the lock is, the thread must get the lock for it.
+  const bool mixed = work.total_s() - largest_s > kMixed * work.total_s() ||
+                     (work.locked_s > 0 && work.locked_s < work.total_s());
+  turns_ = mixed ? std::max(1, turns) : 1;
   turn_ = work * (1.0 / turns_);
   if (turn_.total_s() <= 0) turn_.off_s = kLeast_s;
   next_ = Part::kOff;

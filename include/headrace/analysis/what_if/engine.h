@@ -9,6 +9,7 @@
 //                                    // work (beside_others.h)
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <queue>
 #include <utility>
@@ -16,12 +17,18 @@
 
 namespace headrace::analysis {
 
+/// A thread that waits for CPython's lock asks its holder for it after that long (sys.getswitchinterval()).
+inline constexpr double kSwitchInterval_s = 5e-3;
+
 /// Each actor has one thing under way at most. Deterministic: ties go to the smaller actor.
 ///
 /// Processor sharing in O(log n) per event: all who compute get the same rate, so the CPU time that each of
 /// them has had since the beginning is one number, and who is done first is who has the smallest target in
-/// it. CPU time is that of an otherwise idle machine. Those who need the interpreter lock share what one of
-/// the others gets: one of them runs at a time.
+/// it. CPU time is that of an otherwise idle machine.
+///
+/// The interpreter lock is as CPython keeps it: one thread holds it, the others queue in the order in which they came.
+/// The holder gives it up when its part is done, or once somebody has waited for kSwitchInterval_s, and then queues
+/// again. So a thread that needs the lock for a moment waits up to that long beside one that computes in Python.
 class Engine {
  public:
   explicit Engine(double cores) : cores_(cores) {}
@@ -31,13 +38,15 @@ class Engine {
   double computed_s() const noexcept { return computed_s_; }
   /// Time for which somebody computed under the lock.
   double locked_s() const noexcept { return locked_s_; }
+  /// Time for which `actor` has waited for the lock.
+  double lock_wait_s(int actor) const noexcept;
 
   /// `actor` goes on after that long, on no core.
   void sleep(int actor, double seconds) { sleeping_.emplace(now_ + seconds, actor); }
   /// `actor` goes on once it has had that much CPU time.
-  void compute(int actor, double cpu_s) { free_.done.emplace(free_.each_had_s + cpu_s, actor); }
+  void compute(int actor, double cpu_s) { computing_.emplace(each_had_s_ + cpu_s, actor); }
   /// The same, holding the interpreter lock.
-  void compute_locked(int actor, double cpu_s) { lock_.done.emplace(lock_.each_had_s + cpu_s, actor); }
+  void compute_locked(int actor, double cpu_s);
 
   /// Threads that are no actors use that much CPU time together, as many as there are cores: a library's pool.
   void compute_in_pool(double cpu_s);
@@ -53,18 +62,20 @@ class Engine {
   static constexpr int kPool = -2;
   static constexpr int kNobody = -1;
 
-  int next_done();
-
   using Due = std::pair<double, int>;
   using Heap = std::priority_queue<Due, std::vector<Due>, std::greater<>>;
 
-  /// Who computes at one rate, by the CPU time after which each is done.
-  struct Sharing {
-    Heap done;
-    double each_had_s = 0;
-
-    double left_s() const;
+  /// Part of an actor's work under the lock.
+  struct Locked {
+    int actor = kNobody;
+    double cpu_s = 0;
+    double since_s = 0;  ///< it waits for the lock, or holds it
   };
+
+  /// Advances to the next event, and returns who is done: kNobody where only the lock changes hands.
+  int advance();
+  void take_lock(Locked part);
+  void hand_lock_over();
 
   double cores_;
   double now_ = 0;
@@ -73,8 +84,11 @@ class Engine {
   int pool_left_ = 0;  ///< threads of the pool that compute
   int awaits_pool_ = kNobody;
   Heap sleeping_;
-  Sharing free_;
-  Sharing lock_;
+  Heap computing_;         ///< without the lock, by the CPU time after which each is done
+  double each_had_s_ = 0;  ///< CPU time of everybody who computed since the beginning
+  Locked holder_;          ///< its cpu_s counts from the beginning, as in computing_
+  std::deque<Locked> lock_queue_;
+  std::vector<double> lock_waits_s_;  ///< per actor
 };
 
 }  // namespace headrace::analysis

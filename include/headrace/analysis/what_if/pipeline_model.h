@@ -8,15 +8,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "headrace/analysis/diagnosis/predictor.h"
+#include "headrace/analysis/what_if/task.h"
 #include "headrace/analysis/what_if/work.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::analysis {
+
+/// How threads come to the interpreter lock.
+struct LockUse {
+  int turns = Task::kTurns;  ///< how often a cycle of a worker, or a step of the training loop, takes it
+  std::optional<double> waited_s;  ///< per batch, as recorded; none: nobody looked
+};
 
 struct PipelineModel {
   struct Queue {
@@ -38,6 +46,7 @@ struct PipelineModel {
     /// Works per cycle, in the order in which they were recorded, one list per recorded worker. Never empty.
     std::vector<std::vector<Work>> lanes;
     std::string name;  ///< of the operator that takes most of it
+    LockUse lock;
 
     /// Several workers, one token put per cycle.
     bool can_keep_order() const noexcept;
@@ -52,6 +61,7 @@ struct PipelineModel {
   std::vector<Work> in_sink;  ///< per batch, loading in the training loop's own thread; empty: none
   std::string slowest_in_sink;
   std::vector<Work> steps;  ///< the training step, as recorded. Never empty.
+  LockUse sink_lock;        ///< of the training loop's thread
   /// Operators without a queue between them, or none that was seen: how far they run ahead is a guess.
   bool guessed_queue = false;
 

@@ -3,8 +3,8 @@
 //     worker: take what a cycle needs -> work -> (wait for older ones) -> put what it made
 //     training loop: take a batch -> what loading it does itself -> step
 //
-// Queues are bounded and first in, first out; all CPU work shares the cores, and what holds the interpreter
-// lock shares that.
+// Queues are bounded and first in, first out; all CPU work shares the cores, and one thread at a
+// time holds the interpreter lock.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,9 @@ struct SimulatedPipeline {
   double cpu_share = 0;      ///< of the cores
   double lock_share = 0;     ///< the interpreter lock is held
   std::vector<double> busy;  ///< per stage, of its workers
+  /// Per batch, in seconds: for the interpreter lock, by all workers of a stage, and by the training loop.
+  std::vector<double> lock_waited_s;
+  double sink_lock_waited_s = 0;
 
   void add(const SimulatedPipeline& run, double part);
 };

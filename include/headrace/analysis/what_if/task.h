@@ -10,7 +10,11 @@ namespace headrace::analysis {
 /// in another way (measured: 18 % of error with half of both). So work of several kinds is done in turns.
 class Task {
  public:
-  void set(const Work& work) noexcept;
+  /// Of work of which nothing better is known.
+  static constexpr int kTurns = 4;
+
+  /// turns: in how many of them work of several kinds is done. It needs the interpreter lock once in each.
+  void set(const Work& work, int turns = kTurns) noexcept;
   /// Starts the next part; false where all is done.
   bool go_on(Engine& engine, int actor);
 

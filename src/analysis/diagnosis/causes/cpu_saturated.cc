@@ -17,13 +17,15 @@ constexpr double kUncertain = 0.85;
 constexpr double kDearer = 1.25;
 
 /// Where the candidate itself waits for a core, whoever uses most of them holds it up.
-const profile::OperatorProfile& spender(const Case& facts) {
+int spender(const Case& facts) {
   const profile::OperatorProfile& op = facts.op();
-  if (ratio(op.run_queue_wait_s.value_or(0), op.busy_s) < facts.thresholds.cpu.queueing_share) return op;
+  if (ratio(op.run_queue_wait_s.value_or(0), op.busy_s) < facts.thresholds.cpu.queueing_share)
+    return facts.candidate;
   const auto dearest =
       std::max_element(facts.profile.operators.begin(), facts.profile.operators.end(),
                        [](const auto& a, const auto& b) { return cpu_per_batch_s(a) < cpu_per_batch_s(b); });
-  return cpu_per_batch_s(*dearest) >= kDearer * cpu_per_batch_s(op) ? *dearest : op;
+  if (cpu_per_batch_s(*dearest) < kDearer * cpu_per_batch_s(op)) return facts.candidate;
+  return static_cast<int>(dearest - facts.profile.operators.begin());
 }
 
 }  // namespace
@@ -60,7 +62,8 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   if (all_cores) spent = waits_for_core ? thresholds.spent_while_queueing : thresholds.spent_by_workers;
   if (used < spent && !throttled && !crowded) return std::nullopt;
 
-  const profile::OperatorProfile& named = spender(facts);
+  const Removal removal = most_gained_by_removing(facts.predictor, spender(facts));
+  const profile::OperatorProfile& named = facts.profile.operators[static_cast<std::size_t>(removal.index)];
   double all_cpu_s = facts.profile.sink.compute_cpu_s.value_or(0);
   for (const profile::OperatorProfile& each : facts.profile.operators) all_cpu_s += cpu_per_batch_s(each);
   const double share = ratio(cpu_per_batch_s(named), all_cpu_s);
@@ -89,6 +92,7 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
                       {"cores", static_cast<double>(host.cores)},
                       {"cpu_bound_share", cpu_bound},
                       {"operator_cpu_share", share}});
+  add_removal(removal, named.name, finding.evidence);
   const double pool_share =
       ratio(pool_cpu_s(facts.profile), host.process_cpu_cores.value_or(0) * facts.gate.step_s);
   if (!by_neighbours && pool_share >= kInPools) {

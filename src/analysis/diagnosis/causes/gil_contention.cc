@@ -1,15 +1,36 @@
 // Threads and the training loop wait for one interpreter lock: more threads share the same core.
+#include <algorithm>
+#include <vector>
+
 #include <fmt/core.h>
 
 #include "../../handoff_costs.h"
 #include "sentences.h"
 
 namespace headrace::analysis {
+namespace {
+
+/// Of the operator that costs most, and of the one that holds the lock longest: what gains more comes first.
+std::vector<Advice> advise_other_processes(const Case& facts, int costs_most) {
+  std::vector<Advice> rows;
+  for (int index : {costs_most, facts.lock.blamed}) {
+    if (!rows.empty() && index == costs_most) continue;
+    Advice advice = advise_processes(facts.predictor, index);
+    advice.text += "; more threads will not help";
+    const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(index)];
+    if (advice.predicted_step_s || cpu_per_batch_s(op) > kProcessHandoff_s) rows.push_back(std::move(advice));
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Advice& a, const Advice& b) {
+    return a.predicted_step_s.value_or(1e9) < b.predicted_step_s.value_or(1e9);
+  });
+  return rows;
+}
+
+}  // namespace
 
 std::optional<Finding> judge_gil_contention(const Case& facts) {
   const InterpreterLock& lock = facts.lock;
   if (!lock.contended || lock.blamed < 0) return std::nullopt;
-  const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(lock.blamed)];
   // A thread that sleeps beside busy ones may be the limit, unless the lock is never free: then nothing else
   // can be.
   const SegmentDemand& first = facts.demand.first();
@@ -19,6 +40,8 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
                               cpu_bound_share(slowest) < facts.thresholds.lock.computes_share &&
                               lock.lock_share < facts.thresholds.lock.never_free_share;
   if (sleeper_limits) return std::nullopt;
+  const Removal removal = most_gained_by_removing(facts.predictor, lock.blamed);
+  const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(removal.index)];
   const double cpu_s = cpu_per_batch_s(op);
   Finding finding;
   finding.op = op.name;
@@ -39,12 +62,11 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
     finding.evidence.says += "; " + op.name + " holds it for " + duration(*held_s) + " of every step";
     finding.evidence.figures["held_per_step_s"] = *held_s;
   }
+  add_removal(removal, op.name, finding.evidence);
   if (lock.waiting >= 0) finding.evidence.figures["waiting_threads"] = lock.waiting;
   if (lock.lock_share >= 0) finding.evidence.figures["lock_share"] = lock.lock_share;
 
-  Advice advice = advise_processes(facts.predictor, lock.blamed);
-  advice.text += "; more threads will not help";
-  if (advice.predicted_step_s || cpu_s > kProcessHandoff_s) finding.advice.push_back(std::move(advice));
+  finding.advice = advise_other_processes(facts, removal.index);
   finding.certainty = lock.waiting >= 0 || lock.lock_share >= 0 ? 1 : 0.8;
   return finding;
 }

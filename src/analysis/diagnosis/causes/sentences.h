@@ -7,6 +7,7 @@
 #include "../numbers.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/causes/cause.h"
+#include "headrace/analysis/diagnosis/removal.h"
 #include "headrace/analysis/words.h"
 
 namespace headrace::analysis {
@@ -20,6 +21,12 @@ inline Advice in_words(std::string text) {
   Advice advice;
   advice.text = std::move(text);
   return advice;
+}
+
+inline void add_removal(const Removal& removal, const std::string& name, Evidence& evidence) {
+  if (!removal.step_s) return;
+  evidence.says += "; simulated without " + name + ", a step takes " + duration(*removal.step_s);
+  evidence.figures["step_without_s"] = *removal.step_s;
 }
 
 /// `advice` with the step if the candidate's items took less by that share of their time.
