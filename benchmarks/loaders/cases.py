@@ -1,5 +1,6 @@
 """What a drawn case of a loader is: what is slow, and by how much."""
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,18 +9,23 @@ from typing import Any
 SHARDS = 4
 SAMPLES = 60
 CASES = ("source", "map", "cpu", "batch", "step", "lock")
-_IN_PROCESSES = CASES[:-1]
-#: Loaders that work in processes, or whose Python functions share one interpreter lock.
-CASES_OF = {
-    "tf.data": ("source", "map", "batch", "step"),
-    **dict.fromkeys(("streaming", "datasets", "webdataset", "ray", "dali", "get_next"), _IN_PROCESSES),
-}
+#: Where the case of the interpreter lock cannot be: in processes, in one thread, in a library's own threads.
+_WITHOUT_A_LOCK = ("streaming", "datasets", "webdataset", "ray", "dali", "get_next", "function")
+CASES_OF = dict.fromkeys(_WITHOUT_A_LOCK, CASES[:-1])
 
 
 def burn(seconds: float) -> None:
     until = time.thread_time() + seconds
     while time.thread_time() < until:
         sum(range(50))
+
+
+def native(seconds: float) -> None:
+    """As `burn`, without the interpreter lock."""
+    block = bytes(1 << 18)
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        hashlib.sha256(block)
 
 
 def rows(shards: list[int], seconds: float) -> Iterator[dict[str, int]]:
@@ -53,12 +59,15 @@ class Case:
     def step_s(self) -> float:
         return self.batch_size * self.seconds + 0.02 if self.kind == "step" else 0.001
 
-    def function(self) -> Callable[[Any], Any]:
+    def function(self, in_threads: bool = False) -> Callable[[Any], Any]:
+        """``in_threads``: threads are to fill all cores, so that case needs no interpreter lock."""
+        compute = native if in_threads and self.kind == "cpu" else burn
+
         def work(item: Any) -> Any:
             if self.kind == "map":
                 time.sleep(self.seconds)
             elif self.kind in ("cpu", "lock"):
-                burn(self.seconds)
+                compute(self.seconds)
             return item
 
         work.__name__ = work.__qualname__ = self.name

@@ -1,6 +1,6 @@
 """Labelled cases in loaders beside PyTorch's, drawn from a seed: is the verdict right?
 
-    python benchmarks/loaders/draw_cases.py [--seed 1] [--rounds 3] [--only datasets]
+    python benchmarks/loaders/draw_cases.py [--seed 1] [--rounds 3] [--only datasets] [--kinds map step]
 
 source   a slow source                          map    a slow function, one worker
 cpu      a function that computes, two workers  batch  a slow collate function
@@ -20,11 +20,12 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from cases import CASES, CASES_OF, SAMPLES, SHARDS, Case, rows
-from more_loaders import blocks, dali, ray_data
+from more_loaders import blocks, dali, functions, ray_data
 from plain_python import SCRIPTS, recorded_script
 
 import headrace as hr
@@ -48,6 +49,17 @@ def torchdata(case: Case) -> tuple[Any, str]:
     node = tn.ParallelMapper(node, case.function(), num_workers=case.workers, **where)
     node = tn.Mapper(tn.Batcher(node, case.batch_size), case.collate())
     return tn.Loader(tn.Prefetcher(node, 2)), "Rows"
+
+
+def spdl(case: Case) -> tuple[Any, str]:
+    from spdl.pipeline import PipelineBuilder
+
+    builder = PipelineBuilder().add_source(Rows(case.source_s))
+    for function in case.idle_functions():
+        builder.pipe(function)
+    builder.pipe(case.function(in_threads=True), concurrency=case.workers)
+    builder.aggregate(case.batch_size).pipe(case.collate()).add_sink(2)
+    return builder.build(num_threads=case.workers + case.idle + 2), "Rows"
 
 
 def datasets(case: Case) -> tuple[Any, str]:
@@ -115,9 +127,16 @@ def tfdata(case: Case) -> tuple[Any, str]:
             yield row["i"]
 
     dataset = tf.data.Dataset.from_generator(numbers, output_signature=tf.TensorSpec((), tf.int64))
+
+    def native(item: Any) -> Any:  # 10 million numbers a second
+        count = int(1e7 * case.seconds)
+        return tf.cast(tf.sort(tf.random.stateless_uniform([count], [item, 0]))[0], tf.int64) + item
+
+    native.__name__ = native.__qualname__ = case.name
     for _ in range(case.idle):
         dataset = dataset.map(lambda item: item + 1)
-    dataset = dataset.map(python(case.function()), num_parallel_calls=case.workers).batch(case.batch_size)
+    work = native if case.kind == "cpu" else python(case.function())
+    dataset = dataset.map(work, num_parallel_calls=case.workers).batch(case.batch_size)
     return dataset.map(python(case.collate())).prefetch(2), "generator"
 
 
@@ -179,6 +198,8 @@ LOADERS: dict[str, Callable[[Case], tuple[Any, str]]] = {
     "ray": ray_data,
     "dali": dali,
     "get_next": blocks,
+    "function": functions,
+    "spdl": spdl,
     "tf.data": tfdata,
     "streaming": streaming,
     "grain": grain,
@@ -199,9 +220,10 @@ def drawn(loader: str, kind: str, rng: random.Random) -> Case:
     )
 
 
-def is_right(case: Case, source: str, diagnosis: Any) -> bool:
-    if diagnosis is None:  # nothing was found: it hardly waited
+def is_right(case: Case, source: str, report: Any) -> bool:
+    if report is None:  # nothing was found: it hardly waited
         return case.kind == "step"
+    diagnosis = report.diagnosis
     if case.kind == "step":
         return bool(diagnosis.kind == "not_input_bound")
     operator = {"source": source, "batch": f"collate_{case.name}"}.get(case.kind, case.name)
@@ -213,23 +235,23 @@ def is_right(case: Case, source: str, diagnosis: Any) -> bool:
     return bool(diagnosis.operator == operator and cause)
 
 
-def diagnosed(case: Case) -> tuple[str, Any]:
-    """The source's name, and the diagnosis of a loop over what was drawn."""
+def recorded(case: Case) -> tuple[str, Any]:
+    """The source's name, and the report of a loop over what was drawn; None: no loop was found."""
     run = tempfile.mkdtemp()  # one run has no room for the stages of all
     if case.loader in SCRIPTS:
-        report = recorded_script(case, run)
-        return "read", report.diagnosis if report is not None else None
-    if case.loader == "get_next":
+        return "read", recorded_script(case, run)
+    if case.loader in ("get_next", "function"):
         with hr.session(run):
-            bare, source = blocks(case)
+            bare, source = LOADERS[case.loader](case)
             for _ in bare:
                 time.sleep(case.step_s)
-            return source, hr.get_next("blocks").report().diagnosis
+            return source, hr.get_next("blocks").report() if case.loader == "get_next" else bare.report()
     bare, source = LOADERS[case.loader](case)
     loader = hr.wrap(bare, run=run)
-    for _ in loader:
-        time.sleep(case.step_s)
-    return source, loader.report().diagnosis
+    with loader.auto_stop() if case.loader == "spdl" else nullcontext():
+        for _ in loader:
+            time.sleep(case.step_s)
+    return source, loader.report()
 
 
 def main() -> None:
@@ -237,24 +259,31 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="loaders whose names begin so")
+    parser.add_argument("--kinds", nargs="+", default=CASES, choices=CASES)
+    parser.add_argument("--wrong", type=Path, help="a folder for the reports of wrong verdicts")
     options = parser.parse_args()
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     logging.getLogger("headrace").setLevel(logging.ERROR)
     rng = random.Random(options.seed)
     names = [name for name in (*LOADERS, *SCRIPTS) if name.startswith(options.only)]
     right = {name: [0, 0] for name in names}
-    for kind in CASES * options.rounds:
+    for kind in tuple(options.kinds) * options.rounds:
         for name, count in right.items():
             if kind not in CASES_OF.get(name, CASES):
                 continue
             case = drawn(name, kind, rng)
-            source, diagnosis = diagnosed(case)
-            good = is_right(case, source, diagnosis)
+            source, report = recorded(case)
+            good = is_right(case, source, report)
             count[0] += good
             count[1] += 1
             if not good:
-                said = diagnosis and f"{diagnosis.kind} {diagnosis.operator} {diagnosis.cause}"
+                found = report and report.diagnosis
+                said = found and f"{found.kind} {found.operator} {found.cause}"
                 print(f"{name}: {case}: {said}", flush=True)
+                if options.wrong and report is not None:
+                    options.wrong.mkdir(parents=True, exist_ok=True)
+                    path = options.wrong / f"{name}_{kind}_{options.seed}_{count[1]}.json"
+                    path.write_text(report.to_json(), encoding="utf-8")
     for name, (good, all_of) in right.items():
         print(f"{name:12} {good} of {all_of} right")
     print(json.dumps({"seed": options.seed, "right": right}))

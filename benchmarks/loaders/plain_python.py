@@ -66,6 +66,8 @@ while (got := batches.get()) is not None:
     train(got)
 """
 
+_QUEUE = _SIMPLE_QUEUE.replace("queue.SimpleQueue()", "queue.Queue(8)")
+
 _AS_COMPLETED = """
 from concurrent.futures import ThreadPoolExecutor, as_completed
 calls = {{"source": read, "batch": {collate}}}.get(case["kind"], {work})
@@ -121,6 +123,7 @@ asyncio.run(main())
 """
 
 SCRIPTS = {
+    "queue": _QUEUE,
     "simple queue": _SIMPLE_QUEUE,
     "as_completed": _AS_COMPLETED,
     "wait": _WAIT,

@@ -2,7 +2,7 @@
 
 import os
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, Literal, TypeVar, final
 
 T = TypeVar("T")
@@ -152,30 +152,35 @@ class QueueHandle:
 
 @final
 class ThreadQueueHooks:
-    """Records one queue of the user's threads: what to call around its puts and gets, whichever thread."""
+    """Records one queue of threads: what to call around its puts and gets, whichever thread."""
 
     def __new__(
         cls,
         handle: QueueHandle,
         room: int,
         started: list[Any],
-        size: Callable[[], int],
-        loop_name: Callable[[], str],
-        enter: Callable[[], None],
-        leave: Callable[[Any, bool], None],
+        size: Callable[[], int] | Sized,
+        loop_name: Callable[[], str] | None = None,
+        enter: Callable[[], None] | None = None,
+        leave: Callable[[Any, bool], None] | None = None,
+        room_left: Callable[[], int] | None = None,
         /,
     ) -> ThreadQueueHooks:
         """``room``: 0 for no limit. ``started``: a list; nothing is recorded while it is empty.
 
-        ``size``: items in the queue now. ``loop_name``: of the calling thread's loop. ``enter``: before a get
-        until recording has started, then before those of the training loop's queue. ``leave(item, failed)``:
-        after these.
+        ``size``: the items in the queue now, or their container. ``loop_name``: of the calling thread's loop.
+        ``enter``: before a get until recording has started, then before those of the training loop's queue.
+        ``leave(item, failed)``: after these. ``room_left``: how many more items may be put, where something
+        other than the queue limits that, such as a semaphore.
         """
 
     # Around a call, without the queue's lock.
     def before_put(self, *args: Any) -> None: ...
     def after_put(self, *args: Any) -> None:
         """Also after a put that failed."""
+
+    def got_room(self, *args: Any) -> None:
+        """The wait that `before_put` began has ended; the next put reports it."""
 
     def before_get(self, *args: Any) -> None: ...
     def after_get(self, item: Any, *args: Any) -> None: ...

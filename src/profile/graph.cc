@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <string_view>
 
 namespace headrace::profile {
@@ -34,8 +35,13 @@ class GraphBuilder {
   }
 
   Graph build() {
+    merge_loops();
     for (std::uint32_t worker = 0; worker < figures_.workers.size(); ++worker) add_worker(worker);
     add_sink_operators();
+    for (std::uint32_t op = 0; op < kMaxOperators; ++op) {
+      if (graph_.node_of_operator[op] < 0)
+        graph_.node_of_operator[op] = graph_.node_of_operator[canonical_[op]];
+    }
     connect_declared();
     keep_what_feeds_the_sink();
     name_kinds();
@@ -58,6 +64,58 @@ class GraphBuilder {
       }
     }
     return op;
+  }
+
+  /// The queues that the threads of one loop take from and put to.
+  struct LoopQueues {
+    std::uint32_t op;
+    std::set<std::uint32_t> inputs;
+    std::set<std::uint32_t> outputs;
+  };
+
+  std::vector<LoopQueues> queues_of_loops() const {
+    std::vector<LoopQueues> loops;
+    for (const CellFigures& cell : figures_.cells) {
+      const std::uint32_t op = canonical_[cell.op];
+      if (!cell.is_loop || cell.place != Place::worker || is_foreign(op)) continue;
+      auto found = std::find_if(loops.begin(), loops.end(), [&](const auto& one) { return one.op == op; });
+      if (found == loops.end()) found = loops.insert(loops.end(), {op, {}, {}});
+      for (const EdgeFigures& edge : figures_.workers[cell.worker].edges) {
+        if (edge.items > 0) (edge.is_put ? found->outputs : found->inputs).insert(edge.queue);
+      }
+    }
+    return loops;
+  }
+
+  /// Threads are one operator if they run the same function between the same queues. A loop's record is made
+  /// at the first call that was recorded, which is of another queue in a thread that was found later.
+  void merge_loops() {
+    const std::vector<LoopQueues> loops = queues_of_loops();
+    for (std::size_t i = 0; i < loops.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        const bool same = loops[i].inputs == loops[j].inputs && loops[i].outputs == loops[j].outputs &&
+                          base_name(loops[i].op) == base_name(loops[j].op);
+        if (!same) continue;
+        for (std::uint32_t& op : canonical_) {
+          if (op == loops[i].op) op = canonical_[loops[j].op];
+        }
+        break;
+      }
+    }
+  }
+
+  /// "decode" of "decode#2".
+  std::string_view base_name(std::uint32_t op) const {
+    const std::string_view name = image_.operators()[op].name.view();
+    return name.substr(0, numbered_from(name));
+  }
+
+  /// Where the number of a name that others have too begins; npos: it has none.
+  static std::size_t numbered_from(std::string_view name) {
+    const std::size_t mark = name.rfind('#');
+    if (mark == std::string_view::npos) return mark;
+    return name.find_first_not_of("0123456789", mark + 1) == std::string_view::npos ? mark
+                                                                                    : std::string_view::npos;
   }
 
   int node(std::uint32_t op, bool in_sink) {
@@ -254,10 +312,8 @@ class GraphBuilder {
   /// the graph.
   void shorten_names() {
     for (GraphNode& one : graph_.nodes) {
-      const std::size_t mark = one.name.rfind('#');
-      if (mark == std::string::npos ||
-          one.name.find_first_not_of("0123456789", mark + 1) != std::string::npos)
-        continue;
+      const std::size_t mark = numbered_from(one.name);
+      if (mark == std::string::npos) continue;
       const std::string base = one.name.substr(0, mark);
       const auto operators = image_.operators();
       const bool numbered = std::any_of(operators.begin(), operators.end(), [&](const OperatorRecord& other) {

@@ -139,17 +139,20 @@ bool QueueHandle::taken_by_this_thread() const noexcept {
 }
 
 bool QueueHandle::wants_loop_name() const noexcept {
+  if (edge_) return false;
   ThreadContext* context = ThreadContext::recording();
   return context != nullptr && context->probe.loop_cell() == nullptr &&
          context->place() == metrics::Place::worker;
 }
 
 void QueueHandle::waiting(WorkerState state) noexcept {
+  if (edge_) return;
   ThreadContext* context = ThreadContext::recording();
   if (context != nullptr) context->probe.block(state, Clock::now_ns());
 }
 
 void QueueHandle::waited() noexcept {
+  if (edge_) return;
   if (metrics::WorkerProbe* probe = ThreadContext::local().open_probe()) probe->unblock(Clock::now_ns());
 }
 

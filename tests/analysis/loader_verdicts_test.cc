@@ -146,6 +146,32 @@ TEST(LoaderVerdicts, WaitingForWorkersToStartIsStartUp) {
   EXPECT_EQ(diagnose(profile).kind, VerdictKind::not_input_bound);
 }
 
+/// 40 steps of a healthy loader, five of which wait, each so many steps after the one before.
+Profile with_five_waits(std::size_t apart) {
+  DataLoader healthy = images(4);
+  healthy.parts.front().sleep_s = 1e-3;
+  Profile profile = simulation::simulate(healthy, 1);
+  profile.sink.wait_share += 0.12;
+  profile.sink.starved_share += 0.12;
+  profile.sink.getnext_wait.count = 40;
+  profile.sink.sequence.assign(40, {0, 0.8 * profile.elapsed_s / 40});
+  for (std::size_t i = 0; i < 5; ++i) profile.sink.sequence[i * apart].wait_s = 0.12 * profile.elapsed_s / 5;
+  return profile;
+}
+
+TEST(LoaderVerdicts, WaitsOfTheFirstStepsAreStartUp) {
+  const Diagnosis diagnosis = diagnose(with_five_waits(1));
+  EXPECT_EQ(diagnosis.kind, VerdictKind::not_input_bound);
+  EXPECT_TRUE(says(diagnosis, "12 % more while the input started"));
+}
+
+TEST(LoaderVerdicts, WaitsAllThroughAShortLoopAreNot) {
+  EXPECT_EQ(diagnose(with_five_waits(8)).kind, VerdictKind::input_bound);
+  EXPECT_EQ(diagnose(with_five_waits(5)).kind, VerdictKind::input_bound);
+  // Longer than any start, and more than half of the run.
+  EXPECT_EQ(diagnose(with_five_waits(4)).kind, VerdictKind::input_bound);
+}
+
 TEST(LoaderVerdicts, PersistentWorkersNeedWorkers) {
   DataLoader short_epochs = images(2);
   short_epochs.parts.front().sleep_s = 1e-3;

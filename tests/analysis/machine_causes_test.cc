@@ -129,6 +129,13 @@ TEST(Oversubscribed, OneWorkerThatComputesInThreadsIsMeantTo) {
   EXPECT_NE(diagnose(with_library_threads(4, 0.05)).cause, Cause::oversubscribed);
 }
 
+TEST(Oversubscribed, OtherProgramsHaveTheCores) {
+  Profile profile = with_library_threads(4, 0.6);
+  profile.host.cpu_share = 0.15;
+  profile.host.foreign_cpu_share = 0.8;
+  EXPECT_NE(diagnose(profile).cause, Cause::oversubscribed);
+}
+
 TEST(CpuSaturated, NamesWhoeverUsesTheCoresThatTheCandidateWaitsFor) {
   DataLoader loader = images(2, 0, 0.005);
   loader.parts.insert(loader.parts.begin() + 1, {.name = "Resize", .cpu_s = 0.002});

@@ -136,6 +136,27 @@ def test_one_generic_loop_at_two_places_is_two_operators() -> None:
     assert all(operator(report, name).items == ITEMS for name in ("stage", "stage#2"))
 
 
+def test_threads_that_begin_at_different_queues_are_one_operator() -> None:
+    def decode(source: Any, output: Any, first: int | None) -> None:
+        if first is not None:
+            output.put(first)
+        while (item := source.get()) is not None:
+            time.sleep(0.001)
+            output.put(item)
+        source.put(None)
+        if first is None:
+            output.put(None)
+
+    pipeline, raw, decoded = Pipeline(), hr.Queue[Any](4, name="raw"), hr.Queue[Any](4, name="decoded")
+    pipeline.spawn(decode, raw, decoded, None)
+    pipeline.spawn(decode, raw, decoded, 7)
+    pipeline.spawn(read, raw)
+    report = pipeline.run(decoded)
+    assert names(report) == ["read", "decode"]
+    assert operator(report, "decode").workers == 2
+    assert edges(report) == {"raw": ("read", "decode"), "decoded": ("decode", "sink")}
+
+
 def test_workers_of_one_stage_are_counted_once() -> None:
     @hr.operator("decode")
     def decode(item: int) -> int:

@@ -197,6 +197,23 @@ def test_a_loop_goes_on_in_mid_epoch(make: Any) -> None:
     assert recorded.report().profile.sink.steps == 40
 
 
+@pytest.mark.parametrize("fails_at", [-1, 77])
+@pytest.mark.usefixtures("short_joins")
+def test_workers_yield_and_raise_what_bare_ones_do(make: Any, fails_at: int) -> None:
+    def loader() -> Any:
+        return torch.utils.data.DataLoader(make(fails_at=fails_at), batch_size=4, num_workers=2)
+
+    bare, recorded = loader(), hr.wrap(loader())
+    assert repr(outcome(lambda: iter(recorded))) == repr(outcome(lambda: iter(bare)))
+
+
+def test_the_training_loop_leaves_early(make: Any) -> None:
+    bare, recorded = make(), hr.wrap(make())
+    for limit in (5, None):
+        assert consume(recorded, limit=limit) == consume(bare, limit=limit)
+    assert recorded.report().profile.epochs == 2
+
+
 def test_two_datasets_at_once(make: Any) -> None:
     first, second = hr.wrap(make()), hr.wrap(make(shuffle=False))
     pairs = list(zip(first, second, strict=True))

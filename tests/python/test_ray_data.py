@@ -163,3 +163,32 @@ def test_under_headrace_run(tmp_path: Path) -> None:
     assert report.loader.startswith("Ray Data at script.py:")
     assert [op.name for op in report.profile.operators] == ["ReadRange", "MapBatches(slow)"]
     assert report.profile.settings["MapBatches(slow).concurrency"] == "1"
+
+
+INSIDE = """
+    import ray, ray.data, torch
+    def slow(batch):
+        return batch
+    class Rows(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            for batch in dataset.iter_batches(batch_size=8):
+                yield len(batch["id"])
+    if __name__ == "__main__":
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
+                 object_store_memory=100 * 1024 * 1024)
+        dataset = ray.data.range(320, override_num_blocks=40).map_batches(slow, batch_size=8, concurrency=1)
+        print(sum(int(count) for count in torch.utils.data.DataLoader(Rows(), batch_size=None)))
+"""
+
+
+def test_inside_a_dataset_of_torch(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    (tmp_path / "script.py").write_text(textwrap.dedent(INSIDE))
+    command = [sys.executable, "-m", "headrace", "run", "--out", "seen", "script.py"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=150)
+    assert (result.returncode, result.stdout.split()[-1]) == (0, "320"), result.stderr
+    report = hr.Report.load(tmp_path / "seen")
+    names = {name.partition(" at ")[0]: name for name in report.loaders}
+    assert sorted(names) == ["Ray Data", "Rows"]
+    inside = hr.Report.load(tmp_path / "seen", loader=names["Ray Data"])
+    assert [op.name for op in inside.profile.operators] == ["ReadRange", "MapBatches(slow)"]

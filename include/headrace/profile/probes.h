@@ -88,7 +88,8 @@ class QueueHandle {
   QueueHandle(std::string name, std::int64_t capacity, int loader, StageEdge edge);
   ~QueueHandle();
 
-  /// The calling thread is about to block (empty or full), or continues. No lock needed.
+  /// The calling thread is about to block (empty or full), or continues. No lock needed. Does nothing for a
+  /// queue between two stages, because its threads are not workers of their own.
   void waiting(metrics::WorkerState state) noexcept;
   void waited() noexcept;
 

@@ -58,8 +58,13 @@ _of_line: dict[str, tuple[weakref.ref[Any], _Recording]] = {}
 _beginning = threading.local()
 
 
-def patch(kind: Any, library: str, adapter: Adapter, method: str = "__iter__") -> None:
-    """Loops over objects of class ``kind`` are recorded if a line of the user's own begins them."""
+def patch(
+    kind: Any, library: str, adapter: Adapter, method: str = "__iter__", inside_loaders: bool = False
+) -> None:
+    """Loops over objects of class ``kind`` are recorded if a line of the user's own begins them.
+
+    inside_loaders: also in the dataset of a loader, because its operators run elsewhere.
+    """
     iterate = getattr(kind, method)
     if getattr(iterate, "headrace", False):
         return
@@ -70,7 +75,8 @@ def patch(kind: Any, library: str, adapter: Adapter, method: str = "__iter__") -
         # An iterator, of which the recorded one asks for its iterator.
         if getattr(_beginning, "of", None) is self:
             return iterate(self, *args, **kwargs)
-        if not enabled() or _in_worker_process() or feeds_a_loader(frame):
+        feeds = not is_the_users(frame.f_code.co_filename) if inside_loaders else feeds_a_loader(frame)
+        if not enabled() or _in_worker_process() or feeds:
             return iterate(self, *args, **kwargs)
         return record(self, library, adapter, lambda: iterate(self, *args, **kwargs))
 

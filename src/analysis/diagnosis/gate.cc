@@ -96,6 +96,34 @@ double input_share_of_cpu(const profile::Profile& profile, const GateThresholds&
   return ratio(input_s, input_s + pool_cpu_s(profile) + foreign_s);
 }
 
+/// Waits of the first steps, where the loop hardly waits afterwards, for at least as long: buffers were empty,
+/// and workers, or what they import, still started. Only in a run whose steps are all there.
+double settling_s(const profile::SinkProfile& sink, const GateThresholds& thresholds) {
+  const std::vector<profile::StepSample>& steps = sink.sequence;
+  if (static_cast<double>(steps.size()) < thresholds.fewest_steps ||
+      steps.size() + 1 < sink.getnext_wait.count)
+    return 0;
+  double wait_s = 0;
+  double time_s = 0;
+  for (const profile::StepSample& step : steps) {
+    wait_s += step.wait_s;
+    time_s += step.wait_s + step.compute_s;
+  }
+  const double handed_s = sink.handoff_floor_s;
+  double settling_s = 0;
+  for (std::size_t first = 0; first < steps.size(); ++first) {
+    const auto left = static_cast<double>(steps.size() - first);
+    if (static_cast<double>(first) > thresholds.settling_steps ||
+        left < std::max(thresholds.fewest_steps, static_cast<double>(first)))
+      return 0;
+    if (wait_s - left * handed_s < thresholds.settled_share * time_s) return settling_s;
+    settling_s += std::max(0.0, steps[first].wait_s - handed_s);
+    wait_s -= steps[first].wait_s;
+    time_s -= steps[first].wait_s + steps[first].compute_s;
+  }
+  return 0;
+}
+
 Evidence gate_evidence(const Gate& gate) {
   Evidence evidence;
   evidence.rule = Rule::gate;
@@ -110,7 +138,7 @@ Evidence gate_evidence(const Gate& gate) {
                   duration(gate.step_s) + " in every step (" + percent(gate.wait_share) + "); starved " +
                   percent(gate.starved_share) + " of the time (healthy: under 5 %)";
   if (gate.starting_share > 0.001) {
-    evidence.says += "; " + percent(gate.starting_share) + " more while workers started";
+    evidence.says += "; " + percent(gate.starting_share) + " more while the input started";
     evidence.figures["starting_share"] = gate.starting_share;
   }
   if (gate.floor_share > 0.001) {
@@ -170,7 +198,8 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
   gate.own_compute_s = gate.compute_s - stretch_s;
   gate.wait_share = sink.wait_share;
   // Waiting for workers to start belongs to the start-up, also where they start one after the other.
-  gate.starting_share = std::min(ratio(sink.worker_start_wait_s, profile.elapsed_s), sink.starved_share);
+  const double starting_s = std::max(sink.worker_start_wait_s, settling_s(sink, thresholds));
+  gate.starting_share = std::min(ratio(starting_s, profile.elapsed_s), sink.starved_share);
   gate.starved_share = ratio(sink.starved_share - gate.starting_share, 1 - gate.starting_share);
   gate.floor_share = sink.wait_share - sink.starved_share;
   gate.stretch_share = std::min(1 - gate.wait_share, ratio(stretch_s, gate.step_s));

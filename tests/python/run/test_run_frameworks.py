@@ -107,6 +107,54 @@ def test_train_and_validation_are_recorded(scripts: Any, tmp_path: Path, library
     assert "Held" in result.said.split("\n\n")[0]
 
 
+SEVERAL = """
+    import datasets, io, tarfile, torch, webdataset as wds
+    from torch.utils.data import DataLoader
+
+    def rows(shards):
+        for shard in shards:
+            for number in range(20):
+                yield {"i": 20 * shard + number}
+
+    def decode(row):
+        return row
+
+    def parse(sample):
+        return int(sample["cls"])
+
+    if __name__ == "__main__":
+        with tarfile.open("numbers.tar", "w") as tar:
+            for number in range(40):
+                entry = tarfile.TarInfo(f"{number:04}.cls")
+                entry.size = 1
+                tar.addfile(entry, io.BytesIO(b"1"))
+        stream = datasets.IterableDataset.from_generator(rows, gen_kwargs={"shards": [0, 1]}).map(decode)
+        tars = wds.WebDataset("numbers.tar", shardshuffle=False).decode().map(parse)
+        streams = DataLoader(stream, batch_size=4, num_workers=2)
+        numbers = DataLoader(tars, batch_size=4, num_workers=1)
+        pairs = list(zip(streams, numbers, strict=True))
+        print(sum(int(pair[0]["i"].sum()) for pair in pairs), sum(int(pair[1].sum()) for pair in pairs))
+"""
+
+
+def test_several_kinds_in_one_process(scripts: Any, tmp_path: Path) -> None:
+    for library in ("torch", "datasets", "webdataset"):
+        if importlib.util.find_spec(library) is None:
+            pytest.skip(f"{library} is not installed")
+    result = scripts.run("--out", "run", scripts.write(SEVERAL))
+    assert result.status == 0, result.err
+    assert b"780 40" in result.out
+    report = hr.Report.load(tmp_path / "run")
+    shown = {}
+    for name in report.loaders:
+        profile = hr.Report.load(tmp_path / "run", loader=name).profile
+        shown[name.partition(" at ")[0]] = {op.name for op in profile.operators}
+    # The library's stages and the DataLoader's are one graph.
+    assert shown["IterableDataset"] >= {"rows", "decode", "IterableDataset", "default_collate"}
+    assert shown["WebDataset"] >= {"tar_file_expander", "parse", "WebDataset", "default_collate"}
+    assert len(report.loaders) == 2
+
+
 INSTALLED = """
     from torch.utils.data import DataLoader
 

@@ -20,8 +20,8 @@ struct Gate {
   double compute_s = 0;      ///< as measured
   double own_compute_s = 0;  ///< compute without waits for an interpreter lock or a core
   double wait_share = 0;
-  double starved_share = 0;    ///< waiting for a batch that was not there; workers' starts left out
-  double starting_share = 0;   ///< of the time: waiting for the first batches of workers that had to start
+  double starved_share = 0;    ///< waiting for a batch that was not there; the input's start left out
+  double starting_share = 0;   ///< of the time: waiting while workers started, or buffers were still empty
   double floor_share = 0;      ///< waiting for batches that were
   double core_wait_share = 0;  ///< of that: waiting for a core, which is not the hand-off's own cost
   double stretch_share = 0;    ///< of the step: such waits, as far as the input causes them

@@ -18,6 +18,10 @@ struct GateThresholds {
   /// runs differ by (docs/benchmarks.md: 0.9 % where items sleep, 11.5 % where they compute). The corpus has
   /// two input-bound runs at 0.057 and 0.060.
   double starved_share = 0.05;
+  /// Waits in so many first steps are the input's start, if the loop hardly waits afterwards, for at least as
+  /// many steps. Measured: 5 to 13 steps while a cluster's worker processes import what they run.
+  double settling_steps = 16;
+  double settled_share = 0.03;  ///< of the time after these steps, below which the loop hardly waits
   /// Share of the step for fetching finished batches, or for copying them to the device inside the step.
   /// Worker processes cost a healthy loop 1 to 2 ms a batch, 3 to 8 % of steps of 10 to 40 ms
   /// (docs/verdicts.md). The corpus has a healthy loader between 0.105 and 0.12.

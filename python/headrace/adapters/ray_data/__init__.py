@@ -16,7 +16,8 @@ def record_every_loader() -> None:
     """Record every loop over the batches of a dataset (``headrace run``)."""
     from headrace.adapters._every_loop import patch
 
-    patch(sys.modules["ray.data.iterator"]._IterableFromIterator, "ray", RayDataAdapter())
+    kind = sys.modules["ray.data.iterator"]._IterableFromIterator
+    patch(kind, "ray", RayDataAdapter(), inside_loaders=True)
 
 
 __all__ = ["RayDataAdapter", "record_every_loader"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from time import perf_counter_ns
+from operator import attrgetter
 from typing import Any
 
 from headrace import _core
@@ -120,63 +120,42 @@ class Follower:
 
     def follow(self, made: Any) -> None:
         """``made``: what the node has made to run its threads."""
-        waited = _time_room(made._sem)
         if self._in is None:
-            _follow_queue(made._q, self._out, waited)
+            _follow_queue(made._q, self._out, made._sem)
             return
-        _follow_queue(made._in_q, self._in, waited)
-        _follow_queue(made._out_q, self._out, None)
+        _follow_queue(made._in_q, self._in, made._sem)
+        _follow_queue(made._out_q, self._out)
 
 
 def has_items(made: Any) -> bool:
     """Whether the training loop would find an item."""
     queue = made._q if hasattr(made, "_q") else getattr(made, "_out_q", None)
-    return queue is not None and not queue.empty()
+    if queue is None:
+        return False
+    # Without the queue's lock, which its producer may hold.
+    return bool(queue.queue) if hasattr(queue, "queue") else not queue.empty()
 
 
-def _time_room(semaphore: Any) -> list[int]:
-    """How long the reading thread has waited for room since its last put, in ns."""
-    acquire = semaphore.acquire
-    waited = [0]
-
-    def timed(blocking: bool = True, timeout: Any = None) -> bool:
-        if semaphore._value > 0:
-            return bool(acquire(blocking, timeout))
-        began = perf_counter_ns()
-        got = acquire(blocking, timeout)
-        waited[0] += perf_counter_ns() - began
-        return bool(got)
-
-    semaphore.acquire = timed
-    return waited
+#: Recording has started (`_core.ThreadQueueHooks`).
+_STARTED = [True]
 
 
-def _follow_queue(queue: Any, handle: _core.QueueHandle, waited: list[int] | None) -> None:
+def _follow_queue(queue: Any, handle: _core.QueueHandle, semaphore: Any = None) -> None:
     if hasattr(queue, "queue"):
-        _follow_levels(queue, handle, waited)
+        _follow_levels(queue, handle, semaphore)
     else:
         _look_at(queue, handle)
 
 
-def _follow_levels(queue: Any, handle: _core.QueueHandle, waited: list[int] | None) -> None:
-    """A queue of threads: every put and get, under its lock."""
-    items = queue.queue
-    put, get = items.append, items.popleft  # what queue.Queue does
-    tell_put, tell_get = handle.put, handle.get
-
-    def level_put(item: Any) -> None:
-        put(item)
-        spent = 0
-        if waited is not None:
-            spent, waited[0] = waited[0], 0
-        tell_put(len(items), spent, not isinstance(item[0], StopIteration))
-
-    def level_get() -> Any:
-        item = get()
-        tell_get(len(items), 0, not isinstance(item[0], StopIteration))
-        return item
-
-    queue._put, queue._get = level_put, level_get
+def _follow_levels(queue: Any, handle: _core.QueueHandle, semaphore: Any) -> None:
+    """A queue of threads: every put and get, under its lock, and the waits for room."""
+    items, hooked = queue.queue, _core.HookedCall
+    left = None if semaphore is None else functools.partial(attrgetter("_value"), semaphore)
+    hooks = _core.ThreadQueueHooks(handle, 0, _STARTED, items, None, None, None, left)
+    queue._put = hooked(items.append, None, hooks.did_put)  # what queue.Queue does
+    queue._get = hooked(items.popleft, None, hooks.did_get)
+    if semaphore is not None:
+        semaphore.acquire = hooked(semaphore.acquire, hooks.before_put, hooks.got_room, hooks.got_room)
 
 
 def _look_at(queue: Any, handle: _core.QueueHandle) -> None:

@@ -38,6 +38,8 @@ std::optional<Finding> judge_oversubscribed(const Case& facts) {
   const profile::Host& host = facts.profile.host;
   const OversubscribedThresholds& thresholds = facts.thresholds.oversubscribed;
   if (facts.candidate < 0 || host.cores <= 0 || facts.op().workers < 2) return std::nullopt;
+  // Workers wait for cores that other programs have.
+  if (host.cpu_share.value_or(1) < host.foreign_cpu_share.value_or(0)) return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   const WorkerProcesses processes = worker_processes(facts.profile);
   // One process that computes in several threads is meant to.
