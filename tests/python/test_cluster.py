@@ -119,6 +119,18 @@ class TestVerdict:
         (slow,) = hr.Cluster.load(write_job(tmp_path / "job", {0: {"host": 200}})).diagnosis.slow
         assert (slow.rank, slow.resource) == (0, "host")
 
+    def test_the_mean_step_is_split_into_its_parts(self, slow_input: Path) -> None:
+        cluster = hr.Cluster.load(slow_input)
+        (late,) = (row for row in cluster.step_times.rows() if row["rank"] == 2)
+        assert late["step_s"] == pytest.approx(1356e-6, rel=0.01)
+        assert late["input_s"] == pytest.approx(420e-6, rel=0.01)
+        assert late["communication_s"] == pytest.approx(TRANSFER_US / 1e6, rel=0.05)
+        names = ("compute_s", "communication_s", "input_s", "host_s")
+        assert sum(late[name] for name in names) == pytest.approx(late["step_s"])
+        assert late["bubble_s"] != late["bubble_s"]  # the trace names no receives
+        assert "exposed communication 29%, waits for the input 9%" in cluster.to_text()
+        assert not any("exposed communication" in text for text in cluster.diagnosis.advice)
+
     def test_the_page_shows_the_late_rank(self, slow_input: Path, tmp_path: Path) -> None:
         out = tmp_path / "job.html"
         done = CliRunner().invoke(main, ["cluster", str(slow_input), "--format", "html", "-o", str(out)])
@@ -152,7 +164,9 @@ class TestVerdict:
     def test_an_even_job_has_no_slow_rank(self, tmp_path: Path) -> None:
         cluster = hr.Cluster.load(write_job(tmp_path / "job", {}))
         assert cluster.diagnosis.verdict == "even"
-        assert cluster.diagnosis.advice == []
+        assert cluster.diagnosis.speedup == 1
+        (advice,) = cluster.diagnosis.advice
+        assert advice.startswith("exposed communication takes 11% of the step")
         assert "NO SLOW RANK" in str(cluster)
 
     def test_recorded_runs_are_named_with_operator_and_cause(self, tmp_path: Path) -> None:

@@ -87,6 +87,8 @@ def diagnose(
     verdict = str(judged["verdict"])
     if verdict == "undetermined":
         result = JobDiagnosis(verdict, _missing(judged, ranks))
+        if sum(1 for row in judged["ranks"] if row[1] > 0) > 1:
+            result.advice = ["record at least four whole steps, with the same numbers on all ranks"]
         return _with_links(result, links)
     result = JobDiagnosis(verdict, "", step_s=judged["step_s"], spread_s=judged["spread_s"])
     _set_gain(result, float(judged["gain_share"]))
