@@ -330,10 +330,14 @@ class TestDamage:
         assert cluster.trouble == [("rank1.json.gz", "reading it ended the process (out of memory?)")]
         assert [slow.rank for slow in cluster.diagnosis.slow] == [2]
 
-    def test_a_script_needs_no_guard(self, slow_input: Path, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("thread", [False, True])  # processes are forked only from one without threads
+    def test_a_script_needs_no_guard(self, slow_input: Path, tmp_path: Path, thread: bool) -> None:
         script = tmp_path / "script.py"
         script.write_text(
-            "import sys\nimport headrace as hr\nprint('begins')\n"
+            "import sys, threading\nimport headrace as hr\nfrom headrace.cluster import _engines\n"
+            "print('begins')\n"
+            f"if {thread}: threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+            f"assert _engines._context().get_start_method() == {'spawn' if thread else 'fork'!r}\n"
             "print(hr.Cluster.load(sys.argv[1]).to_text())\n"
         )
         command = [sys.executable, str(script), str(slow_input)]
