@@ -175,6 +175,9 @@ class TestVerdict:
             record_rank(run, rank, decode_s, 0.006)
         (slow,) = hr.Cluster.load(run).diagnosis.slow
         assert (slow.rank, slow.operator) == (1, "decode")
+        first, *others = hr.Cluster.load(run).diagnosis.advice
+        assert "(decode, too few workers)" in first
+        assert sum("run decode with" in text for text in others) == 1  # the others are alternatives
         # One run folder a rank says the same: the folder's name is the rank.
         for rank in range(3):
             (tmp_path / "apart" / f"rank{rank}").mkdir(parents=True)
@@ -212,7 +215,7 @@ class TestVerdict:
         assert (slow.rank, slow.operator, slow.cause) == (1, "decode", "storage_bound")
         assert slow.late_s == pytest.approx(0.29, rel=1e-5)
         assert cluster.diagnosis.speedup == pytest.approx(0.5 / 0.21, rel=1e-5)
-        assert "(decode, storage_bound)" in cluster.diagnosis.advice[0]
+        assert "(decode, storage bound)" in cluster.diagnosis.advice[0]
         assert cluster.diagnosis.advice[1] == "on rank 1: cache it"
         assert any("waits for the input" in note for note in cluster.notes) == in_step
 

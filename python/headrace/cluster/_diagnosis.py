@@ -224,7 +224,7 @@ def _add_slow(
             f"{len(result.slow):,} ranks are slow: {named}. Rank {first.rank:,}: {when(first)}.{why}"
         )
     about = "it" if len(result.slow) == 1 else "all of them"
-    waits = f" ({first.operator}, {first.cause})" if first.operator and first.cause else ""
+    waits = f" ({first.operator}, {first.cause.replace('_', ' ')})" if first.operator and first.cause else ""
     result.advice = [
         f"rank {first.rank:,} is slow by its {_RESOURCES[first.resource]}{waits}: with {about} as fast as "
         f"the others, the whole job would be {result.speedup:.2f} x as fast"

@@ -12,13 +12,16 @@ import tempfile
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import _core, _trace_files
 from headrace.cluster._files import RankFiles, fetch
 from headrace.cluster._job import packed_operations
 from headrace.cluster._stages import listed
 from headrace.errors import Error
+
+if TYPE_CHECKING:
+    from headrace._data import Diagnosis
 
 #: Part of every key of a kept summary: it changes with what a summary says.
 VERSION = 6
@@ -162,7 +165,7 @@ def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
             "operator": diagnosis.operator,
             "cause": diagnosis.cause,
             "summary": diagnosis.summary[:_MOST_TEXT],
-            "advice": [one.text[:_MOST_TEXT] for one in diagnosis.advice[:3]],
+            "advice": _advice(diagnosis),
             "share": sink["starved_share"],
         },
         kernels="[]",
@@ -170,6 +173,12 @@ def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
         places={},
         notes=[],
     )
+
+
+def _advice(diagnosis: Diagnosis) -> list[str]:
+    """The first text for each parameter; further ones are alternatives to it."""
+    first = {one.parameter: one.text[:_MOST_TEXT] for one in reversed(diagnosis.advice)}
+    return [one.text[:_MOST_TEXT] for one in diagnosis.advice if first.pop(one.parameter, None)][:3]
 
 
 def _of_mindspore(files: RankFiles) -> dict[str, Any]:
