@@ -59,6 +59,7 @@ def summary(rank: int, random: random.Random) -> bytes:
             "source": "trace",
             "name": f"rank{rank}.json.gz",
             "steps": _summary.step_table(range(STEPS), columns),
+            "parts": {"step": 0.55, "communication": 0.1, "overlapped": 0.1},
             "histogram": _summary.histogram(columns["total"]),
             "diagnosis": None,
             "kernels": json.dumps([{"name": f"kernel {i}", "step_s": 0.01, "calls": 4.0} for i in range(40)]),

@@ -167,6 +167,7 @@ def _rank_summary(random: Any, rank: int, columns: dict[str, Any]) -> dict[str, 
         "steps": _summary.step_table(
             numpy.flatnonzero(kept).tolist(), {name: each[kept].tolist() for name, each in columns.items()}
         ),
+        "parts": {},
         "histogram": _summary.histogram(columns["total"][kept].tolist()),
         "diagnosis": None,
         "places": {},

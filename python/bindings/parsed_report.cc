@@ -7,6 +7,9 @@
 #include "headrace/analysis/comparison/comparison.h"
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/plausible.h"
+#include "headrace/analysis/diagnosis/verdict.h"
+#include "headrace/analysis/what_if/cached_predictor.h"
+#include "headrace/analysis/what_if/curve.h"
 #include "headrace/analysis/what_if/what_if.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/history.h"
@@ -21,21 +24,21 @@ namespace py = pybind11;
 namespace headrace::python {
 namespace {
 
-/// Immutable, so that threads may share it.
+/// Immutable, so that threads may share it. What needs simulations is made when it is first asked for, once.
 class ParsedReport {
  public:
   explicit ParsedReport(const std::string& profile_text)
       : profile_(analysis::plausible(profile::profile_from_json(profile_text))),
-        diagnosis_(analysis::diagnose(profile_)) {}
+        predictor_(analysis::predictor_for(profile_)) {}
 
   std::string text(int width, bool color) const {
-    return report::to_text(profile_, diagnosis_, {width, color});
+    return report::to_text(profile_, diagnosis(), {width, color});
   }
   /// segment: of the same run, for what each worker did over time; "": without. One that cannot be read any
   /// more is left out: the page is about the profile.
   std::string html(bool whole_page, const std::string& segment, double from_s, double to_s,
                    const std::string& range_link) const {
-    report::HtmlOptions options{whole_page, nullptr, from_s, to_s, range_link};
+    report::HtmlOptions options{whole_page, nullptr, from_s, to_s, range_link, &curve()};
     profile::History history;
     if (!segment.empty()) {
       try {
@@ -44,9 +47,16 @@ class ParsedReport {
       } catch (const Error&) {
       }
     }
-    return report::to_html(profile_, diagnosis_, options);
+    return report::to_html(profile_, diagnosis(), options);
   }
-  std::string json(int indent) const { return report::to_json(profile_, diagnosis_, indent); }
+  std::string json(int indent) const { return report::to_json(profile_, diagnosis(), indent); }
+  /// Kind, operator and cause, "" where there is none; share of the wait and the step.
+  auto verdict() const {
+    const analysis::Verdict found = analysis::verdict_on(profile_);
+    return std::make_tuple(std::string(analysis::name_of(found.kind)), found.op.value_or(""),
+                           found.cause ? std::string(analysis::name_of(*found.cause)) : std::string(),
+                           profile_.sink.wait_share, profile_.sink.step_s);
+  }
   auto what_if(const std::vector<std::pair<std::string, std::string>>& assigned) const {
     std::vector<analysis::Assignment> assignments;
     for (const auto& [parameter, value] : assigned) assignments.push_back({parameter, value});
@@ -57,8 +67,21 @@ class ParsedReport {
   const profile::Profile& profile() const noexcept { return profile_; }
 
  private:
+  const analysis::Diagnosis& diagnosis() const {
+    std::call_once(diagnosed_, [&] { diagnosis_ = analysis::diagnose(predictor_); });
+    return diagnosis_;
+  }
+  const analysis::StepCurve& curve() const {
+    std::call_once(drawn_, [&] { curve_ = analysis::step_curve(predictor_, diagnosis()); });
+    return curve_;
+  }
+
   const profile::Profile profile_;
-  const analysis::Diagnosis diagnosis_;
+  const analysis::CachedPredictor predictor_;
+  mutable std::once_flag diagnosed_;
+  mutable analysis::Diagnosis diagnosis_;
+  mutable std::once_flag drawn_;
+  mutable analysis::StepCurve curve_;
 };
 
 using SharedReport = std::shared_ptr<ParsedReport>;
@@ -107,6 +130,10 @@ void add_parsed_report(PyObject* into) {
           py::arg("range_link") = "", Released())
       .def(
           "json", [](Shared self, int indent) { return self->json(indent); }, py::arg("indent"), Released())
+      .def(
+          "verdict", [](Shared self) { return self->verdict(); }, Released())
+      .def_property_readonly("loader", [](Shared self) { return self->profile().loader; })
+      .def_property_readonly("rank", [](Shared self) { return self->profile().rank; })
       .def(
           "what_if",
           [](Shared self, const std::vector<std::pair<std::string, std::string>>& assigned) {

@@ -67,7 +67,7 @@ def _queues(axes: Any, report: Report) -> None:
     axes.set_yticks(places, [_name(one.name) for one in queues])
     axes.invert_yaxis()
     if queues:
-        axes.legend(loc="lower center")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=2, frameon=False)
     axes.set(title="queues", xlabel="% of the time", xlim=(0, 100))
 
 

@@ -121,11 +121,11 @@ class Report:
 
     @property
     def loader(self) -> str:
-        return str(self._document["loader"])
+        return self._parsed.loader
 
     @property
     def rank(self) -> int:
-        return int(self._document["rank"])
+        return self._parsed.rank
 
     def what_if(self, **changes: object) -> dict[str, Any]:
         """What a step would take with other parameters, from a simulation of this run.

@@ -4,6 +4,7 @@
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/memory.h"
 #include "headrace/analysis/diagnosis/plan.h"
+#include "headrace/analysis/what_if/cached_predictor.h"
 #include "headrace/analysis/what_if/curve.h"
 #include "headrace/analysis/what_if/parameters.h"
 #include "headrace/analysis/what_if/what_if.h"
@@ -187,6 +188,31 @@ TEST(WhatIf, LoopsInTheGraphAreCutOpen) {
   const WhatIf then = what_if(profile, {{"decode.workers", "2"}});
   ASSERT_TRUE(then.known);
   EXPECT_NEAR(then.step_s, 0.015, 0.002);
+}
+
+TEST(CachedPredictor, SimulatesEachChangeOnce) {
+  struct Counting : Predictor {
+    using Predictor::Predictor;
+    Prediction predict(const std::vector<Change>& changes) const override {
+      ++asked;
+      Prediction prediction;
+      prediction.step_s = changes.front().to;
+      return prediction;
+    }
+    mutable int asked = 0;
+  };
+  const profile::Profile profile;
+  auto counting = std::make_unique<Counting>(profile);
+  const Counting& inner = *counting;
+  const CachedPredictor cached(std::move(counting));
+  EXPECT_EQ(&cached.profile(), &profile);
+  for (int again = 0; again < 2; ++again) {
+    for (int workers : {2, 3}) {
+      EXPECT_EQ(cached.predict({{Change::Kind::kWorkers, 0, workers, 1}}).step_s, workers);
+      EXPECT_EQ(cached.predict({{Change::Kind::kCapacity, 0, workers, 1}}).step_s, workers);
+    }
+  }
+  EXPECT_EQ(inner.asked, 4);
 }
 
 TEST(Curve, AsksAboutTheWorkersOfTheBottleneckUntilSomethingElseIsTheLimit) {

@@ -119,6 +119,18 @@ class TestVerdict:
         (slow,) = hr.Cluster.load(write_job(tmp_path / "job", {0: {"host": 200}})).diagnosis.slow
         assert (slow.rank, slow.resource) == (0, "host")
 
+    def test_the_mean_step_is_split_into_its_parts(self, slow_input: Path) -> None:
+        cluster = hr.Cluster.load(slow_input)
+        (late,) = (row for row in cluster.step_times.rows() if row["rank"] == 2)
+        assert late["step_s"] == pytest.approx(1356e-6, rel=0.01)
+        assert late["input_s"] == pytest.approx(420e-6, rel=0.01)
+        assert late["communication_s"] == pytest.approx(TRANSFER_US / 1e6, rel=0.05)
+        names = ("compute_s", "communication_s", "input_s", "host_s")
+        assert sum(late[name] for name in names) == pytest.approx(late["step_s"])
+        assert late["bubble_s"] != late["bubble_s"]  # the trace names no receives
+        assert "exposed communication 29%, waits for the input 9%" in cluster.to_text()
+        assert not any("exposed communication" in text for text in cluster.diagnosis.advice)
+
     def test_the_page_shows_the_late_rank(self, slow_input: Path, tmp_path: Path) -> None:
         out = tmp_path / "job.html"
         done = CliRunner().invoke(main, ["cluster", str(slow_input), "--format", "html", "-o", str(out)])
@@ -152,7 +164,9 @@ class TestVerdict:
     def test_an_even_job_has_no_slow_rank(self, tmp_path: Path) -> None:
         cluster = hr.Cluster.load(write_job(tmp_path / "job", {}))
         assert cluster.diagnosis.verdict == "even"
-        assert cluster.diagnosis.advice == []
+        assert cluster.diagnosis.speedup == 1
+        (advice,) = cluster.diagnosis.advice
+        assert advice.startswith("exposed communication takes 11% of the step")
         assert "NO SLOW RANK" in str(cluster)
 
     def test_recorded_runs_are_named_with_operator_and_cause(self, tmp_path: Path) -> None:
@@ -161,6 +175,9 @@ class TestVerdict:
             record_rank(run, rank, decode_s, 0.006)
         (slow,) = hr.Cluster.load(run).diagnosis.slow
         assert (slow.rank, slow.operator) == (1, "decode")
+        first, *others = hr.Cluster.load(run).diagnosis.advice
+        assert "(decode, too few workers)" in first
+        assert sum("run decode with" in text for text in others) == 1  # the others are alternatives
         # One run folder a rank says the same: the folder's name is the rank.
         for rank in range(3):
             (tmp_path / "apart" / f"rank{rank}").mkdir(parents=True)
@@ -198,7 +215,7 @@ class TestVerdict:
         assert (slow.rank, slow.operator, slow.cause) == (1, "decode", "storage_bound")
         assert slow.late_s == pytest.approx(0.29, rel=1e-5)
         assert cluster.diagnosis.speedup == pytest.approx(0.5 / 0.21, rel=1e-5)
-        assert "(decode, storage_bound)" in cluster.diagnosis.advice[0]
+        assert "(decode, storage bound)" in cluster.diagnosis.advice[0]
         assert cluster.diagnosis.advice[1] == "on rank 1: cache it"
         assert any("waits for the input" in note for note in cluster.notes) == in_step
 
@@ -316,10 +333,14 @@ class TestDamage:
         assert cluster.trouble == [("rank1.json.gz", "reading it ended the process (out of memory?)")]
         assert [slow.rank for slow in cluster.diagnosis.slow] == [2]
 
-    def test_a_script_needs_no_guard(self, slow_input: Path, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("thread", [False, True])  # processes are forked only from one without threads
+    def test_a_script_needs_no_guard(self, slow_input: Path, tmp_path: Path, thread: bool) -> None:
         script = tmp_path / "script.py"
         script.write_text(
-            "import sys\nimport headrace as hr\nprint('begins')\n"
+            "import sys, threading\nimport headrace as hr\nfrom headrace.cluster import _engines\n"
+            "print('begins')\n"
+            f"if {thread}: threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+            f"assert _engines._context().get_start_method() == {'spawn' if thread else 'fork'!r}\n"
             "print(hr.Cluster.load(sys.argv[1]).to_text())\n"
         )
         command = [sys.executable, str(script), str(slow_input)]

@@ -208,6 +208,10 @@ def test_files_of_mindspore_have_stages_and_links(tmp_path: Path) -> None:
     assert (cluster.diagnosis.verdict, cluster.diagnosis.long_stage) == ("uneven_stages", 1)
     assert cluster.diagnosis.gain_share == pytest.approx(0.2, rel=0.02)
     assert list(cluster.stages.column("ranks")) == [2, 2]
+    assert list(cluster.stages.column("communication_s")) == pytest.approx([0.07, 0.03], rel=0.01)
+    assert list(cluster.stages.column("bubble_s")) == pytest.approx([0.01, 0.01])
+    assert cluster.step_shares["communication"] == pytest.approx(0.4985)
+    assert "exposed communication 50%, waits for other stages 10%" in cluster.to_text()
     pairs = {row["ranks"]: row["bandwidth_gbps"] for row in cluster.links.rows()}
     assert set(pairs) == {"0>1", "1>0", "2>3", "3>2"}
     assert pairs["3>2"] == pytest.approx(20, rel=0.01)
@@ -230,4 +234,12 @@ def test_the_sample_of_mindspore(tmp_path: Path) -> None:
     assert len(cluster) == 4
     assert cluster.diagnosis.long_stage == 1
     assert cluster.stages.column("own_s")[1] == pytest.approx(0.123, rel=0.02)
+    # MindSpore's own averages, milliseconds: the last row of each rank's file.
+    times = {row["rank"]: row for row in cluster.step_times.rows()}
+    collectives = [107.7976, 108.417, 51.5476, 52.4399]
+    receives = [56.4488, 56.4863, 44.8792, 49.3181]
+    for rank in (0, 1):
+        assert times[rank]["bubble_s"] * 1e3 == pytest.approx(receives[rank], rel=0.01)
+    for rank in range(4):
+        assert times[rank]["communication_s"] * 1e3 == pytest.approx(collectives[rank], rel=0.011)
     assert "2>3" in list(cluster.links.column("ranks")) or "3>2" in list(cluster.links.column("ranks"))

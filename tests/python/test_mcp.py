@@ -43,26 +43,33 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def session(folder: Path, talk: Callable[[Any], Any]) -> Any:
     """``talk`` with the command, started as an assistant does."""
-    from mcp import Client, StdioServerParameters
+    from mcp import ClientSession, StdioServerParameters, stdio_client
 
     async def speak() -> Any:
         command = StdioServerParameters(command=sys.executable, args=["-m", "headrace", "mcp", str(folder)])
-        async with Client(command) as client:
+        async with stdio_client(command) as (reads, writes), ClientSession(reads, writes) as client:
+            await client.initialize()
             return await talk(client)
 
     return asyncio.run(asyncio.wait_for(speak(), 60))
+
+
+def field(answer: Any, name: str) -> Any:
+    """Version 1 of the SDK has other names: isError for is_error."""
+    first, *rest = name.split("_")
+    return getattr(answer, name if hasattr(answer, name) else first + "".join(map(str.title, rest)))
 
 
 def test_an_assistant_finds_and_reads_the_runs(runs: Path) -> None:
     async def talk(client: Any) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert set(tools) == {"list_runs", "report", "what_if", "compare", "trace_tables"}
-        assert all(tool.annotations.read_only_hint and tool.description for tool in tools.values())
+        assert all(field(tool.annotations, "read_only_hint") and tool.description for tool in tools.values())
 
         async def ask(name: str, **arguments: Any) -> Any:
             answer = await client.call_tool(name, arguments)
-            assert not answer.is_error, answer
-            return answer.structured_content
+            assert not field(answer, "is_error"), answer
+            return field(answer, "structured_content")
 
         listed = (await ask("list_runs"))["runs"]
         assert [one["name"] for one in listed] == ["after", "before"]
@@ -77,7 +84,7 @@ def test_an_assistant_finds_and_reads_the_runs(runs: Path) -> None:
         compared = await ask("compare", a="before", b="after")
         assert compared["comparison"]["step"]["ratio"] < 0.7
         refused = await client.call_tool("report", {"run": "../secret"})
-        assert refused.is_error
+        assert field(refused, "is_error")
         assert "list_runs" in refused.content[0].text
 
     session(runs, talk)
@@ -145,6 +152,6 @@ def test_tables_of_a_trace(runs: Path) -> None:
 def test_without_the_sdk_it_says_what_to_do(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from headrace.mcp.server import make_server
 
-    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
+    monkeypatch.setitem(sys.modules, "mcp.types", None)
     with pytest.raises(UsageError, match=r"pip install 'headrace\[mcp\]'"):
         make_server(Tools(runs))

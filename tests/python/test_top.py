@@ -98,6 +98,15 @@ def test_a_launcher_leads_to_its_script(tmp_path: Path) -> None:
         launcher.communicate("\n\n")
 
 
+def test_a_process_of_another_user_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    with pytest.raises(UsageError, match="belongs to another user; name the run folder"):
+        folder_of(os.getpid())
+
+
 def test_what_records_nothing_is_said(tmp_path: Path) -> None:
     with pytest.raises(Error, match="headrace run"):
         Followed(tmp_path)

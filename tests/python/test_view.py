@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -209,6 +211,13 @@ def test_one_run_or_one_saved_report_is_shown_at_once(recorded: Path, tmp_path: 
             stamp = answer.getheader("etag") or ""
             again, nothing = ask(address, f"/run/{path.name}", cookie=cookie_of(address), if_none_match=stamp)
             assert (again.status, nothing) == (304, "")
+            assert int(again.getheader("x-headrace-pause") or 0) >= 2000
+
+
+def test_a_page_that_takes_long_is_made_less_often() -> None:
+    from headrace.view.server import pause_ms
+
+    assert [pause_ms(cpu_s) for cpu_s in (0.0, 0.1, 0.3)] == [2000, 2000, 6000]
 
 
 LIVE = """
@@ -287,13 +296,17 @@ def test_the_page_follows_a_run(browser: Browser, tmp_path: Path) -> None:
                 browser.driver.find_element("link text", "run").click()
                 steps = "Number(document.querySelector('header').textContent.match(/([0-9,]+) steps/)[1])"
                 first = browser.ask(steps)
-                browser.driver.execute_script("document.querySelector('details').open = true")
+                # One that every page has: further ones appear before it as the verdict becomes known.
+                operators = (
+                    "[...document.querySelectorAll('summary')].find(s => s.textContent === 'Operators')"
+                )
+                browser.driver.execute_script(f"{operators}.parentElement.open = true")
                 for _ in range(100):
                     time.sleep(0.1)
                     if browser.ask(steps) > first:
                         break
                 assert browser.ask(steps) > first
-                assert browser.ask("document.querySelector('details').open")
+                assert browser.ask(f"{operators}.parentElement.open")
                 assert browser.ask("document.querySelector('.news').textContent") == "live"
                 script.kill()
                 script.wait()
@@ -408,23 +421,93 @@ def test_a_hostile_page_in_the_same_browser_reads_nothing(
             site.kill()
 
 
-def test_runs_of_every_kind_are_shown(browser: Browser, recorded: Path, tmp_path: Path) -> None:
-    from test_report_html import large_profile
+#: Pairs of texts that lie over each other: a visible text node's boxes, cut by what scrolls around it.
+OVERLAPS = """(() => {
+  const boxes = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const inside = node.parentElement;
+    const isText = node.data.trim() && !inside.closest('style, script, title, select');
+    if (!isText || !inside.checkVisibility()) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    let [left, top, right, bottom] = [0, 0, 1e9, 1e9];
+    for (let around = inside; around && around !== document.body; around = around.parentElement) {
+      if (getComputedStyle(around).overflowX === 'visible') continue;
+      const box = around.getBoundingClientRect();
+      [left, top] = [Math.max(left, box.left + scrollX), Math.max(top, box.top + scrollY)];
+      [right, bottom] = [Math.min(right, box.right + scrollX), Math.min(bottom, box.bottom + scrollY)];
+    }
+    for (const box of range.getClientRects()) {
+      const cut = {
+        node, left: Math.max(left, box.left + scrollX), right: Math.min(right, box.right + scrollX),
+        top: Math.max(top, box.top + scrollY), bottom: Math.min(bottom, box.bottom + scrollY),
+      };
+      if (cut.right - cut.left > 1 && cut.bottom - cut.top > 1) boxes.push(cut);
+    }
+  }
+  boxes.sort((a, b) => a.top - b.top);
+  const found = [];
+  for (let i = 0; i < boxes.length; ++i) {
+    for (let k = i + 1; k < boxes.length && boxes[k].top < boxes[i].bottom - 4; ++k) {
+      const [a, b] = [boxes[i], boxes[k]];
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      if (a.node !== b.node && wide > 2) found.push(`${a.node.data} / ${b.node.data}`.slice(0, 80));
+    }
+  }
+  return found.slice(0, 5);
+})()"""
 
-    shutil.copytree(recorded, tmp_path / HOSTILE)
-    (tmp_path / "large.json").write_text(hr.Report.from_profile_json(json.dumps(large_profile())).to_json())
-    subprocess.run(
-        [sys.executable, "-c", RECORDS.replace("range(40)", "range(0)"), str(tmp_path / "empty")], check=True
-    )
-    (tmp_path / "cut").mkdir()
-    (tmp_path / "cut" / "rank0.hrseg").write_bytes((recorded / "rank0.hrseg").read_bytes()[:5000])
-    with viewing(tmp_path) as address:
-        for width in (400, 1280):
-            browser.show(address, width)
-            links = browser.ask("[...document.querySelectorAll('.runs a')].map(link => link.href)")
-            assert len(links) == 4
-            for link in [address, *links]:
-                browser.show(link, width)
-                assert browser.messages() == []
-                wide = browser.ask("[document.documentElement.scrollWidth, innerWidth]")
-                assert wide[0] <= wide[1], link
+#: 1,000 steps, then as a process that the kernel ends.
+KILLED = """
+import os, signal, sys, headrace as hr
+for _ in hr.wrap(hr.source(range(1000)), run=sys.argv[1]):
+    pass
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def many_operators() -> Any:
+    """200 of them, in a row."""
+    from test_report_html import recorded_profile
+
+    profile = recorded_profile("alternating")
+    first = profile["operators"][0]
+    profile["operators"] += [{**first, "name": f"operator {number}"} for number in range(200)]
+    return profile
+
+
+@pytest.fixture(scope="module")
+def every_kind(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a viewer of runs of every kind."""
+    from test_report_html import hostile_profile, large_profile, recorded_profile
+
+    folder = tmp_path_factory.mktemp("kinds")
+    shutil.copytree(recorded, folder / HOSTILE)
+    profiles = {name: recorded_profile(name) for name in ("healthy", "bound", "alternating")}
+    profiles |= {"hostile": hostile_profile(), "large": large_profile(), "200 operators": many_operators()}
+    for name, profile in profiles.items():
+        (folder / f"{name}.json").write_text(hr.Report.from_profile_json(json.dumps(profile)).to_json())
+    empty = RECORDS.replace("range(40)", "range(0)")
+    subprocess.run([sys.executable, "-c", empty, str(folder / "empty")], check=True)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(folder / "killed")], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (folder / "cut").mkdir()
+    (folder / "cut" / "rank0.hrseg").write_bytes((recorded / "rank0.hrseg").read_bytes()[:5000])
+    with viewing(folder) as address:
+        yield address
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark"), (2000, "light")])
+def test_runs_of_every_kind_are_shown(browser: Browser, every_kind: str, width: int, scheme: str) -> None:
+    browser.show(every_kind, width, scheme)
+    links = browser.ask("[...document.querySelectorAll('.runs a')].map(link => link.href)")
+    assert len(links) == 10
+    server = urlsplit(every_kind).netloc
+    for link in [every_kind, *links]:
+        browser.show(link, width, scheme)
+        assert browser.messages() == []
+        assert {urlsplit(url).netloc for url in browser.requests() if url != "data:,"} == {server}
+        wide = browser.ask("[document.documentElement.scrollWidth, innerWidth]")
+        assert wide[0] <= wide[1], link
+        assert browser.ask(OVERLAPS) == [], link

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/diagnosis/verdict.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/profile_json.h"
 #include "support/verdict_words.h"
@@ -23,7 +24,8 @@ class Recorded : public testing::TestWithParam<fs::path> {};
 TEST_P(Recorded, IsJudgedAsLabelled) {
   std::ifstream file(GetParam());
   const nlohmann::json document = nlohmann::json::parse(file);
-  const Diagnosis diagnosis = diagnose(profile::profile_from_tree(document.at("profile")));
+  const profile::Profile profile = profile::profile_from_tree(document.at("profile"));
+  const Diagnosis diagnosis = diagnose(profile);
   const auto kinds = document.at("kinds").get<std::set<std::string>>();
   const auto op = document.at("operator").get<std::string>();
   EXPECT_TRUE(kinds.contains(word_of(diagnosis.kind)))
@@ -34,6 +36,10 @@ TEST_P(Recorded, IsJudgedAsLabelled) {
     EXPECT_EQ(diagnosis.op.value_or(""), op) << diagnosis.summary;
   }
   EXPECT_EQ(word_of(diagnosis.cause), document.at("cause").get<std::string>()) << diagnosis.summary;
+  const Verdict verdict = verdict_on(profile);
+  EXPECT_EQ(verdict.kind, diagnosis.kind);
+  EXPECT_EQ(verdict.op, diagnosis.op);
+  EXPECT_EQ(verdict.cause, diagnosis.cause);
   EXPECT_GT(diagnosis.confidence, 0.0);
   const bool healthy = kinds == std::set<std::string>{"not_input_bound"};
   EXPECT_TRUE(!healthy || diagnosis.advice.empty());

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/what_if/curve.h"
 #include "headrace/profile/history.h"
 #include "headrace/profile/profile.h"
 
@@ -24,6 +25,8 @@ struct HtmlOptions {
   /// The page's address up to where "from=1.5&to=2.5" follows, if somebody answers there: the lanes then have
   /// links to other ranges.
   std::string range_link = {};
+  /// Null: it is simulated for this page.
+  const analysis::StepCurve* curve = nullptr;
 };
 
 /// UTF-8, without script, and nothing is loaded from anywhere: the file opens offline and can be mailed.

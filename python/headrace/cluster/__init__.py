@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from headrace import _core
-from headrace.cluster import _engines, _files, _merge, _summary
+from headrace.cluster import _engines, _files, _merge, _step_parts, _summary
 from headrace.cluster._cache import Cache, stamp_of
 from headrace.cluster._causes import floats_of, parts_of
 from headrace.cluster._diagnosis import JobDiagnosis, diagnose
@@ -164,7 +164,11 @@ class Cluster:
         """The verdict on the job: the slow ranks, since when, why, and what the job would gain."""
         slowdown = 0.0 if isinstance(self._simulated, str) else self._simulated.slowdown
         most_gain = max(0.0, 1 - 1 / slowdown) if slowdown else 1.0
-        return diagnose(self._judged, self._ranks, self._balance, self._stage_parts, self._links, most_gain)
+        found = diagnose(self._judged, self._ranks, self._balance, self._stage_parts, self._links, most_gain)
+        advice = _step_parts.communication_advice(self.step_shares) if found.verdict == "even" else None
+        if advice is not None:
+            found.advice.append(advice)
+        return found
 
     @cached_property
     def _balance(self) -> dict[str, Any]:
@@ -175,10 +179,34 @@ class Cluster:
         return parts_of(self._ranks, self._stage_of)
 
     @cached_property
+    def step_shares(self) -> dict[str, float]:
+        """What the mean step of all ranks consists of, as shares of it; names as in `step_times`.
+
+        Empty for recordings of loops, which do not show communication.
+        """
+        return _step_parts.shares_of(self._ranks.values())
+
+    @cached_property
+    def step_times(self) -> Table:
+        """One row a rank: what its mean step consists of, the first step left out. NaN: not recorded.
+
+        ``step_s`` is the sum of ``compute_s``, ``communication_s`` (exposed), ``bubble_s`` (waits for another
+        stage of the pipeline), ``input_s`` and ``host_s`` (the device is idle for another reason).
+        ``overlapped_s``: communication that computation hides. ``stage``: -1 if it is unknown.
+        """
+        columns: list[Any] = [
+            ("rank", list(self._ranks)),
+            ("stage", [self._stage_of.get(rank, -1) for rank in self._ranks]),
+            *_step_parts.columns_of(self._ranks.values()),
+        ]
+        return Table(_core.Columns.of(columns, []))
+
+    @cached_property
     def stages(self) -> Table:
         """One row a stage of the pipeline: its own time, the median of its ranks, and the parts of it.
 
-        ``beyond_share``: beyond the mean of the stages. Empty if the stages are unknown or there is one.
+        ``beyond_share``: beyond the mean of the stages. Its own time is without ``communication_s`` (exposed)
+        and ``bubble_s`` (waits for another stage). Empty if the stages are unknown or there is one.
         """
         names = ["stage", "ranks", "own_s", "beyond_share"]
         rows = self._balance["stages"]
@@ -186,7 +214,13 @@ class Cluster:
         for name in ("compute", "input", "host"):
             values = [self._stage_parts.get(row[0], {}).get(name, math.nan) for row in rows]
             columns.append((f"{name}_s", values))
+        for name in ("communication", "bubble"):
+            values = [_step_parts.median_of(self._of_stage(row[0]), name) for row in rows]
+            columns.append((f"{name}_s", values))
         return Table(_core.Columns.of(columns, []))
+
+    def _of_stage(self, stage: int) -> list[dict[str, Any]]:
+        return [summary for rank, summary in self._ranks.items() if self._stage_of.get(rank) == stage]
 
     @cached_property
     def links(self) -> Table:
@@ -321,6 +355,8 @@ class Cluster:
             "diagnosis": self.diagnosis.to_dict(),
             "ranks": json.loads(self.ranks.to_json()),
             "stages": json.loads(self.stages.to_json()),
+            "step_times": json.loads(self.step_times.to_json()),
+            "step_shares": self.step_shares,
             "links": [dict(row) for row in islice(self.links.rows(), _MOST_LINKS)],
             "steps": self.step_quantiles,
             "what_ifs": [] if isinstance(self._simulated, str) else [*self._simulated.what_ifs.rows()],

@@ -87,6 +87,8 @@ def diagnose(
     verdict = str(judged["verdict"])
     if verdict == "undetermined":
         result = JobDiagnosis(verdict, _missing(judged, ranks))
+        if sum(1 for row in judged["ranks"] if row[1] > 0) > 1:
+            result.advice = ["record at least four whole steps, with the same numbers on all ranks"]
         return _with_links(result, links)
     result = JobDiagnosis(verdict, "", step_s=judged["step_s"], spread_s=judged["spread_s"])
     _set_gain(result, float(judged["gain_share"]))
@@ -222,7 +224,7 @@ def _add_slow(
             f"{len(result.slow):,} ranks are slow: {named}. Rank {first.rank:,}: {when(first)}.{why}"
         )
     about = "it" if len(result.slow) == 1 else "all of them"
-    waits = f" ({first.operator}, {first.cause})" if first.operator and first.cause else ""
+    waits = f" ({first.operator}, {first.cause.replace('_', ' ')})" if first.operator and first.cause else ""
     result.advice = [
         f"rank {first.rank:,} is slow by its {_RESOURCES[first.resource]}{waits}: with {about} as fast as "
         f"the others, the whole job would be {result.speedup:.2f} x as fast"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -22,7 +23,8 @@ def steps_of(path: str, rank: int) -> tuple[list[int], dict[str, list[float]], l
     """Numbers and columns of the steps, seconds, and notes. Raises Error for a damaged step trace.
 
     `own` is without communication that no computation hides. The wait for the input is the gap in front of a
-    step, and idle time counts as computation: the files have no more.
+    step, and idle time counts as computation: the files have no more. Only files of pipelines have `bubble`,
+    the wait for another stage.
     """
     tables = Tables(str(Path(path).parent), rank)
     rows = list(tables["steps"].rows())
@@ -38,6 +40,9 @@ def steps_of(path: str, rank: int) -> tuple[list[int], dict[str, list[float]], l
         "input": gaps,
         "compute": [each - gap for each, gap in zip(own, gaps, strict=True)],
     }
+    received = [parallel[row["step"]].get("receive_alone_s", math.nan) for row in rows] if parallel else []
+    if received and all(map(math.isfinite, received)):
+        columns["bubble"] = received
     if not parallel:
         notes.append("no communication in MindSpore's files, so a wait for other ranks does not show")
     return [int(row["step"]) for row in rows], columns, notes

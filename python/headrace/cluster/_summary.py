@@ -12,7 +12,7 @@ import tempfile
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import _core, _trace_files
 from headrace.cluster._files import RankFiles, fetch
@@ -20,14 +20,20 @@ from headrace.cluster._job import packed_operations
 from headrace.cluster._stages import listed
 from headrace.errors import Error
 
+if TYPE_CHECKING:
+    from headrace._data import Diagnosis
+
 #: Part of every key of a kept summary: it changes with what a summary says.
-VERSION = 5
+VERSION = 6
 #: Newest steps that are kept; a segment has no more.
 MOST_STEPS = 512
 _MOST_KERNELS = 40
 _MOST_TEXT = 400
 #: Columns of the step table, seconds. `own`: without the time in which the rank waited for others.
 COLUMNS = ("total", "own", "input", "compute")
+#: What the mean step consists of. `communication`: exposed, without waits for another stage (`bubble`);
+#: `host`: the rest. `overlapped` is hidden by `compute`, so it is not part of the sum.
+PARTS = ("step", "compute", "communication", "bubble", "input", "host", "overlapped")
 #: Buckets of the histogram of steps in an octave.
 _PER_OCTAVE = 4
 
@@ -73,6 +79,30 @@ def step_table(steps: Sequence[int], columns: Mapping[str, Sequence[float]]) -> 
     return table
 
 
+def parts(columns: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Means of `PARTS`, seconds; without the columns that the files do not record.
+
+    The first step is left out if there are others, because it often contains the warm-up.
+    """
+    first = 1 if len(columns["total"]) > 1 else 0
+    known = {name: _mean(values[first:]) for name, values in columns.items()}
+    exposed = known["total"] - known["own"]
+    bubble = min(known.get("bubble", 0.0), exposed)
+    found = {
+        **{name: value for name, value in known.items() if name in PARTS},
+        "step": known["total"],
+        "communication": exposed - bubble,
+        "host": max(0.0, known["own"] - known["input"] - known["compute"]),
+    }
+    if "bubble" in known:
+        found["bubble"] = bubble
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
 def histogram(values: Iterable[float]) -> dict[str, int]:
     """Counts by the logarithm of the time; histograms of ranks add."""
     counts: dict[str, int] = {}
@@ -111,6 +141,7 @@ def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
     first = int(sink["steps"]) - len(samples)
     waits = [float(one["wait_s"]) for one in samples]
     totals = [float(one["wait_s"]) + float(one["compute_s"]) for one in samples]
+    known = {"step": _mean(totals), "input": _mean(waits)} if samples else {}
     diagnosis = report.diagnosis
     return _summary(
         files,
@@ -127,13 +158,14 @@ def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
                 "compute": [float(one["compute_s"]) for one in samples],
             },
         ),
+        parts=known,
         histogram=histogram(totals),
         diagnosis={
             "kind": diagnosis.kind,
             "operator": diagnosis.operator,
             "cause": diagnosis.cause,
             "summary": diagnosis.summary[:_MOST_TEXT],
-            "advice": [one.text[:_MOST_TEXT] for one in diagnosis.advice[:3]],
+            "advice": _advice(diagnosis),
             "share": sink["starved_share"],
         },
         kernels="[]",
@@ -141,6 +173,12 @@ def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
         places={},
         notes=[],
     )
+
+
+def _advice(diagnosis: Diagnosis) -> list[str]:
+    """The first text for each parameter; further ones are alternatives to it."""
+    first = {one.parameter: one.text[:_MOST_TEXT] for one in reversed(diagnosis.advice)}
+    return [one.text[:_MOST_TEXT] for one in diagnosis.advice if first.pop(one.parameter, None)][:3]
 
 
 def _of_mindspore(files: RankFiles) -> dict[str, Any]:
@@ -155,6 +193,7 @@ def _of_mindspore(files: RankFiles) -> dict[str, Any]:
         rank,
         "mindspore",
         steps=step_table(numbers, columns),
+        parts=parts(columns),
         histogram=histogram(columns["total"]),
         diagnosis=None,
         kernels="[]",
@@ -177,6 +216,16 @@ def _of_trace(files: RankFiles) -> dict[str, Any]:
     numbers = sorted(work)
     exposed = [_known(work[one]["communication_not_overlapped_s"]) for one in numbers]
     totals = [float(steps[one]) for one in numbers]
+    columns = {
+        "total": totals,
+        "own": [max(0.0, total - wait) for total, wait in zip(totals, exposed, strict=True)],
+        "input": [_known(idle.get(one, {}).get("input_s")) for one in numbers],
+        "compute": [_known(work[one]["computing_s"]) for one in numbers],
+        "overlapped": [_known(work[one]["overlapped_s"]) for one in numbers],
+    }
+    bubble = [_known(work[one]["bubble_s"]) for one in numbers]
+    if any(bubble):  # PyTorch's traces do not distinguish receives from other transfers
+        columns["bubble"] = bubble
     notes = list(trace.notes[:5])
     profile = _core.profile_of(files.path) if not _trace_files.is_url(files.path) else None
     links, unread = _core.link_text(trace._traces, profile, numbers)
@@ -190,15 +239,8 @@ def _of_trace(files: RankFiles) -> dict[str, Any]:
         files,
         rank,
         "trace",
-        steps=step_table(
-            numbers,
-            {
-                "total": totals,
-                "own": [max(0.0, total - wait) for total, wait in zip(totals, exposed, strict=True)],
-                "input": [_known(idle.get(one, {}).get("input_s")) for one in numbers],
-                "compute": [_known(work[one]["computing_s"]) for one in numbers],
-            },
-        ),
+        steps=step_table(numbers, columns),
+        parts=parts(columns),
         histogram=histogram(totals),
         diagnosis=None,
         kernels=_kernels(trace, len(numbers)),
@@ -254,6 +296,7 @@ def decoded(content: bytes) -> dict[str, Any] | None:
         return None
     fits = isinstance(summary.get("rank"), int) and isinstance(summary.get("steps"), dict)
     fits = fits and isinstance(summary.get("histogram"), dict) and isinstance(summary.get("kernels"), str)
+    fits = fits and isinstance(summary.get("parts"), dict)
     fits = fits and isinstance(summary.get("links"), str) and isinstance(summary.get("places"), dict)
     return summary if fits and isinstance(summary.get("notes"), list) else None
 

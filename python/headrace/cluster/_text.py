@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace import _core
 from headrace._table_text import bandwidth, counted, figure, seconds, title
+from headrace.cluster import _step_parts
 
 if TYPE_CHECKING:
     from headrace.cluster import Cluster
@@ -18,6 +19,13 @@ _WORST = 10
 _MOST_ROWS = 200
 _MOST_TROUBLE = 10
 _MOST_STAGES = 32
+#: Columns of the stages' table and their headings.
+_STAGE_PARTS = {
+    "compute_s": "compute",
+    "input_s": "input",
+    "communication_s": "exposed",
+    "bubble_s": "bubble",
+}
 _TITLES = {
     "slow_rank": "SLOW RANK",
     "uneven_stages": "UNEVEN STAGES",
@@ -45,6 +53,7 @@ def text_of(cluster: Cluster, width: int) -> str:
         "",
         *_worst(cluster),
         *_distribution(cluster),
+        *_step_shares(cluster, width),
         *_stages(cluster),
         *_what_ifs(cluster),
         *_links(cluster),
@@ -78,7 +87,13 @@ def page_of(cluster: Cluster) -> _core.ClusterPage:
         if len(part)
     ]
     left = [f"{len(cluster) - _MOST_ROWS:,} more ranks are in the JSON"] if len(cluster) > _MOST_ROWS else []
-    page.remarks = [*left, *_distribution(cluster), *_absent(cluster, 10_000), *cluster.notes]
+    page.remarks = [
+        *left,
+        *_distribution(cluster),
+        *_step_shares(cluster, 10_000),
+        *_absent(cluster, 10_000),
+        *cluster.notes,
+    ]
     return page
 
 
@@ -90,21 +105,30 @@ def _cells(table: Table, most: int) -> tuple[list[str], list[list[str]]]:
     ]
 
 
+def _step_shares(cluster: Cluster, width: int) -> list[str]:
+    return _wrapped(_step_parts.said(cluster.step_shares), width, "")
+
+
 def _stages(cluster: Cluster) -> list[str]:
     if not len(cluster.stages):
         return []
     lines = [
         "",
-        f"{'stage':>8}  {'ranks':>10}  {'own time':>10}  {'beyond':>8}  {'compute':>10}  {'input':>10}",
+        f"{'stage':>8}  {'ranks':>10}  {'own time':>10}  {'beyond':>8}  "
+        + "  ".join(f"{heading:>10}" for heading in _STAGE_PARTS.values()),
     ]
     for row in islice(cluster.stages.rows(), _MOST_STAGES):
         mark = "  long" if row["stage"] == cluster.diagnosis.long_stage else ""
-        times = [f"{seconds(row[name]):>10}" for name in ("own_s", "compute_s", "input_s")]
+        times = "  ".join(f"{_known(row[name]):>10}" for name in _STAGE_PARTS)
         lines.append(
-            f"{row['stage']:>8,}  {row['ranks']:>10,}  {times[0]}  {row['beyond_share']:>+8.0%}  "
-            f"{times[1]}  {times[2]}{mark}"
+            f"{row['stage']:>8,}  {row['ranks']:>10,}  {seconds(row['own_s']):>10}  "
+            f"{row['beyond_share']:>+8.0%}  {times}{mark}"
         )
     return lines
+
+
+def _known(value: float) -> str:
+    return "-" if value != value else seconds(value)
 
 
 def _what_if_table(cluster: Cluster) -> list[tuple[str, Table, int]]:

@@ -19,15 +19,8 @@ _INSTRUCTIONS = (
 
 
 def make_server(tools: Tools) -> Any:
-    """An ``MCPServer`` with the tools. Raises UsageError without the SDK."""
-    try:
-        from mcp.server.mcpserver import MCPServer
-        from mcp.server.mcpserver.exceptions import ToolError
-        from mcp.types import ToolAnnotations
-    except ImportError:
-        raise UsageError(
-            "headrace mcp needs the SDK of the Model Context Protocol: pip install 'headrace[mcp]'"
-        ) from None
+    """The SDK's server with the tools. Raises UsageError without the SDK."""
+    server, reads, ToolError = _new_server()  # noqa: N806
 
     def answering(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         @functools.wraps(tool)
@@ -39,8 +32,28 @@ def make_server(tools: Tools) -> Any:
 
         return answer
 
-    server = MCPServer("headrace", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
-    reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     for tool in (tools.list_runs, tools.report, tools.what_if, tools.compare, tools.trace_tables):
         server.add_tool(answering(tool), annotations=reads, structured_output=True)
     return server
+
+
+def _new_server() -> tuple[Any, Any, Any]:
+    """A server, the annotations of its tools, and the exception whose text an assistant reads."""
+    try:
+        from mcp.types import ToolAnnotations
+    except ImportError:
+        raise UsageError(
+            "headrace mcp needs the SDK of the Model Context Protocol: pip install 'headrace[mcp]'"
+        ) from None
+    try:
+        from mcp.server.mcpserver import MCPServer
+        from mcp.server.mcpserver.exceptions import ToolError
+    except ImportError:  # version 1 of the SDK
+        from mcp.server.fastmcp import FastMCP
+        from mcp.server.fastmcp.exceptions import ToolError
+
+        server = FastMCP("headrace", instructions=_INSTRUCTIONS, log_level="WARNING")
+        return server, ToolAnnotations(readOnlyHint=True, idempotentHint=True, openWorldHint=False), ToolError
+    server = MCPServer("headrace", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
+    reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+    return server, reads, ToolError

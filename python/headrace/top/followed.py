@@ -101,6 +101,8 @@ def _segments_of(pid: int) -> list[Path]:
         lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
     except (FileNotFoundError, ProcessLookupError):
         return []  # it has just ended
+    except PermissionError:
+        raise UsageError(f"process {pid} belongs to another user; name the run folder instead") from None
     mapped = (line.split(maxsplit=5) for line in lines)
     paths = (Path(parts[5]) for parts in mapped if len(parts) == 6 and parts[5].endswith(".hrseg"))
     return sorted({path for path in paths if path.exists()}, key=lambda path: path.stat().st_mtime)

@@ -7,7 +7,7 @@ from html import escape
 from urllib.parse import quote, urlencode
 
 from headrace import _core
-from headrace._library import Library, Look, Run
+from headrace._library import Library, Look, Run, Summary
 from headrace._table_text import seconds
 from headrace._tuning_record import TuningRecord
 
@@ -19,13 +19,22 @@ _STYLE = """<style>
 .headrace nav [aria-current] { color: var(--ink); font-weight: 650; }
 .headrace .runs { width: 100%; border-collapse: collapse; margin: 18px 0; }
 .headrace .runs th, .headrace .runs td { text-align: left; padding: 7px 14px 7px 0; vertical-align: baseline;
-  border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+  border-bottom: 1px solid var(--line); white-space: normal; overflow-wrap: anywhere; }
 .headrace .runs th { color: var(--soft); font-weight: 600; font-size: 13px; }
 .headrace .runs .number { text-align: right; white-space: nowrap; }
+.headrace .runs .when { white-space: nowrap; }
 .headrace .runs .bad { color: var(--accent); font-weight: 650; }
 .headrace .runs .pick { white-space: nowrap; }
 .headrace .picked { position: absolute; background: var(--predicted); opacity: .25; pointer-events: none; }
 .headrace button { font: inherit; padding: 5px 14px; }
+@media (max-width: 720px) {
+  .headrace .runs thead { display: none; }
+  .headrace .runs tr { display: flex; flex-wrap: wrap; padding: 7px 0; border-bottom: 1px solid var(--line); }
+  .headrace .runs td { border: 0; padding: 2px 14px 2px 0; }
+  .headrace .runs td:empty { display: none; }
+  .headrace .runs td:nth-child(-n+2) { flex-basis: 100%; }
+  .headrace .runs [data-label]::before { content: attr(data-label) " "; color: var(--soft); }
+}
 </style>"""
 
 
@@ -60,7 +69,8 @@ def tuning_page(run: Run, alone: bool) -> str:
 def list_page(library: Library) -> str:
     """The runs, newest first, with what each was found to be."""
     runs, older = library.runs()
-    rows = "".join(_row(library, run) for run in runs)
+    found = library.summaries(runs)
+    rows = "".join(_row(run, summary) for run, summary in zip(runs, found, strict=True))
     if not runs:
         where = escape(str(library.root))
         body = f"<p>No run was recorded in {where} yet; `headrace run train.py` records one.</p>"
@@ -83,18 +93,22 @@ def message_page(says: str) -> str:
     )
 
 
-def _row(library: Library, run: Run) -> str:
-    found = library.summary(run)
+def _row(run: Run, found: Summary) -> str:
     said = found.kind.replace("_", "-")
     if found.operator:
         said += f": {found.operator}"
     if found.cause:
-        said += f", {found.cause}"
+        said += f", {found.cause.replace('_', ' ')}"
     kind = "bad" if found.kind == "input_bound" else ""
     waits = "" if found.wait_share is None else f"{100 * found.wait_share:.0f} %"
-    step = seconds(found.step_s) if found.kind else ""
+    step = seconds(found.step_s) if found.step_s else ""
     when = "recording now" if run.running else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.changed))
     name = escape(run.name)
+
+    def label(word: str) -> str:
+        """Shown where a narrow window has no heading."""
+        return f' data-label="{word}"'
+
     picks = "".join(
         f'<input type="radio" name="{side}" value="{name}" aria-label="{name} as {side.upper()}">'
         for side in ("" if run.is_tuning else "ab")
@@ -102,8 +116,9 @@ def _row(library: Library, run: Run) -> str:
     return (
         f'<tr><td><a href="/run/{quote(run.name)}">{name}</a></td>'
         f'<td class="{kind}">{escape(said or found.trouble)}</td>'
-        f'<td class="number">{waits}</td><td class="number">{step}</td><td>{when}</td>'
-        f'<td class="pick">{picks}</td></tr>'
+        f'<td class="number"{waits and label("waits")}>{waits}</td>'
+        f'<td class="number"{step and label("step")}>{step}</td><td class="when">{when}</td>'
+        f'<td class="pick"{picks and label("compare")}>{picks}</td></tr>'
     )
 
 

@@ -49,8 +49,13 @@ int advised(const Parameter& parameter, const Diagnosis& diagnosis, int now) {
 }  // namespace
 
 StepCurve step_curve(const profile::Profile& recorded, const Diagnosis& diagnosis) {
-  StepCurve curve;
   const profile::Profile profile = plausible(recorded);
+  return step_curve(*predictor_for(profile), diagnosis);
+}
+
+StepCurve step_curve(const Predictor& predictor, const Diagnosis& diagnosis) {
+  StepCurve curve;
+  const profile::Profile& profile = predictor.profile();
   const std::vector<Parameter> parameters = parameters_of(profile);
   const Parameter* asked = asked_about(parameters, profile, diagnosis);
   if (asked == nullptr) return curve;
@@ -61,14 +66,13 @@ StepCurve step_curve(const profile::Profile& recorded, const Diagnosis& diagnosi
   for (int each : kTried) {
     if (each >= asked->min && each <= most && values.size() < kMostPoints) values.insert(each);
   }
-  const std::unique_ptr<Predictor> predictor = predictor_for(profile);
   for (int value : values) {
     if (value < asked->min || value > asked->max) continue;
     std::vector<Change> changes;
     for (const Parameter& each : parameters) {
       if (each.name == asked->name) changes.push_back(change_to(each, std::to_string(value)));
     }
-    Prediction then = predictor->predict(changes);
+    Prediction then = predictor.predict(changes);
     if (value == curve.now) then.step_s = then.low_s = then.high_s = profile.sink.step_s;  // measured
     if (then.known) curve.points.push_back({value, std::move(then)});
   }

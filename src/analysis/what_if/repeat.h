@@ -51,26 +51,39 @@ struct Repeated {
   double spread = 0;  ///< of one run's step, relative
 };
 
-/// Runs along the record, begun at different places, give the step: their order is the true one. All runs
-/// together, those of works drawn again among them, give what runs differ by. A model says how long its
-/// record is, how many batches a run needs, whether its works vary, and how to draw them again.
+constexpr std::size_t kAlong = 2;
+
 template <typename Model>
-auto repeat(const Model& model) {
-  constexpr std::size_t kAlong = 2;
-  constexpr std::size_t kDrawnAgain = 4;
+bool varied(const Model& model) {
   constexpr double kVaried = 0.4;
-  const bool varied = model.variation() > kVaried;
+  return model.variation() > kVaried;
+}
+
+/// The mean of runs along the record, begun at different places: their order is the true one. A model says how
+/// long its record is, how many batches a run needs, whether its works vary, and how to draw them again.
+/// `steps`: takes the step of each run; null: not needed.
+template <typename Model>
+auto mean_along(const Model& model, std::vector<double>* steps = nullptr) {
   // Where times vary, longer runs: a rare item must have its chance.
-  const int batches = model.batches() * (varied ? 3 : 1);
-  Repeated<decltype(simulate(model, batches, 0))> repeated;
-  std::vector<double> steps;
+  const int batches = model.batches() * (varied(model) ? 3 : 1);
+  decltype(simulate(model, batches, 0)) mean;
   for (std::size_t run = 0; run < kAlong; ++run) {
     const auto one = simulate(model, batches, run * model.recorded() / kAlong);
-    steps.push_back(one.step_s);
-    repeated.mean.add(one, 1.0 / kAlong);
+    if (steps != nullptr) steps->push_back(one.step_s);
+    mean.add(one, 1.0 / kAlong);
   }
+  return mean;
+}
+
+/// All runs together, those of works drawn again among them, give what runs differ by.
+template <typename Model>
+auto repeat(const Model& model) {
+  constexpr std::size_t kDrawnAgain = 4;
+  std::vector<double> steps;
+  Repeated<decltype(mean_along(model))> repeated;
+  repeated.mean = mean_along(model, &steps);
   std::mt19937_64 random(1);
-  for (std::size_t run = 0; run < (varied ? kDrawnAgain : 0); ++run) {
+  for (std::size_t run = 0; run < (varied(model) ? kDrawnAgain : 0); ++run) {
     Model again = model;
     again.draw_again(random);
     steps.push_back(simulate(again, model.batches(), 0).step_s);
@@ -86,7 +99,7 @@ template <typename Model>
 double step_with_cores(Model model, double cores, double held_s) {
   if (cores <= model.cores) return held_s;
   model.cores = cores;
-  const double step_s = repeat(model).mean.step_s;
+  const double step_s = mean_along(model).step_s;
   return step_s > 0 ? std::min(step_s, held_s) : held_s;
 }
 

@@ -114,8 +114,9 @@ void write_figures(Markup& out, const StepCurve& curve) {
 
 }  // namespace
 
-void write_curve(Markup& out, const Subject& subject) {
-  const StepCurve curve = analysis::step_curve(subject.profile, subject.diagnosis);
+void write_curve(Markup& out, const Subject& subject, const StepCurve* known) {
+  const StepCurve curve =
+      known != nullptr ? *known : analysis::step_curve(subject.profile, subject.diagnosis);
   if (curve.points.empty()) return;
   const double own_s = subject.profile.sink.compute_s;
   const Plot plot(curve, std::max(own_s, 0.0));

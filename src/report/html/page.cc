@@ -14,7 +14,7 @@ void write_content(Markup& out, const Subject& subject, const HtmlOptions& optio
   write_header(out, subject);
   write_verdict(out, subject);
   write_advice(out, subject);
-  write_curve(out, subject);
+  write_curve(out, subject, options.curve);
   write_risks(out, subject);
   write_step(out, subject);
   write_graph(out, subject);

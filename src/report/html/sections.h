@@ -34,7 +34,8 @@ void write_verdict(Markup& out, const Subject& subject);
 /// What to change, today beside predicted.
 void write_advice(Markup& out, const Subject& subject);
 /// The step against a number of workers, as predicted.
-void write_curve(Markup& out, const Subject& subject);
+/// known: null: it is simulated.
+void write_curve(Markup& out, const Subject& subject, const analysis::StepCurve* known);
 /// What will go wrong, beside the verdict.
 void write_risks(Markup& out, const Subject& subject);
 /// The average step as a bar: GetNext wait (starved, hand-off), compute.

@@ -52,6 +52,7 @@ inline constexpr Literal kStyle(R"css(<style>
   .read { color: var(--soft); font-size: 13.5px; max-width: 96ch; margin: 6px 0 12px; }
   .scroll { overflow: auto; max-width: 100%; }
   .scroll.tall { max-height: 480px; }
+  .scroll + p { margin-top: 14px; }
   .scroll:focus-visible, summary:focus-visible { outline: 2px solid var(--predicted); outline-offset: 2px; }
 
   header .run { display: flex; flex-wrap: wrap; gap: 2px 14px; align-items: baseline; color: var(--soft); }
@@ -204,11 +205,12 @@ inline constexpr Literal kStyle(R"css(<style>
   .strip .v3 { background: var(--v3); }
 
   .evidence dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 6px 18px; }
-  dt { color: var(--soft); font-weight: 400; }
+  dt { color: var(--soft); font-weight: 400; overflow-wrap: anywhere; }
   dd { margin: 0; }
   .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(260px, 1fr)); gap: 10px 48px; }
   .columns h3 { margin-top: 8px; }
-  .facts dl { display: grid; grid-template-columns: minmax(0, 1fr) max-content; gap: 2px 14px; font-size: 13.5px; }
+  .facts dl { display: grid; grid-template-columns: minmax(0, 1fr) fit-content(70%); gap: 2px 14px;
+    font-size: 13.5px; }
   .facts dd { text-align: right; max-width: 170px; }
   footer { margin-top: 36px; color: var(--soft); font-size: 12.5px; }
 

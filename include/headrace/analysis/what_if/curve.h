@@ -31,4 +31,8 @@ struct StepCurve {
 /// advised, at least 4. Deterministic; a few milliseconds. Thread-safe.
 StepCurve step_curve(const profile::Profile& profile, const Diagnosis& diagnosis);
 
+/// The same with the predictor that the diagnosis was made with, made for a profile without absurd numbers
+/// (`plausible`).
+StepCurve step_curve(const Predictor& predictor, const Diagnosis& diagnosis);
+
 }  // namespace headrace::analysis

@@ -2,7 +2,8 @@
 // and the selection stay. Without script the page is what it was when it was loaded.
 "use strict";
 (() => {
-  const EVERY_MS = 2000;
+  // The server asks for longer pauses where a page takes much CPU time.
+  let pause_ms = 2000;
   let stamp = null;
 
   // Open details, by their words: figures change, and an element may be replaced by a new one.
@@ -22,6 +23,7 @@
     const news = document.querySelector(".news");
     const said = response.headers.get("X-Headrace-News");
     if (news && said && news.textContent !== said) news.textContent = said;
+    pause_ms = Number(response.headers.get("X-Headrace-Pause")) || pause_ms;
     if (response.status !== 200) return response.status === 304;
     stamp = response.headers.get("ETag");
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
@@ -131,7 +133,7 @@
       const news = document.querySelector(".news");
       if (news) news.textContent = "the viewer has ended";
     }
-    if (goes_on) setTimeout(again, EVERY_MS);
+    if (goes_on) setTimeout(again, pause_ms);
   }
-  setTimeout(again, EVERY_MS);
+  setTimeout(again, pause_ms);
 })();
