@@ -1,6 +1,9 @@
 #include "headrace/analysis/diagnosis/verdict.h"
 
+#include <algorithm>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/loader.h"
@@ -10,10 +13,21 @@
 namespace headrace::analysis {
 namespace {
 
-class NoPredictions : public Predictor {
+/// What names an operator (removal.h), and no advice.
+class RemovalsOnly : public Predictor {
  public:
-  using Predictor::Predictor;
-  Prediction predict(const std::vector<Change>& /*changes*/) const override { return {}; }
+  explicit RemovalsOnly(const profile::Profile& profile)
+      : Predictor(profile), simulator_(predictor_for(profile)) {}
+
+  Prediction predict(const std::vector<Change>& changes) const override {
+    const bool removes = std::all_of(changes.begin(), changes.end(), [](const Change& change) {
+      return change.kind == Change::Kind::kService && change.factor == 0;
+    });
+    return removes ? simulator_->predict(changes) : Prediction{};
+  }
+
+ private:
+  std::unique_ptr<Predictor> simulator_;
 };
 
 }  // namespace
@@ -21,7 +35,7 @@ class NoPredictions : public Predictor {
 Verdict verdict_on(const profile::Profile& recorded) {
   const profile::Profile profile = plausible(recorded);
   // Whether a loader has too many workers is predicted, so its verdict needs the simulation.
-  Diagnosis found = loader_of(profile) ? diagnose(*predictor_for(profile)) : diagnose(NoPredictions(profile));
+  Diagnosis found = loader_of(profile) ? diagnose(*predictor_for(profile)) : diagnose(RemovalsOnly(profile));
   return {found.kind, std::move(found.op), found.cause};
 }
 

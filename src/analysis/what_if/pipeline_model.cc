@@ -46,7 +46,7 @@ constexpr double kLockSeen = 0.1;
 /// Of its CPU time: even C code that releases the lock at once needs it for each call.
 constexpr double kLeastHeld = 0.01;
 /// Code that holds it for so much computes in Python, and gives it up only when it is asked to.
-constexpr double kAlwaysHeld = 0.9;
+constexpr double kAlwaysHeld = 0.7;
 
 /// How much of their CPU time the threads of the sink's process hold its interpreter lock.
 struct LockShares {

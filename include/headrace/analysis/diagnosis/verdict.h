@@ -18,7 +18,8 @@ struct Verdict {
 };
 
 /// The same kind, operator and cause as `diagnose`, without its advice. For pipelines of threads and queues this takes
-/// about a millisecond instead of up to 100, because only the advice needs their simulation. Thread-safe; never fails.
+/// about a millisecond instead of up to 100, because they are simulated for the advice, and for an operator only where
+/// the cores or the interpreter lock are spent. Thread-safe; never fails.
 Verdict verdict_on(const profile::Profile& profile);
 
 }  // namespace headrace::analysis
