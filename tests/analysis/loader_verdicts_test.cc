@@ -172,6 +172,22 @@ TEST(LoaderVerdicts, WaitsAllThroughAShortLoopAreNot) {
   EXPECT_EQ(diagnose(with_five_waits(4)).kind, VerdictKind::input_bound);
 }
 
+TEST(LoaderVerdicts, FewWaitsBesideBusyProgramsAreNoAlarm) {
+  Profile profile = with_five_waits(8);
+  profile.host.cpu_share = 0.05;
+  profile.host.foreign_cpu_share = 0.85;
+  for (const std::size_t step : {0, 8, 16}) profile.sink.sequence[step].wait_s = 0;
+  for (const std::size_t step : {24, 32}) profile.sink.sequence[step].wait_s *= 2.5;
+  EXPECT_EQ(diagnose(profile).kind, VerdictKind::not_input_bound);
+  EXPECT_TRUE(says(diagnose(profile), "in few of the steps, while other programs had the cores"));
+  // The same on a quiet machine, and waits in all steps beside others.
+  profile.host.foreign_cpu_share = 0.05;
+  EXPECT_EQ(diagnose(profile).kind, VerdictKind::input_bound);
+  profile.host.foreign_cpu_share = 0.85;
+  for (profile::StepSample& step : profile.sink.sequence) step.wait_s = 0.12 * profile.elapsed_s / 40;
+  EXPECT_EQ(diagnose(profile).kind, VerdictKind::input_bound);
+}
+
 TEST(LoaderVerdicts, PersistentWorkersNeedWorkers) {
   DataLoader short_epochs = images(2);
   short_epochs.parts.front().sleep_s = 1e-3;

@@ -27,6 +27,7 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("gate.fewest_steps", all.gate.fewest_steps);
   visit("gate.shortest_s", all.gate.shortest_s);
   visit("gate.starved_share", all.gate.starved_share);
+  visit("gate.certain_errors", all.gate.certain_errors);
   visit("gate.settling_steps", all.gate.settling_steps);
   visit("gate.settled_share", all.gate.settled_share);
   visit("gate.served_share", all.gate.served_share);

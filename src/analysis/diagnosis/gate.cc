@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cmath>
 #include <vector>
 
 #include "headrace/analysis/diagnosis/demand.h"
@@ -16,6 +17,8 @@ namespace {
 
 /// Of the hand-off: however long it waits for a core, the rest is its own cost.
 constexpr double kMostCoreWait = 0.8;
+/// Of the threshold, without what chance may have added.
+constexpr double kNearly = 0.8;
 /// At this multiple of its threshold a share is far from it, as far as the confidence goes.
 constexpr double kFar = 2.5;
 
@@ -96,6 +99,28 @@ double input_share_of_cpu(const profile::Profile& profile, const GateThresholds&
   return ratio(input_s, input_s + pool_cpu_s(profile) + foreign_s);
 }
 
+/// Standard error of the share of waits, from how much they differ between the last steps. Few long waits in a
+/// short run make it large; waits in many steps make it small.
+double error_of_waits(const profile::SinkProfile& sink) {
+  const auto count = static_cast<double>(sink.sequence.size());
+  if (count < 2 || sink.getnext_wait.count == 0) return 0;
+  double sum = 0;
+  double squares = 0;
+  for (const profile::StepSample& step : sink.sequence) {
+    sum += step.wait_s;
+    squares += step.wait_s * step.wait_s;
+  }
+  const double variance = std::max(0.0, squares - sum * sum / count) / (count - 1);
+  return ratio(std::sqrt(variance / static_cast<double>(sink.getnext_wait.count)), sink.step_s);
+}
+
+/// Other programs use more of the cores than this run, and together they use most of them.
+bool others_have_the_cores(const profile::Host& host, const GateThresholds& thresholds) {
+  const double own = host.cpu_share.value_or(1);
+  const double foreign = host.foreign_cpu_share.value_or(0);
+  return foreign > own && foreign + own >= thresholds.crowded_cores;
+}
+
 /// Waits of the first steps, where the loop hardly waits afterwards, for at least as long: buffers were empty,
 /// and workers, or what they import, still started. Only in a run whose steps are all there.
 double settling_s(const profile::SinkProfile& sink, const GateThresholds& thresholds) {
@@ -141,6 +166,7 @@ Evidence gate_evidence(const Gate& gate) {
     evidence.says += "; " + percent(gate.starting_share) + " more while the input started";
     evidence.figures["starting_share"] = gate.starting_share;
   }
+  if (gate.few_waits) evidence.says += "; in few of the steps, while other programs had the cores";
   if (gate.floor_share > 0.001) {
     evidence.says += "; hand-off of finished batches " + duration(gate.floor_share * gate.step_s);
     if (gate.core_wait_share > 0.005) {
@@ -213,7 +239,12 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
   double threshold = lock.contended ? thresholds.contended_share : thresholds.starved_share;
   if (gate.opaque && sink.getnext_wait.p50_s < thresholds.opaque_handoff_s)
     threshold = thresholds.served_share;
-  const bool starves = counted_share >= threshold;
+  // Where other programs have the cores, a few waits may be theirs.
+  const double error_share = lock.contended || !others_have_the_cores(profile.host, thresholds)
+                                 ? 0
+                                 : thresholds.certain_errors * error_of_waits(sink);
+  const bool starves = counted_share >= threshold && counted_share - error_share >= kNearly * threshold;
+  gate.few_waits = !starves && counted_share >= threshold;
   gate.core_wait_share = gate.floor_share * core_wait_of_handoff(profile);
   const double own_floor_share = gate.floor_share - gate.core_wait_share;
   gate.served_share = std::max(own_floor_share, gate.transfer_share);
@@ -234,8 +265,8 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
   const double limit = gate.crowded    ? thresholds.crowded_share
                        : served_slowly ? thresholds.served_share
                                        : threshold;
-  gate.distance =
-      gate.state == Gate::State::kBound ? ramp(share, limit, kFar * limit) : 1 - ratio(share, limit);
+  gate.distance = gate.state == Gate::State::kBound ? ramp(share, limit, kFar * limit)
+                                                    : std::max(0.0, 1 - ratio(share, limit));
   gate.evidence = gate_evidence(gate);
   return gate;
 }

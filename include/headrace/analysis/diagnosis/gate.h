@@ -32,6 +32,7 @@ struct Gate {
   double input_share = 0;      ///< what the input costs altogether, 0 to 1; measured, where that was done
   double distance = 0;         ///< from the threshold, relative: 0 at it, 1 far from it; for the confidence
   bool opaque = false;         ///< readiness is unknown: the loader shows neither queues nor operators
+  bool few_waits = false;      ///< it starved in few steps, while other programs had the cores: healthy
   bool handoff_only = false;   ///< bound by the hand-off floor alone
   bool transfer_only = false;  ///< bound by the copies alone
   bool crowded = false;  ///< batches are ready, and the input's work takes the cores that the loop needs
