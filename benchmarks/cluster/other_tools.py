@@ -5,8 +5,9 @@
 PYTHON: the interpreter of an environment with HolisticTraceAnalysis and msprof-analyze, which need other
 versions of packages. Ranks are copies of a sample of HEADRACE_CONFORMANCE_DATA whose computations take 3 %
 longer from rank to rank. Each contender runs in a process of its own, in turn and TIMES times (3); each time
-gives a ratio, and the median of the ratios is printed with the smallest and the largest. Both must find the
-same: the same order of ranks by computation, the same bandwidths of links.
+gives a ratio, and the median of the ratios is printed with the smallest and the largest. On a machine with
+other load, the ratio of the CPU times, printed behind it, varies less. Both must find the same: the same
+order of ranks by computation, the same bandwidths of links.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 DATA = Path(
     os.environ.get("HEADRACE_CONFORMANCE_DATA") or Path(__file__).parents[2] / ".." / "shared" / "data"
@@ -63,10 +66,20 @@ sys.exit(done.returncode)
 """
 
 
-def timed(python: str, program: str, *words: str) -> tuple[float, dict[str, Any]]:
+class Cost(NamedTuple):
+    """Seconds."""
+
+    took: float
+    cpu: float
+
+
+def timed(python: str, program: str, *words: str) -> tuple[Cost, dict[str, Any]]:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     done = subprocess.run([python, "-c", program, *words], capture_output=True, check=False)
-    took = time.perf_counter() - began
+    elapsed = time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = Cost(elapsed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     if done.returncode != 0:
         sys.exit(done.stderr.decode(errors="replace")[-2000:])
     answer: dict[str, Any] = json.loads(done.stdout.decode().splitlines()[-1])
@@ -87,14 +100,15 @@ def write_ranks(folder: Path, ranks: int) -> None:
         (folder / f"rank{rank}.json").write_text(json.dumps(document, indent=1))
 
 
-def report(name: str, times: list[tuple[float, float]]) -> None:
-    ratios = sorted(theirs / ours for theirs, ours in times)
-    middle = ratios[(len(ratios) - 1) // 2]
-    ours, theirs = (sorted(one[i] for one in times)[(len(times) - 1) // 2] for i in (1, 0))
-    print(
-        f"{name}: {theirs:.1f} s, ours {ours:.2f} s: {middle:.0f} x ({ratios[0]:.0f} to {ratios[-1]:.0f}), "
-        "same result"
-    )
+def report(name: str, costs: list[tuple[Cost, Cost]]) -> None:
+    said = []
+    for what in Cost._fields:
+        times = [(getattr(theirs, what), getattr(ours, what)) for theirs, ours in costs]
+        ratios = sorted(theirs / ours for theirs, ours in times)
+        theirs, ours = (statistics.median_low(each) for each in zip(*times, strict=True))
+        middle = f"{statistics.median_low(ratios):.0f} x ({ratios[0]:.0f} to {ratios[-1]:.0f})"
+        said.append(f"{theirs:.1f} s, ours {ours:.2f} s: {middle}")
+    print(f"{name}: {said[0]}; CPU {said[1]}; same result")
 
 
 def beside_hta(python: str, ranks: int, times: int, folder: Path) -> None:

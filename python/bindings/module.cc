@@ -7,6 +7,7 @@
 
 #include "crossing.h"
 #include "headrace/analysis/cluster/run_ranks.h"
+#include "headrace/analysis/diagnosis/verdict.h"
 #include "headrace/profile/current.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/orphans.h"
@@ -111,18 +112,46 @@ std::string profile_of_handle(const std::shared_ptr<const profile::LoaderHandle>
                    " epochs were run, the last " + std::to_string(starts.size()) + " can be reported alone");
 }
 
+/// Names in a segment are any bytes.
+py::str text_of(const std::string& name) {
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "replace"));
+}
+
 py::list loaders_of_image(const profile::SegmentImage& image) {
   py::list loaders;
   for (const profile::LoaderSummary& loader : profile::list_loaders(image)) {
     py::dict entry;
     entry["index"] = loader.index;
-    entry["name"] = py::reinterpret_steal<py::str>(
-        PyUnicode_DecodeUTF8(loader.name.data(), static_cast<Py_ssize_t>(loader.name.size()), "replace"));
+    entry["name"] = text_of(loader.name);
     entry["steps"] = loader.steps;
     entry["wait_s"] = loader.wait_s;
     loaders.append(entry);
   }
   return loaders;
+}
+
+/// Of the loader that waited longest: kind, operator and cause, "" where there is none; share of the wait, step.
+/// None: nothing was wrapped.
+py::object verdict_of_segment(const Path& path) {
+  profile::Profile profile;
+  analysis::Verdict verdict;
+  bool is_recorded = false;
+  {
+    const LockReleased released;
+    profile::SegmentImage image;
+    image.read_file(path.string());
+    const std::vector<profile::LoaderSummary> loaders = profile::list_loaders(image);
+    is_recorded = !loaders.empty();
+    if (is_recorded) {
+      profile = profile::read_profile(image, loaders.front().index);
+      verdict = analysis::verdict_on(profile);
+    }
+  }
+  if (!is_recorded) return py::none();
+  const std::string_view cause = verdict.cause ? analysis::name_of(*verdict.cause) : "";
+  return py::make_tuple(analysis::name_of(verdict.kind), text_of(verdict.op.value_or("")), cause,
+                        profile.sink.wait_share, profile.sink.step_s);
 }
 
 void add_recording(py::module_& module) {
@@ -281,9 +310,13 @@ void add_reading(py::module_& module) {
   });
   module.def("segment_loaders", [](const Path& path) {
     profile::SegmentImage image;
-    image.read_file(path.string());
+    {
+      const LockReleased released;
+      image.read_file(path.string());
+    }
     return loaders_of_image(image);
   });
+  module.def("segment_verdict", verdict_of_segment);
   module.def(
       "segment_profile_json",
       [](const Path& path, std::uint32_t loader) {

@@ -462,6 +462,9 @@ def find_segments(run: StrPath) -> list[dict[str, Any]]:
 def segment_loaders(path: StrPath) -> list[dict[str, Any]]:
     """``{"index", "name", "steps", "wait_s"}``, the loader that waited longest first."""
 
+def segment_verdict(path: StrPath) -> tuple[str, str, str, float, float] | None:
+    """`ParsedReport.verdict` of the loader that waited longest; None if nothing was wrapped."""
+
 def segment_profile_json(path: StrPath, loader: int) -> str: ...
 def profile_schema() -> str:
     """The declared figures of a profile, as JSON."""

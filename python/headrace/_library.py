@@ -176,6 +176,10 @@ class Library:
 
 
 def _run_summary(path: Path) -> Summary:
+    if path.is_dir():
+        segments = _core.find_segments(path)
+        if len(segments) == 1 and (found := _core.segment_verdict(segments[0]["path"])) is not None:
+            return Summary(*found)
     return Summary(*_load(path, None, None)._parsed.verdict())
 
 

@@ -172,6 +172,24 @@ TUNED = {
 }
 
 
+def test_the_list_says_what_the_reports_say(recorded: Path, tmp_path: Path) -> None:
+    shutil.copytree(recorded, tmp_path / "run")
+    (tmp_path / "saved.json").write_text(hr.Report.load(recorded).to_json())
+    (tmp_path / "none").mkdir()
+    with hr.session(tmp_path / "none"):  # nothing is wrapped in it
+        pass
+    library = Library(tmp_path)
+    for run, said in zip(library.runs()[0], library.summaries(library.runs()[0]), strict=True):
+        if run.name == "none":
+            assert "nothing was wrapped" in said.trouble
+            continue
+        report = hr.Report.load(run.path)
+        found, sink = report.diagnosis, report.profile.sink
+        assert (said.kind, said.operator, said.cause) == (found.kind, found.operator, found.cause)
+        assert (said.wait_share, said.step_s) == (sink.wait_share, sink.step_s)
+    assert library.summaries([]) == []
+
+
 def test_what_tune_left_is_listed_and_shown(recorded: Path, tmp_path: Path) -> None:
     shutil.copytree(recorded, tmp_path / "run")
     (tmp_path / "tuned.json").write_text(json.dumps({"tuning": TUNED}))
