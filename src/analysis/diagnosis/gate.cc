@@ -1,8 +1,8 @@
 #include "headrace/analysis/diagnosis/gate.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
 #include "headrace/analysis/diagnosis/demand.h"
