@@ -18,7 +18,7 @@ namespace {
 /// Of the hand-off: however long it waits for a core, the rest is its own cost.
 constexpr double kMostCoreWait = 0.8;
 /// Of the threshold, without what chance may have added.
-constexpr double kNearly = 0.8;
+constexpr double kNearly = 0.7;
 /// At this multiple of its threshold a share is far from it, as far as the confidence goes.
 constexpr double kFar = 2.5;
 
