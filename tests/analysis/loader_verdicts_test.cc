@@ -41,6 +41,12 @@ bool says(const Diagnosis& diagnosis, const std::string& words) {
                      [&](const Advice& advice) { return advice.text.find(words) != std::string::npos; });
 }
 
+bool has_evidence(const Diagnosis& diagnosis, const std::string& words) {
+  return std::any_of(diagnosis.evidence.begin(), diagnosis.evidence.end(), [&](const Evidence& evidence) {
+    return evidence.says.find(words) != std::string::npos;
+  });
+}
+
 TEST(Loader, IsReadFromTheModel) {
   DataLoader simulated = images(3);
   simulated.pin_s = 1e-3;
@@ -162,7 +168,7 @@ Profile with_five_waits(std::size_t apart) {
 TEST(LoaderVerdicts, WaitsOfTheFirstStepsAreStartUp) {
   const Diagnosis diagnosis = diagnose(with_five_waits(1));
   EXPECT_EQ(diagnosis.kind, VerdictKind::not_input_bound);
-  EXPECT_TRUE(says(diagnosis, "12 % more while the input started"));
+  EXPECT_TRUE(has_evidence(diagnosis, " more while the input started"));
 }
 
 TEST(LoaderVerdicts, WaitsAllThroughAShortLoopAreNot) {
@@ -176,6 +182,7 @@ TEST(LoaderVerdicts, FewWaitsBesideBusyProgramsAreNoAlarm) {
   for (const std::size_t step : {0, 8, 16}) profile.sink.sequence[step].wait_s = 0;
   for (const std::size_t step : {24, 32}) profile.sink.sequence[step].wait_s *= 2.5;
   EXPECT_EQ(diagnose(profile).kind, VerdictKind::not_input_bound);
+  EXPECT_TRUE(has_evidence(diagnose(profile), "in few of the steps, while other programs had the cores"));
   // The same on a quiet machine, and waits in all steps beside others.
   profile.host.foreign_cpu_share = 0.05;
   EXPECT_EQ(diagnose(profile).kind, VerdictKind::input_bound);
