@@ -91,6 +91,32 @@ double reads_per_s(const profile::OperatorProfile& op) {
   return ratio(calls, op.busy_s);
 }
 
+bool free_threaded(const std::vector<Change>& changes) {
+  return std::any_of(changes.begin(), changes.end(), [](const Change& change) {
+    return change.kind == Change::Kind::kFreeThreaded && change.to != 0;
+  });
+}
+
+/// Of an operator's time, from which on its threads share cores and the interpreter lock with others.
+constexpr double kShares = 0.1;
+/// Of its time: an operator that computes.
+constexpr double kComputes = 0.3;
+
+/// Another number of threads of Python that compute beside others. What they lose when they hand over the lock, cores
+/// and caches is not simulated: of the change that a simulation finds, half was measured (docs/benchmarks.md).
+bool changes_shared_threads(const profile::Profile& profile, const std::vector<Change>& changes) {
+  if (!profile.host.gil_share || free_threaded(changes)) return false;
+  return std::any_of(changes.begin(), changes.end(), [&](const Change& change) {
+    if (change.kind != Change::Kind::kWorkers || change.index < 0 ||
+        static_cast<std::size_t>(change.index) >= profile.operators.size())
+      return false;
+    const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(change.index)];
+    const double waits_s = op.lock_wait_s.value_or(0) + op.run_queue_wait_s.value_or(0);
+    return op.executor != profile::Executor::process && waits_s >= kShares * op.busy_s &&
+           cpu_bound_share(op) >= kComputes;
+  });
+}
+
 /// Threads that hand the lock over at each of many reads, or spin for cores beside a library's, lose time that nothing
 /// recorded tells: another number of them was measured between 0.7 and 4.5 times as fast.
 std::string unknown_hand_overs(const profile::Profile& profile, const std::vector<Change>& changes) {
@@ -99,11 +125,8 @@ std::string unknown_hand_overs(const profile::Profile& profile, const std::vecto
            static_cast<std::size_t>(change.index) < profile.operators.size() &&
            profile.operators[static_cast<std::size_t>(change.index)].executor != profile::Executor::process;
   };
-  const bool free_threaded = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
-    return change.kind == Change::Kind::kFreeThreaded && change.to != 0;
-  });
   const auto changed = std::find_if(changes.begin(), changes.end(), in_threads);
-  if (changed == changes.end() || free_threaded) return "";
+  if (changed == changes.end() || free_threaded(changes)) return "";
   if (profile.host.gil_share &&
       reads_per_s(profile.operators[static_cast<std::size_t>(changed->index)]) >= kManyReads)
     return "each of its many small reads gives up the interpreter lock; what another thread would cost is "
@@ -136,6 +159,10 @@ Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const 
   Prediction prediction;
   // Half of what the model misses today is believed to stay.
   prediction.step_s = then.mean.step_s * std::sqrt(factor);
+  if (changes_shared_threads(profile, changes)) {
+    const double as_is_s = profile.sink.step_s / std::sqrt(factor);
+    prediction.step_s = std::sqrt(prediction.step_s * as_is_s);
+  }
   const bool quiet = !has_neighbours(profile.host) && !shares_cores(then.mean);
   const bool processes = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
     return change.kind == Change::Kind::kProcesses;
