@@ -70,9 +70,9 @@ void set_turns(const Fit& fit, PipelineModel& model) {
 /// Whether several workers keep the order is not recorded for threads that the user wrote. If the run is
 /// reproduced only with order, they keep it.
 Fit fit_of(const profile::Profile& profile) {
-  const Fit as_ready = fit_when(profile, false);
+  Fit as_ready = fit_when(profile, false);
   if (as_ready.measured_over_simulated < 1 + kReproduced) return as_ready;
-  const Fit ordered = fit_when(profile, true);
+  Fit ordered = fit_when(profile, true);
   const bool better =
       ordered.measured_over_simulated > 0 && std::abs(std::log(ordered.measured_over_simulated)) <
                                                  0.5 * std::abs(std::log(as_ready.measured_over_simulated));
