@@ -131,8 +131,8 @@ py::list loaders_of_image(const profile::SegmentImage& image) {
   return loaders;
 }
 
-/// Of the loader that waited longest: kind, operator and cause, "" where there is none; share of the wait, step.
-/// None: nothing was wrapped.
+/// The verdict on the loader that waited longest: kind, operator and cause ("" if there is none), the loop's wait as a
+/// share of the time, and the step in seconds. Returns None if the segment has no loader.
 py::object verdict_of_segment(const Path& path) {
   profile::Profile profile;
   analysis::Verdict verdict;

@@ -50,7 +50,7 @@ class ParsedReport {
     return report::to_html(profile_, diagnosis(), options);
   }
   std::string json(int indent) const { return report::to_json(profile_, diagnosis(), indent); }
-  /// Kind, operator and cause, "" where there is none; share of the wait and the step.
+  /// Kind, operator and cause ("" if there is none), the loop's wait as a share of the time, and the step in seconds.
   auto verdict() const {
     const analysis::Verdict found = analysis::verdict_on(profile_);
     return std::make_tuple(std::string(analysis::name_of(found.kind)), found.op.value_or(""),

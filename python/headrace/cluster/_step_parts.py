@@ -58,7 +58,10 @@ def said(shares: Mapping[str, float]) -> str:
 
 
 def communication_advice(shares: Mapping[str, float]) -> str | None:
-    """For a job whose ranks are even, so that its communication is no wait for a slow rank."""
+    """A sentence if communication takes much of the step; None otherwise.
+
+    Ask only for jobs with even ranks: elsewhere, exposed communication is mostly the wait for a slow rank.
+    """
     share = shares.get("communication", 0.0)
     if share <= _MUCH_COMMUNICATION or share >= 1:
         return None

@@ -10,6 +10,7 @@
 #include "headrace/analysis/diagnosis/pool_threads.h"
 #include "headrace/analysis/words.h"
 
+#include "fast_steps.h"
 #include "numbers.h"
 
 namespace headrace::analysis {
@@ -76,17 +77,12 @@ double lock_wait_s(const profile::Profile& profile, const InterpreterLock& lock,
 /// for it beyond kMostSlowed (measured: up to 1.6).
 double slowed_s(const profile::SinkProfile& sink, double waited_s, const GateThresholds& thresholds) {
   constexpr std::size_t kFewest = 40;
-  constexpr std::size_t kFastestOf = 20;
   constexpr double kMostSlowed = 1.6;
   const double own_s = sink.compute_s - waited_s;
   if (sink.sequence.size() < kFewest || waited_s < thresholds.slowed_share * sink.compute_s ||
       sink.compute_cpu_s.value_or(0) < thresholds.computes_share * own_s)
     return 0;
-  std::vector<double> computes;
-  for (const profile::StepSample& step : sink.sequence) computes.push_back(step.compute_s);
-  const auto fast = computes.begin() + static_cast<std::ptrdiff_t>(computes.size() / kFastestOf);
-  std::nth_element(computes.begin(), fast, computes.end());
-  return std::max(0.0, own_s - std::max(*fast, own_s / kMostSlowed));
+  return std::max(0.0, own_s - std::max(fast_compute_s(sink), own_s / kMostSlowed));
 }
 
 /// Of the CPU time that competes with the loop's thread: what the input's operators use.

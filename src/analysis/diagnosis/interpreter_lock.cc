@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "fast_steps.h"
 #include "headrace/analysis/diagnosis/demand.h"
 #include "numbers.h"
 
@@ -11,8 +12,6 @@ namespace {
 
 /// Steps without a busy worker from which on their mean is believed.
 constexpr std::uint64_t kQuietSteps = 3;
-/// Where there were none: the fastest step but one in so many.
-constexpr std::size_t kFastestOf = 20;
 
 /// Of an operator whose place is unknown, the lock says it.
 bool in_thread(const profile::OperatorProfile& op, double lock_share, const LockThresholds& thresholds) {
@@ -23,11 +22,7 @@ bool in_thread(const profile::OperatorProfile& op, double lock_share, const Lock
 /// The sink's compute when no other thread wanted the lock; 0 if that is not known.
 double quiet_compute_s(const profile::SinkProfile& sink) {
   if (sink.quiet_compute_s && sink.quiet_steps >= kQuietSteps) return *sink.quiet_compute_s;
-  if (sink.sequence.size() < kFastestOf) return 0;
-  std::vector<double> computes;
-  for (const profile::StepSample& step : sink.sequence) computes.push_back(step.compute_s);
-  std::sort(computes.begin(), computes.end());
-  return computes[computes.size() / kFastestOf];
+  return fast_compute_s(sink);
 }
 
 /// A framework's event loop takes the lock for each item that goes from one stage to the next.

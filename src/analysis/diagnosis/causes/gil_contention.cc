@@ -12,9 +12,10 @@ namespace {
 
 /// Of the operator that costs most, and of the one that holds the lock longest: what gains more comes first.
 std::vector<Advice> advise_other_processes(const Case& facts, int costs_most) {
+  std::vector<int> indices{costs_most};
+  if (facts.lock.blamed != costs_most) indices.push_back(facts.lock.blamed);
   std::vector<Advice> rows;
-  for (int index : {costs_most, facts.lock.blamed}) {
-    if (!rows.empty() && index == costs_most) continue;
+  for (int index : indices) {
     Advice advice = advise_processes(facts.predictor, index);
     advice.text += "; more threads will not help";
     const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(index)];
