@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import sys
 import time
 import traceback
@@ -28,6 +29,7 @@ import headrace as hr  # noqa: E402
 from experiment.operators import ALL, Fetch, Operator  # noqa: E402
 from experiment.pipelines import Step, batches_of, set_times  # noqa: E402
 from experiment.plan import CURVE, Plan  # noqa: E402
+from headrace.run.process_control import die_with  # noqa: E402
 
 #: Steps of a run that are not part of its mean: those of this time, and at least so many.
 WARM_UP_S, WARM_UP_STEPS = 0.5, 4
@@ -127,8 +129,10 @@ def in_a_fork(request: dict[str, Any], operators: dict[str, Operator]) -> dict[s
     """The answer of a forked process, with the share of the cores that others used meanwhile."""
     reads, writes = os.pipe()
     strangers = Strangers()
+    parent = os.getpid()
     child = os.fork()
     if child == 0:
+        die_with(parent, signal.SIGKILL)
         os.close(reads)
         try:
             said = answer(request, operators)
@@ -146,6 +150,7 @@ def in_a_fork(request: dict[str, Any], operators: dict[str, Operator]) -> dict[s
 
 
 def main() -> None:
+    die_with(os.getppid(), signal.SIGKILL)  # a benchmark that is killed leaves nothing behind that computes
     plan = Plan.from_dict(json.loads(sys.stdin.readline()))
     Fetch.port = int(sys.argv[2])
     folder = Path(sys.argv[1])

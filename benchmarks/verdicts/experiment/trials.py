@@ -105,20 +105,15 @@ def trials_of(plan: Plan, port: int, seconds: float, repeats: int, keeps_disturb
     with Runner(plan, port, keeps_disturbed) as runner:
         plan.units = runner.run(plan, "units")["units"]
         done = Trials(plan.to_dict())
-        recorded = runner.run(plan, "recorded", 3 * seconds)
-        done.report, done.what_if = recorded["report"], recorded["what_if"]
         ways = _ways(plan)
-        advice = _first_advice(plan, done.report)
-        if advice is not None:
-            done.advised = f"{advice['parameter']} {advice['from']}->{advice['to']}"
-            done.predicted_s = advice["predicted_step_s"]
-            changed = plan.with_value(advice["parameter"], advice["to"])
-            assert changed is not None
-            ways["advised"] = (changed, "plain")
-        steps: dict[str, list[float]] = {name: [] for name in ways}
-        for _ in range(repeats):
+        steps: dict[str, list[float]] = {}
+        for turn in range(repeats):
+            if turn == repeats // 2:  # amid the others: the machine's pace drifts
+                advised = _record(runner, plan, seconds, done)
+                if advised is not None:
+                    ways["advised"] = (advised, "plain")
             for name, (changed, how) in ways.items():
-                steps[name].append(runner.run(changed, how, seconds)["step_s"])
+                steps.setdefault(name, []).append(runner.run(changed, how, seconds)["step_s"])
         medians = {name: statistics.median(times) for name, times in steps.items()}
         done.plain_s, done.ceiling_s = medians["plain"], medians["ceiling"]
         done.spread = (max(steps["plain"]) - min(steps["plain"])) / done.plain_s
@@ -127,6 +122,18 @@ def trials_of(plan: Plan, port: int, seconds: float, repeats: int, keeps_disturb
         done.curve_s = {name[6:]: step_s for name, step_s in medians.items() if name.startswith("curve ")}
         done.foreign = runner.foreign
         return done
+
+
+def _record(runner: Runner, plan: Plan, seconds: float, done: Trials) -> Plan | None:
+    """The recorded run's report and predictions; the plan with the first advice applied."""
+    recorded = runner.run(plan, "recorded", 3 * seconds)
+    done.report, done.what_if = recorded["report"], recorded["what_if"]
+    advice = _first_advice(plan, done.report)
+    if advice is None:
+        return None
+    done.advised = f"{advice['parameter']} {advice['from']}->{advice['to']}"
+    done.predicted_s = advice["predicted_step_s"]
+    return plan.with_value(advice["parameter"], advice["to"])
 
 
 def _ways(plan: Plan) -> dict[str, tuple[Plan, str]]:

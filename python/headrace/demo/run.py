@@ -34,11 +34,12 @@ def run_demo(subject: Subject, images: int, seconds: float | None) -> None:
     if advice is None:
         if before.diagnosis.kind == "undetermined":
             console.print("\nNo verdict, so nothing is changed; a longer run gives one: --seconds 30")
-        else:
+        elif before.diagnosis.kind == "input_bound":
             console.print(
-                f"\nNothing to change: on this machine one {subject.workers} is enough, "
-                "or its cores are busy already."
+                "\nNothing is changed: no change was found that is sure to gain; the verdict says why."
             )
+        else:
+            console.print(f"\nNothing to change: on this machine one {subject.workers} is enough.")
         _say_where(console, folder, before, None)
         return
     workers = int(advice.to or "1")
