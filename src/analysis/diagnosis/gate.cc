@@ -10,8 +10,9 @@
 #include "headrace/analysis/diagnosis/pool_threads.h"
 #include "headrace/analysis/words.h"
 
-#include "fast_steps.h"
 #include "numbers.h"
+#include "own_compute.h"
+#include "settling.h"
 
 namespace headrace::analysis {
 namespace {
@@ -56,35 +57,6 @@ double core_wait_of_handoff(const profile::Profile& profile) {
   return 0;
 }
 
-/// What the loop's own thread waited for a core in a step, as far as this run had taken them.
-double core_wait_s(const profile::Profile& profile, const GateThresholds& thresholds) {
-  const double waited_s = profile.sink.compute_core_wait_s.value_or(0);
-  if (waited_s < thresholds.core_wait_share * profile.sink.step_s) return 0;
-  const double own = profile.host.cpu_share.value_or(1);
-  return waited_s * ratio(own, own + profile.host.foreign_cpu_share.value_or(0));
-}
-
-/// The interpreter lock, as far as the verdict does not count it already.
-double lock_wait_s(const profile::Profile& profile, const InterpreterLock& lock,
-                   const GateThresholds& thresholds) {
-  const double waited_s = profile.sink.compute_lock_wait_s.value_or(0);
-  return waited_s < thresholds.core_wait_share * profile.sink.step_s ? lock.stretch_s
-                                                                     : std::max(lock.stretch_s, waited_s);
-}
-
-/// A training step that computes is slower on a shared core than alone even without those waits: its data is gone from
-/// the caches each time. Steps that met nobody are among the fastest; work that differs from step to step is not taken
-/// for it beyond kMostSlowed (measured: up to 1.6).
-double slowed_s(const profile::SinkProfile& sink, double waited_s, const GateThresholds& thresholds) {
-  constexpr std::size_t kFewest = 40;
-  constexpr double kMostSlowed = 1.6;
-  const double own_s = sink.compute_s - waited_s;
-  if (sink.sequence.size() < kFewest || waited_s < thresholds.slowed_share * sink.compute_s ||
-      sink.compute_cpu_s.value_or(0) < thresholds.computes_share * own_s)
-    return 0;
-  return std::max(0.0, own_s - std::max(fast_compute_s(sink), own_s / kMostSlowed));
-}
-
 /// Of the CPU time that competes with the loop's thread: what the input's operators use.
 double input_share_of_cpu(const profile::Profile& profile, const GateThresholds& thresholds) {
   const profile::Host& host = profile.host;
@@ -115,34 +87,6 @@ bool others_have_the_cores(const profile::Host& host, const GateThresholds& thre
   const double own = host.cpu_share.value_or(1);
   const double foreign = host.foreign_cpu_share.value_or(0);
   return foreign > own && foreign + own >= thresholds.crowded_cores;
-}
-
-/// Waits of the first steps, where the loop hardly waits afterwards, for at least as long: buffers were empty,
-/// and workers, or what they import, still started. Only in a run whose steps are all there.
-double settling_s(const profile::SinkProfile& sink, const GateThresholds& thresholds) {
-  const std::vector<profile::StepSample>& steps = sink.sequence;
-  if (static_cast<double>(steps.size()) < thresholds.fewest_steps ||
-      steps.size() + 1 < sink.getnext_wait.count)
-    return 0;
-  double wait_s = 0;
-  double time_s = 0;
-  for (const profile::StepSample& step : steps) {
-    wait_s += step.wait_s;
-    time_s += step.wait_s + step.compute_s;
-  }
-  const double handed_s = sink.handoff_floor_s;
-  double settling_s = 0;
-  for (std::size_t first = 0; first < steps.size(); ++first) {
-    const auto left = static_cast<double>(steps.size() - first);
-    if (static_cast<double>(first) > thresholds.settling_steps ||
-        left < std::max(thresholds.fewest_steps, static_cast<double>(first)))
-      return 0;
-    if (wait_s - left * handed_s < thresholds.settled_share * time_s) return settling_s;
-    settling_s += std::max(0.0, steps[first].wait_s - handed_s);
-    wait_s -= steps[first].wait_s;
-    time_s -= steps[first].wait_s + steps[first].compute_s;
-  }
-  return 0;
 }
 
 Evidence gate_evidence(const Gate& gate) {
@@ -214,10 +158,8 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
     return gate;
   }
   gate.opaque = is_opaque(profile);
-  const double waited_s =
-      std::min(gate.compute_s, lock_wait_s(profile, lock, thresholds) + core_wait_s(profile, thresholds));
-  const double stretch_s = waited_s + slowed_s(sink, waited_s, thresholds);
-  gate.own_compute_s = gate.compute_s - stretch_s;
+  gate.own_compute_s = own_compute_s(profile, lock, thresholds);
+  const double stretch_s = gate.compute_s - gate.own_compute_s;
   gate.wait_share = sink.wait_share;
   // Waiting for workers to start belongs to the start-up, also where they start one after the other.
   const double starting_s = std::max(sink.worker_start_wait_s, settling_s(sink, thresholds));
