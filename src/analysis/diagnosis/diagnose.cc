@@ -163,11 +163,9 @@ double share_of_step(const Case& facts, const std::optional<std::string>& op) {
   if (facts.gate.transfer_only) return facts.gate.transfer_share;
   if (facts.gate.floor_by_workers) return facts.gate.wait_share;
   const double charged = op ? charged_to(facts, *op) : -1;
-  const double by_ledger = charged * facts.gate.wait_share;
   // A ledger with little to say about it would hide what the gate has seen.
-  return charged >= 0 && facts.ledger.known_share >= facts.thresholds.candidate.ledger_known
-             ? std::max(by_ledger, 0.0)
-             : facts.gate.starved_share;
+  const bool known = charged >= 0 && facts.ledger.known_share >= facts.thresholds.candidate.ledger_known;
+  return (known ? charged * facts.gate.wait_share : facts.gate.starved_share) + facts.gate.stretch_share;
 }
 
 /// Where the cores are the limit, the operator that uses most of them is named.
