@@ -2,7 +2,7 @@
 
 The model has totals for each node: elements, the wall time of its own work, and what it holds ready. A node
 vanishes when its iterator ends, so the model is read while the loop runs, and differences are recorded.
-Python functions are timed themselves; the counters say what TensorFlow works around them.
+Of a dataset whose function is Python alone the calls are recorded instead.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ _LONGEST_PAUSE_NS = 100_000_000
 _PAUSES = 100
 #: So many elements between two readings are recorded one by one; more are recorded as fewer, longer ones.
 _MOST_CALLS = 20_000
-#: With Python functions on a core for more of the time, what is around them is waiting for the lock.
-_LOCK_IS_FREE = 0.5
 
 
 class Counters:
@@ -39,12 +37,7 @@ class Counters:
         self._iterator: weakref.ref[Any] | None = None
         self._known: dict[int, tuple[int, int, int]] = {}
         self._next_ns = 0
-        #: By the id of its node.
-        self._python: dict[int, PythonFunctions] = {}
-        #: Of all Python functions, and of those of a node, at the last reading.
-        self._computed = 0, 0
-        self._called_ns: dict[int, int] = {}
-        self._lock_is_free = True
+        self._python: list[PythonFunctions] = []
         #: Today's parallelism of a dataset that is tuned, by the id of its node.
         self.tuned: dict[int, int] = {}
         for place, stage in enumerate(graph.stages):
@@ -52,11 +45,11 @@ class Counters:
                 at = place * _core.PLACES_PER_STAGE + node.index
                 handle = _core.OperatorHandle(node.name, node.kind, loader=loader, stage=at)
                 self.operators[id(node)] = handle
-                self._calls[id(node)] = _core.OverlappingCalls(handle)
                 if node.python:
-                    self._python[id(node)] = PythonFunctions(node.python, handle)
-        ended = weakref.finalize(self, python_functions.forget, list(self._python.values()))
-        ended.atexit = False
+                    self._python.append(PythonFunctions(node.python, handle))
+                else:
+                    self._calls[id(node)] = _core.OverlappingCalls(handle)
+        weakref.finalize(self, python_functions.forget, self._python).atexit = False
         for edge in graph.edges:
             if edge.owners:
                 ends = graph.place(edge.fills), graph.place(edge.takes)
@@ -69,7 +62,7 @@ class Counters:
         self._iterator = weakref.ref(iterator)
         self._known = {}
         self._next_ns = 0
-        python_functions.record(list(self._python.values()))
+        python_functions.record(self._python)
 
     def look(self) -> None:
         """Read the model, if the last time is long enough ago. Called in the loop, around a GetNext."""
@@ -88,7 +81,6 @@ class Counters:
         self._next_ns = ended + min(pause, _LONGEST_PAUSE_NS)
 
     def _record(self, model: Any) -> None:
-        self._see_python()
         chain = _chain(model)
         levels: dict[int, int] = {}
         for node, users in zip(chain, match([node.name for node in chain], self._graph.order), strict=True):
@@ -101,21 +93,6 @@ class Counters:
             found = [levels[each] for each in owners if each in levels]
             if found:
                 queue.sampled(sum(found), now)
-
-    def _see_python(self) -> None:
-        """Notes whether Python functions left the interpreter lock free since the last reading."""
-        before_ns, computed_ns = self._computed
-        now_ns = perf_counter_ns()
-        self._computed = now_ns, sum(each.cpu_ns for each in self._python.values())
-        self._lock_is_free = self._computed[1] - computed_ns < _LOCK_IS_FREE * (now_ns - before_ns)
-
-    def _record_rest(self, user: Node, spent_ns: int) -> None:
-        """What TensorFlow did around the Python functions of a dataset."""
-        called_ns = self._python[id(user)].wall_ns
-        rest_ns = spent_ns - (called_ns - self._called_ns.get(id(user), 0))
-        self._called_ns[id(user)] = called_ns
-        if rest_ns > 0 and self._lock_is_free:
-            self._calls[id(user)].done(_core.OverlappingCalls.now_ns() - rest_ns, False)
 
     def _inner(self, model: Any, node: Any) -> int:
         """What datasets that ``node`` makes itself (a flat_map, an interleave) have worked meanwhile."""
@@ -148,14 +125,13 @@ class Counters:
         user = users[-1]
         calls = self._calls.get(id(user))
         more, longer = count - known[0], spent - known[1] + inner
-        if calls is None or more <= 0 or longer < 0:
+        if more <= 0 or longer < 0:
             return
         if len(users) > 1:
             merged = self._calls.get(id(users[0]))
             for _ in range(0 if merged is None else min(int(node.num_elements) - known[2], _MOST_CALLS)):
                 merged.done(_core.OverlappingCalls.now_ns(), False)  # type: ignore[union-attr]
-        if id(user) in self._python:
-            self._record_rest(user, longer)
+        if calls is None:
             return
         recorded = min(more, _MOST_CALLS)
         began = _core.OverlappingCalls.now_ns() - longer // recorded

@@ -1,4 +1,4 @@
-"""Times the Python functions of datasets: `py_function`, `numpy_function` and generators.
+"""Times datasets that are Python alone: `py_function`, `numpy_function` and generators.
 
 TensorFlow calls all of them through one registry, by a token that is in the dataset's graph. The registry's
 method is replaced, so the functions, their graphs and names, and tracebacks stay as they are. These are
@@ -10,42 +10,42 @@ from __future__ import annotations
 
 import sys
 import threading
-from time import perf_counter_ns, thread_time_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace import _core
 
 _MODULE = "tensorflow.python.ops.script_ops"
 _KINDS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
+_TAKE_NO_TIME = (
+    *("Placeholder", "Const", "Identity", "IdentityN", "NoOp", "Cast", "EnsureShape"),
+    *("Reshape", "Shape", "StridedSlice", "ExpandDims", "Squeeze", "Pack", "Unpack"),
+)
 #: What `from_generator` calls for an element, beside what it calls for an iterator.
 _NEXT_OF_GENERATOR = "generator_py_func"
 
 
-class PythonFunctions:
-    """Those of one dataset, which are its operator's time."""
+class PythonFunctions(NamedTuple):
+    """Those of one dataset, whose calls are its operator's."""
 
-    def __init__(self, tokens: list[str], operator: _core.OperatorHandle) -> None:
-        self.tokens = tokens
-        self.operator = operator
-        self.wall_ns = 0
-        self.cpu_ns = 0
+    tokens: list[str]
+    operator: _core.OperatorHandle
 
 
 _of_token: dict[str, PythonFunctions] = {}
 
 
 class _Running(threading.local):
-    """Calls of this thread, the innermost last: of which dataset, whether it is recorded, when it began."""
+    """Calls of this thread, the innermost last: the operator of each; None: it is not recorded."""
 
     def __init__(self) -> None:
-        self.stack: list[tuple[PythonFunctions, bool, int, int] | None] = []
+        self.stack: list[_core.OperatorHandle | None] = []
 
 
 _running = _Running()
 
 
 def tokens_of(dataset: Any) -> list[str]:
-    """The functions that ``dataset`` calls for its elements, by the names that TensorFlow gave them."""
+    """What ``dataset`` calls for its elements, by TensorFlow's names; empty if it is not Python alone."""
     function = getattr(dataset, "_map_func", None) or getattr(dataset, "_predicate", None)
     if function is None or _MODULE not in sys.modules:
         return []
@@ -54,7 +54,8 @@ def tokens_of(dataset: Any) -> list[str]:
     found = [node.attr["token"].s.decode() for node in nodes if node.op in _KINDS]
     known = sys.modules[_MODULE]._py_funcs
     generates = [one for one in found if getattr(known.get(one), "__name__", "") == _NEXT_OF_GENERATOR]
-    return generates or found
+    is_alone = {node.op for node in nodes}.issubset((*_KINDS, *_TAKE_NO_TIME))
+    return generates or (found if is_alone else [])
 
 
 def record(functions: list[PythonFunctions]) -> None:
@@ -80,27 +81,17 @@ def _install() -> None:
 
 def _before(_: Any, token: str, *__: Any) -> None:
     functions = _of_token.get(token)
-    if functions is None:
-        _running.stack.append(None)
-        return
-    _running.stack.append((functions, functions.operator.begin(), perf_counter_ns(), thread_time_ns()))
+    is_recorded = functions is not None and functions.operator.begin()
+    _running.stack.append(functions.operator if functions is not None and is_recorded else None)
 
 
 def _after(*_: Any) -> None:
-    _end(False)
+    operator = _running.stack.pop()
+    if operator is not None:
+        operator.end(False)
 
 
 def _failed(*_: Any) -> None:
-    _end(True)
-
-
-def _end(failed: bool) -> None:
-    call = _running.stack.pop()
-    if call is None:
-        return
-    functions, is_recorded, began_ns, cpu_ns = call
-    functions.wall_ns += perf_counter_ns() - began_ns
-    functions.cpu_ns += thread_time_ns() - cpu_ns
-    if is_recorded:
-        # A generator ends by an exception.
-        functions.operator.end(failed and functions.operator.kind != "source")
+    operator = _running.stack.pop()
+    if operator is not None:
+        operator.end(operator.kind != "source")  # a generator ends by an exception
