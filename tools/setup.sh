@@ -177,6 +177,9 @@ setup_large-loaders() {
 
 setup_cluster-engines() {
   say "installing Ray, Dask and mpi4py for the tests of headrace cluster"
+  # Without an MPI library mpi4py raises an error of its own when it is imported, which stops Lightning's trainer.
+  packages_file=tools/cluster-packages.txt
+  setup_system
   .venv/bin/python tools/requirements.py cluster-engines | pip_install -r /dev/stdin
 }
 

@@ -168,7 +168,7 @@ def grain(case: Case) -> tuple[Any, str]:
 
 
 def streaming(case: Case) -> tuple[Any, str]:
-    """Its source is the download of shards, which is slowed by the sleep of the loader's own thread."""
+    """Its source is the download of shards: each takes longer, in the loader's own thread, when it is new."""
     import streaming as st
     import torch
 
@@ -177,13 +177,16 @@ def streaming(case: Case) -> tuple[Any, str]:
         for number in range(SHARDS * SAMPLES):
             writer.write({"x": number})
 
+    seen: set[int] = set()
+
     class Samples(st.StreamingDataset):  # type: ignore[misc, name-defined]
         def __getitem__(self, index: int) -> Any:
             return case.function()(super().__getitem__(index)["x"])
 
         def prepare_shard(self, shard_id: int, blocking: bool = True) -> None:
-            if case.source_s and not blocking:
-                time.sleep(case.source_s)
+            if case.source_s and not blocking and shard_id not in seen:
+                seen.add(shard_id)
+                time.sleep(case.source_s * self.shards[shard_id].samples)
             super().prepare_shard(shard_id, blocking)
 
     Samples.__name__ = case.name

@@ -265,6 +265,7 @@ void add_recording(py::module_& module) {
       .def_property_readonly("session", &profile::LoaderHandle::session)
       .def_property_readonly("id", &profile::LoaderHandle::id)
       .def("describe", &profile::LoaderHandle::describe, py::arg("model"), py::arg("workers"))
+      .def("put_in_front", &profile::LoaderHandle::put_in_front, py::arg("stages"))
       .def("miss", &profile::LoaderHandle::miss, py::arg("gap"))
       .def(
           "set_ceiling",

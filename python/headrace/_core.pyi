@@ -209,6 +209,9 @@ class LoaderHandle:
     def describe(self, settings: str, workers: int) -> None:
         """How the framework's loader is set ("parameter=value" lines); from now on it has its own graph."""
 
+    def put_in_front(self, stages: int) -> None:
+        """Moves its operators so far this many stages on: others that feed it come first in its model."""
+
     def add_operator(self, operator: OperatorHandle) -> None:
         """Shows the operator in this loader's graph, also when it is never called."""
 

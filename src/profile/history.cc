@@ -71,7 +71,7 @@ class HistoryReader {
       made.flags = record.flags.load();
       made.loader = static_cast<int>(std::min(record.loader.load(), kMaxLoaders + 1)) - 1;
       if (made.loader >= static_cast<int>(kMaxLoaders)) made.loader = -1;
-      made.stage = record.stage;
+      made.stage = record.stage.load();
     }
   }
 

@@ -51,7 +51,7 @@ class LoaderGraphBuilder {
 
   std::uint32_t stage_of(const GraphNode& node) const {
     if (node.in_step) return kStageStep;
-    return is_ours(node.op) ? record_of(node.op).stage : kStageAnnotated;
+    return is_ours(node.op) ? record_of(node.op).stage.load() : kStageAnnotated;
   }
 
   bool ran_in_sink(std::uint32_t op) const {
@@ -74,15 +74,15 @@ class LoaderGraphBuilder {
     const CellFigures& cell = figures_.cells[index];
     if ((cell.items == 0 && cell.busy_ns <= 0) || !belongs(cell)) return;
     const OperatorRecord& record = record_of(cell.op);
-    const bool serves = is_ours(cell.op) && record.stage >= kStageHandoff;
+    const bool serves = is_ours(cell.op) && record.stage.load() >= kStageHandoff;
     const bool in_sink = cell.place == Place::get_next && !serves;
     const bool in_step = cell.place == Place::step;
     GraphNode* node = nullptr;
     for (GraphNode& known : graph_.nodes) {
       // By name: two workers that met an operator at the same moment may both have made its record.
       const OperatorRecord& its = record_of(known.op);
-      const bool same =
-          its.name.view() == record.name.view() && its.kind == record.kind && its.stage == record.stage;
+      const bool same = its.name.view() == record.name.view() && its.kind == record.kind &&
+                        its.stage.load() == record.stage.load();
       if (same && known.in_sink == in_sink && known.in_step == in_step) node = &known;
     }
     if (node == nullptr) {
@@ -95,7 +95,7 @@ class LoaderGraphBuilder {
       made.in_step = in_step;
       made.serves = serves;
       // The user's own operators run where the window's workers do.
-      made.stage = is_ours(cell.op) ? static_cast<int>(record.stage / kPlacesPerStage) : makes_;
+      made.stage = is_ours(cell.op) ? static_cast<int>(record.stage.load() / kPlacesPerStage) : makes_;
       made.first_done_ns = std::numeric_limits<std::int64_t>::max();
       graph_.nodes.push_back(std::move(made));
       node = &graph_.nodes.back();
@@ -106,7 +106,7 @@ class LoaderGraphBuilder {
 
   void drop_cheap_sampler() {
     std::erase_if(graph_.nodes, [&](const GraphNode& node) {
-      if (!is_ours(node.op) || record_of(node.op).stage != kStageSampler) return false;
+      if (!is_ours(node.op) || record_of(node.op).stage.load() != kStageSampler) return false;
       double busy_ns = 0;
       for (const std::uint32_t cell : node.cells) busy_ns += figures_.cells[cell].busy_ns;
       return busy_ns < kSamplerShare * std::max(1.0, figures_.sink.wait_ns);
@@ -117,7 +117,8 @@ class LoaderGraphBuilder {
 
   void number_segments() {
     bool pins = false;
-    for (const GraphNode& node : graph_.nodes) pins |= node.serves && record_of(node.op).stage == kStagePin;
+    for (const GraphNode& node : graph_.nodes)
+      pins |= node.serves && record_of(node.op).stage.load() == kStagePin;
     for (GraphNode& node : graph_.nodes) {
       if (in_workers(node)) node.segment = kWorkerSegment;
       if (node.serves && pins) node.segment = kPinSegment;

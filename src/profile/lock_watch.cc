@@ -16,18 +16,26 @@ bool is_at(std::uintptr_t futex, std::uintptr_t lock) noexcept {
 
 }  // namespace
 
-ThreadLook LockWatch::look_at(const metrics::WorkerCell& worker) {
+LockWatch::Thread* LockWatch::find(const metrics::WorkerCell& worker) noexcept {
   const int tid = worker.tid.load();
   const std::int64_t started_ns = worker.started_ns.load();
-  const auto same = [&](const Thread& thread) {
+  const auto found = std::find_if(threads_.begin(), threads_.end(), [&](const Thread& thread) {
     return thread.tid == tid && thread.started_ns == started_ns;
-  };
-  auto thread = std::find_if(threads_.begin(), threads_.end(), same);
-  if (thread == threads_.end()) {
-    thread = std::find_if(threads_.begin(), threads_.end(), [](const Thread& t) { return t.tid == 0; });
-    if (thread == threads_.end()) return {};
-    *thread = {tid, started_ns, AwaitedFutex(tid)};
-  }
+  });
+  return tid == 0 || found == threads_.end() ? nullptr : &*found;
+}
+
+LockWatch::Thread* LockWatch::find_or_add(const metrics::WorkerCell& worker) {
+  if (Thread* known = find(worker)) return known;
+  const auto free =
+      std::find_if(threads_.begin(), threads_.end(), [](const Thread& t) { return t.tid == 0; });
+  if (free == threads_.end()) return nullptr;
+  *free = {worker.tid.load(), worker.started_ns.load(), AwaitedFutex(worker.tid.load())};
+  return &*free;
+}
+
+ThreadLook LockWatch::look_at(Thread* thread) {
+  if (thread == nullptr) return {};
   const ThreadLook look = thread->awaited.look();
   if (!look.known) *thread = {};
   return look;
@@ -38,14 +46,12 @@ void LockWatch::look(std::uintptr_t lock, std::optional<int> holder) {
   const auto used = [&](Section section) {
     return segment_.header().high_water[static_cast<std::size_t>(section)].load(std::memory_order_relaxed);
   };
-  const auto count = [&](auto& cell, const metrics::WorkerCell& worker) {
-    const ThreadLook look = look_at(worker);
-    if (!look.known) return look;
+  const auto count = [&](auto& cell, const metrics::WorkerCell& worker, const ThreadLook& look) {
+    if (!look.known) return;
     cell.looks.bump(1);
     if (is_at(look.futex, lock)) cell.lock_looks.bump(1);
     if (holder) cell.holder_looks.bump(1);
     if (holder == worker.tid.load()) cell.held_looks.bump(1);
-    return look;
   };
   const std::uint32_t workers = std::min(kMaxWorkers, used(Section::workers));
   for (std::uint32_t i = 0; i < workers; ++i) {
@@ -54,9 +60,16 @@ void LockWatch::look(std::uintptr_t lock, std::optional<int> holder) {
     const bool live =
         worker.life.load(std::memory_order_acquire) ==  // pairs with the publication of pid, tid
         static_cast<std::uint32_t>(metrics::WorkerLife::live);
-    if (account < metrics::kOperatorAccount || !live || worker.pid.load() != pid) continue;
-    metrics::OperatorCell& cell = segment_.cells()[(account - metrics::kOperatorAccount) % kMaxCells];
-    count(cell, worker);
+    const bool in_operator = account >= metrics::kOperatorAccount;
+    const bool between_calls = account == static_cast<std::uint32_t>(metrics::WorkerState::idle);
+    if ((!in_operator && !between_calls) || !live || worker.pid.load() != pid) continue;
+    Thread* const thread = in_operator ? find_or_add(worker) : find(worker);
+    if (thread != nullptr && in_operator) thread->last_operator = account;
+    if (thread == nullptr || thread->last_operator == 0) continue;
+    metrics::OperatorCell& cell =
+        segment_.cells()[(thread->last_operator - metrics::kOperatorAccount) % kMaxCells];
+    const ThreadLook look = look_at(thread);
+    if (in_operator || is_at(look.futex, lock)) count(cell, worker, look);
   }
   for (std::uint32_t i = 0; i < std::min(kMaxLoaders, used(Section::loaders)); ++i) {
     metrics::SinkCell& sink = segment_.loaders()[i].sink;
@@ -66,7 +79,9 @@ void LockWatch::look(std::uintptr_t lock, std::optional<int> holder) {
     if (worker.pid.load() != pid ||
         worker.account.load() != static_cast<std::uint32_t>(metrics::WorkerState::computing))
       continue;
-    if (count(sink, worker).runs) sink.running_looks.bump(1);
+    const ThreadLook look = look_at(find_or_add(worker));
+    count(sink, worker, look);
+    if (look.runs) sink.running_looks.bump(1);
   }
 }
 

@@ -12,7 +12,9 @@ namespace headrace::profile {
 
 /// Looks at each thread that runs an operator or computes in a training loop. Looks come at times that do not
 /// depend on what the threads do, so the share of looks that find a thread waiting is the share of its time.
-/// Counts go into the operator's cell or the sink's. Used by one thread, the sampler.
+/// Counts go into the operator's cell or the sink's. A thread of a library takes the lock before its operator
+/// begins: while it waits between two calls, that counts for the operator that it was last seen in. Used by
+/// one thread, the sampler.
 class LockWatch {
  public:
   explicit LockWatch(Segment& segment) : segment_(segment) {}
@@ -29,9 +31,12 @@ class LockWatch {
     int tid = 0;
     std::int64_t started_ns = 0;
     AwaitedFutex awaited;
+    std::uint32_t last_operator = 0;  ///< its account; 0: not seen in one yet
   };
 
-  ThreadLook look_at(const metrics::WorkerCell& worker);
+  Thread* find(const metrics::WorkerCell& worker) noexcept;
+  Thread* find_or_add(const metrics::WorkerCell& worker);
+  static ThreadLook look_at(Thread* thread);
 
   Segment& segment_;
   std::array<Thread, kMostThreads> threads_;

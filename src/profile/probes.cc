@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <string_view>
 
 #include "headrace/profile/function_shares.h"
 #include "headrace/profile/loader_model.h"
 #include "headrace/profile/process_identity.h"
+#include "profile/record_life.h"
 
 namespace headrace::profile {
 
@@ -270,6 +272,18 @@ void LoaderHandle::describe(const std::string& model, std::uint32_t workers) noe
       static_cast<std::uint32_t>(by_stages ? LoaderGraph::stages : LoaderGraph::window));
 } catch (...) {
   // No memory to read the model: the loader shows what its threads tell.
+}
+
+void LoaderHandle::put_in_front(std::uint32_t stages) noexcept {
+  if (id_ < 0 || pid_ != current_pid()) return;
+  Segment& segment = session_->segment();
+  const auto given_out = segment.header().high_water[static_cast<std::size_t>(Section::operators)].load(
+      std::memory_order_relaxed);
+  for (OperatorRecord& record : std::span(segment.operators(), given_out)) {
+    if (is_live(record.life.load(std::memory_order_acquire)) &&
+        record.loader.load() == static_cast<std::uint32_t>(id_) + 1)
+      record.stage.bump(stages * kPlacesPerStage);
+  }
 }
 
 bool LoaderHandle::wants_handoff_sample() const noexcept {

@@ -104,7 +104,7 @@ int Registry::operator_id(const OperatorSpec& spec) {
   made.name.assign(found.name);
   made.key = spec.key;
   made.loader.store(static_cast<std::uint32_t>(spec.loader + 1));
-  made.stage = spec.stage;
+  made.stage.store(spec.stage);
   std::copy(kind.begin(), kind.end(), made.kind.begin());
   std::copy_n(spec.knob.begin(), std::min(spec.knob.size(), made.knob.size() - 1), made.knob.begin());
   for (std::size_t i = 0; i < std::min(spec.inputs.size(), made.inputs.size()); ++i) {

@@ -393,7 +393,7 @@ int Session::in_service_by_stages(int loader) const noexcept {
     const std::uint32_t op =
         segment.cells()[(account - metrics::kOperatorAccount) % kMaxCells].operator_id.load() % kMaxOperators;
     const OperatorRecord& record = segment.operators()[op];
-    const std::uint32_t stage = record.stage / kPlacesPerStage;
+    const std::uint32_t stage = record.stage.load() / kPlacesPerStage;
     if (static_cast<int>(record.loader.load()) == loader + 1 && stage < kMostStages)
       busy[stage] = static_cast<int>(op);
   }

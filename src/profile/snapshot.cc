@@ -226,7 +226,7 @@ class ProfileBuilder {
   /// framework's graph says, else in the order in which they first finish.
   void sibling_busy(const CellFigures& cell, double& before, double& after) const {
     const auto order = [&](const CellFigures& one) {
-      return std::pair(image_.operators()[one.op].stage, one.first_done_ns);
+      return std::pair(image_.operators()[one.op].stage.load(), one.first_done_ns);
     };
     for (const CellFigures& other : figures_.cells) {
       if (other.worker != cell.worker || other.cell == cell.cell || other.place != cell.place) continue;

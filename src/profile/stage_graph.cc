@@ -60,7 +60,7 @@ class StageGraphBuilder {
     return std::string_view(record_of(op).kind.data()) == "transfer";
   }
   int stage_in_record(std::uint32_t op) const {
-    const auto stage = record_of(op).stage / kPlacesPerStage;
+    const auto stage = record_of(op).stage.load() / kPlacesPerStage;
     return stage < model_.stages.size() ? static_cast<int>(stage) : -1;
   }
 
@@ -128,7 +128,7 @@ class StageGraphBuilder {
 
   /// Copies in the training step are last; in a stage its own operators come first, by place.
   std::tuple<bool, int, std::uint32_t, std::int64_t> rank_of(const GraphNode& node) const {
-    const std::uint32_t place = is_ours(node.op) ? record_of(node.op).stage : ~0U;
+    const std::uint32_t place = is_ours(node.op) ? record_of(node.op).stage.load() : ~0U;
     return {node.in_step, node.stage, place, node.first_done_ns};
   }
 

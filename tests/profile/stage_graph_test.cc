@@ -108,6 +108,21 @@ TEST_F(StageGraph, QueuesConnectTheStagesTheyName) {
   EXPECT_EQ(found.model->stages[1].operators, (std::vector<int>{1}));
 }
 
+TEST_F(StageGraph, OperatorsMoveOnForStagesInFrontOfThem) {
+  loop(12);
+  loader_->put_in_front(1);
+  OperatorHandle("list", "source", 0, 0, "", loader_->id(), 0).id_in(*session_);
+  loader_->describe(
+      R"({"framework":"belts","stages":[{"name":"list"},{"name":"read"},{"name":"decode"},{"name":"ship"}]})",
+      1);
+  const Profile found = profile();
+  ASSERT_EQ(found.operators.size(), 4U);
+  EXPECT_EQ(found.operators[0].name, "list");
+  EXPECT_EQ(found.operators[1].name, "read");
+  EXPECT_EQ(found.operators[3].name, "ship");
+  EXPECT_EQ(found.model->stages[2].operators, (std::vector<int>{2}));
+}
+
 TEST_F(StageGraph, WorkersAndParametersAreTheModels) {
   loop(12);
   const Profile found = profile();

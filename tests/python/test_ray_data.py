@@ -166,29 +166,52 @@ def test_under_headrace_run(tmp_path: Path) -> None:
 
 
 INSIDE = """
-    import ray, ray.data, torch
+    import sys, time, ray, ray.data, torch
     def slow(batch):
+        time.sleep(0.03)
         return batch
     class Rows(torch.utils.data.IterableDataset):
         def __iter__(self):
             for batch in dataset.iter_batches(batch_size=8):
                 yield len(batch["id"])
+    class Batches(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return (len(batch["id"]) for batch in dataset.iter_batches(batch_size=8))
     if __name__ == "__main__":
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
                  object_store_memory=100 * 1024 * 1024)
         dataset = ray.data.range(320, override_num_blocks=40).map_batches(slow, batch_size=8, concurrency=1)
-        print(sum(int(count) for count in torch.utils.data.DataLoader(Rows(), batch_size=None)))
+        loader = torch.utils.data.DataLoader(Rows() if "--rows" in sys.argv else Batches(), batch_size=None)
+        if "--wrap" in sys.argv:
+            import headrace as hr
+            loader = hr.wrap(loader, run="seen")
+        print(sum(int(count) for epoch in range(2) for count in loader))
 """
+OUTSIDE = ["-m", "headrace", "run", "--out", "seen"]
 
 
-def test_inside_a_dataset_of_torch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("arguments", [(OUTSIDE, ["--rows"]), (OUTSIDE, []), ([], ["--rows", "--wrap"])])
+def test_inside_a_dataset_of_torch(arguments: tuple[list[str], list[str]], tmp_path: Path) -> None:
+    """Ray's operators and the DataLoader's are one graph."""
     pytest.importorskip("torch", reason="PyTorch is not installed")
     (tmp_path / "script.py").write_text(textwrap.dedent(INSIDE))
-    command = [sys.executable, "-m", "headrace", "run", "--out", "seen", "script.py"]
+    command = [sys.executable, *arguments[0], "script.py", *arguments[1]]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=150)
-    assert (result.returncode, result.stdout.split()[-1]) == (0, "320"), result.stderr
+    assert (result.returncode, result.stdout.split()[-1]) == (0, "640"), result.stderr
     report = hr.Report.load(tmp_path / "seen")
-    names = {name.partition(" at ")[0]: name for name in report.loaders}
-    assert sorted(names) == ["Ray Data", "Rows"]
-    inside = hr.Report.load(tmp_path / "seen", loader=names["Ray Data"])
-    assert [op.name for op in inside.profile.operators] == ["ReadRange", "MapBatches(slow)"]
+    assert len(report.loaders) == 1
+    dataset = "Rows" if "--rows" in arguments[1] else "Batches"
+    names = [op.name for op in report.profile.operators]
+    assert names == ["ReadRange", "MapBatches(slow)", dataset, "default_convert"]
+    assert [op.in_sink for op in report.profile.operators] == [False, False, True, True]
+    queues = [(queue.name, queue.to, queue.to_sink) for queue in report.profile.queues]
+    assert queues == [
+        ("ReadRange blocks", "MapBatches(slow)", False),
+        ("MapBatches(slow) blocks", dataset, False),
+    ]
+    # Waiting for Ray is not the dataset's time.
+    sink = report.profile.sink
+    assert report.profile.operators[2].busy_s < 0.2 * sink.steps * sink.step_s
+    assert (report.diagnosis.kind, report.diagnosis.operator) == ("input_bound", "MapBatches(slow)")
+    assert report.diagnosis.advice[0].parameter == "MapBatches(slow).concurrency"
+    assert "num_workers" not in " ".join(each.text for each in report.diagnosis.advice)

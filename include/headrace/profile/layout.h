@@ -101,9 +101,9 @@ struct alignas(64) OperatorRecord {
   std::array<char, 16> kind;
   std::array<char, 32> knob;  ///< parameter that widens it, if not "<name>.workers"; "x<=8": up to 8
   metrics::Relaxed<std::uint32_t>
-      loader;           ///< 1 + the loader whose own graph it belongs to; 0: it is shown where it runs
-  std::uint32_t stage;  ///< place in that graph: smaller ones come first
-  std::array<std::uint32_t, 4> inputs;  ///< declared queues, 1 + index; 0: none
+      loader;  ///< 1 + the loader whose own graph it belongs to; 0: it is shown where it runs
+  metrics::Relaxed<std::uint32_t> stage;  ///< place in that graph: smaller ones come first
+  std::array<std::uint32_t, 4> inputs;    ///< declared queues, 1 + index; 0: none
   std::array<std::uint32_t, 4> outputs;
   Name name;
   alignas(8) std::array<char, 192> functions;  ///< "name<tab>share<newline>" ..., zero-terminated

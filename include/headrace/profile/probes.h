@@ -172,6 +172,9 @@ class LoaderHandle {
   /// operators left out (they say themselves where they stand, stages.h); its worker processes. From then on
   /// it shows operators and queues of its own.
   void describe(const std::string& model, std::uint32_t workers) noexcept;
+  /// Its operators so far move `stages` stages on, because others that feed it were found. Its model must
+  /// say so too.
+  void put_in_front(std::uint32_t stages) noexcept;
   /// Whether another sample of the hand-off is wanted: the loader has no workers, and few were taken.
   bool wants_handoff_sample() const noexcept;
   /// `batch_type`: the class of the batch, "" if it is a plain container.

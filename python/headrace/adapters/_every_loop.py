@@ -59,12 +59,17 @@ _beginning = threading.local()
 
 
 def patch(
-    kind: Any, library: str, adapter: Adapter, method: str = "__iter__", inside_loaders: bool = False
+    kind: Any,
+    library: str,
+    adapter: Adapter,
+    method: str = "__iter__",
+    feeds: Callable[[FrameType], bool] | None = None,
 ) -> None:
     """Loops over objects of class ``kind`` are recorded if a line of the user's own begins them.
 
-    inside_loaders: also in the dataset of a loader, because its operators run elsewhere.
+    feeds: whether a loop that begins in a frame is part of another loader's; None: `feeds_a_loader`.
     """
+    is_part = feeds or feeds_a_loader
     iterate = getattr(kind, method)
     if getattr(iterate, "headrace", False):
         return
@@ -75,8 +80,7 @@ def patch(
         # An iterator, of which the recorded one asks for its iterator.
         if getattr(_beginning, "of", None) is self:
             return iterate(self, *args, **kwargs)
-        feeds = not is_the_users(frame.f_code.co_filename) if inside_loaders else feeds_a_loader(frame)
-        if not enabled() or _in_worker_process() or feeds:
+        if not enabled() or _in_worker_process() or is_part(frame):
             return iterate(self, *args, **kwargs)
         return record(self, library, adapter, lambda: iterate(self, *args, **kwargs))
 

@@ -23,6 +23,7 @@ _LIBRARIES = {
     "datasets.iterable_dataset": "headrace.adapters.huggingface.stages",
     "webdataset.pipeline": "headrace.adapters.webdataset.stages",
     "streaming.base.dataset": "headrace.adapters.mosaicml.stages",
+    "ray.data.iterator": "headrace.adapters.ray_data.inside",
 }
 #: Below the dataset that a DataLoader reads, which has `STAGE_DATASET` + 50.
 _HIGHEST = _core.STAGE_DATASET + 49
@@ -63,7 +64,7 @@ def waiting(iterator: Any) -> Any:
 
 def record(dataset: Any, loader: int) -> bool:
     """Loops over ``dataset`` are those of ``loader``. Returns whether its stages are operators too."""
-    if not _install():
+    if not install():
         return False
     key = id(dataset)
     if key not in _chains:
@@ -127,7 +128,8 @@ def _adapter_of(dataset: Any) -> str | None:
     return None
 
 
-def _install() -> bool:
+def install() -> bool:
+    """Datasets of known libraries ask from now on whether they are recorded. False: none is imported."""
     found = False
     for library, adapter in _LIBRARIES.items():
         if library not in sys.modules:

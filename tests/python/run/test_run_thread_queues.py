@@ -94,6 +94,31 @@ def test_simple_queues(scripts: Any, tmp_path: Path, case: Any) -> None:
     assert (report.diagnosis.kind, report.diagnosis.operator) == (kind, operator)
 
 
+@pytest.mark.parametrize("made", ["Queue(8)", "SimpleQueue()"])
+def test_a_get_in_a_comprehension_is_of_the_function_around_it(
+    scripts: Any, tmp_path: Path, made: str
+) -> None:
+    name = scripts.write(f"""
+        import queue, threading, time
+        items, batches = queue.{made}, queue.{made}
+        def read():
+            for n in range(1200):
+                items.put(n)
+        def collate():
+            for _ in range(300):
+                batch = [items.get() for _ in range(4)]
+                time.sleep(0.01)
+                batches.put(batch)
+            batches.put(None)
+        for function in (read, collate):
+            threading.Thread(target=function).start()
+        while batches.get() is not None:
+            pass
+    """)
+    assert scripts.run("--out", "run", name).status == 0
+    assert hr.Report.load(tmp_path / "run").diagnosis.operator == "collate"
+
+
 def test_simple_queues_stay_what_they_are(scripts: Any) -> None:
     name = scripts.write("""
         import pickle, queue, threading, time, weakref

@@ -15,7 +15,7 @@ from headrace._get_next import BlockLoop
 from headrace._operator import _code, code_key, readable
 from headrace._session import kept_open, open_session
 from headrace.adapters._names import is_the_users
-from headrace.adapters.no_loader.stack_looks import Function, Look
+from headrace.adapters.no_loader.stack_looks import Function, Look, of_function
 from headrace.adapters.no_loader.training_loop import Candidate
 
 #: Looks inside the function until the functions that it calls are named, and the least share that is.
@@ -41,10 +41,7 @@ class FoundFunction:
         self.in_place = _core.HookedCall(function, self._before, self._after, self._failed, True)
 
     def _before(self, *_: Any, **__: Any) -> None:
-        caller: FrameType | None = sys._getframe(1)
-        while caller is not None and caller.f_code.co_name.endswith("comp>"):
-            caller = caller.f_back
-        if caller is None or caller.f_code is not self._candidate.caller.code:
+        if of_function(sys._getframe(1)).f_code is not self._candidate.caller.code:
             return
         if self._lines:
             self._source.sampled_functions(self._lines)

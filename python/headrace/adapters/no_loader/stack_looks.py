@@ -47,13 +47,20 @@ class Look(NamedTuple):
     functions: tuple[Function, ...]
 
 
+def of_function(frame: FrameType) -> FrameType:
+    """The frame of the function around a comprehension, which has a frame of its own before Python 3.12."""
+    while frame.f_code.co_name.endswith("comp>") and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
 def users_frame(frame: FrameType | None, behind: Container[str], most: int) -> FrameType | None:
-    """The nearest frame of the user's program, behind at most so many of packages of these names."""
+    """The nearest function of the user's program, behind at most so many of packages of these names."""
     for _ in range(most):
         if frame is None:
             return None
         if frame.f_globals.get("__name__", "").split(".")[0] not in behind:
-            return frame if is_the_users(frame.f_code.co_filename) else None
+            return of_function(frame) if is_the_users(frame.f_code.co_filename) else None
         frame = frame.f_back
     return None
 

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
@@ -17,19 +18,26 @@ from headrace.adapters.ray_data.progress import Progress, require_function_time
 
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel
+    from headrace.adapters.torch_dataloader.hook import Around
 
 _MODULE = "ray.data.iterator"
 #: A batch that is there takes less; Ray does not tell whether it was.
 _READY_S = 0.002
 #: Between two looks at the counters.
 _PERIOD_S = 0.05
+#: Of each loader, by their ends: an execution that goes on while the next epoch begins has the same ones.
+_queues: weakref.WeakKeyDictionary[_core.LoaderHandle, dict[tuple[int, int], _core.QueueHandle]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 class RayAttachment(Attachment):
     """One loop over batches; each iteration of it is an execution."""
 
-    def __init__(self, obj: Any) -> None:
+    def __init__(self, obj: Any, around: Around | None = None) -> None:
+        """around: the DataLoader that the batches feed."""
         super().__init__(obj, ready=self._was_ready)
+        self._around = around
         self._asked_s: float | None = None
         self._handle: _core.LoaderHandle | None = None
         self._progress: list[Progress] = []
@@ -62,6 +70,14 @@ class RayAttachment(Attachment):
             )
         callback.starting[:] = [self]
 
+    def begin_inside(self) -> None:
+        """The loop of the DataLoader around it takes these batches."""
+        assert self._around is not None
+        try:
+            self.begin(self._around.handle)
+        except Exception as error:  # the loop must still run
+            self._unavailable(error)
+
     def started(self, executor: Any) -> None:
         """Ray is about to run these operators."""
         try:
@@ -75,9 +91,13 @@ class RayAttachment(Attachment):
         operators = [each for each in executor._topology if type(each).__name__ != "InputDataBuffer"]
         for each in operators:
             require_function_time(each.metrics)
-        self._names = [readable(_short(each.name)) for each in operators]
+        names = [readable(_short(each.name)) for each in operators]
+        if self._around is not None:
+            self._around.put_in_front(tuple(names))
+        self._names = names
         self._settings = [_settings_of(each) for each in operators]
-        self._progress = []
+        self._progress, self._queues = [], []
+        self._described = [0] * len(operators)
         for index, each in enumerate(operators):
             kind = "source" if index == 0 else "map"
             operator = _core.OperatorHandle(
@@ -85,12 +105,13 @@ class RayAttachment(Attachment):
             )
             self._handle.add_operator(operator)
             self._progress.append(Progress(each.metrics, operator))
-        if not self._queues:
-            ends = [(index, index + 1) for index in range(len(operators) - 1)] + [(len(operators) - 1, -1)]
-            self._queues = [
-                _core.QueueHandle(f"{self._names[start]} blocks", 0, loader, start, end)
-                for start, end in ends
-            ]
+        known = _queues.setdefault(self._handle, {})
+        for buffer in self._model().buffers:
+            ends = buffer.from_, buffer.to
+            if ends not in known:
+                name = f"{self._names[buffer.from_]} blocks"
+                known[ends] = _core.QueueHandle(name, 0, loader, *ends)
+            self._queues.append(known[ends])
         self._describe_again()
 
     def went_on(self) -> None:
@@ -129,10 +150,11 @@ class RayAttachment(Attachment):
                 self._handle.describe(text, max([1, *self._described]))
 
     def describe(self) -> LoaderModel | None:
+        return self._model() if self._names else None
+
+    def _model(self) -> LoaderModel:
         from headrace._figures import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
 
-        if not self._names:
-            return None
         stages = [
             LoaderStage(name=name, workers=max(1, tasks), runs_in="process", ordered=False)
             for name, tasks in zip(self._names, self._described, strict=True)
@@ -152,7 +174,10 @@ class RayAttachment(Attachment):
                 parameters.append(one)
             if "concurrency" in settings:
                 stages[index].widened_by = f"{name}.concurrency"
-        return LoaderModel(framework="ray data", stages=stages, buffers=buffers, parameters=parameters)
+        model = LoaderModel(framework="ray data", stages=stages, buffers=buffers, parameters=parameters)
+        if self._around is not None:
+            self._around.add_loop(model)
+        return model
 
     def _unavailable(self, error: Exception) -> None:
         if self._handle is not None:

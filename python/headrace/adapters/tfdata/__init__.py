@@ -3,6 +3,7 @@
 adapter     detects a dataset, and records loops over it
 graph       reads the datasets that the user put together, and which threads run which
 counters    reads the autotuner's model while the loop runs
+python_functions  times the Python functions of datasets
 settings    the datasets' structure and settings, as their user would write them
 keras_fit   loops of Keras over a dataset
 """

@@ -2,6 +2,7 @@
 
 The model has totals for each node: elements, the wall time of its own work, and what it holds ready. A node
 vanishes when its iterator ends, so the model is read while the loop runs, and differences are recorded.
+Of a dataset whose function is Python alone the calls are recorded instead.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Any
 
 from headrace import _core
 from headrace._session import warn_once
+from headrace.adapters.tfdata import python_functions
 from headrace.adapters.tfdata.graph import Graph, Node, match
+from headrace.adapters.tfdata.python_functions import PythonFunctions
 
 _FIRST_PAUSE_NS = 10_000_000
 _LONGEST_PAUSE_NS = 100_000_000
@@ -34,6 +37,7 @@ class Counters:
         self._iterator: weakref.ref[Any] | None = None
         self._known: dict[int, tuple[int, int, int]] = {}
         self._next_ns = 0
+        self._python: list[PythonFunctions] = []
         #: Today's parallelism of a dataset that is tuned, by the id of its node.
         self.tuned: dict[int, int] = {}
         for place, stage in enumerate(graph.stages):
@@ -41,7 +45,11 @@ class Counters:
                 at = place * _core.PLACES_PER_STAGE + node.index
                 handle = _core.OperatorHandle(node.name, node.kind, loader=loader, stage=at)
                 self.operators[id(node)] = handle
-                self._calls[id(node)] = _core.OverlappingCalls(handle)
+                if node.python:
+                    self._python.append(PythonFunctions(node.python, handle))
+                else:
+                    self._calls[id(node)] = _core.OverlappingCalls(handle)
+        weakref.finalize(self, python_functions.forget, self._python).atexit = False
         for edge in graph.edges:
             if edge.owners:
                 ends = graph.place(edge.fills), graph.place(edge.takes)
@@ -54,6 +62,7 @@ class Counters:
         self._iterator = weakref.ref(iterator)
         self._known = {}
         self._next_ns = 0
+        python_functions.record(self._python)
 
     def look(self) -> None:
         """Read the model, if the last time is long enough ago. Called in the loop, around a GetNext."""
@@ -116,12 +125,14 @@ class Counters:
         user = users[-1]
         calls = self._calls.get(id(user))
         more, longer = count - known[0], spent - known[1] + inner
-        if calls is None or more <= 0 or longer < 0:
+        if more <= 0 or longer < 0:
             return
         if len(users) > 1:
             merged = self._calls.get(id(users[0]))
             for _ in range(0 if merged is None else min(int(node.num_elements) - known[2], _MOST_CALLS)):
                 merged.done(_core.OverlappingCalls.now_ns(), False)  # type: ignore[union-attr]
+        if calls is None:
+            return
         recorded = min(more, _MOST_CALLS)
         began = _core.OverlappingCalls.now_ns() - longer // recorded
         for _ in range(recorded):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace._operator import readable
+from headrace.adapters.tfdata.python_functions import tokens_of
 
 _DEEPEST = 500
 AUTOTUNE = -1
@@ -39,6 +40,8 @@ class Node:
     calls: int | None = None
     size: int | None = None
     cycle: int | None = None
+    #: Its Python functions, by TensorFlow's names for them.
+    python: list[str] = field(default_factory=list)
     #: Place in its stage.
     index: int = 0
 
@@ -182,7 +185,8 @@ def _node_of(dataset: Any, family: str, stage: Stage) -> Node:
         shown, kind = "generator", "source"  # from_generator
     calls = _number(dataset, "_num_parallel_calls")
     cycle = _number(dataset, "_cycle_length")
-    return Node(family, readable(str(own or (name if is_users else shown))), kind, stage, calls, size, cycle)
+    shown = readable(str(own or (name if is_users else shown)))
+    return Node(family, shown, kind, stage, calls, size, cycle, tokens_of(dataset))
 
 
 def _is_tensorflows(function: Any) -> bool:

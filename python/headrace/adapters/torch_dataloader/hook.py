@@ -10,18 +10,25 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from typing import Any
+import weakref
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace import _core
 from headrace._session import TRIAL, phased_loops, warn_once
+from headrace.adapters import _streams
 from headrace.adapters._names import object_name
 from headrace.adapters.torch_dataloader import loaders, queues
 from headrace.adapters.torch_dataloader.operators import instrument
-from headrace.adapters.torch_dataloader.settings import model_json, settings_of
+from headrace.adapters.torch_dataloader.settings import Settings, add_loop, model_json, settings_of
 from headrace.adapters.torch_dataloader.worker import WorkerStart
+
+if TYPE_CHECKING:
+    from headrace._figures import LoaderModel
 
 _WATCH = "_headrace_watch"
 _PHASE = "_headrace_phase"
+_AROUND = "_headrace_around"
 #: Of a loop that may have a phase: the loader's record, and the name that it had when it was made.
 _RECORD = "_headrace_names"
 _FOLLOWED = (
@@ -49,6 +56,46 @@ class _Pending(threading.local):
         self.stack: list[_Start | None] = []
 
 
+#: Of loaders that stages of another library feed: their names.
+_in_front: weakref.WeakKeyDictionary[_core.LoaderHandle, tuple[str, ...]] = weakref.WeakKeyDictionary()
+
+
+class Around(NamedTuple):
+    """A recorded DataLoader without workers, seen from a loader of another library inside its dataset."""
+
+    handle: _core.LoaderHandle
+    settings: Settings
+    #: Of the loader itself.
+    operators: list[_core.OperatorHandle]
+
+    def put_in_front(self, stages: tuple[str, ...]) -> None:
+        """These stages feed the loader, and come first in its model. Raises LookupError for other ones."""
+        if _in_front.get(self.handle, stages) != stages:
+            raise LookupError("the dataset of a DataLoader reads several of it")
+        if self.handle not in _in_front:
+            for each in self.operators:
+                self.handle.add_operator(each)  # before they move
+            self.handle.put_in_front(len(stages))
+            _in_front[self.handle] = stages
+
+    def add_loop(self, model: LoaderModel) -> None:
+        add_loop(model, self.settings)
+
+
+def loader_around(frame: FrameType | None) -> Around | None:
+    """The DataLoader whose dataset runs ``frame``, in the training loop."""
+    start = _pending.stack[-1] if _pending.stack else None
+    if start is not None:
+        return start.around if start.workers == 0 else None
+    while frame is not None:
+        if frame.f_code.co_name == "_next_data":
+            around = frame.f_locals["self"].__dict__.get(_AROUND)
+            if isinstance(around, Around):
+                return around
+        frame = frame.f_back
+    return None
+
+
 class _Start:
     """One iterator that is being made."""
 
@@ -57,7 +104,11 @@ class _Start:
         self.handle = record.handle
         self.workers = int(getattr(loader, "num_workers", 0) or 0)
         self.pass_number = _core.next_pass()
-        self.handle.describe(model_json(settings_of(loader)), self.workers)
+        self.around = Around(self.handle, settings_of(loader), [])
+        if self.around.settings.stream:
+            _streams.install()  # a dataset may begin its loops as soon as it is asked for its iterator
+        if self.handle not in _in_front:
+            self.handle.describe(model_json(self.around.settings), self.workers)
         self.watch = _core.IteratorWatch(self.handle, begins)
         if not self.handle.session.live_path and self.workers > 0 and _start_method(loader) != "fork":
             self.handle.miss(_core.NO_WORKER_DETAIL)  # no file, so a spawned worker has nothing to write to
@@ -219,7 +270,11 @@ def _attach(iterator: Any, start: _Start) -> None:
         else:
             _follow(iterator, start)
     else:
-        instrument(iterator._dataset_fetcher, start.handle.id, names_functions=True)
+        in_front = len(_in_front.get(start.handle, ()))
+        start.around.operators.extend(
+            instrument(iterator._dataset_fetcher, start.handle.id, names_functions=True, in_front=in_front)
+        )
+        own[_AROUND] = start.around
     own["_headrace_loader"] = start.handle.id
     _time_sampler(iterator, start.handle.id)
     iterator.__class__ = timed

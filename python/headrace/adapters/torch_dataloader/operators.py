@@ -37,8 +37,10 @@ def _attributes(obj: Any) -> dict[str, Any]:
 class _Plan:
     """Walks one fetcher; the order of what it finds is the same in every process."""
 
-    def __init__(self, loader: int, knob: str) -> None:
+    def __init__(self, loader: int, knob: str, in_front: int) -> None:
+        """in_front: stages of another library that feed the loader."""
         self._loader = loader
+        self._first_place = in_front * _core.PLACES_PER_STAGE
         self._knob = knob
         self._names: dict[str, int] = {}
         self._handles: dict[tuple[str, str], _core.OperatorHandle] = {}
@@ -55,6 +57,7 @@ class _Plan:
             "Sequential", "torch.nn"
         )
         self.swaps: list[Swap] = []
+        self.operators: list[_core.OperatorHandle] = []
 
     # --- operators ---
 
@@ -64,8 +67,10 @@ class _Plan:
             return self._handles[name, kind]
         number = self._names[name] = self._names.get(name, 0) + 1
         shown = readable(name if number == 1 else f"{name}#{number}")
-        handle = _core.OperatorHandle(shown, kind, 0, 0, self._knob, self._loader, stage)
+        place = self._first_place + stage
+        handle = _core.OperatorHandle(shown, kind, 0, 0, self._knob, self._loader, place)
         self._handles[name, kind] = handle
+        self.operators.append(handle)
         return handle
 
     def add(self, container: Any, key: Any, bare: Any, timed: Callable[[], Any]) -> None:
@@ -166,9 +171,9 @@ class _Plan:
         return _core.TimedCallable(transform, self.operator(object_name(transform), "map", stage), True)
 
 
-def plan(fetcher: Any, loader: int) -> tuple[Swap, ...]:
-    """The places for timed objects while ``fetcher`` fetches a batch for ``loader``."""
-    walk = _Plan(loader, "num_workers")
+def plan(fetcher: Any, loader: int, in_front: int = 0) -> tuple[tuple[Swap, ...], list[_core.OperatorHandle]]:
+    """The places for timed objects while ``fetcher`` fetches a batch for ``loader``, and its operators."""
+    walk = _Plan(loader, "num_workers", in_front)
     dataset = fetcher.dataset
     has_inner = walk.visit_dataset(dataset, 0)
     iterator = getattr(fetcher, "dataset_iter", None)
@@ -185,12 +190,17 @@ def plan(fetcher: Any, loader: int) -> tuple[Swap, ...]:
     if callable(collate):
         handle = walk.operator(object_name(collate), "batch", _core.STAGE_COLLATE)
         walk.add(None, "collate_fn", collate, lambda: _core.TimedCallable(collate, handle, True))
-    return tuple(walk.swaps)
+    return tuple(walk.swaps), walk.operators
 
 
-def instrument(fetcher: Any, loader: int, names_functions: bool) -> None:
-    """Time what ``fetcher`` runs for each batch. Raises AttributeError for an unknown fetcher.
+def instrument(
+    fetcher: Any, loader: int, names_functions: bool, in_front: int = 0
+) -> list[_core.OperatorHandle]:
+    """Time what ``fetcher`` runs for each batch: its operators. Raises AttributeError for an unknown one.
 
-    ``names_functions``: a few early batches show which functions take the operators' time.
+    names_functions: a few early batches show which functions take the operators' time.
+    in_front: stages of another library that feed the loader.
     """
-    fetcher.__dict__["fetch"] = _core.TimedFetch(fetcher, plan(fetcher, loader), names_functions)
+    swaps, operators = plan(fetcher, loader, in_front)
+    fetcher.__dict__["fetch"] = _core.TimedFetch(fetcher, swaps, names_functions)
+    return operators

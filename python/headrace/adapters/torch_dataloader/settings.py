@@ -206,6 +206,28 @@ def model_of(settings: Settings) -> LoaderModel:
     )
 
 
+def add_loop(model: LoaderModel, settings: Settings) -> None:
+    """A DataLoader without workers behind ``model``, whose stages run elsewhere and feed its dataset.
+
+    Its workers would not share those stages, so it has no parameter that is advised.
+    """
+    own = model_of(settings)
+    loop = own.stages[_MAKES]
+    loop.gets_work, loop.widened_by = "shared_queue", ""
+    for buffer in model.buffers:
+        if buffer.to < 0:
+            buffer.to = len(model.stages) + _MAKES
+    model.framework = own.framework
+    model.stages += own.stages[: _MAKES + 1]
+    known = {one.name for one in own.parameters}
+    for one in model.parameters:
+        if one.name in known:
+            one.name = f"dataset.{one.name}"
+    for one in own.parameters:
+        one.sets = "none"
+    model.parameters += own.parameters
+
+
 @lru_cache(maxsize=32)
 def model_json(settings: Settings) -> str:
     """The model in the format of the recording."""
