@@ -64,9 +64,11 @@ class DatasetAttachment(Attachment):
         return iterator
 
     def _look(self) -> bool | None:
-        if self._counters is not None:
-            self._counters.look()
-        return False
+        if self._counters is None:
+            return False
+        self._counters.look()
+        self._counters.ready -= 1
+        return self._counters.ready >= 0
 
     def describe(self) -> LoaderModel | None:
         from headrace.adapters.tfdata.settings import model_of

@@ -37,6 +37,9 @@ class Counters:
         self._iterator: weakref.ref[Any] | None = None
         self._known: dict[int, tuple[int, int, int]] = {}
         self._next_ns = 0
+        #: At the last reading, less what the loop has taken since: at least so many batches are ready.
+        self.ready = 0
+        self._last: set[int] = set()
         self._python: list[PythonFunctions] = []
         #: Today's parallelism of a dataset that is tuned, by the id of its node.
         self.tuned: dict[int, int] = {}
@@ -56,12 +59,14 @@ class Counters:
                 name = " + ".join(owner.name for owner in edge.owners)
                 queue = _core.QueueHandle(name, edge.capacity, loader, *ends)
                 self._levels.append(({id(owner) for owner in edge.owners}, queue))
+                if ends[1] < 0:
+                    self._last = self._levels[-1][0]
 
     def follow(self, iterator: Any) -> None:
         """Another iterator begins."""
         self._iterator = weakref.ref(iterator)
         self._known = {}
-        self._next_ns = 0
+        self._next_ns = self.ready = 0
         python_functions.record(self._python)
 
     def look(self) -> None:
@@ -93,6 +98,8 @@ class Counters:
             found = [levels[each] for each in owners if each in levels]
             if found:
                 queue.sampled(sum(found), now)
+                if owners is self._last:
+                    self.ready = sum(found)
 
     def _inner(self, model: Any, node: Any) -> int:
         """What datasets that ``node`` makes itself (a flat_map, an interleave) have worked meanwhile."""
