@@ -48,3 +48,15 @@ function(headrace_compile_options target)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
 endfunction()
+
+# With CMAKE_UNITY_BUILD the files of a folder are compiled as one, in a quarter of the time: names in the anonymous
+# namespaces of one folder differ.
+function(headrace_one_unit_per_folder target)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "${folder}" group)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
