@@ -25,10 +25,6 @@ namespace device = analysis::device;
 
 namespace {
 
-std::shared_ptr<ColumnSet> shared(analysis::Table&& table) {
-  return std::make_shared<ColumnSet>(columns_of(std::make_shared<const analysis::Table>(std::move(table))));
-}
-
 using Profiles = std::vector<ascend::ProfileFolder>;
 
 }  // namespace

@@ -87,6 +87,10 @@ ColumnSet columns_of(std::shared_ptr<const analysis::Table> table) {
   return set;
 }
 
+std::shared_ptr<ColumnSet> shared(analysis::Table&& table) {
+  return std::make_shared<ColumnSet>(columns_of(std::make_shared<const analysis::Table>(std::move(table))));
+}
+
 ColumnSet columns_of(const trace::Columns& columns, std::shared_ptr<const void> owner) {
   ColumnSet set;
   const auto texts = dictionary_of(columns.names);

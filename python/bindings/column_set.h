@@ -39,6 +39,7 @@ struct ColumnSet {
 };
 
 ColumnSet columns_of(std::shared_ptr<const analysis::Table> table);
+std::shared_ptr<ColumnSet> shared(analysis::Table&& table);
 
 /// The events of a trace; `owner` keeps `columns`.
 ColumnSet columns_of(const trace::Columns& columns, std::shared_ptr<const void> owner);

@@ -22,15 +22,11 @@ namespace {
 namespace device = analysis::device;
 
 /// A path and its tables; `CriticalPath` of the package.
-struct Path {
+struct FoundPath {
   device::CriticalPath path;
   std::shared_ptr<ColumnSet> table;
   std::shared_ptr<ColumnSet> summary;
 };
-
-std::shared_ptr<ColumnSet> shared(analysis::Table&& table) {
-  return std::make_shared<ColumnSet>(columns_of(std::make_shared<const analysis::Table>(std::move(table))));
-}
 
 template <class T>
 analysis::Integers integers(const std::vector<T>& values) {
@@ -69,9 +65,9 @@ analysis::Table edges_of(const device::CriticalPath& path) {
   return table;
 }
 
-Path find(const TraceSet set, const device::CriticalPathOptions& options) {
+FoundPath find(const TraceSet set, const device::CriticalPathOptions& options) {
   const LockReleased without_lock;
-  Path found{device::critical_path(set.traces()[0], options), nullptr, nullptr};
+  FoundPath found{device::critical_path(set.traces()[0], options), nullptr, nullptr};
   found.table = shared(std::move(found.path.path));
   found.summary = shared(std::move(found.path.summary));
   return found;
@@ -81,13 +77,13 @@ Path find(const TraceSet set, const device::CriticalPathOptions& options) {
 
 void add_critical_path(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  py::class_<Path>(module, "CriticalPath")
-      .def_property_readonly("path", [](const Path& self) { return self.table; })
-      .def_property_readonly("summary", [](const Path& self) { return self.summary; })
-      .def_property_readonly("length_ns", [](const Path& self) { return self.path.length_ns; })
-      .def_property_readonly("valid", [](const Path& self) { return self.path.valid(); })
-      .def("nodes", [](const Path& self) { return shared(nodes_of(self.path.graph)); })
-      .def("edges", [](const Path& self) { return shared(edges_of(self.path)); });
+  py::class_<FoundPath>(module, "CriticalPath")
+      .def_property_readonly("path", [](const FoundPath& self) { return self.table; })
+      .def_property_readonly("summary", [](const FoundPath& self) { return self.summary; })
+      .def_property_readonly("length_ns", [](const FoundPath& self) { return self.path.length_ns; })
+      .def_property_readonly("valid", [](const FoundPath& self) { return self.path.valid(); })
+      .def("nodes", [](const FoundPath& self) { return shared(nodes_of(self.path.graph)); })
+      .def("edges", [](const FoundPath& self) { return shared(edges_of(self.path)); });
   // What is None or empty is as the core has it.
   module.def(
       "critical_path",

@@ -42,16 +42,12 @@ namespace device = analysis::device;
 using Steps = std::vector<std::int64_t>;
 using SharedColumns = std::shared_ptr<ColumnSet>;
 
-constexpr double kSecond = 1e9;
+constexpr double kNsPerSecond = 1e9;
 
 device::Scope scope_of(Steps steps) {
   device::Scope scope;
   scope.steps = std::move(steps);
   return scope;
-}
-
-SharedColumns shared(analysis::Table&& table) {
-  return std::make_shared<ColumnSet>(columns_of(std::make_shared<const analysis::Table>(std::move(table))));
 }
 
 template <class Options>
@@ -111,7 +107,7 @@ void add_device_tables(PyObject* into) {
           device::IdleBreakdownOptions options;
           options.scope = scope_of(std::move(steps));
           options.consecutive_kernel_delay_ns =
-              static_cast<std::int64_t>(consecutive_kernel_delay_s * kSecond);
+              static_cast<std::int64_t>(consecutive_kernel_delay_s * kNsPerSecond);
           options.interval_statistics = true;
           device::IdleBreakdown answer = device::idle_breakdown(set.traces(), options);
           return std::pair(shared(std::move(answer.idle)), shared(std::move(answer.intervals)));

@@ -30,7 +30,7 @@ using Arguments = std::vector<std::pair<std::string, std::string>>;
 std::vector<trace::Argument> arguments_of(const Arguments& more) {
   std::vector<trace::Argument> arguments = trace::analysed_arguments();
   for (const auto& [name, kind] : more) {
-    const auto same = [&](const trace::Argument& other) { return other.name == name; };
+    const auto same = [&name = name](const trace::Argument& other) { return other.name == name; };
     if (std::any_of(arguments.begin(), arguments.end(), same)) continue;
     if (kind == "integer") {
       arguments.push_back({name, trace::ArgumentKind::integer});

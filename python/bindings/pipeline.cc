@@ -77,7 +77,7 @@ ItemMaker<Item> items_of(const Callable& begin, const Shard& shard) {
   };
 }
 
-Item list_of(std::vector<Item>&& items) {
+Item list_of_items(std::vector<Item>&& items) {
   Item list = made_by([&] { return PyList_New(static_cast<Py_ssize_t>(items.size())); });
   for (std::size_t i = 0; i < items.size(); ++i)
     PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), items[i].release());
@@ -151,13 +151,13 @@ class NativePipeline {
                                    .name = name,
                                    .hooks = interpreter_lock};
     if (collate.is_none()) {
-      replace(std::move(*chain_).batch(size, list_of, std::move(options)));
+      replace(std::move(*chain_).batch(size, list_of_items, std::move(options)));
       return;
     }
     replace(std::move(*chain_).batch(
         size,
         [collate = kept(collate)](std::vector<Item>&& items) {
-          return call_with(collate, list_of(std::move(items)));
+          return call_with(collate, list_of_items(std::move(items)));
         },
         std::move(options)));
   }

@@ -12,11 +12,11 @@ namespace {
 constexpr std::size_t kMostBatches = 1 << 23;
 constexpr std::size_t kFewestWords = 4;
 constexpr std::size_t kMostWords = 5;
-constexpr std::int64_t kTime = 0;
-constexpr std::int64_t kQueue = 1;
-constexpr std::int64_t kWait = 0;
-constexpr std::int64_t kPush = 1;
-constexpr std::int64_t kTotal = 2;
+constexpr std::int64_t kTimeLine = 0;
+constexpr std::int64_t kQueueLine = 1;
+constexpr std::int64_t kWaitTime = 0;
+constexpr std::int64_t kPushTime = 1;
+constexpr std::int64_t kTotalTime = 2;
 
 struct Line {
   std::int64_t type = 0;
@@ -37,30 +37,31 @@ std::optional<Line> line_of(std::string_view text) {
   }
   Line line{numbers[0], numbers[1], numbers[2], numbers[3], std::nullopt};
   if (words.size() == kMostWords) line.time = numbers[4];
-  if ((line.type != kTime && line.type != kQueue) || line.batch < 0 || line.value < 0) return std::nullopt;
+  if ((line.type != kTimeLine && line.type != kQueueLine) || line.batch < 0 || line.value < 0)
+    return std::nullopt;
   return line;
 }
 
 /// Whether the record has no place for `line` any more: then it is of the next batch.
 bool is_taken(const BatchRecord& record, const Line& line) {
   if (record.batch != line.batch) return true;
-  if (line.type == kQueue) return record.level.has_value();
-  if (line.extra == kWait) return record.wait_ms.has_value();
-  if (line.extra == kPush) return record.push_ms.has_value();
-  return line.extra == kTotal && record.total_ms.has_value();
+  if (line.type == kQueueLine) return record.level.has_value();
+  if (line.extra == kWaitTime) return record.wait_ms.has_value();
+  if (line.extra == kPushTime) return record.push_ms.has_value();
+  return line.extra == kTotalTime && record.total_ms.has_value();
 }
 
 void add(BatchRecord& record, const Line& line) {
   const auto value = static_cast<double>(line.value);
   if (line.time) record.end_ms = static_cast<double>(*line.time);
-  if (line.type == kQueue) {
+  if (line.type == kQueueLine) {
     record.level = line.value;
     if (line.extra > 0) record.capacity = line.extra;
-  } else if (line.extra == kWait) {
+  } else if (line.extra == kWaitTime) {
     record.wait_ms = value;
-  } else if (line.extra == kPush) {
+  } else if (line.extra == kPushTime) {
     record.push_ms = value;
-  } else if (line.extra == kTotal) {
+  } else if (line.extra == kTotalTime) {
     record.total_ms = value;
   }
 }

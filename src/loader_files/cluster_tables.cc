@@ -16,7 +16,7 @@
 namespace headrace::loader_files {
 namespace {
 
-constexpr std::string_view kTime = "_time";
+constexpr std::string_view kTimeEnding = "_time";
 
 CollectivesFile collectives_of(const RankFolder& folder) {
   const std::string path = folder.path(FileKind::collectives);
@@ -25,9 +25,9 @@ CollectivesFile collectives_of(const RankFolder& folder) {
 
 /// "computation_time" is milliseconds: computation_s.
 std::string in_seconds(const std::string& name) {
-  return name.ends_with(kTime) ? name.substr(0, name.size() - kTime.size()) + "_s" : name;
+  return name.ends_with(kTimeEnding) ? name.substr(0, name.size() - kTimeEnding.size()) + "_s" : name;
 }
-double unit_of(const std::string& name) { return name.ends_with(kTime) ? kMillisecond : 1; }
+double unit_of(const std::string& name) { return name.ends_with(kTimeEnding) ? kMillisecond : 1; }
 
 /// A row of the table of ranks; NaN: no file tells.
 struct RankRow {
@@ -72,7 +72,7 @@ void add_parallel(const std::string& path, RankRow& row) {
   const ParallelStepsFile file = read_parallel_steps(read_text(path), path);
   for (std::size_t column = 0; column < file.columns.size(); ++column) {
     const auto found = std::find(kFigureNames.begin(), kFigureNames.end(), in_seconds(file.columns[column]));
-    if (found == kFigureNames.end() || !file.columns[column].ends_with(kTime)) continue;
+    if (found == kFigureNames.end() || !file.columns[column].ends_with(kTimeEnding)) continue;
     row.figures[static_cast<std::size_t>(found - kFigureNames.begin())] =
         mean_of(file, column) * kMillisecond;
   }

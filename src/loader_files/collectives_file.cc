@@ -6,15 +6,14 @@
 #include "headrace/profile/errors.h"
 #include "json_document.h"
 #include "text_file.h"
+#include "units.h"
 
 namespace headrace::loader_files {
 namespace {
 
-constexpr double kMillisecond = 1e-3;
-constexpr double kMicrosecond = 1e-6;
 constexpr double kKilobyte = 1e3;
 /// Links and operators of all steps together; a job of 1024 ranks has some thousand links a step.
-constexpr std::size_t kMostEntries = 1 << 22;
+constexpr std::size_t kMostLinks = 1 << 22;
 
 class CollectivesReader {
  public:
@@ -71,8 +70,8 @@ class CollectivesReader {
   }
 
   void count_entry() {
-    if (++entries_ > kMostEntries)
-      throw Error(path_ + ": more than " + std::to_string(kMostEntries) + " links and operators");
+    if (++entries_ > kMostLinks)
+      throw Error(path_ + ": more than " + std::to_string(kMostLinks) + " links and operators");
   }
 
   /// {"1-0": {"SDMA": [time, size, bandwidth, wait]}}

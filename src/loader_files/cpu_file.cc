@@ -10,7 +10,6 @@ namespace headrace::loader_files {
 namespace {
 
 constexpr int kMostCores = 1 << 20;
-constexpr std::size_t kMostOperators = 4096;
 
 using Values = std::vector<double>;
 
@@ -29,9 +28,9 @@ std::optional<Alignment> alignment_of(std::size_t values, std::size_t stamps, bo
   return std::nullopt;
 }
 
-class Reader {
+class CpuFileReader {
  public:
-  Reader(Json root, const std::string& path) : root_(root), path_(path) {}
+  CpuFileReader(Json root, const std::string& path) : root_(root), path_(path) {}
 
   CpuFile read() {
     const std::optional<Values> stamps = numbers_of(root_, "time_stamp");
@@ -163,7 +162,7 @@ std::optional<double> TimedSeries::mean() const noexcept {
 
 CpuFile read_cpu(std::string_view text, const std::string& path) {
   const JsonDocument document(text, path);
-  return Reader(document.root(), path).read();
+  return CpuFileReader(document.root(), path).read();
 }
 
 }  // namespace headrace::loader_files

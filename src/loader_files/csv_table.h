@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headrace/loader_files/file_table.h"
+#include "units.h"
 
 namespace headrace::loader_files {
 
@@ -17,7 +18,6 @@ using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
 
 inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-inline constexpr double kMillisecond = 1e-3;
 
 /// Tables of operators have ten or twenty.
 inline constexpr std::size_t kMostTableColumns = 1024;

@@ -4,6 +4,7 @@
 
 #include "headrace/profile/errors.h"
 #include "text_file.h"
+#include "units.h"
 
 namespace headrace::loader_files {
 namespace {
@@ -24,7 +25,6 @@ std::optional<std::string_view> value_of(std::string_view part, std::string_view
 
 /// Empty where a figure is missing.
 std::optional<GetNext> call_of(std::string_view record) {
-  constexpr double kMicrosecond = 1e-6;
   GetNext call;
   std::optional<double> start;
   std::optional<double> end;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "units.h"
+
 namespace headrace::loader_files {
 namespace {
 

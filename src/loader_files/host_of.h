@@ -8,9 +8,6 @@
 
 namespace headrace::loader_files {
 
-/// 100: one core, in CPU files.
-inline constexpr double kPercent = 100;
-
 /// Mean cores of a series from the end of the first batch to that of the last; of the whole series where the
 /// batches have no times. Empty for an empty series.
 std::optional<double> steady_cores(const RankFiles& files, const TimedSeries& percent);

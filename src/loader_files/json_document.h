@@ -3,6 +3,7 @@
 
 #include <simdjson.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,9 @@
 namespace headrace::loader_files {
 
 using Json = simdjson::dom::element;
+
+/// Operators of a pipeline: one that a person wrote has tens.
+inline constexpr std::size_t kMostOperators = 4096;
 
 /// Keeps the memory that its elements point to.
 class JsonDocument {

@@ -4,13 +4,9 @@
 #include <map>
 #include <string>
 
+#include "units.h"
+
 namespace headrace::loader_files {
-namespace {
-
-constexpr double kMillisecond = 1e-3;
-
-}  // namespace
-
 std::vector<Call> calls_on_device(const GetNextFile& file) {
   std::map<std::string, std::size_t> counts;
   for (const GetNext& each : file.calls) ++counts[each.node];

@@ -13,8 +13,6 @@
 namespace headrace::loader_files {
 namespace {
 
-/// A pipeline that a person wrote has tens.
-constexpr std::size_t kMostOperators = 4096;
 constexpr int kMostWorkers = 1 << 20;
 constexpr std::int64_t kLargestQueue = 1LL << 40;
 

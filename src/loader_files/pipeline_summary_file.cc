@@ -8,12 +8,10 @@
 #include "headrace/profile/errors.h"
 #include "json_document.h"
 #include "text_file.h"
+#include "units.h"
 
 namespace headrace::loader_files {
 namespace {
-
-constexpr std::size_t kMostOperators = 4096;
-constexpr double kPercent = 100;
 
 /// -1 stands for what is not known.
 std::optional<double> known(std::optional<double> value, double divided_by) {

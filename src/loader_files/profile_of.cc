@@ -12,6 +12,7 @@
 #include "sampled_states.h"
 #include "sink_of.h"
 #include "step_profile.h"
+#include "units.h"
 #include "windows_of.h"
 
 namespace headrace::loader_files {
@@ -127,7 +128,6 @@ class Builder {
       ++pushes;
     }
     if (pushes == 0 || !device_waits()) return;
-    constexpr double kMillisecond = 1e-3;
     feeder.busy_s = pushed_ms * kMillisecond;
     feeder.demand_s = feeder.busy_s / static_cast<double>(pushes);
     if (profile_.elapsed_s > 0) {

@@ -18,9 +18,9 @@ constexpr std::array kOfDevices{FileKind::getnext_ascend, FileKind::getnext_gpu,
                                 FileKind::aicpu,          FileKind::gpu_types,    FileKind::gpu_details,
                                 FileKind::gpu_activity,   FileKind::timeline};
 
-class Reader {
+class RankReader {
  public:
-  explicit Reader(const RankFolder& folder) : folder_(folder) {
+  explicit RankReader(const RankFolder& folder) : folder_(folder) {
     files_.rank = folder.rank;
     files_.has_device = std::any_of(kOfDevices.begin(), kOfDevices.end(),
                                     [&](FileKind kind) { return !folder.path(kind).empty(); });
@@ -102,6 +102,6 @@ class Reader {
 
 }  // namespace
 
-RankFiles read_rank(const RankFolder& folder) { return Reader(folder).read(); }
+RankFiles read_rank(const RankFolder& folder) { return RankReader(folder).read(); }
 
 }  // namespace headrace::loader_files

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "host_of.h"
+#include "units.h"
 
 namespace headrace::loader_files {
 namespace {

@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "loop_calls.h"
+#include "step_profile.h"
+#include "units.h"
 
 namespace headrace::loader_files {
 namespace {
 
-constexpr double kMillisecond = 1e-3;
-constexpr std::size_t kSequence = 512;
 constexpr std::size_t kLongest = 8;
 
 profile::Latency latency_of(std::vector<double> values) {

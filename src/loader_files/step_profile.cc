@@ -9,7 +9,6 @@ namespace {
 
 using profile::GapReason;
 
-constexpr std::size_t kSequence = 512;
 /// Collectives that a profile lists by name; the table of steps has all.
 constexpr std::size_t kMostSegments = 256;
 

@@ -2,26 +2,14 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <limits>
 #include <unordered_map>
 
+#include "csv_table.h"
 #include "headrace/loader_files/file_table.h"
 #include "headrace/profile/errors.h"
 
 namespace headrace::loader_files {
 namespace {
-
-using Integers = std::vector<std::int64_t>;
-using Numbers = std::vector<double>;
-using Texts = std::vector<std::string>;
-
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-double number_at(const FileColumn& column, std::size_t row) {
-  if (const auto* whole = std::get_if<Integers>(&column.values)) return static_cast<double>((*whole)[row]);
-  if (const auto* numbers = std::get_if<Numbers>(&column.values)) return (*numbers)[row];
-  return kNone;
-}
 
 std::string lower(std::string_view text) {
   std::string out(text);

@@ -16,18 +16,17 @@
 #include "headrace/profile/host/kernel_text.h"
 #include "headrace/profile/process_identity.h"
 #include "host_kernel_file.h"
+#include "host_read_throttle.h"
 
 namespace headrace::profile {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-
 std::int64_t to_ns(const timespec& time) noexcept {
-  return static_cast<std::int64_t>(time.tv_sec) * kSecond + time.tv_nsec;
+  return static_cast<std::int64_t>(time.tv_sec) * kSecondNs + time.tv_nsec;
 }
 
 std::int64_t to_ns(const timeval& time) noexcept {
-  return static_cast<std::int64_t>(time.tv_sec) * kSecond + static_cast<std::int64_t>(time.tv_usec) * 1000;
+  return static_cast<std::int64_t>(time.tv_sec) * kSecondNs + static_cast<std::int64_t>(time.tv_usec) * 1000;
 }
 
 std::optional<ProcessStat> read_stat(int pid) noexcept {

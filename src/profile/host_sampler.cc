@@ -28,14 +28,13 @@ using metrics::HostCell;
 using metrics::HostFigure;
 using metrics::kHostFigures;
 
-constexpr std::int64_t kSecond = 1'000'000'000;
 /// While no loop runs, baselines this fresh are good enough.
 constexpr std::int64_t kRestingNs = 900'000'000;
 
 std::int64_t own_cpu_ns() noexcept {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<std::int64_t>(time.tv_sec) * kSecond + time.tv_nsec;
+  return static_cast<std::int64_t>(time.tv_sec) * kSecondNs + time.tv_nsec;
 }
 
 /// A file that stays open and is opened again, at most once a second, when it failed.
@@ -47,7 +46,7 @@ struct ReopenedFile {
   std::string_view read(std::int64_t now, std::span<char> buffer) noexcept {
     if (!file.is_open()) {
       if (now < retry_ns) return {};
-      retry_ns = now + kSecond;
+      retry_ns = now + kSecondNs;
       file.open(path);
     }
     return file.read(buffer);
@@ -136,9 +135,9 @@ struct HostSampler::Impl {
   ReadThrottle pressure_pace{0};
   ReadThrottle busy_pace{0};
   ReadThrottle tree_pace{0};
-  ReadThrottle scan_pace{kSecond};
-  ReadThrottle refresh_pace{kSecond};
-  ReadThrottle limits_pace{kSecond};
+  ReadThrottle scan_pace{kSecondNs};
+  ReadThrottle refresh_pace{kSecondNs};
+  ReadThrottle limits_pace{kSecondNs};
 
   std::int64_t last_ns = 0;
   std::int64_t last_loop_ns = -1;  ///< once the loop has begun

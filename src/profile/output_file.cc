@@ -95,7 +95,7 @@ void OutputFile::copy_through() {
   int error = lseek(file_, 0, SEEK_SET) == 0 ? 0 : errno;
   std::array<char, std::size_t{64} << 10> part{};
   while (error == 0) {
-    const ssize_t got = read(file_, part.data(), part.size());
+    const ssize_t got = ::read(file_, part.data(), part.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
       error = got < 0 ? errno : 0;

@@ -19,7 +19,7 @@ std::string read_short(int fd) {
   std::array<char, 8192> text{};
   std::size_t length = 0;
   while (length < text.size()) {
-    const ssize_t got = read(fd, text.data() + length, text.size() - length);
+    const ssize_t got = ::read(fd, text.data() + length, text.size() - length);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     length += static_cast<std::size_t>(got);

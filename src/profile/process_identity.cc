@@ -20,23 +20,23 @@ namespace {
 std::size_t read_small(const char* path, std::array<char, 1024>& buffer) noexcept {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
-  const ssize_t got = read(fd, buffer.data(), buffer.size() - 1);
+  const ssize_t got = ::read(fd, buffer.data(), buffer.size() - 1);
   close(fd);
   if (got <= 0) return 0;
   buffer[static_cast<std::size_t>(got)] = '\0';
   return static_cast<std::size_t>(got);
 }
 
-struct Stat {
+struct IdentityStat {
   char state = '?';
   std::uint64_t start = 0;
 };
 
-Stat read_stat(int pid) noexcept {
+IdentityStat read_identity_stat(int pid) noexcept {
   std::array<char, 64> path{};
   std::snprintf(path.data(), path.size(), "/proc/%d/stat", pid);
   std::array<char, 1024> text{};
-  Stat stat;
+  IdentityStat stat;
   if (read_small(path.data(), text) == 0) return stat;
   // The command's name, field 2, may hold anything: the fields go on after its last ')'.
   const char* cursor = std::strrchr(text.data(), ')');
@@ -64,10 +64,10 @@ const ForkHandler fork_handler;
 
 }  // namespace
 
-std::uint64_t process_start(int pid) noexcept { return read_stat(pid).start; }
+std::uint64_t process_start(int pid) noexcept { return read_identity_stat(pid).start; }
 
 bool process_alive(int pid, std::uint64_t start) noexcept {
-  const Stat stat = read_stat(pid);
+  const IdentityStat stat = read_identity_stat(pid);
   return stat.start != 0 && stat.start == start && stat.state != 'Z' && stat.state != 'X';
 }
 

@@ -14,9 +14,9 @@
 namespace headrace::profile {
 namespace {
 
-std::atomic<std::uint64_t> next_uid{1};
+std::atomic<std::uint64_t> next_session_uid{1};
 
-bool is_live(const metrics::WorkerCell& worker) noexcept {
+bool is_live_worker(const metrics::WorkerCell& worker) noexcept {
   return worker.life.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(metrics::WorkerLife::live);
 }
 
@@ -27,7 +27,7 @@ bool is_busy(const metrics::WorkerCell& worker) noexcept {
 }  // namespace
 
 Session::Session(std::unique_ptr<Segment> segment)
-    : segment_(std::move(segment)), registry_(*segment_), uid_(next_uid.fetch_add(1)) {}
+    : segment_(std::move(segment)), registry_(*segment_), uid_(next_session_uid.fetch_add(1)) {}
 
 std::shared_ptr<Session> Session::open(const SessionOptions& options) {
   metrics::Clock::calibrate();
@@ -281,7 +281,7 @@ int Session::count_busy(Counts&& counts) const noexcept {
   int busy = 0;
   for (std::uint32_t i = 0; i < workers; ++i) {
     const metrics::WorkerCell& worker = segment.workers()[i];
-    busy += is_live(worker) && is_busy(worker) && counts(worker) ? 1 : 0;
+    busy += is_live_worker(worker) && is_busy(worker) && counts(worker) ? 1 : 0;
   }
   return busy;
 }
@@ -343,7 +343,7 @@ int Session::in_service(int loader) const noexcept {
   std::uint64_t queues = 0;
   int unconnected = kNobody;
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (!is_live(workers[i])) continue;
+    if (!is_live_worker(workers[i])) continue;
     if (workers[i].is_sink.load() != 0) {
       queues |= inputs_of(workers[i]);
     } else if (workers[i].edges[0].queue.load() == 0 && workers[i].loader.load() == 0 &&
@@ -360,7 +360,7 @@ int Session::in_service(int loader) const noexcept {
     std::uint64_t behind_busy = 0;
     std::uint64_t behind_waiting = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
-      if (!is_live(workers[i]) || workers[i].is_sink.load() != 0 || !puts_to_any(workers[i], queues))
+      if (!is_live_worker(workers[i]) || workers[i].is_sink.load() != 0 || !puts_to_any(workers[i], queues))
         continue;
       if (is_busy(workers[i])) {
         candidate = operator_of(workers[i]);
@@ -389,7 +389,7 @@ int Session::in_service_by_stages(int loader) const noexcept {
   for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
     const metrics::WorkerCell& worker = segment.workers()[i];
     const std::uint32_t account = worker.account.load();
-    if (!is_live(worker) || account < metrics::kOperatorAccount) continue;
+    if (!is_live_worker(worker) || account < metrics::kOperatorAccount) continue;
     const std::uint32_t op =
         segment.cells()[(account - metrics::kOperatorAccount) % kMaxCells].operator_id.load() % kMaxOperators;
     const OperatorRecord& record = segment.operators()[op];
@@ -429,7 +429,7 @@ void Session::keep_alive() noexcept {
   bool last_alive = false;
   for (std::uint32_t i = 0; i < count; ++i) {
     metrics::WorkerCell& worker = segment.workers()[i];
-    if (!is_live(worker)) continue;
+    if (!is_live_worker(worker)) continue;
     const int pid = worker.pid.load();
     if (pid != last_pid) {
       last_pid = pid;

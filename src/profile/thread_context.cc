@@ -7,12 +7,12 @@
 namespace headrace::profile {
 namespace {
 
-std::atomic<std::uint64_t> next_uid{1};
+std::atomic<std::uint64_t> next_thread_uid{1};
 thread_local bool thread_ended = false;
 
 }  // namespace
 
-ThreadContext::ThreadContext() : uid_(next_uid.fetch_add(1)) {}
+ThreadContext::ThreadContext() : uid_(next_thread_uid.fetch_add(1)) {}
 
 ThreadContext::~ThreadContext() {
   release();

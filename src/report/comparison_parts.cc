@@ -15,8 +15,7 @@ using analysis::percent;
 
 namespace {
 
-constexpr std::size_t kMostRows = 64;
-constexpr std::size_t kLongestName = 60;
+constexpr std::size_t kMostComparedRows = 64;
 
 std::string name_of_loader(const std::string& loader) {
   return shortened(printable(loader.empty() ? "loader" : loader), kLongestName);
@@ -112,7 +111,7 @@ std::vector<std::string> remarks(const analysis::Comparison& comparison) {
 std::vector<ComparisonTable> tables(const analysis::Comparison& comparison) {
   ComparisonTable settings{"Set differently", {"", "A", "B"}, {}};
   for (const analysis::ComparedSetting& each : comparison.settings) {
-    if (settings.rows.size() == kMostRows) break;
+    if (settings.rows.size() == kMostComparedRows) break;
     settings.rows.push_back({each.name, each.a.empty() ? "-" : each.a, each.b.empty() ? "-" : each.b});
   }
   const std::vector<std::string> figures{"", "A", "B", "B / A", "99 % of equal runs", ""};
@@ -122,7 +121,7 @@ std::vector<ComparisonTable> tables(const analysis::Comparison& comparison) {
   step.rows.push_back(row_of("training step", comparison.compute));
   ComparisonTable operators{"Operators: time a batch / workers", figures, {}};
   for (const analysis::ComparedOperator& op : comparison.operators) {
-    if (operators.rows.size() == kMostRows) break;
+    if (operators.rows.size() == kMostComparedRows) break;
     if (op.demand) {
       operators.rows.push_back(row_of(op.name, *op.demand));
     } else {

@@ -19,9 +19,6 @@ using profile::WaitReason;
 
 namespace {
 
-/// Of a name within a sentence, in columns.
-constexpr std::size_t kLongestName = 60;
-
 const analysis::Evidence* find_rule(const analysis::Diagnosis& diagnosis, analysis::Rule rule) {
   for (const analysis::Evidence& evidence : diagnosis.evidence) {
     if (evidence.rule == rule) return &evidence;

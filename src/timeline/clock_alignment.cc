@@ -13,7 +13,7 @@ constexpr std::size_t kTried = 64;
 /// Between two stamps of one call: the profiler's own work, and a thread that lost its core in between.
 constexpr std::int64_t kSlackNs = 2'000'000;
 /// Spreads that differ by less say nothing.
-constexpr std::int64_t kAlikeNs = 100'000;
+constexpr std::int64_t kEqualSpreadNs = 100'000;
 /// The wall clocks of one machine differ by no more where nobody set them.
 constexpr std::int64_t kSettledNs = 1'000'000'000;
 
@@ -60,7 +60,7 @@ struct Fit {
   /// well.
   bool is_better_than(const Fit& other) const {
     if (matched != other.matched) return matched > other.matched;
-    if (std::abs(spread - other.spread) > kAlikeNs) return spread < other.spread;
+    if (std::abs(spread - other.spread) > kEqualSpreadNs) return spread < other.spread;
     return std::abs(shift) < std::abs(other.shift);
   }
 };

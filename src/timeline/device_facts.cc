@@ -19,9 +19,6 @@ namespace {
 
 using trace::Columns;
 
-/// Stamps beyond this are Unix time in nanoseconds (2001); a machine's uptime is not.
-constexpr std::int64_t kUnixTime = 1'000'000'000'000'000'000;
-
 bool is_next_call(std::string_view name) {
   return name.starts_with("enumerate(DataLoader)#") && name.ends_with("__next__");
 }

@@ -14,6 +14,9 @@
 
 namespace headrace::timeline {
 
+/// Stamps beyond this are Unix time in nanoseconds (2001); a machine's uptime is not.
+inline constexpr std::int64_t kUnixTime = 1'000'000'000'000'000'000;
+
 struct DeviceFacts {
   struct Process {
     std::string process;  ///< as the file writes it

@@ -9,15 +9,13 @@
 #include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/loader_waits.h"
 #include "headrace/timeline/clock_alignment.h"
+#include "timeline/device_facts.h"
 #include "timeline/device_steps.h"
 
 namespace headrace::timeline {
 namespace {
 
 using analysis::device::Interval;
-
-/// Stamps behind this are Unix time (2001 and later), others count from the start of a machine or a program.
-constexpr std::int64_t kUnixTime = 1'000'000'000'000'000'000;
 
 struct Waits {
   std::vector<Interval> intervals;  ///< on the trace's clock

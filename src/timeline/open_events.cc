@@ -23,7 +23,6 @@ namespace headrace::timeline {
 namespace {
 
 using trace::Columns;
-using trace::Row;
 
 /// The events of columns as text, made while it is read.
 class EventTexts : public trace::ByteSource {
@@ -78,7 +77,7 @@ class EventTexts : public trace::ByteSource {
 
   static std::string microseconds(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
 
-  void event(Row row) {
+  void event(trace::Row row) {
     const trace::Lane& lane = columns_.lanes[columns_.lane[row]];
     begin_event();
     text_ += fmt::format(R"({{"ph":"{}","cat":{},"name":{},"pid":{},"tid":{},"ts":{})", columns_.phase[row],
@@ -115,7 +114,7 @@ class EventTexts : public trace::ByteSource {
   std::set<std::pair<std::int64_t, std::string_view>> labelled_;  ///< processes that have a name or a label
   std::string text_;
   std::size_t at_ = 0;
-  Row next_ = 0;
+  trace::Row next_ = 0;
   bool any_ = false;
   bool ended_ = false;
 };

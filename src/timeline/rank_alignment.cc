@@ -19,7 +19,7 @@ constexpr double kSameNames = 0.95;
 constexpr double kWithinError = 0.9;
 constexpr std::int64_t kMostErrorNs = 5'000'000;
 /// Errors that differ by less say nothing.
-constexpr std::int64_t kAlikeNs = 100'000;
+constexpr std::int64_t kEqualErrorNs = 100'000;
 
 std::int64_t quantile(std::vector<std::int64_t>& values, double share) {
   const auto at =
@@ -63,7 +63,7 @@ RankAlignment align_ranks(std::span<const CollectiveEnd> first, std::span<const 
   const auto is_better = [&](const RankAlignment& found) {
     if (!best.error_ns) return true;
     const std::int64_t gain = *best.error_ns - *found.error_ns;
-    if (std::abs(gain) > kAlikeNs || !clocks_agree) return gain > 0;
+    if (std::abs(gain) > kEqualErrorNs || !clocks_agree) return gain > 0;
     return std::abs(found.shift_ns) < std::abs(best.shift_ns);
   };
   for (std::ptrdiff_t far = 0; far <= kFarthest; ++far) {

@@ -10,6 +10,9 @@
 
 namespace headrace::trace {
 
+/// What may precede the text of a file.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 /// The next bytes of a source, contiguous. The byte before the text and at least `kSlack` behind it may be
 /// read and written: the parser puts brackets there.
 class ByteWindow {

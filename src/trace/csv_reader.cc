@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "headrace/profile/errors.h"
+#include "trace/byte_window.h"
 
 namespace headrace::trace {
 namespace {
 
 constexpr std::size_t kWindow = std::size_t{256} << 10;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 bool is_blank(char c) noexcept { return c == ' ' || c == '\t' || c == '\r'; }
 
 void trim(std::string& field) {

@@ -16,25 +16,25 @@ constexpr std::array<std::string_view, 10> kEventKeys = {"ph", "name", "cat", "p
 /// An event is rarely longer; where one is, EventBoundaries finds its end.
 constexpr std::size_t kLookBack = std::size_t{64} << 10;
 
-bool is_blank(char c) noexcept { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool is_json_blank(char c) noexcept { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 /// True when `text[brace]` is the brace in `}, {"name":`.
 bool begins_event(std::string_view text, std::size_t brace) noexcept {
   std::size_t before = brace;
-  while (before > 0 && is_blank(text[before - 1])) --before;
+  while (before > 0 && is_json_blank(text[before - 1])) --before;
   if (before == 0 || text[before - 1] != ',') return false;
   --before;
-  while (before > 0 && is_blank(text[before - 1])) --before;
+  while (before > 0 && is_json_blank(text[before - 1])) --before;
   if (before == 0 || text[before - 1] != '}') return false;
 
   std::size_t at = brace + 1;
-  while (at < text.size() && is_blank(text[at])) ++at;
+  while (at < text.size() && is_json_blank(text[at])) ++at;
   if (at == text.size() || text[at] != '"') return false;
   const std::string_view rest = text.substr(at + 1);
   for (const std::string_view key : kEventKeys) {
     if (!rest.starts_with(key) || rest.size() <= key.size() || rest[key.size()] != '"') continue;
     std::size_t colon = key.size() + 1;
-    while (colon < rest.size() && is_blank(rest[colon])) ++colon;
+    while (colon < rest.size() && is_json_blank(rest[colon])) ++colon;
     return colon < rest.size() && rest[colon] == ':';
   }
   return false;
@@ -53,7 +53,7 @@ std::size_t last_event_end(std::string_view text) noexcept {
 
 EventSpan find_event(std::string_view text, std::size_t from) {
   std::size_t begin = from;
-  while (begin < text.size() && (is_blank(text[begin]) || text[begin] == ',')) ++begin;
+  while (begin < text.size() && (is_json_blank(text[begin]) || text[begin] == ',')) ++begin;
   if (begin == text.size()) return {EventSpan::Kind::incomplete, begin, begin};
   if (text[begin] == ']') return {EventSpan::Kind::array_end, begin, begin};
 

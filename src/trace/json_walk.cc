@@ -6,8 +6,6 @@ namespace headrace::trace {
 namespace {
 
 constexpr std::size_t kLongestKept = std::size_t{1} << 20;
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
 /// Finds the end of one value.
 class ValueEnd {
  public:

@@ -8,7 +8,7 @@ namespace headrace::transport {
 namespace {
 
 /// The largest sum of sizes that is not a mistake: beyond it offsets could wrap around.
-constexpr std::size_t kMostBytes = std::numeric_limits<std::ptrdiff_t>::max() / 2;
+constexpr std::size_t kLargestSum = std::numeric_limits<std::ptrdiff_t>::max() / 2;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -17,7 +17,7 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 std::size_t bytes_needed(std::span<const HostBytes> arrays) {
   std::size_t end = 0;
   for (const HostBytes array : arrays) {
-    if (array.size() > kMostBytes - aligned(end))
+    if (array.size() > kLargestSum - aligned(end))
       throw UsageError("the arrays of a batch are larger than memory can be");
     end = aligned(end) + array.size();
   }

@@ -22,13 +22,13 @@ static_assert(offsetof(dlpack::ManagedTensorVersioned, flags) == 24);
 __extension__ using int128 = __int128;  // sums of addresses and strides that no 64 bits hold
 
 constexpr int kMostDimensions = 64;
-constexpr std::size_t kMostBytes = std::numeric_limits<std::ptrdiff_t>::max();
+constexpr std::size_t kLargestTensor = std::numeric_limits<std::ptrdiff_t>::max();
 
 [[noreturn]] void refuse(const std::string& what) { throw UsageError("DLPack: " + what); }
 
 /// False if the product does not fit.
 bool multiply(std::size_t& product, std::size_t factor) {
-  return !__builtin_mul_overflow(product, factor, &product) && product <= kMostBytes;
+  return !__builtin_mul_overflow(product, factor, &product) && product <= kLargestTensor;
 }
 
 // --- out ---

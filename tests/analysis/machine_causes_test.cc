@@ -36,7 +36,7 @@ void each_worker(OperatorProfile& op, const std::function<void(WorkerProfile&)>&
   for (WorkerProfile& worker : op.per_worker) change(worker);
 }
 
-bool says(const Diagnosis& diagnosis, const std::string& words) {
+bool says_anywhere(const Diagnosis& diagnosis, const std::string& words) {
   for (const Evidence& evidence : diagnosis.evidence) {
     if (evidence.says.find(words) != std::string::npos) return true;
   }
@@ -64,7 +64,7 @@ TEST(StorageBound, SaysWhatItReadsAndWhatAWarmEpochTakes) {
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(diagnosis.cause, Cause::storage_bound);
   EXPECT_EQ(diagnosis.op, "Images");
-  EXPECT_TRUE(says(diagnosis, "not in the page cache (90 MB of 100 MB"));
+  EXPECT_TRUE(says_anywhere(diagnosis, "not in the page cache (90 MB of 100 MB"));
   ASSERT_GE(diagnosis.advice.size(), 2U);  // more readers, and faster reads
   EXPECT_EQ(diagnosis.advice[1].parameter, "num_workers");
   EXPECT_GE(*diagnosis.advice[1].high, profile.sink.step_s);
@@ -77,26 +77,26 @@ TEST(StorageBound, SaysWhatItReadsAndWhatAWarmEpochTakes) {
 TEST(StorageBound, NamesSmallReadsAndFaults) {
   Profile profile = reads(0.75);
   each_worker(op_named(profile, "Images"), [](WorkerProfile& worker) { worker.read_calls = 20'000; });
-  EXPECT_TRUE(says(diagnose(profile), "small reads (5.0 kB each"));
-  EXPECT_TRUE(says(diagnose(profile), "pack the items"));
+  EXPECT_TRUE(says_anywhere(diagnose(profile), "small reads (5.0 kB each"));
+  EXPECT_TRUE(says_anywhere(diagnose(profile), "pack the items"));
   each_worker(op_named(profile, "Images"), [](WorkerProfile& worker) {
     worker.read_calls = 10;
     worker.read_bytes = 1000;
     worker.major_faults = 40'000;
   });
-  EXPECT_TRUE(says(diagnose(profile), "memory-mapped files"));
+  EXPECT_TRUE(says_anywhere(diagnose(profile), "memory-mapped files"));
 }
 
 TEST(StorageBound, NamesFileSystemsThatAreNotOfThisMachine) {
   Profile profile = reads(0.9);
   OperatorProfile& op = op_named(profile, "Images");
   op.file_system = "ext4";
-  EXPECT_FALSE(says(diagnose(profile), "ext4"));
+  EXPECT_FALSE(says_anywhere(diagnose(profile), "ext4"));
   op.file_system = "nfs4";
-  EXPECT_TRUE(says(diagnose(profile), "came from storage) on a network file system (nfs4)"));
+  EXPECT_TRUE(says_anywhere(diagnose(profile), "came from storage) on a network file system (nfs4)"));
   op.file_system = "fuse";
   each_worker(op, [](WorkerProfile& worker) { worker.storage_bytes = 0; });
-  EXPECT_TRUE(says(diagnose(profile), "of its time: a file system in user space (fuse)"));
+  EXPECT_TRUE(says_anywhere(diagnose(profile), "of its time: a file system in user space (fuse)"));
 }
 
 TEST(StorageBound, ABodyThatSleepsOrAsksARemoteServiceWaitsForNoDisk) {
@@ -120,8 +120,8 @@ Profile with_library_threads(int workers, double elsewhere) {
 TEST(Oversubscribed, WorkersAndTheThreadsOfTheirLibraries) {
   const Diagnosis diagnosis = diagnose(with_library_threads(4, 0.6));
   EXPECT_EQ(diagnosis.cause, Cause::oversubscribed);
-  EXPECT_TRUE(says(diagnosis, "cv2.setNumThreads(0)"));
-  EXPECT_TRUE(says(diagnosis, "up to 8 threads in one process"));
+  EXPECT_TRUE(says_anywhere(diagnosis, "cv2.setNumThreads(0)"));
+  EXPECT_TRUE(says_anywhere(diagnosis, "up to 8 threads in one process"));
 }
 
 TEST(Oversubscribed, OneWorkerThatComputesInThreadsIsMeantTo) {
@@ -306,8 +306,8 @@ TEST(Gate, CoresThatOthersTakeFromTheLoopAreNot) {
 TEST(Pinned, WorkersOnOneCoreWhileOthersAreFree) {
   const Diagnosis diagnosis = diagnose(on_cores(1, 0.35));
   EXPECT_EQ(diagnosis.cause, Cause::pinned);
-  EXPECT_TRUE(says(diagnosis, "its workers may use 1 core"));
-  EXPECT_TRUE(says(diagnosis, "os.sched_setaffinity"));
+  EXPECT_TRUE(says_anywhere(diagnosis, "its workers may use 1 core"));
+  EXPECT_TRUE(says_anywhere(diagnosis, "os.sched_setaffinity"));
 }
 
 TEST(Pinned, TheWholeRunOnFewCoresIsWanted) {
@@ -321,7 +321,7 @@ TEST(MemoryPressure, TasksWaitForMemory) {
   profile.host.refaulted_bytes = 2e9;
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(diagnosis.cause, Cause::memory_pressure);
-  EXPECT_TRUE(says(diagnosis, "2.0 GB were read again"));
+  EXPECT_TRUE(says_anywhere(diagnosis, "2.0 GB were read again"));
 }
 
 TEST(MemoryPressure, ALargeStableCacheIsNone) {
@@ -342,7 +342,7 @@ Profile collecting(double share) {
 TEST(GcPause, TheCollectorTakesAPartOfTheWorkersTime) {
   const Diagnosis diagnosis = diagnose(collecting(0.5));
   EXPECT_EQ(diagnosis.cause, Cause::gc_pause);
-  EXPECT_TRUE(says(diagnosis, "gc.freeze()"));
+  EXPECT_TRUE(says_anywhere(diagnosis, "gc.freeze()"));
   ASSERT_TRUE(diagnosis.advice.front().predicted_step_s);
   EXPECT_LT(*diagnosis.advice.front().predicted_step_s, 0.7 * profile::Profile(collecting(0.5)).sink.step_s);
 }
@@ -362,7 +362,7 @@ TEST(ShardImbalance, WorkersWithoutDataWhileOthersWork) {
   const double elapsed_s = stream(0).elapsed_s;
   const Diagnosis diagnosis = diagnose(stream(0.5 * elapsed_s));
   EXPECT_EQ(diagnosis.cause, Cause::shard_imbalance);
-  EXPECT_TRUE(says(diagnosis, "equally large"));
+  EXPECT_TRUE(says_anywhere(diagnosis, "equally large"));
 }
 
 TEST(ShardImbalance, TheEndOfAnEpochIsNone) {

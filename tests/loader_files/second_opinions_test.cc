@@ -14,6 +14,7 @@
 namespace headrace::analysis {
 namespace {
 
+using test::all;
 using test::ProfilerFolderWriter;
 using test::slow_map;
 using test::WrittenRun;
@@ -21,8 +22,6 @@ using test::WrittenRun;
 loader_files::RankFiles files_in(const std::string& folder, int rank = 0) {
   return loader_files::read_rank(*loader_files::find_profiler_files(folder).rank(rank));
 }
-
-std::vector<int> all(int level) { return std::vector<int>(60, level); }
 
 loader_files::PipelineFile pipeline_of(const WrittenRun& run) {
   const ProfilerFolderWriter folder("usage");

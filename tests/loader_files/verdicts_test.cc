@@ -14,6 +14,7 @@
 namespace headrace::analysis {
 namespace {
 
+using test::all;
 using test::ProfilerFolderWriter;
 using test::slow_map;
 using test::WrittenRun;
@@ -28,8 +29,6 @@ Diagnosis verdict_on(const WrittenRun& run, const std::string& name) {
   folder.write_run(run);
   return verdict_on(folder.path());
 }
-
-std::vector<int> all(int level) { return std::vector<int>(60, level); }
 
 TEST(FolderVerdict, ASlowMapNeedsWorkers) {
   const Diagnosis diagnosis = verdict_on(slow_map(), "slow-map");

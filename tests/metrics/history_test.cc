@@ -9,19 +9,18 @@
 
 #include "headrace/metrics/worker_cell.h"
 #include "metrics/zeroed.h"
+#include "support/times.h"
 
 namespace headrace::metrics {
 namespace {
 
 using Packing = HistoryPacking;
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::uint32_t kBlocked = static_cast<std::uint32_t>(WorkerState::blocked_in);
 constexpr std::uint32_t kDecode = WorkerMoment::kFirstOperator + 3;
 
-struct Bench {
-  explicit Bench(std::uint32_t tracks = 8, std::uint32_t words = 24 * 1024)
+struct HistoryBench {
+  explicit HistoryBench(std::uint32_t tracks = 8, std::uint32_t words = 24 * 1024)
       : track_table(tracks),
         word_table(words),
         store(track_table.get(), tracks, &tracks_used, word_table.get(), words, &words_used) {}
@@ -61,21 +60,21 @@ TEST(HistoryPacking, KeepsWhatFitsExactly) {
 }
 
 TEST(WorkerHistory, KeepsStatesThatLast) {
-  Bench bench;
+  HistoryBench bench;
   HistoryTrack* track = bench.store.claim({}, bench.now);
   ASSERT_NE(track, nullptr);
   WorkerHistory history = bench.store.worker_history(track);
   history.open(kBlocked, bench.now);
   const std::int64_t began = bench.now;
   for (int i = 0; i < 3; ++i) {
-    history.change(kDecode, bench.now += 2 * kMillisecond);
-    history.change(kBlocked, bench.now += 5 * kMillisecond);
+    history.change(kDecode, bench.now += 2 * kMs);
+    history.change(kBlocked, bench.now += 5 * kMs);
   }
   ASSERT_EQ(track->count.load(), 6U);
   for (std::uint32_t i = 0; i < 6; ++i) {
     EXPECT_EQ(bench.worker_moment(*track, i).code, i % 2 == 0 ? kBlocked : kDecode);
     EXPECT_EQ(bench.worker_moment(*track, i).busy, i % 2 == 0 ? 0U : WorkerMoment::kWhole);
-    const std::int64_t expected = began + (i / 2) * 7 * kMillisecond + (i % 2) * 2 * kMillisecond;
+    const std::int64_t expected = began + (i / 2) * 7 * kMs + (i % 2) * 2 * kMs;
     EXPECT_NEAR(static_cast<double>(bench.began_ns(*track, i)), static_cast<double>(expected), 256);
   }
   // The present state is no entry yet, but said.
@@ -84,7 +83,7 @@ TEST(WorkerHistory, KeepsStatesThatLast) {
 }
 
 TEST(WorkerHistory, FastStatesBecomeOneEntryWithAShare) {
-  Bench bench;
+  HistoryBench bench;
   HistoryTrack* track = bench.store.claim({}, bench.now);
   WorkerHistory history = bench.store.worker_history(track);
   history.open(kBlocked, bench.now);
@@ -102,13 +101,13 @@ TEST(WorkerHistory, FastStatesBecomeOneEntryWithAShare) {
 }
 
 TEST(WorkerHistory, WhatIsToldAfterwardsKeepsTimeGoingForward) {
-  Bench bench;
+  HistoryBench bench;
   HistoryTrack* track = bench.store.claim({}, bench.now);
   WorkerHistory history = bench.store.worker_history(track);
   history.open(kBlocked, bench.now);
-  history.change(kDecode, bench.now + 10 * kMillisecond);
-  history.change(kBlocked, bench.now + 4 * kMillisecond);  // began earlier than what was told before
-  history.change(kDecode, bench.now + 20 * kMillisecond);
+  history.change(kDecode, bench.now + 10 * kMs);
+  history.change(kBlocked, bench.now + 4 * kMs);  // began earlier than what was told before
+  history.change(kDecode, bench.now + 20 * kMs);
   for (std::uint32_t i = 1; i < track->count.load(); ++i) {
     EXPECT_GE(bench.began_ns(*track, i), bench.began_ns(*track, i - 1));
   }
@@ -117,7 +116,7 @@ TEST(WorkerHistory, WhatIsToldAfterwardsKeepsTimeGoingForward) {
 /// A week of two states a second, on a simulated clock: the memory is what it was in the first minute, the
 /// week's beginning is still there, and the last minute is there as it was recorded.
 TEST(WorkerHistory, AWeekCostsNoMoreThanAMinute) {
-  Bench bench;
+  HistoryBench bench;
   HistoryTrack* track = bench.store.claim({}, bench.now);
   const std::uint32_t words_used = bench.words_used.load();
   WorkerHistory history = bench.store.worker_history(track);
@@ -126,7 +125,7 @@ TEST(WorkerHistory, AWeekCostsNoMoreThanAMinute) {
   constexpr std::int64_t kWeek = std::int64_t{7} * 24 * 3600 * kSecond;
   // The first half of the week it is busy 25 % of the time, the second half 75 %.
   while (bench.now - began < kWeek) {
-    const std::int64_t busy = bench.now - began < kWeek / 2 ? 250 * kMillisecond : 750 * kMillisecond;
+    const std::int64_t busy = bench.now - began < kWeek / 2 ? 250 * kMs : 750 * kMs;
     history.change(kDecode, bench.now += kSecond - busy);
     history.change(kBlocked, bench.now += busy);
     ASSERT_LE(track->count.load(), track->capacity.load());
@@ -156,13 +155,13 @@ TEST(WorkerHistory, AWeekCostsNoMoreThanAMinute) {
 }
 
 TEST(RangeHistory, KeepsWaitsWithTheirBatches) {
-  Bench bench;
+  HistoryBench bench;
   HistoryTrack* track = bench.store.claim({.kind = TrackKind::get_next, .subject = 1}, bench.now);
   RangeHistory history = bench.store.range_history(track);
   for (std::uint64_t batch = 0; batch < 5; ++batch) {
-    bench.now += 10 * kMillisecond;
-    history.wait(bench.now, bench.now + 2 * kMillisecond, batch, batch % 2 == 0);
-    bench.now += 2 * kMillisecond;
+    bench.now += 10 * kMs;
+    history.wait(bench.now, bench.now + 2 * kMs, batch, batch % 2 == 0);
+    bench.now += 2 * kMs;
   }
   ASSERT_EQ(track->count.load(), 10U);
   const HistoryWord* words = bench.store.words_of(*track);
@@ -174,7 +173,7 @@ TEST(RangeHistory, KeepsWaitsWithTheirBatches) {
 }
 
 TEST(RangeHistory, FastWaitsBecomeOneRange) {
-  Bench bench;
+  HistoryBench bench;
   HistoryTrack* track = bench.store.claim({.kind = TrackKind::get_next, .subject = 1}, bench.now);
   RangeHistory history = bench.store.range_history(track);
   for (std::uint64_t batch = 0; batch < 100'000; ++batch) {
@@ -192,13 +191,13 @@ TEST(RangeHistory, FastWaitsBecomeOneRange) {
 }
 
 TEST(RangeHistory, ThinsWaitsOfAWeek) {
-  Bench bench;
+  HistoryBench bench;
   HistoryTrack* track = bench.store.claim({.kind = TrackKind::get_next, .subject = 1}, bench.now);
   RangeHistory history = bench.store.range_history(track);
   const std::int64_t began = bench.now;
   constexpr std::uint64_t kBatches = 7 * 24 * 3600;
   for (std::uint64_t batch = 0; batch < kBatches; ++batch) {
-    history.wait(bench.now, bench.now + 300 * kMillisecond, batch, false);
+    history.wait(bench.now, bench.now + 300 * kMs, batch, false);
     bench.now += kSecond;
   }
   ASSERT_LE(track->count.load(), track->capacity.load());
@@ -215,7 +214,7 @@ TEST(RangeHistory, ThinsWaitsOfAWeek) {
 }
 
 TEST(RangeHistory, LeavesShortRangesOutAndCountsThem) {
-  Bench bench;
+  HistoryBench bench;
   HistoryTrack* track = bench.store.claim({.kind = TrackKind::annotation}, bench.now);
   RangeHistory history = bench.store.range_history(track);
   for (int i = 0; i < 1000; ++i) {
@@ -227,7 +226,7 @@ TEST(RangeHistory, LeavesShortRangesOutAndCountsThem) {
 }
 
 TEST(HistoryStore, TheNextWriterOfTheSameThingGoesOn) {
-  Bench bench;
+  HistoryBench bench;
   const TrackOwner worker{.subject = 1, .number = 2, .pid = 10, .tid = 10};
   HistoryTrack* first = bench.store.claim(worker, bench.now);
   WorkerHistory history = bench.store.worker_history(first);
@@ -247,7 +246,7 @@ TEST(HistoryStore, TheNextWriterOfTheSameThingGoesOn) {
 }
 
 TEST(HistoryStore, ManyOwnersAllHaveSomethingAndThenTheOldestGoes) {
-  Bench bench(128, 104 * 1024);
+  HistoryBench bench(128, 104 * 1024);
   std::vector<HistoryTrack*> tracks;
   for (int i = 0; i < 128; ++i) {
     HistoryTrack* track = bench.store.claim({.subject = 1, .number = i, .pid = 1}, bench.now += kSecond);
@@ -271,7 +270,7 @@ TEST(HistoryStore, ManyOwnersAllHaveSomethingAndThenTheOldestGoes) {
 }
 
 TEST(HistoryStore, ThreadsThatClaimAtOnceGetTracksOfTheirOwn) {
-  Bench bench(64, 64 * 1024);
+  HistoryBench bench(64, 64 * 1024);
   std::vector<HistoryTrack*> got(32);
   std::vector<std::thread> threads;
   for (int i = 0; i < 32; ++i) {
@@ -287,7 +286,7 @@ TEST(HistoryStore, ThreadsThatClaimAtOnceGetTracksOfTheirOwn) {
 
 /// A reader copies a track while its writer appends and merges: what it accepts is in order and complete.
 TEST(WorkerHistory, CanBeReadWhileItIsWritten) {
-  Bench bench(1, 24 * 64);  // small: it is merged all the time
+  HistoryBench bench(1, 24 * 64);  // small: it is merged all the time
   HistoryTrack* track = bench.store.claim({}, bench.now);
   std::atomic<bool> stop{false};
   std::thread writer([&] {
@@ -295,8 +294,8 @@ TEST(WorkerHistory, CanBeReadWhileItIsWritten) {
     std::int64_t now = bench.now;
     history.open(kBlocked, now);
     while (!stop.load()) {
-      history.change(kDecode, now += kMillisecond);
-      history.change(kBlocked, now += kMillisecond);
+      history.change(kDecode, now += kMs);
+      history.change(kBlocked, now += kMs);
     }
   });
   int accepted = 0;

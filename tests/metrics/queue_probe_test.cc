@@ -12,8 +12,8 @@
 namespace headrace::metrics {
 namespace {
 
-struct Bench {
-  explicit Bench(std::int64_t capacity) : bins(OccupancyBins::make(capacity, 128)), time_at(bins.bins) {
+struct QueueBench {
+  explicit QueueBench(std::int64_t capacity) : bins(OccupancyBins::make(capacity, 128)), time_at(bins.bins) {
     clock->open(now);
     cell->capacity.store(capacity);
     cell->levels_per_bin.store(bins.levels_per_bin);
@@ -44,7 +44,7 @@ TEST(QueueProbe, DoesNothingUnbound) {
 
 /// Levels that last are entries of the history; levels that change every microsecond are one with their mean.
 TEST(QueueProbe, KeepsLevelsForTheTimeline) {
-  Bench bench(8);
+  QueueBench bench(8);
   Zeroed<HistoryTrack> track;
   Zeroed<HistoryWord> words(1024);
   std::atomic<std::uint32_t> tracks_used{0};
@@ -73,7 +73,7 @@ TEST(QueueProbe, KeepsLevelsForTheTimeline) {
 }
 
 TEST(QueueProbe, CountsLevelsAndWaits) {
-  Bench bench(2);
+  QueueBench bench(2);
   bench.clock->resume(bench.now);
   bench.probe.changed(1, bench.now += 10);
   bench.probe.put(0, bench.now, true);
@@ -93,7 +93,7 @@ TEST(QueueProbe, CountsLevelsAndWaits) {
 }
 
 TEST(QueueProbe, LeavesEndMarksOut) {
-  Bench bench(2);
+  QueueBench bench(2);
   bench.clock->resume(bench.now);
   bench.probe.changed(1, bench.now += 10);
   bench.probe.put(5, bench.now, false);
@@ -103,7 +103,7 @@ TEST(QueueProbe, LeavesEndMarksOut) {
 }
 
 TEST(QueueProbe, KeepsTheLevelButNotTheTimeOfStartUp) {
-  Bench bench(4);
+  QueueBench bench(4);
   bench.probe.changed(3, bench.now += 1000);
   bench.probe.put(0, bench.now, true);
   bench.clock->resume(bench.now += 1000);
@@ -119,7 +119,7 @@ TEST(QueueProbe, KeepsTheLevelButNotTheTimeOfStartUp) {
 TEST(QueueProbe, EqualsABruteForceWithPausesAndWindows) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     std::mt19937_64 random(seed);
-    Bench bench(seed % 2 == 0 ? 4 : 0);
+    QueueBench bench(seed % 2 == 0 ? 4 : 0);
     bench.clock->resume(bench.now);
     struct Interval {
       std::int64_t from, to, level;
@@ -164,7 +164,7 @@ TEST(QueueProbe, EqualsABruteForceWithPausesAndWindows) {
 
 TEST(QueueProbe, NeverCountsNegativeOrDoubleTimeWhenTheClockJumps) {
   std::mt19937_64 random(9);
-  Bench bench(4);
+  QueueBench bench(4);
   bench.clock->resume(bench.now);
   const std::int64_t began = bench.now;
   std::int64_t latest = began;

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "metrics/zeroed.h"
+#include "support/times.h"
 
 namespace headrace::metrics {
 namespace {
-
-constexpr std::int64_t kMs = 1'000'000;
 
 /// The run around a sink, as the test says it is.
 struct FakeSurroundings final : SinkSurroundings {
@@ -32,9 +31,9 @@ struct FakeSurroundings final : SinkSurroundings {
 };
 
 /// One loop on a clock that only the test moves.
-struct Bench {
+struct SinkBench {
   /// `with_source`: the wrapped object does the work itself, inside GetNext.
-  explicit Bench(bool with_source = false) {
+  explicit SinkBench(bool with_source = false) {
     clock->open(now);
     worker.bind(worker_cell.get(), cells.get(), clock.get(), now);
     sink.bind(cell.get(), &worker, with_source ? &cells[0] : nullptr, clock.get(), &surroundings);
@@ -76,7 +75,7 @@ struct Bench {
 };
 
 TEST(SinkProbe, KeepsTheFirstBatchApart) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.now += 3 * kMs;                // between iter() and the first next()
   bench.step(900 * kMs, 0, 10 * kMs);  // the first batch
@@ -96,7 +95,7 @@ TEST(SinkProbe, KeepsTheFirstBatchApart) {
 }
 
 TEST(SinkProbe, TellsReadyFromStarvedByTheQueues) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.step(0, 0, kMs);
   bench.surroundings.service = 5;
@@ -114,7 +113,7 @@ TEST(SinkProbe, TellsReadyFromStarvedByTheQueues) {
 }
 
 TEST(SinkProbe, BelievesAnAdapterThatKnows) {
-  Bench bench(true);
+  SinkBench bench(true);
   bench.sink.begin_epoch(bench.now);
   bench.step(kMs, 0, kMs);
   for (const int ready : {1, 0, 1}) {
@@ -127,7 +126,7 @@ TEST(SinkProbe, BelievesAnAdapterThatKnows) {
 }
 
 TEST(SinkProbe, ChargesTheWrappedObjectWithItsOwnTime) {
-  Bench bench(true);
+  SinkBench bench(true);
   bench.sink.begin_epoch(bench.now);
   bench.step(10 * kMs, 0, kMs);
   bench.step(10 * kMs, 4 * kMs, kMs);
@@ -138,7 +137,7 @@ TEST(SinkProbe, ChargesTheWrappedObjectWithItsOwnTime) {
 }
 
 TEST(SinkProbe, RedirectsTheWrappedObjectsTimeToWhoWasInService) {
-  Bench bench(true);
+  SinkBench bench(true);
   bench.sink.begin_epoch(bench.now);
   bench.step(0, 0, kMs);
   bench.surroundings.service = 3;
@@ -148,7 +147,7 @@ TEST(SinkProbe, RedirectsTheWrappedObjectsTimeToWhoWasInService) {
 }
 
 TEST(SinkProbe, PartitionsTheThreadsTime) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.step(20 * kMs, 20 * kMs, 5 * kMs);
   for (int i = 0; i < 10; ++i) bench.step(3 * kMs, 2 * kMs, 5 * kMs);
@@ -161,7 +160,7 @@ TEST(SinkProbe, PartitionsTheThreadsTime) {
 }
 
 TEST(SinkProbe, DropsTheStepThatWasCutShort) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.step(0, 0, kMs);
   bench.step(kMs, 0, 100 * kMs);
@@ -176,7 +175,7 @@ TEST(SinkProbe, DropsTheStepThatWasCutShort) {
 }
 
 TEST(SinkProbe, CountsAWaitThatWasInterrupted) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.step(0, 0, kMs);
   bench.sink.begin_wait(bench.now);
@@ -187,7 +186,7 @@ TEST(SinkProbe, CountsAWaitThatWasInterrupted) {
 }
 
 TEST(SinkProbe, CountsAFailure) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.sink.begin_wait(bench.now);
   bench.sink.end_wait(bench.now += kMs, false, true);  // raised at item 0
@@ -200,7 +199,7 @@ TEST(SinkProbe, CountsAFailure) {
 }
 
 TEST(SinkProbe, CountsLaterEpochsOnTheirOwn) {
-  Bench bench;
+  SinkBench bench;
   for (const std::int64_t start_up : {500 * kMs, 40 * kMs, 60 * kMs}) {
     bench.sink.begin_epoch(bench.now);
     bench.step(start_up, 0, 2 * kMs);
@@ -218,7 +217,7 @@ TEST(SinkProbe, CountsLaterEpochsOnTheirOwn) {
 }
 
 TEST(SinkProbe, LeavesOutWhatOtherLoopsTook) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.step(0, 0, kMs);
   bench.step(kMs, 0, 50 * kMs);
@@ -229,7 +228,7 @@ TEST(SinkProbe, LeavesOutWhatOtherLoopsTook) {
 }
 
 TEST(SinkProbe, CutsStepsWhereMarksSay) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.marked_step(9 * kMs, kMs, kMs, kMs);  // the first one has no steady wait: it is in no sum
   for (int i = 0; i < 4; ++i) bench.marked_step(3 * kMs, 2 * kMs, 20 * kMs, 5 * kMs);
@@ -248,7 +247,7 @@ TEST(SinkProbe, CutsStepsWhereMarksSay) {
 }
 
 TEST(SinkProbe, StepsWithoutMarksHaveNoParts) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.step(0, 0, kMs);
   bench.marked_step(kMs, kMs, 4 * kMs, kMs);
@@ -269,7 +268,7 @@ TEST(SinkProbe, StepsWithoutMarksHaveNoParts) {
 }
 
 TEST(SinkProbe, AStepWithoutAnEndOfBackwardHasNoTail) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.step(0, 0, kMs);
   bench.step(kMs, kMs, 2 * kMs);
@@ -283,8 +282,8 @@ TEST(SinkProbe, AStepWithoutAnEndOfBackwardHasNoTail) {
 }
 
 TEST(SinkProbe, TwoLoopsThatTakeTurnsKeepTheirOwnParts) {
-  Bench first;
-  Bench second;
+  SinkBench first;
+  SinkBench second;
   second.sink.listen_to(first.marks);
   std::int64_t& now = first.now;
   first.sink.begin_epoch(now);
@@ -305,7 +304,7 @@ TEST(SinkProbe, TwoLoopsThatTakeTurnsKeepTheirOwnParts) {
   first.exhaust();
   second.now = now;
   second.exhaust();
-  for (const Bench* bench : {&first, &second}) {
+  for (const SinkBench* bench : {&first, &second}) {
     EXPECT_EQ(bench->cell->marked_steps.load(), 2);
     EXPECT_EQ(bench->cell->marked_gap_ns.load(), 2 * (kWait + 2 * kMs)) << "its own wait, not the other's";
     EXPECT_EQ(bench->cell->marked_forward_backward_ns.load(), 2 * 10 * kMs);
@@ -314,7 +313,7 @@ TEST(SinkProbe, TwoLoopsThatTakeTurnsKeepTheirOwnParts) {
 }
 
 TEST(SinkProbe, AWholeLoopWithinAStepLeavesItWithoutParts) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.step(0, 0, kMs);
   bench.marked_step(kMs, kMs, 4 * kMs, 0);
@@ -326,7 +325,7 @@ TEST(SinkProbe, AWholeLoopWithinAStepLeavesItWithoutParts) {
 }
 
 TEST(SinkProbe, KnowsQuietSteps) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.step(0, 0, kMs);
   bench.surroundings.busy = 2;
@@ -340,7 +339,7 @@ TEST(SinkProbe, KnowsQuietSteps) {
 
 TEST(SinkProbe, RemembersTheLongestWaits) {
   std::mt19937_64 random(11);
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.step(0, 0, kMs);
   std::vector<std::int64_t> waits;
@@ -357,7 +356,7 @@ TEST(SinkProbe, RemembersTheLongestWaits) {
 }
 
 TEST(SinkProbe, KeepsTheNewestSteps) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.step(0, 0, 1);
   constexpr int kSteps = 700;
@@ -376,7 +375,7 @@ TEST(SinkProbe, KeepsTheNewestSteps) {
 TEST(SinkProbe, WindowsEqualABruteForce) {
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
     std::mt19937_64 random(seed);
-    Bench bench;
+    SinkBench bench;
     struct Interval {
       std::int64_t from, to;
       bool wait, starved;
@@ -430,7 +429,7 @@ TEST(SinkProbe, WindowsEqualABruteForce) {
 
 TEST(SinkProbe, SurvivesAClockThatJumpsBack) {
   std::mt19937_64 random(12);
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.step(kMs, 0, kMs);
   for (int i = 0; i < 1000; ++i) {
@@ -455,7 +454,7 @@ TEST(SinkProbe, SurvivesAClockThatJumpsBack) {
 }
 
 TEST(SinkProbe, OutlivesItsThread) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.begin_epoch(bench.now);
   bench.step(0, 0, kMs);
   bench.sink.forget_worker();
@@ -467,7 +466,7 @@ TEST(SinkProbe, OutlivesItsThread) {
 }
 
 TEST(SinkProbe, NotesWhatAGetNextTouched) {
-  Bench bench;
+  SinkBench bench;
   bench.sink.took_from(0);
   bench.sink.took_from(63);
   bench.sink.took_from(64);

@@ -18,8 +18,8 @@ std::uint32_t account_of(WorkerState state) { return static_cast<std::uint32_t>(
 std::uint32_t account_of_cell(int cell) { return kOperatorAccount + static_cast<std::uint32_t>(cell); }
 
 /// A worker's cells and a clock that only the test moves.
-struct Bench {
-  Bench() {
+struct WorkerBench {
+  WorkerBench() {
     clock->open(now);
     probe.bind(worker.get(), cells.get(), clock.get(), now);
   }
@@ -45,7 +45,7 @@ struct Bench {
 };
 
 TEST(WorkerProbe, ChargesNestedTimeOnce) {
-  Bench bench;
+  WorkerBench bench;
   bench.clock->resume(bench.now);
   bench.probe.enter(bench.cell(0), bench.now);
   bench.probe.enter(bench.cell(1), bench.now += 100);
@@ -65,7 +65,7 @@ TEST(WorkerProbe, ChargesNestedTimeOnce) {
 }
 
 TEST(WorkerProbe, GivesTheTimeAroundWorkDoneElsewhereToTheLoop) {
-  Bench bench;
+  WorkerBench bench;
   bench.clock->resume(bench.now);
   bench.probe.rest_in(&bench.cell(0), WorkerState::idle, bench.now);
   bench.probe.loop_item(bench.now, false);
@@ -87,7 +87,7 @@ TEST(WorkerProbe, GivesTheTimeAroundWorkDoneElsewhereToTheLoop) {
 }
 
 TEST(WorkerProbe, KeepsStartUpAndPausesOutOfTheFigures) {
-  Bench bench;
+  WorkerBench bench;
   bench.probe.enter(bench.cell(0), bench.now);
   bench.probe.leave(bench.now += 500, false);  // before the loop
   bench.clock->resume(bench.now += 100);
@@ -103,7 +103,7 @@ TEST(WorkerProbe, KeepsStartUpAndPausesOutOfTheFigures) {
 }
 
 TEST(WorkerProbe, CountsWhatIsCopiedWhileTheLoopRuns) {
-  Bench bench;
+  WorkerBench bench;
   const auto copy = [&](std::int64_t bytes) {
     bench.probe.enter(bench.cell(0), bench.now);
     bench.probe.transferred(bench.cell(0), {.copies = 1, .bytes = bytes, .pinned_bytes = bytes}, bench.now);
@@ -128,7 +128,7 @@ TEST(WorkerProbe, CountsWhatIsCopiedWhileTheLoopRuns) {
 }
 
 TEST(WorkerProbe, CountsTheBodyThatIsOpenWhenTheLoopBeginsFromThere) {
-  Bench bench;
+  WorkerBench bench;
   bench.probe.enter(bench.cell(0), bench.now);
   bench.clock->resume(bench.now += 5000);
   bench.probe.leave(bench.now += 300, false);
@@ -137,7 +137,7 @@ TEST(WorkerProbe, CountsTheBodyThatIsOpenWhenTheLoopBeginsFromThere) {
 }
 
 TEST(WorkerProbe, IsIdleBeforeItComes) {
-  Bench bench;
+  WorkerBench bench;
   bench.clock->resume(bench.now);
   bench.now += 4000;
   WorkerProbe late;
@@ -148,7 +148,7 @@ TEST(WorkerProbe, IsIdleBeforeItComes) {
 }
 
 TEST(WorkerProbe, NamesTheLoopBetweenQueueCalls) {
-  Bench bench;
+  WorkerBench bench;
   bench.clock->resume(bench.now);
   bench.probe.rest_in(&bench.cell(2), WorkerState::idle, bench.now);
   EXPECT_EQ(bench.probe.loop_cell(), &bench.cell(2));
@@ -166,7 +166,7 @@ TEST(WorkerProbe, NamesTheLoopBetweenQueueCalls) {
 }
 
 TEST(WorkerProbe, CountsTheItemsOfALoopThatNeverWaits) {
-  Bench bench;
+  WorkerBench bench;
   bench.probe.rest_in(&bench.cell(2), WorkerState::idle, bench.now);
   bench.probe.loop_item(bench.now, true);
   bench.probe.loop_item(bench.now += 50, true);  // before the training loop begins
@@ -183,7 +183,7 @@ TEST(WorkerProbe, CountsTheItemsOfALoopThatNeverWaits) {
 }
 
 TEST(WorkerProbe, CountsDeepCallsAndLeavesTheirTimeToTheCaller) {
-  Bench bench;
+  WorkerBench bench;
   bench.clock->resume(bench.now);
   constexpr int kDepth = WorkerProbe::kMaxDepth + 10;
   for (int i = 0; i < kDepth; ++i) bench.probe.enter(bench.cell(0), bench.now += 10);
@@ -198,7 +198,7 @@ TEST(WorkerProbe, CountsDeepCallsAndLeavesTheirTimeToTheCaller) {
 }
 
 TEST(WorkerProbe, CountsAWaitWithinAWait) {
-  Bench bench;
+  WorkerBench bench;
   bench.clock->resume(bench.now);
   bench.probe.block(WorkerState::blocked_in, bench.now);
   bench.probe.block(WorkerState::blocked_out, bench.now += 100);
@@ -210,7 +210,7 @@ TEST(WorkerProbe, CountsAWaitWithinAWait) {
 }
 
 TEST(WorkerProbe, RemembersEdges) {
-  Bench bench;
+  WorkerBench bench;
   bench.probe.edge(5, false, true);
   bench.probe.edge(7, true, true);
   bench.probe.edge(7, true, true);
@@ -225,7 +225,7 @@ TEST(WorkerProbe, RemembersEdges) {
 }
 
 TEST(WorkerProbe, DoesNothingOnceFinished) {
-  Bench bench;
+  WorkerBench bench;
   bench.clock->resume(bench.now);
   bench.probe.enter(bench.cell(0), bench.now);
   bench.probe.finish(bench.now += 50);
@@ -250,7 +250,7 @@ TEST(OperatorProbe, CostsNothingWhereNothingIsRecorded) {
     OperatorProbe::Call call(probe);
     call.fail();
   }
-  Bench bench;
+  WorkerBench bench;
   OperatorProbe bound(&bench.probe, &bench.cell(3));
   {
     OperatorProbe::Call call(bound);
@@ -412,7 +412,7 @@ class RandomWalk {
   }
 
   std::mt19937_64 random_;
-  Bench bench_;
+  WorkerBench bench_;
   Reference reference_;
 };
 
@@ -430,7 +430,7 @@ TEST(WorkerProbe, AccountsForEveryNanosecondWhateverHappens) {
 TEST(WorkerProbe, NeverCountsNegativeOrDoubleTimeWhenTheClockJumps) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     std::mt19937_64 random(seed);
-    Bench bench;
+    WorkerBench bench;
     bench.clock->resume(bench.now);
     const std::int64_t began = bench.now;
     std::int64_t latest = bench.now;
@@ -464,7 +464,7 @@ TEST(WorkerProbe, NeverCountsNegativeOrDoubleTimeWhenTheClockJumps) {
 
 /// A writer that was killed: what it left open is closed at its last sign of life.
 TEST(WorkerProbe, TakesOverWhatADeadWriterLeftOpen) {
-  Bench bench;
+  WorkerBench bench;
   bench.clock->resume(bench.now);
   const std::int64_t began = bench.now;
   bench.probe.enter(bench.cell(0), bench.now += 1000);

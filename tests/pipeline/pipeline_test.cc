@@ -9,21 +9,16 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "pipeline/numbers.h"
+
 namespace headrace::pipeline {
 namespace {
-
-std::vector<int> numbers(int count) {
-  std::vector<int> made(static_cast<std::size_t>(count));
-  std::iota(made.begin(), made.end(), 0);
-  return made;
-}
 
 template <class T>
 std::vector<T> all(Pipeline<T>& pipeline) {

@@ -13,6 +13,7 @@
 #include "headrace/pipeline/pipeline.h"
 #include "headrace/profile/current.h"
 #include "headrace/profile/snapshot.h"
+#include "pipeline/numbers.h"
 
 namespace headrace::pipeline {
 namespace {
@@ -20,12 +21,6 @@ namespace {
 using Batch = std::vector<float>;
 
 Batch batch_of(int number, std::size_t size) { return Batch(size, static_cast<float>(number)); }
-
-std::vector<int> numbers(int count) {
-  std::vector<int> made;
-  for (int i = 0; i < count; ++i) made.push_back(i);
-  return made;
-}
 
 TEST(Transfer, BatchesArriveOnTheDevice) {
   auto pipeline = source("numbers", numbers(20))

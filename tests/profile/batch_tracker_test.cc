@@ -21,7 +21,7 @@
 namespace headrace::profile {
 namespace {
 
-constexpr const char* kModel =
+constexpr const char* kTorchModel =
     R"({"framework":"torch","stages":[{"name":"sampler"},{"name":"workers","workers":2,"runs_in":"process"},)"
     R"({"name":"handoff"},{"name":"pin_memory","runs_in":"thread"}],)"
     R"("buffers":[{"from":1,"capacity":2,"is_window":true,"per_worker":true,"set_by":"prefetch_factor"}],)"
@@ -63,7 +63,7 @@ class Loader {
       : session_(Session::open({"", 0})), workers_(workers) {
     CurrentSession::set(session_);
     handle_ = std::make_shared<LoaderHandle>(session_, "loader", nullptr);
-    handle_->describe(kModel, static_cast<std::uint32_t>(workers));
+    handle_->describe(kTorchModel, static_cast<std::uint32_t>(workers));
     watch_ = std::make_unique<IteratorWatch>(handle_);
     const std::uint32_t pass = BatchTracker::next_pass();
     watch_->follow({workers, window, in_order, pins, pass});
@@ -325,7 +325,7 @@ TEST(BatchTracker, LevelsStayWithinTheWindowWhereWorkersAreNotRecorded) {
   const auto session = Session::open({"", 0});
   CurrentSession::set(session);
   const auto handle = std::make_shared<LoaderHandle>(session, "loader", nullptr);
-  handle->describe(kModel, 2);
+  handle->describe(kTorchModel, 2);
   {
     IteratorWatch watch(handle);
     constexpr int kWindow = 4;

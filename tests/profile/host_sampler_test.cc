@@ -22,6 +22,7 @@
 #include "headrace/metrics/clock.h"
 #include "headrace/profile/host/kernel_text.h"
 #include "headrace/profile/process_identity.h"
+#include "support/times.h"
 
 namespace headrace::profile {
 namespace {
@@ -29,8 +30,6 @@ namespace {
 using metrics::Clock;
 using metrics::HostFigure;
 
-constexpr std::int64_t kMs = 1'000'000;
-constexpr std::int64_t kSecond = 1000 * kMs;
 constexpr std::int64_t kTick = 10 * kMs;
 /// By then everything is due, however slow this machine's /proc is.
 constexpr std::int64_t kLongestPace = 11 * kSecond;

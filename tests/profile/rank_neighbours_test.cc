@@ -9,11 +9,10 @@
 #include "headrace/profile/run_folder.h"
 #include "headrace/profile/session.h"
 #include "profile/scratch_folder.h"
+#include "support/times.h"
 
 namespace headrace::profile {
 namespace {
-
-constexpr std::int64_t kSecond = 1'000'000'000;
 
 /// Two pipes, so that parent and child take turns.
 class Turns {

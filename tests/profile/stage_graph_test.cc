@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr const char* kModel =
+constexpr const char* kBeltsModel =
     R"({"framework":"belts","stages":[{"name":"read","runs_in":"thread"},)"
     R"({"name":"decode","runs_in":"thread","workers":2,"widened_by":"decode.hands"},)"
     R"({"name":"ship","runs_in":"async"}],)"
@@ -42,7 +42,7 @@ class StageGraph : public CurrentRun {
     raw_ = std::make_unique<QueueHandle>("raw", 2, id, StageEdge{0, 1});
     decoded_ = std::make_unique<QueueHandle>("decoded", 2, id, StageEdge{1, 2});
     shipped_ = std::make_unique<QueueHandle>("shipped", 3, id, StageEdge{2, -1});
-    loader_->describe(kModel, 2);
+    loader_->describe(kBeltsModel, 2);
   }
   void TearDown() override {
     loader_.reset();

@@ -207,6 +207,7 @@ def test_workers_yield_and_raise_what_bare_ones_do(make: Any, fails_at: int) -> 
     assert repr(outcome(lambda: iter(recorded))) == repr(outcome(lambda: iter(bare)))
 
 
+@pytest.mark.usefixtures("short_joins")
 def test_the_training_loop_leaves_early(make: Any) -> None:
     bare, recorded = make(), hr.wrap(make())
     for limit in (5, None):

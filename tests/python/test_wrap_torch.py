@@ -125,6 +125,7 @@ def test_exceptions(workers: int) -> None:
         list(hr.wrap(data.DataLoader(Failing(), num_workers=workers)))
 
 
+@pytest.mark.usefixtures("short_joins")
 def test_break_then_a_new_epoch() -> None:
     wrapped: Any = hr.wrap(loader_of(num_workers=2))
     for _ in wrapped:

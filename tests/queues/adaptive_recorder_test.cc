@@ -22,7 +22,7 @@ namespace {
 
 using profile::CurrentSession;
 using profile::Session;
-using Queue = BoundedQueue<MpmcRing<int>, AdaptiveRecorder>;
+using RecordedQueue = BoundedQueue<MpmcRing<int>, AdaptiveRecorder>;
 
 constexpr PacedProbe::Limits kAlwaysSlow{.fast_items_per_s = std::int64_t{1} << 62, .slow_items_per_s = 0};
 constexpr PacedProbe::Limits kSoonFast{.fast_items_per_s = 0, .slow_items_per_s = 0};
@@ -51,7 +51,7 @@ class AdaptiveRecorders : public CurrentRun {
 };
 
 TEST_F(AdaptiveRecorders, SlowQueueIsRecordedAtEveryTransition) {
-  Queue queue(4, AdaptiveRecorder("decoded", 4, kAlwaysSlow));
+  RecordedQueue queue(4, AdaptiveRecorder("decoded", 4, kAlwaysSlow));
   for (int i = 0; i < 3; ++i) queue.put(int{i});
   EXPECT_EQ(cell().occupancy.level.load(), 3);
   queue.get();
@@ -65,7 +65,7 @@ TEST_F(AdaptiveRecorders, SlowQueueIsRecordedAtEveryTransition) {
 }
 
 TEST_F(AdaptiveRecorders, SleepingCountsAsWaitingOfTheQueueAndOfTheThread) {
-  Queue queue(1, AdaptiveRecorder("slow", 1, kAlwaysSlow));
+  RecordedQueue queue(1, AdaptiveRecorder("slow", 1, kAlwaysSlow));
   std::atomic<bool> asleep{false};
   std::thread consumer([&] {
     EXPECT_EQ(queue.get(), 7);
@@ -93,7 +93,7 @@ TEST_F(AdaptiveRecorders, SleepingCountsAsWaitingOfTheQueueAndOfTheThread) {
 
 TEST_F(AdaptiveRecorders, FastQueueIsCountedToTheItem) {
   {
-    Queue queue(8, AdaptiveRecorder("fast", 8, kSoonFast));
+    RecordedQueue queue(8, AdaptiveRecorder("fast", 8, kSoonFast));
     for (int i = 0; i < kManyItems; ++i) {
       queue.put(int{i});
       queue.get();
@@ -110,7 +110,7 @@ TEST_F(AdaptiveRecorders, FastQueueIsCountedToTheItem) {
 
 TEST_F(AdaptiveRecorders, FastQueueOfManyThreadsIsCounted) {
   {
-    Queue queue(16, AdaptiveRecorder("fast", 16, kSoonFast));
+    RecordedQueue queue(16, AdaptiveRecorder("fast", 16, kSoonFast));
     std::vector<std::thread> threads;
     for (int i = 0; i < 3; ++i) {
       threads.emplace_back([&] {
@@ -129,7 +129,7 @@ TEST_F(AdaptiveRecorders, FastQueueOfManyThreadsIsCounted) {
 }
 
 TEST_F(AdaptiveRecorders, SamplerFollowsTheLevelOfAQueueThatStandsStill) {
-  Queue queue(8, AdaptiveRecorder("fast", 8, kSoonFast));
+  RecordedQueue queue(8, AdaptiveRecorder("fast", 8, kSoonFast));
   for (int i = 0; i < kManyItems; ++i) {
     queue.put(int{i});
     queue.get();
@@ -142,7 +142,7 @@ TEST_F(AdaptiveRecorders, SamplerFollowsTheLevelOfAQueueThatStandsStill) {
 }
 
 TEST_F(AdaptiveRecorders, QueueThatBecomesSlowIsRecordedExactlyAgain) {
-  Queue queue(
+  RecordedQueue queue(
       8, AdaptiveRecorder("both", 8, {.fast_items_per_s = 0, .slow_items_per_s = std::int64_t{1} << 62}));
   int put = 0;
   std::uint64_t steps_at_once = 0;
@@ -163,7 +163,7 @@ TEST_F(AdaptiveRecorders, QueueThatBecomesSlowIsRecordedExactlyAgain) {
 
 TEST_F(AdaptiveRecorders, FastQueueFollowsTheCurrentRun) {
   const std::shared_ptr<Session> second = Session::open({});
-  Queue queue(8, AdaptiveRecorder("fast", 8, kSoonFast));
+  RecordedQueue queue(8, AdaptiveRecorder("fast", 8, kSoonFast));
   const auto move = [&](int items) {
     for (int i = 0; i < items; ++i) {
       queue.put(int{i});
@@ -184,7 +184,7 @@ TEST_F(AdaptiveRecorders, FastQueueFollowsTheCurrentRun) {
 
 TEST_F(AdaptiveRecorders, LoopOfAFastQueueHasItsItemsAndSingleServiceTimes) {
   {
-    Queue queue(8, AdaptiveRecorder("fast", 8, kSoonFast));
+    RecordedQueue queue(8, AdaptiveRecorder("fast", 8, kSoonFast));
     std::thread producer([&] {
       for (int i = 0; i < kManyItems; ++i) queue.put(int{i}, kNever, "produce");
       queue.close();
@@ -209,20 +209,20 @@ TEST_F(AdaptiveRecorders, LoopOfAFastQueueHasItsItemsAndSingleServiceTimes) {
 }
 
 TEST_F(AdaptiveRecorders, ForkedChildRecordsFastQueuesOfItsOwn) {
-  const auto make_fast = [](Queue& queue) {
+  const auto make_fast = [](RecordedQueue& queue) {
     for (int i = 0; i < 1000; ++i) {
       queue.put(int{i});
       queue.get();
     }
   };
-  auto parents = std::make_unique<Queue>(8, AdaptiveRecorder("parent's", 8, kSoonFast));
+  auto parents = std::make_unique<RecordedQueue>(8, AdaptiveRecorder("parent's", 8, kSoonFast));
   make_fast(*parents);  // the sampler runs, here and not in the child
   const pid_t child = fork();
   if (child == 0) {
     alarm(60);
     const std::shared_ptr<Session> own = Session::open({});
     CurrentSession::push(own);
-    Queue queue(8, AdaptiveRecorder("child's", 8, kSoonFast));
+    RecordedQueue queue(8, AdaptiveRecorder("child's", 8, kSoonFast));
     make_fast(queue);
     queue.put(1);
     while (cell(*own).occupancy.level.load() != 1) std::this_thread::yield();
@@ -235,7 +235,7 @@ TEST_F(AdaptiveRecorders, ForkedChildRecordsFastQueuesOfItsOwn) {
 }
 
 TEST_F(AdaptiveRecorders, FullStaysFullWhenTheCapacityWasChanged) {
-  Queue queue(2, AdaptiveRecorder("tuned", 2, kAlwaysSlow), 8);
+  RecordedQueue queue(2, AdaptiveRecorder("tuned", 2, kAlwaysSlow), 8);
   queue.set_capacity(4);
   for (int i = 0; i < 3; ++i) queue.put(int{i});
   EXPECT_EQ(cell().occupancy.level.load(), 1);
@@ -244,7 +244,7 @@ TEST_F(AdaptiveRecorders, FullStaysFullWhenTheCapacityWasChanged) {
 }
 
 TEST_F(AdaptiveRecorders, DrainedQueueIsEmpty) {
-  Queue queue(4, AdaptiveRecorder("cancelled", 4, kAlwaysSlow));
+  RecordedQueue queue(4, AdaptiveRecorder("cancelled", 4, kAlwaysSlow));
   queue.put(1);
   queue.put(2);
   EXPECT_EQ(queue.drain().size(), 2U);

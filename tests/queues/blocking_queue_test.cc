@@ -7,10 +7,11 @@
 #include <thread>
 #include <vector>
 
+#include "headrace/queues/deadline.h"
+
 namespace headrace::queues {
 namespace {
 
-constexpr auto kNever = EventCount::Clock::time_point::max();
 constexpr int kNothing = 0;  ///< context for queues that are not recorded
 
 template <class Queue, class T>

@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 
+#include "headrace/queues/deadline.h"
 #include "headrace/queues/eventcount.h"
 #include "queues/schedule.h"
 
@@ -11,7 +12,6 @@ namespace headrace::queues {
 namespace {
 
 using ModelEventCount = BasicEventCount<ScheduledWord>;
-constexpr auto kNever = ModelEventCount::Clock::time_point::max();
 constexpr auto kSometime = ModelEventCount::Clock::time_point();
 
 unsigned first_seed() {

@@ -10,11 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "headrace/queues/deadline.h"
+
 namespace headrace::queues {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kNever = EventCount::Clock::time_point::max();
 
 /// A word on which nobody really sleeps: counts what would be system calls.
 class CountingWord {

@@ -13,12 +13,12 @@
 namespace headrace::queues {
 namespace {
 
-QueueStatus push(ReorderBuffer<int>& buffer, std::uint64_t number) {
+QueueStatus put_number(ReorderBuffer<int>& buffer, std::uint64_t number) {
   Numbered<int> item{number, static_cast<int>(number) * 10};
   return buffer.try_push(item).status;
 }
 /// The next item's number; -1: not there yet, -2: closed.
-int pop(ReorderBuffer<int>& buffer) {
+int take_number(ReorderBuffer<int>& buffer) {
   std::optional<Numbered<int>> out;
   const QueueStatus status = buffer.try_pop(out).status;
   if (status != QueueStatus::done) return status == QueueStatus::closed ? -2 : -1;
@@ -33,32 +33,32 @@ TEST(ReorderBuffer, ItemsLeaveByNumberHoweverTheyCome) {
     std::vector<std::uint64_t> numbers(8);
     std::iota(numbers.begin(), numbers.end(), 0U);
     std::shuffle(numbers.begin(), numbers.end(), random);
-    for (const std::uint64_t number : numbers) ASSERT_EQ(push(buffer, number), QueueStatus::done);
-    for (int expected = 0; expected < 8; ++expected) ASSERT_EQ(pop(buffer), expected);
-    ASSERT_EQ(pop(buffer), -1);
+    for (const std::uint64_t number : numbers) ASSERT_EQ(put_number(buffer, number), QueueStatus::done);
+    for (int expected = 0; expected < 8; ++expected) ASSERT_EQ(take_number(buffer), expected);
+    ASSERT_EQ(take_number(buffer), -1);
   }
 }
 
 TEST(ReorderBuffer, TheAwaitedNumberAlwaysHasRoomAndNoneBeyondTheWindow) {
   ReorderBuffer<int> buffer(3, 4);
-  EXPECT_EQ(push(buffer, 2), QueueStatus::done);
-  EXPECT_EQ(push(buffer, 1), QueueStatus::done);
-  EXPECT_EQ(push(buffer, 3), QueueStatus::not_now);
-  EXPECT_EQ(pop(buffer), -1);
-  EXPECT_EQ(push(buffer, 0), QueueStatus::done);
-  EXPECT_EQ(pop(buffer), 0);
-  EXPECT_EQ(push(buffer, 3), QueueStatus::done);
-  EXPECT_EQ(push(buffer, 4), QueueStatus::not_now);
+  EXPECT_EQ(put_number(buffer, 2), QueueStatus::done);
+  EXPECT_EQ(put_number(buffer, 1), QueueStatus::done);
+  EXPECT_EQ(put_number(buffer, 3), QueueStatus::not_now);
+  EXPECT_EQ(take_number(buffer), -1);
+  EXPECT_EQ(put_number(buffer, 0), QueueStatus::done);
+  EXPECT_EQ(take_number(buffer), 0);
+  EXPECT_EQ(put_number(buffer, 3), QueueStatus::done);
+  EXPECT_EQ(put_number(buffer, 4), QueueStatus::not_now);
 }
 
 TEST(ReorderBuffer, ANumberThatComesTwiceIsAUsageError) {
   ReorderBuffer<int> buffer(4);
-  EXPECT_EQ(push(buffer, 1), QueueStatus::done);
-  EXPECT_THROW(push(buffer, 1), UsageError);
-  EXPECT_EQ(push(buffer, 0), QueueStatus::done);
-  EXPECT_EQ(pop(buffer), 0);
-  EXPECT_THROW(push(buffer, 0), UsageError);
-  EXPECT_EQ(pop(buffer), 1);
+  EXPECT_EQ(put_number(buffer, 1), QueueStatus::done);
+  EXPECT_THROW(put_number(buffer, 1), UsageError);
+  EXPECT_EQ(put_number(buffer, 0), QueueStatus::done);
+  EXPECT_EQ(take_number(buffer), 0);
+  EXPECT_THROW(put_number(buffer, 0), UsageError);
+  EXPECT_EQ(take_number(buffer), 1);
   EXPECT_EQ(buffer.puts(), 2U);
 }
 
@@ -73,21 +73,21 @@ TEST(ReorderBuffer, ANumberBelowZeroIsAUsageError) {
 
 TEST(ReorderBuffer, OnceClosedMissingNumbersArePassedOver) {
   ReorderBuffer<int> buffer(8);
-  for (const std::uint64_t number : {1U, 4U, 5U}) push(buffer, number);
-  EXPECT_EQ(pop(buffer), -1);
+  for (const std::uint64_t number : {1U, 4U, 5U}) put_number(buffer, number);
+  EXPECT_EQ(take_number(buffer), -1);
   buffer.close();
-  EXPECT_EQ(push(buffer, 0), QueueStatus::closed);
-  EXPECT_EQ(pop(buffer), 1);
-  EXPECT_EQ(pop(buffer), 4);
-  EXPECT_EQ(pop(buffer), 5);
-  EXPECT_EQ(pop(buffer), -2);
+  EXPECT_EQ(put_number(buffer, 0), QueueStatus::closed);
+  EXPECT_EQ(take_number(buffer), 1);
+  EXPECT_EQ(take_number(buffer), 4);
+  EXPECT_EQ(take_number(buffer), 5);
+  EXPECT_EQ(take_number(buffer), -2);
 }
 
 TEST(ReorderBuffer, WindowCanBeChanged) {
   ReorderBuffer<int> buffer(1, 4);
-  EXPECT_EQ(push(buffer, 1), QueueStatus::not_now);
+  EXPECT_EQ(put_number(buffer, 1), QueueStatus::not_now);
   buffer.set_capacity(2);
-  EXPECT_EQ(push(buffer, 1), QueueStatus::done);
+  EXPECT_EQ(put_number(buffer, 1), QueueStatus::done);
   EXPECT_THROW(buffer.set_capacity(5), UsageError);
   EXPECT_THROW(ReorderBuffer<int>(0), UsageError);
 }

@@ -24,7 +24,7 @@ std::vector<RankSteps> ranks_of(std::int64_t count) {
   return ranks;
 }
 
-ClusterPage page_of(std::int64_t count) {
+ClusterPage cluster_page_of(std::int64_t count) {
   const std::vector<RankSteps> ranks = ranks_of(count);
   ClusterPage page;
   page.title = std::to_string(count) + " ranks";
@@ -39,7 +39,7 @@ ClusterPage page_of(std::int64_t count) {
 }
 
 TEST(ClusterPage, ShowsTheLateRankAndEscapesNames) {
-  const std::string html = to_html(page_of(20));
+  const std::string html = to_html(cluster_page_of(20));
   EXPECT_NE(html.find("Rank 7 is &lt;slow&gt;"), std::string::npos);
   EXPECT_NE(html.find("a&amp;b.json"), std::string::npos);
   EXPECT_NE(html.find("<title>rank 7, steps 300 to 511: late by up to"), std::string::npos);
@@ -47,7 +47,9 @@ TEST(ClusterPage, ShowsTheLateRankAndEscapesNames) {
   EXPECT_EQ(html.find("http:"), std::string::npos);
 }
 
-TEST(ClusterPage, StaysSmallForThousandsOfRanks) { EXPECT_LT(to_html(page_of(5000)).size(), 100'000U); }
+TEST(ClusterPage, StaysSmallForThousandsOfRanks) {
+  EXPECT_LT(to_html(cluster_page_of(5000)).size(), 100'000U);
+}
 
 TEST(ClusterPage, NothingInCommonIsAPageWithoutMaps) {
   ClusterPage page;

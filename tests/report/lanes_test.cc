@@ -10,14 +10,13 @@
 #include "headrace/report/html.h"
 #include "report/markup_reader.h"
 #include "report/profiles.h"
+#include "support/times.h"
 
 namespace headrace::report {
 namespace {
 
 using metrics::WorkerState;
 using profile::History;
-
-constexpr std::int64_t kMs = 1'000'000;
 
 /// Four steps of 10 ms from 100 ms on: the loop waits for 6 ms, computes for 4. decode has two threads, of which
 /// the first is busy for 8 of each 10 ms; read is blocked but for the first millisecond. Another loader runs

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-TuningPage page_of(std::vector<TuningPoint> points) {
+TuningPage tuning_page_of(std::vector<TuningPoint> points) {
   return {"TUNED 100 ms -> 50 ms",      "<b>train.py</b>",  std::move(points),
           {"change", "#measured step"}, {{"a<b", "50 ms"}}, {"ended: a & b"}};
 }
@@ -19,7 +19,7 @@ bool has(const std::string& html, const std::string& text) { return html.find(te
 
 TEST(TuningPage, APredictionThatWasRightIsOnTheDiagonal) {
   // The scale goes to 100 ms * 1.06, so that 50 ms is at 471.7 of 1000 from the left and from the bottom.
-  const std::string html = to_html(page_of({{"workers 1 -> 2", 0.05, 0.04, 0.1, 0.05, 0.005}}));
+  const std::string html = to_html(tuning_page_of({{"workers 1 -> 2", 0.05, 0.04, 0.1, 0.05, 0.005}}));
   EXPECT_TRUE(has(html, "left:47.17%;top:52.83%"));
   EXPECT_TRUE(has(html, "M377.4 528.3H943.4M471.7 622.6V434"));
   EXPECT_TRUE(
@@ -27,7 +27,7 @@ TEST(TuningPage, APredictionThatWasRightIsOnTheDiagonal) {
 }
 
 TEST(TuningPage, EverythingIsEscapedAndNothingIsLoaded) {
-  const std::string html = to_html(page_of({{"<img onerror=x>", 0.05, 0.04, 0.06, 0.05, 0}}));
+  const std::string html = to_html(tuning_page_of({{"<img onerror=x>", 0.05, 0.04, 0.06, 0.05, 0}}));
   EXPECT_FALSE(has(html, "<img"));
   EXPECT_FALSE(has(html, "<b>train"));
   EXPECT_FALSE(has(html, "<script"));
@@ -39,14 +39,14 @@ TEST(TuningPage, WhatIsUnknownIsOnlyInTheTable) {
   for (const TuningPoint& point :
        {TuningPoint{"start", kNan, kNan, kNan, 0.1, 0.01}, TuningPoint{"x", 0, 0, 0, 0.1, 0},
         TuningPoint{"x", 0.1, 0.1, 0.1, std::numeric_limits<double>::infinity(), 0}}) {
-    const std::string html = to_html(page_of({point}));
+    const std::string html = to_html(tuning_page_of({point}));
     EXPECT_FALSE(has(html, "<svg"));
     EXPECT_TRUE(has(html, "a&lt;b"));
   }
 }
 
 TEST(TuningPage, APartOfAnotherPageHasNoHead) {
-  const std::string html = to_html(page_of({}), false);
+  const std::string html = to_html(tuning_page_of({}), false);
   EXPECT_TRUE(html.starts_with("<div class=\"headrace\">"));
   EXPECT_FALSE(has(html, "<html"));
 }

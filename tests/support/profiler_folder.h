@@ -33,6 +33,9 @@ struct WrittenRun {
   int left = 0;                    ///< batches in the host queue after each fetch
 };
 
+/// The level of each sample of a queue that is always as full.
+inline std::vector<int> all(int level) { return std::vector<int>(60, level); }
+
 inline std::string joined(const std::vector<int>& values) {
   std::string text = "[";
   for (std::size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(values[i]);

@@ -5,10 +5,10 @@
 #include <random>
 #include <vector>
 
+#include "support/times.h"
+
 namespace headrace::timeline {
 namespace {
-
-constexpr std::int64_t kMs = 1'000'000;
 
 /// Calls as a loop makes them, and the same seen by a profiler whose clock is `shift` ahead, with up to
 /// `jitter` around each stamp.

@@ -5,10 +5,11 @@
 #include <random>
 #include <vector>
 
+#include "support/times.h"
+
 namespace headrace::timeline {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kNow = 1'700'000'000'000'000'000;
 
 /// Ends of the collectives of `steps` steps of 100 ms, four in each; each rank sees them up to 20 us apart.

@@ -14,7 +14,7 @@
 namespace headrace::trace {
 namespace {
 
-struct Expected {
+struct ExpectedTrace {
   const char* file;
   std::size_t rows;
   std::size_t complete;
@@ -27,7 +27,7 @@ struct Expected {
   std::optional<std::int64_t> rank;
 };
 
-const Expected kKineto[] = {
+const ExpectedTrace kKinetoTraces[] = {
     {"amd_mi250", 160, 113, 52276266, 4203669603018756, 37, 16, 64, 0, {}},
     {"control", 109081, 74937, 3145078000, 1661203462584767000, 34142, 9450, 36528, 2321676764, 3},
     {"df_index_resolver", 216054, 123379, 9280747000, 1669783687352244000, 64663, 22290, 0, 5893131460, 1},
@@ -40,10 +40,10 @@ const Expected kKineto[] = {
     {"triton_example", 13, 8, 13693360730, 2413668742269099, 3, 2, 1, 0, {}},
 };
 
-class KinetoTrace : public ::testing::TestWithParam<Expected> {};
+class KinetoTrace : public ::testing::TestWithParam<ExpectedTrace> {};
 
 TEST_P(KinetoTrace, IsReadAsOtherReadersReadIt) {
-  const Expected& expected = GetParam();
+  const ExpectedTrace& expected = GetParam();
   const std::string path = conformance_file(std::string("kineto/") + expected.file + ".json.gz");
   HEADRACE_NEEDS_FILE(path);
   const TraceFile file = read_file(path);
@@ -73,7 +73,7 @@ TEST_P(KinetoTrace, IsReadAsOtherReadersReadIt) {
   EXPECT_EQ(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}), expected.bytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, KinetoTrace, ::testing::ValuesIn(kKineto), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Files, KinetoTrace, ::testing::ValuesIn(kKinetoTraces), [](const auto& info) {
   std::string name = info.param.file;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;

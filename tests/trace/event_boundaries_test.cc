@@ -9,14 +9,14 @@
 namespace headrace::trace {
 namespace {
 
-struct Expected {
+struct Boundaries {
   std::vector<std::size_t> ends;
   std::size_t array_end = EventBoundaries::npos;
 };
 
 /// The same, byte by byte.
-Expected one_by_one(std::string_view text) {
-  Expected expected;
+Boundaries one_by_one(std::string_view text) {
+  Boundaries expected;
   bool in_string = false;
   std::size_t depth = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -55,7 +55,7 @@ TEST(EventBoundaries, AgreeWithAByteByByteScanOfAnyText) {
   std::mt19937 random(7);
   for (int round = 0; round < 3000; ++round) {
     const std::string text = random_text(random, 1 + random() % 400);
-    const Expected expected = one_by_one(text);
+    const Boundaries expected = one_by_one(text);
     EventBoundaries boundaries;
     const EventBoundaries::Found found = boundaries.scan(text);
     EXPECT_EQ(found.events, expected.ends.size()) << text;
@@ -68,7 +68,7 @@ TEST(EventBoundaries, DoNotDependOnWhereTheTextIsCut) {
   std::mt19937 random(11);
   for (int round = 0; round < 2000; ++round) {
     const std::string text = random_text(random, 1 + random() % 400);
-    const Expected expected = one_by_one(text);
+    const Boundaries expected = one_by_one(text);
     EventBoundaries boundaries;
     std::vector<std::size_t> ends;
     std::size_t array_end = EventBoundaries::npos;

@@ -6,16 +6,11 @@
 #include <vector>
 
 #include "headrace/profile/errors.h"
-#include "headrace/trace/reader.h"
+#include "trace/read_text.h"
 #include "trace/stored_gzip.h"
 
 namespace headrace::trace {
 namespace {
-
-TraceFile read_text(std::string_view text, const ReadOptions& options = {}) {
-  MemoryBytes source(text);
-  return read_source(source, "test.json", options);
-}
 
 std::string event(const std::string& name, const std::string& more = "") {
   return R"({"ph": "X", "name": ")" + name + R"(", "pid": 1, "tid": 1, "ts": 10, "dur": 2)" + more + "}";
@@ -27,14 +22,14 @@ std::vector<std::string> names_of(const TraceFile& file) {
   return names;
 }
 
-using Names = std::vector<std::string>;
+using RowNames = std::vector<std::string>;
 
 struct Case {
   const char* what;
   /// Stands between two sound events, with a comma on either side.
   std::string text;
   /// What of it becomes rows.
-  Names rows;
+  RowNames rows;
   /// What is counted, once.
   Trouble trouble;
 };
@@ -98,7 +93,7 @@ TEST(HostileTrace, OneBadEventCostsItselfAndNoOther) {
       const std::string text = "{\"traceEvents\": [" + event("before") + ",\n" + c.text + ",\n" +
                                event("after") + "," + event("last") + "], \"traceName\": 1}";
       const TraceFile file = read_text(text, options);
-      Names expected = {"before"};
+      RowNames expected = {"before"};
       expected.insert(expected.end(), c.rows.begin(), c.rows.end());
       expected.insert(expected.end(), {"after", "last"});
       EXPECT_EQ(names_of(file), expected) << c.what << ", window " << window;
@@ -115,9 +110,9 @@ TEST(HostileTrace, OneBadEventCostsItselfAndNoOther) {
 
 TEST(HostileTrace, AMissingOrASpareCommaCostsNothing) {
   const std::string a = event("a"), b = event("b"), c = event("c");
-  EXPECT_EQ(names_of(read_text("[" + a + " " + b + "," + c + "]")), (Names{"a", "b", "c"}));
-  EXPECT_EQ(names_of(read_text("[" + a + ",," + b + "," + c + "]")), (Names{"a", "b", "c"}));
-  EXPECT_EQ(names_of(read_text("[" + a + "," + b + "," + c + ",]")), (Names{"a", "b", "c"}));
+  EXPECT_EQ(names_of(read_text("[" + a + " " + b + "," + c + "]")), (RowNames{"a", "b", "c"}));
+  EXPECT_EQ(names_of(read_text("[" + a + ",," + b + "," + c + "]")), (RowNames{"a", "b", "c"}));
+  EXPECT_EQ(names_of(read_text("[" + a + "," + b + "," + c + ",]")), (RowNames{"a", "b", "c"}));
 }
 
 TEST(HostileTrace, DeepNestingIsPassedOver) {
@@ -126,7 +121,7 @@ TEST(HostileTrace, DeepNestingIsPassedOver) {
     const std::string text =
         event("a", ", \"args\": {\"" + std::string(key) + "\": " + deep + ", \"stream\": 3}");
     const TraceFile file = read_text("[" + text + "," + event("b") + "]");
-    EXPECT_EQ(names_of(file), (Names{"a", "b"})) << key;
+    EXPECT_EQ(names_of(file), (RowNames{"a", "b"})) << key;
     EXPECT_EQ(file.columns.stream[0], 3) << key;
   }
 }
@@ -174,23 +169,23 @@ TEST(HostileTrace, AnEventLongerThanTheWindowIsReadOneLongerThanTheLimitIsSkippe
   const std::string text = "[" + event("before") + "," + long_event + "," + event("after") + "]";
   ReadOptions options;
   options.window_bytes = 100;
-  EXPECT_EQ(names_of(read_text(text, options)), (Names{"before", "long", "after"}));
+  EXPECT_EQ(names_of(read_text(text, options)), (RowNames{"before", "long", "after"}));
 
   options.longest_event_bytes = 4000;
   const TraceFile limited = read_text(text, options);
-  EXPECT_EQ(names_of(limited), (Names{"before", "after"}));
+  EXPECT_EQ(names_of(limited), (RowNames{"before", "after"}));
   EXPECT_EQ(limited.notes.of(Trouble::too_long).count, 1U);
   EXPECT_EQ(limited.notes.of(Trouble::too_long).first_offset, text.find(long_event));
   EXPECT_EQ(limited.columns.position, (std::vector<std::uint32_t>{0, 2}));
 
   const TraceFile cut = read_text(text.substr(0, 4900), options);
-  EXPECT_EQ(names_of(cut), (Names{"before"}));
+  EXPECT_EQ(names_of(cut), (RowNames{"before"}));
   EXPECT_TRUE(cut.notes.cut);
 }
 
 TEST(HostileTrace, ManyBadEventsAmongGoodOnes) {
   std::string text = "[";
-  Names expected;
+  RowNames expected;
   std::size_t bad = 0;
   const std::vector<Case> kinds = cases();
   for (int i = 0; i < 3000; ++i) {
@@ -220,20 +215,20 @@ TEST(HostileTrace, NestedObjectsThatLookLikeEventsAreArguments) {
       event("outer", R"(, "args": {"list": [{"a": 1}, {"name": "inner", "ph": "X"}]})");
   // The damaged one makes the careful search look at its neighbours too.
   const std::string text = "[" + event("a\"b") + "," + nested + "," + event("after") + "]";
-  EXPECT_EQ(names_of(read_text(text)), (Names{"outer", "after"}));
+  EXPECT_EQ(names_of(read_text(text)), (RowNames{"outer", "after"}));
 }
 
 TEST(HostileTrace, DisorderAroundTheEventsDoesNotHideThem) {
   const std::string a = "[" + event("a") + "]";
-  EXPECT_EQ(names_of(read_text("{\"x\": , \"traceEvents\": " + a + "}")), (Names{"a"}));
-  EXPECT_EQ(names_of(read_text("{\"x\" 1, \"traceEvents\": " + a + "}")), (Names{"a"}));
-  EXPECT_EQ(names_of(read_text("{\"x\": \"]}\\\"\", \"traceEvents\": " + a + ", }")), (Names{"a"}));
+  EXPECT_EQ(names_of(read_text("{\"x\": , \"traceEvents\": " + a + "}")), (RowNames{"a"}));
+  EXPECT_EQ(names_of(read_text("{\"x\" 1, \"traceEvents\": " + a + "}")), (RowNames{"a"}));
+  EXPECT_EQ(names_of(read_text("{\"x\": \"]}\\\"\", \"traceEvents\": " + a + ", }")), (RowNames{"a"}));
   EXPECT_EQ(names_of(read_text("{\"traceEvents\": " + a +
                                ", \"y\": {\"traceEvents\": []}, \"traceEvents\": " + a + "}")),
-            (Names{"a", "a"}));
+            (RowNames{"a", "a"}));
   const TraceFile long_value =
       read_text("{\"x\": \"" + std::string(2 << 20, 'x') + "\", \"traceEvents\": " + a + "}");
-  EXPECT_EQ(names_of(long_value), (Names{"a"}));
+  EXPECT_EQ(names_of(long_value), (RowNames{"a"}));
   EXPECT_TRUE(long_value.metadata.empty());
 }
 

@@ -6,15 +6,11 @@
 #include <vector>
 
 #include "headrace/profile/errors.h"
+#include "trace/read_text.h"
 #include "trace/stored_gzip.h"
 
 namespace headrace::trace {
 namespace {
-
-TraceFile read_text(std::string_view text, const ReadOptions& options = {}) {
-  MemoryBytes source(text);
-  return read_source(source, "test.json", options);
-}
 
 /// An operator, its launch, its kernel, as Kineto writes them.
 constexpr std::string_view kKineto = R"json({

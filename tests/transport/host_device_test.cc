@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 HostBytes bytes_of(const std::vector<unsigned char>& array) { return std::as_bytes(std::span(array)); }
 
-std::vector<unsigned char> counting(std::size_t length) {
+std::vector<unsigned char> bytes_from_length(std::size_t length) {
   std::vector<unsigned char> array(length);
   std::iota(array.begin(), array.end(), static_cast<unsigned char>(length));
   return array;
@@ -28,7 +28,8 @@ std::vector<unsigned char> counting(std::size_t length) {
 
 TEST(HostDevice, CopiesEveryArrayToAnAlignedPlace) {
   HostDevice device;
-  const std::vector<unsigned char> arrays[] = {counting(1), counting(0), counting(1000), counting(64)};
+  const std::vector<unsigned char> arrays[] = {bytes_from_length(1), bytes_from_length(0),
+                                               bytes_from_length(1000), bytes_from_length(64)};
   const HostBytes batch[] = {bytes_of(arrays[0]), bytes_of(arrays[1]), bytes_of(arrays[2]),
                              bytes_of(arrays[3])};
   Acquired acquired = device.acquire(bytes_needed(batch));
@@ -57,7 +58,7 @@ TEST(HostDevice, AnEmptyBatchIsABatch) {
 TEST(HostDevice, ABatchThatDoesNotFitIntoTheBlockIsRefused) {
   HostDevice device({.buffer_bytes = 4096});
   Acquired acquired = device.acquire(1);
-  const auto array = counting(acquired.block.capacity() + 1);
+  const auto array = bytes_from_length(acquired.block.capacity() + 1);
   const HostBytes batch[] = {bytes_of(array)};
   EXPECT_THROW(device.copy(batch, acquired.block), UsageError);
 }
@@ -73,7 +74,7 @@ TEST(HostDevice, ABlockOfAnotherDeviceIsRefused) {
 
 TEST(HostDevice, ReadsBackWhatLiesInABlock) {
   HostDevice device;
-  const auto array = counting(100);
+  const auto array = bytes_from_length(100);
   const HostBytes batch[] = {bytes_of(array)};
   Acquired acquired = device.acquire(100);
   device.copy(batch, acquired.block);
@@ -105,7 +106,7 @@ TEST(HostDevice, ABandwidthIsPositive) {
 
 TEST(HostDevice, ACopyTakesAtLeastItsTimeOnTheBus) {
   HostDevice device({.bandwidth = 10e6});
-  const auto array = counting(100'000);  // 10 ms
+  const auto array = bytes_from_length(100'000);  // 10 ms
   const HostBytes batch[] = {bytes_of(array)};
   Acquired acquired = device.acquire(array.size());
   const auto began = std::chrono::steady_clock::now();
@@ -116,7 +117,7 @@ TEST(HostDevice, ACopyTakesAtLeastItsTimeOnTheBus) {
 
 TEST(HostDevice, AThrottledCopySleeps) {
   HostDevice device({.bandwidth = 1e6});
-  const auto array = counting(100'000);  // 100 ms
+  const auto array = bytes_from_length(100'000);  // 100 ms
   const HostBytes batch[] = {bytes_of(array)};
   Acquired acquired = device.acquire(array.size());
   timespec before{};
@@ -131,7 +132,7 @@ TEST(HostDevice, AThrottledCopySleeps) {
 
 TEST(HostDevice, TwoThreadsShareTheOneBus) {
   HostDevice device({.bandwidth = 5e6});
-  const auto array = counting(50'000);  // 10 ms each
+  const auto array = bytes_from_length(50'000);  // 10 ms each
   const HostBytes batch[] = {bytes_of(array)};
   const auto began = std::chrono::steady_clock::now();
   std::vector<std::thread> threads;
@@ -147,7 +148,7 @@ TEST(HostDevice, TwoThreadsShareTheOneBus) {
 
 TEST(HostDevice, CancelEndsAThrottledCopyAndTheBytesAreThere) {
   HostDevice device({.bandwidth = 1e-300});
-  const auto array = counting(1000);
+  const auto array = bytes_from_length(1000);
   const HostBytes batch[] = {bytes_of(array)};
   Acquired acquired = device.acquire(array.size());
   std::thread canceller([&] {

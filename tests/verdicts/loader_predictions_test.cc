@@ -10,6 +10,7 @@
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/what_if/loader_simulator.h"
 #include "support/simulation/labelled_loaders.h"
+#include "verdicts/seed.h"
 
 namespace headrace::analysis {
 namespace {
@@ -18,11 +19,6 @@ using simulation::DataLoader;
 using simulation::LabelledLoader;
 using simulation::LoaderClass;
 using simulation::Random;
-
-std::uint64_t first_seed() {
-  const char* text = std::getenv("HEADRACE_SEED");
-  return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
-}
 
 /// The loader with a change of a parameter; false if it is none of the simulated loader's.
 bool set(DataLoader& loader, const std::string& parameter, const std::string& to) {
@@ -75,7 +71,7 @@ TEST_P(LoaderAdvice, HoldsWhereItCanBeTried) {
   EXPECT_GE(inside, predicted * 8 / 10);
 }
 
-std::vector<LoaderClass> classes_with_a_number() {
+std::vector<LoaderClass> loaders_with_a_number() {
   const std::set<std::string> names{"without_workers",
                                     "one_busy_worker",
                                     "few_sleeping_workers",
@@ -91,7 +87,7 @@ std::vector<LoaderClass> classes_with_a_number() {
   return classes;
 }
 
-INSTANTIATE_TEST_SUITE_P(Classes, LoaderAdvice, testing::ValuesIn(classes_with_a_number()),
+INSTANTIATE_TEST_SUITE_P(Classes, LoaderAdvice, testing::ValuesIn(loaders_with_a_number()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "support/simulation/labelled_loaders.h"
 #include "support/verdict_words.h"
+#include "verdicts/seed.h"
 
 namespace headrace::analysis {
 namespace {
@@ -16,12 +17,7 @@ using simulation::LabelledLoader;
 using simulation::LoaderClass;
 using simulation::Random;
 
-constexpr int kDraws = 6;
-
-std::uint64_t first_seed() {
-  const char* text = std::getenv("HEADRACE_SEED");
-  return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
-}
+constexpr int kLoaderDraws = 6;
 
 std::string told(const Diagnosis& diagnosis) {
   return word_of(diagnosis.kind) + ", " + diagnosis.op.value_or("-") + ", " + word_of(diagnosis.cause) +
@@ -52,12 +48,12 @@ void expect_sensible(const LabelledLoader& labelled, const Diagnosis& diagnosis)
   }
 }
 
-struct Recording {
+struct LoaderRecording {
   LoaderClass loader_class;
   bool blurred = false;
 };
 
-void PrintTo(const Recording& recording, std::ostream* out) {
+void PrintTo(const LoaderRecording& recording, std::ostream* out) {
   *out << recording.loader_class.name << (recording.blurred ? " blurred" : "");
 }
 
@@ -69,13 +65,13 @@ profile::Profile record(LabelledLoader& labelled, bool blurred, std::uint64_t se
   return simulation::blurred(simulation::simulate(labelled.loader, seed), seed);
 }
 
-class Loaders : public testing::TestWithParam<Recording> {};
+class Loaders : public testing::TestWithParam<LoaderRecording> {};
 
 TEST_P(Loaders, NameKindOperatorCauseAndCure) {
   const LoaderClass& loader_class = GetParam().loader_class;
   RecordProperty("seed", std::to_string(first_seed()));
   int right = 0;
-  for (int draw = 0; draw < kDraws; ++draw) {
+  for (int draw = 0; draw < kLoaderDraws; ++draw) {
     const auto seed = first_seed() + static_cast<std::uint64_t>(draw) + (GetParam().blurred ? 500 : 0);
     Random random(seed);
     LabelledLoader labelled = loader_class.draw(random);
@@ -99,11 +95,11 @@ TEST_P(Loaders, NameKindOperatorCauseAndCure) {
     }
     right += kind && op && cause && cure ? 1 : 0;
   }
-  EXPECT_GE(right, kDraws - 1);
+  EXPECT_GE(right, kLoaderDraws - 1);
 }
 
-std::vector<Recording> all_recordings() {
-  std::vector<Recording> recordings;
+std::vector<LoaderRecording> recordings_of_loaders() {
+  std::vector<LoaderRecording> recordings;
   for (const LoaderClass& each : simulation::loader_classes()) {
     recordings.push_back({each, false});
     recordings.push_back({each, true});
@@ -111,7 +107,7 @@ std::vector<Recording> all_recordings() {
   return recordings;
 }
 
-INSTANTIATE_TEST_SUITE_P(Classes, Loaders, testing::ValuesIn(all_recordings()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Classes, Loaders, testing::ValuesIn(recordings_of_loaders()), [](const auto& info) {
   return std::string(info.param.loader_class.name) + (info.param.blurred ? "_blurred" : "");
 });
 

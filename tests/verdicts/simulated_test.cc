@@ -8,6 +8,7 @@
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "support/simulation/labelled_lines.h"
 #include "support/verdict_words.h"
+#include "verdicts/seed.h"
 
 namespace headrace::analysis {
 namespace {
@@ -16,19 +17,14 @@ using simulation::Labelled;
 using simulation::LineClass;
 using simulation::Random;
 
-constexpr int kDraws = 12;
+constexpr int kLineDraws = 12;
 
-std::uint64_t first_seed() {
-  const char* text = std::getenv("HEADRACE_SEED");
-  return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
-}
-
-struct Recording {
+struct LineRecording {
   const LineClass* line_class;
   bool blurred;
 };
 
-void PrintTo(const Recording& recording, std::ostream* out) {
+void PrintTo(const LineRecording& recording, std::ostream* out) {
   *out << recording.line_class->name << (recording.blurred ? " blurred" : "");
 }
 
@@ -39,13 +35,13 @@ profile::Profile record(Labelled& labelled, bool blurred, std::uint64_t seed) {
   return simulation::blurred(simulation::simulate(labelled.line, seed), seed);
 }
 
-class Simulated : public testing::TestWithParam<Recording> {};
+class Simulated : public testing::TestWithParam<LineRecording> {};
 
 TEST_P(Simulated, NameKindOperatorAndCause) {
   RecordProperty("seed", std::to_string(first_seed()));
   std::printf("seed %llu\n", static_cast<unsigned long long>(first_seed()));
   int right = 0;
-  for (int draw = 0; draw < kDraws; ++draw) {
+  for (int draw = 0; draw < kLineDraws; ++draw) {
     const auto seed = first_seed() + static_cast<std::uint64_t>(draw) + (GetParam().blurred ? 500 : 0);
     Random random(seed);
     Labelled labelled = GetParam().line_class->draw(random);
@@ -67,11 +63,11 @@ TEST_P(Simulated, NameKindOperatorAndCause) {
     EXPECT_LE(diagnosis.share_of_step, 1.0);
     right += kind && op && cause ? 1 : 0;
   }
-  EXPECT_GE(right, kDraws - 1);
+  EXPECT_GE(right, kLineDraws - 1);
 }
 
-std::vector<Recording> all_recordings() {
-  std::vector<Recording> recordings;
+std::vector<LineRecording> recordings_of_lines() {
+  std::vector<LineRecording> recordings;
   for (const LineClass& each : simulation::line_classes()) {
     recordings.push_back({&each, false});
     recordings.push_back({&each, true});
@@ -79,11 +75,11 @@ std::vector<Recording> all_recordings() {
   return recordings;
 }
 
-std::string name_of(const testing::TestParamInfo<Recording>& info) {
+std::string name_of(const testing::TestParamInfo<LineRecording>& info) {
   return std::string(info.param.line_class->name) + (info.param.blurred ? "_blurred" : "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Classes, Simulated, testing::ValuesIn(all_recordings()), name_of);
+INSTANTIATE_TEST_SUITE_P(Classes, Simulated, testing::ValuesIn(recordings_of_lines()), name_of);
 
 }  // namespace
 }  // namespace headrace::analysis

@@ -106,7 +106,7 @@ struct InRange {
   auto key() const noexcept { return std::tuple(annotation, name, kind); }
 };
 
-struct Group {
+struct KernelGroup {
   InRange first;
   CallStatistics calls;
 };
@@ -127,17 +127,17 @@ class KernelRows {
       whole_ns += work.back().duration_ns;
     }
     std::sort(work.begin(), work.end(), [](const InRange& a, const InRange& b) { return a.key() < b.key(); });
-    std::vector<Group> groups;
+    std::vector<KernelGroup> groups;
     for (const InRange& each : work) {
       if (groups.empty() || groups.back().first.key() != each.key()) groups.push_back({each, {}});
       groups.back().calls.add(each.duration_ns);
     }
     const Names& names = columns.names;
-    std::sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) {
+    std::sort(groups.begin(), groups.end(), [&](const KernelGroup& a, const KernelGroup& b) {
       return std::tuple(names[a.first.annotation], -a.calls.total_ns(), names[a.first.name]) <
              std::tuple(names[b.first.annotation], -b.calls.total_ns(), names[b.first.name]);
     });
-    for (const Group& group : groups) {
+    for (const KernelGroup& group : groups) {
       ranks_.push_back(trace.rank);
       annotations_.push_back(names[group.first.annotation]);
       names_.push_back(names[group.first.name]);

@@ -20,18 +20,18 @@ using trace::ascend::CommunicationName;
 using trace::ascend::Database;
 using trace::ascend::TableRows;
 
-constexpr const char* kSteps = "ClusterStepTraceTime";
-constexpr const char* kTimes = "ClusterCommunicationTime";
-constexpr const char* kBandwidths = "ClusterCommunicationBandwidth";
-constexpr const char* kMatrix = "ClusterCommunicationMatrix";
-constexpr const char* kGroups = "CommunicationGroupMapping";
+constexpr const char* kStepsTable = "ClusterStepTraceTime";
+constexpr const char* kTimesTable = "ClusterCommunicationTime";
+constexpr const char* kBandwidthsTable = "ClusterCommunicationBandwidth";
+constexpr const char* kMatrixTable = "ClusterCommunicationMatrix";
+constexpr const char* kGroupsTable = "CommunicationGroupMapping";
 
 class ClusterDatabase {
  public:
   ClusterDatabase(Database& database, ClusterData& data) : database_(database), data_(data) {}
 
   void read() {
-    constexpr std::array kTables{kSteps, kTimes, kBandwidths, kMatrix};
+    constexpr std::array kTables{kStepsTable, kTimesTable, kBandwidthsTable, kMatrixTable};
     if (std::none_of(kTables.begin(), kTables.end(), [&](auto table) { return database_.has_table(table); }))
       throw FormatError(database_.path(), 0,
                         "a database of a cluster's analysis with a table ClusterStepTraceTime");
@@ -47,7 +47,7 @@ class ClusterDatabase {
 
  private:
   void read_groups() {
-    TableRows rows(database_, kGroups, {"type", "group_name"});
+    TableRows rows(database_, kGroupsTable, {"type", "group_name"});
     while (rows.next()) {
       if (rows.text(0) == "p2p") point_to_point_.emplace(rows.text(1));
     }
@@ -61,7 +61,7 @@ class ClusterDatabase {
           "bubble", "communication_not_overlapped_and_exclude_receive", "preparing"})
       columns.emplace_back(part);
     static_assert(std::size(ClusterData::kColumns) == 9);
-    TableRows rows(database_, kSteps, columns);
+    TableRows rows(database_, kStepsTable, columns);
     while (rows.next()) {
       const std::vector<std::int64_t> members = ranks_in(rows.text(2));
       if (rows.text(1) == "stage") {
@@ -81,7 +81,7 @@ class ClusterDatabase {
   }
 
   void read_times() {
-    TableRows rows(database_, kTimes,
+    TableRows rows(database_, kTimesTable,
                    {"hccl_op_name", "group_name", "step", "rank_id", "start_timestamp", "elapsed_time",
                     "transit_time", "wait_time", "synchronization_time", "idle_time"});
     while (rows.next()) {
@@ -96,7 +96,7 @@ class ClusterDatabase {
 
   void read_bandwidths() {
     TableRows rows(
-        database_, kBandwidths,
+        database_, kBandwidthsTable,
         {"hccl_op_name", "group_name", "step", "rank_id", "band_type", "transit_size", "transit_time",
          "bandwidth", "large_packet_ratio", "package_size", "count", "total_duration"});
     while (rows.next()) {
@@ -109,7 +109,7 @@ class ClusterDatabase {
 
   /// Links between global ranks.
   void read_matrix() {
-    TableRows rows(database_, kMatrix,
+    TableRows rows(database_, kMatrixTable,
                    {"hccl_op_name", "group_name", "step", "src_rank", "dst_rank", "transport_type",
                     "transit_size", "transit_time", "bandwidth", "op_name"});
     while (rows.next()) {

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using trace::ascend::Communication;
 
 /// A group of ranks, and whether they pass data along a pipeline.
-struct Group {
+struct RankGroup {
   std::set<std::int64_t> ranks;
   bool point_to_point = false;
 };
@@ -48,11 +48,11 @@ class Unions {
 };
 
 std::vector<std::vector<std::int64_t>> stages_of(const std::set<std::int64_t>& ranks,
-                                                 const std::vector<Group>& groups) {
+                                                 const std::vector<RankGroup>& groups) {
   Unions pipelines;
   for (const std::int64_t rank : ranks) pipelines.add(rank);
   bool any_pipeline = false;
-  for (const Group& group : groups) {
+  for (const RankGroup& group : groups) {
     if (!group.point_to_point || group.ranks.size() < 2) continue;
     any_pipeline = true;
     for (const std::int64_t rank : group.ranks) pipelines.unite(*group.ranks.begin(), rank);
@@ -60,7 +60,7 @@ std::vector<std::vector<std::int64_t>> stages_of(const std::set<std::int64_t>& r
   if (!any_pipeline) return {std::vector<std::int64_t>(ranks.begin(), ranks.end())};
   Unions stages;
   for (const std::int64_t rank : ranks) stages.add(rank);
-  for (const Group& group : groups) {
+  for (const RankGroup& group : groups) {
     if (group.point_to_point) continue;
     std::set<std::int64_t> seen;
     const bool once = std::all_of(group.ranks.begin(), group.ranks.end(), [&](std::int64_t rank) {
@@ -77,15 +77,15 @@ std::vector<std::vector<std::int64_t>> stages_of(const std::set<std::int64_t>& r
 }
 
 /// Groups by the ranks that have their operations.
-std::vector<Group> groups_of(const std::vector<ClusterOperation>& operations) {
-  std::map<std::pair<std::string, bool>, Group> found;
+std::vector<RankGroup> groups_of(const std::vector<ClusterOperation>& operations) {
+  std::map<std::pair<std::string, bool>, RankGroup> found;
   for (const ClusterOperation& operation : operations) {
     if (operation.time.of.operation.starts_with("Total Op Info")) continue;
-    Group& group = found[{operation.time.of.group, operation.time.of.point_to_point}];
+    RankGroup& group = found[{operation.time.of.group, operation.time.of.point_to_point}];
     group.ranks.insert(operation.rank);
     group.point_to_point = operation.time.of.point_to_point;
   }
-  std::vector<Group> groups;
+  std::vector<RankGroup> groups;
   for (auto& [name, group] : found) groups.push_back(std::move(group));
   return groups;
 }
@@ -145,10 +145,10 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-constexpr const char* kSteps = "cluster_step_trace_time.csv";
-constexpr const char* kCommunication = "cluster_communication.json";
-constexpr const char* kMatrix = "cluster_communication_matrix.json";
-constexpr const char* kDatabase = "cluster_analysis.db";
+constexpr const char* kStepsFile = "cluster_step_trace_time.csv";
+constexpr const char* kCommunicationFile = "cluster_communication.json";
+constexpr const char* kMatrixFile = "cluster_communication_matrix.json";
+constexpr const char* kDatabaseFile = "cluster_analysis.db";
 
 void read_steps(const fs::path& path, ClusterData& data) {
   const Table table = csv_table(path.string());
@@ -175,7 +175,8 @@ void read_steps(const fs::path& path, ClusterData& data) {
 }
 
 bool has_texts(const fs::path& folder) {
-  return is_file(folder / kSteps) || is_file(folder / kCommunication) || is_file(folder / kMatrix);
+  return is_file(folder / kStepsFile) || is_file(folder / kCommunicationFile) ||
+         is_file(folder / kMatrixFile);
 }
 
 nlohmann::json parsed(const fs::path& path) {
@@ -265,15 +266,15 @@ ClusterData cluster_of(std::span<const trace::Trace> traces,
 
 bool has_cluster_summary(const std::string& folder) {
   const fs::path at = summary_folder(folder);
-  return has_texts(at) || is_file(at / kDatabase);
+  return has_texts(at) || is_file(at / kDatabaseFile);
 }
 
 ClusterData read_cluster_summary(const std::string& folder) {
   const fs::path at = summary_folder(folder);
   ClusterData data;
-  if (!has_texts(at) && is_file(at / kDatabase)) {
-    data.notes.push_back("the figures are those of " + (at / kDatabase).string());
-    read_cluster_database((at / kDatabase).string(), data);
+  if (!has_texts(at) && is_file(at / kDatabaseFile)) {
+    data.notes.push_back("the figures are those of " + (at / kDatabaseFile).string());
+    read_cluster_database((at / kDatabaseFile).string(), data);
     if (data.stages.empty()) find_stages(data);
     return data;
   }
@@ -291,12 +292,13 @@ ClusterData read_cluster_summary(const std::string& folder) {
       failures.emplace_back(error.what());
     }
   };
-  attempt(kSteps, [&](const fs::path& path) { read_steps(path, data); });
-  attempt(kCommunication, [&](const fs::path& path) { read_groups(parsed(path), path.string(), "", data); });
-  attempt(kMatrix, [&](const fs::path& path) { read_matrix(parsed(path), path.string(), "", data); });
+  attempt(kStepsFile, [&](const fs::path& path) { read_steps(path, data); });
+  attempt(kCommunicationFile,
+          [&](const fs::path& path) { read_groups(parsed(path), path.string(), "", data); });
+  attempt(kMatrixFile, [&](const fs::path& path) { read_matrix(parsed(path), path.string(), "", data); });
   if (read == 0)
     throw FormatError(folder, 0,
-                      failures.empty() ? std::string("a summary of a cluster (") + kSteps + ")"
+                      failures.empty() ? std::string("a summary of a cluster (") + kStepsFile + ")"
                                        : "a summary of a cluster: " + failures.front());
   data.notes.insert(data.notes.end(), failures.begin(), failures.end());
   if (data.stages.empty()) find_stages(data);

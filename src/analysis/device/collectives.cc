@@ -34,30 +34,30 @@ constexpr std::array<Form, 10> kForms = {{{"allreduce", kAllReduce},
                                           {"reduce", "reduce"},
                                           {"barrier", "barrier"}}};
 
-struct Type {
+struct ElementType {
   std::string_view name;
   int bytes;
 };
 /// `at::toString` of a scalar type.
-constexpr std::array<Type, 16> kTypes = {{{"Float", 4},
-                                          {"BFloat16", 2},
-                                          {"Half", 2},
-                                          {"Double", 8},
-                                          {"Int", 4},
-                                          {"Long", 8},
-                                          {"Byte", 1},
-                                          {"Char", 1},
-                                          {"Bool", 1},
-                                          {"Short", 2},
-                                          {"UInt16", 2},
-                                          {"UInt32", 4},
-                                          {"UInt64", 8},
-                                          {"ComplexHalf", 4},
-                                          {"ComplexFloat", 8},
-                                          {"ComplexDouble", 16}}};
+constexpr std::array<ElementType, 16> kTypes = {{{"Float", 4},
+                                                 {"BFloat16", 2},
+                                                 {"Half", 2},
+                                                 {"Double", 8},
+                                                 {"Int", 4},
+                                                 {"Long", 8},
+                                                 {"Byte", 1},
+                                                 {"Char", 1},
+                                                 {"Bool", 1},
+                                                 {"Short", 2},
+                                                 {"UInt16", 2},
+                                                 {"UInt32", 4},
+                                                 {"UInt64", 8},
+                                                 {"ComplexHalf", 4},
+                                                 {"ComplexFloat", 8},
+                                                 {"ComplexDouble", 16}}};
 
 double bytes_of_type(std::string_view name) {
-  for (const Type& type : kTypes) {
+  for (const ElementType& type : kTypes) {
     if (type.name == name) return type.bytes;
   }
   return name.starts_with("Float8") ? 1 : kNoFigure;

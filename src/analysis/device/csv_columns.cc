@@ -13,12 +13,12 @@
 namespace headrace::analysis::device {
 namespace {
 
-struct Unit {
+struct UnitMark {
   std::string_view mark;  ///< at the header's end
   std::string_view ending;
   CsvUnit unit;
 };
-constexpr std::array<Unit, 9> kUnits = {{
+constexpr std::array<UnitMark, 9> kUnits = {{
     {"(us)", "_s", CsvUnit::duration_us},
     {"(ms)", "_s", CsvUnit::duration_ms},
     {"(%)", "_pct", CsvUnit::none},
@@ -73,7 +73,7 @@ double number_of(std::string_view field) noexcept {
 
 CsvHeader parse_header(std::string_view header, std::string_view file) {
   while (!header.empty() && (header.back() == ' ' || header.back() == '\t')) header.remove_suffix(1);
-  for (const Unit& unit : kUnits) {
+  for (const UnitMark& unit : kUnits) {
     if (!header.ends_with(unit.mark)) continue;
     std::string name = plain_name(header.substr(0, header.size() - unit.mark.size()));
     if (unit.unit == CsvUnit::duration_us && is_in(kStamps, name)) return {name + "_ns", CsvUnit::stamp_us};

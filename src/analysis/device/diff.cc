@@ -16,16 +16,16 @@
 namespace headrace::analysis::device {
 namespace {
 
-struct Calls {
+struct CallSum {
   std::int64_t count = 0;
   std::int64_t total_ns = 0;
 };
 
 /// By number of the name.
-std::vector<Calls> calls_by_name(const trace::Trace& trace, const Selection& selection, Side side) {
+std::vector<CallSum> calls_by_name(const trace::Trace& trace, const Selection& selection, Side side) {
   const trace::Columns& columns = trace.columns();
   const trace::Names::Id spans = columns.names.find("Trace");
-  std::vector<Calls> calls(columns.names.size());
+  std::vector<CallSum> calls(columns.names.size());
   for (trace::Row row = 0; row < columns.size(); ++row) {
     // Spans of the profiler itself are not calls; events without a category are none of its own.
     if (columns.phase[row] != 'X' || columns.category[row] == 0 || columns.category[row] == spans) continue;
@@ -40,7 +40,7 @@ std::vector<Calls> calls_by_name(const trace::Trace& trace, const Selection& sel
 
 struct Compared {
   std::string name;
-  std::array<Calls, 2> sides;  // control, test
+  std::array<CallSum, 2> sides;  // control, test
 
   std::int64_t diff_calls() const noexcept { return sides[1].count - sides[0].count; }
   std::int64_t diff_ns() const noexcept { return sides[1].total_ns - sides[0].total_ns; }
@@ -71,14 +71,14 @@ Table diff(const trace::Trace& control, const trace::Trace& test, const DiffOpti
     const Selection selection(*trace, *scope);
     for (const std::string& note : selection.notes())
       table.notes.push_back(std::string(side == 0 ? "control" : "test") + ", " + note);
-    const std::vector<Calls> calls = calls_by_name(*trace, selection, options.side);
+    const std::vector<CallSum> calls = calls_by_name(*trace, selection, options.side);
     for (trace::Names::Id id = 0; id < calls.size(); ++id) {
       if (calls[id].count == 0) continue;
       const std::string_view full = trace->columns().names[id];
       std::string name = options.short_names ? short_name(full) : std::string(full);
       const auto [at, is_new] = place.try_emplace(std::move(name), compared.size());
       if (is_new) compared.push_back({at->first, {}});
-      Calls& sum = compared[at->second].sides[side];
+      CallSum& sum = compared[at->second].sides[side];
       sum.count += calls[id].count;
       sum.total_ns += calls[id].total_ns;
     }

@@ -17,10 +17,10 @@ constexpr std::array<const char*, 3> kCategories = {"host_wait", "kernel_wait", 
 enum Category : std::size_t { host_wait, kernel_wait, other };
 
 /// Lengths of the gaps of one stream by category.
-using Gaps = std::array<std::vector<std::int64_t>, kCategories.size()>;
+using GapLengths = std::array<std::vector<std::int64_t>, kCategories.size()>;
 
-Gaps gaps_of(const trace::Trace& trace, std::span<const Work> work, std::int64_t consecutive_ns) {
-  Gaps gaps;
+GapLengths gaps_of(const trace::Trace& trace, std::span<const Work> work, std::int64_t consecutive_ns) {
+  GapLengths gaps;
   std::int64_t end_ns = work.empty() ? 0 : work.front().start_ns;
   for (const Work& each : work) {
     const std::int64_t gap_ns = each.start_ns - end_ns;
@@ -54,7 +54,7 @@ IdleBreakdown idle_breakdown(std::span<const trace::Trace> traces, const IdleBre
     DeviceWork all = device_work(trace, options.scope);
     take_notes(result.idle, all.notes);
     for (const WorkOf& each : std::move(all).by_stream()) {
-      const Gaps gaps = gaps_of(trace, each.work, options.consecutive_kernel_delay_ns);
+      const GapLengths gaps = gaps_of(trace, each.work, options.consecutive_kernel_delay_ns);
       const std::int64_t whole_ns = sum(gaps[host_wait]) + sum(gaps[kernel_wait]) + sum(gaps[other]);
       for (std::size_t category = 0; category < kCategories.size(); ++category) {
         rows.add(trace.rank, each.of);

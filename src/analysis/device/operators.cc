@@ -135,7 +135,7 @@ struct KeyHash {
   }
 };
 
-struct Group {
+struct OperatorGroup {
   Key key;
   std::int64_t calls = 0;
   Cost cost;
@@ -161,11 +161,11 @@ class Groups {
   void add(Row row, const Cost& cost) {
     const auto [at, is_new] = places_.try_emplace(key_of(row), groups_.size());
     if (is_new) groups_.push_back({at->first, 0, {}});
-    Group& group = groups_[at->second];
+    OperatorGroup& group = groups_[at->second];
     ++group.calls;
     group.cost.add(cost);
   }
-  std::vector<Group> take() { return std::move(groups_); }
+  std::vector<OperatorGroup> take() { return std::move(groups_); }
   bool any_shapes() const noexcept { return shapes_ != nullptr && !shapes_->rows.empty(); }
 
  private:
@@ -201,14 +201,14 @@ class Groups {
   Callers<IsFrame> frames_;
   std::vector<trace::Names::Id> steps_;  ///< the names of steps, ascending
   std::unordered_map<Key, std::size_t, KeyHash> places_;
-  std::vector<Group> groups_;
+  std::vector<OperatorGroup> groups_;
 };
 
 class Answer {
  public:
   explicit Answer(const OperatorsOptions& options) : options_(options) {}
 
-  void add(std::int64_t rank, const trace::Columns& columns, const Group& group) {
+  void add(std::int64_t rank, const trace::Columns& columns, const OperatorGroup& group) {
     ranks_.push_back(rank);
     const std::string_view name = columns.names[group.key.name];
     names_.push_back(name.starts_with(kStep) ? std::string_view("ProfilerStep*") : name);
@@ -283,12 +283,12 @@ Table operators(std::span<const trace::Trace> traces, const OperatorsOptions& op
     }
     if (options.by_input_shapes && !groups.any_shapes())
       notes.push_back(rank + " has no input shapes (record_shapes=True)");
-    std::vector<Group> found = groups.take();
-    std::stable_sort(found.begin(), found.end(), [](const Group& a, const Group& b) {
+    std::vector<OperatorGroup> found = groups.take();
+    std::stable_sort(found.begin(), found.end(), [](const OperatorGroup& a, const OperatorGroup& b) {
       const std::int64_t left = a.cost.host_self_ns + a.cost.device_self_ns;
       return left > b.cost.host_self_ns + b.cost.device_self_ns;
     });
-    for (const Group& group : found) answer.add(trace.rank, columns, group);
+    for (const OperatorGroup& group : found) answer.add(trace.rank, columns, group);
   }
   return answer.take(std::move(notes));
 }

@@ -148,18 +148,18 @@ class PointFinder {
 };
 
 /// The figures of a step, in the order of the columns; NaN if there is none.
-enum Figure : std::size_t { gap, forward_backward, tail, total, communication, communication_overlap };
+enum Figure : std::size_t { gap, forward_backward, tail, total, communication_total, communication_overlap };
 using Figures = std::array<double, 6>;
 constexpr std::array<const char*, 6> kFigures = {"iteration_gap_s", "forward_backward_s",
                                                  "tail_s",          "total_s",
                                                  "communication_s", "communication_overlap_s"};
 
-struct Communication {
+struct CollectiveTotals {
   std::int64_t all_ns = 0;
   std::int64_t hidden_ns = 0;
 };
 
-Communication communication_of(const trace::Trace& trace, std::span<const StepPiece> pieces) {
+CollectiveTotals communication_of(const trace::Trace& trace, std::span<const StepPiece> pieces) {
   std::vector<Interval> collectives;
   std::vector<Interval> computation;
   for (const StepPiece& piece : pieces) {
@@ -241,7 +241,7 @@ class Rows {
 
  private:
   Figures add_step(const trace::Trace& trace, const StepWindow& window, const Points& points,
-                   const Communication& collectives) {
+                   const CollectiveTotals& collectives) {
     const auto [start_ns, end_ns] = window.time;
     Figures figures;
     figures.fill(kNoFigure);
@@ -255,7 +255,7 @@ class Rows {
       if (points.bp_ns) figures[tail] = seconds(end_ns - bp_ns);
     }
     figures[total] = seconds(end_ns - start_ns);
-    figures[communication] = seconds(collectives.all_ns);
+    figures[communication_total] = seconds(collectives.all_ns);
     figures[communication_overlap] = seconds(collectives.hidden_ns);
     ranks_.push_back(trace.rank);
     numbers_.push_back(window.number);

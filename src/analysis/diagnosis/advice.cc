@@ -19,9 +19,7 @@ namespace {
 constexpr int kWorkersWithoutDoubt = 16;
 /// A buffer is made this many times as long at most.
 constexpr int kLongestBuffer = 32;
-/// Simulated runs have a little noise: a number of workers within this of the best one is as good. A worker
-/// process takes memory, so fewer of them are as good from further away.
-constexpr double kAsGood = 1.02;
+/// Like kAsGood. A worker process takes memory, so fewer of them are as good from further away.
 constexpr double kAsGoodProcesses = 1.05;
 /// One process more in place of threads must shorten the step to this part of it.
 constexpr double kWorthAProcess = 0.97;

@@ -6,6 +6,7 @@
 
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/words.h"
+#include "numbers.h"
 
 namespace headrace::analysis {
 namespace {
@@ -14,8 +15,6 @@ using profile::Quantity;
 
 /// As much as before: the simulation repeats itself to this.
 constexpr double kAsMuch = 1.01;
-/// Numbers of workers within this of the best one are as good; the fewest take the least memory.
-constexpr double kAsGood = 1.02;
 /// Above this, every number is not tried: powers of two are.
 constexpr int kTriedOneByOne = 16;
 

@@ -1,11 +1,18 @@
-// Arithmetic and lists of places that the rules share.
+// Arithmetic, limits and lists of places that the rules share.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
 namespace headrace::analysis {
+
+/// Simulated runs have a little noise: a number of workers within this of the best one is as good, and the fewest take
+/// the least memory.
+inline constexpr double kAsGood = 1.02;
+/// Each operator is simulated, in milliseconds; with more of them a verdict would take seconds.
+inline constexpr std::size_t kMostOperators = 32;
 
 /// `part / whole`, 0 if there is no whole.
 inline double ratio(double part, double whole) noexcept { return whole > 0 ? part / whole : 0; }

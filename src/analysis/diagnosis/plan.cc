@@ -12,17 +12,16 @@
 #include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/what_if/parameters.h"
 #include "headrace/analysis/words.h"
+#include "numbers.h"
 
 namespace headrace::analysis {
 namespace {
 
 constexpr std::size_t kLongestPlan = 3;
-/// Every parameter is tried at several values; with more operators the search would take seconds.
-constexpr std::size_t kMostOperators = 32;
 /// Less is within what a prediction is off by.
 constexpr double kGains = 1.1;
 /// Of the best value's step: the smallest value that is as good is advised.
-constexpr double kAsGood = 1.03;
+constexpr double kAsGoodValue = 1.03;
 
 struct Candidate {
   const Parameter* parameter = nullptr;
@@ -98,7 +97,7 @@ class Search {
     std::optional<Candidate> best;
     for (const Parameter& parameter : parameters_) {
       std::optional<Candidate> here = best_value(parameter, base);
-      if (here && (!best || kAsGood * here->then.step_s < best->then.step_s)) best = std::move(here);
+      if (here && (!best || kAsGoodValue * here->then.step_s < best->then.step_s)) best = std::move(here);
     }
     const bool gains = best && step_s >= kGains * best->then.step_s;
     return gains ? best : std::nullopt;
@@ -123,7 +122,7 @@ class Search {
     const auto faster = [](const Candidate& a, const Candidate& b) { return a.then.step_s < b.then.step_s; };
     const double best_s = std::min_element(tried.begin(), tried.end(), faster)->then.step_s;
     return *std::find_if(tried.begin(), tried.end(),
-                         [&](const Candidate& each) { return each.then.step_s <= kAsGood * best_s; });
+                         [&](const Candidate& each) { return each.then.step_s <= kAsGoodValue * best_s; });
   }
 
   const profile::Profile& profile_;

@@ -4,12 +4,11 @@
 #include <vector>
 
 #include "headrace/analysis/diagnosis/demand.h"
+#include "numbers.h"
 
 namespace headrace::analysis {
 namespace {
 
-/// Each is simulated, in milliseconds.
-constexpr std::size_t kMostOperators = 32;
 /// Another operator must gain so many times as much, and so much of the step more: less is within what simulations
 /// are off by.
 constexpr double kClearly = 1.2;

@@ -10,7 +10,7 @@ namespace headrace::analysis {
 namespace {
 
 constexpr std::size_t kEnoughSamples = 40;
-constexpr std::size_t kFewSamples = 200;
+constexpr std::size_t kShortSequence = 200;
 /// More would sharpen nothing and cost a verdict milliseconds: what-if asks for shapes many times.
 constexpr std::size_t kMostSamples = 2048;
 constexpr double kTailMedians = 5;
@@ -102,7 +102,7 @@ ServiceShape shape_of(const profile::OperatorProfile& op) {
   }
   // A short sequence holds too few of the rare items; the histogram has seen them all.
   const bool histogram_knows_more =
-      recorded < kFewSamples && op.service.count >= std::max<std::uint64_t>(80, 2 * recorded);
+      recorded < kShortSequence && op.service.count >= std::max<std::uint64_t>(80, 2 * recorded);
   const bool sequence_says_enough = walls.size() >= kEnoughSamples && !histogram_knows_more;
   return sequence_says_enough ? from_sequence(std::move(walls)) : from_latency(op.service);
 }

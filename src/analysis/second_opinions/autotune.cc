@@ -10,10 +10,10 @@ using loader_files::PipelineOperator;
 
 // Its constants.
 constexpr double kConnector = 0.75;
-constexpr double kInputOverOutput = 0.35;
+constexpr double kFarApart = 0.35;
 constexpr double kInputLow = 0.5;
-constexpr double kBusyWorker = 75;
-constexpr double kIdleWorker = 35;
+constexpr double kAddsWorkersAbove = 75;
+constexpr double kLengthensQueueBelow = 35;
 constexpr std::int64_t kMoreWorkers = 2;
 constexpr std::int64_t kLongerQueue = 4;
 constexpr std::int64_t kLongestQueue = 128;
@@ -81,12 +81,12 @@ AutoTuneRound autotune_round(const loader_files::RankFiles& files) {
     const double cpu = cpu_of(files, op->id) / workers;
     const double diff = in - *out;
     std::int64_t requested = workers;
-    if (diff > kInputOverOutput || cpu > kBusyWorker) {
+    if (diff > kFarApart || cpu > kAddsWorkersAbove) {
       requested = workers + kMoreWorkers;
       if (most > 0) requested = std::max<std::int64_t>(workers, std::min<std::int64_t>(requested, most));
       round.requests.push_back({op->id, op->type, true, workers, requested});
     }
-    if (cpu < kIdleWorker && (in < kInputLow || -diff > kInputOverOutput)) {
+    if (cpu < kLengthensQueueBelow && (in < kInputLow || -diff > kFarApart)) {
       const std::int64_t now = op->queue->capacity;
       const std::int64_t to = std::min(kLongestQueue, std::max(now + kLongerQueue, requested));
       round.requests.push_back({op->id, op->type, false, now, to});

@@ -6,12 +6,10 @@
 
 #include "headrace/analysis/what_if/engine.h"
 #include "headrace/analysis/what_if/task.h"
+#include "limits.h"
 
 namespace headrace::analysis {
 namespace {
-
-constexpr int kSettle = 16;
-constexpr int kLongestSettle = 400;
 
 class LoaderRun {
  public:
@@ -39,6 +37,8 @@ class LoaderRun {
   }
 
  private:
+  static constexpr int kLongestSettle = 400;
+
   enum class Main { kWaits, kReceives, kLoads, kDraws, kAwaitsPool, kSteps };
 
   struct Worker {

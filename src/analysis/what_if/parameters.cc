@@ -7,13 +7,11 @@
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/loader.h"
 #include "headrace/profile/errors.h"
+#include "limits.h"
 
 namespace headrace::analysis {
 namespace {
 
-constexpr double kMostWorkers = 512;
-constexpr double kLongestPrefetch = 4096;
-constexpr double kLargestQueue = 1 << 20;
 constexpr double kLargestFactor = 1000;
 
 using Kind = Change::Kind;
@@ -31,7 +29,7 @@ void add_loader(const Loader& loader, std::vector<Parameter>& parameters) {
   add(profile::Quantity::workers, Kind::kWorkers, Value::kWhole, loader.in_workers.front(),
       as_written(loader.workers), 0, kMostWorkers);
   add(profile::Quantity::window, Kind::kWindow, Value::kWhole, 0, as_written(loader.per_worker), 1,
-      kLongestPrefetch);
+      kLongestWindow);
   add(profile::Quantity::order, Kind::kOrder, Value::kTrueFalse, 0, loader.ordered ? "True" : "False", 0, 1);
 }
 
@@ -41,7 +39,7 @@ void add_operator(const profile::Profile& profile, int index, std::vector<Parame
   const profile::Knob* knob = parameter_that_sets(op.knobs, profile::Quantity::workers);
   if (profile.model && knob == nullptr) return;  // fixed by the framework
   const double most =
-      knob != nullptr ? std::min(kMostWorkers, knob->max.value_or(kMostWorkers)) : kMostWorkers;
+      knob != nullptr ? std::min<double>(kMostWorkers, knob->max.value_or(kMostWorkers)) : kMostWorkers;
   parameters.push_back({knob != nullptr ? knob->parameter : op.name + ".workers", Kind::kWorkers, index,
                         Value::kWhole, as_written(knob != nullptr ? knob->value : op.workers), 1, most});
   const std::string executor = executor_parameter(profile, index);

@@ -12,6 +12,7 @@
 #include "headrace/analysis/diagnosis/disturbance.h"
 #include "headrace/analysis/diagnosis/interpreter_lock.h"
 #include "headrace/analysis/what_if/beside_others.h"
+#include "limits.h"
 #include "pipeline_graph.h"
 #include "recorded_batches.h"
 #include "repeat.h"
@@ -20,11 +21,9 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr int kMostWorkers = 512;
 /// Nobody builds a pipeline of more stages; simulating it would take seconds.
 constexpr std::size_t kMostStages = 128;
 constexpr int kMostWorkersOfAll = 2048;
-constexpr int kLargestQueue = 1 << 20;
 /// More items than this per batch travel several as one, unless workers or short queues need it finer.
 constexpr double kTokens = 8;
 constexpr double kMostTokens = 64;
@@ -32,13 +31,13 @@ constexpr std::size_t kMostCycles = 2048;
 constexpr std::size_t kComposedCycles = 512;
 /// Cycles of all stages in one run: as long as that, whatever the batch size.
 constexpr double kCyclesPerRun = 6000;
-constexpr int kFewestBatches = 60;
-constexpr int kMostBatches = 200;
+constexpr int kFewestBatchesPerRun = 60;
+constexpr int kMostBatchesPerRun = 200;
 /// Of the cores: what threads of one process fill beside a training step that computes. They come to the next core
 /// only through the interpreter lock.
 constexpr double kFilledByThreads = 0.8;
 /// Of its time: a training step that computes.
-constexpr double kComputes = 0.5;
+constexpr double kStepComputes = 0.5;
 /// Of an operator's time: its threads come to a core through the lock, too.
 constexpr double kWaitsForLock = 0.1;
 /// Probes that find the lock taken by chance.
@@ -108,13 +107,13 @@ double cores_in_reach(const profile::Profile& profile, double cores) {
   const profile::SinkProfile& sink = profile.sink;
   const double own_s =
       sink.compute_s - sink.compute_core_wait_s.value_or(0) - sink.compute_lock_wait_s.value_or(0);
-  const bool computes = own_s > 0 && sink.compute_cpu_s.value_or(0) >= kComputes * own_s;
+  const bool computes = own_s > 0 && sink.compute_cpu_s.value_or(0) >= kStepComputes * own_s;
   if (!host.gil_share || !host.cpu_share || !(computes || wait_for_lock(profile))) return cores;
   return cores * std::min(1.0, std::max(kFilledByThreads, *host.cpu_share));
 }
 
 /// What the changes come down to, per operator.
-struct Effects {
+struct PipelineEffects {
   std::vector<double> service;
   std::vector<bool> alike;
   std::vector<bool> in_process;
@@ -138,7 +137,7 @@ bool runs_in_sink(const PipelineGraph& graph, int index) {
   return std::find(inside.begin(), inside.end(), index) != inside.end();
 }
 
-bool apply(const Change& change, PipelineGraph& graph, Effects& effects, PipelineModel& model) {
+bool apply(const Change& change, PipelineGraph& graph, PipelineEffects& effects, PipelineModel& model) {
   const bool known_op = change.index >= 0 && static_cast<std::size_t>(change.index) < effects.service.size();
   const std::size_t at = known_op ? static_cast<std::size_t>(change.index) : 0;
   const int workers = std::clamp(change.to, 1, kMostWorkers);
@@ -186,7 +185,7 @@ bool apply(const Change& change, PipelineGraph& graph, Effects& effects, Pipelin
 
 class ModelBuilder {
  public:
-  ModelBuilder(const profile::Profile& profile, const PipelineGraph& graph, const Effects& effects,
+  ModelBuilder(const profile::Profile& profile, const PipelineGraph& graph, const PipelineEffects& effects,
                std::uint64_t seed, PipelineModel& model)
       : profile_(profile),
         graph_(graph),
@@ -369,7 +368,7 @@ class ModelBuilder {
 
   const profile::Profile& profile_;
   const PipelineGraph& graph_;
-  const Effects& effects_;
+  const PipelineEffects& effects_;
   const LockShares lock_;
   const std::vector<double> demands_;
   RecordedBatches::Random random_;
@@ -394,7 +393,8 @@ double PipelineModel::variation() const {
 int PipelineModel::batches() const noexcept {
   double cycles = 1;
   for (const Stage& stage : stages) cycles += stage.cycles_per_batch;
-  return static_cast<int>(std::clamp(kCyclesPerRun / cycles, double{kFewestBatches}, double{kMostBatches}));
+  return static_cast<int>(
+      std::clamp(kCyclesPerRun / cycles, double{kFewestBatchesPerRun}, double{kMostBatchesPerRun}));
 }
 
 std::size_t PipelineModel::recorded() const noexcept {
@@ -420,7 +420,7 @@ bool make_pipeline_model(const profile::Profile& profile, const std::vector<Chan
   model.cores = free_cores(profile.host, kMostWorkers).held;
   model.pool_cpu_s = pool_work_s(profile);
   model.receive.cpu_s = profile.sink.handoff_floor_s * profile.sink.ready_share;
-  Effects effects;
+  PipelineEffects effects;
   effects.service.assign(profile.operators.size(), 1);
   effects.alike.assign(profile.operators.size(), false);
   effects.in_process.assign(profile.operators.size(), false);

@@ -6,12 +6,11 @@
 
 #include "headrace/analysis/what_if/engine.h"
 #include "headrace/analysis/what_if/task.h"
+#include "limits.h"
 
 namespace headrace::analysis {
 namespace {
 
-constexpr int kSettle = 16;
-constexpr int kLongestSettle = 120;
 /// Rates that no recording has could keep a run going for ever.
 constexpr int kMostEvents = 4'000'000;
 
@@ -61,6 +60,8 @@ class PipelineRun {
   }
 
  private:
+  static constexpr int kLongestSettle = 120;
+
   enum class Phase { kBegin, kTake, kWork, kOrder, kPut };
   enum class Sink { kCall, kTake, kServe, kPool, kStep };
 

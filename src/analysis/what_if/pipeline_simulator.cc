@@ -100,7 +100,7 @@ bool free_threaded(const std::vector<Change>& changes) {
 /// Of an operator's time, from which on its threads share cores and the interpreter lock with others.
 constexpr double kShares = 0.1;
 /// Of its time: an operator that computes.
-constexpr double kComputes = 0.3;
+constexpr double kOperatorComputes = 0.3;
 
 /// Another number of threads of Python that compute beside others. What they lose when they hand over the lock, cores
 /// and caches is not simulated: of the change that a simulation finds, half was measured (docs/benchmarks.md).
@@ -113,7 +113,7 @@ bool changes_shared_threads(const profile::Profile& profile, const std::vector<C
     const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(change.index)];
     const double waits_s = op.lock_wait_s.value_or(0) + op.run_queue_wait_s.value_or(0);
     return op.executor != profile::Executor::process && waits_s >= kShares * op.busy_s &&
-           cpu_bound_share(op) >= kComputes;
+           cpu_bound_share(op) >= kOperatorComputes;
   });
 }
 

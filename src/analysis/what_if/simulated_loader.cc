@@ -5,6 +5,7 @@
 #include "../diagnosis/numbers.h"
 #include "headrace/analysis/diagnosis/disturbance.h"
 #include "headrace/analysis/what_if/beside_others.h"
+#include "limits.h"
 #include "recorded_batches.h"
 #include "repeat.h"
 #include "training_step.h"
@@ -12,10 +13,6 @@
 namespace headrace::analysis {
 namespace {
 
-/// More workers than this change nothing that could be simulated.
-constexpr int kMostWorkers = 512;
-/// Nor does a longer window.
-constexpr int kLongestWindow = 4096;
 /// Handing a batch over and receiving it, where that was never measured (no workers yet): one tensor, by file
 /// descriptor.
 constexpr Work kUnmeasuredReceive{3e-4, 7e-4};
@@ -43,14 +40,14 @@ constexpr std::size_t kMostBatches = 4096;
 constexpr double kHardlyMatters = 0.01;
 
 /// What the changes come down to.
-struct Effects {
+struct LoaderEffects {
   std::vector<double> service;  ///< per operator
   std::vector<bool> alike;
   double copy_saved_s = 0;
 };
 
 bool apply(const profile::Profile& profile, const Loader& loader, const Change& change,
-           SimulatedLoader& model, Effects& effects) {
+           SimulatedLoader& model, LoaderEffects& effects) {
   const bool of_workers =
       std::find(loader.in_workers.begin(), loader.in_workers.end(), change.index) != loader.in_workers.end();
   switch (change.kind) {
@@ -99,7 +96,7 @@ double queue_wait_per_cpu(const profile::Profile& profile, const Loader& loader)
   return ratio(queued_s, cpu_s);
 }
 
-void add_lanes(const profile::Profile& profile, const Loader& loader, const Effects& effects,
+void add_lanes(const profile::Profile& profile, const Loader& loader, const LoaderEffects& effects,
                RecordedBatches::Random& random, SimulatedLoader& model) {
   const double work_s = work_per_batch_s(profile, loader);
   std::vector<RecordedBatches> operators;
@@ -159,7 +156,7 @@ void add_estimate(const profile::HandoffEstimate& sampled, SimulatedLoader& mode
   }
 }
 
-void add_handoff(const profile::Profile& profile, const Loader& loader, const Effects& effects,
+void add_handoff(const profile::Profile& profile, const Loader& loader, const LoaderEffects& effects,
                  SimulatedLoader& model) {
   const auto service = [&](int index) {
     return index >= 0 ? effects.service[static_cast<std::size_t>(index)] : 1.0;
@@ -209,7 +206,7 @@ bool make_simulated_loader(const profile::Profile& profile, const Loader& loader
   model.ordered = loader.ordered;
   model.cores = free_cores(profile.host, kMostWorkers).held;
   model.pool_cpu_s = pool_work_s(profile);
-  Effects effects;
+  LoaderEffects effects;
   effects.service.assign(profile.operators.size(), 1);
   effects.alike.assign(profile.operators.size(), false);
   for (const Change& change : changes) {

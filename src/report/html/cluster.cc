@@ -23,20 +23,20 @@ constexpr double kLabel = 90;   // in front of the rows
 constexpr double kStep = 70;    // room for "step 1000"
 
 /// From which lateness, as a share of the step, a field has which class. Less is not drawn.
-struct Level {
+struct Lateness {
   double from;
   Literal css_class;
   Literal word;
 };
-constexpr std::array<Level, 4> kLevels = {{{0.02, "l1", "late by 2 % of the step"},
-                                           {0.05, "l2", "5 %"},
-                                           {0.15, "l4", "15 %"},
-                                           {0.40, "starved", "40 % and more"}}};
+constexpr std::array<Lateness, 4> kLevels = {{{0.02, "l1", "late by 2 % of the step"},
+                                              {0.05, "l2", "5 %"},
+                                              {0.15, "l4", "15 %"},
+                                              {0.40, "starved", "40 % and more"}}};
 
 std::string_view class_of(double late_share) {
   if (std::isnan(late_share)) return "idle";
   std::string_view found;
-  for (const Level& level : kLevels) {
+  for (const Lateness& level : kLevels) {
     if (late_share >= level.from) found = level.css_class.text();
   }
   return found;
@@ -139,7 +139,7 @@ void write_advice_of(Markup& out, const ClusterPage& page) {
 
 void write_levels(Markup& out) {
   std::vector<LegendEntry> entries;
-  for (const Level& level : kLevels)
+  for (const Lateness& level : kLevels)
     entries.push_back({std::string(level.css_class.text()), std::string(level.word.text()), ""});
   entries.push_back({"idle", "not recorded", ""});
   write_legend(out, entries);

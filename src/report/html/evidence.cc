@@ -10,7 +10,6 @@
 namespace headrace::report {
 namespace {
 
-constexpr std::size_t kLongestSentence = 1200;
 constexpr std::size_t kMostNotes = 32;
 
 void write_sentence(Markup& out, std::string_view rule, const std::string& says) {

@@ -18,20 +18,20 @@ namespace {
 /// More bars are thinner than a pixel on a phone.
 constexpr std::size_t kMostBars = 32;
 
-struct Level {
+struct LevelBar {
   double share = 0;
   std::size_t first = 0;
   std::size_t last = 0;
 };
 
 /// Levels as bars; of a large capacity, neighbours together.
-std::vector<Level> bars_of(const profile::QueueProfile& queue) {
+std::vector<LevelBar> bars_of(const profile::QueueProfile& queue) {
   const std::size_t levels = queue.occupancy.size();
-  std::vector<Level> bars(std::min(kMostBars, levels));
+  std::vector<LevelBar> bars(std::min(kMostBars, levels));
   const auto per_bin = static_cast<std::size_t>(std::max(1, queue.levels_per_bin));
   for (std::size_t i = 0; i < levels; ++i) {
     const std::size_t at = i * bars.size() / levels;
-    Level& bar = bars[at];
+    LevelBar& bar = bars[at];
     if (i == 0 || (i - 1) * bars.size() / levels != at) bar.first = i * per_bin;
     bar.share += fraction(queue.occupancy[i]);
     bar.last = i * per_bin + per_bin - 1;
@@ -44,14 +44,14 @@ std::vector<Level> bars_of(const profile::QueueProfile& queue) {
   return bars;
 }
 
-std::string title_of(const Level& bar) {
+std::string title_of(const LevelBar& bar) {
   const std::string levels = bar.first == bar.last
                                  ? "level " + std::to_string(bar.first)
                                  : "levels " + std::to_string(bar.first) + " to " + std::to_string(bar.last);
   return levels + ": " + percent(bar.share);
 }
 
-void write_bars(Markup& out, const std::vector<Level>& bars, double most, const std::string& label) {
+void write_bars(Markup& out, const std::vector<LevelBar>& bars, double most, const std::string& label) {
   constexpr double kHeight = 60;
   constexpr double kPitch = 10;
   const auto svg =
@@ -75,9 +75,9 @@ void write_bars(Markup& out, const std::vector<Level>& bars, double most, const 
 void write_queue(Markup& out, const profile::QueueProfile& queue) {
   const auto figure = out.open("figure");
   out.leaf("figcaption", {{"title", whole(queue.name)}}, brief(analysis::in_a_table(queue)));
-  const std::vector<Level> bars = bars_of(queue);
+  const std::vector<LevelBar> bars = bars_of(queue);
   double most = 0;
-  for (const Level& bar : bars) most = std::max(most, bar.share);
+  for (const LevelBar& bar : bars) most = std::max(most, bar.share);
   const std::string shares = "empty " + percent(queue.empty_share) + ", full " + percent(queue.full_share);
   if (most > 0) {
     write_bars(out, bars, most, whole(queue.name) + ": " + level_words(queue) + " on average, " + shares);

@@ -16,7 +16,6 @@ using analysis::percent;
 
 namespace {
 
-constexpr std::size_t kMostRows = 24;
 /// Of the wait; what is smaller is counted together.
 constexpr double kSmallestShare = 0.001;
 

@@ -24,6 +24,12 @@ struct Subject {
 
 /// Drawn at most; what is left out is counted.
 inline constexpr std::size_t kMostDrawn = 64;
+/// Rows of a table with a bar in each.
+inline constexpr std::size_t kMostRows = 24;
+/// A recorder keeps at most 128; a picture has room for no more.
+inline constexpr std::size_t kMostWindows = 256;
+/// A sentence is no longer than this, whatever the names in it.
+inline constexpr std::size_t kLongestSentence = 1200;
 
 /// A page around `content`, or one `<div>` with its style sheet. Nothing may be loaded or run, whatever serves the
 /// file; styles are in the page itself.

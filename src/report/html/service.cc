@@ -17,8 +17,6 @@ using profile::Latency;
 
 namespace {
 
-constexpr std::size_t kMostRows = 24;
-
 /// Quantiles are within 1/16, so one may lie beyond the exact longest time.
 double longest_s(const Latency& service) { return std::max(service.p99_s, service.max_s); }
 

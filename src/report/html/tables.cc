@@ -18,7 +18,6 @@ namespace {
 using Cells = std::vector<std::string>;
 using Rows = std::vector<Cells>;
 
-constexpr std::size_t kMostWindows = 256;
 constexpr std::size_t kMostSlowItems = 16;
 /// Columns of operators, and of queues, in the table of windows.
 constexpr std::size_t kMostColumns = 16;

@@ -23,11 +23,9 @@ using profile::Window;
 
 namespace {
 
-/// A recorder keeps at most 128; a picture has room for no more.
-constexpr std::size_t kMostWindows = 256;
 constexpr std::size_t kMostVerdicts = 48;
 /// Rows of operators, and of queues.
-constexpr std::size_t kMostRows = 16;
+constexpr std::size_t kMostOfKind = 16;
 
 /// The position of a moment of the run in the picture, 0 to 1.
 class TimeAxis {
@@ -193,14 +191,14 @@ void write_time(Markup& out, const Subject& subject) {
         return i < window.operators.size() && window.operators[i].busy_share >= 0;
       });
       if (!known) continue;
-      if (rows++ >= kMostRows && !here) continue;
+      if (rows++ >= kMostOfKind && !here) continue;
       write_label(out, brief(op.name), whole(op.name) + ": busy share of its workers", here);
       write_levels(out, windows, axis, "busy share of " + brief(op.name) + " over time",
                    [i](const Window& window) {
                      return i < window.operators.size() ? std::max(0.0, window.operators[i].busy_share) : 0;
                    });
     }
-    for (std::size_t i = 0; i < std::min(kMostRows, queues.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(kMostOfKind, queues.size()); ++i) {
       const QueueGroup& group = queues[i];
       const auto capacity =
           static_cast<double>(std::max<std::int64_t>(1, profile.queues[group.members.front()].capacity));
@@ -217,8 +215,9 @@ void write_time(Markup& out, const Subject& subject) {
     out.leaf("span", duration((axis.begin() + axis.end()) / 2));
     out.leaf("span", duration(axis.end()));
   }
-  if (profile.operators.size() > kMostRows || queues.size() > kMostRows) {
-    out.leaf("p", {{"class", "read"}}, "Drawn are the first " + std::to_string(kMostRows) + " of each kind.");
+  if (profile.operators.size() > kMostOfKind || queues.size() > kMostOfKind) {
+    out.leaf("p", {{"class", "read"}},
+             "Drawn are the first " + std::to_string(kMostOfKind) + " of each kind.");
   }
   if (!subject.diagnosis.windows.empty()) write_verdict_list(out, subject);
 }

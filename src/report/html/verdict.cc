@@ -18,9 +18,6 @@ std::string tone_of(VerdictKind kind) {
   return is_bound(kind) ? "bad" : "unsure";
 }
 
-/// A sentence is no longer than this, whatever the names in it.
-constexpr std::size_t kLongestSentence = 1200;
-
 void write_confidence(Markup& out, double confidence) {
   const std::string figure = number(fraction(confidence), 2);
   const auto place = out.open("div", {{"class", "confidence"}});

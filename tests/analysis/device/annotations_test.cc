@@ -13,7 +13,7 @@ std::string cell(const Table& table, const char* column, std::size_t row) {
 
 /// On the host forward [0, 50) with loss [30, 45) in it, and optimizer [60, 90); on the device the same
 /// later.
-trace::Trace usual() {
+trace::Trace nested_annotations() {
   TraceBuilder builder;
   builder.host("user_annotation", "forward", 0, 50)
       .host("cpu_op", "aten::mm", 5, 20)
@@ -36,7 +36,7 @@ trace::Trace usual() {
 }
 
 TEST(Annotations, CountRangesOfTheDevice) {
-  const trace::Trace trace = usual();
+  const trace::Trace trace = nested_annotations();
   const Table table = annotations(one(trace)).ranges;
   ASSERT_EQ(table.rows(), 4U);
   EXPECT_EQ(cell(table, "name", 0), "elsewhere");
@@ -46,7 +46,7 @@ TEST(Annotations, CountRangesOfTheDevice) {
 }
 
 TEST(Annotations, CountRangesOfTheHost) {
-  const trace::Trace trace = usual();
+  const trace::Trace trace = nested_annotations();
   AnnotationsOptions options;
   options.on_device = false;
   options.most_names = 1;
@@ -72,7 +72,7 @@ void expect_innermost(const Table& table) {
 }
 
 TEST(Annotations, WorkBelongsToTheInnermostRange) {
-  const trace::Trace trace = usual();
+  const trace::Trace trace = nested_annotations();
   expect_innermost(annotations(one(trace)).kernels);
   AnnotationsOptions options;
   options.on_device = false;

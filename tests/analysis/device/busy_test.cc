@@ -16,7 +16,7 @@ namespace headrace::analysis::device {
 namespace {
 
 /// gemm [10, 30) and [50, 60), an all-reduce [20, 40), a copy [38, 45), on three streams of device 0.
-TraceBuilder usual() {
+TraceBuilder three_streams() {
   TraceBuilder builder;
   builder.kernel("gemm", 0, 10, 20)
       .kernel("gemm", 0, 50, 10)
@@ -26,7 +26,7 @@ TraceBuilder usual() {
 }
 
 TEST(TimeBreakdown, SplitsTheSpanIntoComputeOtherAndIdle) {
-  const trace::Trace trace = usual().rank(3).build();
+  const trace::Trace trace = three_streams().rank(3).build();
   const Table table = time_breakdown(one(trace));
   ASSERT_EQ(table.rows(), 1U);
   EXPECT_EQ(table.integers("rank")[0], 3);
@@ -38,7 +38,7 @@ TEST(TimeBreakdown, SplitsTheSpanIntoComputeOtherAndIdle) {
 }
 
 TEST(TimeBreakdown, KeepsDevicesApartWhenAsked) {
-  const trace::Trace trace = usual().kernel("gemm", 0, 100, 100, 7, 1).build();
+  const trace::Trace trace = three_streams().kernel("gemm", 0, 100, 100, 7, 1).build();
   EXPECT_DOUBLE_EQ(time_breakdown(one(trace)).numbers("kernel_span_s")[0], 190e-6);
   const Table table = time_breakdown(one(trace), {{}, true});
   EXPECT_EQ(table.integers("device"), (Integers{0, 1}));
@@ -47,18 +47,18 @@ TEST(TimeBreakdown, KeepsDevicesApartWhenAsked) {
 }
 
 TEST(TimeBreakdown, WaitsOnTheDevicesRowsAreNoWork) {
-  const trace::Trace trace = usual().device("cuda_sync", "Stream Sync", 0, 45, 5).build();
+  const trace::Trace trace = three_streams().device("cuda_sync", "Stream Sync", 0, 45, 5).build();
   EXPECT_DOUBLE_EQ(time_breakdown(one(trace)).numbers("idle_s")[0], 5e-6);
 }
 
 TEST(TimeBreakdown, HostOperatorsWithAStreamAreNoWork) {
   const trace::Trace trace =
-      usual().event("cpu_op", "triton_op", "100", "1", 500, 100, R"("stream": 0)").build();
+      three_streams().event("cpu_op", "triton_op", "100", "1", 500, 100, R"("stream": 0)").build();
   EXPECT_DOUBLE_EQ(time_breakdown(one(trace)).numbers("kernel_span_s")[0], 50e-6);
 }
 
 TEST(Overlap, IsTheShareOfCommunicationUnderComputation) {
-  const trace::Trace trace = usual().build();
+  const trace::Trace trace = three_streams().build();
   const Table table = overlap(one(trace));
   EXPECT_DOUBLE_EQ(table.numbers("communication_s")[0], 20e-6);
   EXPECT_DOUBLE_EQ(table.numbers("overlap_s")[0], 10e-6);
@@ -82,7 +82,7 @@ std::string text_of(const Table& table, const char* name) {
 }
 
 TEST(KernelBreakdown, PutsEachMomentIntoOneRow) {
-  const trace::Trace trace = usual().build();
+  const trace::Trace trace = three_streams().build();
   const Table table = kernel_breakdown(one(trace));
   EXPECT_EQ(text_of(table, "kind"),
             "computation|computation overlapping communication|communication|memory|"

@@ -54,7 +54,7 @@ void expect_invariants(const CriticalPath& path) {
 }
 
 /// An operator that launches two kernels, a wait for the device, another operator.
-TraceBuilder usual() {
+TraceBuilder one_launch() {
   TraceBuilder builder;
   builder.host("cpu_op", "aten::mm", 0, 100)
       .call("cudaLaunchKernel", 1, 10, 10)
@@ -66,7 +66,7 @@ TraceBuilder usual() {
 }
 
 TEST(CriticalPath, GoesThroughTheDeviceWhereTheHostWaitsForIt) {
-  const trace::Trace trace = usual().build();
+  const trace::Trace trace = one_launch().build();
   const CriticalPath path = critical_path(trace);
   expect_invariants(path);
   EXPECT_EQ(path.length_ns, 285'000);

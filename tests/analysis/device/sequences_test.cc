@@ -18,7 +18,7 @@ void linear(TraceBuilder& builder, double start_us, int correlation, const std::
   }
 }
 
-trace::Trace usual() {
+trace::Trace four_linears() {
   TraceBuilder builder;
   linear(builder, 0, 1, {"a", "b", "c"});
   linear(builder, 50, 11, {"a", "b", "d"});
@@ -28,7 +28,7 @@ trace::Trace usual() {
 }
 
 TEST(Sequences, CountCallsThatStartTheSameWork) {
-  const trace::Trace trace = usual();
+  const trace::Trace trace = four_linears();
   SequencesOptions options;
   options.operator_name = "aten::";
   const Table table = sequences(one(trace), options);
@@ -44,7 +44,7 @@ TEST(Sequences, CountCallsThatStartTheSameWork) {
 }
 
 TEST(Sequences, SaySoWhereAnOperatorStartsTooLittle) {
-  const trace::Trace trace = usual();
+  const trace::Trace trace = four_linears();
   SequencesOptions options;
   options.operator_name = "aten::conv2d";
   const Table table = sequences(one(trace), options);
@@ -55,7 +55,7 @@ TEST(Sequences, SaySoWhereAnOperatorStartsTooLittle) {
 }
 
 TEST(OperatorSequences, TieWorkToTheInnermostOperator) {
-  const trace::Trace trace = usual();
+  const trace::Trace trace = four_linears();
   const Table table = operator_sequences(one(trace));
   ASSERT_EQ(table.rows(), 4U);
   EXPECT_EQ(table.texts("operator")[0], "aten::linear");

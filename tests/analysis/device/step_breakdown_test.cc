@@ -12,17 +12,17 @@
 namespace headrace::analysis::device {
 namespace {
 
-std::array<std::int64_t, 9> microseconds_of(const Table& table, std::size_t row) {
+using Microseconds = std::array<std::int64_t, 9>;
+
+Microseconds microseconds_of(const Table& table, std::size_t row) {
   static constexpr std::array<const char*, 9> kColumns = {"kernel_s",        "memcpy_s",  "memset_s",
                                                           "communication_s", "runtime_s", "data_loader_s",
                                                           "cpu_s",           "other_s",   "total_s"};
-  std::array<std::int64_t, 9> figures{};
+  Microseconds figures{};
   for (std::size_t i = 0; i < kColumns.size(); ++i)
     figures[i] = std::llround(table.numbers(kColumns[i])[row] * 1e6);
   return figures;
 }
-
-using Row = std::array<std::int64_t, 9>;
 
 TEST(StepBreakdown, EachMomentCountsForTheFirstActiveRole) {
   const trace::Trace trace = TraceBuilder()
@@ -34,7 +34,7 @@ TEST(StepBreakdown, EachMomentCountsForTheFirstActiveRole) {
                                  .build();
   const StepBreakdown answer = step_breakdown(one(trace));
   ASSERT_EQ(answer.steps.rows(), 1U);
-  EXPECT_EQ(microseconds_of(answer.steps, 0), (Row{25, 0, 0, 0, 5, 40, 10, 20, 100}));
+  EXPECT_EQ(microseconds_of(answer.steps, 0), (Microseconds{25, 0, 0, 0, 5, 40, 10, 20, 100}));
 }
 
 TEST(StepBreakdown, AStepReachesUntilItsWorkIsDone) {
@@ -83,8 +83,8 @@ TEST(StepBreakdown, StepsThatOverlapOnTheHostEachHaveTheirRoles) {
                                  .build();
   const StepBreakdown answer = step_breakdown(one(trace));
   ASSERT_EQ(answer.steps.rows(), 2U);
-  EXPECT_EQ(microseconds_of(answer.steps, 0), (Row{0, 0, 0, 0, 0, 0, 60, 40, 100}));
-  EXPECT_EQ(microseconds_of(answer.steps, 1), (Row{0, 0, 0, 0, 0, 0, 60, 40, 100}));
+  EXPECT_EQ(microseconds_of(answer.steps, 0), (Microseconds{0, 0, 0, 0, 0, 0, 60, 40, 100}));
+  EXPECT_EQ(microseconds_of(answer.steps, 1), (Microseconds{0, 0, 0, 0, 0, 0, 60, 40, 100}));
 }
 
 TEST(StepBreakdown, AKernelOfACollectiveIsCommunication) {
@@ -96,7 +96,7 @@ TEST(StepBreakdown, AKernelOfACollectiveIsCommunication) {
           .device("kernel", "ncclKernel_AllReduce", 1, 20, 50, 7, 0, R"("External id": 5)")
           .build();
   const StepBreakdown answer = step_breakdown(one(trace));
-  EXPECT_EQ(microseconds_of(answer.steps, 0), (Row{0, 0, 0, 60, 0, 0, 0, 40, 100}));
+  EXPECT_EQ(microseconds_of(answer.steps, 0), (Microseconds{0, 0, 0, 60, 0, 0, 0, 40, 100}));
   ASSERT_EQ(answer.findings.rows(), 1U);
   EXPECT_EQ(answer.findings.texts("finding")[0], "communication");
 }
@@ -122,7 +122,7 @@ TEST(StepBreakdown, WithoutStepsTheWholeTraceIsOne) {
       TraceBuilder().host("cpu_op", "aten::mm", 100, 30).host("cpu_op", "aten::add", 150, 50).build();
   const StepBreakdown answer = step_breakdown(one(trace));
   ASSERT_EQ(answer.steps.rows(), 1U);
-  EXPECT_EQ(microseconds_of(answer.steps, 0), (Row{0, 0, 0, 0, 0, 0, 80, 20, 100}));
+  EXPECT_EQ(microseconds_of(answer.steps, 0), (Microseconds{0, 0, 0, 0, 0, 0, 80, 20, 100}));
   EXPECT_FALSE(answer.steps.notes.empty());
   EXPECT_EQ(answer.findings.rows(), 0U);
 }
@@ -157,12 +157,12 @@ TEST(PluginSamples, WithoutWorkersTheStepsWaitForInput) {
   HEADRACE_NEEDS_FILE(path);
   const trace::Trace trace = trace::load_trace(path);
   const StepBreakdown answer = step_breakdown(one(trace));
-  const std::array<Row, 6> expected = {{{98598, 1941, 90, 0, 2796, 69317, 14091, 1115, 187948},
-                                        {98570, 1947, 89, 0, 2762, 57669, 12968, 1148, 175153},
-                                        {98596, 1931, 91, 0, 2877, 61257, 13768, 1213, 179733},
-                                        {98623, 1938, 89, 0, 2841, 56453, 13420, 1200, 174564},
-                                        {98504, 1937, 87, 0, 2788, 62690, 15025, 1141, 182172},
-                                        {98641, 1798, 88, 0, 3381, 48185, 12773, 1117, 165983}}};
+  const std::array<Microseconds, 6> expected = {{{98598, 1941, 90, 0, 2796, 69317, 14091, 1115, 187948},
+                                                 {98570, 1947, 89, 0, 2762, 57669, 12968, 1148, 175153},
+                                                 {98596, 1931, 91, 0, 2877, 61257, 13768, 1213, 179733},
+                                                 {98623, 1938, 89, 0, 2841, 56453, 13420, 1200, 174564},
+                                                 {98504, 1937, 87, 0, 2788, 62690, 15025, 1141, 182172},
+                                                 {98641, 1798, 88, 0, 3381, 48185, 12773, 1117, 165983}}};
   ASSERT_EQ(answer.steps.integers("step"), (Integers{5, 6, 7, 8, 9, 10}));
   for (std::size_t i = 0; i < expected.size(); ++i)
     EXPECT_EQ(microseconds_of(answer.steps, i), expected[i]) << i;
@@ -176,12 +176,12 @@ TEST(PluginSamples, WithWorkersTheyDoNot) {
   HEADRACE_NEEDS_FILE(path);
   const trace::Trace trace = trace::load_trace(path);
   const StepBreakdown answer = step_breakdown(one(trace));
-  const std::array<Row, 6> expected = {{{99778, 3606, 98, 0, 41028, 4341, 27460, 5995, 182306},
-                                        {99208, 2948, 98, 0, 3406, 0, 16404, 4119, 126183},
-                                        {99114, 2949, 98, 0, 3417, 6, 19521, 2076, 127181},
-                                        {99021, 2975, 97, 0, 3544, 0, 15464, 1978, 123079},
-                                        {98791, 3596, 97, 0, 8275, 1370, 43905, 7427, 163461},
-                                        {98956, 2885, 98, 0, 3714, 1400, 13235, 3910, 124198}}};
+  const std::array<Microseconds, 6> expected = {{{99778, 3606, 98, 0, 41028, 4341, 27460, 5995, 182306},
+                                                 {99208, 2948, 98, 0, 3406, 0, 16404, 4119, 126183},
+                                                 {99114, 2949, 98, 0, 3417, 6, 19521, 2076, 127181},
+                                                 {99021, 2975, 97, 0, 3544, 0, 15464, 1978, 123079},
+                                                 {98791, 3596, 97, 0, 8275, 1370, 43905, 7427, 163461},
+                                                 {98956, 2885, 98, 0, 3714, 1400, 13235, 3910, 124198}}};
   ASSERT_EQ(answer.steps.rows(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i)
     EXPECT_EQ(microseconds_of(answer.steps, i), expected[i]) << i;

@@ -14,7 +14,7 @@ namespace {
 
 /// Kernels 1 [10, 110), 2 inside of 1, 3 [120, 130) launched in time, 4 [200, 210) launched in time but long
 /// after, 5 [300, 310) launched at 290.
-TraceBuilder usual() {
+TraceBuilder five_kernels() {
   TraceBuilder builder;
   builder.call("cudaLaunchKernel", 1, 0, 4)
       .call("cudaLaunchKernel", 2, 5, 4)
@@ -26,7 +26,7 @@ TraceBuilder usual() {
 }
 
 TEST(IdleBreakdown, SortsGapsByWhatTheStreamWaitedFor) {
-  const trace::Trace trace = usual().build();
+  const trace::Trace trace = five_kernels().build();
   IdleBreakdownOptions options;
   options.interval_statistics = true;
   const auto [idle, intervals] = idle_breakdown(one(trace), options);
@@ -53,7 +53,7 @@ TEST(IdleBreakdown, AStreamThatIsNeverIdleHasNoShares) {
 }
 
 TEST(QueueLength, RisesAtTheLaunchAndFallsAtTheStart) {
-  const trace::Trace trace = usual().build();
+  const trace::Trace trace = five_kernels().build();
   QueueLengthOptions options;
   options.capacity = 2;
   const auto [series, summary] = queue_length(one(trace), options);
@@ -89,7 +89,7 @@ TEST(QueueLength, IsNeverNegativeWhereClocksDisagree) {
 }
 
 TEST(Launches, TieCallsToTheirWork) {
-  const trace::Trace trace = usual()
+  const trace::Trace trace = five_kernels()
                                  .call("cudaGraphLaunch", 6, 400, 10)
                                  .kernel("a", 6, 405, 5)
                                  .kernel("b", 6, 420, 7)

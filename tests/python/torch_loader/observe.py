@@ -297,6 +297,8 @@ def observe(make: Callable[[], DataLoader[Any]], in_order: bool, door: str) -> d
 def main() -> None:
     door, out = sys.argv[1:3]
     warnings.simplefilter("ignore")
+    # PyTorch waits for 5 s for each worker of a pass that an error ended.
+    torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL = 1.0
     if door == "patch":
         from headrace.adapters.torch_dataloader import record_every_loader
 

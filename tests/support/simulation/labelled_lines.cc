@@ -2,13 +2,10 @@
 
 #include <cmath>
 
+#include "support/simulation/draws.h"
+
 namespace headrace::simulation {
 namespace {
-
-double between(Random& random, double low, double high) {
-  return std::uniform_real_distribution<>(low, high)(random);
-}
-int among(Random& random, int low, int high) { return std::uniform_int_distribution<>(low, high)(random); }
 
 const char* const kNames[] = {"read", "decode",    "augment", "tokenize",
                               "crop", "Normalize", "pack",    "load_frames"};
@@ -34,9 +31,6 @@ Line fast_line(Random& random, double compute_s, int depth_least = 2) {
 Stage& any_stage(Line& line, Random& random, int from) {
   return line.stages[static_cast<std::size_t>(among(random, from, static_cast<int>(line.stages.size()) - 1))];
 }
-
-const std::set<std::string> kBound{"input_bound"};
-const std::set<std::string> kHealthy{"not_input_bound"};
 
 Labelled consumer_bound(Random& random) {
   return {fast_line(random, between(random, 0.008, 0.05), 1), kHealthy, "", ""};

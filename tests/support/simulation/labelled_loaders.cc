@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "support/simulation/draws.h"
+
 namespace headrace::simulation {
 namespace {
 
-double between(Random& random, double low, double high) {
-  return std::uniform_real_distribution<>(low, high)(random);
-}
-int among(Random& random, int low, int high) { return std::uniform_int_distribution<>(low, high)(random); }
 bool maybe(Random& random) { return among(random, 0, 1) == 1; }
-
-const std::set<std::string> kBound{"input_bound"};
-const std::set<std::string> kHealthy{"not_input_bound"};
 
 const char* const kDatasets[] = {"ImageFolder", "Clips", "WebText", "MyDataset", "Subset"};
 const char* const kCollates[] = {"default_collate", "pad_batch", "collate_fn"};
@@ -110,7 +105,7 @@ LabelledLoader few_sleeping_workers(Random& random) {
   return {loader, kBound, loader.parts.front().name, "too_few_workers", "num_workers"};
 }
 
-LabelledLoader saturated(Random& random) {  // cpu_w2
+LabelledLoader saturated_workers(Random& random) {  // cpu_w2
   DataLoader loader = fast_loader(random, between(random, 0.004, 0.008));
   loader.cores = among(random, 2, 4);
   loader.num_workers = loader.cores + among(random, 0, 4);
@@ -180,7 +175,7 @@ LabelledLoader many_tensors(Random& random) {
   return {loader, kBound, "handoff", "handoff", "sharing_strategy"};
 }
 
-LabelledLoader rare_slow(Random& random) {  // slow5
+LabelledLoader rare_slow_samples(Random& random) {  // slow5
   DataLoader loader = fast_loader(random, between(random, 0.004, 0.008));
   loader.num_workers = among(random, 3, 6);
   loader.prefetch_factor = 2;
@@ -194,8 +189,8 @@ LabelledLoader rare_slow(Random& random) {  // slow5
   return {loader, kBound, dataset.name, "slow_samples"};
 }
 
-LabelledLoader rare_slow_hidden(Random& random) {  // the same, out of order and with enough workers
-  LabelledLoader labelled = rare_slow(random);
+LabelledLoader rare_slow_samples_hidden(Random& random) {  // the same, out of order and with enough workers
+  LabelledLoader labelled = rare_slow_samples(random);
   labelled.loader.in_order = false;
   labelled.loader.num_workers = 8;
   labelled.loader.prefetch_factor = 6;
@@ -203,7 +198,7 @@ LabelledLoader rare_slow_hidden(Random& random) {  // the same, out of order and
   return {labelled.loader, kHealthy, "", ""};
 }
 
-LabelledLoader pure_python(
+LabelledLoader pure_python_dataset(
     Random& random) {  // pycpu: full results and a long floor, and still too few workers
   DataLoader loader = fast_loader(random, between(random, 0.006, 0.012));
   loader.num_workers = among(random, 1, 2);
@@ -214,7 +209,7 @@ LabelledLoader pure_python(
   return {loader, kBound, loader.parts.front().name, "too_few_workers", "num_workers"};
 }
 
-LabelledLoader varying(Random& random) {
+LabelledLoader varying_samples(Random& random) {
   DataLoader loader = fast_loader(random, between(random, 0.008, 0.015));
   loader.num_workers = among(random, 1, 3);
   loader.prefetch_factor = 2;
@@ -301,16 +296,16 @@ const std::vector<LoaderClass>& loader_classes() {
       {"without_workers", without_workers},
       {"one_busy_worker", one_busy_worker},
       {"few_sleeping_workers", few_sleeping_workers},
-      {"saturated", saturated},
+      {"saturated", saturated_workers},
       {"slow_collate", slow_collate},
       {"slow_transform", slow_transform},
       {"array_batches", array_batches},
       {"tiny", tiny},
       {"many_tensors", many_tensors},
-      {"rare_slow", rare_slow},
-      {"rare_slow_hidden", rare_slow_hidden},
-      {"pure_python", pure_python},
-      {"varying", varying},
+      {"rare_slow", rare_slow_samples},
+      {"rare_slow_hidden", rare_slow_samples_hidden},
+      {"pure_python", pure_python_dataset},
+      {"varying", varying_samples},
       {"slow_worker", slow_worker},
       {"alternating", alternating},
       {"slow_sampler", slow_sampler},

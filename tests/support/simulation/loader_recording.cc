@@ -4,30 +4,14 @@
 
 #include "headrace/profile/queue_ends.h"
 #include "support/simulation/dataloader_model.h"
+#include "support/simulation/latency.h"
 #include "support/simulation/loader_engine.h"
 
 namespace headrace::simulation {
 namespace {
 
-constexpr std::size_t kMostWindows = 128;
-constexpr std::size_t kSequence = 128;
+constexpr std::size_t kWorkerSequence = 128;
 constexpr std::size_t kMostIndexQueues = 16;
-
-profile::Latency latency_of(std::vector<double> values) {
-  profile::Latency latency;
-  latency.count = values.size();
-  if (values.empty()) return latency;
-  std::sort(values.begin(), values.end());
-  const auto at = [&](double q) {
-    return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
-  };
-  latency.mean_s = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  latency.p50_s = at(0.5);
-  latency.p90_s = at(0.9);
-  latency.p99_s = at(0.99);
-  latency.max_s = values.back();
-  return latency;
-}
 
 class LoaderRecording {
  public:
@@ -103,7 +87,7 @@ class LoaderRecording {
       one.states = {seen.busy / elapsed_s_, 0, worker.blocked_out / elapsed_s_, 0};
       one.states.idle = std::max(0.0, 1 - one.states.busy - one.states.blocked_out);
       one.service = latency_of(seen.walls);
-      const std::size_t keep = std::min(kSequence, seen.samples.size());
+      const std::size_t keep = std::min(kWorkerSequence, seen.samples.size());
       one.sequence.assign(seen.samples.end() - static_cast<std::ptrdiff_t>(keep), seen.samples.end());
       one.slowest = seen.samples;
       std::sort(one.slowest.begin(), one.slowest.end(),

@@ -4,28 +4,12 @@
 
 #include "headrace/profile/queue_ends.h"
 #include "support/simulation/engine.h"
+#include "support/simulation/latency.h"
 
 namespace headrace::simulation {
 namespace {
 
-constexpr std::size_t kMostWindows = 128;
-constexpr std::size_t kSequence = 256;
-
-profile::Latency latency_of(std::vector<double> values) {
-  profile::Latency latency;
-  latency.count = values.size();
-  if (values.empty()) return latency;
-  std::sort(values.begin(), values.end());
-  const auto at = [&](double q) {
-    return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
-  };
-  latency.mean_s = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  latency.p50_s = at(0.5);
-  latency.p90_s = at(0.9);
-  latency.p99_s = at(0.99);
-  latency.max_s = values.back();
-  return latency;
-}
+constexpr std::size_t kThreadSequence = 256;
 
 class Recording {
  public:
@@ -103,7 +87,7 @@ class Recording {
       worker.cpu_s = thread.cpu;
       worker.run_queue_wait_s = thread.run_queue;
       worker.service = latency_of(thread.walls);
-      const std::size_t keep = std::min(kSequence, thread.samples.size());
+      const std::size_t keep = std::min(kThreadSequence, thread.samples.size());
       worker.sequence.assign(thread.samples.end() - static_cast<std::ptrdiff_t>(keep), thread.samples.end());
       worker.slowest = thread.samples;
       std::sort(worker.slowest.begin(), worker.slowest.end(),

@@ -11,8 +11,6 @@
 namespace headrace::analysis::device {
 namespace {
 
-constexpr const AdviceThresholds& kLimits = kAdviceThresholds;
-
 struct Range {
   std::int64_t lowest_rank = -1;
   std::int64_t highest_rank = -1;

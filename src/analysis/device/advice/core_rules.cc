@@ -12,7 +12,6 @@
 namespace headrace::analysis::device {
 namespace {
 
-constexpr const AdviceThresholds& kLimits = kAdviceThresholds;
 constexpr double kNanosecond = 1e-9;
 
 /// A rank's frequency over time.

@@ -14,8 +14,6 @@
 namespace headrace::analysis::device {
 namespace {
 
-constexpr const AdviceThresholds& kLimits = kAdviceThresholds;
-
 /// A kernel of one rank; sequences end where `breaks` stands.
 struct Kernel {
   std::uint32_t type = 0;

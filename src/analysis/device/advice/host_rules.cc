@@ -15,7 +15,6 @@
 namespace headrace::analysis::device {
 namespace {
 
-constexpr const AdviceThresholds& kLimits = kAdviceThresholds;
 using trace::EventKind;
 using trace::Row;
 

@@ -12,7 +12,6 @@
 namespace headrace::analysis::device {
 namespace {
 
-constexpr const AdviceThresholds& kLimits = kAdviceThresholds;
 constexpr const char* kKernels = "kernel_details";
 
 /// The columns of kernel_details that several rules need.

@@ -14,6 +14,8 @@ namespace headrace::analysis::device {
 
 using analysis::percent;  // beside the one of two counts
 
+inline constexpr const AdviceThresholds& kLimits = kAdviceThresholds;
+
 enum class Severity : std::uint8_t { high, medium, low, none, not_checked };
 
 struct Finding {

@@ -9,8 +9,6 @@
 namespace headrace::analysis::device {
 namespace {
 
-constexpr const AdviceThresholds& kLimits = kAdviceThresholds;
-
 /// The sums of one rank's steps.
 struct RankShare {
   std::int64_t rank = -1;
