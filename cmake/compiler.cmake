@@ -42,6 +42,10 @@ function(headrace_compile_options target)
     target_compile_options(${target} PRIVATE -Wno-restrict -Wno-maybe-uninitialized)
     # A class of a source may have members of that source's anonymous types, also where several sources are one unit.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    if(CMAKE_UNITY_BUILD)
+      # GCC inlines less in a large unit: reports and traces took 8 % longer without this.
+      target_compile_options(${target} PRIVATE --param=large-unit-insns=1000000)
+    endif()
     if(HEADRACE_SANITIZE STREQUAL "thread")
       # ThreadSanitizer does not follow fences, which would make it report plain data that a fence protects. Ours
       # order relaxed atomics only (the seqlocks' cells), which it never reports.
