@@ -158,6 +158,9 @@ TEST(WhatIf, AbstainsWhereThreadsOfALibraryFillTheCores) {
   profile.host.foreign_cpu_share = 0;
   EXPECT_NE(what_if(profile, {{"num_workers", "3"}}).reason.find("threads of a library"), std::string::npos);
   EXPECT_TRUE(what_if(profile, {{"prefetch_factor", "4"}}).reason.find("library") == std::string::npos);
+  profile.host.cpu_share = 0.8;  // a third worker fills the rest
+  EXPECT_NE(what_if(profile, {{"num_workers", "3"}}).reason.find("threads of a library"), std::string::npos);
+  EXPECT_TRUE(what_if(profile, {{"num_workers", "1"}}).known);
   profile.host.cpu_share = 0.5;
   EXPECT_TRUE(what_if(profile, {{"num_workers", "3"}}).known);
 }

@@ -26,8 +26,8 @@ std::string not_reproduced(const profile::Profile& profile, double measured_over
          duration(profile.sink.step_s / measured_over_simulated) + ")";
 }
 
-std::string filled_by_pools(const profile::Profile& profile, double pool_share) {
-  if (profile.host.cpu_share.value_or(0) < kFull || pool_share < kInPools) return "";
+std::string filled_by_pools(double cpu_share, double pool_share) {
+  if (cpu_share < kFull || pool_share < kInPools) return "";
   return "threads of a library fill the cores; what more workers beside them would cost is not known";
 }
 

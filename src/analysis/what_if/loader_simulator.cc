@@ -49,12 +49,19 @@ bool rests_on_a_sample(const profile::Profile& profile, const SimulatedLoader& m
          profile.handoff_estimate->pickle_cpu_s + model.receive.total_s() > kGoodPart * step_s;
 }
 
-/// "" where another number of workers is not asked for, or is predicted.
-std::string unknown_pools(const profile::Profile& profile, const std::vector<Change>& changes) {
-  const bool changes_workers = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
+/// "" where another number of workers is not asked for, or is predicted. More workers bring more threads with them.
+std::string unknown_pools(const profile::Profile& profile, const Loader& loader,
+                          const std::vector<Change>& changes) {
+  const auto changed = std::find_if(changes.begin(), changes.end(), [](const Change& change) {
     return change.kind == Change::Kind::kWorkers;
   });
-  return changes_workers ? filled_by_pools(profile, pool_share_of_workers(profile)) : "";
+  if (changed == changes.end()) return "";
+  constexpr double kLeastCores = 0.25;
+  const double cpu_share = profile.host.cpu_share.value_or(0);
+  const double pool_share = pool_share_of_workers(profile);
+  if (pool_share * cpu_share * profile.host.cores < kLeastCores) return "";
+  const double times = std::max(1.0, ratio(changed->to, std::max(1, loader.workers)));
+  return filled_by_pools(cpu_share * times, pool_share);
 }
 
 /// Batches that spend a good part of their time on a core need one each.
@@ -84,8 +91,8 @@ Prediction LoaderSimulator::predict(const std::vector<Change>& changes) const {
   const profile::Profile& profile = this->profile();
   if (!can_simulate(profile)) return abstain(kNothingRecorded);
   if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
-  if (std::string why = unknown_pools(profile, changes); !why.empty()) return abstain(std::move(why));
   const Loader loader = *loader_of(profile);
+  if (std::string why = unknown_pools(profile, loader, changes); !why.empty()) return abstain(std::move(why));
   SimulatedLoader model;
   if (!make_simulated_loader(profile, loader, changes, seed_of(profile), model))
     return abstain(kNoSuchChange);

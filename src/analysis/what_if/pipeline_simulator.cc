@@ -132,7 +132,7 @@ std::string unknown_hand_overs(const profile::Profile& profile, const std::vecto
     return "each of its many small reads gives up the interpreter lock; what another thread would cost is "
            "not known";
   const double process_s = profile.host.process_cpu_cores.value_or(0) * profile.sink.step_s;
-  return filled_by_pools(profile, ratio(pool_cpu_s(profile), process_s));
+  return filled_by_pools(profile.host.cpu_share.value_or(0), ratio(pool_cpu_s(profile), process_s));
 }
 
 }  // namespace

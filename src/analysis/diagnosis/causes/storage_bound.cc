@@ -85,6 +85,9 @@ void add_more_readers(const Case& facts, Finding& finding) {
 
 std::optional<Finding> judge_storage_bound(const Case& facts) {
   if (facts.candidate < 0) return std::nullopt;
+  // Batches are ready, and threads that hold the interpreter lock slow the step itself: no reader does that.
+  if (facts.lock.contended && facts.gate.starved_share < facts.thresholds.gate.starved_share)
+    return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   if (!op.storage_wait_s || op.fidelity == profile::Fidelity::inclusive) return std::nullopt;
   const double waits = ratio(*op.storage_wait_s, op.busy_s);
