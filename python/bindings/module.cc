@@ -19,6 +19,7 @@
 #include "headrace/profile/unnamed_runs.h"
 #include "headrace/profile/worker_pauses.h"
 #include "interpreter_lock.h"
+#include "verdict_tuple.h"
 
 namespace py = pybind11;
 
@@ -112,18 +113,12 @@ std::string profile_of_handle(const std::shared_ptr<const profile::LoaderHandle>
                    " epochs were run, the last " + std::to_string(starts.size()) + " can be reported alone");
 }
 
-/// Names in a segment are any bytes.
-py::str text_of(const std::string& name) {
-  return py::reinterpret_steal<py::str>(
-      PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "replace"));
-}
-
 py::list loaders_of_image(const profile::SegmentImage& image) {
   py::list loaders;
   for (const profile::LoaderSummary& loader : profile::list_loaders(image)) {
     py::dict entry;
     entry["index"] = loader.index;
-    entry["name"] = text_of(loader.name);
+    entry["name"] = decoded(loader.name);
     entry["steps"] = loader.steps;
     entry["wait_s"] = loader.wait_s;
     loaders.append(entry);
@@ -131,8 +126,7 @@ py::list loaders_of_image(const profile::SegmentImage& image) {
   return loaders;
 }
 
-/// The verdict on the loader that waited longest: kind, operator and cause ("" if there is none), the loop's wait as a
-/// share of the time, and the step in seconds. Returns None if the segment has no loader.
+/// The `verdict_tuple` of the loader that waited longest; None if the segment has no loader.
 py::object verdict_of_segment(const Path& path) {
   profile::Profile profile;
   analysis::Verdict verdict;
@@ -149,9 +143,7 @@ py::object verdict_of_segment(const Path& path) {
     }
   }
   if (!is_recorded) return py::none();
-  const std::string_view cause = verdict.cause ? analysis::name_of(*verdict.cause) : "";
-  return py::make_tuple(analysis::name_of(verdict.kind), text_of(verdict.op.value_or("")), cause,
-                        profile.sink.wait_share, profile.sink.step_s);
+  return verdict_tuple(verdict, profile);
 }
 
 void add_recording(py::module_& module) {

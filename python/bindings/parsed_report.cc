@@ -18,6 +18,7 @@
 #include "headrace/report/html.h"
 #include "headrace/report/json.h"
 #include "headrace/report/text.h"
+#include "verdict_tuple.h"
 
 namespace py = pybind11;
 
@@ -50,13 +51,6 @@ class ParsedReport {
     return report::to_html(profile_, diagnosis(), options);
   }
   std::string json(int indent) const { return report::to_json(profile_, diagnosis(), indent); }
-  /// Kind, operator and cause ("" if there is none), the loop's wait as a share of the time, and the step in seconds.
-  auto verdict() const {
-    const analysis::Verdict found = analysis::verdict_on(profile_);
-    return std::make_tuple(std::string(analysis::name_of(found.kind)), found.op.value_or(""),
-                           found.cause ? std::string(analysis::name_of(*found.cause)) : std::string(),
-                           profile_.sink.wait_share, profile_.sink.step_s);
-  }
   auto what_if(const std::vector<std::pair<std::string, std::string>>& assigned) const {
     std::vector<analysis::Assignment> assignments;
     for (const auto& [parameter, value] : assigned) assignments.push_back({parameter, value});
@@ -130,8 +124,15 @@ void add_parsed_report(PyObject* into) {
           py::arg("range_link") = "", Released())
       .def(
           "json", [](Shared self, int indent) { return self->json(indent); }, py::arg("indent"), Released())
-      .def(
-          "verdict", [](Shared self) { return self->verdict(); }, Released())
+      .def("verdict",
+           [](Shared self) {
+             analysis::Verdict found;
+             {
+               const LockReleased released;
+               found = analysis::verdict_on(self->profile());
+             }
+             return verdict_tuple(found, self->profile());
+           })
       .def_property_readonly("loader", [](Shared self) { return self->profile().loader; })
       .def_property_readonly("rank", [](Shared self) { return self->profile().rank; })
       .def(

@@ -7,6 +7,7 @@
 #include "units.h"
 
 namespace headrace::loader_files {
+
 std::vector<Call> calls_on_device(const GetNextFile& file) {
   std::map<std::string, std::size_t> counts;
   for (const GetNext& each : file.calls) ++counts[each.node];

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 
 namespace headrace::profile {
 
@@ -50,6 +51,13 @@ std::string KernelFile::read_whole(const char* path) {
     text.append(part.data(), static_cast<std::size_t>(got));
   }
   return text;
+}
+
+std::optional<ProcessStat> read_process_stat(int pid) noexcept {
+  std::array<char, 64> path{};
+  std::array<char, 1024> text;
+  std::snprintf(path.data(), path.size(), "/proc/%d/stat", pid);
+  return parse_process_stat(KernelFile::read_once(path.data(), text), tick_ns());
 }
 
 }  // namespace headrace::profile

@@ -1,10 +1,13 @@
 // One small file of /proc or /sys, read again and again.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "headrace/profile/host/kernel_text.h"
 
 namespace headrace::profile {
 
@@ -38,5 +41,8 @@ class KernelFile {
  private:
   int fd_ = -1;
 };
+
+/// `/proc/<pid>/stat`; nothing if there is no such process.
+std::optional<ProcessStat> read_process_stat(int pid) noexcept;
 
 }  // namespace headrace::profile

@@ -65,7 +65,7 @@ bool lists(std::string_view comma_separated, std::string_view word) noexcept {
 }  // namespace
 
 std::int64_t tick_ns() noexcept {
-  static const std::int64_t ns = 1'000'000'000 / std::max(1L, sysconf(_SC_CLK_TCK));
+  static const std::int64_t ns = kSecondNs / std::max(1L, sysconf(_SC_CLK_TCK));
   return ns;
 }
 

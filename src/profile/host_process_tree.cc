@@ -16,7 +16,6 @@
 #include "headrace/profile/host/kernel_text.h"
 #include "headrace/profile/process_identity.h"
 #include "host_kernel_file.h"
-#include "host_read_throttle.h"
 
 namespace headrace::profile {
 namespace {
@@ -27,13 +26,6 @@ std::int64_t to_ns(const timespec& time) noexcept {
 
 std::int64_t to_ns(const timeval& time) noexcept {
   return static_cast<std::int64_t>(time.tv_sec) * kSecondNs + static_cast<std::int64_t>(time.tv_usec) * 1000;
-}
-
-std::optional<ProcessStat> read_stat(int pid) noexcept {
-  std::array<char, 64> path{};
-  std::array<char, 1024> text;
-  std::snprintf(path.data(), path.size(), "/proc/%d/stat", pid);
-  return parse_process_stat(KernelFile::read_once(path.data(), text), tick_ns());
 }
 
 std::int64_t read_resident_bytes(int pid) noexcept {
@@ -92,7 +84,7 @@ void ProcessTree::add(int pid, int parent, std::uint64_t start, std::int64_t own
 
 void ProcessTree::adopt(int pid, std::uint64_t start) {
   if (is_member(pid)) return;
-  const auto stat = read_stat(pid);
+  const auto stat = read_process_stat(pid);
   if (!stat || stat->start != start) return;
   const std::int64_t clock = process_clock(pid);
   add(pid, stat->parent, start, clock >= 0 ? clock : stat->own_ns, stat->reaped_ns);
@@ -113,7 +105,7 @@ void ProcessTree::find_members() {
     if (is_member(pid)) continue;
     if (std::binary_search(strangers_.begin(), strangers_.end(), pid)) {
       next_strangers_.push_back(pid);
-    } else if (const auto stat = read_stat(pid)) {
+    } else if (const auto stat = read_process_stat(pid)) {
       newcomers.push_back({pid, *stat});
     }
   }
@@ -141,7 +133,7 @@ void ProcessTree::read_own(Member& member) noexcept {
     return;
   }
   // Gone, or its number has a new owner, or this kernel gives no clocks of other processes.
-  const auto stat = read_stat(member.pid);
+  const auto stat = read_process_stat(member.pid);
   if (stat && stat->start == member.start) {
     member.own_ns = std::max(member.own_ns, stat->own_ns);
   } else {
@@ -154,7 +146,7 @@ void ProcessTree::refresh() noexcept {
   for (Member& member : members_) {
     resident += read_resident_bytes(member.pid);
     if (member.pid == self_) continue;
-    const auto stat = read_stat(member.pid);
+    const auto stat = read_process_stat(member.pid);
     if (!stat || stat->start != member.start) {
       member.ended = true;
     } else {

@@ -8,8 +8,6 @@
 
 namespace headrace::profile {
 
-inline constexpr std::int64_t kSecondNs = 1'000'000'000;
-
 /// A read costs 1 to 4 us when it was made a moment ago, 15 to 40 us after 100 ms of other work (cold
 /// caches), and hundreds where a machine has 128 CPUs or thousands of processes. Each is repeated only after
 /// `kRest` times the CPU time that it took last: 0.01 % of a core.

@@ -12,6 +12,12 @@
 
 namespace headrace::analysis::device {
 
+/// Where the sum is enough.
+struct CallSum {
+  std::int64_t count = 0;
+  std::int64_t total_ns = 0;
+};
+
 /// Running figures of durations; two of them can be put together without the durations.
 ///
 /// Squares are kept as deviations from the running mean (Welford, and Chan et al. for the sum of two), so

@@ -9,17 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/device/call_statistics.h"
 #include "analysis/device/rank_rows.h"
 #include "headrace/analysis/device/figures.h"
 #include "headrace/analysis/device/short_name.h"
 
 namespace headrace::analysis::device {
 namespace {
-
-struct CallSum {
-  std::int64_t count = 0;
-  std::int64_t total_ns = 0;
-};
 
 /// By number of the name.
 std::vector<CallSum> calls_by_name(const trace::Trace& trace, const Selection& selection, Side side) {

@@ -22,8 +22,9 @@ double lock_wait_s(const profile::Profile& profile, const InterpreterLock& lock,
 /// 0.1 to 1.0 of that).
 double slowed_s(const profile::SinkProfile& sink, double waited_s, const GateThresholds& thresholds) {
   const double own_s = sink.compute_s - waited_s;
+  if (waited_s <= 0 || sink.compute_cpu_s.value_or(0) < thresholds.computes_share * own_s) return 0;
   const double fast_s = fast_compute_s(sink);
-  if (fast_s <= 0 || sink.compute_cpu_s.value_or(0) < thresholds.computes_share * own_s) return 0;
+  if (fast_s <= 0) return 0;
   return std::max(0.0, own_s - std::max(fast_s, own_s * ratio(own_s, sink.compute_s)));
 }
 

@@ -13,6 +13,8 @@ namespace headrace::profile {
 /// Every parser takes the text of one file and gives nothing if a line is missing, cut short or no number,
 /// so that a figure stays unknown instead of becoming 0. None throws or allocates, except `find_cpu_cgroup`.
 
+inline constexpr std::int64_t kSecondNs = 1'000'000'000;
+
 /// One tick of /proc's times (USER_HZ); 10 ms nearly everywhere.
 std::int64_t tick_ns() noexcept;
 

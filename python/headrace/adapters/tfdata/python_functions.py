@@ -31,7 +31,7 @@ class PythonFunctions(NamedTuple):
     operator: _core.OperatorHandle
 
 
-_of_token: dict[str, PythonFunctions] = {}
+_of_token: dict[str, _core.OperatorHandle] = {}
 
 
 class _Running(threading.local):
@@ -63,13 +63,13 @@ def record(functions: list[PythonFunctions]) -> None:
     if functions:
         _install()
     for each in functions:
-        _of_token.update(dict.fromkeys(each.tokens, each))
+        _of_token.update(dict.fromkeys(each.tokens, each.operator))
 
 
 def forget(functions: list[PythonFunctions]) -> None:
     for each in functions:
         for token in each.tokens:
-            if _of_token.get(token) is each:
+            if _of_token.get(token) is each.operator:
                 del _of_token[token]
 
 
@@ -80,9 +80,8 @@ def _install() -> None:
 
 
 def _before(_: Any, token: str, *__: Any) -> None:
-    functions = _of_token.get(token)
-    is_recorded = functions is not None and functions.operator.begin()
-    _running.stack.append(functions.operator if functions is not None and is_recorded else None)
+    operator = _of_token.get(token)
+    _running.stack.append(operator if operator is not None and operator.begin() else None)
 
 
 def _after(*_: Any) -> None:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/device/advice/rule.h"
+#include "analysis/device/call_statistics.h"
 #include "headrace/analysis/device/figures.h"
 
 namespace headrace::analysis::device {
@@ -17,11 +18,6 @@ using trace::EventKind;
 using trace::Row;
 
 constexpr const char* kNoCalls = "the trace has no calls of CANN (record CPU activities at Level1 or above)";
-
-struct CallSum {
-  std::int64_t count = 0;
-  std::int64_t total_ns = 0;
-};
 
 /// Calls of the runtime by name, over all ranks.
 template <class Wanted>
