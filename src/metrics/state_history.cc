@@ -100,13 +100,14 @@ void StateHistory<Moments>::open(std::uint32_t value, std::int64_t now) noexcept
 }
 
 template <class Moments>
-void StateHistory<Moments>::append(std::int64_t began, std::uint32_t moment, std::int64_t now) noexcept {
+void StateHistory<Moments>::append(std::int64_t began, std::uint32_t moment, std::int64_t now,
+                                   bool another) noexcept {
   HistoryTrack& track = *track_;
   std::uint32_t count = track.count.load(std::memory_order_relaxed);
   const std::uint64_t tick = Packing::tick(began, track.base_ns.load());
   if (tick >= Packing::kLastTick || track.capacity.load() < 8) return;
   // The state that lasts already goes on.
-  if (count > 0 && Packing::value_of(words_[count - 1].load()) == moment) return;
+  if (!another && count > 0 && Packing::value_of(words_[count - 1].load()) == moment) return;
   if (count >= track.capacity.load()) {
     HistoryThinning::make_room(track, words_, now, Entries<Moments>{tick});
     count = track.count.load(std::memory_order_relaxed);
@@ -131,7 +132,7 @@ void StateHistory<Moments>::keep(std::uint32_t old, std::int64_t since, std::int
     }
     append(run, Moments::mixed(track.longest.load(), track.weight.load(), now - run), now);
   } else if (before <= threshold / 8) {
-    append(run, Moments::pure(old), now);
+    append(run, Moments::pure(old), now, before > 0 && Moments::is_call(old));
   } else {
     append(run, Moments::mixed(track.longest.load(), track.weight.load(), before), now);
     append(since, Moments::pure(old), now);

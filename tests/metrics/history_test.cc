@@ -82,6 +82,32 @@ TEST(WorkerHistory, KeepsStatesThatLast) {
   EXPECT_EQ(track->since_ns.load(), bench.now);
 }
 
+TEST(WorkerHistory, CallsAreToldApartHoweverShortTheGap) {
+  HistoryBench bench;
+  HistoryTrack* track = bench.store.claim({}, bench.now);
+  WorkerHistory history = bench.store.worker_history(track);
+  history.open(kDecode, bench.now);
+  const std::int64_t began = bench.now;
+  for (int i = 0; i < 3; ++i) {
+    history.change(kBlocked, bench.now += 4 * kMs);
+    history.change(kDecode, bench.now += 2000);
+  }
+  ASSERT_EQ(track->count.load(), 3U);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(bench.worker_moment(*track, i).code, kDecode);
+    EXPECT_NEAR(static_cast<double>(bench.began_ns(*track, i) - began), i * (4.0 * kMs + 2000), 3000);
+  }
+  // A wait that woke up for 2 us goes on: the next entry is the call after it.
+  history.change(kBlocked, bench.now += 4 * kMs);
+  history.change(kDecode, bench.now += 4 * kMs);
+  history.change(kBlocked, bench.now += 2000);
+  history.change(kDecode, bench.now += 4 * kMs);
+  history.change(kBlocked, bench.now += 4 * kMs);
+  ASSERT_EQ(track->count.load(), 6U);
+  EXPECT_EQ(bench.worker_moment(*track, 4).code, kBlocked);
+  EXPECT_EQ(bench.worker_moment(*track, 5).code, kDecode);
+}
+
 TEST(WorkerHistory, FastStatesBecomeOneEntryWithAShare) {
   HistoryBench bench;
   HistoryTrack* track = bench.store.claim({}, bench.now);

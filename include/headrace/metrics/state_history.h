@@ -71,7 +71,7 @@ class StateHistory {
     }
   }
   void keep(std::uint32_t old, std::int64_t since, std::int64_t now) noexcept;
-  void append(std::int64_t began, std::uint32_t moment, std::int64_t now) noexcept;
+  void append(std::int64_t began, std::uint32_t moment, std::int64_t now, bool another = false) noexcept;
   void begin_run(std::int64_t now) noexcept;
 
   HistoryTrack* track_ = nullptr;
@@ -83,6 +83,8 @@ struct WorkerMoments {
   static std::int64_t weight(std::uint32_t code, std::int64_t lasted) noexcept {
     return WorkerMoment::is_operator(code) ? lasted : 0;
   }
+  /// Two calls of one operator are two entries, however short the gap; a wait that woke up for nothing is one.
+  static bool is_call(std::uint32_t code) noexcept { return WorkerMoment::is_operator(code); }
   static std::uint32_t pure(std::uint32_t code) noexcept;
   static std::uint32_t mixed(std::uint32_t longest, std::int64_t weight, std::int64_t lasted) noexcept;
   static std::uint32_t merged(std::uint32_t a, double a_lasted, std::uint32_t b, double b_lasted) noexcept;
@@ -90,6 +92,7 @@ struct WorkerMoments {
 
 /// Levels of a queue; a run weighs level x time.
 struct LevelMoments {
+  static bool is_call(std::uint32_t /*level*/) noexcept { return false; }
   static std::uint32_t pure(std::uint32_t level) noexcept;
   static std::uint32_t mixed(std::uint32_t longest, std::int64_t weight, std::int64_t lasted) noexcept;
   static std::uint32_t merged(std::uint32_t a, double a_lasted, std::uint32_t b, double b_lasted) noexcept;
