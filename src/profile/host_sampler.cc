@@ -30,6 +30,8 @@ using metrics::kHostFigures;
 
 /// While no loop runs, baselines this fresh are good enough.
 constexpr std::int64_t kRestingNs = 900'000'000;
+/// The kernel counts in ticks of 10 ms: of 20 in 100 ms on two cores, two may be missing.
+constexpr double kNearlyAll = 0.9;
 
 std::int64_t own_cpu_ns() noexcept {
   timespec time{};
@@ -145,6 +147,9 @@ struct HostSampler::Impl {
   bool looked_around = false;
   std::int64_t last_process_cpu_ns = -1;
   double process_cores = 0;
+  std::int64_t last_busy_ns = -1;  ///< of all CPUs
+  std::int64_t last_busy_at_ns = 0;
+  bool cores_are_full = false;
 };
 
 void HostSampler::Impl::begin() noexcept {
@@ -216,7 +221,14 @@ void HostSampler::Impl::read_pressures(std::int64_t now, std::int64_t loop_ns) n
 }
 
 void HostSampler::Impl::read_busy(std::int64_t now, std::int64_t loop_ns) noexcept {
-  add(busy, parse_busy_ns(stat.read(now, stat_text), cpus, tick_ns()), now, loop_ns);
+  const auto busy_ns = parse_busy_ns(stat.read(now, stat_text), cpus, tick_ns());
+  add(busy, busy_ns, now, loop_ns);
+  const auto offered_ns =
+      static_cast<double>((now - last_busy_at_ns) * static_cast<std::int64_t>(cpus.count()));
+  cores_are_full =
+      busy_ns && last_busy_ns >= 0 && static_cast<double>(*busy_ns - last_busy_ns) >= kNearlyAll * offered_ns;
+  last_busy_ns = busy_ns.value_or(-1);
+  last_busy_at_ns = now;
 }
 
 void HostSampler::Impl::read_tree(std::int64_t now, std::int64_t loop_ns) {
@@ -241,6 +253,7 @@ void HostSampler::Impl::refresh_limits() noexcept {
     cpus = allowed;
     const auto busy_ns = parse_busy_ns(stat.file.read(stat_text), cpus, tick_ns());
     if (busy_ns && busy.has_baseline()) busy.rebase(*busy_ns);
+    last_busy_ns = -1;
   }
   cell.cores.store(usable_cores(cpus.count(), quota.cores()));
 }
@@ -275,5 +288,6 @@ void HostSampler::set_other_ranks_cpu(std::int64_t total_ns) noexcept {
 }
 
 double HostSampler::process_cores() const noexcept { return impl_->process_cores; }
+bool HostSampler::cores_are_full() const noexcept { return impl_->cores_are_full; }
 
 }  // namespace headrace::profile

@@ -14,6 +14,17 @@ bool is_at(std::uintptr_t futex, std::uintptr_t lock) noexcept {
   return futex != 0 && (futex > lock ? futex - lock : lock - futex) < kSameCondition;
 }
 
+/// `cell`: the operator's or the sink's.
+template <class Cell>
+void count(Cell& cell, const metrics::WorkerCell& worker, const ThreadLook& look, std::uintptr_t lock,
+           std::optional<int> holder) noexcept {
+  if (!look.known) return;
+  cell.looks.bump(1);
+  if (is_at(look.futex, lock)) cell.lock_looks.bump(1);
+  if (holder) cell.holder_looks.bump(1);
+  if (holder == worker.tid.load()) cell.held_looks.bump(1);
+}
+
 }  // namespace
 
 LockWatch::Thread* LockWatch::find(const metrics::WorkerCell& worker) noexcept {
@@ -41,18 +52,12 @@ ThreadLook LockWatch::look_at(Thread* thread) {
   return look;
 }
 
-void LockWatch::look(std::uintptr_t lock, std::optional<int> holder) {
+std::uint32_t LockWatch::used(Section section) const noexcept {
+  return segment_.header().high_water[static_cast<std::size_t>(section)].load(std::memory_order_relaxed);
+}
+
+void LockWatch::look_at_operators(std::uintptr_t lock, std::optional<int> holder) {
   const int pid = current_pid();
-  const auto used = [&](Section section) {
-    return segment_.header().high_water[static_cast<std::size_t>(section)].load(std::memory_order_relaxed);
-  };
-  const auto count = [&](auto& cell, const metrics::WorkerCell& worker, const ThreadLook& look) {
-    if (!look.known) return;
-    cell.looks.bump(1);
-    if (is_at(look.futex, lock)) cell.lock_looks.bump(1);
-    if (holder) cell.holder_looks.bump(1);
-    if (holder == worker.tid.load()) cell.held_looks.bump(1);
-  };
   const std::uint32_t workers = std::min(kMaxWorkers, used(Section::workers));
   for (std::uint32_t i = 0; i < workers; ++i) {
     const metrics::WorkerCell& worker = segment_.workers()[i];
@@ -69,8 +74,12 @@ void LockWatch::look(std::uintptr_t lock, std::optional<int> holder) {
     metrics::OperatorCell& cell =
         segment_.cells()[(thread->last_operator - metrics::kOperatorAccount) % kMaxCells];
     const ThreadLook look = look_at(thread);
-    if (in_operator || is_at(look.futex, lock)) count(cell, worker, look);
+    if (in_operator || is_at(look.futex, lock)) count(cell, worker, look, lock, holder);
   }
+}
+
+void LockWatch::look_at_loops(std::uintptr_t lock, std::optional<int> holder) {
+  const int pid = current_pid();
   for (std::uint32_t i = 0; i < std::min(kMaxLoaders, used(Section::loaders)); ++i) {
     metrics::SinkCell& sink = segment_.loaders()[i].sink;
     const std::uint32_t index = sink.worker.load();
@@ -80,7 +89,7 @@ void LockWatch::look(std::uintptr_t lock, std::optional<int> holder) {
         worker.account.load() != static_cast<std::uint32_t>(metrics::WorkerState::computing))
       continue;
     const ThreadLook look = look_at(find_or_add(worker));
-    count(sink, worker, look);
+    count(sink, worker, look, lock, holder);
     if (look.runs) sink.running_looks.bump(1);
   }
 }

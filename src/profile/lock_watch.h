@@ -14,14 +14,14 @@ namespace headrace::profile {
 /// depend on what the threads do, so the share of looks that find a thread waiting is the share of its time.
 /// Counts go into the operator's cell or the sink's. A thread of a library takes the lock before its operator
 /// begins: while it waits between two calls, that counts for the operator that it was last seen in. Used by
-/// one thread, the sampler.
+/// one thread, the sampler. `lock`: address of the futex on which threads wait for the lock. `holder`: the
+/// thread that holds it; 0: nobody; none: not known.
 class LockWatch {
  public:
   explicit LockWatch(Segment& segment) : segment_(segment) {}
 
-  /// `lock`: address of the futex on which threads wait for the lock. `holder`: the thread that holds it; 0:
-  /// nobody; none: not known.
-  void look(std::uintptr_t lock, std::optional<int> holder);
+  void look_at_operators(std::uintptr_t lock, std::optional<int> holder);
+  void look_at_loops(std::uintptr_t lock, std::optional<int> holder);
 
  private:
   /// Threads beyond are not looked at; their operators' figures come from the others.
@@ -37,6 +37,7 @@ class LockWatch {
   Thread* find(const metrics::WorkerCell& worker) noexcept;
   Thread* find_or_add(const metrics::WorkerCell& worker);
   static ThreadLook look_at(Thread* thread);
+  std::uint32_t used(Section section) const noexcept;
 
   Segment& segment_;
   std::array<Thread, kMostThreads> threads_;

@@ -288,6 +288,31 @@ TEST_F(HostSamplerTest, CoresAreWithinTheAffinity) {
   }
 }
 
+TEST_F(HostSamplerTest, CoresAreFullWhileAllOfThemAreBusy) {
+  cpu_set_t before;
+  if (sched_getaffinity(0, sizeof(before), &before) != 0) GTEST_SKIP() << "more CPUs than fit";
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+  }
+  if (sched_setaffinity(0, sizeof(one), &one) != 0) GTEST_SKIP() << "affinity cannot be set here";
+  sampler_ = std::make_unique<HostSampler>(*segment_);
+  begin();
+  EXPECT_FALSE(sampler_->cores_are_full());
+  // The counters are read at times only: after a slow read the next one waits.
+  for (int i = 0; i < 20 && !sampler_->cores_are_full(); ++i) {
+    const std::int64_t until = Clock::now_ns() + 250 * kMs;
+    while (Clock::now_ns() < until) {
+    }
+    sample_after(200 * kMs);
+  }
+  EXPECT_TRUE(sampler_->cores_are_full());
+  sample_after(1000 * kSecond);  // in which the CPU could not do as much
+  EXPECT_FALSE(sampler_->cores_are_full());
+  sched_setaffinity(0, sizeof(before), &before);
+}
+
 TEST_F(HostSamplerTest, CoveredTimeIsTheLoopTimeAndFillsItsWindows) {
   begin();
   for (int i = 0; i < 10; ++i) sample_after(130 * kMs);

@@ -28,6 +28,9 @@ class HostSampler {
 
   /// Cores that the sink's own process used in the last interval; 0 before the second sample.
   double process_cores() const noexcept;
+  /// Nearly every core that the process may use was busy in the last interval, whoever used it. False where a
+  /// quota ends before the cores do.
+  bool cores_are_full() const noexcept;
 
  private:
   struct Impl;
