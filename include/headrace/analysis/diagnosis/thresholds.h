@@ -38,8 +38,6 @@ struct GateThresholds {
   double contended_share = 0.1;
   /// Share of the step in which the loop's own thread waits for a core; less is within what looks at it tell.
   double core_wait_share = 0.03;
-  /// CPU time / compute without waits for a core or the lock, of a step that computes.
-  double computes_share = 0.5;
   /// Share of the step in which the loop's thread, with batches ready, waits for a core that the input's
   /// operators have. As `contended_share`: that is the same for the lock.
   double crowded_share = 0.1;
