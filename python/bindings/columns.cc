@@ -7,6 +7,7 @@
 #include "column_set.h"
 #include "crossing.h"
 #include "headrace/profile/errors.h"
+#include "recorded_text.h"
 
 namespace py = pybind11;
 
@@ -22,11 +23,6 @@ const ColumnView& column_named(const ColumnSet& set, const std::string& name) {
     names += (names.empty() ? "" : ", ") + column.name;
   }
   throw UsageError("no column '" + name + "'; there are: " + names);
-}
-
-py::str python_text(std::string_view text) {
-  return py::reinterpret_steal<py::str>(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }
 
 using Values = std::variant<analysis::Integers, analysis::Numbers, std::vector<std::string>>;
@@ -70,11 +66,11 @@ class Rows {
         const std::uint32_t value = static_cast<const std::uint32_t*>(column_.data)[row];
         if (column_.dictionary == nullptr) return py::int_(value);
         py::object& text = made_[value];
-        if (!text) text = python_text(column_.dictionary->text(value));
+        if (!text) text = decoded(column_.dictionary->text(value));
         return text;
       }
       default:
-        return python_text(column_.text(row));
+        return decoded(column_.text(row));
     }
   }
 

@@ -19,6 +19,7 @@
 #include "headrace/profile/unnamed_runs.h"
 #include "headrace/profile/worker_pauses.h"
 #include "interpreter_lock.h"
+#include "recorded_text.h"
 #include "verdict_tuple.h"
 
 namespace py = pybind11;

@@ -3,18 +3,12 @@
 
 #include <pybind11/pybind11.h>
 
-#include <string>
 #include <string_view>
 
 #include "headrace/analysis/diagnosis/verdict.h"
+#include "recorded_text.h"
 
 namespace headrace::python {
-
-/// Names in a recording are any bytes.
-inline pybind11::str decoded(const std::string& name) {
-  return pybind11::reinterpret_steal<pybind11::str>(
-      PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "replace"));
-}
 
 /// Kind, operator and cause ("" if there is none), the loop's wait as a share of the time, and the step in seconds.
 inline pybind11::tuple verdict_tuple(const analysis::Verdict& verdict, const profile::Profile& profile) {

@@ -43,6 +43,7 @@ void FigureTracker::add(std::int64_t raw, std::int64_t now, std::int64_t loop_ns
     return;
   }
   if (now <= at_ns_) return;
+  rate_ = static_cast<double>(raw - raw_) / static_cast<double>(now - at_ns_);
   if (begun_) {
     const std::int64_t before = total().load();
     const std::int64_t growth = running_part(raw - raw_, loop_ns - at_loop_ns_, now - at_ns_);
@@ -58,6 +59,7 @@ void FigureTracker::fail() noexcept {
   constexpr int kPatience = 3;
   if (!has_baseline_ || ++failures_ < kPatience) return;
   has_baseline_ = false;
+  rate_ = 0;
   show(false);
 }
 

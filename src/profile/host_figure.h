@@ -26,7 +26,12 @@ class FigureTracker {
   /// time on.
   void fail() noexcept;
   /// The counter counts something else from now on: `raw` is its new baseline.
-  void rebase(std::int64_t raw) noexcept { raw_ = raw; }
+  void rebase(std::int64_t raw) noexcept {
+    raw_ = raw;
+    rate_ = 0;
+  }
+  /// Growth per ns between the last two readings, by the clock; 0 before the second.
+  double rate() const noexcept { return rate_; }
 
   /// The loop begins: all that was counted is dropped; the interval that is open counts from loop time 0.
   void begin() noexcept;
@@ -48,6 +53,7 @@ class FigureTracker {
   int failures_ = 0;
   std::int64_t raw_ = 0;
   std::int64_t at_ns_ = 0;
+  double rate_ = 0;
   std::int64_t at_loop_ns_ = 0;
 };
 

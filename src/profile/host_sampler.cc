@@ -146,10 +146,6 @@ struct HostSampler::Impl {
   bool was_running = false;
   bool looked_around = false;
   std::int64_t last_process_cpu_ns = -1;
-  double process_cores = 0;
-  std::int64_t last_busy_ns = -1;  ///< of all CPUs
-  std::int64_t last_busy_at_ns = 0;
-  bool cores_are_full = false;
 };
 
 void HostSampler::Impl::begin() noexcept {
@@ -201,12 +197,8 @@ void HostSampler::Impl::sample(std::int64_t now) {
 }
 
 void HostSampler::Impl::read_process(std::int64_t now, std::int64_t loop_ns) noexcept {
-  const std::int64_t cpu_ns = own_cpu_ns();
-  if (last_process_cpu_ns >= 0 && now > last_ns) {
-    process_cores = static_cast<double>(cpu_ns - last_process_cpu_ns) / static_cast<double>(now - last_ns);
-  }
-  last_process_cpu_ns = cpu_ns;
-  process_cpu.add(cpu_ns, now, loop_ns);
+  last_process_cpu_ns = own_cpu_ns();
+  process_cpu.add(last_process_cpu_ns, now, loop_ns);
 }
 
 void HostSampler::Impl::read_pressures(std::int64_t now, std::int64_t loop_ns) noexcept {
@@ -221,14 +213,7 @@ void HostSampler::Impl::read_pressures(std::int64_t now, std::int64_t loop_ns) n
 }
 
 void HostSampler::Impl::read_busy(std::int64_t now, std::int64_t loop_ns) noexcept {
-  const auto busy_ns = parse_busy_ns(stat.read(now, stat_text), cpus, tick_ns());
-  add(busy, busy_ns, now, loop_ns);
-  const auto offered_ns =
-      static_cast<double>((now - last_busy_at_ns) * static_cast<std::int64_t>(cpus.count()));
-  cores_are_full =
-      busy_ns && last_busy_ns >= 0 && static_cast<double>(*busy_ns - last_busy_ns) >= kNearlyAll * offered_ns;
-  last_busy_ns = busy_ns.value_or(-1);
-  last_busy_at_ns = now;
+  add(busy, parse_busy_ns(stat.read(now, stat_text), cpus, tick_ns()), now, loop_ns);
 }
 
 void HostSampler::Impl::read_tree(std::int64_t now, std::int64_t loop_ns) {
@@ -253,7 +238,6 @@ void HostSampler::Impl::refresh_limits() noexcept {
     cpus = allowed;
     const auto busy_ns = parse_busy_ns(stat.file.read(stat_text), cpus, tick_ns());
     if (busy_ns && busy.has_baseline()) busy.rebase(*busy_ns);
-    last_busy_ns = -1;
   }
   cell.cores.store(usable_cores(cpus.count(), quota.cores()));
 }
@@ -287,7 +271,10 @@ void HostSampler::set_other_ranks_cpu(std::int64_t total_ns) noexcept {
   impl_->other_ranks_cpu_ns = total_ns;
 }
 
-double HostSampler::process_cores() const noexcept { return impl_->process_cores; }
-bool HostSampler::cores_are_full() const noexcept { return impl_->cores_are_full; }
+double HostSampler::process_cores() const noexcept { return impl_->process_cpu.rate(); }
+bool HostSampler::cores_are_full() const noexcept {
+  return impl_->busy.has_baseline() &&
+         impl_->busy.rate() >= kNearlyAll * static_cast<double>(impl_->cpus.count());
+}
 
 }  // namespace headrace::profile

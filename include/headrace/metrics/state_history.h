@@ -71,6 +71,7 @@ class StateHistory {
     }
   }
   void keep(std::uint32_t old, std::int64_t since, std::int64_t now) noexcept;
+  /// `another`: not the last entry's state that goes on, even if it is the same.
   void append(std::int64_t began, std::uint32_t moment, std::int64_t now, bool another = false) noexcept;
   void begin_run(std::int64_t now) noexcept;
 
@@ -81,7 +82,7 @@ class StateHistory {
 /// States of a worker: codes as in WorkerMoment.
 struct WorkerMoments {
   static std::int64_t weight(std::uint32_t code, std::int64_t lasted) noexcept {
-    return WorkerMoment::is_operator(code) ? lasted : 0;
+    return is_call(code) ? lasted : 0;
   }
   /// Two calls of one operator are two entries, however short the gap; a wait that woke up for nothing is one.
   static bool is_call(std::uint32_t code) noexcept { return WorkerMoment::is_operator(code); }

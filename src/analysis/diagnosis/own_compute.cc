@@ -21,10 +21,10 @@ double lock_wait_s(const profile::Profile& profile, const InterpreterLock& lock,
 /// from step to step is not taken for it beyond what it waits: where that is a fifth of its compute, at most a fifth of
 /// the rest is slowness (measured: 0.1 to 1.0 of that).
 double slowed_s(const profile::SinkProfile& sink, double waited_s) {
-  const double own_s = sink.compute_s - waited_s;
   if (waited_s <= 0) return 0;
   const double fast_s = fast_compute_s(sink);
   if (fast_s <= 0) return 0;
+  const double own_s = sink.compute_s - waited_s;
   return std::max(0.0, own_s - std::max(fast_s, own_s * ratio(own_s, sink.compute_s)));
 }
 
