@@ -16,7 +16,7 @@ namespace {
 
 /// One place that holds a timed object while a batch is fetched.
 struct Swap {
-  PyObject* container;  ///< a list or dict; null: the fetcher's own attributes
+  PyObject* container;  ///< a list, a dict, or an object that has the attribute; null: the fetcher
   PyObject* key;
   PyObject* bare;
   PyObject* timed;
@@ -66,15 +66,19 @@ struct TimedFetch {
 
 using Type = HeapType<TimedFetch>;
 
-/// Puts `to` where `from` is; leaves alone what somebody else has changed meanwhile.
+/// Puts `to` where `from` is; leaves alone what somebody else has changed meanwhile. An object's dict is not asked for:
+/// Python 3.11 and 3.12 would make one, and the object would be slower from then on.
 void put_instead(PyObject* container, PyObject* key, PyObject* from, PyObject* to) {
   if (PyList_CheckExact(container) != 0) {
     const Py_ssize_t index = PyLong_AsSsize_t(key);
     if (index < 0 || index >= PyList_GET_SIZE(container) || PyList_GET_ITEM(container, index) != from) return;
     PyList_SetItem(container, index, Py_NewRef(to));
-  } else if (PyDict_GetItemWithError(container, key) == from) {
-    PyDict_SetItem(container, key, to);
+  } else if (PyDict_Check(container) != 0) {
+    if (PyDict_GetItemWithError(container, key) == from) PyDict_SetItem(container, key, to);
+  } else if (const Owned held(PyObject_GenericGetAttr(container, key)); held.get() == from) {
+    PyObject_GenericSetAttr(container, key, to);
   }
+  PyErr_Clear();
 }
 
 PyObject* fetch_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
@@ -87,15 +91,10 @@ PyObject* fetch_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
   // The plan may be replaced while the fetch runs (an iterator that the dataset itself makes).
   const Owned keep(Py_XNewRef(timed->swaps));
   const std::vector<Swap>& swaps = timed->state.swaps;
-  const Owned attributes(PyObject_GenericGetDict(fetcher.get(), nullptr));
-  if (!attributes) PyErr_Clear();
   const auto place = [&](const Swap& swap) {
-    return swap.container != nullptr ? swap.container : attributes.get();
+    return swap.container != nullptr ? swap.container : fetcher.get();
   };
-  for (const Swap& swap : swaps) {
-    if (place(swap) != nullptr) put_instead(place(swap), swap.key, swap.bare, swap.timed);
-  }
-  PyErr_Clear();
+  for (const Swap& swap : swaps) put_instead(place(swap), swap.key, swap.bare, swap.timed);
 
   const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
   const Py_ssize_t named = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
@@ -123,15 +122,13 @@ PyObject* fetch_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
   PyObject* value = nullptr;
   PyObject* trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
-  for (auto swap = swaps.rbegin(); swap != swaps.rend(); ++swap) {
-    if (place(*swap) != nullptr) put_instead(place(*swap), swap->key, swap->timed, swap->bare);
-  }
-  PyErr_Clear();
+  for (auto swap = swaps.rbegin(); swap != swaps.rend(); ++swap)
+    put_instead(place(*swap), swap->key, swap->timed, swap->bare);
   PyErr_Restore(type, value, trace);
   return batch;
 }
 
-/// swaps: a tuple of (container or None, key, bare, timed). names_functions: a few early batches are sampled.
+/// swaps: a tuple of (list, dict, object with such an attribute, or None: the fetcher; key or name; bare; timed). names_functions: a few early batches are sampled.
 PyObject* fetch_new(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* fetcher = nullptr;
   PyObject* swaps = nullptr;
@@ -154,9 +151,6 @@ PyObject* fetch_new(PyTypeObject* type, PyObject* args, PyObject*) {
       Py_DECREF(self);
       return nullptr;
     }
-    const bool known = swap.container == Py_None || PyList_CheckExact(swap.container) != 0 ||
-                       PyDict_Check(swap.container) != 0;
-    if (!known) continue;
     if (swap.container == Py_None) swap.container = nullptr;
     self->state.swaps.push_back(swap);
   }

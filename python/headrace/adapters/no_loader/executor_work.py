@@ -13,6 +13,7 @@ from typing import Any
 
 from headrace import _core
 from headrace._operator import _code, code_key, name_of, readable
+from headrace._own_attributes import own_values
 from headrace.adapters._names import is_the_users
 
 
@@ -67,12 +68,9 @@ def under_way(waited_for: Any, caller: FrameType) -> int:
     if kind is None:
         return 0
     names = caller.f_locals
-    own = names.get("self")
-    places = [names, getattr(own, "__dict__", {})]
     found = {
         id(held): held
-        for place in places
-        for held in list(place.values())
+        for held in [*names.values(), *own_values(names.get("self"))]
         if type(held) in (list, deque, set, dict) and held and isinstance(_future_in(held), kind)
     }
     if len(found) != 1:

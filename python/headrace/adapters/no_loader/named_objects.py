@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from headrace._own_attributes import own_attribute
 from headrace.adapters._names import is_the_users
 
 _PATH = r"(?<![\w.])((?:[^\W\d]\w*\.)*[^\W\d]\w*)"
@@ -49,13 +50,5 @@ def _value(path: str, frame: FrameType) -> Any:
     first, *attributes = path.split(".")
     found = frame.f_locals.get(first, frame.f_globals.get(first))
     for name in attributes:
-        found = _attributes(found).get(name)
-    return found
-
-
-def _attributes(instance: Any) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = object.__getattribute__(instance, "__dict__")
-    except AttributeError:
-        return {}
+        found = own_attribute(found, name)
     return found

@@ -14,6 +14,7 @@ from typing import Any
 from headrace import _core, _session
 from headrace._get_next import BlockLoop
 from headrace._operator import readable
+from headrace._own_attributes import own_attribute
 from headrace._session import kept_open, open_session, warn_once
 from headrace.adapters.no_loader import simple_queues
 from headrace.adapters.no_loader.stack_looks import users_frame
@@ -197,11 +198,9 @@ def _stack(frame: FrameType | None) -> Iterator[FrameType]:
 
 def _name_of(found: Any, caller: FrameType) -> str:
     """What the user's function calls the queue; "" if that is unknown."""
-    places = [caller.f_locals, caller.f_globals]
     itself = caller.f_locals.get("self")
-    if itself is not None:
-        places.append(getattr(itself, "__dict__", {}))
-    for place in places:
+    of_itself = {name: own_attribute(itself, name) for name in caller.f_code.co_names}
+    for place in (caller.f_locals, caller.f_globals, of_itself):
         for name, value in list(place.items()):
             if value is found:
                 return str(name)

@@ -13,25 +13,24 @@ from typing import Any
 
 from headrace import _core
 from headrace._operator import readable
+from headrace._own_attributes import own_attribute, own_values
 from headrace.adapters import _streams
 from headrace.adapters._names import object_name
 
-#: A place for a timed object during a fetch: container (None: the fetcher itself), key, bare, timed.
+#: A place for a timed object during a fetch: container (None: the fetcher), key, bare, timed. The key is an
+#: index of a list, a key of a dict, or the name of another object's attribute.
 Swap = tuple[Any, Any, Any, Any]
 
 _MOST_OPERATORS = 40
 _DEEPEST = 6
 _STAND_INS = (_core.TimedCallable, _core.TimedDataset)
+#: Attributes that are called for each item.
+_CALLED = ("transform", "target_transform")
 
 
 def _torch_class(name: str, module: str = "torch.utils.data") -> tuple[type, ...]:
     found = getattr(sys.modules.get(module), name, None)
     return (found,) if isinstance(found, type) else ()
-
-
-def _attributes(obj: Any) -> dict[str, Any]:
-    own = getattr(obj, "__dict__", None)
-    return own if isinstance(own, dict) else {}
 
 
 class _Plan:
@@ -91,10 +90,17 @@ class _Plan:
     def inner_datasets(self, dataset: Any) -> Iterator[tuple[Any, Any, Any]]:
         """(container, key, dataset) of the datasets that ``dataset`` reads."""
         known = isinstance(dataset, self._transparent)
-        for key, value in list(_attributes(dataset).items()):
-            if isinstance(value, self._datasets) or (known and key == "dataset"):
-                yield _attributes(dataset), key, value
-            elif (
+        values = own_values(dataset)
+        if known and (one := own_attribute(dataset, "dataset")) is not None:
+            yield dataset, "dataset", one
+        elif any(isinstance(value, self._datasets) for value in values):
+            # Only the dict tells their names.
+            own = getattr(dataset, "__dict__", {})
+            yield from (
+                (own, name, value) for name, value in list(own.items()) if isinstance(value, self._datasets)
+            )
+        for value in values:
+            if (
                 isinstance(value, list)
                 and (known or value)
                 and all(isinstance(v, self._datasets) for v in value)
@@ -117,27 +123,34 @@ class _Plan:
     # --- transforms ---
 
     def visit_attributes(self, owner: Any) -> None:
-        own = _attributes(owner)
         self.visit_chain(owner)
-        for key, value in list(own.items()):
-            if isinstance(value, (*_STAND_INS, *self._datasets)):
+        for value in own_values(owner):
+            if not isinstance(value, (type, *_STAND_INS, *self._datasets)):
+                self.visit_chain(value)
+        for name in _CALLED:
+            value = own_attribute(owner, name)
+            if isinstance(value, (*_STAND_INS, *self._datasets)) or not callable(value):
                 continue
-            if self.visit_chain(value):
-                continue
-            if key in ("transform", "target_transform") and callable(value):
-                if isinstance(value, self._modules):
-                    self.visit_entries(value._modules)
-                else:
-                    self.add_transform(own, key, value)
-            elif key == "_format_kwargs" and isinstance(value, dict) and callable(value.get("transform")):
-                self.add_transform(value, "transform", value["transform"])  # of set_transform
-            elif key == "transforms" and callable(value):
-                self.visit_attributes(value)  # an image transform and a target transform in one object
+            if isinstance(value, self._modules):
+                self.visit_entries(value._modules)
+            elif not self.visit_chain(value):
+                self.add_transform(owner, name, value)
+        formatted = own_attribute(owner, "_format_kwargs")
+        if isinstance(formatted, dict) and callable(formatted.get("transform")):
+            self.add_transform(formatted, "transform", formatted["transform"])  # of set_transform
+        both = own_attribute(owner, "transforms")
+        if (
+            callable(both)
+            and not isinstance(both, (*_STAND_INS, *self._datasets))
+            and not self.visit_chain(both)
+        ):
+            self.visit_attributes(both)  # an image transform and a target transform in one object
 
     def visit_chain(self, owner: Any) -> bool:
         """Time each entry of ``owner.transforms``; False if that is not a chain."""
-        own = _attributes(owner)
-        chain = own.get("transforms", own.get("_modules", {}).get("transforms") if own else None)
+        chain = own_attribute(owner, "transforms")
+        if chain is None and isinstance(modules := own_attribute(owner, "_modules"), dict):
+            chain = modules.get("transforms")
         if isinstance(chain, self._modules):
             chain = chain._modules
         if id(chain) in self._visited:
@@ -150,7 +163,7 @@ class _Plan:
             entries = list(chain)
             self._visited.add(id(chain))
             timed = tuple(self.timed_transform(one) for one in entries)
-            self.add(own, "transforms", chain, lambda: timed)
+            self.add(owner, "transforms", chain, lambda: timed)
             return True
         return False
 
