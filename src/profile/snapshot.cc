@@ -4,12 +4,14 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "headrace/profile/figures.h"
 #include "headrace/profile/function_shares.h"
 #include "headrace/profile/graph.h"
 #include "profile/item_flow.h"
 #include "profile/reconciled_cpu.h"
+#include "profile/run_queue_shares.h"
 #include "profile/shares.h"
 #include "profile/snapshot_host.h"
 #include "profile/snapshot_loader.h"
@@ -63,6 +65,7 @@ class ProfileBuilder {
       figures_.subtract(base);
     }
     reconcile_cpu(figures_, image_.operators());
+    run_queue_waits_ns_ = run_queue_waits_ns(figures_);
     profile_.model = model_of(image.loaders()[loader]);
     graph_ = Graph::of(image, figures_, loader, profile_.model ? &*profile_.model : nullptr);
     batches_ = std::max(0.0, figures_.sink.waits);
@@ -312,10 +315,8 @@ class ProfileBuilder {
       add<CellTotals>(total, cell);
       sampled |= cell.sampled;
       if (!cell.file_system.empty()) file_systems[cell.file_system] += cell.storage_looks;
-      if (worker.run_queue_ns) {
-        out.run_queue_wait_s =
-            out.run_queue_wait_s.value_or(0) + *worker.run_queue_ns * kSecond * busy_part(cell);
-      }
+      if (worker.run_queue_ns)
+        out.run_queue_wait_s = out.run_queue_wait_s.value_or(0) + run_queue_waits_ns_[number] * kSecond;
       threads &= (worker.retired && !of_framework()) || worker.pid == image_.header().owner_pid;
       const States of_cell = cell_states_ns(node, cell);
       states.busy += of_cell.busy;
@@ -367,16 +368,6 @@ class ProfileBuilder {
     add_knobs(node, out);
     out.functions = functions_of(image_.operators()[node.op]);
     profile_.operators.push_back(std::move(out));
-  }
-
-  /// This cell's part of what its thread was busy with: what the thread waited for a core is shared out by
-  /// it.
-  double busy_part(const CellFigures& cell) const {
-    double all = 0;
-    for (const CellFigures& other : figures_.cells) {
-      if (other.worker == cell.worker) all += other.busy_ns;
-    }
-    return share(cell.busy_ns, all);
   }
 
   /// Busy time per delivered batch over the workers. Mean service x items per batch where items were
@@ -477,6 +468,7 @@ class ProfileBuilder {
   const SegmentImage& image_;
   std::uint32_t loader_;
   SegmentFigures figures_;
+  std::vector<double> run_queue_waits_ns_;  ///< per cell
   Graph graph_;
   ItemFlow flow_{figures_, graph_};
   std::int64_t base_loop_ns_ = 0;

@@ -197,6 +197,20 @@ TEST(InterpreterLock, IsNoLimitWhereTheCoresAreFullFirst) {
   EXPECT_TRUE(read_interpreter_lock(profile).contended);  // nothing tells who holds it
 }
 
+TEST(InterpreterLock, IsTheLimitWhereTheLoopWaitsForItMoreThanForACore) {
+  Profile profile = beside_tokenize();
+  profile::SinkProfile& sink = profile.sink;
+  sink.compute_lock_held_s = 0;
+  profile.host.gil_share = 0.1;
+  profile.host.cpu_share = 0.9;
+  for (OperatorProfile& op : profile.operators) op.lock_held_s = 0.05 * op.busy_s;
+  sink.compute_lock_wait_s = 0.15 * sink.step_s;
+  sink.compute_core_wait_s = 0.1 * sink.step_s;
+  EXPECT_TRUE(read_interpreter_lock(profile).contended);
+  sink.compute_core_wait_s = 0.2 * sink.step_s;
+  EXPECT_FALSE(read_interpreter_lock(profile).contended);
+}
+
 TEST(SlowSamples, ItemsThatFoundNoCoreAreNoSlowItems) {
   const simulation::Line line{
       .stages = {{.name = "read", .sleep_s = 0.001},
@@ -211,6 +225,7 @@ TEST(SlowSamples, ItemsThatFoundNoCoreAreNoSlowItems) {
 
 TEST(Gate, WaitsOfTheLoopForACoreAreNotItsOwnCompute) {
   Profile profile = simulation::simulate(images(1, 0.004, 0.001), 1);
+  profile.sink.sequence.clear();
   profile.host.cpu_share = 0.6;
   profile.host.foreign_cpu_share = 0.2;
   const auto input_share = [&] {
@@ -219,32 +234,62 @@ TEST(Gate, WaitsOfTheLoopForACoreAreNotItsOwnCompute) {
   const double before = input_share();
   profile.sink.compute_core_wait_s = 0.2 * profile.sink.step_s;
   EXPECT_NEAR(input_share(), before + 0.75 * 0.2, 1e-6);  // a quarter of the cores in use is others'
-  profile.sink.compute_core_wait_s = 0.02 * profile.sink.step_s;
-  EXPECT_DOUBLE_EQ(input_share(), before);
 }
 
-TEST(Gate, ACrowdedStepTakesAloneWhatItsFastestTake) {
+/// Steps of 10 ms, of which the loop waits 2 ms for a core.
+Profile crowded_steps(double cpu_s) {
   Profile profile = simulation::simulate(images(1, 0.004, 0.001), 1);
   profile::SinkProfile& sink = profile.sink;
   sink.compute_s = 0.010;
   sink.step_s = 0.020;
-  sink.compute_cpu_s = 0.008;
+  sink.compute_cpu_s = cpu_s;
   sink.compute_core_wait_s = 0.002;
   profile.host.cpu_share = 0.9;
   profile.host.foreign_cpu_share = 0;
   sink.sequence.assign(100, {.compute_s = 0.010});
-  const auto alone_s = [&] {
-    return judge_gate(profile, read_interpreter_lock(profile), Thresholds().gate).own_compute_s;
-  };
-  EXPECT_NEAR(alone_s(), 0.008, 1e-9);  // no step was faster
-  for (std::size_t i = 0; i < 10; ++i) sink.sequence[i].compute_s = 0.007;
-  EXPECT_NEAR(alone_s(), 0.007, 1e-9);
-  for (std::size_t i = 0; i < 10; ++i) sink.sequence[i].compute_s = 0.001;  // other work
-  EXPECT_NEAR(alone_s(), 0.008 * 0.8, 1e-9);
-  sink.compute_cpu_s = 0.001;  // it sleeps: it wakes up late
-  EXPECT_NEAR(alone_s(), 0.008 * 0.8, 1e-9);
-  sink.compute_core_wait_s = 0.0007;  // it hardly met anybody
-  EXPECT_NEAR(alone_s(), 0.0093 * 0.93, 1e-9);
+  return profile;
+}
+
+double alone_s(const Profile& profile) {
+  return judge_gate(profile, read_interpreter_lock(profile), Thresholds().gate).own_compute_s;
+}
+
+void take(Profile& profile, double fastest_s) {
+  for (std::size_t i = 0; i < 10; ++i) profile.sink.sequence[i].compute_s = fastest_s;
+}
+
+TEST(Gate, AStepThatComputesTakesAloneWhatItsFastestTake) {
+  Profile profile = crowded_steps(0.008);
+  EXPECT_NEAR(alone_s(profile), 0.008, 1e-9);  // no step was faster
+  take(profile, 0.007);
+  EXPECT_NEAR(alone_s(profile), 0.007, 1e-9);
+  take(profile, 0.001);  // other work
+  EXPECT_NEAR(alone_s(profile), 0.008 * 0.8, 1e-9);
+}
+
+TEST(Gate, AStepThatComputesIsSlowerBesideTheInput) {
+  Profile profile = crowded_steps(0.010);
+  profile.sink.compute_core_wait_s = 0;
+  profile.host.cores = 2;
+  OperatorProfile& op = op_named(profile, "Images");
+  op.demand_s = 0.020 / op.workers;
+  op.cpu_s = op.busy_s;
+  take(profile, 0.0095);
+  EXPECT_NEAR(alone_s(profile), 0.0095, 1e-9);
+  take(profile, 0.001);  // other work
+  EXPECT_NEAR(alone_s(profile), 0.010 / 1.15, 1e-9);
+  op.cpu_s = 0;
+  EXPECT_NEAR(alone_s(profile), 0.010, 1e-4);
+}
+
+TEST(Gate, AStepThatSleepsTakesAloneWhatItsFastestTake) {
+  Profile profile = crowded_steps(0.0001);
+  take(profile, 0.009);
+  EXPECT_NEAR(alone_s(profile), 0.009, 1e-9);  // it met others in most of what it waited
+  take(profile, 0.0075);
+  EXPECT_NEAR(alone_s(profile), 0.0075, 1e-9);  // and wakes up later than it is seen to wait
+  take(profile, 0.001);                         // another length
+  EXPECT_NEAR(alone_s(profile), 0.010 - 1.5 * 0.002, 1e-9);
 }
 
 Profile on_cores(std::int64_t allowed, double used) {
@@ -263,6 +308,7 @@ Profile crowded(double core_wait_share) {
   profile.host.cores = 2;
   profile.host.cpu_share = 0.9;
   profile.sink.compute_core_wait_s = core_wait_share * profile.sink.step_s;
+  profile.sink.sequence.clear();
   return profile;
 }
 

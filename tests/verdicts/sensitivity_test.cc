@@ -33,7 +33,6 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("gate.served_share", all.gate.served_share);
   visit("gate.opaque_handoff_s", all.gate.opaque_handoff_s);
   visit("gate.contended_share", all.gate.contended_share);
-  visit("gate.core_wait_share", all.gate.core_wait_share);
   visit("gate.crowded_share", all.gate.crowded_share);
   visit("gate.crowded_cores", all.gate.crowded_cores);
   visit("lock.least_cores", all.lock.least_cores);

@@ -54,9 +54,7 @@ std::vector<Stretch> stretches_of(const profile::Profile& profile, Part part) {
 
 /// The share of a step in which somebody computes.
 double computes(const profile::Profile& profile) {
-  double cpu_s = profile.sink.compute_cpu_s.value_or(0);
-  for (const profile::OperatorProfile& op : profile.operators) cpu_s += cpu_per_batch_s(op);
-  return ratio(cpu_s, profile.sink.step_s);
+  return ratio(profile.sink.compute_cpu_s.value_or(0) + input_cpu_s(profile), profile.sink.step_s);
 }
 
 Mean demand_of(const profile::Profile& profile, std::size_t place) {

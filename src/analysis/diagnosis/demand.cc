@@ -23,6 +23,12 @@ double cpu_per_batch_s(const profile::OperatorProfile& op) noexcept {
                                      : 0;
 }
 
+double input_cpu_s(const profile::Profile& profile) noexcept {
+  double sum = 0;
+  for (const profile::OperatorProfile& op : profile.operators) sum += cpu_per_batch_s(op);
+  return sum;
+}
+
 double cpu_bound_share(const profile::OperatorProfile& op) noexcept {
   if (!op.cpu_s || op.busy_s <= 0) return -1;
   return std::min(1.0, (*op.cpu_s + op.run_queue_wait_s.value_or(0)) / op.busy_s);

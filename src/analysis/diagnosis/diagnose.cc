@@ -274,10 +274,9 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
   // Levels of queues say how long operators are at work at least, so nothing of what they could do.
   if (!facts.demand.empty() && !level_samples(facts.profile)) {
     diagnosis.headroom_step_s = facts.demand.first().demand_s;
-    double cpu_s = 0;
-    for (const profile::OperatorProfile& op : facts.profile.operators) cpu_s += cpu_per_batch_s(op);
     if (facts.profile.host.cores > 0) {
-      diagnosis.headroom_step_s = std::max(*diagnosis.headroom_step_s, cpu_s / facts.profile.host.cores);
+      diagnosis.headroom_step_s =
+          std::max(*diagnosis.headroom_step_s, input_cpu_s(facts.profile) / facts.profile.host.cores);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "headrace/analysis/diagnosis/demand.h"
@@ -61,10 +62,11 @@ double core_wait_of_handoff(const profile::Profile& profile) {
 double input_share_of_cpu(const profile::Profile& profile, const GateThresholds& thresholds) {
   const profile::Host& host = profile.host;
   if (host.cores <= 0 || host.cpu_share.value_or(0) < thresholds.crowded_cores) return 0;
-  double input_s = 0;
-  for (const profile::OperatorProfile& op : profile.operators) input_s += cpu_per_batch_s(op);
+  double input_s = input_cpu_s(profile);
+  double pool_s = pool_cpu_s(profile);
+  if (sleeps(profile.sink)) input_s += std::exchange(pool_s, 0);  // the thread pools of such a step are idle
   const double foreign_s = host.foreign_cpu_share.value_or(0) * host.cores * profile.sink.step_s;
-  return ratio(input_s, input_s + pool_cpu_s(profile) + foreign_s);
+  return ratio(input_s, input_s + pool_s + foreign_s);
 }
 
 /// Standard error of the share of waits, from how much they differ between the last steps. Few long waits in a
@@ -158,7 +160,7 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
     return gate;
   }
   gate.opaque = is_opaque(profile);
-  gate.own_compute_s = own_compute_s(profile, lock, thresholds);
+  gate.own_compute_s = own_compute_s(profile, lock);
   const double stretch_s = gate.compute_s - gate.own_compute_s;
   gate.wait_share = sink.wait_share;
   // Waiting for workers to start belongs to the start-up, also where they start one after the other.
@@ -186,7 +188,7 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
   gate.core_wait_share = gate.floor_share * core_wait_of_handoff(profile);
   const double own_floor_share = gate.floor_share - gate.core_wait_share;
   gate.served_share = std::max(own_floor_share, gate.transfer_share);
-  gate.crowded_share = (gate.core_wait_share + ratio(core_wait_s(profile, thresholds), gate.step_s)) *
+  gate.crowded_share = (gate.core_wait_share + ratio(core_wait_s(profile), gate.step_s)) *
                        input_share_of_cpu(profile, thresholds);
   if (const auto measured_s = sink.ceiling_step_s; measured_s && *measured_s > 0) {
     gate.ceiling_s = *measured_s;

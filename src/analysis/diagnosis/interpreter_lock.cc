@@ -97,6 +97,14 @@ bool fills_up_first(const profile::Profile& profile, const LockThresholds& thres
   return held_share >= thresholds.held_to_cores * *profile.host.cpu_share;
 }
 
+/// Whether the training loop waits for the lock for a good part of its step, and longer than for a core.
+bool costs_more_than_cores(const profile::Profile& profile, const LockThresholds& thresholds) {
+  const profile::SinkProfile& sink = profile.sink;
+  return sink.compute_core_wait_s &&
+         sink.compute_lock_wait_s.value_or(0) >= thresholds.stretched_share * sink.step_s &&
+         *sink.compute_lock_wait_s > *sink.compute_core_wait_s;
+}
+
 }  // namespace
 
 std::optional<double> held_per_batch_s(const profile::OperatorProfile& op) noexcept {
@@ -148,7 +156,8 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
     lock.waited_for = lock.blamed >= 0 && threads.cpu_cores >= thresholds.operator_cores &&
                       (largest_lock_wait(profile) >= thresholds.waits_share ||
                        stretch_s >= thresholds.stretched_share * step_s);
-    lock.contended = lock.waited_for && fills_up_first(profile, thresholds);
+    lock.contended = lock.waited_for &&
+                     (fills_up_first(profile, thresholds) || costs_more_than_cores(profile, thresholds));
     if (lock.contended) lock.stretch_s = stretch_s;
     // The waits of an event loop's own thread are in no operator.
     if (lock.contended || !has_event_loop(profile)) return lock;

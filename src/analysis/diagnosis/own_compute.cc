@@ -3,46 +3,52 @@
 #include <algorithm>
 
 #include "fast_steps.h"
+#include "headrace/analysis/diagnosis/demand.h"
 #include "numbers.h"
 
 namespace headrace::analysis {
 namespace {
 
-/// The interpreter lock, as far as the verdict does not count it already.
-double lock_wait_s(const profile::Profile& profile, const InterpreterLock& lock,
-                   const GateThresholds& thresholds) {
-  const double waited_s = profile.sink.compute_lock_wait_s.value_or(0);
-  return waited_s < thresholds.core_wait_share * profile.sink.step_s ? lock.stretch_s
-                                                                     : std::max(lock.stretch_s, waited_s);
-}
+/// CPU time / compute, below which a step sleeps.
+constexpr double kSleeps = 0.1;
+/// A step that sleeps wakes up late, beyond what it is seen to wait. Measured in 25 draws: the fastest hundredth of
+/// the steps is within 2 % of the ceiling, and no further below the mean than so many waits.
+constexpr double kWakesLate = 1.5;
+/// CPU work beside that of all other cores / alone, at most (measured: 1.00 to 1.20, docs/benchmarks.md).
+constexpr double kMostBesideAll = 1.15;
 
-/// A training step is slower beside others even without those waits: the data of one that computes is gone from the
-/// caches each time, and one that sleeps wakes up later. Steps that met nobody are among the fastest. Work that differs
-/// from step to step is not taken for it beyond what it waits: where that is a fifth of its compute, at most a fifth of
-/// the rest is slowness (measured: 0.1 to 1.0 of that).
-double slowed_s(const profile::SinkProfile& sink, double waited_s) {
-  if (waited_s <= 0) return 0;
-  const double fast_s = fast_compute_s(sink);
-  if (fast_s <= 0) return 0;
+/// What the step can take alone at least, however fast single steps were: their work may vary.
+double least_s(const profile::Profile& profile, double waited_s) {
+  const profile::SinkProfile& sink = profile.sink;
+  if (sleeps(sink)) return sink.compute_s - kWakesLate * waited_s;
   const double own_s = sink.compute_s - waited_s;
-  return std::max(0.0, own_s - std::max(fast_s, own_s * ratio(own_s, sink.compute_s)));
+  const int others = profile.host.cores - 1;
+  const double busy_share = others > 0 ? std::min(1.0, ratio(input_cpu_s(profile), others * sink.step_s)) : 0;
+  // Where the waits are a fifth of the compute, at most a fifth of the rest is slowness (measured: 0.1 to 1.0 of that).
+  return own_s * std::min(ratio(own_s, sink.compute_s), 1 / (1 + (kMostBesideAll - 1) * busy_share));
 }
 
 }  // namespace
 
-double core_wait_s(const profile::Profile& profile, const GateThresholds& thresholds) {
-  const double waited_s = profile.sink.compute_core_wait_s.value_or(0);
-  if (waited_s < thresholds.core_wait_share * profile.sink.step_s) return 0;
-  const double own = profile.host.cpu_share.value_or(1);
-  return waited_s * ratio(own, own + profile.host.foreign_cpu_share.value_or(0));
+bool sleeps(const profile::SinkProfile& sink) noexcept {
+  return sink.compute_cpu_s && *sink.compute_cpu_s < kSleeps * sink.compute_s;
 }
 
-double own_compute_s(const profile::Profile& profile, const InterpreterLock& lock,
-                     const GateThresholds& thresholds) {
+double core_wait_s(const profile::Profile& profile) noexcept {
+  const double own = profile.host.cpu_share.value_or(1);
+  return profile.sink.compute_core_wait_s.value_or(0) *
+         ratio(own, own + profile.host.foreign_cpu_share.value_or(0));
+}
+
+double own_compute_s(const profile::Profile& profile, const InterpreterLock& lock) {
   const profile::SinkProfile& sink = profile.sink;
-  const double waited_s =
-      std::min(sink.compute_s, lock_wait_s(profile, lock, thresholds) + core_wait_s(profile, thresholds));
-  return sink.compute_s - waited_s - slowed_s(sink, waited_s);
+  const double lock_wait_s = std::max(lock.stretch_s, sink.compute_lock_wait_s.value_or(0));
+  const double waited_s = std::min(sink.compute_s, lock_wait_s + core_wait_s(profile));
+  const double own_s = sink.compute_s - waited_s;
+  const double fast_s = fast_compute_s(sink);
+  if (fast_s <= 0) return own_s;
+  // A step that computes waits in every one where others always do; a sleeping one meets nobody now and then.
+  return std::max(sleeps(sink) ? fast_s : std::min(fast_s, own_s), least_s(profile, waited_s));
 }
 
 }  // namespace headrace::analysis

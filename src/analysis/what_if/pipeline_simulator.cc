@@ -102,33 +102,32 @@ constexpr double kShares = 0.1;
 /// Of its time: an operator that computes.
 constexpr double kOperatorComputes = 0.3;
 
-/// Another number of threads of Python that compute beside others. What they lose when they hand over the lock, cores
-/// and caches is not simulated: of the change that a simulation finds, half was measured (docs/benchmarks.md).
-bool changes_shared_threads(const profile::Profile& profile, const std::vector<Change>& changes) {
-  if (!profile.host.gil_share || free_threaded(changes)) return false;
-  return std::any_of(changes.begin(), changes.end(), [&](const Change& change) {
+/// Threads of Python that compute beside others. What they lose when they hand over the lock, cores and caches is not
+/// simulated: of the change that a simulation finds, half was measured (docs/benchmarks.md).
+bool shares_lock(const profile::Profile& profile, const profile::OperatorProfile& op) {
+  const double waits_s = op.lock_wait_s.value_or(0) + op.run_queue_wait_s.value_or(0);
+  return profile.host.gil_share && waits_s >= kShares * op.busy_s && cpu_bound_share(op) >= kOperatorComputes;
+}
+
+/// The operator whose number of threads changes, of several one that shares the lock; null: none.
+const profile::OperatorProfile* changes_threads(const profile::Profile& profile,
+                                                const std::vector<Change>& changes) {
+  const profile::OperatorProfile* found = nullptr;
+  for (const Change& change : changes) {
     if (change.kind != Change::Kind::kWorkers || change.index < 0 ||
         static_cast<std::size_t>(change.index) >= profile.operators.size())
-      return false;
+      continue;
     const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(change.index)];
-    const double waits_s = op.lock_wait_s.value_or(0) + op.run_queue_wait_s.value_or(0);
-    return op.executor != profile::Executor::process && waits_s >= kShares * op.busy_s &&
-           cpu_bound_share(op) >= kOperatorComputes;
-  });
+    if (op.executor == profile::Executor::process) continue;
+    if (found == nullptr || shares_lock(profile, op)) found = &op;
+  }
+  return free_threaded(changes) ? nullptr : found;
 }
 
 /// Threads that hand the lock over at each of many reads, or spin for cores beside a library's, lose time that nothing
 /// recorded tells: another number of them was measured between 0.7 and 4.5 times as fast.
-std::string unknown_hand_overs(const profile::Profile& profile, const std::vector<Change>& changes) {
-  const auto in_threads = [&](const Change& change) {
-    return change.kind == Change::Kind::kWorkers && change.index >= 0 &&
-           static_cast<std::size_t>(change.index) < profile.operators.size() &&
-           profile.operators[static_cast<std::size_t>(change.index)].executor != profile::Executor::process;
-  };
-  const auto changed = std::find_if(changes.begin(), changes.end(), in_threads);
-  if (changed == changes.end() || free_threaded(changes)) return "";
-  if (profile.host.gil_share &&
-      reads_per_s(profile.operators[static_cast<std::size_t>(changed->index)]) >= kManyReads)
+std::string unknown_hand_overs(const profile::Profile& profile, const profile::OperatorProfile& op) {
+  if (profile.host.gil_share && reads_per_s(op) >= kManyReads)
     return "each of its many small reads gives up the interpreter lock; what another thread would cost is "
            "not known";
   const double process_s = profile.host.process_cpu_cores.value_or(0) * profile.sink.step_s;
@@ -145,7 +144,10 @@ Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const 
   const profile::Profile& profile = this->profile();
   if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
   if (profile.operators.empty() || profile.sink.step_s <= 0) return abstain(kNothingRecorded);
-  if (std::string why = unknown_hand_overs(profile, changes); !why.empty()) return abstain(std::move(why));
+  const profile::OperatorProfile* const threads = changes_threads(profile, changes);
+  if (threads != nullptr) {
+    if (std::string why = unknown_hand_overs(profile, *threads); !why.empty()) return abstain(std::move(why));
+  }
   const Fit fit = reproduction_->fit([&] { return fit_of(profile); });
   const double factor = fit.measured_over_simulated;
   if (std::string why = not_reproduced(profile, factor); !why.empty()) return abstain(std::move(why));
@@ -157,12 +159,10 @@ Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const 
   const Repeated<SimulatedPipeline> then = repeat(model);
   if (then.mean.step_s <= 0) return abstain("the changed run would come to a stop");
   Prediction prediction;
-  // Half of what the model misses today is believed to stay.
-  prediction.step_s = then.mean.step_s * std::sqrt(factor);
-  if (changes_shared_threads(profile, changes)) {
-    const double as_is_s = profile.sink.step_s / std::sqrt(factor);
-    prediction.step_s = std::sqrt(prediction.step_s * as_is_s);
-  }
+  // What threads lose beyond the model stays with another number of them; of other misses, half is believed to stay.
+  prediction.step_s = then.mean.step_s * (threads != nullptr && factor > 1 ? factor : std::sqrt(factor));
+  if (threads != nullptr && shares_lock(profile, *threads))
+    prediction.step_s = std::sqrt(prediction.step_s * profile.sink.step_s);
   const bool quiet = !has_neighbours(profile.host) && !shares_cores(then.mean);
   const bool processes = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
     return change.kind == Change::Kind::kProcesses;

@@ -46,6 +46,9 @@ std::optional<std::uint64_t> level_samples(const profile::Profile& profile) noex
 /// CPU time of one operator per delivered batch, all workers together; 0 if it is not known.
 double cpu_per_batch_s(const profile::OperatorProfile& op) noexcept;
 
+/// The same of all operators.
+double input_cpu_s(const profile::Profile& profile) noexcept;
+
 /// On a core, or runnable without one, / busy: 1 burns CPU, 0 sleeps. Below 0: not known.
 double cpu_bound_share(const profile::OperatorProfile& op) noexcept;
 

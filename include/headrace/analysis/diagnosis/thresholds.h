@@ -36,8 +36,6 @@ struct GateThresholds {
   /// Share of wait and stretched compute together, where threads contend for the interpreter lock. Twice
   /// `starved_share`, because the stretch is an estimate.
   double contended_share = 0.1;
-  /// Share of the step in which the loop's own thread waits for a core; less is within what looks at it tell.
-  double core_wait_share = 0.03;
   /// Share of the step in which the loop's thread, with batches ready, waits for a core that the input's
   /// operators have. As `contended_share`: that is the same for the lock.
   double crowded_share = 0.1;

@@ -64,8 +64,7 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
 
   const Removal removal = most_gained_by_removing(facts.predictor, spender(facts));
   const profile::OperatorProfile& named = facts.profile.operators[static_cast<std::size_t>(removal.index)];
-  double all_cpu_s = facts.profile.sink.compute_cpu_s.value_or(0);
-  for (const profile::OperatorProfile& each : facts.profile.operators) all_cpu_s += cpu_per_batch_s(each);
+  const double all_cpu_s = facts.profile.sink.compute_cpu_s.value_or(0) + input_cpu_s(facts.profile);
   const double share = ratio(cpu_per_batch_s(named), all_cpu_s);
   // Alone, this run would have cores left: then the neighbours are the reason, not its work.
   const bool by_neighbours =
