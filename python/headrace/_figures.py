@@ -404,6 +404,9 @@ class Operator:
     #: CPU time of that. `cpu_s / busy_s` near 1: it computes, so more workers need more cores; near 0: it
     #: sleeps or reads.
     cpu_s: float | None = None
+    #: CPU time of other threads of its worker processes meanwhile, from the same calls: a library that
+    #: computes in threads of its own. Null in threads of the loop's process.
+    pool_cpu_s: float | None = None
     #: Busy time per batch / workers: the step that it could sustain alone. Above the training step's
     #: `compute_s` it cannot keep up; far below, it does not matter. Null where nothing tells it.
     demand_s: float | None = None

@@ -160,6 +160,7 @@ void WorkerProbe::enter(OperatorCell& cell, std::int64_t now, std::int64_t label
   frame.cell = &cell;
   frame.own_ns = 0;
   frame.nested_cpu_ns = 0;
+  frame.nested_pool_ns = 0;
   frame.label = label;
   frame.loop_had_body = loop_had_body_;
   loop_had_body_ = true;
@@ -170,6 +171,7 @@ void WorkerProbe::enter(OperatorCell& cell, std::int64_t now, std::int64_t label
                         cell.sequence.samples[(newest - 1) % ServiceSequence::kLength].wall_ns.load());
   const bool sample = cell.sampling.take(now, last_wall) || nested_in_sampled;
   frame.cpu_start_ns = sample ? read_cpu(now) : -1;
+  frame.process_cpu_start_ns = sample && has_own_process() ? Clock::process_cpu_ns() : -1;
   switch_to(account_of(cell), now);
 }
 
@@ -201,13 +203,20 @@ std::int64_t WorkerProbe::leave(std::int64_t now, bool failed) noexcept {
   charge_frame(now);
   const Frame frame = frames_[--depth_];
   std::int64_t cpu_ns = -1;
+  std::int64_t pool_ns = 0;
   if (frame.cpu_start_ns >= 0) {
     const std::int64_t inclusive = read_cpu(now) - frame.cpu_start_ns;
     cpu_ns = std::max<std::int64_t>(0, inclusive - frame.nested_cpu_ns);
     if (depth_ > 0) top().nested_cpu_ns += inclusive;
+    if (frame.process_cpu_start_ns >= 0) {
+      const std::int64_t pool = Clock::process_cpu_ns() - frame.process_cpu_start_ns - inclusive;
+      if (depth_ > 0) top().nested_pool_ns += pool;
+      pool_ns = std::max<std::int64_t>(0, pool - frame.nested_pool_ns);
+    }
   }
   body_wall_ns_ += frame.own_ns;
   switch_to(depth_ > 0 ? account_of(*top().cell) : resting_account(), now);
+  if (!clock_->read(now).paused) frame.cell->sampled_pool_ns.bump(pool_ns);
   record_item(*frame.cell, frame.own_ns, cpu_ns, now, failed, frame.label);
   return frame.own_ns;
 }

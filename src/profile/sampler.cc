@@ -27,10 +27,9 @@ constexpr auto kTickVaries = std::chrono::milliseconds(30);
 constexpr auto kIdleTick = std::chrono::milliseconds(250);
 constexpr auto kShortestLook = std::chrono::microseconds(5'000);
 constexpr auto kLongestLook = std::chrono::microseconds(35'000);
-/// A process that uses less has nobody who waits long for its interpreter lock...
+/// A process that uses less has nobody who waits long for its interpreter lock. Its loop may wait for a core where
+/// others have them all.
 constexpr double kWatchedCores = 0.5;
-/// ... but its loop may compute and wait for a core, where others have them all.
-constexpr double kCrowdedCores = 0.1;
 constexpr std::int64_t kKeepAliveNs = 1'000'000'000;
 constexpr std::int64_t kCopyNs = 5'000'000'000;
 constexpr std::int64_t kContendedNs = 1'000'000;
@@ -166,8 +165,7 @@ void Sampler::State::run() {
 
 bool Sampler::State::watch_lock(Served& one, Session& session) {
   const double cores = one.host->process_cores();
-  const bool is_crowded = one.host->cores_are_full() && cores >= kCrowdedCores;
-  if (!session.loop_running() || (cores < kWatchedCores && !is_crowded)) return false;
+  if (!session.loop_running() || (cores < kWatchedCores && !one.host->cores_are_full())) return false;
   const LockFinder finder = lock_finder.load();
   if (lock_at == 0 && finder != nullptr && searches_left > 0) {
     --searches_left;

@@ -52,6 +52,8 @@ std::optional<Transfer> transfer_of(const TransferFigures& figures) {
   return transfer;
 }
 
+/// More threads than any machine's cores are a damaged record.
+constexpr double kMostPoolThreads = 4096;
 /// An item that takes as long may never end.
 constexpr double kLongItem_s = 5;
 
@@ -342,6 +344,8 @@ class ProfileBuilder {
     if (most != file_systems.end()) out.file_system = most->first;
     if (total.sampled_wall_ns > 0)
       out.cpu_s = out.busy_s * share(total.sampled_cpu_ns, total.sampled_wall_ns);
+    if (in_loader_processes(node) && total.sampled_wall_ns > 0)
+      out.pool_cpu_s = out.busy_s * std::min(kMostPoolThreads, total.sampled_pool_ns / total.sampled_wall_ns);
     // Idle is what is left of the time of the workers it has at once: earlier epochs' threads are no idle
     // workers.
     if (by_stages() && !node.in_sink && !node.in_step)
@@ -368,6 +372,12 @@ class ProfileBuilder {
     add_knobs(node, out);
     out.functions = functions_of(image_.operators()[node.op]);
     profile_.operators.push_back(std::move(out));
+  }
+
+  bool in_loader_processes(const GraphNode& node) const {
+    return !node.cells.empty() && std::all_of(node.cells.begin(), node.cells.end(), [&](std::uint32_t cell) {
+      return figures_.workers[figures_.cells[cell].worker].number >= 0;
+    });
   }
 
   /// Busy time per delivered batch over the workers. Mean service x items per batch where items were

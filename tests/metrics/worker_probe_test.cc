@@ -4,8 +4,10 @@
 
 #include <map>
 #include <random>
+#include <thread>
 #include <vector>
 
+#include "headrace/metrics/clock.h"
 #include "headrace/metrics/operator_probe.h"
 #include "metrics/zeroed.h"
 
@@ -62,6 +64,39 @@ TEST(WorkerProbe, ChargesNestedTimeOnce) {
   EXPECT_EQ(bench.cell(0).failures.load(), 1U);
   EXPECT_EQ(bench.cell(1).failures.load(), 0U);
   EXPECT_EQ(bench.cell(1).items.load(), 1U);
+}
+
+/// CPU time of a thread of its own: a library's.
+std::int64_t compute_in_a_pool(std::int64_t cpu_ns) {
+  std::int64_t used = 0;
+  std::thread([&] {
+    while (used < cpu_ns) used = Clock::thread_cpu_ns();
+  }).join();
+  return used;
+}
+
+TEST(WorkerProbe, ChargesThePoolsOfAWorkerProcessToTheOperatorThatComputesInThem) {
+  constexpr std::int64_t kCpu_ns = 5'000'000;
+  WorkerBench bench;
+  bench.worker->loader.store(1);
+  bench.clock->resume(bench.now);
+  bench.probe.enter(bench.cell(0), bench.now);
+  bench.probe.enter(bench.cell(1), bench.now += 100);
+  const std::int64_t used = compute_in_a_pool(kCpu_ns);
+  bench.probe.leave(bench.now += 100, false);
+  bench.probe.leave(bench.now += 100, false);
+  EXPECT_GE(bench.cell(1).sampled_pool_ns.load(), used);
+  EXPECT_LT(bench.cell(1).sampled_pool_ns.load(), 2 * used);
+  EXPECT_LT(bench.cell(0).sampled_pool_ns.load(), kCpu_ns) << "it only called the other one";
+}
+
+TEST(WorkerProbe, LeavesThePoolsOfTheLoopsProcessAlone) {
+  WorkerBench bench;
+  bench.clock->resume(bench.now);
+  bench.probe.enter(bench.cell(0), bench.now);
+  compute_in_a_pool(1'000'000);
+  bench.probe.leave(bench.now += 100, false);
+  EXPECT_EQ(bench.cell(0).sampled_pool_ns.load(), 0);
 }
 
 TEST(WorkerProbe, GivesTheTimeAroundWorkDoneElsewhereToTheLoop) {

@@ -44,6 +44,8 @@ struct alignas(64) OperatorCell {
   Relaxed<std::int64_t> loop_items;       ///< finished while the loop ran
   Relaxed<std::int64_t> sampled_wall_ns;  ///< of the calls whose CPU time was read
   Relaxed<std::int64_t> sampled_cpu_ns;
+  Relaxed<std::int64_t>
+      sampled_pool_ns;                  ///< CPU time of other threads meanwhile, in a loader's worker process
   Relaxed<std::int64_t> first_done_ns;  ///< Clock of the first finished item; orders operators of one thread
   LatencyHistogram service;
   SlowestItems slowest;
@@ -59,6 +61,7 @@ struct alignas(64) OperatorCell {
     loop_items.store(0);
     sampled_wall_ns.store(0);
     sampled_cpu_ns.store(0);
+    sampled_pool_ns.store(0);
     looks.store(0);
     lock_looks.store(0);
     holder_looks.store(0);

@@ -108,6 +108,8 @@ class WorkerProbe {
     std::int64_t own_ns = 0;
     std::int64_t cpu_start_ns = -1;
     std::int64_t nested_cpu_ns = 0;
+    std::int64_t process_cpu_start_ns = -1;
+    std::int64_t nested_pool_ns = 0;
     std::int64_t label = -1;
     bool loop_had_body = false;  ///< before it
   };
@@ -118,6 +120,8 @@ class WorkerProbe {
   void claim_history(std::int64_t now) noexcept;
   /// The thread's CPU time, which also goes into the account of all that it used.
   std::int64_t read_cpu(std::int64_t now) noexcept;
+  /// A loader's worker process has no other threads than those that its operators compute in.
+  bool has_own_process() const noexcept { return cell_->loader.load() != 0; }
   std::uint32_t moment_of(std::uint32_t account) const noexcept {
     if (account < kOperatorAccount) return account;
     return WorkerMoment::kFirstOperator + operator_cells_[account - kOperatorAccount].operator_id.load();

@@ -55,6 +55,7 @@ struct CellTotals {
   double sampled_items = 0;
   double sampled_wall_ns = 0;
   double sampled_cpu_ns = 0;
+  double sampled_pool_ns = 0;
   double looks = 0;
   double lock_looks = 0;
   double holder_looks = 0;
@@ -74,6 +75,7 @@ constexpr void totals_of(Of<CellTotals>, Visit&& total) {
   total(&CellTotals::sampled_items, &Cell::sequence);
   total(&CellTotals::sampled_wall_ns, &Cell::sampled_wall_ns);
   total(&CellTotals::sampled_cpu_ns, &Cell::sampled_cpu_ns);
+  total(&CellTotals::sampled_pool_ns, &Cell::sampled_pool_ns);
   total(&CellTotals::looks, &Cell::looks);
   total(&CellTotals::lock_looks, &Cell::lock_looks);
   total(&CellTotals::holder_looks, &Cell::holder_looks);

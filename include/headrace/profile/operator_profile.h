@@ -252,6 +252,7 @@ struct OperatorProfile {
   double items_per_batch = 0;  ///< negative: not known; so are busy_s and demand_s
   double busy_s = 0;
   std::optional<double> cpu_s;
+  std::optional<double> pool_cpu_s = std::nullopt;
   double demand_s = 0;
   Latency service;
   States states;
@@ -291,6 +292,9 @@ constexpr void figures_of(Of<OperatorProfile>, Visit&& figure) {
   figure("cpu_s", &OperatorProfile::cpu_s,
          {"CPU time of that. `cpu_s / busy_s` near 1: it computes, so more workers need more cores; near 0: "
           "it sleeps or reads."});
+  figure("pool_cpu_s", &OperatorProfile::pool_cpu_s,
+         {"CPU time of other threads of its worker processes meanwhile, from the same calls: a library that "
+          "computes in threads of its own. Null in threads of the loop's process."});
   figure("demand_s", &OperatorProfile::demand_s,
          {"Busy time per batch / workers: the step that it could sustain alone. Above the training step's "
           "`compute_s` it cannot keep up; far below, it does not matter. Null where nothing tells it.",

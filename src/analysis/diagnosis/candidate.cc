@@ -90,7 +90,7 @@ int by_cpu(const Case& facts) {
   int found = -1;
   double most_s = 0;
   for (std::size_t i = 0; i < facts.profile.operators.size(); ++i) {
-    const double cpu_s = cpu_per_batch_s(facts.profile.operators[i]);
+    const double cpu_s = all_cpu_per_batch_s(facts.profile.operators[i]);
     if (cpu_s <= most_s) continue;
     most_s = cpu_s;
     found = static_cast<int>(i);

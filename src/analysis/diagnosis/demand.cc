@@ -23,9 +23,16 @@ double cpu_per_batch_s(const profile::OperatorProfile& op) noexcept {
                                      : 0;
 }
 
+double all_cpu_per_batch_s(const profile::OperatorProfile& op) noexcept {
+  // Less is that of the thread that sends batches.
+  constexpr double kLeastPool = 0.1;
+  const double pool = ratio(op.pool_cpu_s.value_or(0), op.busy_s);
+  return cpu_per_batch_s(op) + (pool >= kLeastPool ? std::max(0.0, op.demand_s) * op.workers * pool : 0);
+}
+
 double input_cpu_s(const profile::Profile& profile) noexcept {
   double sum = 0;
-  for (const profile::OperatorProfile& op : profile.operators) sum += cpu_per_batch_s(op);
+  for (const profile::OperatorProfile& op : profile.operators) sum += all_cpu_per_batch_s(op);
   return sum;
 }
 

@@ -170,11 +170,11 @@ double share_of_step(const Case& facts, const std::optional<std::string>& op) {
 
 /// Where the cores are the limit, the operator that uses most of them is named.
 std::optional<std::string> dearest_operator(const profile::Profile& profile) {
-  const profile::OperatorProfile* dearest = nullptr;
-  for (const profile::OperatorProfile& op : profile.operators) {
-    if (op.cpu_s && (dearest == nullptr || *op.cpu_s > *dearest->cpu_s)) dearest = &op;
-  }
-  return dearest == nullptr ? std::nullopt : std::optional(dearest->name);
+  const auto dearest = std::max_element(
+      profile.operators.begin(), profile.operators.end(),
+      [](const auto& a, const auto& b) { return all_cpu_per_batch_s(a) < all_cpu_per_batch_s(b); });
+  if (dearest == profile.operators.end() || all_cpu_per_batch_s(*dearest) <= 0) return std::nullopt;
+  return dearest->name;
 }
 
 std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagnosis) {

@@ -97,12 +97,11 @@ bool fills_up_first(const profile::Profile& profile, const LockThresholds& thres
   return held_share >= thresholds.held_to_cores * *profile.host.cpu_share;
 }
 
-/// Whether the training loop waits for the lock for a good part of its step, and longer than for a core.
-bool costs_more_than_cores(const profile::Profile& profile, const LockThresholds& thresholds) {
-  const profile::SinkProfile& sink = profile.sink;
-  return sink.compute_core_wait_s &&
-         sink.compute_lock_wait_s.value_or(0) >= thresholds.stretched_share * sink.step_s &&
-         *sink.compute_lock_wait_s > *sink.compute_core_wait_s;
+/// Whether the training loop waits for the lock and cores for a good part of its step, and longer for the lock.
+bool costs_more_than_cores(const profile::SinkProfile& sink, const LockThresholds& thresholds) {
+  if (!sink.compute_lock_wait_s || !sink.compute_core_wait_s) return false;
+  return *sink.compute_lock_wait_s > *sink.compute_core_wait_s &&
+         *sink.compute_lock_wait_s + *sink.compute_core_wait_s >= thresholds.stretched_share * sink.step_s;
 }
 
 }  // namespace
@@ -153,11 +152,11 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
 
   if (lock.waiting >= 0) {
     const double stretch_s = profile.sink.compute_lock_wait_s.value_or(0);
+    const bool by_loop = costs_more_than_cores(profile.sink, thresholds);
     lock.waited_for = lock.blamed >= 0 && threads.cpu_cores >= thresholds.operator_cores &&
                       (largest_lock_wait(profile) >= thresholds.waits_share ||
-                       stretch_s >= thresholds.stretched_share * step_s);
-    lock.contended = lock.waited_for &&
-                     (fills_up_first(profile, thresholds) || costs_more_than_cores(profile, thresholds));
+                       stretch_s >= thresholds.stretched_share * step_s || by_loop);
+    lock.contended = lock.waited_for && (by_loop || fills_up_first(profile, thresholds));
     if (lock.contended) lock.stretch_s = stretch_s;
     // The waits of an event loop's own thread are in no operator.
     if (lock.contended || !has_event_loop(profile)) return lock;

@@ -4,6 +4,7 @@
 
 #include "fast_steps.h"
 #include "headrace/analysis/diagnosis/demand.h"
+#include "headrace/analysis/what_if/beside_others.h"
 #include "numbers.h"
 
 namespace headrace::analysis {
@@ -17,15 +18,20 @@ constexpr double kWakesLate = 1.5;
 /// CPU work beside that of all other cores / alone, at most (measured: 1.00 to 1.20, docs/benchmarks.md).
 constexpr double kMostBesideAll = 1.15;
 
+/// Of the other cores, what the input's CPU work takes.
+double busy_share(const profile::Profile& profile) {
+  const int others = profile.host.cores - 1;
+  return others > 0 ? ratio(input_cpu_s(profile), others * profile.sink.step_s) : 0;
+}
+
 /// What the step can take alone at least, however fast single steps were: their work may vary.
 double least_s(const profile::Profile& profile, double waited_s) {
   const profile::SinkProfile& sink = profile.sink;
   if (sleeps(sink)) return sink.compute_s - kWakesLate * waited_s;
   const double own_s = sink.compute_s - waited_s;
-  const int others = profile.host.cores - 1;
-  const double busy_share = others > 0 ? std::min(1.0, ratio(input_cpu_s(profile), others * sink.step_s)) : 0;
-  // Where the waits are a fifth of the compute, at most a fifth of the rest is slowness (measured: 0.1 to 1.0 of that).
-  return own_s * std::min(ratio(own_s, sink.compute_s), 1 / (1 + (kMostBesideAll - 1) * busy_share));
+  const double beside = 1 + (kMostBesideAll - 1) * std::min(1.0, busy_share(profile));
+  // Where the waits are a fifth of the compute, at most a fifth of the rest is slowness (measured: 0.1 to 1.7 of that).
+  return own_s * std::min(ratio(own_s, sink.compute_s), 1 / beside);
 }
 
 }  // namespace
@@ -47,8 +53,9 @@ double own_compute_s(const profile::Profile& profile, const InterpreterLock& loc
   const double own_s = sink.compute_s - waited_s;
   const double fast_s = fast_compute_s(sink);
   if (fast_s <= 0) return own_s;
-  // A step that computes waits in every one where others always do; a sleeping one meets nobody now and then.
-  return std::max(sleeps(sink) ? fast_s : std::min(fast_s, own_s), least_s(profile, waited_s));
+  // Where others always compute, a step that computes meets them each time; one that sleeps now and then does not.
+  const double usual_s = sleeps(sink) ? fast_s : std::min(fast_s, own_s / slowdown(busy_share(profile)));
+  return std::max(usual_s, least_s(profile, waited_s));
 }
 
 }  // namespace headrace::analysis

@@ -8,7 +8,7 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr double kFull = 0.95;
+constexpr double kFull = 0.9;
 constexpr double kInPools = 0.25;
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 import gc
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -241,6 +243,31 @@ def test_the_users_objects_get_no_dict(attribute: str) -> None:
     assert {"Scale", "Double"} <= {op.name for op in wrapped.report().profile.operators}
     for one in (scale, chain, dataset):
         assert not any(type(each) is dict for each in gc.get_referents(one)), one
+
+
+def in_a_thread(value: Any) -> Any:
+    """Computes as a library does that has threads of its own."""
+
+    def compute() -> None:
+        while time.thread_time() < 0.003:
+            pass
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    thread.join()
+    return value
+
+
+@WORKERS
+def test_threads_of_a_library_count_for_who_calls_it(workers: int) -> None:
+    chain = Chain(in_a_thread, Double())
+    found = profile_of(Numbers(transform=chain), workers, batch_size=4)
+    pools = {one.name: one.pool_cpu_s for one in found.operators}
+    if workers == 0:
+        assert pools["in_a_thread"] is None  # the loop's process has other threads
+        return
+    assert pools["in_a_thread"] > 0.003 * 8  # of 24 items: the first batches are start-up
+    assert pools["Double"] < 0.003
 
 
 def test_a_chain_shared_by_two_datasets_counts_for_each() -> None:

@@ -21,10 +21,10 @@ int spender(const Case& facts) {
   const profile::OperatorProfile& op = facts.op();
   if (ratio(op.run_queue_wait_s.value_or(0), op.busy_s) < facts.thresholds.cpu.queueing_share)
     return facts.candidate;
-  const auto dearest =
-      std::max_element(facts.profile.operators.begin(), facts.profile.operators.end(),
-                       [](const auto& a, const auto& b) { return cpu_per_batch_s(a) < cpu_per_batch_s(b); });
-  if (cpu_per_batch_s(*dearest) < kDearer * cpu_per_batch_s(op)) return facts.candidate;
+  const auto dearest = std::max_element(
+      facts.profile.operators.begin(), facts.profile.operators.end(),
+      [](const auto& a, const auto& b) { return all_cpu_per_batch_s(a) < all_cpu_per_batch_s(b); });
+  if (all_cpu_per_batch_s(*dearest) < kDearer * all_cpu_per_batch_s(op)) return facts.candidate;
   return static_cast<int>(dearest - facts.profile.operators.begin());
 }
 
@@ -52,7 +52,7 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   const bool throttled = host.throttled_share.value_or(0) >= thresholds.throttled_share;
   // Without run-queue wait, a worker that shares its core looks as if it slept; that it spends the cores does
   // not lie.
-  const double own_cores = ratio(cpu_per_batch_s(op), facts.gate.step_s);
+  const double own_cores = ratio(all_cpu_per_batch_s(op), facts.gate.step_s);
   const bool spends_them = !op.run_queue_wait_s && cpu_bound >= thresholds.some_cpu_share &&
                            own_cores >= thresholds.own_cores * host.cores;
   if (cpu_bound < thresholds.cpu_bound_share && !spends_them && !crowded &&
@@ -62,10 +62,15 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   if (all_cores) spent = waits_for_core ? thresholds.spent_while_queueing : thresholds.spent_by_workers;
   if (used < spent && !throttled && !crowded) return std::nullopt;
 
-  const Removal removal = most_gained_by_removing(facts.predictor, spender(facts));
+  const int costly = spender(facts);
+  const profile::OperatorProfile& most = facts.profile.operators[static_cast<std::size_t>(costly)];
+  // Simulations know no threads of libraries.
+  const bool in_pools = all_cpu_per_batch_s(most) > cpu_per_batch_s(most);
+  const Removal removal =
+      in_pools ? Removal{costly, std::nullopt} : most_gained_by_removing(facts.predictor, costly);
   const profile::OperatorProfile& named = facts.profile.operators[static_cast<std::size_t>(removal.index)];
   const double all_cpu_s = facts.profile.sink.compute_cpu_s.value_or(0) + input_cpu_s(facts.profile);
-  const double share = ratio(cpu_per_batch_s(named), all_cpu_s);
+  const double share = ratio(all_cpu_per_batch_s(named), all_cpu_s);
   // Alone, this run would have cores left: then the neighbours are the reason, not its work.
   const bool by_neighbours =
       all_foreign >= kNeighbours && *host.cpu_share < thresholds.spent_by_workers && !throttled;
