@@ -27,7 +27,7 @@ def main() -> int:
 
     import torch
     from in_turn import InTurn
-    from items import Checksums, Indices, blocks_for
+    from items import Checksums, Indices, Looked, size_for
     from per_batch import more_per_batch
     from timing import bar
     from torch.utils.data import DataLoader
@@ -38,11 +38,13 @@ def main() -> int:
     print(f"  torch {torch.__version__}")
     holds = []
 
-    def in_turn(what: str, limit: float, seconds: float, rounds: int, **options: Any) -> None:
+    def in_turn(
+        what: str, limit: float, seconds: float, rounds: int, kind: Any = Checksums, **options: Any
+    ) -> None:
         rounds = max(20, int(rounds * scale))
         items = (rounds + 1) * (options["batch_size"] or 1)
-        blocks = blocks_for(seconds)
-        pairs = InTurn(lambda: DataLoader(Checksums(items, blocks), collate_fn=own_list, **options), rounds)
+        size = size_for(seconds, kind)
+        pairs = InTurn(lambda: DataLoader(kind(items, size), collate_fn=own_list, **options), rounds)
         print(
             f"  {what}: batch {pairs.batch_ns() / 1e3:.0f} us, wrapped {pairs.more_ns() / 1e3:+.2f} us; "
             f"bare over bare {100 * (pairs.ratio_of_bare() - 1):+.2f} %"
@@ -59,6 +61,7 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as folder, hr.session(run=folder):
         in_turn("items of 1 ms, batch 32", 0.5, 1e-3, 250, batch_size=32)
+        in_turn("items of 1 ms by a transform in Python, batch 32", 0.5, 1e-3, 250, Looked, batch_size=32)
         in_turn("items of 100 us, batch 32", 2, 1e-4, 1500, batch_size=32)
         in_turn("one item of 100 us, batch_size=1", 3, 1e-4, 15000, batch_size=1)
         in_turn("one item of 100 us, batch_size=None", 3, 1e-4, 15000, batch_size=None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections.abc import Callable
+from typing import Any
 
 from torch.utils.data import Dataset
 
@@ -40,12 +42,53 @@ class Indices(Dataset):  # type: ignore[type-arg]
         return index
 
 
-def blocks_for(seconds: float) -> int:
-    """How many checksums fill that time on this machine."""
-    trial = Checksums(1, 200)
+class Lookups:
+    """A transform in Python that does little else than to read its own attributes."""
+
+    def __init__(self, turns: int) -> None:
+        self.turns = turns
+        self.factor = 31
+        self.modulus = 65537
+
+    def __call__(self, value: int) -> int:
+        for _ in range(self.turns):
+            value = (value + self.factor) * self.factor % self.modulus
+        return value
+
+
+class Chain:
+    """Transforms one after the other, as torchvision has them."""
+
+    def __init__(self, *transforms: Any) -> None:
+        self.transforms = list(transforms)
+
+    def __call__(self, value: Any) -> Any:
+        for transform in self.transforms:
+            value = transform(value)
+        return value
+
+
+class Looked(Dataset):  # type: ignore[type-arg]
+    """Items that such a transform makes."""
+
+    def __init__(self, count: int, turns: int) -> None:
+        self.count = count
+        self.transform = Chain(Lookups(turns))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> int:
+        return int(self.transform(index))
+
+
+def size_for(seconds: float, kind: Callable[[int, int], Any]) -> int:
+    """How many checksums, or turns of a transform, fill that time on this machine."""
+    size = 200
+    trial = kind(1, size)
     best = float("inf")
     for _ in range(20):
         began = time.perf_counter()
         trial[0]
         best = min(best, time.perf_counter() - began)
-    return max(1, round(seconds / (best / trial.blocks)))
+    return max(1, round(seconds / (best / size)))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace._operator import name_of, readable
+from headrace._own_attributes import own_values
 
 #: Deeper trees are not expected; a tree that contains itself ends here.
 _DEEPEST = 200
@@ -143,7 +144,7 @@ class _Reader:
 
     def _below(self, node: Any) -> list[Any]:
         found = []
-        for value in vars(node).values():
+        for value in own_values(node):
             each_of = value.values() if isinstance(value, dict) else (value,)
             found += [each for each in each_of if isinstance(each, self._base)]
         return found

@@ -6,6 +6,7 @@ themselves, which are not part of their state_dict().
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import weakref
 from collections.abc import Callable
@@ -67,14 +68,10 @@ def _set_back(keep: weakref.ref[Any], attribute: str, bare: Any) -> None:
 
 
 def _take_out(keep: weakref.ref[Any], attribute: str) -> None:
-    vars(keep() or _NOTHING).pop(attribute, None)
-
-
-class _Nothing:
-    pass
-
-
-_NOTHING = _Nothing()
+    node = keep()
+    if node is not None:
+        with contextlib.suppress(AttributeError):
+            delattr(node, attribute)
 
 
 def follow_resets(threads: Threads, follower: Follower) -> list[Callable[[], None]]:
