@@ -56,30 +56,18 @@ class Lookups:
         return value
 
 
-class Chain:
-    """Transforms one after the other, as torchvision has them."""
-
-    def __init__(self, *transforms: Any) -> None:
-        self.transforms = list(transforms)
-
-    def __call__(self, value: Any) -> Any:
-        for transform in self.transforms:
-            value = transform(value)
-        return value
-
-
 class Looked(Dataset):  # type: ignore[type-arg]
     """Items that such a transform makes."""
 
     def __init__(self, count: int, turns: int) -> None:
         self.count = count
-        self.transform = Chain(Lookups(turns))
+        self.transform = Lookups(turns)
 
     def __len__(self) -> int:
         return self.count
 
     def __getitem__(self, index: int) -> int:
-        return int(self.transform(index))
+        return self.transform(index)
 
 
 def size_for(seconds: float, kind: Callable[[int, int], Any]) -> int:

@@ -128,7 +128,8 @@ PyObject* fetch_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
   return batch;
 }
 
-/// swaps: a tuple of (list, dict, object with such an attribute, or None: the fetcher; key or name; bare; timed). names_functions: a few early batches are sampled.
+/// swaps: a tuple of (container, key, bare, timed), as in Swap; container None: the fetcher. names_functions: a few
+/// early batches are sampled.
 PyObject* fetch_new(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* fetcher = nullptr;
   PyObject* swaps = nullptr;

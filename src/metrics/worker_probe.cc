@@ -176,7 +176,7 @@ void WorkerProbe::enter(OperatorCell& cell, std::int64_t now, std::int64_t label
 }
 
 void WorkerProbe::record_item(OperatorCell& cell, std::int64_t own_ns, std::int64_t cpu_ns, std::int64_t now,
-                              bool failed, std::int64_t label) noexcept {
+                              bool failed, std::int64_t label, std::int64_t pool_ns) noexcept {
   const std::uint64_t number = cell.items.load();
   cell.items.store(number + 1);
   if (failed) cell.failures.bump(1);
@@ -191,6 +191,7 @@ void WorkerProbe::record_item(OperatorCell& cell, std::int64_t own_ns, std::int6
   const std::int64_t cpu = std::min(cpu_ns, own_ns);
   cell.sampled_wall_ns.bump(own_ns);
   cell.sampled_cpu_ns.bump(cpu);
+  cell.sampled_pool_ns.bump(pool_ns);
   cell.sequence.add(number, own_ns, cpu);
 }
 
@@ -216,8 +217,7 @@ std::int64_t WorkerProbe::leave(std::int64_t now, bool failed) noexcept {
   }
   body_wall_ns_ += frame.own_ns;
   switch_to(depth_ > 0 ? account_of(*top().cell) : resting_account(), now);
-  if (!clock_->read(now).paused) frame.cell->sampled_pool_ns.bump(pool_ns);
-  record_item(*frame.cell, frame.own_ns, cpu_ns, now, failed, frame.label);
+  record_item(*frame.cell, frame.own_ns, cpu_ns, now, failed, frame.label, pool_ns);
   return frame.own_ns;
 }
 

@@ -33,12 +33,6 @@ constexpr std::int64_t kRestingNs = 900'000'000;
 /// The kernel counts in ticks of 10 ms: of 20 in 100 ms on two cores, two may be missing.
 constexpr double kNearlyAll = 0.9;
 
-std::int64_t own_cpu_ns() noexcept {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<std::int64_t>(time.tv_sec) * kSecondNs + time.tv_nsec;
-}
-
 /// A file that stays open and is opened again, at most once a second, when it failed.
 struct ReopenedFile {
   const char* path;
@@ -197,7 +191,7 @@ void HostSampler::Impl::sample(std::int64_t now) {
 }
 
 void HostSampler::Impl::read_process(std::int64_t now, std::int64_t loop_ns) noexcept {
-  last_process_cpu_ns = own_cpu_ns();
+  last_process_cpu_ns = metrics::Clock::process_cpu_ns();
   process_cpu.add(last_process_cpu_ns, now, loop_ns);
 }
 

@@ -8,11 +8,6 @@ namespace {
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-/// CPU time of the whole cell, if its other items are like the sampled ones.
-double estimate_ns(const CellFigures& cell) {
-  return cell.busy_ns * std::min(1.0, ratio(cell.sampled_cpu_ns, cell.sampled_wall_ns));
-}
-
 /// Sampled items take about as long as all of them do.
 bool is_typical(const CellFigures& cell) {
   constexpr double kApart = 1.5;
@@ -29,24 +24,28 @@ void set_cpu(CellFigures& cell, double cpu_ns) {
 /// Takes up to `excess_ns` from the cells, each in proportion; returns what is left.
 double take_from(const std::vector<CellFigures*>& cells, double excess_ns) {
   double sum_ns = 0;
-  for (const CellFigures* cell : cells) sum_ns += estimate_ns(*cell);
+  for (const CellFigures* cell : cells) sum_ns += estimated_cpu_ns(*cell);
   const double kept = 1 - std::min(1.0, ratio(excess_ns, sum_ns));
-  for (CellFigures* cell : cells) set_cpu(*cell, kept * estimate_ns(*cell));
+  for (CellFigures* cell : cells) set_cpu(*cell, kept * estimated_cpu_ns(*cell));
   return std::max(0.0, excess_ns - sum_ns);
 }
 
 /// Spreads `missing_ns` over the time in the cells that is not on a core yet.
 void add_to(const std::vector<CellFigures*>& cells, double missing_ns) {
   double room_ns = 0;
-  for (const CellFigures* cell : cells) room_ns += cell->busy_ns - estimate_ns(*cell);
+  for (const CellFigures* cell : cells) room_ns += cell->busy_ns - estimated_cpu_ns(*cell);
   const double part = std::min(1.0, ratio(missing_ns, room_ns));
   for (CellFigures* cell : cells) {
-    const double cpu_ns = estimate_ns(*cell);
+    const double cpu_ns = estimated_cpu_ns(*cell);
     set_cpu(*cell, cpu_ns + part * (cell->busy_ns - cpu_ns));
   }
 }
 
 }  // namespace
+
+double estimated_cpu_ns(const CellFigures& cell) {
+  return cell.busy_ns * std::min(1.0, ratio(cell.sampled_cpu_ns, cell.sampled_wall_ns));
+}
 
 void reconcile_cpu(SegmentFigures& figures, std::span<const OperatorRecord> operators) {
   // Of a sink's thread, the training step is estimated, too: the difference is known no better than this.
@@ -69,7 +68,7 @@ void reconcile_cpu(SegmentFigures& figures, std::span<const OperatorRecord> oper
       present_ns += cell.busy_ns;
       // What runs inside the training step is part of the step's own CPU time.
       if (cell.place == metrics::Place::step || !(cell.sampled_wall_ns > 0)) continue;
-      estimated_ns += estimate_ns(cell);
+      estimated_ns += estimated_cpu_ns(cell);
       (is_typical(cell) ? typical : others).push_back(&cell);
     }
     const double used_ns = worker.clocked_cpu_ns / worker.clocked_loop_ns * present_ns;

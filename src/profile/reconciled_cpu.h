@@ -15,4 +15,7 @@ namespace headrace::profile {
 /// those processes measured is in no clock of the thread.
 void reconcile_cpu(SegmentFigures& figures, std::span<const OperatorRecord> operators);
 
+/// CPU time of the whole cell, if its other items are like the sampled ones.
+double estimated_cpu_ns(const CellFigures& cell);
+
 }  // namespace headrace::profile

@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "profile/reconciled_cpu.h"
 #include "profile/shares.h"
 
 namespace headrace::profile {
 namespace {
 
 /// Busy, and not on a core.
-double off_core_ns(const CellFigures& cell) {
-  return cell.busy_ns * (1 - std::min(1.0, share(cell.sampled_cpu_ns, cell.sampled_wall_ns)));
-}
+double off_core_ns(const CellFigures& cell) { return cell.busy_ns - estimated_cpu_ns(cell); }
 
 /// Cells that are full take no more; the others share what is left.
 void share_out(double wait_ns, std::vector<std::size_t> cells, const SegmentFigures& figures,

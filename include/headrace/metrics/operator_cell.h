@@ -44,8 +44,7 @@ struct alignas(64) OperatorCell {
   Relaxed<std::int64_t> loop_items;       ///< finished while the loop ran
   Relaxed<std::int64_t> sampled_wall_ns;  ///< of the calls whose CPU time was read
   Relaxed<std::int64_t> sampled_cpu_ns;
-  Relaxed<std::int64_t>
-      sampled_pool_ns;                  ///< CPU time of other threads meanwhile, in a loader's worker process
+  Relaxed<std::int64_t> sampled_pool_ns;  ///< of other threads meanwhile, in a loader's worker process
   Relaxed<std::int64_t> first_done_ns;  ///< Clock of the first finished item; orders operators of one thread
   LatencyHistogram service;
   SlowestItems slowest;

@@ -120,7 +120,7 @@ class WorkerProbe {
   void claim_history(std::int64_t now) noexcept;
   /// The thread's CPU time, which also goes into the account of all that it used.
   std::int64_t read_cpu(std::int64_t now) noexcept;
-  /// A loader's worker process has no other threads than those that its operators compute in.
+  /// In a loader's worker process, other threads compute for its operators, but for the one that sends batches.
   bool has_own_process() const noexcept { return cell_->loader.load() != 0; }
   std::uint32_t moment_of(std::uint32_t account) const noexcept {
     if (account < kOperatorAccount) return account;
@@ -135,7 +135,7 @@ class WorkerProbe {
   std::uint32_t resting_account() const noexcept;
   Relaxed<std::int64_t>& total_of(std::uint32_t account) noexcept;
   void record_item(OperatorCell& cell, std::int64_t own_ns, std::int64_t cpu_ns, std::int64_t now,
-                   bool failed, std::int64_t label = -1) noexcept;
+                   bool failed, std::int64_t label = -1, std::int64_t pool_ns = 0) noexcept;
 
   WorkerCell* cell_ = nullptr;
   OperatorCell* operator_cells_ = nullptr;

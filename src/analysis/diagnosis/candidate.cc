@@ -85,19 +85,6 @@ int by_serving(const Case& facts) {
   return facts.loader->handoff;
 }
 
-/// Where the cores are short: who uses most of them.
-int by_cpu(const Case& facts) {
-  int found = -1;
-  double most_s = 0;
-  for (std::size_t i = 0; i < facts.profile.operators.size(); ++i) {
-    const double cpu_s = all_cpu_per_batch_s(facts.profile.operators[i]);
-    if (cpu_s <= most_s) continue;
-    most_s = cpu_s;
-    found = static_cast<int>(i);
-  }
-  return found;
-}
-
 /// The rules that look at finished batches only see them wait; a busy worker is why.
 void charge_floor_to_workers(Case& facts) {
   facts.gate.handoff_only = false;
@@ -115,7 +102,7 @@ void point_at_candidate(Case& facts) {
   const bool served = facts.gate.handoff_only || facts.gate.transfer_only;
   // Where nothing that makes batches was recorded, what was recorded is not why they come late.
   const bool makers_unknown = facts.loader && facts.loader->workers > 0 && facts.loader->in_workers.empty();
-  facts.candidate = facts.gate.crowded ? by_cpu(facts)
+  facts.candidate = facts.gate.crowded ? dearest_operator(facts.profile)
                     : served           ? by_serving(facts)
                     : makers_unknown   ? -1
                                        : by_demand(facts);

@@ -36,6 +36,15 @@ double input_cpu_s(const profile::Profile& profile) noexcept {
   return sum;
 }
 
+int dearest_operator(const profile::Profile& profile) noexcept {
+  const auto& operators = profile.operators;
+  const auto dearest = std::max_element(operators.begin(), operators.end(), [](const auto& a, const auto& b) {
+    return all_cpu_per_batch_s(a) < all_cpu_per_batch_s(b);
+  });
+  const bool known = dearest != operators.end() && all_cpu_per_batch_s(*dearest) > 0;
+  return known ? static_cast<int>(dearest - operators.begin()) : -1;
+}
+
 double cpu_bound_share(const profile::OperatorProfile& op) noexcept {
   if (!op.cpu_s || op.busy_s <= 0) return -1;
   return std::min(1.0, (*op.cpu_s + op.run_queue_wait_s.value_or(0)) / op.busy_s);

@@ -168,18 +168,13 @@ double share_of_step(const Case& facts, const std::optional<std::string>& op) {
   return (known ? charged * facts.gate.wait_share : facts.gate.starved_share) + facts.gate.stretch_share;
 }
 
-/// Where the cores are the limit, the operator that uses most of them is named.
-std::optional<std::string> dearest_operator(const profile::Profile& profile) {
-  const auto dearest = std::max_element(
-      profile.operators.begin(), profile.operators.end(),
-      [](const auto& a, const auto& b) { return all_cpu_per_batch_s(a) < all_cpu_per_batch_s(b); });
-  if (dearest == profile.operators.end() || all_cpu_per_batch_s(*dearest) <= 0) return std::nullopt;
-  return dearest->name;
-}
-
 std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagnosis) {
   const bool advised = !diagnosis.advice.empty() && diagnosis.advice.front().predicted_step_s.has_value();
-  if (advised && diagnosis.advice.front().then_limit == "cpu") return dearest_operator(facts.profile);
+  if (advised && diagnosis.advice.front().then_limit == "cpu") {
+    const int dearest = dearest_operator(facts.profile);
+    if (dearest < 0) return std::nullopt;
+    return facts.profile.operators[static_cast<std::size_t>(dearest)].name;
+  }
   if (advised && !diagnosis.advice.front().then_limit.empty()) return diagnosis.advice.front().then_limit;
   Prediction then;
   if (facts.candidate >= 0) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 #include "headrace/analysis/diagnosis/demand.h"
@@ -62,11 +61,12 @@ double core_wait_of_handoff(const profile::Profile& profile) {
 double input_share_of_cpu(const profile::Profile& profile, const GateThresholds& thresholds) {
   const profile::Host& host = profile.host;
   if (host.cores <= 0 || host.cpu_share.value_or(0) < thresholds.crowded_cores) return 0;
-  double input_s = input_cpu_s(profile);
-  double pool_s = pool_cpu_s(profile);
-  if (sleeps(profile.sink)) input_s += std::exchange(pool_s, 0);  // the thread pools of such a step are idle
+  const double pool_s = pool_cpu_s(profile);
+  const double operators_s = input_cpu_s(profile);
+  // A step that sleeps has no thread pools at work.
+  const double input_s = operators_s + (sleeps(profile.sink) ? pool_s : 0);
   const double foreign_s = host.foreign_cpu_share.value_or(0) * host.cores * profile.sink.step_s;
-  return ratio(input_s, input_s + pool_s + foreign_s);
+  return ratio(input_s, operators_s + pool_s + foreign_s);
 }
 
 /// Standard error of the share of waits, from how much they differ between the last steps. Few long waits in a

@@ -21,7 +21,7 @@ constexpr double kMostBesideAll = 1.15;
 /// Of the other cores, what the input's CPU work takes.
 double busy_share(const profile::Profile& profile) {
   const int others = profile.host.cores - 1;
-  return others > 0 ? ratio(input_cpu_s(profile), others * profile.sink.step_s) : 0;
+  return others > 0 ? std::min(1.0, ratio(input_cpu_s(profile), others * profile.sink.step_s)) : 0;
 }
 
 /// What the step can take alone at least, however fast single steps were: their work may vary.
@@ -29,7 +29,7 @@ double least_s(const profile::Profile& profile, double waited_s) {
   const profile::SinkProfile& sink = profile.sink;
   if (sleeps(sink)) return sink.compute_s - kWakesLate * waited_s;
   const double own_s = sink.compute_s - waited_s;
-  const double beside = 1 + (kMostBesideAll - 1) * std::min(1.0, busy_share(profile));
+  const double beside = 1 + (kMostBesideAll - 1) * busy_share(profile);
   // Where the waits are a fifth of the compute, at most a fifth of the rest is slowness (measured: 0.1 to 1.7 of that).
   return own_s * std::min(ratio(own_s, sink.compute_s), 1 / beside);
 }

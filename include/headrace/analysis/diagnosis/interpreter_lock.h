@@ -35,7 +35,8 @@ struct InterpreterLock {
 /// If threads were looked at (OperatorProfile::lock_wait_s, SinkProfile::compute_lock_wait_s), their waits
 /// decide: those of the operator with the largest demand, or those of the training loop in its own step; and,
 /// where it is known who holds the lock, it is held for a share of the step that is not far below that of the
-/// cores in use: full cores are not the lock's doing.
+/// cores in use: full cores are not the lock's doing. A loop that waits longer for the lock than for cores needs
+/// no such share.
 /// Otherwise, and where a framework's event loop hands items on (its waits are in no operator), the signs are:
 /// executor "thread", process CPU 0.75..1.35 cores, at least 1.3 busy threads, and the lock found taken at
 /// >= 70 % of the probes, or at half of them with threads that use CPU being off it for >= 30 % of their busy

@@ -63,8 +63,10 @@ struct LockThresholds {
   double never_free_share = 0.85;
   double stretch = 1.1;  ///< compute / compute of quiet steps; less is the compute's own spread
   // Where threads were looked at, these three and `operator_cores` decide, and none of the above.
-  double waits_share = 0.25;     ///< of the busy time of the operator with the largest demand
-  double stretched_share = 0.1;  ///< of the step: the training loop's thread, between two GetNext calls
+  double waits_share = 0.25;  ///< of the busy time of the operator with the largest demand
+  /// Of the step: what the training loop's thread waits for the lock between two GetNext calls; or for the lock and
+  /// cores, if more of it for the lock.
+  double stretched_share = 0.1;
   /// Share of the step for which somebody holds the lock / share of the cores that the process uses. Below it, the
   /// cores are much nearer to their limit, and a thread that gets the lock late waits for a core. Measured: 0.18
   /// and 0.35 where taking away the operator with the most CPU time helped most, 0.53 and more where the lock was

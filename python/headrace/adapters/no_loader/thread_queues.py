@@ -198,10 +198,9 @@ def _stack(frame: FrameType | None) -> Iterator[FrameType]:
 
 def _name_of(found: Any, caller: FrameType) -> str:
     """What the user's function calls the queue; "" if that is unknown."""
-    itself = caller.f_locals.get("self")
-    of_itself = {name: own_attribute(itself, name) for name in caller.f_code.co_names}
-    for place in (caller.f_locals, caller.f_globals, of_itself):
+    for place in (caller.f_locals, caller.f_globals):
         for name, value in list(place.items()):
             if value is found:
                 return str(name)
-    return ""
+    itself = caller.f_locals.get("self")
+    return next((name for name in caller.f_code.co_names if own_attribute(itself, name) is found), "")

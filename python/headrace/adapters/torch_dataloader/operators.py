@@ -46,6 +46,7 @@ class _Plan:
         self._places: set[tuple[int, Any]] = set()
         self._visited: set[int] = set()
         self._datasets = _torch_class("Dataset")
+        self._no_transforms = (*_STAND_INS, *self._datasets)
         #: Wrappers that only pass an index on: what they wrap is the operator.
         self._transparent = tuple(
             kind
@@ -125,11 +126,11 @@ class _Plan:
     def visit_attributes(self, owner: Any) -> None:
         self.visit_chain(owner)
         for value in own_values(owner):
-            if not isinstance(value, (type, *_STAND_INS, *self._datasets)):
+            if not isinstance(value, (type, *self._no_transforms)):
                 self.visit_chain(value)
         for name in _CALLED:
             value = own_attribute(owner, name)
-            if isinstance(value, (*_STAND_INS, *self._datasets)) or not callable(value):
+            if isinstance(value, self._no_transforms) or not callable(value):
                 continue
             if isinstance(value, self._modules):
                 self.visit_entries(value._modules)
@@ -139,11 +140,7 @@ class _Plan:
         if isinstance(formatted, dict) and callable(formatted.get("transform")):
             self.add_transform(formatted, "transform", formatted["transform"])  # of set_transform
         both = own_attribute(owner, "transforms")
-        if (
-            callable(both)
-            and not isinstance(both, (*_STAND_INS, *self._datasets))
-            and not self.visit_chain(both)
-        ):
+        if callable(both) and not isinstance(both, self._no_transforms) and not self.visit_chain(both):
             self.visit_attributes(both)  # an image transform and a target transform in one object
 
     def visit_chain(self, owner: Any) -> bool:

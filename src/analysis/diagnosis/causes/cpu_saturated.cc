@@ -21,11 +21,10 @@ int spender(const Case& facts) {
   const profile::OperatorProfile& op = facts.op();
   if (ratio(op.run_queue_wait_s.value_or(0), op.busy_s) < facts.thresholds.cpu.queueing_share)
     return facts.candidate;
-  const auto dearest = std::max_element(
-      facts.profile.operators.begin(), facts.profile.operators.end(),
-      [](const auto& a, const auto& b) { return all_cpu_per_batch_s(a) < all_cpu_per_batch_s(b); });
-  if (all_cpu_per_batch_s(*dearest) < kDearer * all_cpu_per_batch_s(op)) return facts.candidate;
-  return static_cast<int>(dearest - facts.profile.operators.begin());
+  const int dearest = dearest_operator(facts.profile);
+  if (dearest < 0) return facts.candidate;
+  const double most_s = all_cpu_per_batch_s(facts.profile.operators[static_cast<std::size_t>(dearest)]);
+  return most_s < kDearer * all_cpu_per_batch_s(op) ? facts.candidate : dearest;
 }
 
 }  // namespace
