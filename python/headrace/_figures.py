@@ -162,6 +162,8 @@ class StepSample:
     wait_s: float = 0.0
     #: Time until the next GetNext.
     compute_s: float = 0.0
+    #: CPU time of that in the loop's own thread; null where it was not read.
+    cpu_s: float | None = None
     #: Of the compute: until forward began; null where no hook marked it.
     before_forward_s: float | None = None
     #: Of the compute: from the end of backward on; null where no hook marked it.

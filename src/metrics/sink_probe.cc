@@ -83,8 +83,9 @@ void SinkProbe::close_compute(std::int64_t now) noexcept {
   SinkCell::Step& sample = cell_->sequence[step % SinkCell::kSequence];
   sample.wait_ns.store(static_cast<float>(last_wait_ns_));
   sample.compute_ns.store(static_cast<float>(compute));
-  sample.before_forward_ns.store(static_cast<float>(cuts.before_forward_ns));
-  sample.tail_ns.store(static_cast<float>(cuts.tail_ns));
+  sample.cpu.store(cpu, compute);
+  sample.before_forward.store(cuts.before_forward_ns, compute);
+  sample.tail.store(cuts.tail_ns, compute);
 }
 
 // Within the caller's SeqlockWrite.

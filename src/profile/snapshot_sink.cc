@@ -45,12 +45,12 @@ std::vector<StepSample> step_sequence(const metrics::SinkCell& cell, const SinkF
     const double compute = step.compute_ns.load();
     if (!std::isfinite(wait) || !std::isfinite(compute) || wait < 0 || compute < 0) continue;
     StepSample sample{wait * kSecond, compute * kSecond};
-    const double before = step.before_forward_ns.load();
-    const double tail = step.tail_ns.load();
-    if (std::isfinite(before) && before >= 0) {
-      sample.before_forward_s = std::min(before, compute) * kSecond;
-      if (std::isfinite(tail) && tail >= 0)
-        sample.tail_s = std::min(tail, std::max(0.0, compute - before)) * kSecond;
+    if (const double cpu = step.cpu.of(compute); cpu >= 0) sample.cpu_s = cpu * kSecond;
+    const double before = step.before_forward.of(compute);
+    const double tail = step.tail.of(compute);
+    if (before >= 0) {
+      sample.before_forward_s = before * kSecond;
+      if (tail >= 0) sample.tail_s = std::min(tail, compute - before) * kSecond;
     }
     sequence.push_back(sample);
   }

@@ -335,6 +335,25 @@ TEST(CpuSaturated, NamesWhoseLibraryUsesTheCores) {
   EXPECT_EQ(diagnose(profile).op, "collate");
 }
 
+/// What the gate expects of an input without cost, per compute: of steps that use `cpu` of their time and one that uses
+/// `light` of it.
+double expected_of(double cpu, double light) {
+  Profile profile = crowded(0);
+  profile::SinkProfile& sink = profile.sink;
+  sink.compute_cpu_s = cpu * sink.compute_s;
+  sink.sequence.assign(100, {0, sink.compute_s, cpu * sink.compute_s});
+  sink.sequence[50].cpu_s = light * sink.compute_s;
+  const double most_speedup = diagnose(profile).evidence.front().figures.at("most_speedup");
+  return sink.step_s / most_speedup / sink.compute_s;
+}
+
+TEST(Gate, TheStepThatUsedLeastCpuTimeTellsWhatTheOthersTakeAlone) {
+  EXPECT_NEAR(expected_of(1, 0.7), 0.7, 1e-3);
+  EXPECT_NEAR(expected_of(0.9, 0.7), 0.8, 1e-3) << "what it does beside computing stays";
+  EXPECT_NEAR(expected_of(1, 0.1), 0.5, 1e-3) << "it has less to do";
+  EXPECT_GT(expected_of(0.3, 0.1), 0.9) << "it waits for a device, which takes its time";
+}
+
 TEST(Gate, AMeasuredCeilingReplacesTheEstimate) {
   Profile profile = crowded(0.05);
   ASSERT_EQ(diagnose(profile).kind, VerdictKind::not_input_bound);

@@ -33,7 +33,7 @@ TEST(StepTrace, TheLoaderAloneTellsGapFromTheRest) {
 
 TEST(StepTrace, HooksTellAllThreeParts) {
   Profile profile = recorded();
-  profile.sink.sequence[1] = {0.05, 0.02, 0.004, 0.006};
+  profile.sink.sequence[1] = {0.05, 0.02, 0.015, 0.004, 0.006};
   profile.sink.marked = MarkedSteps{90, 100, 90, 0.034, 0.01, 0.006};
   const StepTrace trace = step_trace(profile);
   EXPECT_EQ(trace.source, "hooks");

@@ -241,8 +241,9 @@ TEST(SinkProbe, CutsStepsWhereMarksSay) {
   EXPECT_EQ(bench.cell->marked_tail_ns.load(), 4 * 5 * kMs);
   for (int i = 1; i < 5; ++i) {
     const auto& step = bench.cell->sequence[static_cast<std::size_t>(i)];
-    EXPECT_EQ(step.before_forward_ns.load(), static_cast<float>(2 * kMs));
-    EXPECT_EQ(step.tail_ns.load(), static_cast<float>(5 * kMs));
+    const double compute = step.compute_ns.load();
+    EXPECT_NEAR(step.before_forward.of(compute), 2.0 * kMs, compute / 65'534);
+    EXPECT_NEAR(step.tail.of(compute), 5.0 * kMs, compute / 65'534);
   }
 }
 
@@ -260,10 +261,10 @@ TEST(SinkProbe, StepsWithoutMarksHaveNoParts) {
   bench.exhaust();
   EXPECT_EQ(bench.cell->whole_steps.load(), 3);
   EXPECT_EQ(bench.cell->marked_steps.load(), 1);
-  EXPECT_GE(bench.cell->sequence[1].before_forward_ns.load(), 0);
+  EXPECT_GE(bench.cell->sequence[1].before_forward.of(1), 0);
   for (const std::size_t unmarked : {std::size_t{0}, std::size_t{2}, std::size_t{3}, std::size_t{4}}) {
-    EXPECT_LT(bench.cell->sequence[unmarked].before_forward_ns.load(), 0);
-    EXPECT_LT(bench.cell->sequence[unmarked].tail_ns.load(), 0);
+    EXPECT_LT(bench.cell->sequence[unmarked].before_forward.of(1), 0);
+    EXPECT_LT(bench.cell->sequence[unmarked].tail.of(1), 0);
   }
 }
 
@@ -278,7 +279,7 @@ TEST(SinkProbe, AStepWithoutAnEndOfBackwardHasNoTail) {
   EXPECT_EQ(bench.cell->marked_steps.load(), 1);
   EXPECT_EQ(bench.cell->tail_steps.load(), 0);
   EXPECT_EQ(bench.cell->marked_forward_backward_ns.load(), 8 * kMs);
-  EXPECT_LT(bench.cell->sequence[1].tail_ns.load(), 0);
+  EXPECT_LT(bench.cell->sequence[1].tail.of(1), 0);
 }
 
 TEST(SinkProbe, TwoLoopsThatTakeTurnsKeepTheirOwnParts) {

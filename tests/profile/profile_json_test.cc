@@ -23,7 +23,7 @@ Profile full_profile() {
   profile.sink.steps = std::numeric_limits<std::uint64_t>::max();
   profile.sink.quiet_compute_s = 1e-308;
   profile.sink.longest_waits = {{1, 2, 3}};
-  profile.sink.sequence = {{0.1, 0.2}, {0.1, 0.2, 0.05, 0.01}};
+  profile.sink.sequence = {{0.1, 0.2}, {0.1, 0.2, 0.15, 0.05, 0.01}};
   profile.sink.marked = MarkedSteps{700, 782, 650, 0.3, 0.1, 0.05};
   OperatorProfile op;
   op.name = "decode";
@@ -117,6 +117,7 @@ TEST(ProfileJson, MarkedStepsReadBackAndMayBeMissing) {
   EXPECT_EQ(tree["sink"]["marked"]["of_steps"], 782);
   const Profile read = profile_from_tree(tree);
   EXPECT_FALSE(read.sink.sequence[0].before_forward_s);
+  EXPECT_EQ(read.sink.sequence[1].cpu_s, 0.15);
   EXPECT_EQ(read.sink.sequence[1].before_forward_s, 0.05);
   ASSERT_TRUE(read.sink.marked);
   EXPECT_EQ(read.sink.marked->tail_steps, 650u);

@@ -61,6 +61,9 @@ TEST_F(Steps, MarksOfAnotherThreadCutTheLoopsSteps) {
     EXPECT_GE(*step.before_forward_s, 0.001);
     EXPECT_GE(*step.tail_s, 0.003);
     EXPECT_LE(*step.before_forward_s + *step.tail_s, step.compute_s - 0.0019);
+    ASSERT_TRUE(step.cpu_s);
+    EXPECT_GT(*step.cpu_s, 0);
+    EXPECT_LT(*step.cpu_s, step.compute_s - 0.003) << "it sleeps";
   }
 }
 

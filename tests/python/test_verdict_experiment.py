@@ -101,6 +101,14 @@ def test_predictions_and_their_intervals(capsys: pytest.CaptureFixture[str]) -> 
     assert "p90 5.0 %" in capsys.readouterr().out
 
 
+def test_how_well_runs_repeat_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    one = score()
+    one.trials.repeats_s = [[0.020, 0.021, 0.024], [0.010, 0.010, 0.0105]]
+    assert one.repeated == [True, False, True, True]
+    print_scores([one], 0)
+    assert "repeats the one before within 10 %: 3/4" in capsys.readouterr().out
+
+
 def test_advice_that_is_slower() -> None:
     assert score().advice_harmful is None
     assert score(advised_s=0.0205).advice_harmful is False

@@ -16,7 +16,7 @@ from .trials import DisturbedError, RunError, trials_of
 
 #: Length of a run that is part of the truth; the recorded one is three times as long.
 SECONDS = 1.5
-REPEATS = 2
+REPEATS = 3
 
 
 def run_experiment(draws: int, seed: int | None, out: Path | None, keeps_disturbed: bool = False) -> bool:

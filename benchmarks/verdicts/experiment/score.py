@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from scoring import quantile, share_in_words
@@ -111,6 +112,15 @@ class Score:
         ]
 
     @property
+    def repeated(self) -> list[bool]:
+        """Whether one run tells within 10 % what the next one takes; no prediction can do more."""
+        return [
+            abs(one_s / next_s - 1) <= CLOSE
+            for times in self.trials.repeats_s
+            for one_s, next_s in pairwise(times)
+        ]
+
+    @property
     def advice_harmful(self) -> bool | None:
         after_s = self.trials.advised_s
         if after_s is None:
@@ -189,6 +199,8 @@ def print_scores(scores: list[Score], thrown_away: int) -> bool:
             f"  predictions: size median {100 * quantile(errors, 0.5):.1f} %, p90 "
             f"{100 * quantile(errors, 0.9):.1f} % (bar 10 %)"
         )
+    if repeated := [same for one in kept for same in one.repeated]:
+        print(f"  a run repeats the one before within 10 %: {share_in_words(sum(repeated), len(repeated))}")
     ratios = [
         abs(said / measured / (1 + one.drift) - 1)
         for one in kept

@@ -45,6 +45,8 @@ class Trials:
     predicted_s: float | None = None
     spread: float = 0.0  #: of the plain runs, as a share
     foreign: float = 0.0
+    #: Of the plain pipeline, and of each other one of the curve: every single run.
+    repeats_s: list[list[float]] = field(default_factory=list)
 
 
 class Runner:
@@ -119,6 +121,9 @@ def trials_of(plan: Plan, port: int, seconds: float, repeats: int, keeps_disturb
         done.spread = (max(steps["plain"]) - min(steps["plain"])) / done.plain_s
         done.advised_s = medians.get("advised")
         done.without_s = {part.name: medians[f"without {part.name}"] for part in plan.parts}
+        done.repeats_s = [
+            times for name, times in steps.items() if name == "plain" or name.startswith("curve ")
+        ]
         done.curve_s = {name[6:]: step_s for name, step_s in medians.items() if name.startswith("curve ")}
         done.foreign = runner.foreign
         return done

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "headrace/metrics/latency_histogram.h"
+#include "headrace/metrics/part_of_compute.h"
 #include "headrace/metrics/relaxed.h"
 #include "headrace/metrics/seqlock.h"
 #include "headrace/metrics/windows.h"
@@ -83,8 +84,9 @@ struct alignas(64) SinkCell {
   struct Step {
     Relaxed<float> wait_ns;
     Relaxed<float> compute_ns;
-    Relaxed<float> before_forward_ns;  ///< of the compute; below 0: not known
-    Relaxed<float> tail_ns;            ///< of the compute; below 0: not known
+    PartOfCompute cpu;             ///< CPU time of the loop's thread
+    PartOfCompute before_forward;  ///< until the beginning of forward
+    PartOfCompute tail;            ///< from the end of backward
   };
   std::array<Step, kSequence> sequence;  ///< newest at (computes - 1) % kSequence
 

@@ -82,6 +82,7 @@ constexpr void figures_of(Of<Startup>, Visit&& figure) {
 struct StepSample {
   double wait_s = 0;
   double compute_s = 0;
+  std::optional<double> cpu_s = std::nullopt;
   std::optional<double> before_forward_s = std::nullopt;
   std::optional<double> tail_s = std::nullopt;
 };
@@ -91,6 +92,8 @@ template <class Visit>
 constexpr void figures_of(Of<StepSample>, Visit&& figure) {
   figure("wait_s", &StepSample::wait_s, {"Its GetNext wait."});
   figure("compute_s", &StepSample::compute_s, {"Time until the next GetNext."});
+  figure("cpu_s", &StepSample::cpu_s,
+         {"CPU time of that in the loop's own thread; null where it was not read."});
   figure("before_forward_s", &StepSample::before_forward_s,
          {"Of the compute: until forward began; null where no hook marked it."});
   figure("tail_s", &StepSample::tail_s,
