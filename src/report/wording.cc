@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "headrace/analysis/words.h"
@@ -77,7 +78,9 @@ std::string headline_label(VerdictKind kind) {
 
 bool begins_with_a_name(const profile::Profile& profile, const std::string& sentence) {
   const auto begins = [&](const auto& named) {
-    return !named.name.empty() && sentence.rfind(named.name, 0) == 0;
+    if (named.name.empty() || !sentence.starts_with(named.name)) return false;
+    const auto next = static_cast<unsigned char>(sentence.c_str()[named.name.size()]);
+    return std::isalnum(next) == 0;  // "the", where an operator is called t, is no name
   };
   return std::any_of(profile.operators.begin(), profile.operators.end(), begins) ||
          std::any_of(profile.queues.begin(), profile.queues.end(), begins);

@@ -139,6 +139,28 @@ TEST(EdgeCases, AnIterableInWhichTheLoopOnlyWaitsIsNotBlamed) {
   EXPECT_EQ(diagnose(profile).cause, Cause::no_overlap);
 }
 
+TEST(EdgeCases, AGeneratorThatWaitsWhileUnseenThreadsComputeIsNotBlamed) {
+  Profile profile = sink_only(0.03, 0.02);
+  profile.sink.compute_cpu_s = 0.0005;
+  profile.operators.push_back(inclusive(0.03, true));
+  OperatorProfile& op = profile.operators.front();
+  op.knobs.push_back({"prefetch", 0, 0.0, {}, false, profile::Quantity::capacity});
+  op.executor = profile::Executor::thread;
+  op.cpu_s = 0.02 * op.busy_s;
+  profile.host.process_cpu_cores = 0.04;  // a server answers, or a disk
+  EXPECT_EQ(diagnose(profile).cause, Cause::no_overlap);
+  profile.host.process_cpu_cores = 0.4;
+  const Diagnosis waits = diagnose(profile);
+  EXPECT_FALSE(waits.op);
+  EXPECT_TRUE(waits.advice.empty());
+  std::string says;
+  for (const Evidence& each : waits.evidence) says += each.says;
+  EXPECT_NE(says.find("threads that were not recorded computed for 18.9 ms a step"), std::string::npos)
+      << says;
+  profile.sink.compute_cpu_s = 0.01;  // the step's own threads
+  EXPECT_EQ(diagnose(profile).cause, Cause::no_overlap);
+}
+
 TEST(EdgeCases, PlainLoopGetsTheLinesThatPrefetch) {
   Profile profile = sink_only(0.03, 0.02);
   profile.operators.push_back(inclusive(0.03, true));

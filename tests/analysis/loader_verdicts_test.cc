@@ -283,6 +283,21 @@ TEST(LoaderVerdicts, HandOffThatDoesNotHappenYetIsCounted) {
   EXPECT_GT(heavy.step_s, tokenised(0).sink.step_s);  // 18 ms and 25 ms in one interpreter
 }
 
+TEST(LoaderVerdicts, AnInputThatComputesInThreadsOfALibraryIsNotMovedToWorkersUnseen) {
+  Profile profile = tokenised(1e-4);
+  profile.sink.compute_cpu_s = 0;
+  const auto one_worker = [&] {
+    return LoaderSimulator(profile).predict(
+        {{Change::Kind::kWorkers, loader_of(profile)->in_workers.front(), 1, 1}});
+  };
+  profile.host.process_cpu_cores = 0.5;
+  EXPECT_TRUE(one_worker().known);
+  profile.host.process_cpu_cores = 1.9;
+  EXPECT_NE(one_worker().why_not.find("a library computes in threads of its own"), std::string::npos);
+  profile.sink.compute_cpu_s = 0.5 * profile.sink.compute_s;  // the step may be who computes in them
+  EXPECT_TRUE(one_worker().known);
+}
+
 TEST(LoaderVerdicts, WorkersAreAdvisedWithThePlainBatchesThatTheyNeed) {
   const Diagnosis heavy = diagnose(tokenised(0.025));
   EXPECT_EQ(heavy.cause, Cause::no_overlap);

@@ -108,6 +108,10 @@ TEST(Text, HeadlineSaysHowLittleThereIsToGain) {
   EXPECT_NE(text.find("gains at most 1.06x"), std::string::npos) << text;
   EXPECT_EQ(text.find("DO THIS"), std::string::npos) << text;
   EXPECT_NE(text.find("No parameter gains 5 %."), std::string::npos) << text;
+  profile.operators[0].name = "n";
+  EXPECT_NE(text_of(profile, {.width = 400}).find("No parameter gains 5 %."), std::string::npos) << "no name";
+  profile.operators[0].name = "no";
+  EXPECT_NE(text_of(profile, {.width = 400}).find("no parameter gains 5 %."), std::string::npos) << "a name";
 }
 
 TEST(Text, PartsOfTheStepStandBelowItWhereHooksTold) {

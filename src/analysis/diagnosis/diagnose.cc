@@ -14,10 +14,12 @@
 #include "headrace/analysis/diagnosis/memory.h"
 #include "headrace/analysis/diagnosis/plan.h"
 #include "headrace/analysis/diagnosis/plausible.h"
+#include "headrace/analysis/diagnosis/pool_threads.h"
 #include "headrace/analysis/diagnosis/risks.h"
 #include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
 #include "numbers.h"
+#include "own_compute.h"
 #include "verdict_windows.h"
 
 namespace headrace::analysis {
@@ -306,13 +308,19 @@ void conclude_unseen(const Case& facts, Diagnosis& diagnosis) {
   const profile::OperatorProfile& op = facts.op();
   const double computes = std::max(0.0, cpu_bound_share(op));
   diagnosis.summary = "the training loop waits for something that was not recorded";
-  diagnosis.evidence.push_back({Rule::cause,
-                                "the loop's thread used a core for " + percent(computes) +
-                                    " of the time that it spent in " + op.name + ", so " + op.name +
-                                    " waits there: for threads or processes of its own, or for storage",
-                                {{"cpu_share", computes}, {"in_sink_s", op.demand_s}}});
+  Evidence evidence{Rule::cause,
+                    "the loop's thread used a core for " + percent(computes) +
+                        " of the time that it spent in " + op.name + ", so " + op.name +
+                        " waits there: for threads or processes of its own, or for storage",
+                    {{"cpu_share", computes}, {"in_sink_s", op.demand_s}}};
+  if (const double others_s = pool_cpu_s(facts.profile); others_s > 0) {
+    evidence.says += "; threads that were not recorded computed for " + duration(others_s) + " a step";
+    evidence.figures["unseen_cpu_s"] = others_s;
+  }
+  diagnosis.evidence.push_back(std::move(evidence));
   diagnosis.reason = "what runs behind " + op.name +
-                     " is not in the recording; mark its parts with hr.operator and hr.Queue to see them";
+                     " is not in the recording; mark its parts with hr.operator and hr.Queue, or use "
+                     "headrace run, to see them";
 }
 
 /// A loader whose verdict came with nothing that shortens the step may have too many workers.
@@ -423,8 +431,11 @@ bool Case::waits_for_unseen() const noexcept {
   const SegmentDemand* segment = demand.of(candidate);
   if (segment == nullptr || segment->operators.size() != 1) return false;
   const double computes = cpu_bound_share(op());
-  return op().in_sink && op().fidelity == profile::Fidelity::inclusive && op().knobs.empty() &&
-         computes >= 0 && computes < thresholds.rate.hardly_computes_share;
+  // A generator (its parameter is prefetch) may wait for a server or a disk itself. Where threads that nobody recorded
+  // compute meanwhile, beside a step that does not, it more likely waits for them.
+  const bool elsewhere = op().knobs.empty() || (sleeps(profile.sink) && pool_cpu_s(profile) > 0);
+  return op().in_sink && op().fidelity == profile::Fidelity::inclusive && elsewhere && computes >= 0 &&
+         computes < thresholds.rate.hardly_computes_share;
 }
 
 bool Case::rate_bound() const noexcept {

@@ -9,7 +9,6 @@ namespace headrace::analysis {
 namespace {
 
 constexpr double kFull = 0.9;
-constexpr double kInPools = 0.25;
 
 }  // namespace
 
@@ -27,7 +26,7 @@ std::string not_reproduced(const profile::Profile& profile, double measured_over
 }
 
 std::string filled_by_pools(double cpu_share, double pool_share) {
-  if (cpu_share < kFull || pool_share < kInPools) return "";
+  if (cpu_share < kFull || pool_share < kMuchInPools) return "";
   return "threads of a library fill the cores; what more workers beside them would cost is not known";
 }
 

@@ -10,6 +10,8 @@ namespace headrace::analysis {
 
 /// A recorded run that the model misses by more is not one that it can change.
 inline constexpr double kLargestMiss = 1.6;
+/// Of CPU time: what threads of libraries use from which on they are not left aside.
+inline constexpr double kMuchInPools = 0.25;
 
 /// Why nothing can be said of `profile` beside its neighbours; "" where something can.
 std::string too_disturbed(const profile::Profile& profile);

@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "../diagnosis/numbers.h"
+#include "../diagnosis/own_compute.h"
 #include "abstain.h"
+#include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/disturbance.h"
 #include "headrace/analysis/diagnosis/pool_threads.h"
 #include "headrace/analysis/what_if/loader_run.h"
@@ -49,6 +51,12 @@ bool rests_on_a_sample(const profile::Profile& profile, const SimulatedLoader& m
          profile.handoff_estimate->pickle_cpu_s + model.receive.total_s() > kGoodPart * step_s;
 }
 
+/// Of the input's CPU time, what threads of libraries use in the loop's process. A step that computes has its own.
+double pool_share_of_loop(const profile::Profile& profile) {
+  const double pool_s = sleeps(profile.sink) ? pool_cpu_s(profile) : 0;
+  return ratio(pool_s, pool_s + input_cpu_s(profile));
+}
+
 /// "" where another number of workers is not asked for, or is predicted. More workers bring more threads with them.
 std::string unknown_pools(const profile::Profile& profile, const Loader& loader,
                           const std::vector<Change>& changes) {
@@ -56,6 +64,8 @@ std::string unknown_pools(const profile::Profile& profile, const Loader& loader,
     return change.kind == Change::Kind::kWorkers;
   });
   if (changed == changes.end()) return "";
+  if (loader.workers == 0 && pool_share_of_loop(profile) >= kMuchInPools)
+    return "a library computes in threads of its own; how many each worker would have is not known";
   constexpr double kLeastCores = 0.25;
   const double cpu_share = profile.host.cpu_share.value_or(0);
   const double pool_share = pool_share_of_workers(profile);

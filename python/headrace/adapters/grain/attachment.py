@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
+from headrace._own_attributes import own_attribute
 from headrace._session import warn_once
 from headrace.adapters.base import Attachment
 from headrace.adapters.grain import probes
@@ -96,9 +97,10 @@ class GrainAttachment(Attachment):
 
 def _tree_of(obj: Any) -> Any:
     """The dataset or the iterator at the end of what the user has."""
-    for name in ("_dataset", "_iterator"):  # of a DataLoader, of its iterator
-        if type(obj).__name__ in ("DataLoader", "DataLoaderIterator") and name in vars(obj):
-            return vars(obj)[name]
+    if type(obj).__name__ in ("DataLoader", "DataLoaderIterator"):
+        for name in ("_dataset", "_iterator"):  # of a DataLoader, of its iterator
+            if (tree := own_attribute(obj, name)) is not None:
+                return tree
     if hasattr(obj, "to_iter_dataset"):
         return obj.to_iter_dataset()  # what iter() of a MapDataset makes
     return obj

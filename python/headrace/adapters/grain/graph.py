@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from headrace._operator import name_of, readable
+from headrace._own_attributes import own_attribute
 
 #: Deeper trees are not expected; a tree that contains itself ends here.
 _DEEPEST = 500
@@ -166,8 +167,8 @@ def parts_of(interleave: Any) -> Any:
 
 def _below(node: Any) -> list[Any]:
     for name in ("_map_parent", "_maybe_nonnative_parent", "_iter_parent"):
-        if name in vars(node):
-            return [vars(node)[name]]
+        if (below := own_attribute(node, name)) is not None:
+            return [below]
     return list(getattr(node, "_parents", ()))
 
 

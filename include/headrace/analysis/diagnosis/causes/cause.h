@@ -46,8 +46,8 @@ struct Case {
   const profile::OperatorProfile& op() const {
     return profile.operators[static_cast<std::size_t>(candidate)];
   }
-  /// The candidate is the wrapped object as a whole, nothing inside it was recorded, and the loop's thread
-  /// hardly computes in it: what it waits for runs elsewhere, or is storage; the record does not say.
+  /// The candidate is the wrapped object as a whole, nothing inside it was recorded (or threads compute that were not
+  /// recorded), and the loop's thread hardly computes in it: what it waits for runs elsewhere, or is storage.
   bool waits_for_unseen() const noexcept;
   /// The candidate never rests, or is slower than the sink: its rate, not its variance, is the limit.
   bool rate_bound() const noexcept;
