@@ -335,23 +335,25 @@ TEST(CpuSaturated, NamesWhoseLibraryUsesTheCores) {
   EXPECT_EQ(diagnose(profile).op, "collate");
 }
 
-/// What the gate expects of an input without cost, per compute: of steps that use `cpu` of their time and one that uses
-/// `light` of it.
-double expected_of(double cpu, double light) {
-  Profile profile = crowded(0);
+/// What the gate expects of an input without cost, per compute without waits: of a step that waits for a core for so much
+/// of the time, and else is on one for `cpu` of it, in one step for `light` of it.
+double expected_of(double waits, double cpu, double light) {
+  Profile profile = crowded(waits);
   profile::SinkProfile& sink = profile.sink;
-  sink.compute_cpu_s = cpu * sink.compute_s;
-  sink.sequence.assign(100, {0, sink.compute_s, cpu * sink.compute_s});
-  sink.sequence[50].cpu_s = light * sink.compute_s;
+  const double own_s = sink.compute_s - *sink.compute_core_wait_s;
+  sink.compute_cpu_s = cpu * own_s;
+  sink.sequence.assign(100, {0, sink.compute_s, cpu * own_s});
+  sink.sequence[50].cpu_s = light * own_s;
   const double most_speedup = diagnose(profile).evidence.front().figures.at("most_speedup");
-  return sink.step_s / most_speedup / sink.compute_s;
+  return sink.step_s / most_speedup / own_s;
 }
 
 TEST(Gate, TheStepThatUsedLeastCpuTimeTellsWhatTheOthersTakeAlone) {
-  EXPECT_NEAR(expected_of(1, 0.7), 0.7, 1e-3);
-  EXPECT_NEAR(expected_of(0.9, 0.7), 0.8, 1e-3) << "what it does beside computing stays";
-  EXPECT_NEAR(expected_of(1, 0.1), 0.5, 1e-3) << "it has less to do";
-  EXPECT_GT(expected_of(0.3, 0.1), 0.9) << "it waits for a device, which takes its time";
+  EXPECT_NEAR(expected_of(0.2, 1, 0.7), 0.7, 1e-3);
+  EXPECT_NEAR(expected_of(0.2, 0.9, 0.7), 0.8, 1e-3) << "what it does beside computing stays";
+  EXPECT_NEAR(expected_of(0.2, 1, 0.1), 0.5, 1e-3) << "it has less to do";
+  EXPECT_GT(expected_of(0, 1, 0.1), 0.85) << "nothing disturbs the others: it has less to do";
+  EXPECT_GT(expected_of(0.2, 0.3, 0.1), 0.85) << "it waits for a device, which takes its time";
 }
 
 TEST(Gate, AMeasuredCeilingReplacesTheEstimate) {

@@ -14,8 +14,10 @@ namespace {
 constexpr double kSleeps = 0.1;
 /// The same of a step that does little else.
 constexpr double kComputes = 0.5;
-/// Of the usual step: the lightest one takes no less of what it would alone. Its work may be less, too.
-constexpr double kLightest = 0.5;
+/// What may be slowness of what a step takes beside its waits, per share of the waits in its compute; and at most. More of
+/// it is other work (measured: up to 4 times the share of the waits).
+constexpr double kSlowPerWait = 4;
+constexpr double kMostSlow = 0.5;
 /// A step that sleeps wakes up late, beyond what it is seen to wait. Measured in 25 draws: the fastest hundredth of
 /// the steps is within 2 % of the ceiling, and no further below the mean than so many waits.
 constexpr double kWakesLate = 1.5;
@@ -57,15 +59,16 @@ double own_compute_s(const profile::Profile& profile, const InterpreterLock& loc
   const double own_s = sink.compute_s - waited_s;
   const double fast_s = fast_compute_s(sink);
   if (fast_s <= 0) return own_s;
-  const double cpu_s = sink.compute_cpu_s.value_or(0);
-  if (const double light_s = light_cpu_s(sink); light_s > 0 && cpu_s >= kComputes * own_s) {
-    // Each time that its thread comes back to a core, a step takes CPU time of its own for it (docs/benchmarks.md): the
-    // step that was least disturbed tells what it takes without.
-    return std::min(own_s, std::max(own_s - cpu_s + light_s, kLightest * own_s));
-  }
   // Where others always compute, a step that computes meets them each time; one that sleeps now and then does not.
   const double usual_s = sleeps(sink) ? fast_s : std::min(fast_s, own_s / slowdown(busy_share(profile)));
-  return std::max(usual_s, least_s(profile, waited_s));
+  const double alone_s = std::max(usual_s, least_s(profile, waited_s));
+  const double cpu_s = sink.compute_cpu_s.value_or(0);
+  const double light_s = light_cpu_s(sink);
+  if (light_s <= 0 || cpu_s < kComputes * own_s) return alone_s;
+  // Each time that its thread comes back to a core, a step takes CPU time of its own for it (docs/benchmarks.md): the step
+  // that was least disturbed tells what it takes without.
+  const double slow = std::min(kMostSlow, kSlowPerWait * ratio(waited_s, sink.compute_s));
+  return std::min(alone_s, std::max(own_s - cpu_s + light_s, (1 - slow) * own_s));
 }
 
 }  // namespace headrace::analysis

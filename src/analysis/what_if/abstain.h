@@ -10,7 +10,7 @@ namespace headrace::analysis {
 
 /// A recorded run that the model misses by more is not one that it can change.
 inline constexpr double kLargestMiss = 1.6;
-/// Of CPU time: what threads of libraries use from which on they are not left aside.
+/// Share of CPU time from which on threads of libraries matter to a prediction.
 inline constexpr double kMuchInPools = 0.25;
 
 /// Why nothing can be said of `profile` beside its neighbours; "" where something can.
