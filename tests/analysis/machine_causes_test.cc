@@ -152,6 +152,29 @@ TEST(CpuSaturated, NamesWhoeverUsesTheCoresThatTheCandidateWaitsFor) {
   EXPECT_EQ(diagnose(profile).op, "Resize");
 }
 
+TEST(CpuSaturated, QueuesAndLedgerSayWhoseALibrarysThreadsMayBe) {
+  simulation::Line line;
+  line.compute_s = 0.002;
+  line.stages = {{.name = "unpack", .sleep_s = 0.004}, {.name = "project", .sleep_s = 0.005}};
+  Profile profile = simulation::simulate(line, 1);
+  OperatorProfile& unpack = op_named(profile, "unpack");
+  OperatorProfile& project = op_named(profile, "project");
+  unpack.cpu_s = unpack.busy_s;
+  project.cpu_s = 0.4 * project.busy_s;
+  project.run_queue_wait_s = 0.6 * project.busy_s;
+  profile.sink.compute_cpu_s = 0;
+  profile.host.cores = 4;
+  profile.host.cpu_share = 0.95;
+  profile.host.process_cpu_cores = 1.2;
+  ASSERT_EQ(diagnose(profile).cause, Cause::cpu_saturated);
+  EXPECT_EQ(diagnose(profile).op, "unpack");
+  profile.host.process_cpu_cores = 3.8;
+  const Diagnosis beside_a_pool = diagnose(profile);
+  EXPECT_EQ(beside_a_pool.op, "project");
+  EXPECT_TRUE(says_anywhere(beside_a_pool, "which operator starts them is not recorded"));
+  EXPECT_FALSE(says_anywhere(beside_a_pool, "simulated without"));
+}
+
 /// Threads of `resize`, which computes more, wait for the lock.
 Profile beside_tokenize() {
   simulation::Line line;

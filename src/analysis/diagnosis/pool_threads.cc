@@ -18,8 +18,7 @@ double pool_cpu_s(const profile::Profile& profile) {
   double known_s = *sink.compute_cpu_s;
   for (const profile::OperatorProfile& op : profile.operators) {
     if (op.executor == profile::Executor::process) continue;
-    if (!op.cpu_s && op.busy_s > 0) return 0;
-    known_s += cpu_per_batch_s(op);
+    known_s += op.cpu_s ? cpu_per_batch_s(op) : std::max(0.0, op.demand_s) * op.workers;
   }
   const double cpu_s = *profile.host.process_cpu_cores * sink.step_s - known_s;
   return cpu_s >= kLeastShare * sink.step_s ? cpu_s : 0;

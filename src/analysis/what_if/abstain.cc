@@ -27,7 +27,7 @@ std::string not_reproduced(const profile::Profile& profile, double measured_over
 
 std::string filled_by_pools(double cpu_share, double pool_share) {
   if (cpu_share < kFull || pool_share < kMuchInPools) return "";
-  return "threads of a library fill the cores; what more workers beside them would cost is not known";
+  return "threads of a library fill the cores; what a change beside them would gain is not known";
 }
 
 Prediction abstain(std::string why) {

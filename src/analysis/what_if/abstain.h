@@ -19,8 +19,8 @@ std::string too_disturbed(const profile::Profile& profile);
 /// Why a model that is off by `measured_over_simulated` is not believed; "" if it is.
 std::string not_reproduced(const profile::Profile& profile, double measured_over_simulated);
 
-/// Why another number of workers is not predicted that takes `cpu_share` of the cores, `pool_share` of it in thread pools
-/// of libraries, which hold the workers up on full cores; "" if it is.
+/// Why nothing is predicted of a run that takes `cpu_share` of the cores, `pool_share` of it in thread pools of libraries,
+/// which hold its operators up on full cores; "" if it is.
 std::string filled_by_pools(double cpu_share, double pool_share);
 
 /// The loader has no such change, or the change leads to more workers than are simulated.

@@ -124,14 +124,12 @@ const profile::OperatorProfile* changes_threads(const profile::Profile& profile,
   return free_threaded(changes) ? nullptr : found;
 }
 
-/// Threads that hand the lock over at each of many reads, or spin for cores beside a library's, lose time that nothing
-/// recorded tells: another number of them was measured between 0.7 and 4.5 times as fast.
+/// Threads that hand the lock over at each of many reads lose time that nothing recorded tells: another number of them was
+/// measured between 0.7 and 4.5 times as fast.
 std::string unknown_hand_overs(const profile::Profile& profile, const profile::OperatorProfile& op) {
-  if (profile.host.gil_share && reads_per_s(op) >= kManyReads)
-    return "each of its many small reads gives up the interpreter lock; what another thread would cost is "
-           "not known";
-  const double process_s = profile.host.process_cpu_cores.value_or(0) * profile.sink.step_s;
-  return filled_by_pools(profile.host.cpu_share.value_or(0), ratio(pool_cpu_s(profile), process_s));
+  if (!profile.host.gil_share || reads_per_s(op) < kManyReads) return "";
+  return "each of its many small reads gives up the interpreter lock; what another thread would cost is not "
+         "known";
 }
 
 }  // namespace
@@ -144,6 +142,10 @@ Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const 
   const profile::Profile& profile = this->profile();
   if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
   if (profile.operators.empty() || profile.sink.step_s <= 0) return abstain(kNothingRecorded);
+  const double process_s = profile.host.process_cpu_cores.value_or(0) * profile.sink.step_s;
+  const double pool_share = ratio(pool_cpu_s(profile), process_s);
+  if (std::string why = filled_by_pools(profile.host.cpu_share.value_or(0), pool_share); !why.empty())
+    return abstain(std::move(why));
   const profile::OperatorProfile* const threads = changes_threads(profile, changes);
   if (threads != nullptr) {
     if (std::string why = unknown_hand_overs(profile, *threads); !why.empty()) return abstain(std::move(why));

@@ -5,9 +5,9 @@
 
 namespace headrace::analysis {
 
-/// Seconds per step: the process's CPU time less that of the loop's thread and of
-/// the operators in its threads. 0 where that is less than a tenth of a step (Python's other threads, the
-/// differences between clocks), and where a thread operator's CPU time is not known.
+/// Seconds per step: the process's CPU time less that of the loop's thread and of the operators in its threads. One whose
+/// CPU time is not known counts with all its time. 0 where that leaves less than a tenth of a step (Python's other
+/// threads, the differences between clocks).
 double pool_cpu_s(const profile::Profile& profile);
 
 /// The same share, 0 to 1, of the CPU time of the run's other processes: its workers. 0 where no operator runs in a

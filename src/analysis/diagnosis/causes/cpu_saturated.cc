@@ -16,15 +16,21 @@ constexpr double kUncertain = 0.85;
 /// Another operator must use so much more CPU than the candidate to be named instead.
 constexpr double kDearer = 1.25;
 
-/// Where the candidate itself waits for a core, whoever uses most of them holds it up.
+/// Where the candidate itself waits for a core, whoever uses most of them holds it up. Threads of libraries may make that
+/// the operator which queues and ledger name, if they use more than it lacks to the first.
 int spender(const Case& facts) {
+  const auto cpu_s = [&](int index) {
+    return all_cpu_per_batch_s(facts.profile.operators[static_cast<std::size_t>(index)]);
+  };
   const profile::OperatorProfile& op = facts.op();
   if (ratio(op.run_queue_wait_s.value_or(0), op.busy_s) < facts.thresholds.cpu.queueing_share)
     return facts.candidate;
   const int dearest = dearest_operator(facts.profile);
-  if (dearest < 0) return facts.candidate;
-  const double most_s = all_cpu_per_batch_s(facts.profile.operators[static_cast<std::size_t>(dearest)]);
-  return most_s < kDearer * all_cpu_per_batch_s(op) ? facts.candidate : dearest;
+  const bool dearer = dearest >= 0 && cpu_s(dearest) >= kDearer * cpu_s(facts.candidate);
+  const int most = dearer ? dearest : facts.candidate;
+  const int blocks = facts.queues.op;
+  const bool agreed = blocks >= 0 && blocks == facts.ledger.op;
+  return agreed && pool_cpu_s(facts.profile) > cpu_s(most) - cpu_s(blocks) ? blocks : most;
 }
 
 }  // namespace
@@ -63,12 +69,15 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
 
   const int costly = spender(facts);
   const profile::OperatorProfile& most = facts.profile.operators[static_cast<std::size_t>(costly)];
+  const double pool_share =
+      ratio(pool_cpu_s(facts.profile), host.process_cpu_cores.value_or(0) * facts.gate.step_s);
   // Simulations know no threads of libraries.
   const bool in_pools = all_cpu_per_batch_s(most) > cpu_per_batch_s(most);
   const Removal removal =
       in_pools ? Removal{costly, std::nullopt} : most_gained_by_removing(facts.predictor, costly);
   const profile::OperatorProfile& named = facts.profile.operators[static_cast<std::size_t>(removal.index)];
-  const double all_cpu_s = facts.profile.sink.compute_cpu_s.value_or(0) + input_cpu_s(facts.profile);
+  const double all_cpu_s =
+      facts.profile.sink.compute_cpu_s.value_or(0) + input_cpu_s(facts.profile) + pool_cpu_s(facts.profile);
   const double share = ratio(all_cpu_per_batch_s(named), all_cpu_s);
   // Alone, this run would have cores left: then the neighbours are the reason, not its work.
   const bool by_neighbours =
@@ -96,8 +105,6 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
                       {"cpu_bound_share", cpu_bound},
                       {"operator_cpu_share", share}});
   add_removal(removal, named.name, finding.evidence);
-  const double pool_share =
-      ratio(pool_cpu_s(facts.profile), host.process_cpu_cores.value_or(0) * facts.gate.step_s);
   if (!by_neighbours && pool_share >= kInPools) {
     finding.certainty = kUncertain;
     finding.evidence.says += "; a library's own threads take " + percent(pool_share) +
