@@ -6,6 +6,7 @@
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/gate.h"
 #include "headrace/analysis/diagnosis/interpreter_lock.h"
+#include "headrace/analysis/what_if/what_if.h"
 #include "support/simulation/line.h"
 #include "support/simulation/loader.h"
 
@@ -46,8 +47,8 @@ bool says_anywhere(const Diagnosis& diagnosis, const std::string& words) {
   return false;
 }
 
-Profile reads(double waits_share) {
-  Profile profile = simulation::simulate(images(1, 0.004, 0.001), 1);
+Profile reads(double waits_share, int workers = 1) {
+  Profile profile = simulation::simulate(images(workers, 0.004, 0.001), 1);
   OperatorProfile& op = op_named(profile, "Images");
   op.storage_wait_s = waits_share * op.busy_s;
   each_worker(op, [](WorkerProfile& worker) {
@@ -97,6 +98,15 @@ TEST(StorageBound, NamesFileSystemsThatAreNotOfThisMachine) {
   op.file_system = "fuse";
   each_worker(op, [](WorkerProfile& worker) { worker.storage_bytes = 0; });
   EXPECT_TRUE(says_anywhere(diagnose(profile), "of its time: a file system in user space (fuse)"));
+}
+
+TEST(StorageBound, OneReaderMayBeAsFastAsThree) {
+  const Profile profile = reads(0.75, 3);
+  const WhatIf alone = what_if(profile, {{"num_workers", "1"}});
+  ASSERT_TRUE(alone.known);
+  EXPECT_GT(alone.step_s, 1.5 * profile.sink.step_s);
+  EXPECT_LE(alone.low_s, profile.sink.step_s);
+  EXPECT_GT(what_if(reads(0.02, 3), {{"num_workers", "1"}}).low_s, profile.sink.step_s);
 }
 
 TEST(StorageBound, ABodyThatSleepsOrAsksARemoteServiceWaitsForNoDisk) {
@@ -234,7 +244,7 @@ TEST(InterpreterLock, IsTheLimitWhereTheLoopWaitsForItMoreThanForACore) {
   EXPECT_FALSE(read_interpreter_lock(profile).contended);
 }
 
-TEST(SlowSamples, ItemsThatFoundNoCoreAreNoSlowItems) {
+TEST(SlowSamples, ItemsThatFoundNoCoreOrTheLockTakenAreNoSlowItems) {
   const simulation::Line line{
       .stages = {{.name = "read", .sleep_s = 0.001},
                  {.name = "decode", .sleep_s = 0.001, .factor = simulation::rare(0.04, 80)}},
@@ -243,6 +253,10 @@ TEST(SlowSamples, ItemsThatFoundNoCoreAreNoSlowItems) {
   EXPECT_EQ(diagnose(profile).cause, Cause::slow_samples);
   OperatorProfile& decode = op_named(profile, "decode");
   decode.run_queue_wait_s = 0.7 * decode.busy_s;
+  EXPECT_NE(diagnose(profile).cause, Cause::slow_samples);
+  decode.run_queue_wait_s = 0.4 * decode.busy_s;
+  EXPECT_EQ(diagnose(profile).cause, Cause::slow_samples);
+  decode.lock_wait_s = 0.3 * decode.busy_s;
   EXPECT_NE(diagnose(profile).cause, Cause::slow_samples);
 }
 
@@ -315,6 +329,12 @@ TEST(Gate, AStepThatSleepsTakesAloneWhatItsFastestTake) {
   EXPECT_NEAR(alone_s(profile), 0.0075, 1e-9);  // and wakes up later than it is seen to wait
   take(profile, 0.001);                         // another length
   EXPECT_NEAR(alone_s(profile), 0.010 - 1.5 * 0.002, 1e-9);
+  take(profile, 0.009);
+  profile.sink.compute_core_wait_s = 0.006;
+  EXPECT_NEAR(alone_s(profile), 0.009, 1e-9);
+  profile.sink.compute_core_wait_s = 0.002;
+  profile.sink.compute_lock_wait_s = 0.004;
+  EXPECT_NEAR(alone_s(profile), 0.004, 1e-9) << "the fastest met the lock, too";
 }
 
 Profile on_cores(std::int64_t allowed, double used) {

@@ -150,6 +150,17 @@ TEST(WhatIf, ThreadsThatReadAllTheTimeAreNotPredictedButAsProcesses) {
   EXPECT_GT(after.advice.front().speedup.value_or(0), 1.05);
 }
 
+TEST(WhatIf, NorWhatOthersGainBesideThem) {
+  Line line = two_stages();
+  line.stages[1] = {.name = "cut", .sleep_s = 0.030};
+  Profile profile = simulation::simulate(line, 1);
+  profile.host.gil_share = 0;
+  ASSERT_TRUE(what_if(profile, {{"cut.workers", "2"}}).known);
+  for (profile::WorkerProfile& worker : profile.operators[0].per_worker) worker.read_calls = 10'000'000;
+  EXPECT_NE(what_if(profile, {{"cut.workers", "2"}}).reason.find("small reads"), std::string::npos);
+  EXPECT_TRUE(what_if(profile, {{"cut.workers", "1"}}).known);
+}
+
 TEST(WhatIf, AbstainsWhereThreadsOfALibraryFillTheCores) {
   Profile profile = loader(2);
   for (profile::OperatorProfile& op : profile.operators) op.cpu_s = 0.8 * op.busy_s;

@@ -93,7 +93,7 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("tail.usual_keep_up", all.tail.usual_keep_up);
   visit("tail.of_step", all.tail.of_step);
   visit("tail.explains", all.tail.explains);
-  visit("tail.core_waits", all.tail.core_waits);
+  visit("tail.waits", all.tail.waits);
   visit("worker.slower", all.worker.slower);
   visit("worker.median_slower", all.worker.median_slower);
   visit("worker.beyond_chance", all.worker.beyond_chance);

@@ -12,6 +12,7 @@
 #include "headrace/analysis/diagnosis/pool_threads.h"
 #include "headrace/analysis/what_if/loader_run.h"
 #include "headrace/analysis/what_if/simulated_loader.h"
+#include "other_readers.h"
 #include "repeat.h"
 #include "reproduction.h"
 
@@ -133,6 +134,7 @@ Prediction LoaderSimulator::predict(const std::vector<Change>& changes) const {
   const double yielding = ratio(at_best_s, then.mean.step_s);
   prediction.low_s = prediction.step_s * yielding * std::max(0.1, 1 - interval - awake);
   prediction.high_s = prediction.step_s * (1 + interval);
+  widen_for_storage(profile, changes, prediction);
   prediction.limit = limit_of(model, then.mean);
   prediction.known = true;
   return prediction;

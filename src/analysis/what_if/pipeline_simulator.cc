@@ -5,11 +5,13 @@
 
 #include "../diagnosis/numbers.h"
 #include "abstain.h"
+#include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/disturbance.h"
 #include "headrace/analysis/diagnosis/pool_threads.h"
 #include "headrace/analysis/what_if/pipeline_model.h"
 #include "headrace/analysis/what_if/pipeline_run.h"
+#include "other_readers.h"
 #include "repeat.h"
 #include "reproduction.h"
 
@@ -21,6 +23,8 @@ constexpr double kReproduced = 0.1;
 constexpr double kSpent = 0.95;
 /// Per second: two threads that read so often were measured 1.2 to 1.5 times as slow as one.
 constexpr double kManyReads = 20'000;
+constexpr const char* kHandsOverOften =
+    "each of many small reads gives up the interpreter lock; what threads gain beside them is not known";
 
 /// What the training loop waits for most, were it to run like that.
 std::string limit_of(const PipelineModel& model, const SimulatedPipeline& run) {
@@ -125,11 +129,15 @@ const profile::OperatorProfile* changes_threads(const profile::Profile& profile,
 }
 
 /// Threads that hand the lock over at each of many reads lose time that nothing recorded tells: another number of them was
-/// measured between 0.7 and 4.5 times as fast.
-std::string unknown_hand_overs(const profile::Profile& profile, const profile::OperatorProfile& op) {
-  if (!profile.host.gil_share || reads_per_s(op) < kManyReads) return "";
-  return "each of its many small reads gives up the interpreter lock; what another thread would cost is not "
-         "known";
+/// measured between 0.7 and 4.5 times as fast, and a gain of 1.5x that others were to have beside them as one of 1.05x.
+bool hands_over_often(const profile::Profile& profile, const profile::OperatorProfile& op) {
+  return profile.host.gil_share && reads_per_s(op) >= kManyReads;
+}
+
+bool any_hands_over_often(const profile::Profile& profile) {
+  return std::any_of(profile.operators.begin(), profile.operators.end(), [&](const auto& op) {
+    return op.executor != profile::Executor::process && hands_over_often(profile, op);
+  });
 }
 
 }  // namespace
@@ -147,9 +155,7 @@ Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const 
   if (std::string why = filled_by_pools(profile.host.cpu_share.value_or(0), pool_share); !why.empty())
     return abstain(std::move(why));
   const profile::OperatorProfile* const threads = changes_threads(profile, changes);
-  if (threads != nullptr) {
-    if (std::string why = unknown_hand_overs(profile, *threads); !why.empty()) return abstain(std::move(why));
-  }
+  if (threads != nullptr && hands_over_often(profile, *threads)) return abstain(kHandsOverOften);
   const Fit fit = reproduction_->fit([&] { return fit_of(profile); });
   const double factor = fit.measured_over_simulated;
   if (std::string why = not_reproduced(profile, factor); !why.empty()) return abstain(std::move(why));
@@ -165,6 +171,9 @@ Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const 
   prediction.step_s = then.mean.step_s * (threads != nullptr && factor > 1 ? factor : std::sqrt(factor));
   if (threads != nullptr && shares_lock(profile, *threads))
     prediction.step_s = std::sqrt(prediction.step_s * profile.sink.step_s);
+  if (threads != nullptr && prediction.step_s * kWorthIt < profile.sink.step_s &&
+      any_hands_over_often(profile))
+    return abstain(kHandsOverOften);
   const bool quiet = !has_neighbours(profile.host) && !shares_cores(then.mean);
   const bool processes = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
     return change.kind == Change::Kind::kProcesses;
@@ -176,6 +185,7 @@ Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const 
       step_with_cores(model, free_cores(profile.host, model.cores).yielded, then.mean.step_s);
   prediction.low_s = prediction.step_s * ratio(at_best_s, then.mean.step_s) * (1 - interval);
   prediction.high_s = prediction.step_s * (1 + interval);
+  widen_for_storage(profile, changes, prediction);
   // Operators that are only known by the levels of the queues around them may be as slow as the one that limits.
   if (level_samples(profile)) prediction.high_s = std::max(prediction.high_s, profile.sink.step_s);
   prediction.limit = limit_of(model, then.mean);

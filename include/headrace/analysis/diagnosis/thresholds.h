@@ -144,7 +144,7 @@ struct TailThresholds {
   double usual_keep_up = 0.9;  ///< demand of the usual items / compute
   double of_step = 0.5;        ///< of the step, taken for the compute where that is shorter
   double explains = 0.5;       ///< of the starved time, by the time in slow items
-  double core_waits = 0.8;     ///< waits for a core / what the slow items take more than usual ones
+  double waits = 0.8;  ///< for a core or the interpreter lock / what the slow items take more than usual ones
 };
 
 /// Is one worker slower than its siblings?

@@ -28,10 +28,11 @@ double excess(const ServiceShape& shape) {
   return shape.tail_busy_share * (1 - ratio(shape.median_s, shape.tail_mean_s));
 }
 
-/// Items that find no core are slow, whatever is in them.
-bool waits_for_a_core(const profile::OperatorProfile& op, const ServiceShape& shape,
+/// Items that find no core, or the interpreter lock taken, are slow, whatever is in them.
+bool others_slow_them(const profile::OperatorProfile& op, const ServiceShape& shape,
                       const TailThresholds& thresholds) {
-  return ratio(op.run_queue_wait_s.value_or(0), op.busy_s) >= thresholds.core_waits * excess(shape);
+  const double waits_s = op.run_queue_wait_s.value_or(0) + op.lock_wait_s.value_or(0);
+  return ratio(waits_s, op.busy_s) >= thresholds.waits * excess(shape);
 }
 
 int slow_sample_operator(const Case& facts) {
@@ -44,7 +45,7 @@ int slow_sample_operator(const Case& facts) {
       const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(i)];
       // An opaque loader's own waits come in bursts; that says nothing about its items.
       if (!shape.heavy_tailed(thresholds) || op.fidelity == profile::Fidelity::inclusive ||
-          waits_for_a_core(op, shape, thresholds))
+          others_slow_them(op, shape, thresholds))
         continue;
       const double demand_s = op.demand_s;
       const double usual_s = segment.demand_s - demand_s * shape.tail_busy_share;

@@ -73,7 +73,6 @@ void add_more_readers(const Case& facts, Finding& finding) {
     std::optional<Finding> other = rule_of(without).judge(facts);
     if (!other || other->advice.empty()) continue;
     for (Advice& advice : other->advice) {
-      if (advice.high) advice.high = std::max(*advice.high, facts.gate.step_s);
       advice.text += "; if the storage serves that many readers at once";
       finding.advice.push_back(std::move(advice));
     }

@@ -1,0 +1,38 @@
+#include "other_readers.h"
+
+#include <algorithm>
+
+#include "../diagnosis/numbers.h"
+#include "headrace/analysis/diagnosis/loader.h"
+#include "headrace/analysis/diagnosis/thresholds.h"
+
+namespace headrace::analysis {
+namespace {
+
+bool waits_for_storage(const profile::OperatorProfile& op) {
+  return ratio(op.storage_wait_s.value_or(0), op.busy_s) >= StorageThresholds{}.waits_share;
+}
+
+/// Of a loader, all operators in its workers move with their number.
+bool changes_readers(const profile::Profile& profile, const Change& change) {
+  if (change.kind != Change::Kind::kWorkers) return false;
+  const std::optional<Loader> loader = loader_of(profile);
+  const std::vector<int> moved = loader ? loader->in_workers : std::vector<int>{change.index};
+  return std::any_of(moved.begin(), moved.end(), [&](int op) {
+    return op >= 0 && static_cast<std::size_t>(op) < profile.operators.size() &&
+           waits_for_storage(profile.operators[static_cast<std::size_t>(op)]);
+  });
+}
+
+}  // namespace
+
+void widen_for_storage(const profile::Profile& profile, const std::vector<Change>& changes,
+                       Prediction& prediction) {
+  const bool readers = std::any_of(changes.begin(), changes.end(),
+                                   [&](const Change& change) { return changes_readers(profile, change); });
+  if (!readers) return;
+  prediction.low_s = std::min(prediction.low_s, profile.sink.step_s);
+  prediction.high_s = std::max(prediction.high_s, profile.sink.step_s);
+}
+
+}  // namespace headrace::analysis
