@@ -1,6 +1,7 @@
 #include "other_readers.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "../diagnosis/numbers.h"
 #include "headrace/analysis/diagnosis/loader.h"

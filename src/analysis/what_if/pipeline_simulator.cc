@@ -21,7 +21,7 @@ namespace {
 /// A simulated step that is so much off is one of another pipeline.
 constexpr double kReproduced = 0.1;
 constexpr double kSpent = 0.95;
-/// Per second: two threads that read so often were measured 1.2 to 1.5 times as slow as one.
+/// Per second. Two threads that each read so often were measured 1.2 to 1.5 times as slow as one.
 constexpr double kManyReads = 20'000;
 constexpr const char* kHandsOverOften =
     "each of many small reads gives up the interpreter lock; what threads gain beside them is not known";
@@ -86,13 +86,21 @@ Fit fit_of(const profile::Profile& profile) {
 /// Threads that compute more than the cores bear, or on one interpreter lock.
 bool shares_cores(const SimulatedPipeline& run) { return run.cpu_share >= 0.9 || run.lock_share >= 0.9; }
 
-/// Reads of one thread per busy second. Each gives up the interpreter lock and takes it again.
-double reads_per_s(const profile::OperatorProfile& op) {
+double read_calls(const profile::OperatorProfile& op) {
   double calls = 0;
   for (const profile::WorkerProfile& worker : op.per_worker) {
     calls += static_cast<double>(worker.read_calls.value_or(0));
   }
-  return ratio(calls, op.busy_s);
+  return calls;
+}
+
+/// Of all threads, were a step to take `step_s`.
+double reads_per_s(const profile::Profile& profile, double step_s) {
+  double calls = 0;
+  for (const profile::OperatorProfile& op : profile.operators) {
+    if (op.executor != profile::Executor::process) calls += read_calls(op);
+  }
+  return ratio(calls, static_cast<double>(profile.sink.steps) * step_s);
 }
 
 bool free_threaded(const std::vector<Change>& changes) {
@@ -129,15 +137,15 @@ const profile::OperatorProfile* changes_threads(const profile::Profile& profile,
 }
 
 /// Threads that hand the lock over at each of many reads lose time that nothing recorded tells: another number of them was
-/// measured between 0.7 and 4.5 times as fast, and a gain of 1.5x that others were to have beside them as one of 1.05x.
+/// measured between 0.7 and 4.5 times as fast.
 bool hands_over_often(const profile::Profile& profile, const profile::OperatorProfile& op) {
-  return profile.host.gil_share && reads_per_s(op) >= kManyReads;
+  return profile.host.gil_share && ratio(read_calls(op), op.busy_s) >= kManyReads;
 }
 
-bool any_hands_over_often(const profile::Profile& profile) {
-  return std::any_of(profile.operators.begin(), profile.operators.end(), [&](const auto& op) {
-    return op.executor != profile::Executor::process && hands_over_often(profile, op);
-  });
+/// More threads of an operator beside those: a gain of 1.5x was measured as one of 1.05x.
+bool gains_beside_hand_overs(const profile::Profile& profile, double step_s) {
+  return profile.host.gil_share && step_s * kWorthIt < profile.sink.step_s &&
+         reads_per_s(profile, step_s) >= kManyReads;
 }
 
 }  // namespace
@@ -171,8 +179,7 @@ Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const 
   prediction.step_s = then.mean.step_s * (threads != nullptr && factor > 1 ? factor : std::sqrt(factor));
   if (threads != nullptr && shares_lock(profile, *threads))
     prediction.step_s = std::sqrt(prediction.step_s * profile.sink.step_s);
-  if (threads != nullptr && prediction.step_s * kWorthIt < profile.sink.step_s &&
-      any_hands_over_often(profile))
+  if (threads != nullptr && gains_beside_hand_overs(profile, prediction.step_s))
     return abstain(kHandsOverOften);
   const bool quiet = !has_neighbours(profile.host) && !shares_cores(then.mean);
   const bool processes = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
