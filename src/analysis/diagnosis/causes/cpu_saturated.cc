@@ -15,6 +15,8 @@ constexpr double kInPools = 0.25;
 constexpr double kUncertain = 0.85;
 /// Another operator must use so much more CPU than the candidate to be named instead.
 constexpr double kDearer = 1.25;
+/// Of its busy time, the candidate waits for a core: others have it, however few workers it has.
+constexpr double kMostly = 0.4;
 
 /// Where the candidate itself waits for a core, whoever uses most of them holds it up. Threads of libraries may make that
 /// the operator which queues and ledger name, if they use more than it lacks to the first.
@@ -47,8 +49,9 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   const double cpu_bound = cpu_bound_share(op);
   const bool all_cores =
       op.workers >= host.cores && facts.utilisation >= facts.thresholds.candidate.never_rest_share;
-  const bool waits_for_core =
-      all_cores && ratio(op.run_queue_wait_s.value_or(0), op.busy_s) >= thresholds.queueing_share;
+  const double queueing_share = ratio(op.run_queue_wait_s.value_or(0), op.busy_s);
+  const bool waits_for_core = all_cores && queueing_share >= thresholds.queueing_share;
+  const bool queues_mostly = queueing_share >= kMostly;
   // Others count as far as they take cores that this run waits for: one worker beside a busy neighbour on two
   // cores still gains from a second one. Where as many workers as cores queue for them, all of it counts.
   const double all_foreign = host.foreign_cpu_share.value_or(0);
@@ -64,7 +67,8 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
       !(throttled && cpu_bound >= thresholds.some_cpu_share))
     return std::nullopt;
   double spent = thresholds.spent;
-  if (all_cores) spent = waits_for_core ? thresholds.spent_while_queueing : thresholds.spent_by_workers;
+  if (all_cores || queues_mostly) spent = thresholds.spent_by_workers;
+  if (waits_for_core) spent = thresholds.spent_while_queueing;
   if (used < spent && !throttled && !crowded) return std::nullopt;
 
   const int costly = spender(facts);
