@@ -108,6 +108,7 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("cpu.own_cores", all.cpu.own_cores);
   visit("cpu.throttled_share", all.cpu.throttled_share);
   visit("cpu.queueing_share", all.cpu.queueing_share);
+  visit("cpu.mostly_queueing_share", all.cpu.mostly_queueing_share);
   visit("storage.waits_share", all.storage.waits_share);
   visit("oversubscribed.elsewhere_share", all.oversubscribed.elsewhere_share);
   visit("oversubscribed.threads_per_core", all.oversubscribed.threads_per_core);

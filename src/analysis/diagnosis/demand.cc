@@ -50,6 +50,10 @@ double cpu_bound_share(const profile::OperatorProfile& op) noexcept {
   return std::min(1.0, (*op.cpu_s + op.run_queue_wait_s.value_or(0)) / op.busy_s);
 }
 
+double core_wait_share(const profile::OperatorProfile& op) noexcept {
+  return ratio(op.run_queue_wait_s.value_or(0), op.busy_s);
+}
+
 const SegmentDemand* DemandRanking::of(int index) const noexcept {
   for (const SegmentDemand& segment : segments) {
     if (std::find(segment.operators.begin(), segment.operators.end(), index) != segment.operators.end()) {

@@ -52,7 +52,7 @@ double copied_in_step_s(const profile::Profile& profile) {
 double core_wait_of_handoff(const profile::Profile& profile) {
   for (const profile::OperatorProfile& op : profile.operators) {
     if (op.kind != profile::OperatorKind::handoff) continue;
-    return std::clamp(ratio(op.run_queue_wait_s.value_or(0), op.busy_s), 0.0, kMostCoreWait);
+    return std::clamp(core_wait_share(op), 0.0, kMostCoreWait);
   }
   return 0;
 }

@@ -129,7 +129,7 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
       continue;
     const double busy = std::max(0.0, op.demand_s) * op.workers / step_s;
     const double cpu = cpu_per_batch_s(op) / step_s;
-    const double waited = busy * ratio(op.run_queue_wait_s.value_or(0), op.busy_s);
+    const double waited = busy * core_wait_share(op);
     if (op.lock_wait_s) lock.waiting = std::max(0.0, lock.waiting) + busy * ratio(*op.lock_wait_s, op.busy_s);
     if (!op.in_sink) threads.busy += busy;
     threads.cpu_cores += cpu;

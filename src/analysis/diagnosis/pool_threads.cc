@@ -24,6 +24,10 @@ double pool_cpu_s(const profile::Profile& profile) {
   return cpu_s >= kLeastShare * sink.step_s ? cpu_s : 0;
 }
 
+double pool_share_of_process(const profile::Profile& profile) {
+  return ratio(pool_cpu_s(profile), profile.host.process_cpu_cores.value_or(0) * profile.sink.step_s);
+}
+
 double pool_share_of_workers(const profile::Profile& profile) {
   const profile::Host& host = profile.host;
   if (!host.process_cpu_cores || !host.cpu_share) return 0;

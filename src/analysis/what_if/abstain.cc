@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "headrace/analysis/diagnosis/disturbance.h"
+#include "headrace/analysis/diagnosis/pool_threads.h"
 #include "headrace/analysis/words.h"
 
 namespace headrace::analysis {

@@ -10,8 +10,6 @@ namespace headrace::analysis {
 
 /// A recorded run that the model misses by more is not one that it can change.
 inline constexpr double kLargestMiss = 1.6;
-/// Share of CPU time from which on threads of libraries matter to a prediction.
-inline constexpr double kMuchInPools = 0.25;
 
 /// Why nothing can be said of `profile` beside its neighbours; "" where something can.
 std::string too_disturbed(const profile::Profile& profile);

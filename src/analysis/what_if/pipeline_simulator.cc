@@ -158,9 +158,8 @@ Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const 
   const profile::Profile& profile = this->profile();
   if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
   if (profile.operators.empty() || profile.sink.step_s <= 0) return abstain(kNothingRecorded);
-  const double process_s = profile.host.process_cpu_cores.value_or(0) * profile.sink.step_s;
-  const double pool_share = ratio(pool_cpu_s(profile), process_s);
-  if (std::string why = filled_by_pools(profile.host.cpu_share.value_or(0), pool_share); !why.empty())
+  const double cpu_share = profile.host.cpu_share.value_or(0);
+  if (std::string why = filled_by_pools(cpu_share, pool_share_of_process(profile)); !why.empty())
     return abstain(std::move(why));
   const profile::OperatorProfile* const threads = changes_threads(profile, changes);
   if (threads != nullptr && hands_over_often(profile, *threads)) return abstain(kHandsOverOften);

@@ -58,6 +58,9 @@ int dearest_operator(const profile::Profile& profile) noexcept;
 /// On a core, or runnable without one, / busy: 1 burns CPU, 0 sleeps. Below 0: not known.
 double cpu_bound_share(const profile::OperatorProfile& op) noexcept;
 
+/// Runnable without a core / busy; 0 where it is not known.
+double core_wait_share(const profile::OperatorProfile& op) noexcept;
+
 /// `cpu_bound_share` above which more workers need more cores, and are not advised beyond them.
 inline constexpr double kMostlyComputes = 0.7;
 

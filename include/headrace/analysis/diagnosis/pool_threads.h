@@ -10,7 +10,13 @@ namespace headrace::analysis {
 /// threads, the differences between clocks).
 double pool_cpu_s(const profile::Profile& profile);
 
-/// The same share, 0 to 1, of the CPU time of the run's other processes: its workers. 0 where no operator runs in a
+/// Share of CPU time from which on such threads matter: whose work that is, and what a change would gain, is not known.
+inline constexpr double kMuchInPools = 0.25;
+
+/// `pool_cpu_s` / the CPU time of the process, 0 to 1.
+double pool_share_of_process(const profile::Profile& profile);
+
+/// The same share of the CPU time of the run's other processes: its workers. 0 where no operator runs in a
 /// process, and where the CPU time of one that does is not known.
 double pool_share_of_workers(const profile::Profile& profile);
 

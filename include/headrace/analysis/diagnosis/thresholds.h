@@ -167,6 +167,8 @@ struct CpuThresholds {
   double own_cores = 0.4;        ///< of all cores, used by the operator, where that wait is not measured
   double throttled_share = 0.1;  ///< stopped by the quota
   double queueing_share = 0.2;   ///< of its busy time waiting for a core (0.04 on idle cores, measured)
+  /// The same, from which on others have the cores, however few workers it has: `spent_by_workers` is enough.
+  double mostly_queueing_share = 0.4;
 };
 
 /// Does the operator wait for storage?

@@ -10,13 +10,10 @@ namespace {
 
 /// Others use at least this share of the cores: then they are the reason, as far as this run has some left.
 constexpr double kNeighbours = 0.2;
-/// Of the process's CPU time, in threads of libraries: whose work that is, nothing recorded tells.
-constexpr double kInPools = 0.25;
+/// Where much is done in threads of libraries: whose work that is, nothing recorded tells.
 constexpr double kUncertain = 0.85;
 /// Another operator must use so much more CPU than the candidate to be named instead.
 constexpr double kDearer = 1.25;
-/// Of its busy time, the candidate waits for a core: others have it, however few workers it has.
-constexpr double kMostly = 0.4;
 
 /// Where the candidate itself waits for a core, whoever uses most of them holds it up. Threads of libraries may make that
 /// the operator which queues and ledger name, if they use more than it lacks to the first.
@@ -24,9 +21,7 @@ int spender(const Case& facts) {
   const auto cpu_s = [&](int index) {
     return all_cpu_per_batch_s(facts.profile.operators[static_cast<std::size_t>(index)]);
   };
-  const profile::OperatorProfile& op = facts.op();
-  if (ratio(op.run_queue_wait_s.value_or(0), op.busy_s) < facts.thresholds.cpu.queueing_share)
-    return facts.candidate;
+  if (core_wait_share(facts.op()) < facts.thresholds.cpu.queueing_share) return facts.candidate;
   const int dearest = dearest_operator(facts.profile);
   const bool dearer = dearest >= 0 && cpu_s(dearest) >= kDearer * cpu_s(facts.candidate);
   const int most = dearer ? dearest : facts.candidate;
@@ -49,9 +44,7 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   const double cpu_bound = cpu_bound_share(op);
   const bool all_cores =
       op.workers >= host.cores && facts.utilisation >= facts.thresholds.candidate.never_rest_share;
-  const double queueing_share = ratio(op.run_queue_wait_s.value_or(0), op.busy_s);
-  const bool waits_for_core = all_cores && queueing_share >= thresholds.queueing_share;
-  const bool queues_mostly = queueing_share >= kMostly;
+  const bool waits_for_core = all_cores && core_wait_share(op) >= thresholds.queueing_share;
   // Others count as far as they take cores that this run waits for: one worker beside a busy neighbour on two
   // cores still gains from a second one. Where as many workers as cores queue for them, all of it counts.
   const double all_foreign = host.foreign_cpu_share.value_or(0);
@@ -67,14 +60,13 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
       !(throttled && cpu_bound >= thresholds.some_cpu_share))
     return std::nullopt;
   double spent = thresholds.spent;
-  if (all_cores || queues_mostly) spent = thresholds.spent_by_workers;
+  if (all_cores || core_wait_share(op) >= thresholds.mostly_queueing_share)
+    spent = thresholds.spent_by_workers;
   if (waits_for_core) spent = thresholds.spent_while_queueing;
   if (used < spent && !throttled && !crowded) return std::nullopt;
 
   const int costly = spender(facts);
   const profile::OperatorProfile& most = facts.profile.operators[static_cast<std::size_t>(costly)];
-  const double pool_share =
-      ratio(pool_cpu_s(facts.profile), host.process_cpu_cores.value_or(0) * facts.gate.step_s);
   // Simulations know no threads of libraries.
   const bool in_pools = all_cpu_per_batch_s(most) > cpu_per_batch_s(most);
   const Removal removal =
@@ -109,7 +101,8 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
                       {"cpu_bound_share", cpu_bound},
                       {"operator_cpu_share", share}});
   add_removal(removal, named.name, finding.evidence);
-  if (!by_neighbours && pool_share >= kInPools) {
+  const double pool_share = pool_share_of_process(facts.profile);
+  if (!by_neighbours && pool_share >= kMuchInPools) {
     finding.certainty = kUncertain;
     finding.evidence.says += "; a library's own threads take " + percent(pool_share) +
                              " of the process's CPU time, and which operator starts them is not recorded";

@@ -46,7 +46,7 @@ std::optional<Finding> judge_oversubscribed(const Case& facts) {
   if (processes.count < 2 || processes.cpu_s <= 0) return std::nullopt;
   const double elsewhere = 1 - std::min(1.0, processes.in_workers_s / processes.cpu_s);
   const double computing_threads = processes.count / std::max(0.01, 1 - elsewhere);
-  const double queues = ratio(op.run_queue_wait_s.value_or(0), op.busy_s);
+  const double queues = core_wait_share(op);
   if (elsewhere < thresholds.elsewhere_share ||
       computing_threads < thresholds.threads_per_core * host.cores || queues < thresholds.queueing_share)
     return std::nullopt;

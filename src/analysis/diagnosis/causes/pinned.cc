@@ -15,7 +15,7 @@ std::optional<Finding> judge_pinned(const Case& facts) {
     allowed = std::max(allowed, worker.allowed_cores.value_or(host.cores));
   if (op.per_worker.empty() || allowed >= host.cores) return std::nullopt;
   // Workers that each have a core of their own are pinned on purpose: they wait for none.
-  const double queues = ratio(op.run_queue_wait_s.value_or(0), op.busy_s);
+  const double queues = core_wait_share(op);
   const double used = host.cpu_share.value_or(1) + host.foreign_cpu_share.value_or(0);
   if (queues < thresholds.queueing_share || used > thresholds.most_used) return std::nullopt;
   const std::string cores = counted(static_cast<double>(allowed), "core");
