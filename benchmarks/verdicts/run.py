@@ -4,6 +4,7 @@
     python benchmarks/verdicts/run.py --loaders --misses /tmp/misses --json /tmp/loaders.json
     python benchmarks/verdicts/run.py --peers --peer-python peers-env/bin/python
     python benchmarks/verdicts/run.py --experiment --draws 8
+    python benchmarks/verdicts/run.py --experiment --cuda --draws 8
     python benchmarks/verdicts/run.py --pool /tmp/lines.json /tmp/loaders.json
 
 Every line and every loader runs in a process of its own. Those that only sleep run side by side (--jobs);
@@ -177,6 +178,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument(
         "--keep-disturbed", action="store_true", help="with --experiment: go on beside others, unscored"
     )
+    parser.add_argument("--cuda", action="store_true", help="with --experiment: the step trains on a GPU")
     parser.add_argument("--no-verify", action="store_true", help="do not apply and measure the advice")
     parser.add_argument("--json", type=Path, default=None, help="file for the record of every draw")
     parser.add_argument("--peers", action="store_true", help="run other tools on the same draws")
@@ -256,7 +258,7 @@ def main() -> int:
     if options.experiment:
         from experiment.run import run_experiment  # PyTorch, Pillow
 
-        held = run_experiment(options.draws, options.seed, options.json, options.keep_disturbed)
+        held = run_experiment(options.draws, options.seed, options.json, options.keep_disturbed, options.cuda)
         return 0 if held else 1
     records = pool.load(options.pool) if options.pool else run(options)
     return 0 if print_scores(records) else 1

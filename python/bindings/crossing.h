@@ -66,6 +66,8 @@ void add_pipeline(PyObject* module);
 void add_transport(PyObject* module);
 /// What `annotate` stands on.
 void add_annotation(PyObject* module);
+/// Steps are timed on the device as well, from now on.
+void install_device_clock();
 /// What `trace_steps` and `step` stand on.
 void add_steps(PyObject* module);
 /// What `Table` stands on: columns of C++ memory.

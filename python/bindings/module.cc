@@ -389,6 +389,7 @@ PYBIND11_MODULE(_core, module) {
       !python::add_queue_call(module.ptr()) || !python::add_timed_next(module.ptr())) {
     throw py::error_already_set();
   }
+  python::install_device_clock();
   profile::Sampler::instance().set_lock_probe(&python::wait_for_interpreter_lock);
   profile::Sampler::instance().set_lock_finder(&python::find_interpreter_lock);
   profile::Sampler::instance().set_lock_holder(&python::holder_of_interpreter_lock);

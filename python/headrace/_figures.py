@@ -218,6 +218,14 @@ class Sink:
     quiet_compute_s: float | None = None
     #: How many such steps there were.
     quiet_steps: int = 0
+    #: How long the device works on a step, on its own clock, from marks in its queue at both ends of some
+    #: steps. Null where no asynchronous device is in use.
+    device_span_s: float | None = None
+    #: Compute of the same steps on the host. Far below `device_span_s`: the host runs ahead, and the device
+    #: works on while the loop waits.
+    device_host_s: float | None = None
+    #: How many steps were marked like that.
+    device_steps: int = 0
     #: Memory of the largest batch looked at (the 1st, 2nd, 4th, ...); null where it holds no tensors or
     #: arrays.
     batch_bytes: int | None = None

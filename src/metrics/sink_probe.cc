@@ -101,6 +101,14 @@ void SinkProbe::add_parts(StepListener::Cuts cuts, std::int64_t compute) noexcep
   if (cuts.tail_ns >= 0) cell_->tail_steps.bump(1);
 }
 
+void SinkProbe::tell_device(std::int64_t ns, std::int64_t host_ns) noexcept {
+  if (cell_ == nullptr) return;
+  const SeqlockWrite write(cell_->lock);
+  cell_->device_steps.bump(1);
+  cell_->device_ns.bump(ns);
+  cell_->device_host_ns.bump(host_ns);
+}
+
 void SinkProbe::begin_wait(std::int64_t now) noexcept {
   if (cell_ == nullptr || worker_ == nullptr || !in_loop_) return;
   close_compute(now);

@@ -426,6 +426,7 @@ void LoopRecorder::begin_wait() noexcept {
   if (!started_ || ended_) return;
   ThreadContext* context = follow_thread();
   if (context == nullptr) return;
+  device_.step_ends(running_->probe);
   ++context->get_next_depth;
   running_->waits = true;
   wait_began_ns_ = Clock::now_ns();
@@ -452,7 +453,11 @@ void LoopRecorder::finish_wait(bool delivered, bool failed, int ready,
   } else {
     running_->probe.end_wait(now, delivered, failed, ready);
   }
-  if (!delivered) end_loop();
+  if (delivered) {
+    device_.step_begins(running_->probe, now);
+  } else {
+    end_loop();
+  }
   failed_ = failed;
 }
 

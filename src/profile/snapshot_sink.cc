@@ -83,6 +83,11 @@ SinkProfile sink_of(const LoaderRecord& record, const SegmentFigures& figures, s
   }
   if (sink.quiet_steps > 0) out.quiet_compute_s = sink.quiet_compute_ns / sink.quiet_steps * kSecond;
   out.quiet_steps = static_cast<std::uint64_t>(sink.quiet_steps);
+  if (sink.device_steps > 0) {
+    out.device_span_s = sink.device_ns / sink.device_steps * kSecond;
+    out.device_host_s = sink.device_host_ns / sink.device_steps * kSecond;
+  }
+  out.device_steps = static_cast<std::uint64_t>(sink.device_steps);
   if (const std::uint64_t bytes = record.batch_bytes.load(); bytes > 0) {
     constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
     out.batch_bytes = static_cast<std::int64_t>(std::min(bytes, kMost));

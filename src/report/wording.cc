@@ -39,6 +39,20 @@ std::string most_gain(const analysis::Diagnosis& diagnosis) {
   return fmt::format(", so a faster input gains at most {:.2f}x", most->second);
 }
 
+/// What the loop waited in a step, and how much of that the device still worked; "" where it did not wait.
+std::string waited(const profile::SinkProfile& sink, const analysis::Diagnosis& diagnosis) {
+  constexpr double kWorthAWord = 0.05;
+  const double waited_s = sink.wait_share * sink.step_s;
+  std::string text = fmt::format("the training loop waited {} of {} in every step ({})", duration(waited_s),
+                                 duration(sink.step_s), percent(sink.wait_share));
+  const analysis::Evidence* gate = find_rule(diagnosis, analysis::Rule::gate);
+  if (gate == nullptr) return text;
+  const auto lag = gate->figures.find("device_lag_s");
+  if (lag != gate->figures.end() && lag->second >= kWorthAWord * waited_s)
+    text += fmt::format(", and for {} of that the device still worked", duration(lag->second));
+  return text;
+}
+
 std::string transfer_sentence(const profile::OperatorProfile& op) {
   if (!op.transfer || op.transfer->copies == 0) return "";
   const profile::Transfer& transfer = *op.transfer;
@@ -86,6 +100,9 @@ bool begins_with_a_name(const profile::Profile& profile, const std::string& sent
          std::any_of(profile.queues.begin(), profile.queues.end(), begins);
 }
 
+/// A healthy loop that waits like this needs an explanation.
+constexpr double kWaits = 0.05;
+
 std::string explanation(const profile::Profile& profile, const analysis::Diagnosis& diagnosis) {
   std::string text;
   const auto say = [&](std::string sentence) {
@@ -96,13 +113,11 @@ std::string explanation(const profile::Profile& profile, const analysis::Diagnos
     text += (text.empty() ? "" : " ") + sentence + ".";
   };
   if (diagnosis.kind == VerdictKind::not_input_bound) {
+    if (profile.sink.wait_share >= kWaits) say(waited(profile.sink, diagnosis));
     if (diagnosis.headroom_step_s)
       say("The input could feed steps down to " + duration(*diagnosis.headroom_step_s));
   } else if (is_bound(diagnosis.kind)) {
-    const profile::SinkProfile& sink = profile.sink;
-    say(fmt::format("The training loop waited {} of {} in every step ({}){}",
-                    duration(sink.wait_share * sink.step_s), duration(sink.step_s), percent(sink.wait_share),
-                    most_gain(diagnosis)));
+    say(waited(profile.sink, diagnosis) + most_gain(diagnosis));
   }
   if (const analysis::Evidence* cause = find_rule(diagnosis, analysis::Rule::cause)) say(cause->says);
   say(diagnosis.reason);

@@ -14,7 +14,6 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ from headrace.run.process_control import die_with  # noqa: E402
 WARM_UP_S, WARM_UP_STEPS = 0.5, 4
 
 
-def mean_step(batches: Any, step: Callable[[Any], None], seconds: float) -> float:
+def mean_step(batches: Any, step: Step, seconds: float) -> float:
     """Seconds a step, without those of the beginning."""
     first_s, warm_s, warm_steps = 0.0, 0.0, 0
     for taken, batch in enumerate(batches, 1):
@@ -43,9 +42,11 @@ def mean_step(batches: Any, step: Callable[[Any], None], seconds: float) -> floa
         if taken == 1:
             first_s = now
         if not warm_s and taken > WARM_UP_STEPS and now - first_s > WARM_UP_S:
-            warm_s, warm_steps = now, taken
+            step.settle()
+            warm_s, warm_steps = time.perf_counter(), taken
         if warm_s and now - first_s > seconds and taken - warm_steps >= 8:
-            return (now - warm_s) / (taken - warm_steps)
+            step.settle()
+            return (time.perf_counter() - warm_s) / (taken - warm_steps)
         step(batch)
     raise RuntimeError("the pipeline ended")
 
@@ -98,8 +99,9 @@ def units(plan: Plan, operators: dict[str, Operator]) -> dict[str, Any]:
     found = {}
     plan.units = {}
     works: dict[str, Any] = {name: op.once for name, op in operators.items() if not op.waits}
+    step = Step(plan)
     if plan.sink != "sleep":
-        works["sink"] = Step(plan)
+        works["sink"] = step
     for name, once in works.items():
         times = []
         end = time.perf_counter() + 0.15
@@ -107,6 +109,7 @@ def units(plan: Plan, operators: dict[str, Operator]) -> dict[str, Any]:
         while time.perf_counter() < end or number < 5:
             began = time.perf_counter()
             once(number % 16)
+            step.settle()
             times.append(time.perf_counter() - began)
             number += 1
         found[name] = sorted(times)[len(times) // 2]
@@ -149,14 +152,17 @@ def in_a_fork(request: dict[str, Any], operators: dict[str, Operator]) -> dict[s
     return {**result, "foreign": strangers.share()}
 
 
+def operators_of(plan: Plan, folder: Path, port: int) -> dict[str, Operator]:
+    Fetch.port = port
+    rng = random.Random(plan.seed)
+    arrays = [np.full(plan.elements, number, np.float32) for number in range(16)]
+    return {part.name: ALL[part.name](folder, rng, arrays) for part in plan.parts}
+
+
 def main() -> None:
     die_with(os.getppid(), signal.SIGKILL)  # a benchmark that is killed leaves nothing behind that computes
     plan = Plan.from_dict(json.loads(sys.stdin.readline()))
-    Fetch.port = int(sys.argv[2])
-    folder = Path(sys.argv[1])
-    rng = random.Random(plan.seed)
-    arrays = [np.full(plan.elements, number, np.float32) for number in range(16)]
-    operators = {part.name: ALL[part.name](folder, rng, arrays) for part in plan.parts}
+    operators = operators_of(plan, Path(sys.argv[1]), int(sys.argv[2]))
     for line in sys.stdin:
         print(json.dumps(in_a_fork(json.loads(line), operators)), flush=True)
 

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 import headrace as hr
 
 from .operators import Operator, Sample
-from .plan import LOADER, NATIVE, Part, Plan
+from .plan import CUDA_SINKS, LOADER, NATIVE, Part, Plan
 
 #: More items than any run takes.
 ENDLESS = 10**8
@@ -127,32 +127,56 @@ def batches_of(plan: Plan, operators: dict[str, Operator], recorded: bool) -> An
 
 
 class Step:
-    """The loop's step: sleeps, trains a small network on one thread, or computes with NumPy."""
+    """The loop's step: sleeps, trains a small network on one thread or on a GPU, or computes with NumPy.
+
+    On the GPU, "cuda" only puts the work into the device's queue; "cuda waits" reads the loss in every step.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._seconds = plan.sink_s
-        self._once = {"sleep": None, "torch": _Training(), "numpy": _filter}[plan.sink]
+        self._on_cuda = plan.sink in CUDA_SINKS
+        self._reads_loss = plan.sink == "cuda waits"
+        self._once: Callable[[], Any] | None = None
+        if self._on_cuda:
+            self._once = _Training("cuda", 2048, 2048)
+        elif plan.sink != "sleep":
+            self._once = _Training("cpu", 128, 64) if plan.sink == "torch" else _filter
         unit_s = plan.units.get("sink", 0.0)
         self._times = max(1, round(plan.sink_s / unit_s)) if unit_s else 1
 
-    def __call__(self, _batch: Any) -> None:
+    def __call__(self, batch: Any) -> None:
         if self._once is None:
             time.sleep(self._seconds)
             return
+        if self._on_cuda and isinstance(batch, torch.Tensor):
+            batch.to("cuda", non_blocking=True)
+        loss = None
         for _ in range(self._times):
-            self._once()
+            loss = self._once()
+        if self._reads_loss:
+            loss.item()
+
+    def settle(self) -> None:
+        """Waits until the device has done what it was given."""
+        if self._on_cuda:
+            torch.cuda.synchronize()
 
 
 class _Training:
-    def __init__(self) -> None:
-        self._model = torch.nn.Sequential(torch.nn.Linear(128, 256), torch.nn.ReLU(), torch.nn.Linear(256, 8))
+    def __init__(self, device: str, width: int, rows: int) -> None:
+        hidden = 2 * width if device == "cpu" else width
+        self._model = torch.nn.Sequential(
+            torch.nn.Linear(width, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, 8)
+        ).to(device)
         self._optimizer = torch.optim.SGD(self._model.parameters(), lr=1e-3)
-        self._inputs = torch.ones(64, 128)
+        self._inputs = torch.ones(rows, width, device=device)
 
-    def __call__(self) -> None:
+    def __call__(self) -> Any:
         self._optimizer.zero_grad()
-        self._model(self._inputs).square().mean().backward()
+        loss = self._model(self._inputs).square().mean()
+        loss.backward()
         self._optimizer.step()
+        return loss
 
 
 _SIGNAL = np.ones(200_000, np.float32)

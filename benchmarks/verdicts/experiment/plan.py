@@ -5,12 +5,17 @@ from __future__ import annotations
 import copy
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 LOADER, NATIVE, QUEUES = "DataLoader", "native", "queues"
 SHAPES = (LOADER, NATIVE, QUEUES)
-SINKS = ("sleep", "torch", "numpy")
+SINKS = ("sleep", "sleep", "torch", "numpy")
+#: Steps on a GPU: the host goes on at once, or waits for the loss.
+CUDA_SINKS = ("cuda", "cuda waits")
+#: What can run again and again in one process.
+CUDA_SHAPES = (LOADER, NATIVE)
 #: A batch that takes longer to make would leave too few steps in a run.
 LONGEST_S = 0.05
 #: Values of the main parameter of which the curve is measured.
@@ -103,7 +108,7 @@ class Plan:
 _FIELDS = {"num_workers": "workers", "prefetch_factor": "prefetch", "in_order": "in_order"}
 
 
-def drawn(seed: int, shape: str, names: list[str]) -> Plan:
+def drawn(seed: int, shape: str, names: list[str], sinks: Sequence[str] = SINKS) -> Plan:
     """A plan of 2 to 4 different operators; the loop is slower or faster than its input."""
     rng = random.Random(f"{seed} {shape}")
     parts = [
@@ -112,7 +117,7 @@ def drawn(seed: int, shape: str, names: list[str]) -> Plan:
     ]
     plan = Plan(
         seed, shape, parts, batch=rng.choice([4, 8, 16] if shape == LOADER else [1, 2, 4, 8]),
-        sink=rng.choice(["sleep", "sleep", "torch", "numpy"]), sink_s=0.0,
+        sink=rng.choice(sinks), sink_s=0.0,
         elements=rng.choice([64, 1024, 8192]), workers=rng.choice([0, 1, 1, 2, 3]),
         prefetch=rng.choice([2, 2, 4]),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from .operators import ALL
-from .plan import SHAPES, drawn
+from .plan import CUDA_SHAPES, CUDA_SINKS, SHAPES, SINKS, drawn
 from .score import Score, in_words, print_scores
 from .server import answering
 from .trials import DisturbedError, RunError, trials_of
@@ -19,22 +19,26 @@ SECONDS = 1.5
 REPEATS = 3
 
 
-def run_experiment(draws: int, seed: int | None, out: Path | None, keeps_disturbed: bool = False) -> bool:
+def run_experiment(
+    draws: int, seed: int | None, out: Path | None, keeps_disturbed: bool = False, on_cuda: bool = False
+) -> bool:
     """Prints each of the draws (`draws` of each shape) and the scores; true when the bars hold.
 
-    keeps_disturbed: a draw beside which others used the cores is shown as well, but not scored.
+    on_cuda: the step trains on a GPU. keeps_disturbed: a draw beside which others used the cores is shown as
+    well, but not scored.
     """
     if seed is None:
         seed = random.SystemRandom().randrange(100_000)
-    print(f"seed {seed}, {draws} draws of {', '.join(SHAPES)}; {len(ALL)} operators of real work")
+    shapes, sinks = (CUDA_SHAPES, CUDA_SINKS) if on_cuda else (SHAPES, SINKS)
+    print(f"seed {seed}, {draws} draws of {', '.join(shapes)}; {len(ALL)} operators of real work")
     print("marks before 'said': X wrong, - not scored (kind, operator); ! outside the stated interval\n")
     scores: list[Score] = []
     thrown_away = 0
     with answering() as port:
         for number in range(draws):
-            for shape in SHAPES:
+            for shape in shapes:
                 began = time.monotonic()
-                plan = drawn(seed + number, shape, list(ALL))
+                plan = drawn(seed + number, shape, list(ALL), sinks)
                 try:
                     scores.append(Score.of(trials_of(plan, port, SECONDS, REPEATS, keeps_disturbed)))
                 except DisturbedError as error:

@@ -7,13 +7,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from machine import wait_for_quiet
+from machine import Strangers, wait_for_quiet
 
-from .plan import CURVE, Plan
+from .plan import CUDA_SINKS, CURVE, Plan
 
 HERE = Path(__file__).resolve().parent
 #: Share of the cores in others' hands from which on a run is repeated, and in the end the draw thrown away.
@@ -49,19 +50,65 @@ class Trials:
     repeats_s: list[list[float]] = field(default_factory=list)
 
 
-class Runner:
-    """One plan's process, from which every run is forked."""
+class Forks:
+    """A process of one plan, from which every run is forked."""
 
-    def __init__(self, plan: Plan, port: int, keeps_disturbed: bool) -> None:
-        """keeps_disturbed: runs beside others count, and are not repeated."""
-        self._tries = 1 if keeps_disturbed else TRIES
-        self._keeps_disturbed = keeps_disturbed
+    def __init__(self, plan: Plan, port: int) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="headrace-experiment-")
         self._process = subprocess.Popen(
             [sys.executable, "-Wignore", str(HERE / "build.py"), self._folder.name, str(port)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         self._send(plan.to_dict())
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._send(request | {"folder": f"{self._folder.name}/{request['folder']}"})
+        assert self._process.stdout is not None
+        said: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return said
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._folder.cleanup()
+
+    def _send(self, document: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(document) + "\n")
+        self._process.stdin.flush()
+
+
+class InThisProcess:
+    """Every run in this process: a GPU is opened once, which takes longer than a run."""
+
+    def __init__(self, plan: Plan, port: int) -> None:
+        from . import build  # PyTorch
+
+        self._folder = tempfile.TemporaryDirectory(prefix="headrace-experiment-")
+        self._operators = build.operators_of(plan, Path(self._folder.name), port)
+        self._answer = build.answer
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        strangers = Strangers()
+        folder = f"{self._folder.name}/{request['folder']}"
+        try:
+            said = self._answer(request | {"folder": folder}, self._operators)
+        except Exception:
+            said = {"error": traceback.format_exc(limit=-3)}
+        return {**said, "foreign": strangers.share()}
+
+    def close(self) -> None:
+        self._folder.cleanup()
+
+
+class Runner:
+    """Runs of one plan."""
+
+    def __init__(self, plan: Plan, port: int, keeps_disturbed: bool) -> None:
+        """keeps_disturbed: runs beside others count, and are not repeated."""
+        self._tries = 1 if keeps_disturbed else TRIES
+        self._keeps_disturbed = keeps_disturbed
+        self._place = (InThisProcess if plan.sink in CUDA_SINKS else Forks)(plan, port)
         self._runs = 0
         self.foreign = 0.0
 
@@ -69,9 +116,7 @@ class Runner:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-        self._folder.cleanup()
+        self._place.close()
 
     def run(self, plan: Plan, how: str, seconds: float = 0.0) -> dict[str, Any]:
         """The quietest of several tries, the first that was quiet enough."""
@@ -80,10 +125,9 @@ class Runner:
             if attempt:
                 wait_for_quiet()
             self._runs += 1
-            folder = f"{self._folder.name}/run{self._runs}"
-            self._send({"plan": plan.to_dict(), "how": how, "seconds": seconds, "folder": folder})
-            assert self._process.stdout is not None
-            said: dict[str, Any] = json.loads(self._process.stdout.readline())
+            said = self._place.answer(
+                {"plan": plan.to_dict(), "how": how, "seconds": seconds, "folder": f"run{self._runs}"}
+            )
             if "error" in said:
                 raise RunError(f"{how}: {said['error'].strip().splitlines()[-1]}")
             if not best or said["foreign"] < best["foreign"]:
@@ -95,11 +139,6 @@ class Runner:
             if self.foreign >= QUIET and not self._keeps_disturbed:
                 raise DisturbedError(f"others used {100 * self.foreign:.0f} % of the cores")
         return best
-
-    def _send(self, document: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(document) + "\n")
-        self._process.stdin.flush()
 
 
 def trials_of(plan: Plan, port: int, seconds: float, repeats: int, keeps_disturbed: bool) -> Trials:

@@ -60,9 +60,12 @@ struct alignas(64) SinkCell {
   Relaxed<std::int64_t> sampled_compute_cpu_ns;
   Relaxed<std::int64_t> quiet_steps;  ///< sampled steps with no busy worker at both ends
   Relaxed<std::int64_t> quiet_compute_ns;
-  Relaxed<std::int64_t> whole_steps;    ///< with a steady wait and all of their compute
-  Relaxed<std::int64_t> marked_steps;   ///< of these: the beginning of forward was told (step_marks.h)
-  Relaxed<std::int64_t> marked_gap_ns;  ///< GetNext wait, and from the batch to forward
+  Relaxed<std::int64_t> device_steps;    ///< steps with a mark at either end in the device's queue
+  Relaxed<std::int64_t> device_ns;       ///< between the marks, on the device's clock
+  Relaxed<std::int64_t> device_host_ns;  ///< compute of the same steps
+  Relaxed<std::int64_t> whole_steps;     ///< with a steady wait and all of their compute
+  Relaxed<std::int64_t> marked_steps;    ///< of these: the beginning of forward was told (step_marks.h)
+  Relaxed<std::int64_t> marked_gap_ns;   ///< GetNext wait, and from the batch to forward
   Relaxed<std::int64_t> marked_forward_backward_ns;
   Relaxed<std::int64_t> tail_steps;  ///< of the marked ones: the end of backward was told too
   Relaxed<std::int64_t> marked_tail_ns;

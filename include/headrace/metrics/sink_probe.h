@@ -108,6 +108,10 @@ class SinkProbe {
     excluded_ns_ += ns;
     parts_.exclude(ns);
   }
+  /// Of the current step.
+  std::int64_t excluded_ns() const noexcept { return excluded_ns_; }
+  /// A device worked `ns` on a step of this loop, by marks in its queue; the host was in it for `host_ns`.
+  void tell_device(std::int64_t ns, std::int64_t host_ns) noexcept;
   /// A whole other loop ran within the current step, on the same thread: `ns` of it are not excluded yet.
   void exclude_loop(std::int64_t ns) noexcept {
     exclude(ns);

@@ -199,6 +199,7 @@ struct SinkFigures {
   double waits = 0, computes = 0, wait_ns = 0, starved_ns = 0, worker_start_ns = 0, compute_ns = 0;
   double ready_calls = 0, ready_wait_ns = 0;
   double sampled_compute_ns = 0, sampled_compute_cpu_ns = 0, quiet_steps = 0, quiet_compute_ns = 0;
+  double device_steps = 0, device_ns = 0, device_host_ns = 0;
   double whole_steps = 0, marked_steps = 0, tail_steps = 0;
   double marked_gap_ns = 0, marked_forward_backward_ns = 0, marked_tail_ns = 0;
   double redirected_ns = 0, ledger_unknown_ns = 0;
@@ -227,6 +228,9 @@ constexpr void totals_of(Of<SinkFigures>, Visit&& total) {
   total(&SinkFigures::sampled_compute_cpu_ns, &Cell::sampled_compute_cpu_ns);
   total(&SinkFigures::quiet_steps, &Cell::quiet_steps);
   total(&SinkFigures::quiet_compute_ns, &Cell::quiet_compute_ns);
+  total(&SinkFigures::device_steps, &Cell::device_steps);
+  total(&SinkFigures::device_ns, &Cell::device_ns);
+  total(&SinkFigures::device_host_ns, &Cell::device_host_ns);
   total(&SinkFigures::whole_steps, &Cell::whole_steps);
   total(&SinkFigures::marked_steps, &Cell::marked_steps);
   total(&SinkFigures::tail_steps, &Cell::tail_steps);

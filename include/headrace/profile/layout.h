@@ -43,7 +43,7 @@
 namespace headrace::profile {
 
 inline constexpr std::array<char, 8> kMagic = {'H', 'R', 'S', 'E', 'G', '\r', '\n', '\x1a'};
-inline constexpr std::uint32_t kLayoutVersion = 13;
+inline constexpr std::uint32_t kLayoutVersion = 14;
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 
 inline constexpr std::uint32_t kMaxLoaders = 32;

@@ -15,6 +15,7 @@
 #include "headrace/metrics/operator_probe.h"
 #include "headrace/metrics/queue_probe.h"
 #include "headrace/metrics/sink_probe.h"
+#include "headrace/profile/device_samples.h"
 #include "headrace/profile/segment_image.h"
 #include "headrace/profile/stages.h"
 #include "headrace/profile/thread_context.h"
@@ -232,6 +233,7 @@ class LoopRecorder {
   ThreadContext* context_ = nullptr;
   std::uint64_t context_uid_ = 0;
   std::uint64_t context_session_ = 0;
+  DeviceSamples device_;
   int pid_ = 0;
   bool followed_ = false;
   bool started_ = false;

@@ -137,6 +137,9 @@ struct SinkProfile {
   double gc_s = 0;
   std::optional<double> quiet_compute_s;
   std::uint64_t quiet_steps = 0;
+  std::optional<double> device_span_s = std::nullopt;
+  std::optional<double> device_host_s = std::nullopt;
+  std::uint64_t device_steps = 0;
   std::optional<std::int64_t> batch_bytes;
   std::optional<double> ceiling_step_s = std::nullopt;
   Latency getnext_wait;
@@ -179,6 +182,14 @@ constexpr void figures_of(Of<SinkProfile>, Visit&& figure) {
       "quiet_compute_s", &SinkProfile::quiet_compute_s,
       {"Mean compute of steps with no busy worker. Well below `compute_s`: the workers slow the step down."});
   figure("quiet_steps", &SinkProfile::quiet_steps, {"How many such steps there were."});
+  figure(
+      "device_span_s", &SinkProfile::device_span_s,
+      {"How long the device works on a step, on its own clock, from marks in its queue at both ends of some "
+       "steps. Null where no asynchronous device is in use."});
+  figure("device_host_s", &SinkProfile::device_host_s,
+         {"Compute of the same steps on the host. Far below `device_span_s`: the host runs ahead, and the "
+          "device works on while the loop waits."});
+  figure("device_steps", &SinkProfile::device_steps, {"How many steps were marked like that."});
   figure("batch_bytes", &SinkProfile::batch_bytes,
          {"Memory of the largest batch looked at (the 1st, 2nd, 4th, ...); null where it holds no tensors or "
           "arrays."});

@@ -8,6 +8,7 @@
 #include "candidate.h"
 #include "confidence.h"
 #include "copy_ahead.h"
+#include "device_lag.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/causes/cause.h"
 #include "headrace/analysis/diagnosis/loader_advice.h"
@@ -25,8 +26,8 @@
 namespace headrace::analysis {
 namespace {
 
-Case examine(const Predictor& predictor, const Thresholds& thresholds) {
-  const profile::Profile& profile = predictor.profile();
+/// profile: the predictor's, or the same as its device sees it.
+Case examine(const profile::Profile& profile, const Predictor& predictor, const Thresholds& thresholds) {
   const InterpreterLock lock = read_interpreter_lock(profile, thresholds.lock);
   Case facts{.profile = profile,
              .predictor = predictor,
@@ -42,6 +43,7 @@ Case examine(const Predictor& predictor, const Thresholds& thresholds) {
              .intermittent = {},
              .drain = {}};
   if (facts.gate.state == Gate::State::kUnmeasurable) return facts;
+  note_device_lag(predictor.profile().sink, facts.gate);
   for (const profile::OperatorProfile& op : profile.operators) facts.shapes.push_back(shape_of(op));
   facts.demand = rank_demand(profile, facts.gate.step_s);
   facts.queues = judge_queues(profile, thresholds.candidate);
@@ -257,6 +259,10 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.summary =
       receives ? "the training step is the limit; batches were ready (receiving them took " + waited
                : "the training step is the limit (waited " + waited;
+  if (facts.gate.device_lag_s >= noticeable * facts.gate.step_s) {
+    diagnosis.summary = "the device is the limit: it still works while the training loop waits (" +
+                        duration(facts.gate.device_lag_s) + " of " + duration(facts.gate.step_s) + ")";
+  }
   add_waiting_rank(facts, diagnosis);
   const auto [rule, finding] = find_cause(facts, false);
   if (rule != nullptr) {
@@ -413,7 +419,7 @@ std::optional<Diagnosis> foresee(const profile::Profile& profile, const Threshol
   const std::optional<profile::Profile> foreseen = once_drained(profile, *drain, thresholds);
   if (!foreseen) return std::nullopt;
   const std::unique_ptr<Predictor> predictor = predictor_for(*foreseen);
-  Case facts = examine(*predictor, thresholds);
+  Case facts = examine(*foreseen, *predictor, thresholds);
   if (facts.gate.state != Gate::State::kBound) return std::nullopt;
   facts.drain = drain;
   facts.gate.evidence = now.evidence;
@@ -457,9 +463,10 @@ Diagnosis diagnose(const profile::Profile& recorded, const Thresholds& threshold
 namespace {
 
 Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
-  const profile::Profile& profile = predictor.profile();
+  const std::optional<profile::Profile> seen = seen_by_device(predictor.profile());
+  const profile::Profile& profile = seen ? *seen : predictor.profile();
   Diagnosis diagnosis;
-  Case facts = examine(predictor, thresholds);
+  Case facts = examine(profile, predictor, thresholds);
   if (facts.gate.state == Gate::State::kUnmeasurable) {
     diagnosis.kind = VerdictKind::undetermined;
     diagnosis.reason = facts.gate.missing;

@@ -10,6 +10,7 @@
 #include "headrace/analysis/diagnosis/pool_threads.h"
 #include "headrace/analysis/words.h"
 
+#include "device_lag.h"
 #include "numbers.h"
 #include "own_compute.h"
 #include "settling.h"
@@ -63,8 +64,9 @@ double input_share_of_cpu(const profile::Profile& profile, const GateThresholds&
   if (host.cores <= 0 || host.cpu_share.value_or(0) < thresholds.crowded_cores) return 0;
   const double pool_s = pool_cpu_s(profile);
   const double operators_s = input_cpu_s(profile);
-  // A step that sleeps has no thread pools at work.
-  const double input_s = operators_s + (sleeps(profile.sink) ? pool_s : 0);
+  // A step that sleeps, or that a device computes, has no thread pools at work.
+  const bool no_pools = sleeps(profile.sink) || works_on_device(profile.sink);
+  const double input_s = operators_s + (no_pools ? pool_s : 0);
   const double foreign_s = host.foreign_cpu_share.value_or(0) * host.cores * profile.sink.step_s;
   return ratio(input_s, operators_s + pool_s + foreign_s);
 }
@@ -205,8 +207,11 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
   const double limit = gate.crowded    ? thresholds.crowded_share
                        : served_slowly ? thresholds.served_share
                                        : threshold;
-  gate.distance = gate.state == Gate::State::kBound ? ramp(share, limit, kFar * limit)
-                                                    : std::max(0.0, 1 - ratio(share, limit));
+  const double nearest =
+      std::max(ratio(share, limit), std::max(ratio(gate.served_share, thresholds.served_share),
+                                             ratio(gate.crowded_share, thresholds.crowded_share)));
+  gate.distance =
+      gate.state == Gate::State::kBound ? ramp(share, limit, kFar * limit) : std::max(0.0, 1 - nearest);
   gate.evidence = gate_evidence(gate);
   return gate;
 }

@@ -69,6 +69,7 @@ std::string contradiction(const profile::Profile& profile) {
   const auto steps = static_cast<double>(sink.getnext_wait.count);
   std::vector<Limit> limits{{"the sum of all steps", sink.step_s * steps, most_s},
                             {"the training step's compute", sink.compute_s, most_s},
+                            {"the device's work on a step", sink.device_span_s.value_or(0), most_s},
                             {"the longest wait", sink.getnext_wait.max_s, most_s},
                             {"the shortest possible time for all steps", kShortestStep_s * steps, most_s}};
   for (const profile::OperatorProfile& op : profile.operators) {

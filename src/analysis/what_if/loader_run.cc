@@ -4,6 +4,7 @@
 #include <deque>
 #include <vector>
 
+#include "headrace/analysis/what_if/device_queue.h"
 #include "headrace/analysis/what_if/engine.h"
 #include "headrace/analysis/what_if/task.h"
 #include "limits.h"
@@ -16,6 +17,7 @@ class LoaderRun {
   LoaderRun(const SimulatedLoader& model, int batches, std::uint64_t first)
       : model_(model),
         engine_(model.cores),
+        device_(model.device_s),
         first_(first),
         workers_(static_cast<std::size_t>(std::max(1, model.workers))),
         settle_(std::min(kLongestSettle, model.workers * model.per_worker + kSettle)),
@@ -39,7 +41,7 @@ class LoaderRun {
  private:
   static constexpr int kLongestSettle = 400;
 
-  enum class Main { kWaits, kReceives, kLoads, kDraws, kAwaitsPool, kSteps };
+  enum class Main { kWaits, kReceives, kLoads, kDraws, kAwaitsPool, kSteps, kAwaitsDevice };
 
   struct Worker {
     std::deque<int> indices;
@@ -204,6 +206,9 @@ class LoaderRun {
         step();
         break;
       case Main::kSteps:
+        if (awaits_device()) break;
+        [[fallthrough]];
+      case Main::kAwaitsDevice:
         if (++done_ == settle_) settle();
         if (done_ < steps_) call();
         break;
@@ -228,8 +233,18 @@ class LoaderRun {
     if (engine_.pool_computes()) return engine_.await_pool(kMain);
     if (model_.pool_cpu_s > 0) engine_.compute_in_pool(model_.pool_cpu_s);
     main_ = Main::kSteps;
+    step_since_s_ = engine_.now();
     task_.set(model_.steps[(first_ + static_cast<std::size_t>(done_)) % model_.steps.size()]);
     go_on_in_main();
+  }
+
+  /// False: there is room for the next step in the device's queue.
+  bool awaits_device() {
+    const double wait_s = device_.put(step_since_s_, engine_.now());
+    if (wait_s <= 0) return false;
+    main_ = Main::kAwaitsDevice;
+    task_.set({wait_s, 0});
+    return task_.go_on(engine_, kMain);
   }
 
   void resume(int actor) {
@@ -269,6 +284,7 @@ class LoaderRun {
 
   const SimulatedLoader& model_;
   Engine engine_;
+  DeviceQueue device_;
   std::size_t first_;
   std::vector<Worker> workers_;
   std::vector<std::size_t> owner_;  // worker of each batch
@@ -279,7 +295,8 @@ class LoaderRun {
   int settle_, steps_;
   Main main_ = Main::kWaits;
   Task task_, pin_task_;
-  double called_s_ = 0, serve_since_s_ = 0, pin_since_s_ = 0, settled_s_ = 0, computed_before_s_ = 0;
+  double called_s_ = 0, serve_since_s_ = 0, pin_since_s_ = 0, step_since_s_ = 0;
+  double settled_s_ = 0, computed_before_s_ = 0;
   double wait_s_ = 0, serve_s_ = 0, worker_s_ = 0, pin_s_ = 0;
 };
 

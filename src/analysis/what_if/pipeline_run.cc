@@ -4,6 +4,7 @@
 #include <deque>
 #include <set>
 
+#include "headrace/analysis/what_if/device_queue.h"
 #include "headrace/analysis/what_if/engine.h"
 #include "headrace/analysis/what_if/task.h"
 #include "limits.h"
@@ -17,7 +18,11 @@ constexpr int kMostEvents = 4'000'000;
 class PipelineRun {
  public:
   PipelineRun(const PipelineModel& model, int batches, std::uint64_t first)
-      : model_(model), engine_(model.cores), first_(first), queues_(model.queues.size()) {
+      : model_(model),
+        engine_(model.cores),
+        device_(model.device_s),
+        first_(first),
+        queues_(model.queues.size()) {
     for (std::size_t s = 0; s < model.stages.size(); ++s) {
       orders_.emplace_back();
       taken_.push_back(0);
@@ -63,7 +68,7 @@ class PipelineRun {
   static constexpr int kLongestSettle = 120;
 
   enum class Phase { kBegin, kTake, kWork, kOrder, kPut };
-  enum class Sink { kCall, kTake, kServe, kPool, kStep };
+  enum class Sink { kCall, kTake, kServe, kPool, kStep, kDevice };
 
   /// Tokens still to pass over one edge: fractions add up over the cycles.
   struct Debt {
@@ -240,11 +245,20 @@ class PipelineRun {
           // What the pool computes may take until the next step begins.
           if (engine_.pool_computes()) return engine_.await_pool(kSink);
           if (model_.pool_cpu_s > 0) engine_.compute_in_pool(model_.pool_cpu_s);
+          step_since_s_ = engine_.now();
           sink_task_.set(model_.steps[(first_ + static_cast<std::size_t>(done_)) % model_.steps.size()],
                          model_.sink_lock.turns);
           sink_ = Sink::kStep;
           break;
         case Sink::kStep:
+          if (sink_task_.go_on(engine_, kSink)) return;
+          sink_ = Sink::kDevice;
+          // Room for the next step in the device's queue.
+          if (const double wait_s = device_.put(step_since_s_, engine_.now()); wait_s > 0) {
+            sink_task_.set({wait_s, 0});
+          }
+          break;
+        case Sink::kDevice:
           if (sink_task_.go_on(engine_, kSink)) return;
           if (++done_ == settle_) settle();
           if (done_ >= steps_) return;
@@ -308,6 +322,7 @@ class PipelineRun {
 
   const PipelineModel& model_;
   Engine engine_;
+  DeviceQueue device_;
   std::size_t first_;
   std::vector<Queue> queues_;
   std::vector<Worker> workers_;
@@ -319,7 +334,8 @@ class PipelineRun {
   Sink sink_ = Sink::kCall;
   Task sink_task_;
   int done_ = 0, settle_ = 0, steps_ = 0;
-  double called_s_ = 0, served_since_s_ = 0, settled_s_ = 0, computed_before_s_ = 0, locked_before_s_ = 0;
+  double called_s_ = 0, served_since_s_ = 0, step_since_s_ = 0, settled_s_ = 0, computed_before_s_ = 0,
+         locked_before_s_ = 0;
   double wait_s_ = 0, serve_s_ = 0;
   std::vector<double> lock_waited_before_s_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../diagnosis/device_lag.h"
 #include "../diagnosis/numbers.h"
 #include "headrace/analysis/diagnosis/disturbance.h"
 #include "headrace/analysis/what_if/beside_others.h"
@@ -139,6 +140,7 @@ void add_steps(const profile::Profile& profile, double waits_per_cpu, double sav
   const double kept = std::max(0.0, 1 - ratio(saved_s, sink.compute_s));
   model.steps = training_steps(sink, sink.compute_s, queue_share, profile.host);
   for (Work& step : model.steps) step = step * kept;
+  model.device_s = device_lag_s(sink) > 0 ? *sink.device_span_s : 0;
 }
 
 /// What a sampled batch says about a hand-off that does not happen yet.

@@ -45,6 +45,9 @@ void write_waits(Markup& out, const profile::SinkProfile& sink) {
   if (sink.quiet_compute_s && sink.quiet_steps > 0) {
     says += " While no worker was busy, the step itself took " + duration(*sink.quiet_compute_s) + ".";
   }
+  if (sink.device_span_s && *sink.device_span_s > 0) {
+    says += " Its device works " + duration(*sink.device_span_s) + " on a step, by its own clock.";
+  }
   if (sink.ceiling_step_s && *sink.ceiling_step_s > 0 && sink.step_s > 0) {
     says += fmt::format(
         " Measured over batches in memory, a step takes {}: a faster input gains {:.2f}x at most.",

@@ -28,6 +28,7 @@ struct Gate {
   double transfer_share = 0;   ///< of the step: copies to the device that the step itself waits for
   double crowded_share = 0;    ///< of the step: the loop waits for a core that the input's operators have
   double served_share = 0;     ///< the larger of both: fetching (without waiting for a core), copying
+  double device_lag_s = 0;     ///< longer waits, which are in no share here: the device still worked
   double ceiling_s = 0;        ///< a step whose input costs nothing, where it was measured; 0: it was not
   double input_share = 0;      ///< what the input costs altogether, 0 to 1; measured, where that was done
   double distance = 0;         ///< from the threshold, relative: 0 at it, 1 far from it; for the confidence

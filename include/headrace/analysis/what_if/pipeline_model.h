@@ -61,6 +61,7 @@ struct PipelineModel {
   std::vector<Work> in_sink;  ///< per batch, loading in the training loop's own thread; empty: none
   std::string slowest_in_sink;
   std::vector<Work> steps;  ///< the training step, as recorded. Never empty.
+  double device_s = 0;      ///< an asynchronous device works so long on each; 0: the host waits for it
   LockUse sink_lock;        ///< of the training loop's thread
   /// Operators without a queue between them, or none that was seen: how far they run ahead is a guess.
   bool guessed_queue = false;

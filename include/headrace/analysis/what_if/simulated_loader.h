@@ -26,6 +26,7 @@ struct SimulatedLoader {
   /// decides how long the training loop waits where items vary. Never empty.
   std::vector<std::vector<Work>> lanes;
   std::vector<Work> steps;  ///< the training step, as recorded. Never empty.
+  double device_s = 0;      ///< an asynchronous device works so long on each; 0: the host waits for it
   Work receive;             ///< per batch, in the training loop (or in the thread that pins)
   double locked_s = 0;  ///< receiving from a worker that is busy takes so much longer: its interpreter lock
   Work pin;

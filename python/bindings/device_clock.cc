@@ -1,0 +1,95 @@
+// Marks in the queue of the device that torch computes on, as Python's `headrace._device_clock` puts them.
+#include "headrace/profile/device_span.h"
+
+#include <Python.h>
+
+#include "crossing.h"
+
+namespace headrace::python {
+namespace {
+
+/// An error of torch costs a sample, nothing else. What a signal's handler raised here is the program's: it is
+/// raised again at this thread's next instruction.
+void forget_error() {
+  if (PyErr_Occurred() == nullptr) return;
+  PyObject* type = nullptr;
+  PyObject* value = nullptr;
+  PyObject* trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  if (PyErr_GivenExceptionMatches(type, PyExc_Exception) == 0)
+    PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), type);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+}
+
+class PythonSpan final : public profile::DeviceSpan {
+ public:
+  explicit PythonSpan(PyObject* span) noexcept : span_(span) {}
+  ~PythonSpan() override {
+    if (interpreter_is_ending()) return;
+    const LockTaken taken;
+    Py_DECREF(span_);
+  }
+  PythonSpan(const PythonSpan&) = delete;
+  PythonSpan& operator=(const PythonSpan&) = delete;
+
+  void end() noexcept override {
+    const LockTaken taken;
+    const Owned done(calling_python([&] { return PyObject_CallMethod(span_, "end", nullptr); }));
+    failed_ = !done;
+    forget_error();
+  }
+  std::int64_t ns() noexcept override {
+    if (failed_) return kNever;
+    const LockTaken taken;
+    const Owned told(calling_python([&] { return PyObject_CallMethod(span_, "ns", nullptr); }));
+    const long long ns = told ? PyLong_AsLongLong(told.get()) : kNever;
+    if (PyErr_Occurred() == nullptr) return ns;
+    forget_error();
+    return kNever;
+  }
+
+ private:
+  PyObject* span_;
+  bool failed_ = false;
+};
+
+class PythonClock final : public profile::DeviceClock {
+ public:
+  std::unique_ptr<profile::DeviceSpan> begin() noexcept override {
+    if (interpreter_is_ending()) return nullptr;
+    const LockTaken taken;
+    if (begin_ == nullptr && !find()) return nullptr;
+    Owned span(calling_python([&] { return PyObject_CallNoArgs(begin_); }));
+    forget_error();
+    if (!span || span.get() == Py_None) return nullptr;
+    return std::make_unique<PythonSpan>(span.release());
+  }
+
+ private:
+  /// False while torch has not been imported. It is not imported for this.
+  bool find() {
+    const Owned name(PyUnicode_FromString("torch"));
+    const Owned torch(name ? PyImport_GetModule(name.get()) : nullptr);
+    if (torch) {
+      calling_python([&] {
+        const Owned module(PyImport_ImportModule("headrace._device_clock"));
+        begin_ = module ? PyObject_GetAttrString(module.get(), "begin") : nullptr;
+      });
+    }
+    forget_error();
+    return begin_ != nullptr;
+  }
+
+  PyObject* begin_ = nullptr;  ///< guarded by the interpreter lock, kept for ever
+};
+
+}  // namespace
+
+void install_device_clock() {
+  static PythonClock clock;
+  profile::DeviceClock::install(&clock);
+}
+
+}  // namespace headrace::python

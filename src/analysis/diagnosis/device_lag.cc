@@ -1,0 +1,72 @@
+#include "device_lag.h"
+
+#include <algorithm>
+
+#include "headrace/analysis/words.h"
+#include "numbers.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// Of the time that the host is in a step: less, and the device is used by the way.
+constexpr double kMainly = 0.5;
+/// Fewer marked steps tell no mean.
+constexpr std::uint64_t kFewestMarked = 5;
+/// Of the compute: the last works of a step end this much after the host has ordered them, at any device.
+constexpr double kEndsLate = 0.02;
+
+bool is_known(const profile::SinkProfile& sink) {
+  return sink.device_span_s && sink.device_host_s && sink.device_steps >= kFewestMarked;
+}
+
+}  // namespace
+
+bool works_on_device(const profile::SinkProfile& sink) noexcept {
+  return is_known(sink) && *sink.device_span_s >= kMainly * *sink.device_host_s;
+}
+
+double device_lag_s(const profile::SinkProfile& sink) noexcept {
+  if (!is_known(sink)) return 0;
+  const double lag_s = *sink.device_span_s - *sink.device_host_s;
+  if (lag_s <= kEndsLate * sink.compute_s) return 0;
+  return std::clamp(lag_s, 0.0, std::max(0.0, sink.step_s - sink.compute_s));
+}
+
+std::optional<profile::Profile> seen_by_device(const profile::Profile& profile) {
+  const double lag_s = device_lag_s(profile.sink);
+  if (lag_s <= 0) return std::nullopt;
+  profile::Profile seen = profile;
+  profile::SinkProfile& sink = seen.sink;
+  const double kept = 1 - ratio(lag_s, sink.step_s - sink.compute_s);
+  sink.compute_s += lag_s;
+  if (sink.quiet_compute_s) *sink.quiet_compute_s += lag_s;
+  sink.wait_share *= kept;
+  sink.starved_share *= kept;
+  sink.handoff_floor_s *= kept;
+  sink.worker_start_wait_s *= kept;
+  for (profile::StepSample& step : sink.sequence) {
+    const double moved_s = (1 - kept) * step.wait_s;
+    step.wait_s -= moved_s;
+    step.compute_s += moved_s;
+  }
+  for (profile::Window& window : seen.windows) {
+    const double moved_s = (1 - kept) * window.wait_s;
+    window.wait_s -= moved_s;
+    window.starved_s *= kept;
+    window.compute_s += moved_s;
+  }
+  for (profile::LedgerRow& row : seen.stall_ledger) row.seconds *= kept;
+  return seen;
+}
+
+void note_device_lag(const profile::SinkProfile& recorded, Gate& gate) {
+  gate.device_lag_s = device_lag_s(recorded);
+  if (gate.device_lag_s <= 0) return;
+  gate.evidence.says += "; it waited " + duration(gate.device_lag_s) +
+                        " longer, which cost nothing: the device, which works " +
+                        duration(*recorded.device_span_s) + " on a step, was not done yet";
+  gate.evidence.figures["device_span_s"] = *recorded.device_span_s;
+  gate.evidence.figures["device_lag_s"] = gate.device_lag_s;
+}
+
+}  // namespace headrace::analysis

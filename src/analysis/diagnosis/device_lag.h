@@ -1,0 +1,25 @@
+// An asynchronous device works on after the host has left a step: what the loop waits meanwhile costs nothing.
+#pragma once
+
+#include <optional>
+
+#include "headrace/analysis/diagnosis/gate.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::analysis {
+
+/// Whether the training step is mainly an asynchronous device's work: what its host computes beside it is not the
+/// step's.
+bool works_on_device(const profile::SinkProfile& sink) noexcept;
+
+/// Seconds a step that the device works on while the loop waits for its next batch; 0 where the host waits for
+/// the device within the step, or where nothing tells how long it works.
+double device_lag_s(const profile::SinkProfile& sink) noexcept;
+
+/// The run as its device sees it: that time is compute, not waiting. None where there is no such time.
+std::optional<profile::Profile> seen_by_device(const profile::Profile& profile);
+
+/// What such a run's waits no longer contain, said in the gate's evidence. `recorded`: as it was before.
+void note_device_lag(const profile::SinkProfile& recorded, Gate& gate);
+
+}  // namespace headrace::analysis
