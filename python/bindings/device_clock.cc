@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include "crossing.h"
+#include "headrace/profile/process_identity.h"
 
 namespace headrace::python {
 namespace {
@@ -27,7 +28,8 @@ class PythonSpan final : public profile::DeviceSpan {
  public:
   explicit PythonSpan(PyObject* span) noexcept : span_(span) {}
   ~PythonSpan() override {
-    if (interpreter_is_ending()) return;
+    // A forked process has a copy of the span, and no device: its events are left alone.
+    if (interpreter_is_ending() || pid_ != profile::current_pid()) return;
     const LockTaken taken;
     Py_DECREF(span_);
   }
@@ -52,6 +54,7 @@ class PythonSpan final : public profile::DeviceSpan {
 
  private:
   PyObject* span_;
+  int pid_ = profile::current_pid();
   bool failed_ = false;
 };
 
