@@ -11,6 +11,7 @@ namespace {
 
 using metrics::Clock;
 
+/// Between two marked steps, on average.
 constexpr double kSpacingNs = 50e6;
 
 std::atomic<DeviceClock*> installed = nullptr;

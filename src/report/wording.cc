@@ -39,7 +39,7 @@ std::string most_gain(const analysis::Diagnosis& diagnosis) {
   return fmt::format(", so a faster input gains at most {:.2f}x", most->second);
 }
 
-/// What the loop waited in a step, and how much of that the device still worked; "" where it did not wait.
+/// What the loop waited in a step, and for how much of that its device still worked.
 std::string waited(const profile::SinkProfile& sink, const analysis::Diagnosis& diagnosis) {
   constexpr double kWorthAWord = 0.05;
   const double waited_s = sink.wait_share * sink.step_s;
@@ -100,9 +100,6 @@ bool begins_with_a_name(const profile::Profile& profile, const std::string& sent
          std::any_of(profile.queues.begin(), profile.queues.end(), begins);
 }
 
-/// A healthy loop that waits like this needs an explanation.
-constexpr double kWaits = 0.05;
-
 std::string explanation(const profile::Profile& profile, const analysis::Diagnosis& diagnosis) {
   std::string text;
   const auto say = [&](std::string sentence) {
@@ -113,7 +110,6 @@ std::string explanation(const profile::Profile& profile, const analysis::Diagnos
     text += (text.empty() ? "" : " ") + sentence + ".";
   };
   if (diagnosis.kind == VerdictKind::not_input_bound) {
-    if (profile.sink.wait_share >= kWaits) say(waited(profile.sink, diagnosis));
     if (diagnosis.headroom_step_s)
       say("The input could feed steps down to " + duration(*diagnosis.headroom_step_s));
   } else if (is_bound(diagnosis.kind)) {

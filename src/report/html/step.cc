@@ -46,7 +46,8 @@ void write_waits(Markup& out, const profile::SinkProfile& sink) {
     says += " While no worker was busy, the step itself took " + duration(*sink.quiet_compute_s) + ".";
   }
   if (sink.device_span_s && *sink.device_span_s > 0) {
-    says += " Its device works " + duration(*sink.device_span_s) + " on a step, by its own clock.";
+    says += fmt::format(" The device's own clock timed {} of the steps: {} each, on average.",
+                        sink.device_steps, duration(*sink.device_span_s));
   }
   if (sink.ceiling_step_s && *sink.ceiling_step_s > 0 && sink.step_s > 0) {
     says += fmt::format(
