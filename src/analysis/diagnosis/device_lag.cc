@@ -33,6 +33,10 @@ double device_lag_s(const profile::SinkProfile& sink) noexcept {
   return std::clamp(lag_s, 0.0, std::max(0.0, sink.step_s - sink.compute_s));
 }
 
+double device_behind_s(const profile::SinkProfile& sink) noexcept {
+  return device_lag_s(sink) > 0 ? sink.device_span_s.value_or(0) : 0;
+}
+
 std::optional<profile::Profile> seen_by_device(const profile::Profile& profile) {
   const double lag_s = device_lag_s(profile.sink);
   if (lag_s <= 0) return std::nullopt;

@@ -16,6 +16,9 @@ bool works_on_device(const profile::SinkProfile& sink) noexcept;
 /// the device within the step, or where nothing tells how long it works.
 double device_lag_s(const profile::SinkProfile& sink) noexcept;
 
+/// How long the device works on a step, where the host runs ahead of it; else 0.
+double device_behind_s(const profile::SinkProfile& sink) noexcept;
+
 /// The run as its device sees it: that time is compute, not waiting. None where there is no such time.
 std::optional<profile::Profile> seen_by_device(const profile::Profile& profile);
 

@@ -283,7 +283,7 @@ class ModelBuilder {
     const profile::SinkProfile& sink = profile_.sink;
     const double own_s = std::max(
         0.0, sink.compute_s - sink.compute_lock_wait_s.value_or(read_interpreter_lock(profile_).stretch_s));
-    model_.device_s = device_lag_s(sink) > 0 ? *sink.device_span_s : 0;
+    model_.device_s = device_behind_s(sink);
     model_.sink_lock.waited_s = sink.compute_lock_wait_s;
     for (int i : graph_.sink.operators) add_lock_wait(i, model_.sink_lock);
     for (const Work& step : training_steps(sink, own_s, queue_share_of_step(), profile_.host)) {

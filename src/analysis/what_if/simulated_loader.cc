@@ -140,7 +140,7 @@ void add_steps(const profile::Profile& profile, double waits_per_cpu, double sav
   const double kept = std::max(0.0, 1 - ratio(saved_s, sink.compute_s));
   model.steps = training_steps(sink, sink.compute_s, queue_share, profile.host);
   for (Work& step : model.steps) step = step * kept;
-  model.device_s = device_lag_s(sink) > 0 ? *sink.device_span_s : 0;
+  model.device_s = device_behind_s(sink);
 }
 
 /// What a sampled batch says about a hand-off that does not happen yet.
