@@ -13,15 +13,9 @@ namespace {
 /// raised again at this thread's next instruction.
 void forget_error() {
   if (PyErr_Occurred() == nullptr) return;
-  PyObject* type = nullptr;
-  PyObject* value = nullptr;
-  PyObject* trace = nullptr;
-  PyErr_Fetch(&type, &value, &trace);
-  if (PyErr_GivenExceptionMatches(type, PyExc_Exception) == 0)
-    PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), type);
-  Py_XDECREF(type);
-  Py_XDECREF(value);
-  Py_XDECREF(trace);
+  if (PyErr_ExceptionMatches(PyExc_Exception) == 0)
+    PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), PyErr_Occurred());
+  PyErr_Clear();
 }
 
 class PythonSpan final : public profile::DeviceSpan {

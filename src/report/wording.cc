@@ -27,29 +27,32 @@ const analysis::Evidence* find_rule(const analysis::Diagnosis& diagnosis, analys
   return nullptr;
 }
 
+/// 0 if the gate has no such figure.
+double gate_figure(const analysis::Diagnosis& diagnosis, const std::string& name) {
+  const analysis::Evidence* gate = find_rule(diagnosis, analysis::Rule::gate);
+  if (gate == nullptr) return 0;
+  const auto found = gate->figures.find(name);
+  return found == gate->figures.end() ? 0 : found->second;
+}
+
 /// ", so a faster input gains at most 1.06x": small where little was lost.
 std::string most_gain(const analysis::Diagnosis& diagnosis) {
   constexpr double kWorthAWord = 1.05;
   constexpr double kNearlyAll = 10;
-  const analysis::Evidence* gate = find_rule(diagnosis, analysis::Rule::gate);
-  const auto most =
-      gate == nullptr ? std::map<std::string, double>::const_iterator{} : gate->figures.find("most_speedup");
-  if (gate == nullptr || most == gate->figures.end() || !(most->second >= kWorthAWord)) return "";
-  if (most->second >= kNearlyAll) return "";
-  return fmt::format(", so a faster input gains at most {:.2f}x", most->second);
+  const double most = gate_figure(diagnosis, "most_speedup");
+  if (!(most >= kWorthAWord) || most >= kNearlyAll) return "";
+  return fmt::format(", so a faster input gains at most {:.2f}x", most);
 }
 
 /// What the loop waited in a step, and for how much of that its device still worked.
 std::string waited(const profile::SinkProfile& sink, const analysis::Diagnosis& diagnosis) {
   constexpr double kWorthAWord = 0.05;
   const double waited_s = sink.wait_share * sink.step_s;
+  const double lag_s = device_lag_s(diagnosis);
   std::string text = fmt::format("the training loop waited {} of {} in every step ({})", duration(waited_s),
                                  duration(sink.step_s), percent(sink.wait_share));
-  const analysis::Evidence* gate = find_rule(diagnosis, analysis::Rule::gate);
-  if (gate == nullptr) return text;
-  const auto lag = gate->figures.find("device_lag_s");
-  if (lag != gate->figures.end() && lag->second >= kWorthAWord * waited_s)
-    text += fmt::format(", and for {} of that the device still worked", duration(lag->second));
+  if (lag_s > 0 && lag_s >= kWorthAWord * waited_s)
+    text += fmt::format(", and for {} of that the device still worked", duration(lag_s));
   return text;
 }
 
@@ -69,6 +72,8 @@ std::string transfer_sentence(const profile::OperatorProfile& op) {
 }
 
 }  // namespace
+
+double device_lag_s(const analysis::Diagnosis& diagnosis) { return gate_figure(diagnosis, "device_lag_s"); }
 
 std::string risk_words(analysis::RiskKind kind) {
   std::string words(name_of(kind));

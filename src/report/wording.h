@@ -32,6 +32,9 @@ std::string ledger_words(const profile::LedgerRow& row);
 /// "waits for decode", "does not wait": what another verdict of a stretch of time means.
 std::string window_words(const analysis::VerdictWindow& window);
 
+/// Of the loop's wait in a step: the device still worked, so it cost nothing; 0 if the verdict knows of none.
+double device_lag_s(const analysis::Diagnosis& diagnosis);
+
 /// "to_device copies 64 MB a batch at 8.1 GB/s, 0 % of it from page-locked memory", for each operator that
 /// copies to a device (a screenful of them at most).
 std::vector<std::string> transfer_sentences(const profile::Profile& profile);

@@ -1,11 +1,10 @@
 // An asynchronous device works on while the loop waits for its next batch.
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <string>
 
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/what_if/device_queue.h"
-#include "headrace/analysis/what_if/loader_run.h"
 #include "headrace/analysis/what_if/what_if.h"
 #include "support/simulation/loader.h"
 

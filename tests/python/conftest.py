@@ -38,7 +38,7 @@ IN_REAL_TIME = {
     *("test_run_waiting_calls", "test_adapter_contract", "test_ceiling", "test_dali", "test_get_next"),
     *("test_grain", "test_huggingface", "test_integrations", "test_interpreter_lock", "test_keras_fit"),
     *("test_machine", "test_mindspore", "test_mosaicml", "test_operators", "test_pipeline"),
-    *("test_ray_data", "test_spdl", "test_tfdata", "test_torchdata_nodes", "test_webdataset"),
+    *("test_figures", "test_ray_data", "test_spdl", "test_tfdata", "test_torchdata_nodes", "test_webdataset"),
     *("test_wrap_function", "test_wrap_torch"),
 }
 

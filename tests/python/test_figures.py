@@ -72,5 +72,5 @@ def test_what_a_worker_reads_is_counted(tmp_path: Path) -> None:
     assert worker.read_bytes is not None
     assert worker.read_calls is not None
     # From the first look at the thread on, which is some items after the first one.
-    assert 10e6 < worker.read_bytes < 51e6
+    assert 20e6 < worker.read_bytes < 51e6
     assert worker.read_calls >= 20

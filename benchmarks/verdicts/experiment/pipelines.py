@@ -138,9 +138,9 @@ class Step:
         self._reads_loss = plan.sink == "cuda waits"
         self._once: Callable[[], Any] | None = None
         if self._on_cuda:
-            self._once = _Training("cuda", 2048, 2048)
+            self._once = _Training("cuda", rows=2048, inputs=2048, hidden=2048)
         elif plan.sink != "sleep":
-            self._once = _Training("cpu", 128, 64) if plan.sink == "torch" else _filter
+            self._once = _Training("cpu", 64, 128, 256) if plan.sink == "torch" else _filter
         unit_s = plan.units.get("sink", 0.0)
         self._times = max(1, round(plan.sink_s / unit_s)) if unit_s else 1
 
@@ -163,13 +163,12 @@ class Step:
 
 
 class _Training:
-    def __init__(self, device: str, width: int, rows: int) -> None:
-        hidden = 2 * width if device == "cpu" else width
+    def __init__(self, device: str, rows: int, inputs: int, hidden: int) -> None:
         self._model = torch.nn.Sequential(
-            torch.nn.Linear(width, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, 8)
+            torch.nn.Linear(inputs, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, 8)
         ).to(device)
         self._optimizer = torch.optim.SGD(self._model.parameters(), lr=1e-3)
-        self._inputs = torch.ones(rows, width, device=device)
+        self._inputs = torch.ones(rows, inputs, device=device)
 
     def __call__(self) -> Any:
         self._optimizer.zero_grad()

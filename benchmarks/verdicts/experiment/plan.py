@@ -11,6 +11,7 @@ from typing import Any
 
 LOADER, NATIVE, QUEUES = "DataLoader", "native", "queues"
 SHAPES = (LOADER, NATIVE, QUEUES)
+#: Drawn as often as they stand here.
 SINKS = ("sleep", "sleep", "torch", "numpy")
 #: Steps on a GPU: the host goes on at once, or waits for the loss.
 CUDA_SINKS = ("cuda", "cuda waits")

@@ -12,7 +12,7 @@ namespace {
 constexpr double kMainly = 0.5;
 /// Fewer marked steps tell no mean.
 constexpr std::uint64_t kFewestMarked = 5;
-/// Of the compute: on any device the last work of a step ends so much later than the host, which is no lag.
+/// Every device ends a step a little after its host. Up to this share of the compute, that is not a lag.
 constexpr double kEndsLate = 0.02;
 
 bool is_known(const profile::SinkProfile& sink) {

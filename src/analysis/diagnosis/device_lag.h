@@ -19,7 +19,7 @@ double device_lag_s(const profile::SinkProfile& sink) noexcept;
 /// How long the device works on a step, where the host runs ahead of it; else 0.
 double device_behind_s(const profile::SinkProfile& sink) noexcept;
 
-/// The run as its device sees it: that time is compute, not waiting. None where there is no such time.
+/// The run as its device sees it, with that time as compute instead of waiting; nothing if there is no lag.
 std::optional<profile::Profile> seen_by_device(const profile::Profile& profile);
 
 /// What such a run's waits no longer contain, said in the gate's evidence. `recorded`: as it was before.

@@ -207,9 +207,8 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
   const double limit = gate.crowded    ? thresholds.crowded_share
                        : served_slowly ? thresholds.served_share
                                        : threshold;
-  const double nearest =
-      std::max(ratio(share, limit), std::max(ratio(gate.served_share, thresholds.served_share),
-                                             ratio(gate.crowded_share, thresholds.crowded_share)));
+  const double nearest = std::max({ratio(share, limit), ratio(gate.served_share, thresholds.served_share),
+                                   ratio(gate.crowded_share, thresholds.crowded_share)});
   gate.distance =
       gate.state == Gate::State::kBound ? ramp(share, limit, kFar * limit) : std::max(0.0, 1 - nearest);
   gate.evidence = gate_evidence(gate);

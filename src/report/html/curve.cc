@@ -118,8 +118,7 @@ void write_curve(Markup& out, const Subject& subject, const StepCurve* known) {
   const StepCurve curve =
       known != nullptr ? *known : analysis::step_curve(subject.profile, subject.diagnosis);
   if (curve.points.empty()) return;
-  const profile::SinkProfile& sink = subject.profile.sink;
-  const double own_s = std::max(sink.compute_s, sink.device_span_s.value_or(0));
+  const double own_s = subject.profile.sink.compute_s + device_lag_s(subject.diagnosis);
   const Plot plot(curve, std::max(own_s, 0.0));
   if (!(plot.most_s() > 0) || !std::isfinite(plot.most_s())) return;
   const auto section = out.open("section", {{"class", "what-if"}});
