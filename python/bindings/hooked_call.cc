@@ -47,7 +47,11 @@ Owned call_hook(PyObject* hook, PyObject* first, PyObject* const* args, Py_ssize
   const auto given = static_cast<std::size_t>(end - all);
   Owned result(calling_python(
       [&] { return PyObject_Vectorcall(hook, all, given | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr); }));
-  if (!result) PyErr_Clear();
+  if (!result) {
+    // An interruption is the program's: it comes again once the hook is left.
+    if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0) PyErr_SetInterrupt();
+    PyErr_Clear();
+  }
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include "crossing.h"
 #include "headrace/profile/delivery_writer.h"
 #include "headrace/profile/iterator_watch.h"
+#include "headrace/profile/relay.h"
 #include "headrace/profile/stages.h"
 
 namespace py = pybind11;
@@ -38,6 +39,15 @@ std::shared_ptr<profile::DeliveryWriter> delivery_writer_of(PyObject* object) {
   return py::cast<std::shared_ptr<profile::DeliveryWriter>>(py::handle(object));
 }
 
+void look_for_relay(std::shared_ptr<profile::Relay> relay, PyObject* iterator, PyObject* batch) {
+  const Owned module(PyImport_ImportModule("headrace.adapters._relay"));
+  if (module) {
+    const py::object handle = py::cast(std::move(relay));
+    Owned(PyObject_CallMethod(module.get(), "took", "OOO", handle.ptr(), iterator, batch));
+  }
+  if (PyErr_Occurred() != nullptr) PyErr_Clear();  // the loop must still run
+}
+
 void add_loader_bindings(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
   using profile::IteratorWatch;
@@ -66,6 +76,14 @@ void add_loader_bindings(PyObject* into) {
           },
           py::arg("delivered"), py::arg("failed"), py::arg("ready") = -1)
       .def("end_loop", &LoopRecorder::end_loop);
+
+  using profile::Relay;
+  py::class_<Relay, std::shared_ptr<Relay>>(module, "Relay")
+      .def_property_readonly("loader", &Relay::loader)
+      .def("take_over", &Relay::take_over)
+      .def("taken", &Relay::taken)
+      .def("begin_wait", &Relay::begin_wait, py::arg("level"))
+      .def("end_wait", &Relay::end_wait);
 
   using profile::DeliveryWriter;
   py::class_<DeliveryWriter, std::shared_ptr<DeliveryWriter>>(module, "DeliveryWriter")

@@ -90,8 +90,9 @@ std::vector<profile::Profile> profiles_of(const std::vector<SharedReport>& repor
 /// Two sides of runs, compared once.
 class ComparedReports {
  public:
-  ComparedReports(const std::vector<SharedReport>& a, const std::vector<SharedReport>& b)
-      : comparison_(analysis::compare(profiles_of(a), profiles_of(b))) {}
+  ComparedReports(const std::vector<SharedReport>& a, const std::vector<SharedReport>& b,
+                  const std::string& name_a, const std::string& name_b)
+      : comparison_(analysis::compare(profiles_of(a), profiles_of(b), name_a, name_b)) {}
 
   std::string text(int width, bool color) const { return report::to_text(comparison_, {width, color}); }
   std::string html() const { return report::to_html(comparison_); }
@@ -146,8 +147,9 @@ void add_parsed_report(PyObject* into) {
 
   using Compared = const std::shared_ptr<ComparedReports>&;
   py::class_<ComparedReports, std::shared_ptr<ComparedReports>>(module, "ComparedReports")
-      .def(py::init<const std::vector<SharedReport>&, const std::vector<SharedReport>&>(), py::arg("a"),
-           py::arg("b"), Released())
+      .def(py::init<const std::vector<SharedReport>&, const std::vector<SharedReport>&, const std::string&,
+                    const std::string&>(),
+           py::arg("a"), py::arg("b"), py::arg("name_a") = "A", py::arg("name_b") = "B", Released())
       .def(
           "text", [](Compared self, int width, bool color) { return self->text(width, color); },
           py::arg("width"), py::arg("color"), Released())

@@ -8,11 +8,23 @@
 
 #include "batch_contents.h"
 #include "crossing.h"
+#include "headrace/profile/relay.h"
 
 namespace headrace::python {
 namespace {
 
-using Recorder = std::unique_ptr<profile::LoopRecorder>;
+using Recorder = std::shared_ptr<profile::LoopRecorder>;
+
+/// Batches after which a put is looked for.
+constexpr int kMaxRelayOffers = 4;
+
+/// Another thread may take the batches from a queue, into which this one puts them.
+struct Relayed {
+  std::shared_ptr<profile::LoaderHandle> loader;
+  std::shared_ptr<profile::Relay> relay;
+  int offers = kMaxRelayOffers;
+  bool active() const { return relay != nullptr && relay->active(); }
+};
 
 struct TimedIterator {
   PyObject_HEAD PyObject* iterator;
@@ -23,6 +35,7 @@ struct TimedIterator {
   iternextfunc next;
   PyObject* weakrefs;
   Recorder recorder;
+  Relayed relayed;
 };
 
 TimedIterator* cast(PyObject* object) { return reinterpret_cast<TimedIterator*>(object); }
@@ -36,8 +49,29 @@ int ask_ready(PyObject* ready) {
   return truth;
 }
 
+/// The next item, on the thread that feeds the training loop's queue.
+PyObject* fed_next(TimedIterator* timed) {
+  profile::Relay& relay = *timed->relayed.relay;
+  relay.begin_feed();
+  PyObject* item = timed->next(timed->iterator);
+  const bool failed =
+      item == nullptr && PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) == 0;
+  relay.end_feed(item != nullptr, failed);
+  return item;
+}
+
+void offer_relay(TimedIterator* timed, PyObject* item) {
+  Relayed& relayed = timed->relayed;
+  if (relayed.offers == 0 || !profile::Relay::possible_here()) return;
+  --relayed.offers;
+  if (relayed.relay == nullptr)
+    relayed.relay = std::make_shared<profile::Relay>(relayed.loader, timed->recorder);
+  look_for_relay(relayed.relay, timed->iterator, item);
+}
+
 PyObject* timed_next(PyObject* self) {
   TimedIterator* timed = cast(self);
+  if (timed->relayed.active()) return fed_next(timed);
   int ready = timed->ready == nullptr ? -1 : ask_ready(timed->ready);
   timed->recorder->begin_wait();
   PyObject* item = timed->next(timed->iterator);
@@ -47,6 +81,7 @@ PyObject* timed_next(PyObject* self) {
   timed->recorder->end_wait(item != nullptr, failed, ready);
   if (item != nullptr && timed->recorder->asks_for_size())
     timed->recorder->tell_size(contents_of(item).bytes);
+  if (item != nullptr) offer_relay(timed, item);
   return item;
 }
 
@@ -65,7 +100,8 @@ PyObject* timed_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   auto* self = cast(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
   // The loop begins before iter(): the start of a loader's workers belongs to its first batch.
-  new (&self->recorder) Recorder(new profile::LoopRecorder(std::move(handle)));
+  new (&self->recorder) Recorder(new profile::LoopRecorder(handle));
+  new (&self->relayed) Relayed{.loader = std::move(handle), .relay = nullptr};
   self->owner = Py_NewRef(owner);
   self->ready = ready == Py_None ? nullptr : Py_NewRef(ready);
   self->iterator = PyObject_GetIter(iterable);
@@ -96,8 +132,13 @@ void timed_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   if (cast(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
-  if (cast(self)->recorder != nullptr) cast(self)->recorder->end_loop();
+  if (cast(self)->relayed.active()) {
+    cast(self)->relayed.relay->exhausted();
+  } else if (cast(self)->recorder != nullptr) {
+    cast(self)->recorder->end_loop();
+  }
   timed_clear(self);
+  cast(self)->relayed.~Relayed();
   cast(self)->recorder.~Recorder();
   type->tp_free(self);
   Py_DECREF(type);

@@ -79,6 +79,9 @@ PyObject* timed_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
   const std::int64_t number = counted ? number_of_yielded(iterator, *watch->tracker()) : -1;
   watch->end_wait(batch != nullptr, failed, number);
   if (batch == nullptr) PyErr_Restore(type, value, trace);
+  if (batch != nullptr) {
+    if (auto relay = watch->offer_relay()) look_for_relay(std::move(relay), iterator, batch);
+  }
   if (batch != nullptr && watch->asks_for_size()) {
     watch->tell_size(contents_of(batch).bytes);
     if (watch->asks_for_handoff() && !tell_handoff(*watch, batch)) {

@@ -74,7 +74,9 @@ def close_all() -> list[str]:
 class ComparedReports:
     """Two sides of parsed reports, compared once."""
 
-    def __init__(self, a: list[ParsedReport], b: list[ParsedReport]) -> None: ...
+    def __init__(
+        self, a: list[ParsedReport], b: list[ParsedReport], name_a: str = "A", name_b: str = "B"
+    ) -> None: ...
     def text(self, width: int, color: bool) -> str: ...
     def html(self) -> str: ...
     def headline(self) -> str: ...
@@ -257,6 +259,24 @@ class LoopRecorder:
         """
 
     def end_loop(self) -> None: ...
+
+@final
+class Relay:
+    """Moves the record of a loop from the thread that iterates to the thread that takes from its queue."""
+
+    @property
+    def loader(self) -> LoaderHandle: ...
+    def take_over(self) -> None:
+        """From now on the waits are those at the queue. The thread that iterates calls it before its put."""
+
+    def taken(self) -> None:
+        """An item left the queue; called within the queue's lock."""
+
+    def begin_wait(self, level: int) -> None:
+        """A get begins, with ``level`` items in the queue."""
+
+    def end_wait(self) -> None:
+        """The get returned an item. One that raised is not told: the next get continues the wait."""
 
 @final
 class DeliveryWriter:

@@ -44,8 +44,11 @@ class Change:
 class Comparison:
     """Two runs, or two sets of runs. ``print(comparison)`` is the text. Immutable."""
 
-    def __init__(self, a: Sequence[Report], b: Sequence[Report]) -> None:
-        self._compared = _core.ComparedReports([each._parsed for each in a], [each._parsed for each in b])
+    def __init__(self, a: Sequence[Report], b: Sequence[Report], names: tuple[str, str] = ("A", "B")) -> None:
+        """names: what text and page call the two sides."""
+        self._compared = _core.ComparedReports(
+            [each._parsed for each in a], [each._parsed for each in b], *names
+        )
 
     @cached_property
     def _document(self) -> dict[str, Any]:
@@ -144,7 +147,15 @@ def compare(a: Side | Sequence[Side], b: Side | Sequence[Side]) -> Comparison:
     mean is compared and whose differences widen the interval. Raises UsageError for an empty list, and what
     `Report.load` raises.
     """
-    return Comparison(_reports(a), _reports(b))
+    return Comparison(_reports(a), _reports(b), side_names(a, b))
+
+
+def side_names(a: Side | Sequence[Side], b: Side | Sequence[Side]) -> tuple[str, str]:
+    """The last parts of two paths; "A" and "B" where there are none, or they are the same."""
+    if not isinstance(a, (str, os.PathLike)) or not isinstance(b, (str, os.PathLike)):
+        return "A", "B"
+    first, second = (os.path.basename(os.path.abspath(os.fspath(path))) for path in (a, b))  # noqa: PTH100, PTH119
+    return (first, second) if first and second and first != second else ("A", "B")
 
 
 def _reports(side: Side | Sequence[Side]) -> list[Report]:

@@ -366,7 +366,7 @@ class ProfileBuilder {
       out.executor = in_threads ? Executor::thread : Executor::process;
     const LoaderStage* stage = by_stages() ? stage_of(node, profile_.model) : nullptr;
     if (stage != nullptr && stage->runs_in == RunsIn::process) out.executor = Executor::process;
-    const bool inclusive = node.is_source_object && graph_.nodes.size() == 1;
+    const bool inclusive = node.is_source_object && node.in_sink && graph_.nodes.size() == 1;
     out.fidelity = inclusive ? Fidelity::inclusive : sampled ? Fidelity::sampled : Fidelity::exact;
     if (by_stages() && node.cells.empty()) make_untimed(node, flow_, present_ns() * kSecond, batches_, out);
     add_knobs(node, out);

@@ -148,8 +148,12 @@ std::vector<Knob> stage_knobs(const LoaderModel& model, const GraphNode& node) {
   std::vector<Knob> knobs;
   if (node.stage < 0 || static_cast<std::size_t>(node.stage) >= model.stages.size()) return knobs;
   const LoaderStage& of = model.stages[static_cast<std::size_t>(node.stage)];
-  if (const LoaderParameter* widens = parameter_named(model, node.pool > 0 ? of.pool : of.widened_by))
-    knobs.push_back(knob_of(*widens, node.pool > 0 ? node.pool : of.workers));
+  if (const LoaderParameter* widens = parameter_named(model, node.pool > 0 ? of.pool : of.widened_by)) {
+    // A stage that runs in the program's own thread has one worker, and its parameter is 0.
+    const auto* written = std::get_if<std::int64_t>(&widens->value);
+    const bool in_own_thread = written != nullptr && *written == 0 && of.runs_in == RunsIn::thread;
+    knobs.push_back(knob_of(*widens, node.pool > 0 ? node.pool : in_own_thread ? 0 : of.workers));
+  }
   for (const LoaderParameter& parameter : model.parameters) {
     if (parameter.stage == node.stage && parameter.sets == Quantity::order)
       knobs.push_back(knob_of(parameter, of.ordered ? 1 : 0));

@@ -27,6 +27,8 @@ void fields_of(F& field, const ComparedOperator& op) {
   field("demand", op.demand);
   field("in_a", op.in_a);
   field("in_b", op.in_b);
+  field("workers_a", op.workers_a);
+  field("workers_b", op.workers_b);
 }
 
 template <class F>
@@ -46,6 +48,8 @@ void fields_of(F& field, const ComparedVerdict& verdict) {
 
 template <class F>
 void fields_of(F& field, const Comparison& comparison) {
+  field("name_a", comparison.name_a);
+  field("name_b", comparison.name_b);
   field("loader_a", comparison.loader_a);
   field("loader_b", comparison.loader_b);
   field("runs_a", comparison.runs_a);

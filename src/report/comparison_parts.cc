@@ -16,6 +16,12 @@ using analysis::percent;
 namespace {
 
 constexpr std::size_t kMostComparedRows = 64;
+/// Share of the step's difference from which on a part of the step is named for it.
+constexpr double kInPart = 0.3;
+/// Times of one worker that differ by less are the same.
+constexpr double kAsFast = 0.1;
+
+std::string name_of_side(const std::string& name) { return shortened(printable(name), kLongestName); }
 
 std::string name_of_loader(const std::string& loader) {
   return shortened(printable(loader.empty() ? "loader" : loader), kLongestName);
@@ -69,28 +75,48 @@ std::string headline_of(const analysis::Comparison& comparison) {
   const ComparedFigure& step = comparison.step;
   const std::string steps = duration(step.a) + " -> " + duration(step.b) + " a step";
   if (!comparison.reason.empty()) return comparison.reason;
-  if (step.changed) return "B takes " + difference(step) + ": " + steps;
+  if (step.changed) return name_of_side(comparison.name_b) + " takes " + difference(step) + ": " + steps;
   return "no difference that is more than chance: " + steps + " (" + interval_words(step) + " times)";
 }
+
+namespace {
+
+/// With other workers, an operator's demand says how many there are; what is new is how long one of them takes.
+std::string operator_words(const analysis::ComparedOperator& op) {
+  if (op.workers_a == op.workers_b || !op.demand)
+    return op.demand && op.demand->changed ? " takes " + difference(*op.demand) : "";
+  ComparedFigure each = *op.demand;
+  each.ratio *= static_cast<double>(std::max(1, op.workers_b)) / std::max(1, op.workers_a);
+  const std::string workers =
+      " has " + analysis::counted(op.workers_b, "worker") + " instead of " + std::to_string(op.workers_a);
+  if (std::abs(each.ratio - 1) < kAsFast) return workers + ", each as fast as before";
+  return workers + ", each of which takes " + difference(each);
+}
+
+}  // namespace
 
 std::string explanation(const analysis::Comparison& comparison) {
   std::string text;
   if (comparison.step.changed && comparison.reason.empty()) {
     const double whole = std::abs(comparison.step.b - comparison.step.a);
     const double waits = comparison.wait.b - comparison.wait.a;
-    const bool by_wait = std::abs(waits) >= 0.5 * whole;
-    text = by_wait ? "The difference is in the wait for input (" + duration(comparison.wait.a) + " -> " +
-                         duration(comparison.wait.b) + ")."
-                   : "The difference is in the training step (" + duration(comparison.compute.a) + " -> " +
-                         duration(comparison.compute.b) + ").";
+    const double computes = comparison.compute.b - comparison.compute.a;
+    const auto part = [](const char* name, const ComparedFigure& figure) {
+      return std::string(name) + " (" + duration(figure.a) + " -> " + duration(figure.b) + ")";
+    };
+    text = "The difference is in ";
+    if (std::abs(waits) >= kInPart * whole) text += part("the wait for input", comparison.wait);
+    if (std::min(std::abs(waits), std::abs(computes)) >= kInPart * whole) text += " and in ";
+    if (std::abs(computes) >= kInPart * whole) text += part("the training step", comparison.compute);
+    text += ".";
   }
   std::string changed;
   for (const analysis::ComparedOperator& op : comparison.operators) {
     const std::string name = shortened(printable(op.name), kLongestName);
     if (op.in_a != op.in_b) {
-      changed += (changed.empty() ? "" : ", ") + name + (op.in_b ? " is new" : " is gone");
-    } else if (op.demand && op.demand->changed) {
-      changed += (changed.empty() ? "" : ", ") + name + " takes " + difference(*op.demand);
+      changed += (changed.empty() ? "" : "; ") + name + (op.in_b ? " is new" : " is gone");
+    } else if (const std::string words = operator_words(op); !words.empty()) {
+      changed += (changed.empty() ? "" : "; ") + name + words;
     }
     if (changed.size() > 300) break;
   }
@@ -100,21 +126,23 @@ std::string explanation(const analysis::Comparison& comparison) {
 
 std::vector<std::string> remarks(const analysis::Comparison& comparison) {
   std::vector<std::string> lines;
-  lines.push_back("A: " + name_of_loader(comparison.loader_a) + of_runs(comparison.runs_a) + ": " +
-                  verdict_words(comparison.verdict_a));
-  lines.push_back("B: " + name_of_loader(comparison.loader_b) + of_runs(comparison.runs_b) + ": " +
-                  verdict_words(comparison.verdict_b));
+  lines.push_back(name_of_side(comparison.name_a) + ": " + name_of_loader(comparison.loader_a) +
+                  of_runs(comparison.runs_a) + ": " + verdict_words(comparison.verdict_a));
+  lines.push_back(name_of_side(comparison.name_b) + ": " + name_of_loader(comparison.loader_b) +
+                  of_runs(comparison.runs_b) + ": " + verdict_words(comparison.verdict_b));
   lines.insert(lines.end(), comparison.notes.begin(), comparison.notes.end());
   return lines;
 }
 
 std::vector<ComparisonTable> tables(const analysis::Comparison& comparison) {
-  ComparisonTable settings{"Set differently", {"", "A", "B"}, {}};
+  const std::string a = name_of_side(comparison.name_a);
+  const std::string b = name_of_side(comparison.name_b);
+  ComparisonTable settings{"Set differently", {"", a, b}, {}};
   for (const analysis::ComparedSetting& each : comparison.settings) {
     if (settings.rows.size() == kMostComparedRows) break;
     settings.rows.push_back({each.name, each.a.empty() ? "-" : each.a, each.b.empty() ? "-" : each.b});
   }
-  const std::vector<std::string> figures{"", "A", "B", "B / A", "99 % of equal runs", ""};
+  const std::vector<std::string> figures{"", a, b, "ratio", "99 % interval", ""};
   ComparisonTable step{"A step", figures, {}};
   step.rows.push_back(row_of("step", comparison.step));
   step.rows.push_back(row_of("GetNext wait", comparison.wait));

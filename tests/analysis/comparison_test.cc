@@ -67,6 +67,58 @@ TEST(Comparison, SaysWhereTheDifferenceIs) {
   EXPECT_NE(text.find("Operators: decode takes "), std::string::npos) << text;
 }
 
+TEST(Comparison, CountsTheWorkOfWindowsInWhichNoStepEnded) {
+  // Steps of 0.4 s in windows of 0.2 s: only every other window has one.
+  Profile slow = run_of(1);
+  slow.windows.clear();
+  for (int i = 0; i < 80; ++i) {
+    profile::Window window;
+    window.start_s = 0.2 * i;
+    window.end_s = 0.2 * (i + 1);
+    window.steps = static_cast<std::uint64_t>(i % 2);
+    window.wait_s = 0.2;
+    for (std::size_t op = 0; op < slow.operators.size(); ++op)
+      window.operators.push_back({1.0, i % 2 == 0 ? 0 : 0.2, 1});
+    slow.windows.push_back(std::move(window));
+  }
+  const Comparison comparison = compare_two(slow, slow);
+  for (const ComparedOperator& op : comparison.operators) EXPECT_NEAR(op.demand->a, 0.4, 1e-9) << op.name;
+}
+
+TEST(Comparison, MoreWorkersAreNotFasterOnes) {
+  Profile a = run_of(1);
+  Profile b = run_of(2);
+  for (Profile* each : {&a, &b}) each->windows.clear();
+  const auto decode = [](Profile& profile) -> profile::OperatorProfile& {
+    return *std::find_if(profile.operators.begin(), profile.operators.end(),
+                         [](const profile::OperatorProfile& op) { return op.name == "decode"; });
+  };
+  b = a;
+  decode(b).workers = 2 * decode(a).workers;
+  for (Profile* each : {&a, &b}) {
+    for (int i = 0; i < 40; ++i) {
+      profile::Window window;
+      window.start_s = 0.2 * i;
+      window.end_s = 0.2 * (i + 1);
+      window.steps = each == &a ? 10 : 20;
+      window.compute_s = 0.2;
+      window.operators.assign(each->operators.size(), {1.0, 0, 10});
+      each->windows.push_back(std::move(window));
+    }
+  }
+  const std::string text = report::to_text(compare_two(a, b));
+  EXPECT_NE(text.find("decode has 4 workers instead of 2, each as fast as before"), std::string::npos)
+      << text;
+}
+
+TEST(Comparison, SaysThatTwoProgramsAreCompared) {
+  Profile other = run_of(2);
+  for (profile::OperatorProfile& op : other.operators) op.name += " of another program";
+  const Comparison comparison = compare_two(run_of(1), other);
+  ASSERT_FALSE(comparison.notes.empty());
+  EXPECT_NE(comparison.notes.back().find("different programs"), std::string::npos);
+}
+
 TEST(Comparison, ListsWhatIsSetDifferently) {
   Profile a = run_of(1);
   Profile b = run_of(2);

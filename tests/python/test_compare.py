@@ -73,7 +73,7 @@ def test_lists_are_sets_of_runs(runs: dict[str, Path]) -> None:
 def test_the_command_prints_text_json_and_a_page(runs: dict[str, Path], tmp_path: Path) -> None:
     done = run("compare", runs["before"], runs["slower"])
     assert done.exit_code == 0, done.output
-    assert done.output.startswith("B takes ")
+    assert done.output.startswith("slower takes ")
     document = json.loads(run("compare", runs["before"], runs["slower"], "--format", "json").output)
     assert document["step"]["changed"] is True
     page = tmp_path / "page.html"

@@ -6,6 +6,7 @@
 
 #include "headrace/profile/batch_tracker.h"
 #include "headrace/profile/probes.h"
+#include "headrace/profile/relay.h"
 
 namespace headrace::profile {
 
@@ -42,15 +43,22 @@ class IteratorWatch {
   /// took, which is not the step's time.
   void tell_handoff(const HandoffSample& sample, const char* batch_type, std::int64_t spent_ns) noexcept;
 
+  /// What may move this loop to the thread that takes from a queue; null where that was asked often enough, or
+  /// on the program's main thread. Asked after each batch.
+  std::shared_ptr<Relay> offer_relay() noexcept;
+
   /// Null while its batches are not followed.
   const std::shared_ptr<BatchTracker>& tracker() const noexcept { return tracker_; }
   const std::shared_ptr<LoaderHandle>& loader() const noexcept { return loader_; }
 
  private:
   void begin() noexcept;
+  bool relayed() const noexcept { return relay_ != nullptr && relay_->active(); }
 
   std::shared_ptr<LoaderHandle> loader_;
-  std::unique_ptr<LoopRecorder> recorder_;  ///< null before the loop begins
+  std::shared_ptr<LoopRecorder> recorder_;  ///< null before the loop begins
+  std::shared_ptr<Relay> relay_;
+  int offers_ = 0;
   std::shared_ptr<BatchTracker> tracker_;
   std::int64_t made_ns_;  ///< Clock
   std::int64_t asked_ns_ = 0;

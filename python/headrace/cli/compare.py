@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from headrace.comparison import Comparison
+from headrace.comparison import Comparison, side_names
 from headrace.report import Report
 
 
@@ -25,7 +25,7 @@ def compare(a: str, b: str, loader: str | None, rank: int | None, form: str, out
     A and B are what `headrace report` reads: run folders, segments, saved reports.
     """
     first, second = load_both(a, b, loader, rank)
-    comparison = Comparison([first], [second])
+    comparison = Comparison([first], [second], side_names(a, b))
     if form == "json":
         said = comparison.to_json() + "\n"
     elif form == "html":

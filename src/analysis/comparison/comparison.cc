@@ -61,9 +61,9 @@ Mean demand_of(const profile::Profile& profile, std::size_t place) {
   std::vector<Stretch> stretches;
   for (const profile::Window& window : profile.windows) {
     if (place >= window.operators.size() || window.operators[place].demand_s < 0) continue;
-    const auto steps = static_cast<double>(window.steps);
     // Work on batches that a later window delivers is in that window's steps: long stretches even that out.
-    stretches.push_back({window.operators[place].demand_s * steps, steps});
+    const double busy_s = window.operators[place].busy_share * (window.end_s - window.start_s);
+    stretches.push_back({busy_s, static_cast<double>(window.steps)});
   }
   const profile::OperatorProfile& op = profile.operators[place];
   return mean_of_run(stretches, op.cpu_s ? ratio(*op.cpu_s, op.busy_s) : 1);
@@ -131,6 +131,8 @@ std::vector<ComparedOperator> compare_operators(Profiles a, Profiles b) {
                         .demand = {},
                         .in_a = place_of(a.front(), name).has_value(),
                         .in_b = place_of(b.front(), name).has_value()};
+    if (op.in_a) op.workers_a = a.front().operators[*place_of(a.front(), name)].workers;
+    if (op.in_b) op.workers_b = b.front().operators[*place_of(b.front(), name)].workers;
     if (all_time_it(a, name) && all_time_it(b, name)) {
       op.demand =
           compared(a, b, [&](const profile::Profile& run) { return demand_of(run, *place_of(run, name)); });
@@ -186,19 +188,30 @@ ComparedVerdict verdict_of(const profile::Profile& profile) {
           diagnosis.cause ? std::string(name_of(*diagnosis.cause)) : "", diagnosis.confidence};
 }
 
-void add_notes(Profiles runs, const char* side, std::vector<std::string>& notes) {
+void add_notes(Profiles runs, const std::string& side, std::vector<std::string>& notes) {
   double most = 0;
   for (const profile::Profile& run : runs)
     most = std::max(most, run.host.foreign_contention_share.value_or(run.host.foreign_cpu_share.value_or(0)));
   if (most > kNeighbours)
-    notes.push_back(std::string("other processes took ") + percent(most) + " of the cores from " + side +
+    notes.push_back("other processes took " + percent(most) + " of the cores from " + side +
                     ": the difference may be theirs");
+}
+
+/// Runs of two programs can be compared, and their difference is no effect of a change.
+void note_other_program(const Comparison& found, std::vector<std::string>& notes) {
+  const bool share_one = std::any_of(found.operators.begin(), found.operators.end(),
+                                     [](const ComparedOperator& op) { return op.in_a && op.in_b; });
+  if (!found.operators.empty() && !share_one)
+    notes.push_back("the two runs have no operator in common, so they may be runs of different programs");
 }
 
 }  // namespace
 
-Comparison compare(std::span<const profile::Profile> a, std::span<const profile::Profile> b) {
+Comparison compare(std::span<const profile::Profile> a, std::span<const profile::Profile> b,
+                   const std::string& name_a, const std::string& name_b) {
   Comparison found;
+  found.name_a = name_a;
+  found.name_b = name_b;
   found.loader_a = a.front().loader;
   found.loader_b = b.front().loader;
   found.runs_a = a.size();
@@ -214,8 +227,8 @@ Comparison compare(std::span<const profile::Profile> a, std::span<const profile:
   // A wait of a microsecond that doubles is worth no word.
   for (ComparedFigure* each : {&found.wait, &found.compute})
     each->changed = each->changed && std::abs(each->b - each->a) >= kWorthAWord * found.step.a;
-  for (const auto& [mean, side] : {std::pair{found.step.a, "A"}, {found.step.b, "B"}}) {
-    if (mean <= 0) found.reason = std::string("no complete step of ") + side + " was recorded";
+  for (const auto& [mean, side] : {std::pair{found.step.a, name_a}, {found.step.b, name_b}}) {
+    if (mean <= 0) found.reason = "no complete step of " + side + " was recorded";
   }
   if (found.reason.empty() && !std::isfinite(found.step.high))
     found.reason = "too few steps were recorded to tell a difference from chance";
@@ -224,10 +237,11 @@ Comparison compare(std::span<const profile::Profile> a, std::span<const profile:
   found.verdict_a = verdict_of(a.front());
   found.verdict_b = verdict_of(b.front());
   if (a.front().host.cores != b.front().host.cores && a.front().host.cores > 0 && b.front().host.cores > 0)
-    found.notes.push_back("A had " + counted(a.front().host.cores, "core") + ", B " +
+    found.notes.push_back(name_a + " had " + counted(a.front().host.cores, "core") + ", " + name_b + " " +
                           counted(b.front().host.cores, "core"));
-  add_notes(a, "A", found.notes);
-  add_notes(b, "B", found.notes);
+  add_notes(a, name_a, found.notes);
+  add_notes(b, name_b, found.notes);
+  note_other_program(found, found.notes);
   return found;
 }
 

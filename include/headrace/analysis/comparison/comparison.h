@@ -30,6 +30,8 @@ struct ComparedOperator {
   std::optional<ComparedFigure> demand;
   bool in_a = false;
   bool in_b = false;
+  int workers_a = 0;
+  int workers_b = 0;
 };
 
 struct ComparedSetting {
@@ -46,6 +48,8 @@ struct ComparedVerdict {
 };
 
 struct Comparison {
+  std::string name_a = "A";  ///< what the sides are called in text and page
+  std::string name_b = "B";
   std::string loader_a;
   std::string loader_b;
   std::size_t runs_a = 0;
@@ -64,7 +68,8 @@ struct Comparison {
 
 /// Spread of a run's mean is taken from its windows in time (batch means: Law, Simulation Modeling and
 /// Analysis, 9.5), of several runs from the runs themselves; both are widened by what equal runs differ by on
-/// a quiet machine. Thread-safe; never fails. Neither side may be empty.
-Comparison compare(std::span<const profile::Profile> a, std::span<const profile::Profile> b);
+/// a quiet machine. Thread-safe; never fails. Neither side may be empty. `name_a`, `name_b`: the runs' names.
+Comparison compare(std::span<const profile::Profile> a, std::span<const profile::Profile> b,
+                   const std::string& name_a = "A", const std::string& name_b = "B");
 
 }  // namespace headrace::analysis

@@ -7,6 +7,7 @@ ours is between the user's code, torch and the dataset, so tracebacks are unchan
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -18,9 +19,16 @@ from headrace import _core
 from headrace._session import TRIAL, phased_loops, warn_once
 from headrace.adapters import _streams
 from headrace.adapters._names import object_name
+from headrace.adapters._relay import FED_BY_THREAD
 from headrace.adapters.torch_dataloader import loaders, queues
 from headrace.adapters.torch_dataloader.operators import instrument
-from headrace.adapters.torch_dataloader.settings import Settings, add_loop, model_json, settings_of
+from headrace.adapters.torch_dataloader.settings import (
+    Settings,
+    add_loop,
+    fed_by_thread,
+    model_json,
+    settings_of,
+)
 from headrace.adapters.torch_dataloader.worker import WorkerStart
 
 if TYPE_CHECKING:
@@ -277,6 +285,7 @@ def _attach(iterator: Any, start: _Start) -> None:
         own[_AROUND] = start.around
     own["_headrace_loader"] = start.handle.id
     _time_sampler(iterator, start.handle.id)
+    own[FED_BY_THREAD] = functools.partial(fed_by_thread, start.handle, start.around.settings)
     iterator.__class__ = timed
     own[_WATCH] = start.watch
     if phased_loops():

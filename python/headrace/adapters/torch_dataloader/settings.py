@@ -8,6 +8,7 @@ import types
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headrace import _core
 from headrace.adapters import _streams
 
 if TYPE_CHECKING:
@@ -226,6 +227,29 @@ def add_loop(model: LoaderModel, settings: Settings) -> None:
     for one in own.parameters:
         one.sets = "none"
     model.parameters += own.parameters
+
+
+def fed_by_thread(handle: _core.LoaderHandle, settings: Settings, room: int) -> int:
+    """A thread of the program iterates the loader and fills a queue of ``room`` places for the loop.
+
+    Returns the stage that is in front of the queue.
+    """
+    if settings.num_workers > 0:
+        return _HANDS_OVER
+    from headrace._data import as_json
+    from headrace._figures import LoaderBuffer, LoaderDelivery
+
+    model = model_of(settings)
+    del model.stages[_MAKES + 1 :]
+    makes = model.stages[_MAKES]
+    makes.workers, makes.runs_in, makes.gets_work = 1, "thread", "shared_queue"
+    model.buffers = [LoaderBuffer(from_=_MAKES, capacity=room)]
+    model.delivery = LoaderDelivery()
+    for each in model.parameters:
+        each.stage = _MAKES if each.name == "num_workers" else -1
+        each.sets = "workers" if each.name == "num_workers" else "none"
+    handle.describe(json.dumps(as_json(model)), 1)
+    return _MAKES
 
 
 @lru_cache(maxsize=32)

@@ -1,0 +1,160 @@
+"""A thread of the program iterates the loader and fills a queue, from which the training loop takes."""
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as hr
+from recorded_loops import Numbers, consume, run_script
+
+pytestmark = pytest.mark.usefixtures("run")
+
+BATCHES = 40
+
+
+class Background(threading.Thread):
+    """Iterates in a thread of its own, as the widespread background generators do."""
+
+    def __init__(self, source: Any, wrap: Callable[[Any], Any] = lambda batch: batch) -> None:
+        super().__init__(daemon=True)
+        self.source = source
+        self.wrap = wrap
+        self.queue: queue.Queue[Any] = queue.Queue(2)
+        self.start()
+
+    def run(self) -> None:
+        for batch in self.source:
+            self.queue.put(self.wrap(batch))
+        self.queue.put(None)
+
+    def __iter__(self) -> Iterator[Any]:
+        while (batch := self.queue.get()) is not None:
+            yield batch
+
+
+class Polling:
+    """Takes with a timeout, and ends when its thread has ended and the queue is empty."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+
+    def __iter__(self) -> Iterator[Any]:
+        buffer: queue.Queue[Any] = queue.Queue(1)
+        thread = threading.Thread(target=lambda: [buffer.put(each) for each in self.source], daemon=True)
+        thread.start()
+        while thread.is_alive() or not buffer.empty():
+            with contextlib.suppress(queue.Empty):
+                yield buffer.get(timeout=0.01)
+
+
+READERS = pytest.mark.parametrize("reader", [Background, Polling])
+
+
+@READERS
+def test_a_healthy_loop_behind_a_thread_is_healthy(reader: Any) -> None:
+    loader = hr.wrap(Numbers(BATCHES, 0.004))
+    assert consume(reader(loader), 0.012) == list(range(BATCHES))
+    report = loader.report()
+    assert report.diagnosis.kind == "not_input_bound", str(report)
+    assert report.profile.sink.steps == BATCHES
+    assert report.profile.epochs == 1
+
+
+@READERS
+def test_a_slow_source_behind_a_thread_is_named(reader: Any) -> None:
+    loader = hr.wrap(Numbers(BATCHES, 0.012))
+    consume(reader(loader), 0.004)
+    report = loader.report()
+    assert report.diagnosis.kind == "input_bound", str(report)
+    assert report.diagnosis.operator == "Numbers"
+    assert report.diagnosis.cause != "no_overlap"  # it overlaps already
+    assert [(queue.from_, queue.to) for queue in report.profile.queues] == [("Numbers", "sink")]
+    # The step takes what the source takes; a faster one leaves the loop's own 4 ms.
+    assert report.profile.sink.compute_s > 0.0035
+
+
+def test_each_epoch_may_have_a_thread_and_a_queue_of_its_own() -> None:
+    class Epochs:
+        def __iter__(self) -> Iterator[int]:
+            return iter(Numbers(BATCHES, 0.002))
+
+    loader = hr.wrap(Epochs())
+    for _ in range(3):
+        consume(Background(loader), 0.003)
+    profile = loader.report().profile
+    assert (profile.epochs, profile.sink.steps, len(profile.queues)) == (3, 3 * BATCHES, 1)
+
+
+def test_a_batch_inside_what_is_put_is_found() -> None:
+    loader = hr.wrap([i] for i in Numbers(BATCHES, 0.004))
+    consume(Background(loader, lambda batch: ("cpu", {"batch": batch})), 0.01)
+    assert loader.report().diagnosis.kind == "not_input_bound"
+
+
+def test_a_loop_that_trains_in_a_thread_is_its_own_loop() -> None:
+    losses: queue.Queue[Any] = queue.Queue()
+    loader = hr.wrap([i] for i in Numbers(BATCHES, 0.006))
+
+    def train() -> None:
+        for _ in loader:
+            time.sleep(0.003)
+            losses.put(0.5)
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
+    report = loader.report()
+    assert report.diagnosis.cause == "no_overlap"
+    assert report.profile.sink.steps == BATCHES
+    assert losses.qsize() == BATCHES
+
+
+torch_scripts = pytest.mark.parametrize(
+    ("workers", "item_s", "step_s", "kind"),
+    [(0, 0.001, 0.015, "not_input_bound"), (0, 0.004, 0.01, "input_bound"), (2, 0.008, 0.01, "input_bound")],
+)
+
+
+@torch_scripts
+def test_a_dataloader_in_a_thread_of_an_unchanged_script(
+    tmp_path: Path, workers: int, item_s: float, step_s: float, kind: str
+) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    printed, report = run_script(
+        tmp_path,
+        f"""
+        import queue, threading, time, torch
+        from torch.utils.data import DataLoader, Dataset
+
+        class Images(Dataset):
+            def __len__(self): return 160
+            def __getitem__(self, i):
+                time.sleep({item_s})
+                return torch.zeros(4)
+
+        class Ahead(DataLoader):
+            def __iter__(self):
+                batches = queue.Queue(2)
+                def fill():
+                    for batch in DataLoader.__iter__(self): batches.put((0, batch.clone()))
+                    batches.put(None)
+                threading.Thread(target=fill, daemon=True).start()
+                while (batch := batches.get()) is not None: yield batch[1]
+
+        for batch in Ahead(Images(), batch_size=4, num_workers={workers}): time.sleep({step_s})
+        """,
+    )
+    assert report.diagnosis.kind == kind, printed
+    assert report.profile.sink.steps == 40
+    if kind == "input_bound":
+        assert report.diagnosis.operator == "Images"
+        first = report.diagnosis.advice[0]
+        assert first.parameter == "num_workers"
+        assert first.from_ == workers
+        assert first.predicted_step_s is None or first.low >= 0.8 * step_s
