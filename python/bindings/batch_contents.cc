@@ -29,11 +29,10 @@ const char* short_name(PyTypeObject* type) {
   return dot == nullptr ? type->tp_name : dot + 1;
 }
 
-/// An object whose attributes are data: of a class that Python code made, and nothing that is called.
+/// An object whose attributes are data: of a class that Python code made. (Graphs of PyG can be called, too.)
 bool has_attributes(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
-  return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && type->tp_dictoffset != 0 &&
-         PyType_Check(object) == 0 && type->tp_call == nullptr;
+  return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && type->tp_dictoffset != 0 && PyType_Check(object) == 0;
 }
 
 class Look {

@@ -17,6 +17,9 @@ constexpr std::int64_t kMostEvents = 100'000;
 constexpr double kWorthNaming = 0.05;
 constexpr std::size_t kMostNamed = 3;
 constexpr std::size_t kLongestName = 56;
+constexpr std::size_t kLongestWithCaller = 84;
+/// A library's function that takes so much of the time is named itself, else what the user's code called.
+constexpr double kNamesLeaf = 0.5;
 
 std::string text_of(PyObject* object) {
   const char* text = object != nullptr && PyUnicode_Check(object) != 0 ? PyUnicode_AsUTF8(object) : nullptr;
@@ -63,9 +66,9 @@ bool is_part_of_caller(PyCodeObject* code) {
 }
 
 /// The characters that the record's text is made of.
-std::string plain(std::string name) {
+std::string plain(std::string name, std::size_t longest = kLongestName) {
   std::replace_if(name.begin(), name.end(), [](char c) { return c == '\t' || c == '\n'; }, ' ');
-  return std::string(profile::cut_at_character(name, kLongestName));
+  return std::string(profile::cut_at_character(name, longest));
 }
 
 }  // namespace
@@ -98,7 +101,8 @@ void FunctionSample::enter(const Operator& op) {
   const auto [found, is_new] = times_.try_emplace(op.get());
   if (is_new) kept_.push_back(op);
   entered_.push_back(op);
-  frames_.push_back({&found->second[nullptr], true});
+  Own* own = &found->second[Key{}];
+  frames_.push_back({.own = own, .called = own, .is_operator = true});
 }
 
 void FunctionSample::leave() {
@@ -110,20 +114,52 @@ void FunctionSample::leave() {
 
 void FunctionSample::charge() {
   const std::int64_t now_ns = metrics::Clock::now_ns();
-  if (follows_ && !frames_.empty()) frames_.back().own->ns += now_ns - last_ns_;
+  if (follows_ && !frames_.empty()) {
+    frames_.back().own->ns += now_ns - last_ns_;
+    frames_.back().called->called_ns += now_ns - last_ns_;
+  }
   last_ns_ = now_ns;
 }
 
 void FunctionSample::call(const void* function, std::string (*name)(PyObject*), PyObject* object) {
   if (frames_.empty()) return;
-  const auto [own, is_new] = times_[entered_.back().get()].try_emplace(function);
+  const Frame caller = frames_.back();
+  const bool users = is_users(function, object);
+  const Key key{function, users ? nullptr : caller.user};
+  const auto [own, is_new] = times_[entered_.back().get()].try_emplace(key);
   if (is_new) {
     own->second.name = plain(name(object));
+    if (!users && caller.user_function != nullptr)
+      own->second.name = plain(own->second.name + " in " + caller.user_function->name, kLongestWithCaller);
     // A builtin's method would keep the object alive that it was called on; its table entry outlives the
     // fetch.
     if (PyCode_Check(object)) codes_.emplace_back(Py_NewRef(object));
   }
-  frames_.push_back({&own->second, false});
+  Frame frame{.own = &own->second,
+              .called = &own->second,
+              .user = caller.user,
+              .user_function = caller.user_function};
+  if (users) {
+    frame.user = function;
+    frame.user_function = &own->second;
+    frame.is_users = true;
+  } else if (!caller.is_users && !caller.is_operator) {
+    frame.called = caller.called;  // within a library
+  }
+  frames_.push_back(frame);
+}
+
+bool FunctionSample::is_users(const void* function, PyObject* object) {
+  if (!PyCode_Check(object)) return false;
+  const auto [found, is_new] = users_.try_emplace(function, false);
+  if (!is_new) return found->second;
+  const Owned module(PyImport_ImportModule("headrace.adapters._names"));
+  const Owned file(PyObject_GetAttrString(object, "co_filename"));
+  const Owned answer(module && file ? PyObject_CallMethod(module.get(), "is_the_users", "O", file.get())
+                                    : nullptr);
+  found->second = answer && PyObject_IsTrue(answer.get()) == 1;
+  if (PyErr_Occurred() != nullptr) PyErr_Clear();
+  return found->second;
 }
 
 void FunctionSample::returned() {
@@ -142,7 +178,9 @@ int FunctionSample::on_event(PyObject*, PyFrameObject* frame, int what, PyObject
     case PyTrace_CALL: {
       PyCodeObject* code = PyFrame_GetCode(frame);
       if (!sample->frames_.empty() && is_part_of_caller(code)) {
-        sample->frames_.push_back({sample->frames_.back().own, false});
+        Frame part = sample->frames_.back();
+        part.is_operator = false;
+        sample->frames_.push_back(part);
       } else {
         sample->call(code, name_of_code, reinterpret_cast<PyObject*>(code));
       }
@@ -174,12 +212,17 @@ void FunctionSample::record() const {
       all_ns += static_cast<double>(own.ns);
       if (!own.name.empty()) sorted.push_back(&own);
     }
-    std::sort(sorted.begin(), sorted.end(), [](const Own* a, const Own* b) { return a->ns > b->ns; });
+    const auto most = std::max_element(sorted.begin(), sorted.end(),
+                                       [](const Own* a, const Own* b) { return a->ns < b->ns; });
+    const bool by_leaf = most != sorted.end() && static_cast<double>((*most)->ns) >= kNamesLeaf * all_ns;
+    const auto shown_ns = [by_leaf](const Own* own) { return by_leaf ? own->ns : own->called_ns; };
+    std::sort(sorted.begin(), sorted.end(),
+              [&](const Own* a, const Own* b) { return shown_ns(a) > shown_ns(b); });
     std::string text;
     for (std::size_t i = 0; i < std::min(kMostNamed, sorted.size()); ++i) {
-      const double share = static_cast<double>(sorted[i]->ns) / all_ns;
+      const double share = static_cast<double>(shown_ns(sorted[i])) / all_ns;
       if (share < kWorthNaming) break;
-      char line[kLongestName + 16];
+      char line[kLongestWithCaller + 16];
       std::snprintf(line, sizeof line, "%s\t%.2f\n", sorted[i]->name.c_str(), share);
       text += line;
     }

@@ -41,26 +41,35 @@ class FunctionSample {
   void leave();
 
  private:
-  /// A function's own time in one operator.
+  /// A function's time in one operator.
   struct Own {
-    std::string name;  ///< "" of the operator's call itself
-    std::int64_t ns = 0;
+    std::string name;            ///< "" of the operator's call itself
+    std::int64_t ns = 0;         ///< its own
+    std::int64_t called_ns = 0;  ///< as one that the user's code called: with what it calls in libraries
   };
+  /// A function, and the user's function that it was called from.
+  using Key = std::pair<const void*, const void*>;
   struct Frame {
     Own* own = nullptr;
+    Own* called = nullptr;       ///< the library's function that the user's code called, or the user's own
+    const void* user = nullptr;  ///< the user's function that is nearest
+    const Own* user_function = nullptr;
     bool is_operator = false;
+    bool is_users = false;
   };
 
   static int on_event(PyObject* self, PyFrameObject* frame, int what, PyObject* argument);
   void charge();
   void call(const void* function, std::string (*name)(PyObject*), PyObject* object);
+  bool is_users(const void* function, PyObject* object);
   void returned();
   void record() const;
 
-  std::map<profile::OperatorHandle*, std::map<const void*, Own>> times_;
-  std::vector<Operator> kept_;     ///< the operators of times_
-  std::vector<Owned> codes_;       ///< and their Python functions: no other one gets their addresses
-  std::vector<Operator> entered_;  ///< innermost last
+  std::map<profile::OperatorHandle*, std::map<Key, Own>> times_;
+  std::map<const void*, bool> users_;  ///< whether a Python function is the user's
+  std::vector<Operator> kept_;         ///< the operators of times_
+  std::vector<Owned> codes_;           ///< and their Python functions: no other one gets their addresses
+  std::vector<Operator> entered_;      ///< innermost last
   std::vector<Frame> frames_;
   std::int64_t last_ns_ = 0;
   std::int64_t begun_ns_ = 0;

@@ -62,6 +62,7 @@ void add_loader_bindings(PyObject* into) {
           py::arg("workers"), py::arg("window"), py::arg("in_order"), py::arg("pins"), py::arg("pass_number"))
       .def("dispatched_at_start", &IteratorWatch::dispatched_at_start, py::arg("worker"), py::arg("batch"))
       .def("restart", &IteratorWatch::restart)
+      .def_property_readonly("loader", &IteratorWatch::loader)
       .def("end", &IteratorWatch::end);
   module.def("next_pass", &profile::BatchTracker::next_pass);
 
@@ -103,6 +104,14 @@ void add_loader_bindings(PyObject* into) {
         if (record != nullptr) record->gaps.set_bits(gap);
       },
       py::arg("loader"), py::arg("gap"));
+  module.def(
+      "note",
+      [](int loader, const std::string& key, const std::string& value) {
+        const auto session = profile::CurrentSession::peek();
+        profile::LoaderRecord* record = session == nullptr ? nullptr : session->loader_record(loader);
+        if (record != nullptr) profile::note_fact(*record, key, value);
+      },
+      py::arg("loader"), py::arg("key"), py::arg("value"));
 
   module.attr("NO_ITERATOR_DETAIL") = static_cast<std::uint32_t>(profile::kNoIteratorDetail);
   module.attr("NO_WORKER_DETAIL") = static_cast<std::uint32_t>(profile::kNoWorkerDetail);

@@ -261,6 +261,12 @@ void add_recording(py::module_& module) {
       .def("put_in_front", &profile::LoaderHandle::put_in_front, py::arg("stages"))
       .def("miss", &profile::LoaderHandle::miss, py::arg("gap"))
       .def(
+          "note",
+          [](profile::LoaderHandle& self, const std::string& key, const std::string& value) {
+            self.note(key, value);
+          },
+          py::arg("key"), py::arg("value"))
+      .def(
           "set_ceiling",
           [](const profile::LoaderHandle& self, double step_s) {
             profile::LoaderRecord* record = self.session()->loader_record(self.id());
@@ -319,6 +325,20 @@ void add_reading(py::module_& module) {
         return profile::profile_to_json(profile::read_profile(image, loader));
       },
       py::call_guard<LockReleased>());
+  py::class_<profile::SegmentImage, std::shared_ptr<profile::SegmentImage>>(module, "SegmentImage")
+      .def(py::init([](const Path& path) {
+             auto image = std::make_shared<profile::SegmentImage>();
+             image->read_file(path.string());
+             return image;
+           }),
+           py::arg("path"), py::call_guard<LockReleased>())
+      .def("loaders", [](const profile::SegmentImage& image) { return loaders_of_image(image); })
+      .def(
+          "profile_json",
+          [](const profile::SegmentImage& image, std::uint32_t loader, const profile::SegmentImage* since) {
+            return profile::profile_to_json(profile::read_profile(image, loader, since));
+          },
+          py::arg("loader"), py::arg("since").none(true) = nullptr, py::call_guard<LockReleased>());
   module.def("profile_schema", [] { return profile::profile_schema(); });
   module.def(
       "add_ranks",

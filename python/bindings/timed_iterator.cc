@@ -36,6 +36,7 @@ struct TimedIterator {
   PyObject* weakrefs;
   Recorder recorder;
   Relayed relayed;
+  unsigned long thread_in_next;  ///< 0: none is
 };
 
 TimedIterator* cast(PyObject* object) { return reinterpret_cast<TimedIterator*>(object); }
@@ -74,7 +75,9 @@ PyObject* timed_next(PyObject* self) {
   if (timed->relayed.active()) return fed_next(timed);
   int ready = timed->ready == nullptr ? -1 : ask_ready(timed->ready);
   timed->recorder->begin_wait();
+  timed->thread_in_next = PyThread_get_thread_ident();
   PyObject* item = timed->next(timed->iterator);
+  timed->thread_in_next = 0;
   const bool failed =
       item == nullptr && PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) == 0;
   if (ready < 0 && timed->ready != nullptr && item != nullptr) ready = ask_ready(timed->ready);
@@ -191,8 +194,23 @@ PyType_Spec timed_spec = {
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, timed_slots,
 };
 
+PyTypeObject* timed_type = nullptr;
+
+PyObject* thread_in_next(PyObject*, PyObject* iterator) {
+  if (!PyObject_TypeCheck(iterator, timed_type)) return PyLong_FromLong(0);
+  return PyLong_FromUnsignedLong(cast(iterator)->thread_in_next);
+}
+
+PyMethodDef timed_functions[] = {
+    {"thread_in_next", thread_in_next, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 }  // namespace
 
-bool add_timed_iterator(PyObject* module) { return add_type(module, timed_spec, "TimedIterator"); }
+bool add_timed_iterator(PyObject* module) {
+  return add_type(module, timed_spec, "TimedIterator", &timed_type) &&
+         PyModule_AddFunctions(module, timed_functions) == 0;
+}
 
 }  // namespace headrace::python

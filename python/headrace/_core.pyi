@@ -220,6 +220,9 @@ class LoaderHandle:
     def miss(self, gap: int) -> None:
         """Something of it cannot be recorded: one of the NO_..._DETAIL."""
 
+    def note(self, key: str, value: str) -> None:
+        """A fact about it that verdicts use; the first one of a key stays."""
+
     def set_ceiling(self, step_s: float) -> None:
         """Seconds of a step over remembered batches, measured."""
 
@@ -242,6 +245,8 @@ class IteratorWatch:
     def restart(self) -> None:
         """The same iterator begins another epoch."""
 
+    @property
+    def loader(self) -> LoaderHandle: ...
     def end(self) -> None: ...
 
 @final
@@ -291,6 +296,9 @@ def note_device(device: str) -> None:
 
 def next_pass() -> int:
     """A number that distinguishes the workers of this iterator from all others."""
+
+def note(loader: int, key: str, value: str) -> None:
+    """`LoaderHandle.note`, from a worker process."""
 
 def miss(loader: int, gap: int) -> None:
     """`LoaderHandle.miss`, from a worker process."""
@@ -420,6 +428,9 @@ class TimedIterator(Iterator[Any]):
     @property
     def __wrapped__(self) -> Iterator[Any]: ...
 
+def thread_in_next(iterator: TimedIterator) -> int:
+    """The identifier of the thread that is inside its GetNext now; 0: none is."""
+
 @final
 class OperatorIterator(Iterator[Any]):
     """An iterator; each item is one call of an operator."""
@@ -489,6 +500,16 @@ def segment_verdict(path: StrPath) -> tuple[str, str, str, float, float] | None:
     """`ParsedReport.verdict` of the loader that waited longest; None if nothing was wrapped."""
 
 def segment_profile_json(path: StrPath, loader: int) -> str: ...
+
+@final
+class SegmentImage:
+    """What a segment held at one moment."""
+
+    def __init__(self, path: StrPath) -> None: ...
+    def loaders(self) -> list[dict[str, Any]]: ...
+    def profile_json(self, loader: int, since: SegmentImage | None = None) -> str:
+        """A `Profile` as JSON: of the whole run, or of what came after ``since``, an earlier image of it."""
+
 def profile_schema() -> str:
     """The declared figures of a profile, as JSON."""
 

@@ -81,6 +81,15 @@ def _last_cycles(found: Found, files: list[str]) -> None:
     found.searched |= set(found.files)
 
 
+def traces_in(folder: Path, merged: bool = False) -> Found:
+    """Its traces, of several cycles of one rank the last one. merged: where it has only timelines, those."""
+    found = Found()
+    inside = sorted(str(path) for path in folder.iterdir() if path.is_file() and path.name.endswith(_ENDINGS))
+    plain = [path for path in inside if not is_merged(path)]
+    _last_cycles(found, plain or (inside if merged else []))
+    return found
+
+
 def _last_profiles(found: Found, folder: str, profiles: list[_core.ProfileFolder]) -> None:
     """Adds the profiles of a folder: of several of one rank the last one, with a note."""
     of_rank: dict[Any, list[_core.ProfileFolder]] = {}
@@ -141,10 +150,12 @@ def expand(paths: Paths) -> Found:
             if len(given) == 1 and _core.has_cluster_summary(path):
                 found.summary = path
                 continue
-            inside = sorted(str(p) for p in Path(path).iterdir() if p.is_file() and p.name.endswith(_ENDINGS))
-            if not inside:
+            inside = traces_in(Path(path), merged=True)
+            if not inside.files:
                 raise FormatError(path, 0, "a folder with .json or .json.gz traces in it")
-            _last_cycles(found, [one for one in inside if not is_merged(one)] or inside)
+            found.files += inside.files
+            found.searched |= inside.searched
+            found.notes += inside.notes
         else:
             found.files.append(path)
             profile = None if is_url(path) else _core.profile_of(path)

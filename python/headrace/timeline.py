@@ -15,11 +15,8 @@ from typing import Any
 
 from headrace import _core
 from headrace._session import Session, warn_once
-from headrace._trace_files import fetch, is_merged, is_url
+from headrace._trace_files import fetch, is_url, traces_in
 from headrace.errors import Error, FormatError, UsageError
-
-#: What a trace of a device profiler is called.
-_ENDINGS = (".json", ".json.gz")
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,8 @@ def merge(
         if folder is None:
             raise UsageError("this run has no folder: say where the timeline goes with out=")
         out = folder / "timeline.json.gz"
-    return write_timeline(segments, own + _files_of(traces), out, progress)
+    files, notes = _files_of(traces)
+    return write_timeline(segments, own + files, out, progress, notes)
 
 
 def write_timeline(
@@ -67,16 +65,17 @@ def write_timeline(
     traces: list[str],
     out: str | os.PathLike[str],
     progress: Callable[[float], object] | None = None,
+    notes: Iterable[str] = (),
 ) -> Timeline:
-    """`merge` of files: segments of ranks, and traces or their URLs."""
+    """`merge` of files: segments of ranks, and traces or their URLs. notes: about the files."""
     with _Fetched(Path(out)) as fetched:
         files = [fetched.local(path, progress) for path in traces]
         try:
             found = _core.merge_timeline(segments, files, os.fspath(out), progress)
         except FormatError as error:
             raise FormatError(fetched.with_urls(error.path), error.offset, error.expected) from None
-        notes = [fetched.with_urls(note) for note in found.pop("notes")]
-    return Timeline(**found, notes=notes)
+        said = [fetched.with_urls(note) for note in found.pop("notes")]
+    return Timeline(**found, notes=[*notes, *said])
 
 
 def trace_handler(
@@ -197,7 +196,7 @@ def _segments_of(run: Any) -> tuple[list[str], Path | None]:
 def _profiler_timelines(folder: str | os.PathLike[str]) -> list[str]:
     """The timelines that another profiler wrote for its ranks."""
     if any(profile.events_file for profile in _core.find_profiles(os.fspath(folder))):
-        return _files_of(folder)
+        return _files_of(folder)[0]
     ranks = _core.profiler_ranks(folder)
     found = [path for rank in ranks if (path := _core.profiler_timeline(folder, rank))]
     if not found:
@@ -207,12 +206,14 @@ def _profiler_timelines(folder: str | os.PathLike[str]) -> list[str]:
     return found
 
 
-def _files_of(traces: Any) -> list[str]:
+def _files_of(traces: Any) -> tuple[list[str], list[str]]:
+    """The files, and what was left out: of several cycles of a rank's profiler the last one is merged."""
     if isinstance(traces, (str, os.PathLike)):
         traces = [traces]
     elif isinstance(traces, Mapping):
         traces = [traces[rank] for rank in sorted(traces)]
     files: list[str] = []
+    notes: list[str] = []
     for trace in traces:
         if is_url(os.fspath(trace)):
             files.append(os.fspath(trace))
@@ -225,9 +226,9 @@ def _files_of(traces: Any) -> list[str]:
         if profiles:
             files += [profile.events_file for profile in profiles if profile.events_file]
             continue
-        inside = sorted(str(path) for path in where.iterdir() if path.name.endswith(_ENDINGS))
-        inside = [path for path in inside if not is_merged(path)]
-        if not inside:
+        inside = traces_in(where)
+        if not inside.files:
             raise Error(f"{where}: no trace in it (expected files that end in .json or .json.gz)")
-        files += inside
-    return files
+        files += inside.files
+        notes += inside.notes
+    return files, notes

@@ -25,6 +25,7 @@ from headrace._session import (
     warn_once,
 )
 from headrace.adapters import adapter_for
+from headrace.adapters._inside_next import watch
 from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.function import Calls
 from headrace.errors import Error, UsageError
@@ -47,7 +48,10 @@ class _Recording:
 
     def iterate(self, iterable: Any, owner: Any) -> Any:
         self._detail(lambda: self.attachment.begin_loop(self.handle))
-        return _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
+        timed = _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
+        if self.attachment.unknown:
+            self._detail(lambda: watch(timed, self.handle, iterable))
+        return timed
 
     def _detail(self, record: Callable[[], None]) -> None:
         try:

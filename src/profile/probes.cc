@@ -227,22 +227,24 @@ LoaderHandle::LoaderHandle(std::shared_ptr<Session> session, const std::string& 
   if (source_ != nullptr) source_->feeds(*session_, id_);
 }
 
-namespace {
-
-/// One line more, where its name is not there yet and it fits.
-void add_fact(LoaderRecord& record, std::string_view key, std::string_view value) noexcept {
+void note_fact(LoaderRecord& record, std::string_view key, std::string_view value) noexcept {
   std::array<char, LoaderRecord::kFactsBytes> text = record.facts;
   const auto end = std::find(text.begin(), text.end() - 1, '\0');
   const std::string_view known(text.data(), static_cast<std::size_t>(end - text.begin()));
-  if (known.find(key) != std::string_view::npos || value.find('\n') != std::string_view::npos) return;
-  if (known.size() + key.size() + value.size() + 2 > text.size()) return;
+  const auto is_line = [](char c) { return c == '\n' || c == '='; };
+  if (std::any_of(key.begin(), key.end(), is_line) || value.find('\n') != std::string_view::npos) return;
+  for (std::size_t at = 0; at < known.size(); at = known.find('\n', at) + 1) {
+    const std::string_view line = known.substr(at);
+    if (line.starts_with(key) && line.substr(key.size()).starts_with('=')) return;
+    if (known.find('\n', at) == std::string_view::npos) break;
+  }
+  if (known.size() + key.size() + value.size() + 3 > text.size()) return;
   auto at = std::copy(key.begin(), key.end(), end);
+  *at++ = '=';
   at = std::copy(value.begin(), value.end(), at);
   *at = '\n';
   store_words(record.facts.data(), text.data(), text.size());
 }
-
-}  // namespace
 
 LoaderHandle::~LoaderHandle() {
   // A forked child drops its copy of the handle; the parent's loader goes on.
@@ -299,12 +301,15 @@ void LoaderHandle::sampled_handoff(const HandoffSample& sample, std::string_view
   metrics::HandoffCell& cell = record->handoff;
   // Counted also where it failed: it would fail again.
   cell.pickle_cpu_reads.bump(1);
-  if (sample.pickle_cpu_ns < 0) return;
+  if (sample.pickle_cpu_ns < 0) {
+    note_fact(*record, "handoff", "unknown");
+    return;
+  }
   cell.counted.bump(1);
   cell.message_bytes.bump(sample.message_bytes);
   cell.tensors.bump(sample.tensors);
   cell.pickle_cpu_ns.bump(sample.pickle_cpu_ns);
-  if (!batch_type.empty()) add_fact(*record, "batch=", batch_type);
+  if (!batch_type.empty()) note_fact(*record, "batch", batch_type);
 }
 
 void note_device(std::string_view device) noexcept {
@@ -312,7 +317,12 @@ void note_device(std::string_view device) noexcept {
   if (context == nullptr || context->running_loops().empty()) return;
   LoaderRecord* record = context->session()->loader_record(context->running_loops().back()->loader);
   if (record == nullptr || record->has_own_graph.load() == 0) return;
-  add_fact(*record, "device=", device);
+  note_fact(*record, "device", device);
+}
+
+void LoaderHandle::note(std::string_view key, std::string_view value) noexcept {
+  LoaderRecord* record = session_->loader_record(id_);
+  if (record != nullptr && pid_ == current_pid()) note_fact(*record, key, value);
 }
 
 void LoaderHandle::miss(std::uint32_t gap) noexcept {

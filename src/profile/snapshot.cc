@@ -181,17 +181,21 @@ class ProfileBuilder {
 
   // --- operators ---
 
-  /// How long the operators of this loader could have worked: its own loops where it has its own graph (those
-  /// of other loaders of the run are not its time), else the run's.
+  /// How long the operators of this loader could have worked: its own loops where it has its own graph, or
+  /// others ran too (those of other loaders of the run are not its time), else the run's.
   double present_ns() const {
-    return of_framework() ? figures_.sink.wait_ns + figures_.sink.compute_ns
-                          : static_cast<double>(figures_.loop_ns);
+    return of_framework() || other_loops_ran() ? figures_.sink.wait_ns + figures_.sink.compute_ns
+                                               : static_cast<double>(figures_.loop_ns);
   }
 
   LoaderGraph graph_kind() const {
     return static_cast<LoaderGraph>(image_.loaders()[loader_].has_own_graph.load());
   }
   bool of_framework() const { return graph_kind() != LoaderGraph::by_threads; }
+  /// Each worker of a stream reads the whole of it.
+  bool reads_all() const {
+    return text_of(image_.loaders()[loader_].facts).find("each_worker_reads=all") != std::string_view::npos;
+  }
   /// Its stages are connected by queues.
   bool by_stages() const { return graph_kind() == LoaderGraph::stages; }
 
@@ -293,7 +297,8 @@ class ProfileBuilder {
       out.worker_id = worker.number;
       out.name = "worker " + std::to_string(worker.number);
       if (is_stream(profile_.model))
-        out.shard = std::to_string(worker.number) + " of " + std::to_string(worker.siblings);
+        out.shard =
+            reads_all() ? "all" : std::to_string(worker.number) + " of " + std::to_string(worker.siblings);
     }
     return out;
   }

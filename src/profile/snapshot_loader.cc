@@ -205,8 +205,8 @@ void fill_stages(const Graph& graph, Profile& profile) {
 }
 
 void add_loader_facts(const LoaderRecord& loader, const SegmentFigures& figures, Profile& profile) {
-  if (loader.has_own_graph.load() == 0) return;
   profile.settings = settings_of(loader, profile.model);
+  if (loader.has_own_graph.load() == 0) return;
   const metrics::HandoffCell& sampled = loader.handoff;
   if (const auto samples = static_cast<double>(sampled.counted.load());
       samples > 0 && sampled.batches.load() == 0 && loader.workers.load() == 0) {

@@ -110,6 +110,7 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("cpu.queueing_share", all.cpu.queueing_share);
   visit("cpu.mostly_queueing_share", all.cpu.mostly_queueing_share);
   visit("storage.waits_share", all.storage.waits_share);
+  visit("storage.lock_share", all.storage.lock_share);
   visit("oversubscribed.elsewhere_share", all.oversubscribed.elsewhere_share);
   visit("oversubscribed.threads_per_core", all.oversubscribed.threads_per_core);
   visit("oversubscribed.queueing_share", all.oversubscribed.queueing_share);

@@ -147,6 +147,9 @@ struct HandoffSample {
   long long pickle_cpu_ns = -1;  ///< below 0: the batch could not be pickled
 };
 
+/// A fact about a loader that verdicts use, under a name; the first one of a name stays. One process at a time.
+void note_fact(LoaderRecord& record, std::string_view key, std::string_view value) noexcept;
+
 /// Records the loops over one wrapped loader: one at a time, or several interleaved on one thread.
 class LoaderHandle {
  public:
@@ -180,6 +183,8 @@ class LoaderHandle {
   bool wants_handoff_sample() const noexcept;
   /// `batch_type`: the class of the batch, "" if it is a plain container.
   void sampled_handoff(const HandoffSample& sample, std::string_view batch_type) noexcept;
+  /// See note_fact.
+  void note(std::string_view key, std::string_view value) noexcept;
   /// What could not be recorded (LoaderGap).
   void miss(std::uint32_t gap) noexcept;
   void mark_epoch() noexcept;

@@ -85,7 +85,7 @@ def _recorded(into: Any) -> _RelayQueue:
 
 
 class _RelayQueue:
-    """A ``queue.Queue`` between the thread that feeds and the loop. Its own methods are hooked, not its class."""
+    """A ``queue.Queue`` between the thread that feeds and the loop. Hooked in the object."""
 
     def __init__(self, into: Any) -> None:
         self._relay: _core.Relay | None = None

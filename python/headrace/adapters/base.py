@@ -35,13 +35,16 @@ class Attachment:
         *,
         source: _core.OperatorHandle | None = None,
         ready: Callable[[], bool | None] | None = None,
+        unknown: bool = False,
     ) -> None:
         """iterable: what to iterate. source: the operator of the object itself, if its time inside GetNext
         is work or unknown. ready: called before each GetNext; whether the awaited batch is ready. If it
-        returns None, it is called again once the batch is there: whether it had been ready."""
+        returns None, it is called again once the batch is there: whether it had been ready. unknown: nothing
+        is known of the object, so samples show what its next() does."""
         self.iterable = iterable
         self.source = source
         self.ready = ready
+        self.unknown = unknown
 
     def open(self, handle: _core.LoaderHandle) -> None:
         """The loader has its record now."""

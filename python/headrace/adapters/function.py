@@ -44,4 +44,4 @@ class FunctionAdapter(Adapter):
                 "wrap the iterable that the loop takes its batches from"
             )
         source = _core.OperatorHandle(name or object_name(obj), "source", code_key(obj), _core.WRAPPED_OBJECT)
-        return Attachment(Calls(obj), source=source)
+        return Attachment(Calls(obj), source=source, unknown=True)

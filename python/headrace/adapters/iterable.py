@@ -34,7 +34,8 @@ class IterableAdapter(Adapter):
             else hash(obj.gi_code.co_filename) & (2**63 - 1)
         )
         shown = name or object_name(obj)
-        return Attachment(obj, source=_core.OperatorHandle(shown, kind, key, _core.WRAPPED_OBJECT))
+        source = _core.OperatorHandle(shown, kind, key, _core.WRAPPED_OBJECT)
+        return Attachment(obj, source=source, unknown=True)
 
 
 class PoolResultsAdapter(Adapter):

@@ -21,6 +21,8 @@ class Metric(NamedTuple):
     values: Callable[[Report], Values]
     #: It only grows.
     counts: bool = False
+    #: A verdict needs more steps than a figure: that of the whole run stands in for one of the last minute.
+    of_verdict: bool = False
 
     @property
     def unit(self) -> str:
@@ -35,11 +37,22 @@ class Sample(NamedTuple):
     value: float
 
 
-def samples(report: Report) -> Iterator[Sample]:
-    """What is known of the report, in the order of `METRICS`."""
+def samples(report: Report, recent: Report | None = None) -> Iterator[Sample]:
+    """What is known of the report, in the order of `METRICS`.
+
+    recent: of the last minute; then the metrics that do not count are its own, as far as it has steps.
+    """
     loop = {"loader": report.loader, "rank": str(report.rank)}
     for metric in METRICS:
-        for labels, value in metric.values(report):
+        if metric.counts or recent is None:
+            of = report
+        elif metric.of_verdict:
+            of = recent if recent.diagnosis.kind != "undetermined" else report
+        elif recent.profile.sink.steps > 0:
+            of = recent
+        else:
+            continue  # no step in the last minute
+        for labels, value in metric.values(of):
             if value is not None:
                 yield Sample(metric, {**loop, **labels}, value)
 
@@ -89,7 +102,7 @@ def _verdict(report: Report) -> Values:
     yield {"kind": said.kind, "operator": said.operator or "", "cause": said.cause or ""}, 1
 
 
-VERDICT = Metric("verdict_info", "1; the labels are the verdict.", _verdict)
+VERDICT = Metric("verdict_info", "1; the labels are the verdict.", _verdict, of_verdict=True)
 
 METRICS = (
     Metric("steps", "Batches that the loop took.", _of_loop(lambda one: one.profile.sink.steps), counts=True),
@@ -97,6 +110,24 @@ METRICS = (
         "getnext_wait_seconds",
         "Time in GetNext, first batches left out.",
         _of_loop(_wait_seconds),
+        counts=True,
+    ),
+    Metric(
+        "starved_seconds",
+        "Of the time in GetNext, waiting for a batch that was not there.",
+        _of_loop(lambda one: one.profile.sink.starved_share * one.profile.elapsed_s),
+        counts=True,
+    ),
+    Metric(
+        "loop_seconds",
+        "Time in loops, first batches left out.",
+        _of_loop(lambda one: one.profile.elapsed_s),
+        counts=True,
+    ),
+    Metric(
+        "operator_busy_seconds",
+        "Time of all its workers in the operator.",
+        _of_operators(lambda one: one.busy_s),
         counts=True,
     ),
     Metric("wait_ratio", "GetNext wait / time.", _of_loop(lambda one: one.profile.sink.wait_share)),
@@ -129,10 +160,16 @@ METRICS = (
     Metric("queue_empty_ratio", "Of the time.", _of_queues(lambda one: one.empty_share)),
     Metric("queue_full_ratio", "Of the time.", _of_queues(lambda one: one.full_share)),
     VERDICT,
-    Metric("verdict_confidence_ratio", "Of the verdict.", _of_loop(lambda one: one.diagnosis.confidence)),
+    Metric(
+        "verdict_confidence_ratio",
+        "Of the verdict.",
+        _of_loop(lambda one: one.diagnosis.confidence),
+        of_verdict=True,
+    ),
     Metric(
         "verdict_step_ratio",
         "Of the step, what the bottleneck costs.",
         _of_loop(lambda one: one.diagnosis.share_of_step),
+        of_verdict=True,
     ),
 )

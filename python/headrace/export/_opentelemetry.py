@@ -63,12 +63,12 @@ class _Reading:
 
         def observe(_: Any) -> list[Any]:
             with self._lock:
-                reports = self._recorded.reports()
-                self._epochs.saw(reports)
+                readings = self._recorded.readings()
+                self._epochs.saw([reading.report for reading in readings])
                 return [
                     Observation(sample.value, sample.labels)
-                    for report in reports
-                    for sample in samples(report)
+                    for reading in readings
+                    for sample in samples(*reading)
                     if sample.metric is metric
                 ]
 

@@ -60,12 +60,12 @@ class _Collector:
 
     def collect(self) -> Iterable[Any]:
         with self._lock:
-            reports = self._recorded.reports()
+            readings = self._recorded.readings()
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         families: dict[str, Any] = {}
         given: set[tuple[str, ...]] = set()
-        for metric, labels, value in (sample for report in reports for sample in samples(report)):
+        for metric, labels, value in (sample for reading in readings for sample in samples(*reading)):
             key = (metric.name, *labels.values())
             if key in given:
                 continue  # two that have all names alike: the first is exported

@@ -5,12 +5,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace._session import absolute_run
 from headrace.errors import Error
 from headrace.report import Report
+
+#: How far back the recent figures go: one to two of these.
+_RECENT_S = 60.0
+
+
+class Reading(NamedTuple):
+    """One loop at one moment."""
+
+    #: Of the whole run.
+    report: Report
+    #: Of its last minute or two; of a shorter run the same as ``report``.
+    recent: Report
 
 
 class RecordedReports:
@@ -27,15 +39,31 @@ class RecordedReports:
         self._every_s = every_s
         self._clock = clock
         self._at = float("-inf")
-        self._reports: list[Report] = []
+        self._readings: list[Reading] = []
+        self._earlier: dict[str, _Earlier] = {}
 
-    def reports(self) -> list[Report]:
+    def readings(self) -> list[Reading]:
         """Never fails: what cannot be read is left out."""
         now = self._clock()
         if now - self._at >= self._every_s:
-            self._reports = [report for path in self._segments() for report in reports_in(path)]
+            paths = self._segments()
+            self._readings = [reading for path in paths for reading in self._read(path, now)]
+            self._earlier = {path: self._earlier[path] for path in paths if path in self._earlier}
             self._at = now
-        return self._reports
+        return self._readings
+
+    def reports(self) -> list[Report]:
+        """Of the whole run; like `readings`."""
+        return [reading.report for reading in self.readings()]
+
+    def _read(self, path: str, now: float) -> list[Reading]:
+        try:
+            image = _core.SegmentImage(path)
+            earlier = self._earlier.setdefault(path, _Earlier(image, now))
+            since = earlier.since(image, now)
+            return [_reading(image, entry["index"], since) for entry in image.loaders()]
+        except Error:
+            return []  # a segment that is being written for the first time, or has just gone
 
     def _segments(self) -> list[str]:
         if self._run is None:
@@ -45,6 +73,28 @@ class RecordedReports:
             return [segment["path"] for segment in _core.find_segments(self._run)]
         except Error:
             return []
+
+
+class _Earlier:
+    """Two images of a segment, `_RECENT_S` apart or more: the recent figures begin at the older one."""
+
+    def __init__(self, image: _core.SegmentImage, now: float) -> None:
+        self._older: _core.SegmentImage | None = None
+        self._newer = image
+        self._taken_s = now
+
+    def since(self, image: _core.SegmentImage, now: float) -> _core.SegmentImage | None:
+        """None: the run is not much older than a minute, as far as this reader knows."""
+        if now - self._taken_s >= _RECENT_S:
+            self._older, self._newer, self._taken_s = self._newer, image, now
+        return self._older
+
+
+def _reading(image: _core.SegmentImage, index: int, since: _core.SegmentImage | None) -> Reading:
+    report = Report(image.profile_json(index))
+    if since is None or index >= len(since.loaders()):
+        return Reading(report, report)
+    return Reading(report, Report(image.profile_json(index, since)))
 
 
 def reports_in(path: str) -> list[Report]:

@@ -221,12 +221,22 @@ class Judge {
           spread > 0 ? (slow.mean_late_s - middle) / spread : std::numeric_limits<double>::infinity();
       slow.gain_share = result_.step_s > 0 ? (now_s - left_s) / result_.step_s : 0;
     }
+    drop_what_adds_nothing();
     result_.gain_share = result_.slow.back().gain_share;
     const bool is_late = result_.slow.front().mean_late_s > thresholds_.least_late * result_.step_s;
     if (result_.gain_share < (is_late ? thresholds_.least_gain_of_late : thresholds_.least_gain)) {
       result_.slow.clear();
       result_.gain_share = 0;
     }
+  }
+
+  /// Behind the last rank without which the job gains something more, ranks are late now and then, as all are.
+  void drop_what_adds_nothing() {
+    std::size_t count = result_.slow.size();
+    while (count > 1 &&
+           result_.slow[count - 1].gain_share - result_.slow[count - 2].gain_share < thresholds_.least_gain)
+      --count;
+    result_.slow.resize(count);
   }
 
   SlowRank describe_one(std::int64_t number, std::size_t rank) const {

@@ -215,7 +215,7 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
       if (processes.predicted_step_s) return {std::move(processes)};
     }
     Advice advice = row(now + 1);
-    advice.text += "; how much that gains is unknown: " + predicted(now + 1).why_not;
+    advice.text += std::string(kGainUnknown) + predicted(now + 1).why_not;
     rows.push_back(std::move(advice));
     return rows;
   }

@@ -11,6 +11,7 @@
 #include "device_lag.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/causes/cause.h"
+#include "headrace/analysis/diagnosis/disturbance.h"
 #include "headrace/analysis/diagnosis/loader_advice.h"
 #include "headrace/analysis/diagnosis/memory.h"
 #include "headrace/analysis/diagnosis/plan.h"
@@ -208,6 +209,29 @@ void add_undivided(const Case& facts, Diagnosis& diagnosis) {
        {}});
 }
 
+/// Every worker of a stream that does not ask for its number reads all of it, so more workers make the epoch longer.
+void add_undivided_stream(const Case& facts, Diagnosis& diagnosis) {
+  if (!facts.loader || !facts.loader->stream || facts.loader->workers < 2 ||
+      setting(facts.profile, kEachWorkerReads) != "all")
+    return;
+  const std::string workers = as_written(facts.loader->workers);
+  diagnosis.evidence.push_back(
+      {Rule::detail,
+       "the stream made its first batches without get_worker_info(), so each of the " + workers +
+           " workers reads all of it: an epoch is " + workers + " times as long, and every row comes " +
+           workers + " times, unless the stream draws rows at random",
+       {{"workers", static_cast<double>(facts.loader->workers)}}});
+  const profile::LoaderParameter* parameter = facts.loader->parameter(profile::Quantity::workers);
+  std::erase_if(diagnosis.advice, [&](const Advice& each) {
+    return parameter != nullptr && each.parameter == parameter->name;
+  });
+  Advice divide;
+  divide.text =
+      "give each worker its own part of the stream: info = get_worker_info(), then every "
+      "info.num_workers-th row from info.id on; until then, more workers only repeat rows";
+  diagnosis.advice.insert(diagnosis.advice.begin(), std::move(divide));
+}
+
 /// Which functions the bottleneck's time goes to.
 void add_functions(const profile::Profile& profile, Diagnosis& diagnosis) {
   if (!diagnosis.op) return;
@@ -222,6 +246,45 @@ void add_functions(const profile::Profile& profile, Diagnosis& diagnosis) {
   }
   diagnosis.evidence.push_back(
       {Rule::functions, "in a few batches that were sampled, " + op->name + " spent " + text, {}});
+}
+
+/// Steps of the loop itself that take many times as long as the usual one: logging, a checkpoint, an evaluation.
+void add_long_steps(const Case& facts, Diagnosis& diagnosis) {
+  constexpr double kLong = 5;          // times the usual step
+  constexpr double kOfTime = 0.1;      // share of all compute, from which on they are worth a sentence
+  constexpr std::size_t kFewest = 32;  // steps
+  const std::vector<profile::StepSample>& steps = facts.profile.sink.sequence;
+  if (steps.size() < kFewest) return;
+  std::vector<double> times;
+  for (const profile::StepSample& step : steps) times.push_back(step.compute_s);
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  const double usual_s = *middle;
+  double all_s = 0;
+  double long_s = 0;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    all_s += steps[i].compute_s + steps[i].wait_s;
+    if (usual_s <= 0 || steps[i].compute_s < kLong * usual_s) continue;
+    long_s += steps[i].compute_s;
+    places.push_back(i);
+  }
+  // More than one in eight are no exceptions.
+  if (places.empty() || long_s < kOfTime * all_s || places.size() * 8 > steps.size()) return;
+  const double each_s = long_s / static_cast<double>(places.size());
+  const double apart = static_cast<double>(places.back() - places.front()) /
+                       std::max<double>(1, static_cast<double>(places.size()) - 1);
+  diagnosis.evidence.push_back(
+      {Rule::detail,
+       counted(static_cast<double>(places.size()), "step") + " of " + std::to_string(steps.size()) +
+           " took " + duration(each_s) + " in the loop itself, the usual one " + duration(usual_s) + ": " +
+           percent(long_s / all_s) + " of the time" +
+           (places.size() > 2 ? ", one in about " + as_written(std::round(apart)) + " steps" : "") +
+           "; look for logging, a checkpoint or an evaluation in the loop",
+       {{"long_step_s", each_s},
+        {"usual_step_s", usual_s},
+        {"long_share", long_s / all_s},
+        {"steps_between", apart}}});
 }
 
 /// A trainer's own parameters set the loaders that it makes.
@@ -248,6 +311,18 @@ void add_device_gap(const Case& facts, Diagnosis& diagnosis) {
   add_where_to_set(facts, diagnosis);
 }
 
+/// A healthy loop that mostly waits for cores which other processes have. "": it does not.
+std::string held_up_by_others(const Case& facts) {
+  const profile::Host& host = facts.profile.host;
+  if (!others_have_the_cores(host, facts.thresholds.gate)) return "";
+  const double step_s = facts.gate.step_s;
+  const double for_core_s = facts.gate.core_wait_share * step_s + core_wait_s(facts.profile);
+  if (for_core_s < facts.thresholds.gate.starved_share * step_s) return "";
+  return "other processes hold the cores: they use " + percent(*host.foreign_cpu_share) + " of " +
+         counted(host.cores, "core") + ", and the training loop waits " + duration(for_core_s) + " of " +
+         duration(step_s) + " for one";
+}
+
 void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.kind = VerdictKind::not_input_bound;
   diagnosis.confidence = confidence_when_healthy(facts);
@@ -263,6 +338,7 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.summary = "the device is the limit: it still works while the training loop waits (" +
                         duration(facts.gate.device_lag_s) + " of " + duration(facts.gate.step_s) + ")";
   }
+  if (const std::string others = held_up_by_others(facts); !others.empty()) diagnosis.summary = others;
   add_waiting_rank(facts, diagnosis);
   const auto [rule, finding] = find_cause(facts, false);
   if (rule != nullptr) {
@@ -313,11 +389,15 @@ void add_memory(const Case& facts, Diagnosis& diagnosis) {
 void conclude_unseen(const Case& facts, Diagnosis& diagnosis) {
   const profile::OperatorProfile& op = facts.op();
   const double computes = std::max(0.0, cpu_bound_share(op));
-  diagnosis.summary = "the training loop waits for something that was not recorded";
+  const std::string waits_for = setting(facts.profile, kWaitsFor);
+  diagnosis.summary = "the training loop waits for " + (waits_for.empty() ? "something" : waits_for) +
+                      (waits_for.empty() ? " that was not recorded" : " that were not recorded");
   Evidence evidence{Rule::cause,
                     "the loop's thread used a core for " + percent(computes) +
                         " of the time that it spent in " + op.name + ", so " + op.name +
-                        " waits there: for threads or processes of its own, or for storage",
+                        " waits there: for " +
+                        (waits_for.empty() ? "threads or processes of its own, or for storage"
+                                           : waits_for + " that were not recorded"),
                     {{"cpu_share", computes}, {"in_sink_s", op.demand_s}}};
   if (const double others_s = pool_cpu_s(facts.profile); others_s > 0) {
     evidence.says += "; threads that were not recorded computed for " + duration(others_s) + " a step";
@@ -354,6 +434,36 @@ std::string why_no_advice(const Case& facts) {
   return "no parameter gains 5 %" + while_others;
 }
 
+/// Beside other processes nothing is predicted. What would be advised on a quiet machine is still worth a try.
+std::vector<Advice> advice_on_quiet_machine(const Case& facts) {
+  profile::Profile quiet = facts.profile;
+  quiet.host.foreign_cpu_share = 0;
+  quiet.host.foreign_contention_share = 0;
+  const auto predictor = predictor_for(quiet);
+  const Case calm = examine(quiet, *predictor, facts.thresholds);
+  if (calm.gate.state != Gate::State::kBound) return {};
+  auto [rule, finding] = find_cause(calm, true);
+  if (rule == nullptr) return {};
+  drop_what_does_not_gain(finding->advice, calm.gate.step_s);
+  std::erase_if(finding->advice, [](const Advice& each) { return each.parameter.empty(); });
+  for (Advice& each : finding->advice) {
+    each.text.erase(std::min(each.text.size(), each.text.find(kGainUnknown)));
+    each.predicted_step_s = each.low = each.high = each.speedup = std::nullopt;
+    each.then_limit.clear();
+    each.text += "; while other processes use " + percent(facts.profile.host.foreign_cpu_share.value_or(0)) +
+                 " of the cores its gain is not known: headrace tune SCRIPT measures it";
+  }
+  if (finding->advice.size() > 1) finding->advice.resize(1);
+  return std::move(finding->advice);
+}
+
+void add_advice_beside_others(const Case& facts, Diagnosis& diagnosis) {
+  const bool names_parameter = std::any_of(diagnosis.advice.begin(), diagnosis.advice.end(),
+                                           [](const Advice& each) { return !each.parameter.empty(); });
+  if (names_parameter || disturbance(facts.profile.host) <= kTooDisturbed) return;
+  for (Advice& each : advice_on_quiet_machine(facts)) diagnosis.advice.push_back(std::move(each));
+}
+
 void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
   const auto [rule, finding] = find_cause(facts, true);
   diagnosis.kind = facts.intermittent ? VerdictKind::intermittent : VerdictKind::input_bound;
@@ -384,8 +494,9 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
     add_where_to_set(facts, diagnosis);
     add_undivided(facts, diagnosis);
     add_functions(facts.profile, diagnosis);
-    if (diagnosis.advice.empty()) diagnosis.reason = why_no_advice(facts);
   }
+  if (!facts.waits_for_unseen()) add_advice_beside_others(facts, diagnosis);
+  if (rule != nullptr && diagnosis.advice.empty()) diagnosis.reason = why_no_advice(facts);
   diagnosis.share_of_step =
       diagnosis.kind == VerdictKind::not_input_bound ? 0 : share_of_step(facts, diagnosis.op);
   diagnosis.confidence = confidence_when_bound(facts, diagnosis, finding ? finding->certainty : 0.6);
@@ -437,11 +548,15 @@ bool Case::waits_for_unseen() const noexcept {
   const SegmentDemand* segment = demand.of(candidate);
   if (segment == nullptr || segment->operators.size() != 1) return false;
   const double computes = cpu_bound_share(op());
+  const bool is_whole = op().in_sink && op().fidelity == profile::Fidelity::inclusive;
+  // Samples of the stack inside next() say so.
+  // Receiving takes some CPU time, too.
+  constexpr double kMostlyComputes = 0.5;
+  if (is_whole && !setting(profile, kWaitsFor).empty()) return computes < kMostlyComputes;
   // A generator (its parameter is prefetch) may wait for a server or a disk itself. Where threads that nobody recorded
   // compute meanwhile, beside a step that does not, it more likely waits for them.
   const bool elsewhere = op().knobs.empty() || (sleeps(profile.sink) && pool_cpu_s(profile) > 0);
-  return op().in_sink && op().fidelity == profile::Fidelity::inclusive && elsewhere && computes >= 0 &&
-         computes < thresholds.rate.hardly_computes_share;
+  return is_whole && elsewhere && computes >= 0 && computes < thresholds.rate.hardly_computes_share;
 }
 
 bool Case::rate_bound() const noexcept {
@@ -497,6 +612,8 @@ Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
   } else {
     conclude_bound(facts, diagnosis);
   }
+  add_undivided_stream(facts, diagnosis);
+  add_long_steps(facts, diagnosis);
   add_machine(facts, diagnosis);
   diagnosis.windows = verdict_windows(facts, diagnosis);
   return diagnosis;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headrace/analysis/diagnosis/demand.h"
+#include "headrace/analysis/diagnosis/disturbance.h"
 #include "headrace/analysis/diagnosis/loader.h"
 #include "headrace/analysis/diagnosis/pool_threads.h"
 #include "headrace/analysis/words.h"
@@ -22,6 +23,8 @@ namespace {
 constexpr double kMostCoreWait = 0.8;
 /// Of the threshold, without what chance may have added.
 constexpr double kNearly = 0.7;
+/// A loop that starves for so much of its time is not healthy, however uneven its waits are.
+constexpr double kMostOfTheTime = 0.5;
 /// At this multiple of its threshold a share is far from it, as far as the confidence goes.
 constexpr double kFar = 2.5;
 
@@ -86,14 +89,7 @@ double error_of_waits(const profile::SinkProfile& sink) {
   return ratio(std::sqrt(variance / static_cast<double>(sink.getnext_wait.count)), sink.step_s);
 }
 
-/// Other programs use more of the cores than this run, and together they use most of them.
-bool others_have_the_cores(const profile::Host& host, const GateThresholds& thresholds) {
-  const double own = host.cpu_share.value_or(1);
-  const double foreign = host.foreign_cpu_share.value_or(0);
-  return foreign > own && foreign + own >= thresholds.crowded_cores;
-}
-
-Evidence gate_evidence(const Gate& gate) {
+Evidence gate_evidence(const Gate& gate, const profile::Host& host) {
   Evidence evidence;
   evidence.rule = Rule::gate;
   evidence.figures = {{"steps", static_cast<double>(gate.steps)},
@@ -101,8 +97,9 @@ Evidence gate_evidence(const Gate& gate) {
                       {"compute_s", gate.compute_s},
                       {"wait_share", gate.wait_share},
                       {"starved_share", gate.starved_share},
-                      {"handoff_floor_share", gate.floor_share},
-                      {"most_speedup", gate.most_speedup()}};
+                      {"handoff_floor_share", gate.floor_share}};
+  // Beside other processes, part of the waits and of the compute is theirs, and stays.
+  if (!has_neighbours(host)) evidence.figures["most_speedup"] = gate.most_speedup();
   evidence.says = "the training loop waited " + duration(gate.wait_share * gate.step_s) + " of " +
                   duration(gate.step_s) + " in every step (" + percent(gate.wait_share) + "); starved " +
                   percent(gate.starved_share) + " of the time (healthy: under 5 %)";
@@ -136,6 +133,12 @@ Evidence gate_evidence(const Gate& gate) {
 }
 
 }  // namespace
+
+bool others_have_the_cores(const profile::Host& host, const GateThresholds& thresholds) {
+  const double own = host.cpu_share.value_or(1);
+  const double foreign = host.foreign_cpu_share.value_or(0);
+  return foreign > own && foreign + own >= thresholds.crowded_cores;
+}
 
 double Gate::most_speedup() const noexcept {
   constexpr double kMost = 1e6;
@@ -185,7 +188,8 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
   const double error_share = lock.contended || !others_have_the_cores(profile.host, thresholds)
                                  ? 0
                                  : thresholds.certain_errors * error_of_waits(sink);
-  const bool starves = counted_share >= threshold && counted_share - error_share >= kNearly * threshold;
+  const bool starves = counted_share >= threshold && (counted_share >= kMostOfTheTime ||
+                                                      counted_share - error_share >= kNearly * threshold);
   gate.few_waits = !starves && counted_share >= threshold;
   gate.core_wait_share = gate.floor_share * core_wait_of_handoff(profile);
   const double own_floor_share = gate.floor_share - gate.core_wait_share;
@@ -211,7 +215,7 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
                                    ratio(gate.crowded_share, thresholds.crowded_share)});
   gate.distance =
       gate.state == Gate::State::kBound ? ramp(share, limit, kFar * limit) : std::max(0.0, 1 - nearest);
-  gate.evidence = gate_evidence(gate);
+  gate.evidence = gate_evidence(gate, profile.host);
   return gate;
 }
 

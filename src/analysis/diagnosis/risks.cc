@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "first_draw.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/loader.h"
 #include "headrace/analysis/words.h"
@@ -92,14 +93,19 @@ std::optional<Risk> start_up(const profile::Profile& profile, const RiskThreshol
   const double started_s = profile.startup.first_batch_s + profile.startup.later_epochs_s;
   const double whole_s = started_s + profile.elapsed_s;
   if (started_s < thresholds.startup_s || started_s < thresholds.startup_share * whole_s) return std::nullopt;
+  const FirstDraw draw = first_draw_of(profile, started_s);
   return Risk{RiskKind::startup,
               "waiting for the first batches of " + counted(static_cast<double>(profile.epochs), "epoch") +
                   " took " + duration(started_s) + " of " + duration(whole_s) + " (" +
-                  percent(started_s / whole_s) + "); no other figure contains it",
+                  percent(started_s / whole_s) + "); no other figure contains it" +
+                  (draw.sampler.empty() ? ""
+                                        : "; " + draw.sampler + " takes " + duration(draw.seconds) +
+                                              " in each of them to draw the order"),
               {{"startup_s", started_s}, {"whole_s", whole_s}},
-              "workers that stay between epochs" +
-                  named(parameter_of(profile, profile::Quantity::keeps_workers)) +
-                  ", fewer imports in workers, an index that is loaded once"};
+              draw.sampler.empty() ? "workers that stay between epochs" +
+                                         named(parameter_of(profile, profile::Quantity::keeps_workers)) +
+                                         ", fewer imports in workers, an index that is loaded once"
+                                   : cure_of(draw)};
 }
 
 std::optional<Risk> gc_pause(const profile::Profile& profile, const RiskThresholds& thresholds) {

@@ -107,6 +107,9 @@ Prediction LoaderSimulator::predict(const std::vector<Change>& changes) const {
   SimulatedLoader model;
   if (!make_simulated_loader(profile, loader, changes, seed_of(profile), model))
     return abstain(kNoSuchChange);
+  if (loader.workers == 0 && model.workers > 0 && setting(profile, "handoff") == "unknown")
+    return abstain(
+        "what passing a batch from a worker costs could not be sampled, because it cannot be pickled");
   const Fit fit = reproduction_->fit([&] {
     SimulatedLoader recorded;
     make_simulated_loader(profile, loader, {}, seed_of(profile), recorded);
@@ -134,7 +137,7 @@ Prediction LoaderSimulator::predict(const std::vector<Change>& changes) const {
   const double yielding = ratio(at_best_s, then.mean.step_s);
   prediction.low_s = prediction.step_s * yielding * std::max(0.1, 1 - interval - awake);
   prediction.high_s = prediction.step_s * (1 + interval);
-  widen_for_storage(profile, changes, prediction);
+  widen_for_shared_waits(profile, changes, prediction);
   prediction.limit = limit_of(model, then.mean);
   prediction.known = true;
   return prediction;

@@ -191,7 +191,7 @@ Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const 
       step_with_cores(model, free_cores(profile.host, model.cores).yielded, then.mean.step_s);
   prediction.low_s = prediction.step_s * ratio(at_best_s, then.mean.step_s) * (1 - interval);
   prediction.high_s = prediction.step_s * (1 + interval);
-  widen_for_storage(profile, changes, prediction);
+  widen_for_shared_waits(profile, changes, prediction);
   // Operators that are only known by the levels of the queues around them may be as slow as the one that limits.
   if (level_samples(profile)) prediction.high_s = std::max(prediction.high_s, profile.sink.step_s);
   prediction.limit = limit_of(model, then.mean);

@@ -30,6 +30,9 @@ bool worth_it(double step_s, const Prediction& prediction);
 /// Leaves out what is predicted to shorten the step by less than 5 %: that is within what runs differ by.
 void drop_what_does_not_gain(std::vector<Advice>& advice, double step_s);
 
+/// Stands in the text of a change that could not be predicted, before the reason.
+inline constexpr std::string_view kGainUnknown = "; how much that gains is unknown: ";
+
 /// Fewest workers of operator `index` after which it is no longer the limit; further rows: one worker more
 /// than now. Empty if no number of workers gains more than the interval of its own prediction.
 std::vector<Advice> advise_workers(const Predictor& predictor, int index);

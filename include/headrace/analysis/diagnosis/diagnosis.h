@@ -33,6 +33,7 @@ enum class Cause : std::uint8_t {
   slow_rank,
   memory_pressure,
   storage_bound,
+  shared_resource,
   gc_pause,
   slow_samples,
   gil_contention,
@@ -53,11 +54,12 @@ enum class Rule : std::uint8_t { gate, queues, demand, ledger, cause, detail, fu
 constexpr std::array<std::string_view, 4> names_of(VerdictKind) noexcept {
   return {"undetermined", "not_input_bound", "input_bound", "intermittent"};
 }
-constexpr std::array<std::string_view, 20> names_of(Cause) noexcept {
-  return {"startup",         "transient_stall", "alternating",   "slow_worker",     "slow_rank",
-          "memory_pressure", "storage_bound",   "gc_pause",      "slow_samples",    "gil_contention",
-          "oversubscribed",  "pinned",          "cpu_saturated", "shard_imbalance", "handoff",
-          "transfer",        "variance",        "no_overlap",    "serial_operator", "too_few_workers"};
+constexpr std::array<std::string_view, 21> names_of(Cause) noexcept {
+  return {"startup",         "transient_stall", "alternating",     "slow_worker",   "slow_rank",
+          "memory_pressure", "storage_bound",   "shared_resource", "gc_pause",      "slow_samples",
+          "gil_contention",  "oversubscribed",  "pinned",          "cpu_saturated", "shard_imbalance",
+          "handoff",         "transfer",        "variance",        "no_overlap",    "serial_operator",
+          "too_few_workers"};
 }
 constexpr std::array<std::string_view, 9> names_of(Rule) noexcept {
   return {"gate", "queues", "demand", "ledger", "cause", "detail", "functions", "ranks", "machine"};

@@ -46,6 +46,9 @@ struct Gate {
   double most_speedup() const noexcept;
 };
 
+/// Other programs use more of the cores than this run, and together they use most of them.
+bool others_have_the_cores(const profile::Host& host, const GateThresholds& thresholds);
+
 /// Fewer than 8 steady steps or less than 50 ms of them: kUnmeasurable.
 Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
                 const GateThresholds& thresholds);

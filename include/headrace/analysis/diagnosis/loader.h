@@ -46,6 +46,16 @@ std::optional<Loader> loader_of(const profile::Profile& profile);
 const profile::LoaderParameter* parameter_of(const profile::Profile& profile,
                                              profile::Quantity quantity) noexcept;
 
+/// Settings that samples of the stack inside next() gave: "threads" or "processes", and the parameter that sets how
+/// many of them the object has ("num_processes=2").
+inline constexpr std::string_view kWaitsFor = "waits_for";
+inline constexpr std::string_view kOwnWorkers = "own_workers";
+
+/// Sampler and seconds of an epoch's first draw ("WeightedRandomSampler 3.400").
+inline constexpr std::string_view kFirstDraw = "first_draw";
+/// "all": each worker of a stream reads the whole of it, as far as its first batches show.
+inline constexpr std::string_view kEachWorkerReads = "each_worker_reads";
+
 /// The value of a setting; "" if it has none.
 std::string setting(const profile::Profile& profile, std::string_view parameter);
 

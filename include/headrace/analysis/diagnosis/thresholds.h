@@ -175,6 +175,8 @@ struct CpuThresholds {
 struct StorageThresholds {
   /// Of its busy time in uninterruptible sleep. Work on cached files has 0.00 to 0.02 (measured).
   double waits_share = 0.3;
+  /// The same in functions that acquire a lock which workers share. A lock that is free takes microseconds.
+  double lock_share = 0.2;
 };
 
 /// Do worker processes and the threads of their libraries exceed the cores?

@@ -100,7 +100,12 @@ class _Sample(pickle.Pickler):
                 return object, (), object.__getattribute__(obj, "__dict__")
             except AttributeError:
                 return _NOTHING
-        return NotImplemented
+        try:
+            return object.__getattribute__(obj, "__reduce_ex__")(
+                pickle.HIGHEST_PROTOCOL
+            )  # in C: its class has no hook in Python
+        except Exception:
+            return _NOTHING  # a weak reference, a lock: nothing that a worker would send
 
 
 def _shown_type(batch: Any) -> str:

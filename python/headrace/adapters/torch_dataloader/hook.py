@@ -21,6 +21,7 @@ from headrace.adapters import _streams
 from headrace.adapters._names import object_name
 from headrace.adapters._relay import FED_BY_THREAD
 from headrace.adapters.torch_dataloader import loaders, queues
+from headrace.adapters.torch_dataloader.first_draw import sampler_of, time_first_draw
 from headrace.adapters.torch_dataloader.operators import instrument
 from headrace.adapters.torch_dataloader.settings import (
     Settings,
@@ -128,12 +129,16 @@ class _Start:
 
     def make_view(self) -> Any:
         """A copy of the loader for torch's iterator to read from; only its worker_init_fn is another one."""
+        init = self.loader.__dict__.get("worker_init_fn")
         begin = WorkerStart(
-            self.handle.session.live_path, self.handle.id, self.pass_number, max(1, self.workers)
+            self.handle.session.live_path,
+            self.handle.id,
+            self.pass_number,
+            max(1, self.workers),
+            has_init=init is not None,
         )
         self.view = object.__new__(type(self.loader))
         self.view.__dict__.update(self.loader.__dict__)
-        init = self.loader.__dict__.get("worker_init_fn")
         self.view.__dict__["worker_init_fn"] = _core.HookedCall(init, None, begin)
         return self.view
 
@@ -284,6 +289,8 @@ def _attach(iterator: Any, start: _Start) -> None:
         )
         own[_AROUND] = start.around
     own["_headrace_loader"] = start.handle.id
+    if start.workers == 0:
+        time_first_draw(iterator, start.handle)  # in its first GetNext
     _time_sampler(iterator, start.handle.id)
     own[FED_BY_THREAD] = functools.partial(fed_by_thread, start.handle, start.around.settings)
     iterator.__class__ = timed
@@ -311,12 +318,10 @@ def _follow(iterator: Any, start: _Start) -> None:
 
 
 def _time_sampler(iterator: Any, loader: int) -> None:
-    """A sampler of the user's own runs in the training loop's thread. Torch's samplers cost nothing."""
+    """A sampler of the user's own runs in the loop's thread. Torch's cost little after the first draw."""
     own = iterator.__dict__
     drawn = own.get("_sampler_iter")
-    sampler = own.get("_index_sampler")
-    if type(sampler).__name__ == "BatchSampler":
-        sampler = getattr(sampler, "sampler", sampler)
+    sampler = sampler_of(iterator)
     bare = drawn is None or sampler is None or isinstance(drawn, _core.OperatorIterator)
     if bare or type(sampler).__module__.startswith("torch.utils.data"):
         return
@@ -332,6 +337,23 @@ def hooked_get_iterator(base: type) -> _core.HookedCall | None:
     """``_get_iterator`` of a class, with recording of its iterators; None if it has none."""
     original = getattr(base, "_get_iterator", None)
     return None if original is None else _core.HookedCall(original, _before, _after, _failed)
+
+
+def _before_first_draws(_: Any, iterator: Any, *__: Any) -> None:
+    """An iterator with workers draws for all of them while it is made, and when an epoch begins."""
+    start = _pending.stack[-1] if _pending.stack else None
+    watch = iterator.__dict__.get(_WATCH)
+    if start is not None:
+        time_first_draw(iterator, start.handle)
+    elif watch is not None:
+        time_first_draw(iterator, watch.loader)
+
+
+def _patch_draws() -> None:
+    base = getattr(sys.modules.get("torch.utils.data.dataloader"), "_BaseDataLoaderIter", None)
+    reset = getattr(base, "_reset", None)
+    if reset is not None and not isinstance(reset, _core.HookedCall):
+        base._reset = _core.HookedCall(reset, None, _before_first_draws)  # type: ignore[union-attr]
 
 
 def _patch(owner: type | None) -> None:
@@ -354,6 +376,7 @@ def _classes() -> list[type]:
 
 def patch_class() -> None:
     """Loaders made from a wrapped one are plain DataLoaders, so their class is hooked."""
+    _patch_draws()
     for owner in _classes():
         _patch(owner)
 

@@ -18,11 +18,15 @@ class WorkerStart:
     Reaches the worker by fork or by pickle. Never raises.
     """
 
-    def __init__(self, live_path: str, loader: int, pass_number: int, siblings: int) -> None:
+    def __init__(
+        self, live_path: str, loader: int, pass_number: int, siblings: int, has_init: bool = False
+    ) -> None:
+        """``has_init``: the loader's user has a worker_init_fn, which may give each worker its part."""
         self.live_path = live_path
         self.loader = loader
         self.pass_number = pass_number
         self.siblings = siblings
+        self.has_init = has_init
 
     def __call__(self, _: Any, worker_id: int) -> None:
         if not join_run(self.live_path):
@@ -43,6 +47,7 @@ class WorkerStart:
         """A fetcher is made after this call, and again for each epoch of a persistent worker."""
         kind = sys.modules["torch.utils.data"]._DatasetKind
         loader = self.loader
+        may_read_all = self.siblings > 1 and not self.has_init
         worker_info = sys.modules["torch.utils.data"].get_worker_info
 
         def made(fetcher: Any, _: Any, dataset: Any, *others: Any) -> None:
@@ -51,10 +56,41 @@ class WorkerStart:
                 return  # the fetcher of a loader that is used inside this worker
             try:
                 instrument(fetcher, loader, names_functions=info.id == 0)
+                if may_read_all and hasattr(fetcher, "dataset_iter"):
+                    _note_undivided_stream(fetcher, info, loader)
             except Exception:
                 _core.miss(loader, _core.NO_WORKER_DETAIL)
 
         kind.create_fetcher = _core.HookedCall(kind.create_fetcher, None, made)
+
+
+def _note_undivided_stream(fetcher: Any, info: Any, loader: int) -> None:
+    """A stream that has made its first batch without asking for the worker's number reads all of its data."""
+    kind = type(info)
+
+    class WorkerInfo(kind):  # type: ignore[misc, valid-type]
+        """Of torch's class, by the same name; tells that its user divides the stream."""
+
+        __slots__ = ()
+
+        def __getattribute__(self, name: str) -> Any:
+            if name in ("id", "num_workers", "seed"):
+                asked.append(name)
+                object.__setattr__(self, "__class__", kind)
+            return object.__getattribute__(self, name)
+
+    WorkerInfo.__qualname__ = kind.__qualname__
+    asked: list[str] = []
+    timed = fetcher.__dict__["fetch"]
+
+    def after_first(*_: Any) -> None:
+        fetcher.__dict__["fetch"] = timed
+        object.__setattr__(info, "__class__", kind)
+        if not asked:
+            _core.note(loader, "each_worker_reads", "all")
+
+    object.__setattr__(info, "__class__", WorkerInfo)
+    fetcher.__dict__["fetch"] = _core.HookedCall(timed, None, after_first)
 
 
 def _worker_frame() -> FrameType | None:

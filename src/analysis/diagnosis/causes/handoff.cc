@@ -89,7 +89,10 @@ std::vector<Advice> cures(const Case& facts) {
   std::stable_sort(advice.begin() + (large ? 1 : 0), advice.end(), [](const Advice& a, const Advice& b) {
     return a.predicted_step_s.value_or(1e9) < b.predicted_step_s.value_or(1e9);
   });
-  if (!large) advice.push_back(in_words("larger batches: the cost is per batch, not per item"));
+  // Objects cost what they hold, however many batches they are divided into.
+  const bool of_objects = facts.profile.handoff && facts.profile.handoff->pickle_cpu_s >= kSlowPickle_s;
+  if (!large && !of_objects)
+    advice.push_back(in_words("larger batches: the cost is per batch, not per item"));
   return advice;
 }
 

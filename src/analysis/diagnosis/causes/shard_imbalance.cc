@@ -22,6 +22,15 @@ std::optional<Finding> judge_shard_imbalance(const Case& facts) {
     without += worker.items == 0 ? 1 : 0;
     if (longest == nullptr || worker.out_of_data_s > longest->out_of_data_s) longest = &worker;
   }
+  // A worker that never made an item has no row; those of earlier epochs have no number.
+  const auto all = static_cast<std::size_t>(facts.loader->workers);
+  const bool all_numbered =
+      std::all_of(op.per_worker.begin(), op.per_worker.end(),
+                  [](const profile::WorkerProfile& worker) { return worker.worker_id.has_value(); });
+  const std::size_t absent = all_numbered && workers < all ? all - workers : 0;
+  workers += absent;
+  without += static_cast<int>(absent);
+  out_s += static_cast<double>(absent) * facts.profile.elapsed_s;
   if (workers < 2 || longest == nullptr) return std::nullopt;
   // At the end of an epoch all of them are out of data, while the loop takes the last batches.
   out_s -= least_s * static_cast<double>(workers);
@@ -30,8 +39,10 @@ std::optional<Finding> judge_shard_imbalance(const Case& facts) {
   Finding finding;
   finding.headline = "workers of the stream run out of data while others still work";
   finding.evidence = cause_evidence(
-      "workers had no data left for " + percent(share) + " of their time, " + longest->name + " for " +
-          duration(longest->out_of_data_s) + " of " + duration(facts.profile.elapsed_s) +
+      "workers had no data left for " + percent(share) + " of their time" +
+          (longest->out_of_data_s > 0 ? ", " + longest->name + " for " + duration(longest->out_of_data_s) +
+                                            " of " + duration(facts.profile.elapsed_s)
+                                      : "") +
           (without > 0 ? "; " + counted(without, "worker") + " never had any" : ""),
       {{"out_of_data_share", share},
        {"longest_s", longest->out_of_data_s},

@@ -1,4 +1,5 @@
 // Worker start or first batches dominate a short run whose steady loop is healthy.
+#include "../first_draw.h"
 #include "sentences.h"
 
 namespace headrace::analysis {
@@ -39,6 +40,16 @@ std::optional<Finding> judge_startup(const Case& facts) {
       {{"startup_s", startup_s},
        {"worker_start_s", profile.startup.worker_start_s},
        {"elapsed_s", profile.elapsed_s}});
+  if (const FirstDraw draw = first_draw_of(profile, startup_s); !draw.sampler.empty()) {
+    finding.op = draw.sampler;
+    finding.headline =
+        "drawing the order of an epoch takes " + duration(draw.seconds) + " in " + draw.sampler;
+    finding.evidence.says +=
+        "; " + draw.sampler + " took " + duration(draw.seconds) + " for the first draw of an epoch";
+    finding.evidence.figures["first_draw_s"] = draw.seconds;
+    finding.advice.push_back(in_words(cure_of(draw)));
+    return finding;
+  }
   const bool every_epoch = profile.epochs > 1 && profile.startup.later_epochs_s >= kEveryEpoch * startup_s;
   const std::string parameter = keeps_workers(facts);
   if (every_epoch && !parameter.empty()) {

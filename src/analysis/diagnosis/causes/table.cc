@@ -13,6 +13,7 @@ std::optional<Finding> judge_slow_worker(const Case& facts);
 std::optional<Finding> judge_slow_rank(const Case& facts);
 std::optional<Finding> judge_memory_pressure(const Case& facts);
 std::optional<Finding> judge_storage_bound(const Case& facts);
+std::optional<Finding> judge_shared_resource(const Case& facts);
 std::optional<Finding> judge_gc_pause(const Case& facts);
 std::optional<Finding> judge_slow_samples(const Case& facts);
 std::optional<Finding> judge_gil_contention(const Case& facts);
@@ -45,6 +46,7 @@ constexpr std::array<CauseRule, names_of(Cause{}).size()> kRules{{
     {.cause = Cause::slow_rank, .judge = judge_slow_rank},
     {.cause = Cause::memory_pressure, .judge = judge_memory_pressure},
     {.cause = Cause::storage_bound, .judge = judge_storage_bound},
+    {.cause = Cause::shared_resource, .judge = judge_shared_resource},
     {.cause = Cause::gc_pause, .judge = judge_gc_pause},
     {.cause = Cause::slow_samples,
      .judge = judge_slow_samples,

@@ -1,0 +1,135 @@
+"""What a loop waits for inside next() of an object of unknown kind: samples of the loop thread's stack.
+
+A loop that waits for threads or processes of the object's own hardly computes and is not the place of the
+work. The record of the loader then says what it waits for (``waits_for``), and which parameter of the object
+sets how many workers it has (``own_workers``).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from _thread import start_new_thread
+from collections import Counter
+from types import FrameType
+from typing import Any, NamedTuple
+
+from headrace import _core
+from headrace._own_attributes import own_attribute
+
+#: Samples inside next() until the verdict on one loop, and the share of them that decides.
+_SAMPLES = 12
+_MAJORITY = 0.6
+#: Between two samples, at first and after 300 of them; a loop that has not waited by then is left alone.
+_PERIOD_S = 0.007
+_LATER_PERIOD_S = 0.05
+_MAX_TRIES = 1500
+#: Frames that are searched, from the innermost one on.
+_DEPTH = 10
+#: Attributes in which objects of the common libraries keep the number of their workers.
+_PARAMETERS = ("num_workers", "num_processes", "n_workers", "num_threads", "n_jobs", "workers", "max_workers")
+
+#: What a function of the standard library waits for, by the end of its file's path; a file alone: all of it.
+_WAITS = {
+    "/multiprocessing/connection.py": "processes",
+    "/multiprocessing/pool.py": "processes",
+    "/multiprocessing/queues.py": "processes",
+    "/multiprocessing/managers.py": "processes",
+    "/multiprocessing/popen_fork.py": "processes",
+    "/concurrent/futures/process.py": "processes",
+    "/concurrent/futures/_base.py": "threads",
+    "/queue.py": "threads",
+    "/threading.py": "threads",
+}
+
+
+class _Watched(NamedTuple):
+    iterator: weakref.ref[Any]
+    loader: weakref.ref[_core.LoaderHandle]
+    seen: Counter[str]
+    parameter: str
+
+
+_watched: list[_Watched] = []
+_runs = False
+
+
+def watch(iterator: _core.TimedIterator, loader: _core.LoaderHandle, obj: Any) -> None:
+    """Sample the loop over ``iterator`` until it is clear what it waits for. ``obj``: what was wrapped."""
+    global _runs
+    earlier = [each for each in _watched if each.loader() is loader]
+    seen = earlier[0].seen if earlier else Counter()  # of the epochs before
+    _watched[:] = [each for each in _watched if each not in earlier]
+    _watched.append(_Watched(weakref.ref(iterator), weakref.ref(loader), seen, _workers_of(obj)))
+    if not _runs:
+        _runs = True
+        start_new_thread(_sample, ())
+
+
+def _workers_of(obj: Any) -> str:
+    """``num_processes=2``: the object's own parameter, as its user writes it; "" if it has none."""
+    for name in _PARAMETERS:
+        value = own_attribute(obj, name)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return f"{name}={value}"
+    return ""
+
+
+def _as_running(parameter: str, what: str) -> str:
+    """The parameter with the number of processes that run: some objects set theirs anew in each worker."""
+    process = sys.modules.get("multiprocessing.process")
+    count = len(getattr(process, "_children", ())) if what == "processes" else 0
+    return f"{parameter.partition('=')[0]}={count}" if count else parameter
+
+
+def _sample() -> None:
+    global _runs
+    try:
+        for tries in range(_MAX_TRIES):
+            time.sleep(_PERIOD_S if tries < 300 else _LATER_PERIOD_S)
+            for each in list(_watched):
+                if _sample_one(each):
+                    _watched.remove(each)
+            if not _watched:
+                break
+    except Exception:
+        _watched.clear()  # the interpreter ends, or a loop is not as expected: nothing is said of it
+    _runs = False
+
+
+def _sample_one(each: _Watched) -> bool:
+    """Whether no more samples are needed."""
+    iterator, loader = each.iterator(), each.loader()
+    if loader is None:
+        return True
+    if iterator is None:
+        return False  # between two epochs
+    thread = _core.thread_in_next(iterator)
+    frame = sys._current_frames().get(thread) if thread else None
+    if frame is None:
+        return False
+    each.seen[_waits_for(frame)] += 1
+    count = each.seen.total()
+    if count < _SAMPLES:
+        return False
+    what, most = each.seen.most_common(1)[0]
+    if most >= _MAJORITY * count and what:
+        loader.note("waits_for", what)
+        if each.parameter:
+            loader.note("own_workers", _as_running(each.parameter, what))
+    return True
+
+
+def _waits_for(frame: FrameType | None) -> str:
+    """What the innermost calls wait for: "threads", "processes", or "" for work, sleep and reads."""
+    found = ""
+    for _ in range(_DEPTH):
+        if frame is None:
+            break
+        file = frame.f_code.co_filename.replace("\\", "/")
+        for end, waits in _WAITS.items():
+            if file.endswith(end):
+                found = found if found == "processes" else waits
+        frame = frame.f_back
+    return found

@@ -1,0 +1,114 @@
+"""Objects of unknown kind whose next() waits for threads or processes of their own."""
+
+import multiprocessing
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import headrace as hr
+from recorded_loops import consume
+
+pytestmark = pytest.mark.usefixtures("run")
+
+BATCHES = 60
+ITEM_S = 0.02
+
+
+class Threads:
+    """Loads in threads of its own, as many libraries do."""
+
+    def __init__(self, num_threads: int = 1) -> None:
+        self.num_threads = num_threads
+        self._left = iter(range(BATCHES))
+        self._ready: queue.Queue[int] = queue.Queue(2)
+
+    def _load(self) -> None:
+        for number in self._left:
+            time.sleep(ITEM_S)
+            self._ready.put(number)
+
+    def __iter__(self) -> Iterator[int]:
+        for _ in range(self.num_threads):
+            threading.Thread(target=self._load, daemon=True).start()
+        for _ in range(BATCHES):
+            yield self._ready.get()
+
+
+def _make(into: Any, count: int) -> None:
+    for number in range(count):
+        time.sleep(ITEM_S)
+        into.put(number)
+
+
+class Processes:
+    def __init__(self, num_processes: int = 1) -> None:
+        self.num_processes = num_processes
+
+    def __iter__(self) -> Iterator[int]:
+        context = multiprocessing.get_context("fork")
+        ready = context.Queue(2)
+        workers = [
+            context.Process(target=_make, args=(ready, BATCHES // self.num_processes), daemon=True)
+            for _ in range(self.num_processes)
+        ]
+        for worker in workers:
+            worker.start()
+        for _ in range(BATCHES // self.num_processes * self.num_processes):
+            yield ready.get()
+        for worker in workers:
+            worker.join()
+
+
+@pytest.mark.parametrize(
+    ("make", "parameter", "workers"),
+    [
+        (lambda: Threads(1), "num_threads", 1),
+        (lambda: Processes(1), "num_processes", 1),
+        (lambda: Processes(2), "num_processes", 2),
+    ],
+)
+def test_workers_of_its_own_are_not_inside_the_loop(
+    make: Callable[[], Any], parameter: str, workers: int
+) -> None:
+    loader = hr.wrap(make())
+    consume(loader, 0.001)
+    diagnosis = loader.report().diagnosis
+    assert (diagnosis.kind, diagnosis.cause) == ("input_bound", "too_few_workers"), str(loader.report())
+    first = diagnosis.advice[0]
+    assert (first.parameter, first.from_) == (parameter, workers)
+    assert first.to > workers
+    # What they do was not recorded, so no gain is promised, and no thread in front of them.
+    assert first.predicted_step_s is None
+    assert all(each.parameter != "prefetch" for each in diagnosis.advice)
+
+
+def test_a_generator_that_takes_from_a_queue_names_no_operator_and_no_number() -> None:
+    ready: queue.Queue[int] = queue.Queue(2)
+    threading.Thread(target=_make, args=(ready, BATCHES), daemon=True).start()
+
+    def batches() -> Iterator[int]:
+        for _ in range(BATCHES):
+            yield ready.get()
+
+    loader = hr.wrap(batches())
+    consume(loader, 0.001)
+    diagnosis = loader.report().diagnosis
+    assert diagnosis.kind == "input_bound"
+    assert (diagnosis.operator, diagnosis.cause, diagnosis.advice) == (None, None, [])
+    assert "threads that were not recorded" in diagnosis.summary
+    assert "headrace run" in diagnosis.reason
+
+
+def test_a_generator_that_sleeps_itself_is_inside_the_loop() -> None:
+    def batches() -> Iterator[int]:
+        for number in range(BATCHES):
+            time.sleep(ITEM_S)
+            yield number
+
+    loader = hr.wrap(batches())
+    consume(loader, 0.001)
+    assert loader.report().diagnosis.cause == "no_overlap"
