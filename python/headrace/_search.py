@@ -20,8 +20,12 @@ Changes = dict[str, Any]
 LEAST_GAIN = 0.02
 #: More workers than this, for each core, are not tried.
 _WORKERS_PER_CORE = 4
-#: A trial that takes this many times as long as the best one is ended early.
+#: A trial that takes this many times as long as the slowest one before it is ended early.
 _HOPELESS = 1.5
+#: What must be left for another one: its own time, and the comparison at the end, in trials.
+_WITH_COMPARISON = _HOPELESS + 2
+#: Start, two changes and a part of the comparison: with less, a search finds little.
+_TRIALS_OF_A_SEARCH = 6
 #: Real steps of a run that are not measured: this share of them, and at least three.
 _WARM_UP = 0.1
 _BLOCKS = 8
@@ -39,6 +43,7 @@ class Measured:
 def mean_step(times: Sequence[float]) -> Measured:
     """The mean of step times in their order, without the beginning; its error from blocks of them.
 
+    The error is that of the usual block, so one step that another program made slow does not change it.
     Raises Error for fewer than eight steps.
     """
     if len(times) < 8:
@@ -47,7 +52,9 @@ def mean_step(times: Sequence[float]) -> Measured:
     blocks = min(_BLOCKS, len(steady) // 2)
     size = len(steady) // blocks
     means = [statistics.fmean(steady[i * size : (i + 1) * size]) for i in range(blocks)]
-    return Measured(statistics.fmean(steady), statistics.stdev(means) / math.sqrt(blocks))
+    middle = statistics.median(means)
+    deviation = 1.4826 * statistics.median(abs(each - middle) for each in means)
+    return Measured(statistics.fmean(steady), deviation / math.sqrt(blocks))
 
 
 @dataclass
@@ -109,6 +116,25 @@ class Outcome:
         return self.trials[0]
 
 
+class BudgetError(Error):
+    """Only the start could be measured."""
+
+    def __init__(self, trial_s: float, step_s: float) -> None:
+        super().__init__(
+            f"a trial takes {trial_s:.3g} s and a search needs about {_TRIALS_OF_A_SEARCH} of them"
+        )
+        #: Seconds that a search needs.
+        self.needs_s = _TRIALS_OF_A_SEARCH * trial_s
+        self._trial_s = trial_s
+        self._step_s = step_s
+
+    def steps_within(self, budget_s: float, steps: int) -> int | None:
+        """Steps of trials that fit into ``budget_s``, if trials of ``steps`` do not; None: too few."""
+        start_up_s = max(self._trial_s - steps * self._step_s, 0.0)
+        fit = int((budget_s / _TRIALS_OF_A_SEARCH - start_up_s) / self._step_s)
+        return min(fit, steps - 1) if fit >= 8 and steps > 8 else None
+
+
 class Search:
     """Greedy: the change with the best prediction is measured next, from the best parameters so far.
 
@@ -136,7 +162,8 @@ class Search:
         self.outcome = Outcome()
 
     def run(self) -> Outcome:
-        """Raises what the measurement of the start raises; a trial that fails later is left out."""
+        """Raises what the measurement of the start raises; a trial that fails later is left out. Raises
+        BudgetError if there is no time to try anything."""
         outcome = self.outcome
         self._progress("start")
         outcome.trials.append(Trial({}, {}, {}, Candidate({}), self._timed({}, max(self._budget_s / 3, 1))))
@@ -157,8 +184,10 @@ class Search:
             assert best is not None
             found = self._next(best)
             if found is None:
-                return "no further change is predicted to gain more than the noise"
-            if self._left_s() < 3 * self._longest_s:  # this trial, and the comparison at the end
+                return self._no_further(best)
+            if self._left_s() < _WITH_COMPARISON * self._longest_s:
+                if len(self._tried) == 1:
+                    raise BudgetError(self._longest_s, best.step_s)
                 return "the time is over"
             settings = {**best.settings, **found.changes}
             before = {name: value_of(best.measured.report, name) for name in found.changes}
@@ -167,16 +196,30 @@ class Search:
             self._progress(f"{_in_words(found.changes)}{expected}")
             try:
                 measured = self._quieter(best, settings)
-            except Exception as error:
-                said = str(error).strip().splitlines() or [type(error).__name__]
-                outcome.failures.append(f"{_in_words(found.changes)} failed: {said[-1]}")
-                self._progress(outcome.failures[-1])
+            except (Exception, SystemExit) as error:
+                self._failed(_in_words(found.changes), error)
                 continue
             trial = Trial(settings, found.changes, before, found, measured)
             outcome.trials.append(trial)
             self._learn(found, measured)
             if measured.step_s < best.step_s * (1 - noise_of(best.measured, measured)):
                 outcome.best = trial
+
+    def _no_further(self, best: Trial) -> str:
+        noise = noise_of(best.measured)
+        reason = f"no further change is predicted to gain more than the noise ({100 * noise:.0f} %)"
+        hidden = [each for each in self.outcome.trials if each.step_s < best.step_s * (1 - LEAST_GAIN)]
+        if hidden:
+            fastest = min(hidden, key=lambda each: each.step_s)
+            gain, noise = 1 - fastest.step_s / best.step_s, noise_of(best.measured, fastest.measured)
+            reason += f"; {fastest.in_words} gained {100 * gain:.0f} %, its noise is {100 * noise:.0f} %"
+        return reason
+
+    def _failed(self, what: str, error: BaseException) -> None:
+        """An `exit()` of a trial is its failure, too."""
+        said = str(error).strip().splitlines() if isinstance(error, Exception) else []
+        self.outcome.failures.append(f"{what} failed: {said[-1] if said else repr(error)}")
+        self._progress(self.outcome.failures[-1])
 
     def _next(self, best: Trial) -> Candidate | None:
         report = best.measured.report
@@ -216,11 +259,21 @@ class Search:
             for side, trial in enumerate((outcome.start, best)):
                 if steps[0] and steps[1] and self._left_s() < self._longest_s:
                     break
-                self._progress("start again" if side == 0 else "winner again")
-                measured = self._timed(trial.settings, _HOPELESS * self._longest_s)
+                what = "start again" if side == 0 else "winner again"
+                self._progress(what)
+                try:
+                    measured = self._timed(trial.settings, _HOPELESS * self._longest_s)
+                except (Exception, SystemExit) as error:
+                    self._failed(what, error)
+                    continue
                 steps[side].append(measured)
                 repeated = Trial(trial.settings, {}, {}, Candidate({}), measured, repeats=True)
                 outcome.trials.append(repeated)
+        if not (steps[0] and steps[1]):
+            outcome.reason = "start and winner could not be measured again"
+            outcome.best = outcome.start
+            outcome.start_s = outcome.best_s = outcome.start.step_s
+            return
         outcome.start_s, outcome.best_s = (
             statistics.fmean(each.step_s for each in steps[side]) for side in (0, 1)
         )
@@ -238,14 +291,14 @@ class Search:
         first = self._timed(settings, _HOPELESS * self._longest_s)
         gain = 1 - first.step_s / best.step_s
         hidden = LEAST_GAIN < gain <= noise_of(best.measured, first)
-        if not hidden or self._left_s() < 3 * self._longest_s:
+        if not hidden or self._left_s() < _WITH_COMPARISON * self._longest_s:
             return first
         second = self._timed(settings, _HOPELESS * self._longest_s)
         return min(first, second, key=lambda each: each.error_s)
 
     def _timed(self, settings: Changes, limit_s: float) -> Measured:
         began = self._clock()
-        measured = self._measure(settings, limit_s)
+        measured = self._measure(settings, min(limit_s, self._left_s()))
         self._longest_s = max(self._longest_s, self._clock() - began)
         return measured
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import inspect
 import math
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, overload
 
 from headrace import _core
-from headrace._search import Changes, Measured, Outcome, Search, Trial, mean_step, value_of
+from headrace._search import BudgetError, Changes, Measured, Outcome, Search, Trial, mean_step, value_of
 from headrace._session import enabled, session
 from headrace._table_text import seconds
 from headrace._tuning_record import TuningRecord, assignments
@@ -19,6 +18,7 @@ from headrace.errors import Error, UsageError
 from headrace.pipeline._stages import whole
 from headrace.replay import close
 from headrace.report import Report
+from headrace.run.owned_folder import OwnedFolder
 from headrace.table import Table
 from headrace.wrap import wrap
 
@@ -170,8 +170,9 @@ def tune(
     predicted to gain more than the noise. In the end start and winner are measured again in turn; if the
     winner is not faster again, the start is the result.
 
-    Raises UsageError for wrong arguments, Error if nothing can be recorded, and what make_loader, the loader
-    and step raise at the start.
+    Raises UsageError for wrong arguments, Error if nothing can be recorded or there is no time for a second
+    trial, and what make_loader, the loader and step raise at the start. Later, an exception or an ``exit()``
+    is that trial's failure.
     """
     functions: tuple[Any, ...] = (make_loader, step)
     if not all(map(callable, functions)):
@@ -182,9 +183,14 @@ def tune(
     if not enabled():
         raise Error("nothing can be tuned while HEADRACE=0 switches recording off")
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="headrace-tune-") as folder:
-        trials = _Trials(make_loader, step, steps, folder)
-        outcome = Search(trials, budget_s, trials.tunable).run()
+    with OwnedFolder("headrace-tuning-") as folder:
+        trials = _Trials(make_loader, step, steps, folder.path)
+        try:
+            outcome = Search(trials, budget_s, trials.tunable).run()
+        except BudgetError as error:
+            fit = error.steps_within(budget_s, steps)
+            fewer = f", or steps={fit}" if fit is not None else ""
+            raise Error(f"{error}: budget_s={math.ceil(error.needs_s)}{fewer}") from None
     return Tuned(outcome, time.monotonic() - began)
 
 

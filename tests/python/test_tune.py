@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace._search import Candidate, Measured, Search, candidates, mean_step, noise_of
+from headrace._search import BudgetError, Candidate, Measured, Search, candidates, mean_step, noise_of
 from headrace._tuning_record import TuningRecord
 from headrace.tuning import Tuned
 
@@ -110,10 +110,84 @@ def test_without_predictions_it_tries_all_the_same() -> None:
 
 
 def test_the_budget_ends_it() -> None:
-    # A trial takes 10 s; the comparison at the end needs two more.
-    outcome = search(lambda n: 0.1 / (n or 1), lambda n: 0.1 / (n or 1), budget_s=25).run()
+    # The start takes 10 s, and the comparison at the end twice as much.
+    outcome = search(lambda n: 0.1 / (n or 1), lambda n: 0.1 / (n or 1), budget_s=46).run()
     assert outcome.reason == "the time is over"
-    assert settings_of(outcome) == [{}]
+    assert settings_of(outcome) == [{}, {"num_workers": 2}, {}, {"num_workers": 2}, {}]
+
+
+def test_without_time_for_a_second_trial_it_says_what_a_search_needs() -> None:
+    with pytest.raises(BudgetError, match="a trial takes 10 s and a search needs about 6 of them") as raised:
+        search(lambda n: 0.1 / (n or 1), lambda n: 0.1 / (n or 1), budget_s=44).run()
+    assert raised.value.needs_s == pytest.approx(60)
+    assert raised.value.steps_within(30, 100) == 50
+    assert raised.value.steps_within(3, 100) is None
+
+    def make() -> Any:
+        return hr.source(range(10**6)).map(lambda item: time.sleep(0.05), name="slow").batch(1)
+
+    with pytest.raises(hr.Error, match=r"a search needs about 6 of them: budget_s=\d+"):
+        hr.tune(make, lambda _: None, steps=20, budget_s=1)
+
+
+def test_no_trial_gets_more_time_than_is_left() -> None:
+    given: list[float] = []
+    clock = [0.0]
+
+    def measure(settings: dict[str, Any], limit_s: float) -> Measured:
+        given.append(limit_s + clock[0])
+        clock[0] += 10
+        report: Any = FakeReport(settings.get("num_workers", 1), lambda n: 0.1 / (n or 1))
+        return Measured(0.1 / settings.get("num_workers", 1), 0.0, report)
+
+    Search(measure, 47, clock=lambda: clock[0]).run()
+    assert len(given) >= 4
+    assert max(given) <= 47
+
+
+def test_an_exit_in_a_trial_is_its_failure() -> None:
+    def measure(settings: dict[str, Any], limit_s: float) -> Measured:
+        if settings.get("num_workers") == 2:
+            raise SystemExit(1)
+        report: Any = FakeReport(settings.get("num_workers", 1), lambda n: 0.05 if n == 2 else 0.2)
+        return Measured(0.1, 0.0, report)
+
+    outcome = Search(measure, 1000).run()
+    assert outcome.failures == ["num_workers -> 2 failed: SystemExit(1)"]
+
+
+def test_a_failure_of_the_comparison_keeps_the_start() -> None:
+    times = iter([0.100, 0.050])
+
+    def measure(settings: dict[str, Any], limit_s: float) -> Measured:
+        report: Any = FakeReport(settings.get("num_workers", 1), lambda n: 0.05 if n == 2 else 0.2)
+        return Measured(next(times, None) or exit("no memory"), 0.0, report)
+
+    outcome = Search(measure, 1000).run()
+    assert outcome.best is outcome.start
+    assert outcome.reason == "start and winner could not be measured again"
+    assert outcome.start_s == outcome.best_s == 0.1
+
+
+def test_one_slow_step_is_no_noise() -> None:
+    start, better = mean_step([0.026] * 20), [0.012] * 20
+    for slow_s in (0.05, 0.1, 0.2):
+        better[12] = slow_s
+        assert mean_step(better).step_s < start.step_s * (1 - noise_of(start, mean_step(better)))
+
+
+def test_a_gain_that_noise_hides_is_said() -> None:
+    seen = iter([(0.100, 0.0)])
+
+    def measure(settings: dict[str, Any], limit_s: float) -> Measured:
+        report: Any = FakeReport(settings.get("num_workers", 1), lambda n: 0.05 if n == 2 else 0.2)
+        return Measured(*next(seen, (0.060, 0.030)), report)
+
+    outcome = Search(measure, 1000).run()
+    assert outcome.reason == (
+        "no further change is predicted to gain more than the noise (2 %); num_workers 1 -> 2 gained 40 %, "
+        "its noise is 71 %"
+    )
 
 
 def test_a_trial_that_raises_is_left_out() -> None:
