@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from headrace.errors import Error, UsageError
+
+if TYPE_CHECKING:
+    from headrace._search import BudgetError
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -36,12 +41,11 @@ def _output(ctx: click.Context, param: click.Parameter, value: str | None) -> st
 )  # fmt: skip
 @click.option(
     "--budget", callback=_seconds, default="10m", show_default=True, metavar="TIME",
-    help="No trial begins that would end later: 90s, 10m, 1h.",
+    help="No trial ends later: 90s, 10m, 1h.",
 )  # fmt: skip
 @click.option(
-    "--scratch/--in-place", "copies", default=None,
-    help="Run each trial in a copy of the working folder, or in the folder itself "
-    "(default: a copy, if the folder has 200 MB at most).",
+    "--scratch/--in-place", "scratch", default=True, show_default=True,
+    help="What the script writes goes into a copy that is removed, or into the folder itself.",
 )  # fmt: skip
 @click.option(
     "-o", "--out", callback=_output, metavar="FILE",
@@ -53,7 +57,7 @@ def _output(ctx: click.Context, param: click.Parameter, value: str | None) -> st
 def tune(
     steps: int,
     budget: float,
-    copies: bool | None,
+    scratch: bool,
     out: str | None,
     is_module: bool,
     script: str,
@@ -64,11 +68,12 @@ def tune(
     The script runs several times, each time with other parameters of one loader (the one whose loop does N
     steps first), until its loop has done N steps. Then it ends as by sys.exit(0).
     """
-    from headrace._search import Search
+    from headrace._search import BudgetError, Search
     from headrace._session import enabled
     from headrace.run.launch import check_script
     from headrace.run.scratch import WorkingFolder
     from headrace.run.script_trials import ScriptTrials
+    from headrace.run.stop_signals import ended_by_signals
     from headrace.tuning import Tuned
 
     if not enabled():
@@ -77,19 +82,19 @@ def tune(
         raise UsageError("the script runs several times, so it cannot come on stdin: give its file")
     if not is_module:
         check_script(script)
-    folder = WorkingFolder(copies)
-    click.echo(f"headrace: {folder.in_words}", err=True)
+    program = ["-m", script, *arguments] if is_module else [script, *arguments]
     progress = _Progress()
-    trials = ScriptTrials(
-        ["-m", script, *arguments] if is_module else [script, *arguments], steps, budget, folder,
-        progress.alive,
-    )  # fmt: skip
-    began = time.monotonic()
-    search = Search(trials, budget, trials.tunable, progress.begins)
-    try:
-        outcome = search.run()
-    finally:
-        progress.end()
+    with ended_by_signals(), WorkingFolder(not scratch, program) as folder:
+        click.echo(f"headrace: {folder.in_words}", err=True)
+        trials = ScriptTrials(program, steps, budget, folder, progress.alive)
+        began = time.monotonic()
+        search = Search(trials, budget, trials.tunable, progress.begins)
+        try:
+            outcome = search.run()
+        except BudgetError as error:
+            raise Error(f"{error}: {_enough(error, budget, steps)}") from None
+        finally:
+            progress.end()
     tuned = Tuned(outcome, time.monotonic() - began)
     click.echo(tuned.to_text(), nl=False)
     if out is not None:
@@ -104,6 +109,14 @@ def tune(
             "to change",
             err=True,
         )
+
+
+def _enough(error: BudgetError, budget_s: float, steps: int) -> str:
+    """The options with which a search would have time."""
+    needs_s = math.ceil(error.needs_s)
+    budget = f"--budget {needs_s}s" if needs_s < 120 else f"--budget {math.ceil(needs_s / 60)}m"
+    fit = error.steps_within(budget_s, steps)
+    return budget if fit is None else f"{budget}, or --steps {fit}"
 
 
 class _Progress:

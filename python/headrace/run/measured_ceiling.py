@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from headrace import _core
 from headrace._remembered import Remembered, Rounds
 from headrace.errors import Error
 from headrace.run.loop_phases import RealBatches
+from headrace.run.process_control import descendants
 
 #: Real steps before the remembered ones: so many, or those of this time if they are long.
 _STEPS, _LEAST_STEPS, _RECORDED_S = 100, 16, 20.0
@@ -118,21 +118,10 @@ def wait_for_rest() -> None:
 
 def _cpu_s() -> float:
     """CPU time of this process and its living descendants."""
-    return time.process_time() + sum(_process_cpu_s(pid) for pid in _descendants("self"))
+    return time.process_time() + sum(_process_cpu_s(pid) for pid in descendants("self"))
 
 
-def _descendants(pid: str) -> Iterable[str]:
-    for file in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = file.read_text().split()
-        except OSError:
-            continue
-        for child in children:
-            yield child
-            yield from _descendants(child)
-
-
-def _process_cpu_s(pid: str) -> float:
+def _process_cpu_s(pid: int) -> float:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,69 +1,156 @@
-"""Where the trials of ``headrace tune`` run: in copies of the working folder, if it is small."""
+"""Where the trials of ``headrace tune`` run, so that they change no file of the user's."""
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
 
-#: Largest folder that is copied for each trial.
+from headrace.errors import Error
+from headrace.run.mounts import Layers, mount_layers
+from headrace.run.owned_folder import OwnedFolder, remove_tree
+from headrace.run.trial_layers import scratch_parent, trial_layers
+from headrace.run.work_copy import CopySizeError, WorkCopy
+
+#: Bytes that are copied for each trial at most.
 LARGEST_BYTES = 200 << 20
 #: Recordings of earlier runs are no input of the script.
 _LEFT_OUT = "headrace-runs"
+#: Names that nothing else uses: leftovers of killed commands are found by them.
+_SCRATCH, _COPY = "headrace-trials-", ".headrace-copy-"
+_NO_MOUNT = "This system allows no overlay mount"
+
+
+class TrialPlace(NamedTuple):
+    """Where one trial runs."""
+
+    #: Its working folder.
+    folder: str
+    #: For our own files about it; removed after the trial.
+    scratch: str
+    #: To be called in the process that starts the script; None: nothing. Raises OSError.
+    prepare: Callable[[], object] | None
+    #: What must be removed if this process is killed.
+    owned: list[str]
 
 
 class WorkingFolder:
-    """The folder in which a trial runs."""
+    """The folder of the script, and how its trials are kept from changing it.
 
-    def __init__(self, copies: bool | None) -> None:
-        """copies: None decides by the size."""
-        self._folder = Path.cwd()
-        self._parent = _place_for_copies(self._folder)
-        self.copies = _is_small(self._folder) if copies is None else copies
+    With an overlay mount the script runs in the folder itself, and sees its own writes only. Where mounts are
+    not allowed, it runs in a copy.
+    """
+
+    def __init__(self, in_place: bool, arguments: Sequence[str]) -> None:
+        """arguments: of the script, its own name among them. Raises Error if no copy can be made."""
+        self._folder = str(Path.cwd())
+        self._unreadable: list[str] = []
+        self._uncovered: list[str] = []
+        self._layers: Layers | None = None
+        self._in_place = in_place
+        parent = None
+        if not in_place:
+            layers = trial_layers(self._folder, arguments)
+            parent = scratch_parent(layers)
+            if parent is not None:
+                self._layers = layers
+        self._scratch = OwnedFolder(_SCRATCH, parent)
+        try:
+            if self._layers is not None:
+                self._try_mounts(self._layers)
+            if not in_place and self._layers is None:
+                with ExitStack() as stack:
+                    self._copy(stack)
+        except BaseException:
+            self._scratch.remove()
+            raise
+
+    def __enter__(self) -> WorkingFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._scratch.remove()
 
     @property
     def in_words(self) -> str:
-        if self.copies:
-            return f"each trial runs in a copy of {self._folder.name}/, which is removed"
-        return f"trials run in {self._folder.name}/ itself: what the script writes, it writes there"
+        name = Path(self._folder).name
+        if self._in_place:
+            return f"trials run in {name}/ itself: what the script writes, it writes there"
+        if self._layers is None:
+            said = f"each trial runs in a copy of {name}/, which is removed. {_NO_MOUNT}, so what the script "
+            said += "writes under an absolute path is written there"
+        else:
+            said = "what the script writes in a trial goes into a copy, which is removed, except in "
+            said += "folders for temporary files and caches"
+        if self._uncovered:
+            said += f". Not protected: {', '.join(self._uncovered)}"
+        if self._unreadable:
+            more = f" and {len(self._unreadable) - 1} more" if len(self._unreadable) > 1 else ""
+            said += f". Not in the copy, because it cannot be read: {self._unreadable[0]}{more}"
+        return said
 
     @contextmanager
-    def entered(self) -> Iterator[str]:
-        """The folder of one trial."""
-        if not self.copies:
-            yield str(self._folder)
-            return
-        made = tempfile.mkdtemp(prefix=".headrace-tune-", dir=self._parent)
+    def entered(self) -> Iterator[TrialPlace]:
+        """The place of one trial."""
+        scratch = f"{self._scratch.path}/trial"
+        owned = [self._scratch.path]
+        Path(scratch).mkdir()
+        with ExitStack() as stack:
+            stack.callback(remove_tree, scratch)
+            layers = self._layers
+            if layers is not None:
+                yield TrialPlace(
+                    self._folder, scratch, partial(mount_layers, layers, f"{scratch}/layers"), owned
+                )
+            elif self._in_place:
+                yield TrialPlace(self._folder, scratch, None, owned)
+            else:
+                copy = self._copy(stack)
+                yield TrialPlace(copy, scratch, None, [*owned, copy])
+
+    def _try_mounts(self, layers: Layers) -> None:
+        """In another process, because mounts of this one would hide the user's files from it, too."""
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                uncovered = mount_layers(layers, f"{self._scratch.path}/probe")
+                os.write(writing, json.dumps(uncovered).encode())
+            finally:
+                os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as file:
+            answer = file.read()
+        os.waitpid(child, 0)
+        remove_tree(f"{self._scratch.path}/probe")
+        if answer:
+            self._uncovered = json.loads(answer)
+        else:
+            self._layers = None
+
+    def _copy(self, stack: ExitStack) -> str:
+        # Beside the original, so that `../data` is found.
+        above = Path(self._folder).parent
+        beside = above if os.access(above, os.W_OK) else None
+        folder = stack.enter_context(OwnedFolder(_COPY, beside)).path
+        copy = WorkCopy(self._folder, folder, _LEFT_OUT, LARGEST_BYTES)
+        name = Path(self._folder).name
         try:
-            left_out = shutil.ignore_patterns(_LEFT_OUT)
-            shutil.copytree(self._folder, made, symlinks=True, ignore=left_out, dirs_exist_ok=True)
-            yield made
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
-
-
-def _place_for_copies(folder: Path) -> Path | None:
-    """Beside the original, so that ``../data`` is found; None: the folder for temporary files."""
-    return folder.parent if os.access(folder.parent, os.W_OK) else None
-
-
-def _size_of(path: Path) -> int:
-    try:
-        return path.lstat().st_size
-    except OSError:  # gone meanwhile
-        return 0
-
-
-def _is_small(folder: Path) -> bool:
-    left = LARGEST_BYTES
-    for place, folders, files in os.walk(folder):
-        if _LEFT_OUT in folders:
-            folders.remove(_LEFT_OUT)
-        for name in files:
-            left -= _size_of(Path(place) / name)
-        if left < 0:
-            return False
-    return True
+            copy.make()
+        except CopySizeError:
+            raise Error(
+                f"{name}/ with what its links lead to is too large to copy for each trial (more than "
+                f"{LARGEST_BYTES >> 20} MB). {_NO_MOUNT}: start in a smaller folder, or use --in-place if "
+                "the script may overwrite its files"
+            ) from None
+        except OSError as error:
+            raise Error(f"{name}/ cannot be copied into {folder}: {error.strerror or error}") from None
+        self._unreadable = copy.unreadable
+        return folder

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from headrace import _core
 from headrace._search import Changes, Measured, mean_step
 from headrace._session import TRIAL
 from headrace.errors import Error
@@ -20,15 +18,17 @@ from headrace.run.ending import ending
 from headrace.run.environment import recording_environment
 from headrace.run.folder import choose_run_folder
 from headrace.run.interpreter import python_command
-from headrace.run.process_control import die_with
 from headrace.run.recorded import recorded_loaders
-from headrace.run.scratch import WorkingFolder
+from headrace.run.scratch import TrialPlace, WorkingFolder
+from headrace.run.supervisor import Supervised
 from headrace.run.trial import LEAST_STEPS, same_name
 
 #: Time of a script to end by itself after its last step, and then after SIGTERM.
 _TO_END_S, _TO_STOP_S = 30.0, 5.0
-#: Lines of a script that failed.
-_LAST_LINES = 3
+#: Share of a trial's time after which its loop ends, so that the script has the rest to end by itself.
+_OF_LIMIT = 0.9
+#: Of a script that failed: lines, and characters of each.
+_LAST_LINES, _LINE = 3, 200
 
 
 class ScriptTrials:
@@ -38,12 +38,17 @@ class ScriptTrials:
         self, program: Sequence[str], steps: int, budget_s: float, folder: WorkingFolder,
         alive: Callable[[float], None] = lambda _: None,
     ) -> None:  # fmt: skip
-        """alive: called a few times a second while a trial runs, with its seconds so far."""
+        """budget_s: no trial runs longer than this from now. alive: called a few times a second while a trial
+        runs, with its seconds so far.
+        """
         self._command = python_command(program)
         self._steps = steps
-        self._budget_s = budget_s
+        self._ends_at = time.monotonic() + budget_s
+        self._to_stop_s = min(_TO_STOP_S, 0.1 * budget_s)
         self._folder = folder
         self._alive = alive
+        #: That of this process, so that it is the script's, too.
+        self._rank = _core.default_rank()
         #: The loader that is tuned; empty before the first trial.
         self.loader = ""
         self._made_as = ""
@@ -59,54 +64,57 @@ class ScriptTrials:
         return parameter in self._settable
 
     def __call__(self, settings: Changes, limit_s: float) -> Measured:
-        with tempfile.TemporaryDirectory(prefix="headrace-trial-") as place, self._folder.entered() as folder:
-            result = f"{place}/result.json"
+        with self._folder.entered() as place:
+            began = time.monotonic()
+            result = f"{place.scratch}/result.json"
             order = {
                 "changes": settings, "loader": self.loader, "made_as": self._made_as, "steps": self._steps,
-                "limit_s": limit_s, "result": result,
+                "ends_at": began + _OF_LIMIT * limit_s, "result": result, "rank": self._rank,
             }  # fmt: skip
-            run = choose_run_folder(f"{place}/run")
+            run = choose_run_folder(f"{place.scratch}/run")
             environment = recording_environment(os.environ, run.path)
-            environment |= {TRIAL: json.dumps(order), "PWD": folder}
-            said = f"{place}/output"
-            began = time.monotonic()
-            status = self._run(environment, folder, said, result)
+            environment |= {TRIAL: json.dumps(order), "PWD": place.folder}
+            said = f"{place.scratch}/output"
+            status, cut_off = self._run(environment, place, said, result, began + limit_s)
             try:
                 measured = json.loads(Path(result).read_text())
             except (OSError, ValueError):
-                how = ending(status, time.monotonic() - began) or "the script ended"
-                raise Error(f"{how} before a loop had {LEAST_STEPS} steps{_last_lines(said)}") from None
+                seconds = time.monotonic() - began
+                how = f"the script was stopped after {seconds:.0f} s" if cut_off else ending(status, seconds)
+                raise Error(
+                    f"{how or 'the script ended'} before a loop had {LEAST_STEPS} steps{_last_lines(said)}"
+                ) from None
             if not self.loader:
                 self.loader, self._made_as = measured["loader"], measured["made_as"]
                 self._settable = measured["settable"]
             found = mean_step(measured["times"])
-            found.report = self._report([path for path, rank in run.new_segments() if rank == 0])
+            found.report = self._report([path for path, rank in run.new_segments() if rank == self._rank])
             return found
 
-    def _run(self, environment: dict[str, str], folder: str, said: str, result: str) -> int:
-        """To the end of the script, or until its time is over."""
-        parent = os.getpid()
-        with open(said, "wb") as output:  # noqa: PTH123
-            child = subprocess.Popen(
-                self._command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT, start_new_session=True,
-                preexec_fn=lambda: die_with(parent, signal.SIGTERM),
-            )  # fmt: skip
+    def _run(
+        self, environment: dict[str, str], place: TrialPlace, said: str, result: str, limit: float
+    ) -> tuple[int, bool]:
+        """The status at the end of the script, and whether it was stopped before it had measured."""
         began = time.monotonic()
-        end = began + self._budget_s
-        measured = False
+        stop_at = min(limit, self._ends_at - self._to_stop_s)
+        measured = stopped = False
+        script = Supervised(self._command, environment, place.folder, said, place.prepare, place.owned)
         try:
-            while child.poll() is None:
+            while script.poll() is None:
+                now = time.monotonic()
                 if not measured and Path(result).exists():
                     measured = True
-                    end = time.monotonic() + _TO_END_S
-                if time.monotonic() > end:
+                    stop_at = min(now + _TO_END_S, self._ends_at - self._to_stop_s)
+                if now > stop_at and not stopped:
+                    script.stop()
+                    stopped = True
+                if now > self._ends_at:
                     break
-                self._alive(time.monotonic() - began)
+                self._alive(now - began)
                 time.sleep(0.1)
         finally:
-            _end(child)
-        return child.returncode
+            status = script.end()
+        return status, stopped and not measured
 
     def _report(self, segments: list[str]) -> Report | None:
         try:
@@ -138,25 +146,9 @@ def _live_call(parameter: str, value: Any) -> str:
     return f'pipe.set_{what}("{operator}", {value!r})'
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """The script's whole session: workers that outlive it would disturb the next trial."""
-    for number, patience_s in ((signal.SIGTERM, _TO_STOP_S), (signal.SIGKILL, _TO_STOP_S)):
-        try:
-            os.killpg(child.pid, number)
-        except ProcessLookupError:
-            break
-        if number == signal.SIGTERM and child.poll() is not None:
-            continue  # what is left of it are workers
-        try:
-            child.wait(patience_s)
-        except subprocess.TimeoutExpired:
-            pass
-    child.wait()
-
-
 def _last_lines(path: str) -> str:
     try:
         lines = Path(path).read_text(errors="replace").strip().splitlines()
     except OSError:
         return ""
-    return f"; its last lines: {' / '.join(lines[-_LAST_LINES:])}" if lines else ""
+    return f"; its last lines: {' / '.join(line[:_LINE] for line in lines[-_LAST_LINES:])}" if lines else ""

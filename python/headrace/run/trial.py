@@ -37,17 +37,19 @@ class Trial:
     """What is to be tried, and what was measured so far."""
 
     def __init__(self, order: dict[str, Any]) -> None:
-        """order: ``{"changes", "loader", "made_as", "steps", "limit_s", "result"}``; loader: "" for any."""
+        """order: ``{"changes", "loader", "made_as", "steps", "ends_at", "result", "rank"}``; loader: "" for
+        any; ends_at: of the clock that all processes share.
+        """
         self.changes: dict[str, Any] = order["changes"]
         self._loader: str = order["loader"]
         self._made_as: str = order["made_as"]
         self._steps: int = order["steps"]
-        self._limit_s: float = order["limit_s"]
+        self._ends_at: float = order["ends_at"]
         self._result: str = order["result"]
+        self._rank: int = order["rank"]
         self._times: dict[str, list[float]] = {}
         self._names_when_made: dict[str, str] = {}
         self._settable: dict[str, list[str]] = {}
-        self._began: float | None = None
         self._over = False
         atexit.register(self._save)
 
@@ -69,11 +71,9 @@ class Trial:
 
     def stepped(self, name: str, seconds: float) -> None:
         """One more step. Raises TrialOver after the last."""
-        now = time.monotonic()
-        self._began = now if self._began is None else self._began
         times = self._times.setdefault(name, [])
         times.append(seconds)
-        late = now - self._began > self._limit_s and len(times) >= LEAST_STEPS
+        late = len(times) >= LEAST_STEPS and time.monotonic() > self._ends_at
         if len(times) >= self._steps or late:
             self._save()
             raise TrialOver(0)
@@ -84,7 +84,7 @@ class Trial:
             return
         self._over = True
         name = max(self._times, key=lambda each: len(self._times[each]))
-        if _core.default_rank() == 0:
+        if _core.default_rank() == self._rank:
             with open(f"{self._result}.part", "w", encoding="utf-8") as file:  # noqa: PTH123
                 found = {
                     "loader": name,

@@ -1,0 +1,481 @@
+"""Trials of ``headrace tune`` write nowhere but into their copy, and end with all that they started."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.run.mounts import Layers
+from headrace.run.owned_folder import OwnedFolder
+from headrace.run.scratch import WorkingFolder
+from headrace.run.supervisor import Supervised
+
+#: `headrace tune`, and the same on a system that allows no mount.
+WAYS = {
+    "overlay": "from headrace.cli import main; main()",
+    "copy": """
+        from headrace.run import scratch
+        def refuse(layers, folder):
+            raise PermissionError(1, "Operation not permitted")
+        scratch.mount_layers = refuse
+        from headrace.cli import main; main()
+        """,
+}
+
+#: A loop that does not wait, so that there is one trial, and after it what a script does with its results.
+LOOP = """
+    import os, pathlib, sys, time, headrace as hr
+    try:
+        for b in hr.source(range(10**5)).batch(2):
+            time.sleep(0.01)
+    finally:
+        pathlib.Path(sys.argv[1]).write_text("ended")
+"""
+
+
+def mounts_work(folder: Path) -> bool:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        with WorkingFolder(False, []) as found:
+            return "overlay" not in found.in_words
+    finally:
+        os.chdir(before)
+
+
+class Project:
+    """A working folder with results in it, and other folders around."""
+
+    def __init__(self, root: Path, scripts: Any) -> None:
+        self.root = root
+        self.folder = root / "project"
+        self.folder.mkdir()
+        #: Written by each trial: that its code has run.
+        self.ended = root / "temporary" / "ended"
+        self.ended.parent.mkdir()
+        self._scripts = scripts
+        scripts.folder = self.folder
+
+    def file(self, name: str, text: str = "90 epochs") -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def start(self, way: str, source: str, *options: str, arguments: tuple[str, ...] = ()) -> Any:
+        script = self._scripts.write(textwrap.dedent(LOOP) + textwrap.indent(textwrap.dedent(source), "    "))
+        given = ["--steps", "12", "--budget", "20s", *options, script, str(self.ended), *arguments]
+        program = [sys.executable, "-c", textwrap.dedent(WAYS[way]), "tune", *given]
+        return self._scripts.start(program, environment={"TMPDIR": str(self.ended.parent)})
+
+    def tune(self, way: str, source: str, *options: str, arguments: tuple[str, ...] = ()) -> Any:
+        return self._scripts.finish(self.start(way, source, *options, arguments=arguments))
+
+    def files(self) -> dict[str, str]:
+        """Every file below the root with its text."""
+        found = {}
+        for place, folders, names in os.walk(self.root):
+            found |= {f"{place}/{name}": "" for name in folders}
+            for name in names:
+                path = Path(place) / name
+                found[str(path)] = path.read_text(errors="replace") if path.is_file() else ""
+        found.pop(str(self.ended), None)
+        return {name: text for name, text in found.items() if not name.endswith(".pyc")}
+
+
+@pytest.fixture
+def project(tmp_path: Path, scripts: Any) -> Project:
+    return Project(tmp_path, scripts)
+
+
+@pytest.fixture(params=list(WAYS))
+def way(request: pytest.FixtureRequest, project: Project) -> str:
+    if request.param == "overlay" and not mounts_work(project.folder):
+        pytest.skip("overlay mounts are not allowed here")
+    return str(request.param)
+
+
+@pytest.fixture
+def unharmed(project: Project, way: str) -> Callable[..., None]:
+    """``unharmed(source)``: trials that end with ``source`` run, and change no file."""
+
+    def check(source: str, *options: str, arguments: tuple[str, ...] = ()) -> None:
+        project.file("project/script.py", "")
+        before = project.files()
+        outcome = project.tune(way, source, *options, arguments=arguments)
+        assert outcome.status == 0, outcome.err
+        assert project.ended.read_text() == "ended"
+        after = project.files()
+        after[str(project.folder / "script.py")] = ""
+        assert after == before
+        assert len(outcome.err.splitlines()) == 1
+
+    return check
+
+
+WRITES = """
+    for name in ("last.pt", "new.pt"):
+        pathlib.Path("checkpoints", name).write_text("12 steps")
+    pathlib.Path("checkpoints/part").write_text("12 steps")
+    os.replace("checkpoints/part", "checkpoints/best.pt")
+    with open("checkpoints/log.txt", "a") as log:
+        log.write("12 steps")
+"""
+
+
+def fill(project: Project, folder: str) -> None:
+    for name in ("last.pt", "best.pt", "log.txt"):
+        project.file(f"{folder}/{name}")
+
+
+def test_a_folder(project: Project, unharmed: Callable[..., None]) -> None:
+    fill(project, "project/checkpoints")
+    unharmed(WRITES)
+
+
+def test_a_link_that_leads_outside(project: Project, unharmed: Callable[..., None]) -> None:
+    fill(project, "store")
+    (project.folder / "checkpoints").symlink_to(project.root / "store")
+    unharmed(WRITES)
+
+
+def test_several_links_that_lead_outside(project: Project, unharmed: Callable[..., None]) -> None:
+    fill(project, "store/run")
+    (project.root / "shared").mkdir()
+    (project.root / "shared" / "now").symlink_to("../store/run")
+    (project.folder / "outputs").symlink_to("../shared")
+    (project.folder / "checkpoints").symlink_to("outputs/now")
+    unharmed(WRITES)
+
+
+def test_a_link_in_a_folder_to_which_a_link_leads(project: Project, unharmed: Callable[..., None]) -> None:
+    project.file("elsewhere/last.pt")
+    project.file("store/readme")
+    (project.root / "store" / "run").symlink_to(project.root / "elsewhere")
+    (project.folder / "a").mkdir()
+    (project.folder / "a" / "store").symlink_to("../../store")
+    unharmed('pathlib.Path("a/store/run/last.pt").write_text("12 steps")')
+
+
+def test_links_to_files(project: Project, unharmed: Callable[..., None]) -> None:
+    project.file("store/last.pt")
+    (project.folder / "deep").mkdir()
+    (project.folder / "deep" / "last.pt").symlink_to(project.root / "store" / "last.pt")
+    (project.folder / "new.pt").symlink_to(project.root / "store" / "not-yet.pt")
+    unharmed(
+        """
+        pathlib.Path("deep/last.pt").write_text("12 steps")
+        pathlib.Path("new.pt").write_text("12 steps")
+        """
+    )
+
+
+def test_hard_links(project: Project, unharmed: Callable[..., None]) -> None:
+    stored = project.file("store/last.pt")
+    (project.folder / "last.pt").hardlink_to(stored)
+    unharmed('open("last.pt", "r+").write("12 steps")')
+
+
+def test_links_that_lead_inside(project: Project, unharmed: Callable[..., None]) -> None:
+    project.file("project/runs/3/last.pt")
+    (project.folder / "latest").symlink_to(project.folder / "runs" / "3")
+    project.file("other/readme")
+    (project.folder / "around").symlink_to("../other")
+    (project.root / "other" / "back").symlink_to(project.folder)
+    unharmed(
+        """
+        assert pathlib.Path("latest/last.pt").read_text() == "90 epochs"
+        pathlib.Path("latest/last.pt").write_text("12 steps")
+        assert pathlib.Path("runs/3/last.pt").read_text() == "12 steps"
+        assert pathlib.Path("around/back/latest/last.pt").read_text() == "12 steps"
+        """
+    )
+
+
+def test_what_is_removed_and_renamed(project: Project, unharmed: Callable[..., None]) -> None:
+    fill(project, "project/checkpoints")
+    fill(project, "project/old")
+    unharmed(
+        """
+        import shutil
+        shutil.rmtree("old")
+        shutil.move("checkpoints", "old")
+        os.mkdir("checkpoints")
+        """
+    )
+
+
+def test_special_files(project: Project, unharmed: Callable[..., None]) -> None:
+    os.mkfifo(project.folder / "fifo")
+    with socket.socket(socket.AF_UNIX) as server:
+        here = Path.cwd()
+        os.chdir(project.folder)  # names of sockets are short
+        server.bind("socket")
+        os.chdir(here)
+        (project.folder / "null").symlink_to("/dev/null")
+        (project.folder / "to-fifo").symlink_to("fifo")
+        unharmed('open("null", "w").write("12 steps")')
+
+
+def test_absolute_paths(project: Project, way: str, unharmed: Callable[..., None]) -> None:
+    if way == "copy":
+        pytest.skip("without mounts only said")
+    fill(project, "project/checkpoints")
+    fill(project, "store")
+    unharmed(
+        f"""
+        for folder in ({str(project.folder / "checkpoints")!r}, sys.argv[2], sys.argv[3].partition("=")[2]):
+            pathlib.Path(folder, "last.pt").write_text("12 steps")
+        """,
+        arguments=(str(project.root / "store"), f"--out={project.root / 'store'}"),
+    )
+
+
+def test_without_mounts_absolute_paths_are_named(project: Project) -> None:
+    outcome = project.tune("copy", "")
+    assert outcome.status == 0, outcome.err
+    assert "copy of project/" in outcome.err
+    assert "absolute path" in outcome.err
+
+
+def test_a_large_folder(project: Project, way: str) -> None:
+    fill(project, "project/checkpoints")
+    with (project.folder / "data.bin").open("wb") as file:
+        file.truncate(201 << 20)
+    outcome = project.tune(way, WRITES)
+    assert (project.folder / "checkpoints" / "last.pt").read_text() == "90 epochs"
+    if way == "overlay":
+        assert outcome.status == 0, outcome.err
+    else:  # nothing is run
+        assert outcome.status == 1
+        assert "--in-place" in outcome.err
+        assert len(outcome.err.splitlines()) == 1
+        assert not project.ended.exists()
+
+
+def test_in_place_only_if_asked_for(project: Project, way: str) -> None:
+    fill(project, "project/checkpoints")
+    outcome = project.tune(way, WRITES, "--in-place")
+    assert outcome.status == 0, outcome.err
+    assert (project.folder / "checkpoints" / "last.pt").read_text() == "12 steps"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
+def test_unreadable_files(project: Project, way: str) -> None:
+    project.file("project/secret").chmod(0)
+    outcome = project.tune(way, "")
+    assert outcome.status == 0, outcome.err
+    assert way == "overlay" or "cannot be read: " in outcome.err
+
+
+def test_a_full_disk_is_one_line(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    import errno
+
+    from headrace import Error
+    from headrace.run import scratch
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/a/b")
+
+    monkeypatch.chdir(project.folder)
+    monkeypatch.setattr(scratch, "mount_layers", full)
+    monkeypatch.setattr(scratch.WorkCopy, "make", full)
+    with pytest.raises(Error, match=r"project/ cannot be copied into .*: No space left on device$"):
+        WorkingFolder(False, [])
+    assert [path.name for path in project.root.iterdir() if "headrace" in path.name] == []
+
+
+# --- the end of trials ---
+
+
+def processes_with(text: str) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if text.encode() in (path / "cmdline").read_bytes() and int(path.name) != os.getpid():
+                found.append(int(path.name))
+    return found
+
+
+def wait_until(holds: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+#: A script that no signal but SIGKILL ends, with a worker in its own session.
+STUBBORN = """
+    import os, signal, subprocess, sys, time, headrace as hr
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    subprocess.Popen([sys.executable, "-c", "import signal, time\\nsignal.signal(15, signal.SIG_IGN)\\n"
+                      "time.sleep(900)", sys.argv[1]], start_new_session=True)
+    for b in hr.source(range(10**5)).map(lambda i: time.sleep(.05), name="slow").batch(2):
+        open(sys.argv[1], "w").close()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_after_a_signal(project: Project, scripts: Any, way: str, number: int) -> None:
+    script = scripts.write(STUBBORN)
+    program = [sys.executable, "-c", textwrap.dedent(WAYS[way]), "tune", "--steps", "9000", script]
+    command = scripts.start([*program, str(project.ended)], environment={"TMPDIR": str(project.ended.parent)})
+    wait_until(project.ended.exists)
+    assert len(processes_with(str(project.ended))) >= 3
+    command.send_signal(number)
+    outcome = scripts.finish(command)
+    assert outcome.status == -number
+    wait_until(lambda: not processes_with(str(project.ended)))
+    wait_until(lambda: list(project.ended.parent.iterdir()) == [project.ended])
+    assert sorted(path.name for path in project.root.iterdir()) == ["project", "temporary"]
+
+
+def test_daemons_of_a_trial_end_with_it(project: Project, way: str) -> None:
+    daemon = "import time; time.sleep(900)"
+    outcome = project.tune(
+        way,
+        f"""
+        import subprocess
+        subprocess.Popen([sys.executable, "-c", {daemon!r}, sys.argv[1]], start_new_session=True)
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.execv(sys.executable, [sys.executable, "-c", {daemon!r}, sys.argv[1]])
+            os._exit(0)
+        """,
+    )
+    assert outcome.status == 0, outcome.err
+    assert processes_with(str(project.ended)) == []
+
+
+def test_a_trial_that_hangs_is_cut_off(project: Project, scripts: Any) -> None:
+    pytest.importorskip("torch")
+    script = scripts.write(
+        """
+        import time, torch
+        from torch.utils.data import DataLoader, Dataset, get_worker_info
+
+        class Hangs(Dataset):
+            def __len__(self):
+                return 4000
+            def __getitem__(self, index):
+                if get_worker_info() is not None:
+                    time.sleep(10**4)
+                time.sleep(.005)
+                return index
+
+        for batch in DataLoader(Hangs(), batch_size=4):
+            time.sleep(.001)
+        """
+    )
+    began = time.monotonic()
+    command = [sys.executable, "-m", "headrace", "tune", "--steps", "20", "--budget", "90s", script]
+    outcome = scripts.finish(scripts.start(command))
+    assert time.monotonic() - began < 90
+    assert outcome.status == 0, outcome.err
+    said = outcome.out.decode()
+    assert "the script was stopped after" in said
+    assert "nothing to change" in said
+
+
+def test_leftovers_are_removed_by_the_next_run(tmp_path: Path) -> None:
+    kept = tmp_path / "headrace-trials-mine"  # no name of ours
+    kept.mkdir()
+    alive = OwnedFolder("headrace-trials-", tmp_path)
+    code = f"""
+        import os, pathlib
+        from headrace.run.owned_folder import OwnedFolder
+        folder = OwnedFolder("headrace-trials-", {str(tmp_path)!r})
+        inner = pathlib.Path(folder.path, "work")
+        inner.mkdir()
+        (inner / "file").touch()
+        inner.chmod(0)
+        os._exit(0)
+        """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+    assert len(list(tmp_path.iterdir())) == 3
+    with OwnedFolder("headrace-trials-", tmp_path) as mine:
+        assert {path.name for path in tmp_path.iterdir()} == {
+            "headrace-trials-mine", Path(alive.path).name, Path(mine.path).name,
+        }  # fmt: skip
+    alive.remove()
+    assert list(tmp_path.iterdir()) == [kept]
+
+
+def ended(script: Supervised) -> int | None:
+    wait_until(lambda: script.poll() is not None)
+    return script.poll()
+
+
+def test_a_supervised_script_has_its_own_status(tmp_path: Path) -> None:
+    def status(code: str) -> int:
+        command = [sys.executable, "-c", code]
+        return ended(Supervised(command, os.environ, str(tmp_path), f"{tmp_path}/said"))
+
+    assert status("import os; os.abort()") == -signal.SIGABRT
+    assert status("raise SystemExit(7)") == 7
+    assert ended(Supervised(["/no/program"], {}, str(tmp_path), f"{tmp_path}/said")) == 127
+    assert "No such file" in (tmp_path / "said").read_text()
+
+
+def test_a_mount_that_is_refused_later_is_said(tmp_path: Path) -> None:
+    def refuse() -> None:
+        raise OSError(1, "Operation not permitted", "/data")
+
+    command = [sys.executable, "-c", "print('runs')"]
+    assert ended(Supervised(command, os.environ, str(tmp_path), f"{tmp_path}/said", refuse)) == 1
+    assert "headrace: " in (tmp_path / "said").read_text()
+    assert "/data" in (tmp_path / "said").read_text()
+
+
+@pytest.mark.parametrize("variables", [{"RANK": "1"}, {"SLURM_PROCID": "3"}])
+def test_whatever_the_rank_is(scripts: Any, variables: dict[str, str]) -> None:
+    script = scripts.write(
+        """
+        import time, headrace as hr
+        for b in hr.source(range(10**5)).map(lambda i: time.sleep(.004), name="slow").batch(2):
+            pass
+        """
+    )
+    command = [sys.executable, "-m", "headrace", "tune", "--steps", "20", "--budget", "60s", script]
+    outcome = scripts.finish(scripts.start(command, environment=variables))
+    assert outcome.status == 0, outcome.err
+    assert 'pipe.set_workers("slow"' in outcome.out.decode()
+
+
+def test_too_little_time_for_a_search(scripts: Any) -> None:
+    script = scripts.write(
+        """
+        import time, headrace as hr
+        for b in hr.source(range(10**5)).map(lambda i: time.sleep(.1), name="slow").batch(1):
+            pass
+        """
+    )
+    command = [sys.executable, "-m", "headrace", "tune", "--steps", "20", "--budget", "4s", script]
+    outcome = scripts.finish(scripts.start(command))
+    assert outcome.status == 1
+    assert outcome.out == b""
+    said = outcome.err.splitlines()[-1]
+    assert "a search needs about 6 of them: --budget " in said
+
+
+def test_layers_keep_what_is_no_file(project: Project) -> None:
+    from headrace.run.trial_layers import trial_layers
+
+    fill(project, "store")
+    (project.folder / "checkpoints").symlink_to(project.root / "store")
+    (project.folder / "null").symlink_to("/dev/null")
+    (project.folder / "devices").symlink_to("/dev")
+    layers = trial_layers(str(project.folder), ["train.py", "--out", "/dev/null", "--lr=0.1", "300"])
+    assert isinstance(layers, Layers)
+    assert set(layers.required) == {str(project.folder), str(project.root / "store")}
+    assert not any(each.startswith(("/dev", "/proc", "/sys")) for each in layers.optional)
