@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import copy
+import math
 import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, MutableMapping
-from contextlib import contextmanager, suppress
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from headrace._batch_copy import IMMUTABLE, copy_batch, is_copy
 from headrace.errors import Error
 
 #: A round is at least this long, so that reading the clock and waiting for the device cost nothing beside it.
@@ -18,17 +20,30 @@ _ROUND_S = 0.05
 _LEAST_ROUNDS, _MOST_ROUNDS = 5, 1000
 #: Measured no shorter than this, unless the caller allows less.
 _LEAST_S = 1.0
+#: Copies of batches for a round: so many, and of this size at most, which stays in a processor's cache.
+_MOST_PREPARED, _PREPARED_BYTES = 1024, 1 << 20
 #: Rounds end once the standard error of their median is this share of it.
 _STABLE = 0.005
 
 
 class Remembered:
-    """Batches in the order in which they came: at most ``most``, with at most ``max_bytes`` (or just one)."""
+    """Batches in the order in which they came: at most ``most``, with at most ``max_bytes`` (or just one).
+
+    A step may change what it gets, so every step of a round gets a copy of its own. `prepare` makes them
+    between rounds. A copy that no step has changed is used again, so that the step finds memory and caches as
+    if nothing were copied.
+    """
 
     def __init__(self, most: int, max_bytes: int) -> None:
         self._most = most
-        self._room = max_bytes
+        self._max_bytes = max_bytes
+        self._bytes = 0
         self._batches: list[Any] = []
+        #: False if objects in them may be of any size.
+        self._size_is_known = True
+        #: Copies, each with the number of its batch: for the next steps, and of the last ones.
+        self._prepared: deque[tuple[int, Any]] = deque()
+        self._handed_out: list[tuple[int, Any]] = []
         self._next = 0
 
     def __len__(self) -> int:
@@ -36,36 +51,48 @@ class Remembered:
 
     @property
     def full(self) -> bool:
-        return len(self._batches) >= self._most or (bool(self._batches) and self._room <= 0)
+        return len(self._batches) >= self._most or (bool(self._batches) and self._bytes >= self._max_bytes)
 
     def add(self, batch: Any) -> None:
-        """Keep ``batch``, if there is room."""
+        """Keep a copy of ``batch``, if there is room. Raises BatchCopyError."""
         if self.full:
             return
-        self._room -= size_of(batch)
-        if self._room >= 0 or not self._batches:
-            self._batches.append(fresh(batch))
+        size = size_of(batch)
+        if self._batches and self._bytes + size > self._max_bytes:
+            self._bytes = self._max_bytes
+            return
+        self._bytes += size
+        self._size_is_known = self._size_is_known and size_is_known(batch)
+        self._batches.append(copy_batch(batch))
+
+    def prepare(self, steps: int) -> int:
+        """Copies for the next ``steps`` steps, fewer if they are large; returns how many.
+
+        A multiple of the batches.
+        """
+        spare: list[list[Any]] = [[] for _ in self._batches]
+        for number, batch in self._handed_out:
+            if is_copy(batch, self._batches[number]):
+                spare[number].append(batch)
+        self._handed_out.clear()
+        most = min(steps, _MOST_PREPARED) // len(self._batches)
+        # A device works ahead, so short rounds would make its steps longer. Caches matter without one.
+        room = self._max_bytes if _device() is not None else _PREPARED_BYTES
+        fit = room // max(self._bytes, 1) if self._size_is_known else 1
+        count = max(1, min(most, fit)) * len(self._batches)
+        while len(self._prepared) < count:
+            copies = spare[self._next]
+            copied = copies.pop() if copies else copy_batch(self._batches[self._next])
+            self._prepared.append((self._next, copied))
+            self._next = (self._next + 1) % len(self._batches)
+        return count
 
     def next(self) -> Any:
-        """The batches in turn, for ever, each in containers of its own: a step may take them apart."""
-        batch = self._batches[self._next]
-        self._next = (self._next + 1) % len(self._batches)
-        return fresh(batch)
-
-
-def fresh(batch: Any) -> Any:
-    """The same arrays in new lists, tuples and dicts (also of a library's own class); others as they are."""
-    kind = type(batch)
-    if kind is dict:
-        return {key: fresh(value) for key, value in batch.items()}
-    if kind is list:
-        return [fresh(value) for value in batch]
-    if kind is tuple:
-        return tuple(fresh(value) for value in batch)
-    if isinstance(batch, (MutableMapping, list)):
-        with suppress(Exception):  # an object that cannot be copied is shared
-            return copy.copy(batch)
-    return batch
+        """The batches in turn, for ever."""
+        if not self._prepared:
+            self.prepare(1)
+        self._handed_out.append(self._prepared.popleft())
+        return self._handed_out[-1][1]
 
 
 def size_of(batch: Any) -> int:
@@ -78,6 +105,15 @@ def size_of(batch: Any) -> int:
         return len(batch)
     size = getattr(batch, "nbytes", 0)
     return int(size) if isinstance(size, int) else 0
+
+
+def size_is_known(batch: Any) -> bool:
+    """True if `size_of` counts all that is in ``batch``."""
+    if isinstance(batch, dict):
+        return all(size_is_known(value) for value in batch.values())
+    if isinstance(batch, (list, tuple)):
+        return all(size_is_known(value) for value in batch)
+    return isinstance(batch, (*IMMUTABLE, bytearray)) or isinstance(getattr(batch, "nbytes", None), int)
 
 
 class MeasuredStep(NamedTuple):
@@ -96,33 +132,34 @@ class Rounds:
 
     def __init__(
         self,
-        batches: int,
+        prepare: Callable[[int], int],
         seconds: float,
         clock: Callable[[], float] = time.perf_counter,
         round_steps: int = sys.maxsize,
     ) -> None:
-        """seconds: the longest time. round_steps: a round ends after so many steps, however short."""
-        self._batches = batches
+        """prepare: called before each round, outside of its time, with the steps that are wanted; returns how
+        many the round has. seconds: the longest time. round_steps: steps of a round at most.
+        """
+        self._prepare = prepare
         self._round_steps = round_steps
         self._seconds = seconds
         self._clock = clock
         self._rounds: list[float] = []
         self._steps = 0
-        self._in_round = 0
+        self._in_round = self._planned = 0
         self._warm_s: float | None = None
         self._warming = True
         self._began = self._round_began = 0.0
 
     def begin(self) -> None:
+        self._planned = self._prepare(1)
         _wait_for_device()
         self._began = self._round_began = self._clock()
 
     def stepped(self) -> bool:
         """One more step has ended. True once the median is stable, or the time is over."""
         self._in_round += 1
-        if self._in_round % self._batches:
-            return False
-        if self._in_round < self._round_steps and self._clock() - self._round_began < _ROUND_S:
+        if self._in_round < self._planned:
             return False
         _wait_for_device()
         now = self._clock()
@@ -132,9 +169,14 @@ class Rounds:
         else:
             self._rounds.append(mean_s)
             self._steps += self._in_round
+        if not self._warming and self._done(now):
+            return True
         self._in_round = 0
-        self._round_began = now
-        return not self._warming and self._done(now)
+        wanted = self._round_steps if mean_s * self._round_steps <= _ROUND_S else math.ceil(_ROUND_S / mean_s)
+        self._planned = self._prepare(wanted)
+        _wait_for_device()
+        self._round_began = self._clock()
+        return False
 
     def _warm(self, mean_s: float, now: float) -> None:
         """The first round is never counted; compilers and caches may need more than one."""
@@ -168,9 +210,15 @@ class Rounds:
 
 def _wait_for_device() -> None:
     """Work that was only queued on a device is part of the step."""
+    device = _device()
+    if device is not None:
+        device.synchronize()
+
+
+def _device() -> Any:
+    """torch.cuda, if it is used."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    if cuda is not None and cuda.is_initialized():
-        cuda.synchronize()
+    return cuda if cuda is not None and cuda.is_initialized() else None
 
 
 @contextmanager

@@ -30,10 +30,10 @@ def ceiling(
 
     The loader is left as it is: a copy of it is iterated (an iterator loses the batches that were taken),
     nothing is recorded, and the random numbers of Python, NumPy and torch go on as before. The step is
-    yours: if it trains, it trains on the same batches again and again.
+    yours: if it trains, it trains on the same batches again and again, each time on a copy.
 
-    Raises UsageError for wrong arguments, Error if the loader yields no batch, and what the loader and the
-    step raise.
+    Raises UsageError for wrong arguments, Error if the loader yields no batch or one that cannot be copied,
+    and what the loader and the step raise.
     """
     return measured_ceiling(loader, step, batches, max_bytes, seconds).step_s
 
@@ -56,7 +56,7 @@ def measured_ceiling(
     with random_state_kept(*adapter.generators(source)):
         remembered = Remembered(min(batches, adapter.most_batches(source)), max_bytes)
         _take(adapter.unrecorded(source), remembered, loader)
-        rounds = Rounds(len(remembered), seconds)
+        rounds = Rounds(remembered.prepare, seconds)
         rounds.begin()
         while True:
             step(remembered.next())

@@ -7,14 +7,27 @@ import time
 from collections import UserDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 import headrace as hr
-from headrace._remembered import Remembered, Rounds, fresh, size_of
+from headrace._batch_copy import copy_batch
+from headrace._remembered import Remembered, Rounds, size_of
 
 pytestmark = pytest.mark.usefixtures("run")
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+class Labelled:
+    """An object of the user's."""
+
+    def __init__(self, labels: list[int]) -> None:
+        self.labels = labels
 
 
 class Clock:
@@ -27,9 +40,16 @@ class Clock:
         return self.now
 
 
-def measured(step_times: Callable[[int], float], batches: int, seconds: float = 5.0) -> Any:
+def measured(
+    step_times: Callable[[int], float], batches: int, seconds: float = 5.0, prepare_s: float = 0.0
+) -> Any:
     clock = Clock()
-    rounds = Rounds(batches, seconds, clock)
+
+    def prepare(steps: int) -> int:
+        clock.now += prepare_s
+        return max(batches, steps // batches * batches)
+
+    rounds = Rounds(prepare, seconds, clock, round_steps=100)
     rounds.begin()
     number = 0
     while True:
@@ -43,6 +63,10 @@ def test_median_of_steady_steps() -> None:
     result = measured(lambda _: 0.010, batches=8)
     assert result.step_s == pytest.approx(0.010)
     assert result.error_s == pytest.approx(0)
+
+
+def test_copies_of_batches_do_not_count() -> None:
+    assert measured(lambda _: 0.010, batches=8, prepare_s=0.5).step_s == pytest.approx(0.010)
 
 
 def test_warm_up_and_rare_pauses_do_not_count() -> None:
@@ -93,22 +117,117 @@ def test_a_step_may_take_its_batch_apart() -> None:
     assert set(seen) == {1}
 
 
-def test_fresh_containers_hold_the_same_objects() -> None:
-    inner = object()
-    batch = {"a": [inner], "b": (inner,)}
-    copy = fresh(batch)
-    assert copy == batch
-    assert copy is not batch
-    assert copy["a"] is not batch["a"]
-    assert copy["a"][0] is inner
+def test_a_copy_shares_nothing_that_can_be_changed() -> None:
+    numpy = pytest.importorskip("numpy")
+    torch = pytest.importorskip("torch")
+    inner = [1]
+    array = numpy.asfortranarray(numpy.ones((3, 4)))
+    batch = {
+        "twice": [inner, inner],
+        "pair": Pair(
+            torch.ones(2, requires_grad=True), torch.ones(1, 3, 4, 4).to(memory_format=torch.channels_last)
+        ),
+        "array": array,
+        "objects": numpy.array([[1], None], dtype=object),
+        "object": Labelled([1, 2]),
+        "mapping": UserDict(labels=[1]),
+    }
+    copy = copy_batch(batch)
+    assert copy["twice"] == [[1], [1]]
+    assert copy["twice"][0] is copy["twice"][1]
+    assert copy["twice"][0] is not inner
+    assert type(copy["pair"]) is Pair
+    assert copy["pair"].first.requires_grad
+    assert copy["pair"].first.is_leaf
+    assert copy["pair"].second.is_contiguous(memory_format=torch.channels_last)
+    assert copy["array"].flags.f_contiguous
+    copy["pair"].second.unsqueeze_(1).mul_(2)
+    copy["array"] += 1
+    copy["objects"][0].append(2)
+    copy["object"].labels.clear()
+    copy["mapping"]["labels"].append(2)
+    copy["mapping"].pop("labels")
+    assert batch["pair"].second.shape == (1, 3, 4, 4)
+    assert batch["pair"].second.max() == 1
+    assert array.max() == 1
+    assert batch["objects"][0] == [1]
+    assert batch["object"].labels == [1, 2]
+    assert batch["mapping"] == {"labels": [1]}
+    assert type(copy["mapping"]) is UserDict
 
 
-def test_mappings_of_other_classes_are_copied() -> None:
-    batch = UserDict(labels=1)
-    copy = fresh(batch)
-    copy.pop("labels")
-    assert batch == {"labels": 1}
-    assert type(copy) is UserDict
+def test_a_step_may_change_its_batch() -> None:
+    numpy = pytest.importorskip("numpy")
+    torch = pytest.importorskip("torch")
+
+    def step(batch: Any) -> None:
+        image, label, array, names = batch
+        assert image.shape == (2, 2)
+        assert image.max() == label["x"] == array.max() == len(names) == 1
+        image.unsqueeze_(1).mul_(2)
+        label["x"] += 1
+        array *= 2
+        names.append("more")
+
+    batches = [[torch.ones(2, 2), {"x": 1}, numpy.ones(3), ["one"]] for _ in range(3)]
+    assert hr.ceiling(batches, step, seconds=0.2) > 0
+
+
+def test_a_buffer_that_is_filled_again_and_again() -> None:
+    def batches() -> Iterator[list[int]]:
+        buffer = [0]
+        for number in range(100):
+            buffer[0] = number
+            yield buffer
+
+    seen = set()
+    hr.ceiling(batches(), lambda batch: seen.add(batch[0]), batches=3, seconds=0.1)
+    assert seen == {0, 1, 2}
+
+
+def test_a_batch_that_cannot_be_copied_is_an_error() -> None:
+    with pytest.raises(hr.Error, match=r"a batch of type generator cannot be copied: cannot pickle"):
+        hr.ceiling([(number for number in range(3))], lambda _: None)
+
+
+def test_what_no_step_has_changed_is_used_again() -> None:
+    torch = pytest.importorskip("torch")
+    numpy = pytest.importorskip("numpy")
+    changes: list[Callable[[Any], object]] = [
+        lambda batch: batch["x"][0].unsqueeze_(0),
+        lambda batch: batch["x"][0].mul_(2),
+        lambda batch: batch["x"][0].requires_grad_(),
+        lambda batch: setattr(batch["x"][0], "label", "x"),
+        lambda batch: batch["x"].append(3),
+        lambda batch: batch.update(y=2),
+        lambda batch: batch.pop("x"),
+        lambda batch: batch["z"].__iadd__(1),
+        lambda batch: batch["z"].resize(1, 3, refcheck=False),
+    ]
+    remembered = Remembered(1, 1000)
+    remembered.add({"x": [torch.ones(3), 1.5, "a"], "y": (1,), "z": numpy.ones(3)})
+    remembered.prepare(1)
+    first = remembered.next()
+    for change in changes:
+        remembered.prepare(1)
+        again = remembered.next()
+        assert again is first
+        change(again)
+        remembered.prepare(1)
+        first = remembered.next()
+        assert first is not again
+
+
+def test_as_many_copies_as_there_is_room() -> None:
+    remembered = Remembered(4, 10 << 20)
+    for _ in range(4):
+        remembered.add(bytearray(60_000))
+    assert remembered.prepare(1) == 4
+    assert remembered.prepare(10) == 8
+    assert remembered.prepare(10**9) == 16
+    remembered = Remembered(4, 10 << 20)
+    remembered.add(Labelled([1]))  # of unknown size
+    assert remembered.prepare(10**9) == 1
 
 
 def test_an_input_that_sleeps_is_not_in_it() -> None:

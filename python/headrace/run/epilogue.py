@@ -72,7 +72,7 @@ def _ceilings(reports: list[Report]) -> str:
     for report in reports:
         if report.profile.sink.ceiling_step_s is not None:
             lines += _ceiling(report, "" if report is reports[0] else f"{report.loader}: ")
-    none = "CEILING   not measured: no loop had enough steps\n"
+    none = "CEILING   not measured: no loop had enough steps with batches that can be copied\n"
     return lines or none
 
 

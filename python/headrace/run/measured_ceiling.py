@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _core
+from headrace._batch_copy import BatchCopyError
 from headrace._remembered import Remembered, Rounds
+from headrace._session import warn_once
 from headrace.errors import Error
 from headrace.run.loop_phases import RealBatches
 from headrace.run.process_control import descendants
@@ -48,6 +50,7 @@ class CeilingPhase:
         self._given = 0
         self._began = 0.0
         self._over = False
+        self._real_only = False
 
     def next(self, real: RealBatches) -> Any:
         """The loop's next batch. Raises StopIteration at its end."""
@@ -71,19 +74,32 @@ class CeilingPhase:
             batch = real.take()
         except StopIteration:
             # A loop of unknown length gets the remembered steps at its end.
-            if self._length is not None or self._given < _LEAST_STEPS or self._name in _measured:
+            if self._length is not None or self._given < _LEAST_STEPS or self._is_left_alone:
                 raise
             self._begin(real)
             return self._remembered.next()
         if self._given == 0:
             self._began = time.monotonic()
         self._given += 1
-        self._remembered.add(batch)
+        if not self._real_only:
+            self._remember(batch)
         return batch
+
+    @property
+    def _is_left_alone(self) -> bool:
+        return self._real_only or self._name in _measured
+
+    def _remember(self, batch: Any) -> None:
+        """A loop whose batches cannot be copied gets its own batches to the end."""
+        try:
+            self._remembered.add(batch)
+        except BatchCopyError as error:
+            self._real_only = True
+            warn_once(f"the ceiling of {self._name!r} is not measured: {error}")
 
     def _enough(self) -> bool:
         most = _STEPS if self._length is None else min(_STEPS, self._length // 2)
-        if self._name in _measured or min(self._given, most) < _LEAST_STEPS:
+        if self._is_left_alone or min(self._given, most) < _LEAST_STEPS:
             return False
         return self._given >= most or time.monotonic() - self._began > _RECORDED_S
 
@@ -91,7 +107,7 @@ class CeilingPhase:
         _measured.add(self._name)
         real.end_recording()
         wait_for_rest()
-        self._rounds = Rounds(len(self._remembered), _SECONDS, round_steps=_ROUND_STEPS)
+        self._rounds = Rounds(self._remembered.prepare, _SECONDS, round_steps=_ROUND_STEPS)
         self._rounds.begin()
 
     def _end(self) -> None:

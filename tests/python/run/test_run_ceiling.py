@@ -197,3 +197,48 @@ def test_a_dataloader(scripts: Any, options: str) -> None:
     assert int(first[2]) < 460
     assert second == [b"480", b"True", b"480"]
     assert 4 <= ceiling_ms(outcome.said) < 9
+
+
+def test_a_loop_may_change_its_batches(scripts: Any) -> None:
+    pytest.importorskip("torch")
+    outcome = measured(
+        scripts,
+        """
+    import time, torch
+    from torch.utils.data import DataLoader
+
+    conv, trained = torch.nn.Conv2d(1, 1, 3), 0
+    for x in DataLoader(torch.zeros(1200, 8, 8), batch_size=4):
+        x.unsqueeze_(1)
+        conv(x)
+        trained += 1
+        time.sleep(.002)
+    print("trained", trained)
+    """,
+        "--ceiling",
+    )
+    assert outcome.out == b"trained 300\n"
+    assert ceiling_ms(outcome.said) >= 2
+
+
+def test_a_loop_whose_batches_cannot_be_copied_is_left_alone(scripts: Any) -> None:
+    outcome = measured(
+        scripts,
+        SLEEPS
+        + """
+    import threading
+
+    def with_locks():
+        for number, batch in zip(range(100), batches(100)):
+            yield [number, threading.Lock()]
+
+    print([batch[0] for batch in hr.wrap(with_locks(), name="train")] == list(range(100)))
+    """,
+        "--ceiling",
+    )
+    assert outcome.out == b"True\n"
+    assert (
+        outcome.err.count("the ceiling of 'train' is not measured: a batch of type list cannot be copied")
+        == 1
+    )
+    assert "CEILING   not measured" in outcome.said
