@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from headrace import _core
+from headrace._job import speaks_for_job
 from headrace.errors import SegmentError, UsageError
 
 _warned: set[str] = set()
@@ -67,7 +68,7 @@ def bare_iterator(timed: Any) -> Any:
 
 def warn_once(reason: str) -> None:
     """One warning per reason and process, on rank 0 only."""
-    if reason in _warned or _core.default_rank() != 0:
+    if reason in _warned or not speaks_for_job():
         return
     _warned.add(reason)
     try:

@@ -28,6 +28,10 @@ LAUNCHERS = (
         "OMPI_COMM_WORLD_RANK",
         "RANK_ID",
         "TORCHELASTIC_RUN_ID",
+        "WORLD_SIZE",
+        "SLURM_NTASKS",
+        "OMPI_COMM_WORLD_SIZE",
+        "RANK_SIZE",
     ),
     *("SLURM_JOB_ID", "MASTER_ADDR", "MASTER_PORT", "MS_SCHED_HOST", "MS_SCHED_PORT", "NO_COLOR", "COLUMNS"),
 )

@@ -16,6 +16,10 @@ from headrace.errors import Error, UsageError
 if TYPE_CHECKING:
     from headrace._search import BudgetError
 
+_ONE_RANK = (
+    "the environment is that of a job with several ranks. Only this rank is tuned; a script that waits for "
+    "the others cannot run"
+)
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -68,6 +72,7 @@ def tune(
     The script runs several times, each time with other parameters of one loader (the one whose loop does N
     steps first), until its loop has done N steps. Then it ends as by sys.exit(0).
     """
+    from headrace._job import in_a_job
     from headrace._search import BudgetError, Search
     from headrace._session import enabled
     from headrace.run.launch import check_script
@@ -86,6 +91,8 @@ def tune(
     progress = _Progress()
     with ended_by_signals(), WorkingFolder(not scratch, program) as folder:
         click.echo(f"headrace: {folder.in_words}", err=True)
+        if in_a_job():
+            click.echo(f"headrace: {_ONE_RANK}", err=True)
         trials = ScriptTrials(program, steps, budget, folder, progress.alive)
         began = time.monotonic()
         search = Search(trials, budget, trials.tunable, progress.begins)

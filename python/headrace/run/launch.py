@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from headrace import _core
+from headrace._job import speaks_for_job
 from headrace._session import CEILING, enabled
 from headrace.errors import UsageError
 from headrace.run.child import end_as, run_child
@@ -28,7 +28,7 @@ def launch(program: Sequence[str], out: str | None, ceiling: bool = False) -> No
     if not enabled():
         end_as(run_child(command, os.environ))
     # One report in a job: by rank 0, and by the outer of two runs that record into one folder.
-    speaks = _core.default_rank() == 0 and (out is not None or not records_already(os.environ))
+    speaks = speaks_for_job() and (out is not None or not records_already(os.environ))
     folder = choose_run_folder(out)
     if folder.trouble and speaks:
         say(f"cannot record in {folder.trouble}; recording in {folder.path} instead")

@@ -210,8 +210,15 @@ class TestNothingRecorded:
 def test_other_ranks_say_nothing_about_trouble_either(scripts: Any) -> None:
     scripts.write("", "file")
     name = scripts.write("import sys; sys.exit(2)")
-    result = scripts.run("--out", "file/run", name, environment={"RANK": "3"})
+    result = scripts.run("--out", "file/run", name, environment={"RANK": "3", "WORLD_SIZE": "4"})
     assert (result.status, result.err) == (2, "")
+
+
+@pytest.mark.parametrize("size", [{}, {"WORLD_SIZE": "1"}])
+def test_a_single_process_has_a_report_whatever_its_rank(scripts: Any, size: dict[str, str]) -> None:
+    result = scripts.run("--out", "run", scripts.write(LOOP), environment={"RANK": "1", **size})
+    assert result.status == 0
+    assert "30 steps" in result.err
 
 
 def test_the_script_is_not_told_of_a_folder_that_changes(scripts: Any) -> None:

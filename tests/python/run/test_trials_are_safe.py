@@ -437,7 +437,7 @@ def test_a_mount_that_is_refused_later_is_said(tmp_path: Path) -> None:
     assert "/data" in (tmp_path / "said").read_text()
 
 
-@pytest.mark.parametrize("variables", [{"RANK": "1"}, {"SLURM_PROCID": "3"}])
+@pytest.mark.parametrize("variables", [{"RANK": "1"}, {"SLURM_PROCID": "3", "SLURM_NTASKS": "4"}])
 def test_whatever_the_rank_is(scripts: Any, variables: dict[str, str]) -> None:
     script = scripts.write(
         """
@@ -450,6 +450,7 @@ def test_whatever_the_rank_is(scripts: Any, variables: dict[str, str]) -> None:
     outcome = scripts.finish(scripts.start(command, environment=variables))
     assert outcome.status == 0, outcome.err
     assert 'pipe.set_workers("slow"' in outcome.out.decode()
+    assert ("Only this rank is tuned" in outcome.err) == ("SLURM_NTASKS" in variables)
 
 
 def test_too_little_time_for_a_search(scripts: Any) -> None:
