@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -14,8 +15,9 @@ from typing import NamedTuple
 from headrace.errors import Error
 from headrace.run.mounts import Layers, mount_layers
 from headrace.run.owned_folder import OwnedFolder, remove_tree
-from headrace.run.trial_layers import scratch_parent, trial_layers
+from headrace.run.trial_layers import scratch_parent, trial_layers, writable_folders
 from headrace.run.work_copy import CopySizeError, WorkCopy
+from headrace.run.write_guard import can_guard_writes, guard_writes
 
 #: Bytes that are copied for each trial at most.
 LARGEST_BYTES = 200 << 20
@@ -33,8 +35,10 @@ class TrialPlace(NamedTuple):
     folder: str
     #: For our own files about it; removed after the trial.
     scratch: str
-    #: To be called in the process that starts the script; None: nothing. Raises OSError.
+    #: To be called in the script's process before the script; None: nothing. Raises OSError.
     prepare: Callable[[], object] | None
+    #: What the script's environment must have besides.
+    environment: dict[str, str]
     #: What must be removed if this process is killed.
     owned: list[str]
 
@@ -43,7 +47,7 @@ class WorkingFolder:
     """The folder of the script, and how its trials are kept from changing it.
 
     With an overlay mount the script runs in the folder itself, and sees its own writes only. Where mounts are
-    not allowed, it runs in a copy.
+    not allowed, it runs in a copy, and cannot write elsewhere where the kernel can refuse that.
     """
 
     def __init__(self, in_place: bool, arguments: Sequence[str]) -> None:
@@ -53,9 +57,11 @@ class WorkingFolder:
         self._uncovered: list[str] = []
         self._layers: Layers | None = None
         self._in_place = in_place
+        self._guards_writes = can_guard_writes()
         parent = None
         if not in_place:
             layers = trial_layers(self._folder, arguments)
+            self._writable = writable_folders(layers)
             parent = scratch_parent(layers)
             if parent is not None:
                 self._layers = layers
@@ -84,8 +90,11 @@ class WorkingFolder:
         if self._in_place:
             return f"trials run in {name}/ itself: what the script writes, it writes there"
         if self._layers is None:
-            said = f"each trial runs in a copy of {name}/, which is removed. {_NO_MOUNT}, so what the script "
-            said += "writes under an absolute path is written there"
+            said = (
+                f"each trial runs in a copy of {name}/, which is removed. {_NO_MOUNT}, so a write under an "
+            )
+            said += "absolute path "
+            said += "is refused" if self._guards_writes else "goes where it always does"
         else:
             said = "what the script writes in a trial goes into a copy, which is removed, except in "
             said += "folders for temporary files and caches"
@@ -106,14 +115,14 @@ class WorkingFolder:
             stack.callback(remove_tree, scratch)
             layers = self._layers
             if layers is not None:
-                yield TrialPlace(
-                    self._folder, scratch, partial(mount_layers, layers, f"{scratch}/layers"), owned
-                )
+                prepare = partial(mount_layers, layers, f"{scratch}/layers")
+                yield TrialPlace(self._folder, scratch, prepare, {}, owned)
             elif self._in_place:
-                yield TrialPlace(self._folder, scratch, None, owned)
+                yield TrialPlace(self._folder, scratch, None, {}, owned)
             else:
                 copy = self._copy(stack)
-                yield TrialPlace(copy, scratch, None, [*owned, copy])
+                guard, environment = self._guard(copy, scratch)
+                yield TrialPlace(copy, scratch, guard, environment, [*owned, copy])
 
     def _try_mounts(self, layers: Layers) -> None:
         """In another process, because mounts of this one would hide the user's files from it, too."""
@@ -134,6 +143,14 @@ class WorkingFolder:
             self._uncovered = json.loads(answer)
         else:
             self._layers = None
+
+    def _guard(self, copy: str, scratch: str) -> tuple[Callable[[], object] | None, dict[str, str]]:
+        if not self._guards_writes:
+            return None, {}
+        # If the user's files are among the temporary ones, the script gets a folder of its own for those.
+        temporary = tempfile.gettempdir()
+        environment = {} if temporary in self._writable else {"TMPDIR": scratch}
+        return partial(guard_writes, [*self._writable, copy, scratch]), environment
 
     def _copy(self, stack: ExitStack) -> str:
         # Beside the original, so that `../data` is found.

@@ -73,7 +73,7 @@ class ScriptTrials:
             }  # fmt: skip
             run = choose_run_folder(f"{place.scratch}/run")
             environment = recording_environment(os.environ, run.path)
-            environment |= {TRIAL: json.dumps(order), "PWD": place.folder}
+            environment |= {TRIAL: json.dumps(order), "PWD": place.folder, **place.environment}
             said = f"{place.scratch}/output"
             status, cut_off = self._run(environment, place, said, result, began + limit_s)
             try:

@@ -36,8 +36,8 @@ class Supervised:
         self, command: Sequence[str], environment: Mapping[str, str], folder: str, output: str,
         prepare: Callable[[], object] | None = None, remove: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        """output: the file for stdout and stderr. prepare: called in the supervisor first; if it raises
-        OSError, the script is not started. remove: folders to remove if this process is killed.
+        """output: the file for stdout and stderr. prepare: called in the script's process first; if it
+        raises OSError, the script is not started. remove: folders to remove if this process is killed.
         """
         parent = os.getpid()
         self._status: int | None = None
@@ -83,15 +83,9 @@ def _supervise(
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         adopt_orphans()
         written = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            if prepare is not None:
-                prepare()
-            die_with(parent, signal.SIGTERM)  # after prepare: a change of privileges resets it
-            script = _start(command, environment, folder, written, mask)
-        except OSError as error:
-            os.write(written, f"headrace: {error}\n".encode())
-        else:
-            status = _until_all_ended(script)
+        die_with(parent, signal.SIGTERM)
+        script = _start(command, environment, folder, written, prepare, mask)
+        status = _until_all_ended(script)
         if os.getppid() != parent:
             for each in remove:
                 remove_tree(each)
@@ -104,7 +98,7 @@ def _supervise(
 
 def _start(
     command: Sequence[str], environment: Mapping[str, str], folder: str, output: int,
-    mask: set[int | signal.Signals],
+    prepare: Callable[[], object] | None, mask: set[int | signal.Signals],
 ) -> int:  # fmt: skip
     supervisor = os.getpid()
     script = os.fork()
@@ -112,7 +106,9 @@ def _start(
         return script
     try:
         os.setsid()
-        die_with(supervisor, signal.SIGKILL)
+        if prepare is not None:
+            prepare()
+        die_with(supervisor, signal.SIGKILL)  # after prepare: a change of privileges resets it
         for number in _PYTHON_IGNORES:
             signal.signal(number, signal.SIG_DFL)
         os.chdir(folder)

@@ -62,6 +62,14 @@ def scratch_parent(layers: Layers) -> str | None:
     return None
 
 
+def writable_folders(layers: Layers) -> list[str]:
+    """Where a trial without mounts may write besides: temporary files, devices, settings and caches."""
+    home = os.path.expanduser("~")
+    hidden = [each for each in _folders_in(home) if os.path.basename(each).startswith(".")]
+    found = ["/dev", "/proc", "/run", "/tmp", "/var/tmp", tempfile.gettempdir(), *_caches(), *hidden]
+    return [each for each in found if not any(is_inside(place, each) for place in layers.required)]
+
+
 def is_inside(path: str, *folders: str) -> bool:
     """True for a folder itself, too."""
     return any(path == each or path.startswith(each.rstrip("/") + "/") for each in folders)

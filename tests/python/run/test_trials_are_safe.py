@@ -18,6 +18,7 @@ from headrace.run.mounts import Layers
 from headrace.run.owned_folder import OwnedFolder
 from headrace.run.scratch import WorkingFolder
 from headrace.run.supervisor import Supervised
+from headrace.run.write_guard import can_guard_writes
 
 #: `headrace tune`, and the same on a system that allows no mount.
 WAYS = {
@@ -27,6 +28,15 @@ WAYS = {
         def refuse(layers, folder):
             raise PermissionError(1, "Operation not permitted")
         scratch.mount_layers = refuse
+        from headrace.cli import main; main()
+        """,
+    # Neither mounts nor refused writes.
+    "bare copy": """
+        from headrace.run import scratch
+        def refuse(layers, folder):
+            raise PermissionError(1, "Operation not permitted")
+        scratch.mount_layers = refuse
+        scratch.can_guard_writes = lambda: False
         from headrace.cli import main; main()
         """,
 }
@@ -227,24 +237,43 @@ def test_special_files(project: Project, unharmed: Callable[..., None]) -> None:
 
 
 def test_absolute_paths(project: Project, way: str, unharmed: Callable[..., None]) -> None:
-    if way == "copy":
-        pytest.skip("without mounts only said")
+    if way == "bare copy" or (way == "copy" and not can_guard_writes()):
+        pytest.skip("only said")
     fill(project, "project/checkpoints")
     fill(project, "store")
     unharmed(
         f"""
+        import errno, tempfile
         for folder in ({str(project.folder / "checkpoints")!r}, sys.argv[2], sys.argv[3].partition("=")[2]):
-            pathlib.Path(folder, "last.pt").write_text("12 steps")
+            for act in (
+                lambda: pathlib.Path(folder, "last.pt").write_text("12 steps"),
+                lambda: os.truncate(folder + "/last.pt", 3),
+                lambda: os.remove(folder + "/best.pt"),
+                lambda: os.mkdir(folder + "/new"),
+                lambda: os.rename(sys.argv[1], folder + "/log.txt"),
+            ):
+                try:
+                    act()
+                except OSError as error:
+                    refused = {way!r} == "copy" and error.errno == errno.EACCES
+                    again = isinstance(error, (FileExistsError, FileNotFoundError))
+                    assert refused or again or error.errno == errno.EXDEV, error
+        tempfile.TemporaryFile().close()
+        pathlib.Path(sys.argv[1]).write_text("ended")
         """,
         arguments=(str(project.root / "store"), f"--out={project.root / 'store'}"),
     )
 
 
-def test_without_mounts_absolute_paths_are_named(project: Project) -> None:
-    outcome = project.tune("copy", "")
+@pytest.mark.parametrize("kind", ["copy", "bare copy"])
+def test_without_mounts_it_says_what_happens_to_absolute_paths(project: Project, kind: str) -> None:
+    outcome = project.tune(kind, "")
     assert outcome.status == 0, outcome.err
     assert "copy of project/" in outcome.err
-    assert "absolute path" in outcome.err
+    refused = kind == "copy" and can_guard_writes()
+    assert (
+        "absolute path is refused" if refused else "absolute path goes where it always does"
+    ) in outcome.err
 
 
 def test_a_large_folder(project: Project, way: str) -> None:
@@ -432,7 +461,7 @@ def test_a_mount_that_is_refused_later_is_said(tmp_path: Path) -> None:
         raise OSError(1, "Operation not permitted", "/data")
 
     command = [sys.executable, "-c", "print('runs')"]
-    assert ended(Supervised(command, os.environ, str(tmp_path), f"{tmp_path}/said", refuse)) == 1
+    assert ended(Supervised(command, os.environ, str(tmp_path), f"{tmp_path}/said", refuse)) == 127
     assert "headrace: " in (tmp_path / "said").read_text()
     assert "/data" in (tmp_path / "said").read_text()
 
