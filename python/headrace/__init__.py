@@ -12,6 +12,7 @@ Times are seconds. Messages go through ``logging.getLogger("headrace")``.
 
 from __future__ import annotations
 
+from headrace import _command_path as _command_path  # isort: skip - before any other import
 import sys as _sys
 from typing import TYPE_CHECKING, Any
 

@@ -3,31 +3,38 @@
 Imports nothing but what every interpreter has loaded at its start: it runs in all of them.
 """
 
+import os
 import sys
 from _thread import get_ident, start_new_thread
+
+from _headrace_own_imports import BUILTINS, own_module, spec_for_library  # type: ignore[import-not-found]
+
+# Of the functions below: what they import is ours.
+__builtins__ = BUILTINS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing is not loaded yet
     from typing import Any
 
-#: Modules after whose import the loaders of this process are recorded, with the adapter that does it: the
-#: packages, whose public names are there then, and the modules inside them, which may be reloaded alone.
+#: Modules after whose import the loaders of this process are recorded: the packages, whose public names are
+#: there then, and the modules inside them, which may be reloaded alone. Each has the adapter that records it,
+#: and a file or folder beside the module's own that a module of the user's with the same name does not have.
 LOADER_MODULES = {
-    "torch.utils.data": "torch_dataloader",
-    "torch.utils.data.dataloader": "torch_dataloader",
-    "torchdata.stateful_dataloader": "torch_dataloader",
-    "torchdata.stateful_dataloader.stateful_dataloader": "torch_dataloader",
-    "torchdata.nodes": "torchdata_nodes",
-    "datasets": "huggingface",
-    "webdataset": "webdataset",
-    "grain": "grain",
-    "tensorflow": "tfdata",
-    "keras.src.backend.tensorflow.trainer": "tfdata",
-    "streaming.base.dataset": "mosaicml",
-    "spdl.pipeline": "spdl",
-    "mindspore.dataset": "mindspore",
-    "nvidia.dali.plugin.base_iterator": "dali",
-    "ray.data.iterator": "ray_data",
+    "torch.utils.data": ("torch_dataloader", ""),
+    "torch.utils.data.dataloader": ("torch_dataloader", ""),
+    "torchdata.stateful_dataloader": ("torch_dataloader", ""),
+    "torchdata.stateful_dataloader.stateful_dataloader": ("torch_dataloader", ""),
+    "torchdata.nodes": ("torchdata_nodes", ""),
+    "datasets": ("huggingface", "iterable_dataset.py"),
+    "webdataset": ("webdataset", "pipeline.py"),
+    "grain": ("grain", "_src"),
+    "tensorflow": ("tfdata", "python"),
+    "keras.src.backend.tensorflow.trainer": ("tfdata", ""),
+    "streaming.base.dataset": ("mosaicml", "stream.py"),
+    "spdl.pipeline": ("spdl", ""),
+    "mindspore.dataset": ("mindspore", "engine"),
+    "nvidia.dali.plugin.base_iterator": ("dali", ""),
+    "ray.data.iterator": ("ray_data", ""),
 }
 
 
@@ -77,7 +84,7 @@ def _imports_now(thread: int) -> bool:
 
 
 def _has_threading() -> bool:
-    return hasattr(sys.modules.get("threading"), "_main_thread")
+    return hasattr(own_module("threading"), "_main_thread")
 
 
 def _import_threading_in_main_thread() -> None:
@@ -102,11 +109,10 @@ _imports: "Any" = None
 def record_loaders(adapter: str) -> None:
     """Record the loaders of ``adapter``. The program's import succeeds whatever happens."""
     try:
-        from importlib import import_module
-
         from headrace._session import warn_once
 
-        found = import_module(f"headrace.adapters.{adapter}")
+        # Not import_module: that would import as the user's modules do.
+        found = __import__(f"headrace.adapters.{adapter}", fromlist=["record_every_loader"])
     except Exception:  # an environment without Headrace, or a broken one
         return
     try:
@@ -116,23 +122,26 @@ def record_loaders(adapter: str) -> None:
 
 
 class LoaderModuleFinder:
-    """Finds `LOADER_MODULES` like the other finders, with a loader that reports the end of the import."""
+    """Finds `LOADER_MODULES` and Headrace like the other finders, with a `WatchedLoader`."""
 
     def __init__(self) -> None:
         self._asking: set[int] = set()
 
     def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
+        is_own = name == "headrace" or name.startswith("headrace.")
         # Another tool's finder may ask all finders in turn, this one included.
         thread = get_ident()
-        if name not in LOADER_MODULES or thread in self._asking:
-            return None
+        if not (is_own or name in LOADER_MODULES) or thread in self._asking:
+            return spec_for_library(name) if path is None else None
         self._asking.add(thread)
         try:
             spec = self._found_by_others(name, path, target)
         finally:
             self._asking.discard(thread)
         if spec is not None and hasattr(spec.loader, "exec_module"):
-            spec.loader = TellingLoader(spec.loader, LOADER_MODULES[name])
+            adapter, beside = ("", "") if is_own else LOADER_MODULES[name]
+            if not beside or _lies_beside(beside, spec.origin):
+                spec.loader = WatchedLoader(spec.loader, adapter)
         return spec
 
     def _found_by_others(self, name: str, path: "Any", target: "Any") -> "Any":
@@ -144,8 +153,16 @@ class LoaderModuleFinder:
         return None
 
 
-class TellingLoader:
-    """Imitates the loader that it wraps; once the module is executed, the module has that loader."""
+def _lies_beside(name: str, file: "Any") -> bool:
+    return bool(file) and os.path.exists(os.path.join(os.path.dirname(file), name))  # noqa: PTH110, PTH118, PTH120
+
+
+class WatchedLoader:
+    """Imitates the loader that it wraps; from the module's execution on, the module has that loader.
+
+    The modules of an ``adapter``'s library are recorded once they are executed; those without one are
+    Headrace's, and import as such.
+    """
 
     # No __dict__ of its own: loaders compare themselves by it.
     __slots__ = ("_adapter", "_loader")
@@ -181,5 +198,14 @@ class TellingLoader:
         # Before it runs: the module sees its own specification as in a bare run.
         module.__loader__ = self._loader
         module.__spec__.loader = self._loader
+        if not self._adapter:
+            module.__builtins__ = BUILTINS
         self._loader.exec_module(module)
-        record_loaders(self._adapter)
+        if self._adapter:
+            record_loaders(self._adapter)
+
+
+# The interpreter removes its import system from the traceback of a module that fails; this is part of it.
+WatchedLoader.exec_module.__code__ = WatchedLoader.exec_module.__code__.replace(
+    co_filename="<frozen importlib._bootstrap_external>"
+)

@@ -1,0 +1,107 @@
+"""Files of the user's that are called like a library's module, under ``headrace run``: as in a bare run."""
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from headrace.report import Report
+
+#: Prints what is executed; whoever imports it has a module without the library's functions.
+MARKED = "print('executed', __name__)\nmine = True\n"
+
+LOOP = """
+class Data:
+    def read(self, row):
+        time.sleep(0.002)
+        return row
+    def next_batch(self, size):
+        return [self.read(row) for row in range(size)]
+def train_step(batch):
+    time.sleep(0.003)
+    return sum(batch)
+def main():
+    data, began = Data(), time.monotonic()
+    while time.monotonic() - began < 4:
+        batch = data.next_batch(4)
+        loss = train_step(batch)
+main()
+"""
+
+
+def shadow_library(scripts: Any, but: str = "") -> None:
+    """A file beside the script for every module of the standard library that ``python -m`` has not loaded."""
+    program = (
+        f"import sys, json, runpy, importlib.util, __future__\n{but}\nprint(json.dumps(sorted(sys.modules)))"
+    )
+    loaded = set(scripts.bare("-c", program).json) | set(sys.builtin_module_names)
+    for name in sys.stdlib_module_names - loaded:
+        if importlib.util.find_spec(name) is not None:  # others are of other systems
+            scripts.write(MARKED, f"{name}.py")
+
+
+def loaders_of(scripts: Any) -> list[str]:
+    [run] = (scripts.folder / "headrace-runs").glob("[!.]*")
+    return Report.load(run).loaders
+
+
+def test_what_the_script_never_imports_is_not_executed(scripts: Any, compare: Callable[..., Any]) -> None:
+    shadow_library(scripts)
+    assert compare(scripts.write("import time\n" + LOOP)).out == b""
+    assert loaders_of(scripts) == ["next_batch at script.py:15"]
+
+
+def test_the_script_gets_its_own_files(scripts: Any, compare: Callable[..., Any]) -> None:
+    """One that it imports before Headrace needs the library's module of that name, and one after that."""
+    shadow_library(scripts)
+    source = (
+        "import time, queue\nmodules = [queue]\n"
+        + LOOP
+        + "import heapq, logging\nprint([each.mine for each in (queue, heapq, logging)])\n"
+    )
+    outcome = compare(scripts.write(source))
+    assert outcome.out.split(b"\n")[-2] == b"[True, True, True]"
+    assert len(loaders_of(scripts)) == 1
+
+
+def test_a_folder_that_joins_the_path_later(scripts: Any, compare: Callable[..., Any]) -> None:
+    scripts.write(MARKED, "later/heapq.py")
+    source = "import sys, time\nsys.path.insert(0, 'later')\n" + LOOP + "import heapq\n"
+    assert compare(scripts.write(source)).out == b"executed heapq\n"
+    assert len(loaders_of(scripts)) == 1
+
+
+def test_a_dataloader_beside_such_files(scripts: Any, compare: Callable[..., Any]) -> None:
+    pytest.importorskip("torch")
+    shadow_library(scripts, "import torch, numpy.random, multiprocessing.resource_sharer, socket")
+    source = """
+        from torch.utils.data import DataLoader
+        for _ in DataLoader(range(200), batch_size=10, num_workers=1): pass
+    """
+    compare(scripts.write(source))
+    assert len(loaders_of(scripts)) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["datasets", "webdataset", "grain", "tensorflow", "mindspore/dataset", "streaming"]
+)
+@pytest.mark.parametrize("file", ["{}.py", "{}/__init__.py"])
+def test_own_packages_with_a_librarys_name(
+    scripts: Any, compare: Callable[..., Any], name: str, file: str
+) -> None:
+    scripts.write("X = 1\n", file.format(name))
+    module = name.replace("/", ".")
+    source = f"import {module} as own\nprint(own.X, type(own.__spec__.loader).__name__)\n"
+    outcome = compare(scripts.write(source))
+    assert outcome.out == b"1 SourceFileLoader\n"
+    assert "not recorded (" not in outcome.said
+
+
+def test_the_command_as_a_module_does_not_execute_files_of_the_current_folder(scripts: Any) -> None:
+    shadow_library(scripts)
+    source = "import time\n" + LOOP.replace("< 4", "< 0.1")
+    outcome = scripts.run(scripts.write(source))
+    assert "executed" not in outcome.out.decode() + outcome.err
+    assert "nothing was recorded" in outcome.said
