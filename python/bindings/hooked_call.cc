@@ -33,7 +33,8 @@ struct HookedCall {
 
 using Type = HeapType<HookedCall>;
 
-/// A hook's own failure is never the caller's: it is printed nowhere and changes nothing.
+/// A hook's own failure is never the caller's: it is printed nowhere and changes nothing. What is no failure of
+/// the hook stays set: an interrupt, or the exit that a signal's handler asks for.
 Owned call_hook(PyObject* hook, PyObject* first, PyObject* const* args, Py_ssize_t count) {
   std::array<PyObject*, 8> few;  // most calls, without an allocation
   std::vector<PyObject*> many;
@@ -47,11 +48,7 @@ Owned call_hook(PyObject* hook, PyObject* first, PyObject* const* args, Py_ssize
   const auto given = static_cast<std::size_t>(end - all);
   Owned result(calling_python(
       [&] { return PyObject_Vectorcall(hook, all, given | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr); }));
-  if (!result) {
-    // An interruption is the program's: it comes again once the hook is left.
-    if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0) PyErr_SetInterrupt();
-    PyErr_Clear();
-  }
+  if (!result && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
   return result;
 }
 
@@ -71,6 +68,7 @@ PyObject* hooked_vectorcall(PyObject* self, PyObject* const* args, std::size_t n
   Owned changed;
   if (hooked->before != Py_None) {
     changed = call_hook(hooked->before, nullptr, args, count);
+    if (PyErr_Occurred() != nullptr) return nullptr;
     const bool replaces = changed && PyTuple_Check(changed.get()) && kwnames == nullptr;
     if (!replaces) changed = Owned();
   }
@@ -82,12 +80,19 @@ PyObject* hooked_vectorcall(PyObject* self, PyObject* const* args, std::size_t n
       PyObject* trace = nullptr;
       PyErr_Fetch(&type, &value, &trace);
       call_hook(hooked->failed, nullptr, args, count);
-      PyErr_Restore(type, value, trace);
+      if (PyErr_Occurred() == nullptr) {
+        PyErr_Restore(type, value, trace);
+      } else {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(trace);
+      }
     }
     return nullptr;
   }
   if (hooked->after == Py_None) return result.release();
   Owned replaced = call_hook(hooked->after, result.get(), args, count);
+  if (PyErr_Occurred() != nullptr) return nullptr;
   return replaced && replaced.get() != Py_None ? replaced.release() : result.release();
 }
 
@@ -133,6 +138,9 @@ int hooked_setattro(PyObject* self, PyObject* name, PyObject* value) {
   return PyObject_SetAttr(Type::cast(self)->original, name, value);
 }
 
+/// In a message it is what it stands for.
+PyObject* hooked_repr(PyObject* self) { return PyObject_Repr(Type::cast(self)->original); }
+
 PyObject* hooked_reduce(PyObject* self, PyObject*) {
   HookedCall* hooked = Type::cast(self);
   if (hooked->state.is_the_originals) return PyObject_GetAttrString(hooked->original, "__qualname__");
@@ -155,6 +163,7 @@ PyMemberDef hooked_members[] = {
 PyType_Slot hooked_slots[] = {
     HEAP_TYPE_SLOTS(HookedCall),
     {Py_tp_new, slot(hooked_new)},
+    {Py_tp_repr, slot(hooked_repr)},
     {Py_tp_call, slot(PyVectorcall_Call)},
     {Py_tp_descr_get, slot(hooked_descr_get)},
     {Py_tp_getattro, slot(hooked_getattro)},

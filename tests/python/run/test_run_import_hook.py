@@ -281,6 +281,34 @@ def test_nothing_is_imported_before_the_library_is(program: Callable[..., Any], 
     assert added == {"_headrace_import_hook", "_headrace_own_imports"}
 
 
+@pytest.mark.parametrize(("number", "kind"), [("SIGINT", "KeyboardInterrupt"), ("SIGUSR1", "TimeoutError")])
+def test_a_signal_while_threading_is_imported(program: Callable[..., Any], number: str, kind: str) -> None:
+    """The exception that its handler raises arrives in the program, as any other time."""
+    seen = program(
+        f"""
+        import os, signal, _headrace_import_hook as hook
+
+        def expire(*_): raise TimeoutError("too", "late")
+        signal.signal(signal.SIGUSR1, expire)
+
+        def disturbed(name, *arguments, **options):
+            if name == "threading":
+                os.kill(os.getpid(), signal.{number})
+                for _ in range(1000): pass
+            return __import__(name, *arguments, **options)
+
+        hook.BUILTINS["__import__"] = disturbed
+        try:
+            hook._import_threading_in_main_thread()
+            for _ in range(1000): pass
+        except BaseException as error:
+            print(json.dumps([type(error).__name__, error.args]))
+        """,
+        notes=False,
+    )
+    assert seen == [kind, ["too", "late"] if kind == "TimeoutError" else []]
+
+
 def test_switched_off_for_one_process(program: Callable[..., Any], library: Path) -> None:
     assert program("import torch; print(json.dumps(calls))", library, HEADRACE="0") == []
 

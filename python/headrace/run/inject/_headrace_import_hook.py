@@ -7,7 +7,7 @@ import os
 import sys
 from _thread import get_ident, start_new_thread
 
-from _headrace_own_imports import BUILTINS, own_module, spec_for_library  # type: ignore[import-not-found]
+from _headrace_own_imports import BUILTINS, is_of_library, own_module, spec_for_library  # type: ignore[import-not-found]
 
 # Of the functions below: what they import is ours.
 __builtins__ = BUILTINS
@@ -91,24 +91,39 @@ def _import_threading_in_main_thread() -> None:
     """Whichever thread imports it first is the main thread for it, and is waited for at the end."""
     import ctypes
 
-    global _imports
-    _imports = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_import_threading)
-    ctypes.pythonapi.Py_AddPendingCall(_imports, None)
+    # The interpreter calls PyObject_IsTrue(_import_of_threading). If a signal's handler raises meanwhile, the
+    # program gets that; a function of ctypes would print it, and raise a SystemError.
+    python = ctypes.pythonapi
+    call = ctypes.cast(python.PyObject_IsTrue, ctypes.c_void_p)
+    python.Py_AddPendingCall(call, ctypes.py_object(_import_of_threading))
 
 
-def _import_threading(_: "Any") -> int:
-    import threading  # noqa: F401
+class _ImportOfThreading:
+    def __bool__(self) -> bool:
+        try:
+            import threading  # noqa: F401
+        except BaseException as error:
+            if not isinstance(error, Exception) or not is_of_library(_place_of(error)):
+                raise error.with_traceback(None) from error.__cause__  # a handler of the program's
+        return False  # done
 
-    return 0
+
+#: It must stay: the interpreter calls it later.
+_import_of_threading = _ImportOfThreading()
 
 
-#: What ctypes calls; it must stay.
-_imports: "Any" = None
+def _place_of(error: BaseException) -> str:
+    """The file in which it was raised."""
+    trace: Any = error.__traceback__
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return str(trace.tb_frame.f_code.co_filename)
 
 
 def record_loaders(adapter: str) -> None:
     """Record the loaders of ``adapter``. The program's import succeeds whatever happens."""
     try:
+        from headrace._plain import typed_error_line
         from headrace._session import warn_once
 
         # Not import_module: that would import as the user's modules do.
@@ -118,7 +133,7 @@ def record_loaders(adapter: str) -> None:
     try:
         found.record_every_loader()
     except Exception as error:
-        warn_once(f"the loaders of this process are not recorded ({type(error).__name__}: {error})")
+        warn_once(f"the loaders of this process are not recorded ({typed_error_line(error)})")
 
 
 class LoaderModuleFinder:

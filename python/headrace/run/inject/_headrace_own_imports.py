@@ -72,11 +72,15 @@ def _called_by_us() -> bool:
     """True if the innermost function that is not the library's is one of ours."""
     frame: Any = sys._getframe(3)
     while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(("<frozen ", _LIBRARY + os.sep)) or "-packages" in file:
+        if not is_of_library(frame.f_code.co_filename):
             return frame.f_builtins is BUILTINS
         frame = frame.f_back
     return False
+
+
+def is_of_library(file: str) -> bool:
+    """True if the standard library's code is in this file."""
+    return file.startswith(("<frozen ", _LIBRARY + os.sep)) and "-packages" not in file
 
 
 class _PassingLoader:
