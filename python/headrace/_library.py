@@ -7,14 +7,16 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from headrace import _core
+from headrace._plain import error_line
 from headrace._ranks import most_starving, ranks_of
-from headrace._tuning_record import BEGINS, TuningRecord, assignments
+from headrace._runs_folder import FILES, RunsFolder, entries, is_report, is_run, is_tuning_record
+from headrace._tuning_record import TuningRecord, assignments
 from headrace.errors import Error
 from headrace.report import Report
 
@@ -91,22 +93,36 @@ class Library:
         self._clock = clock
         self._tunings = tunings
         self._lock = threading.Lock()
+        self._folder = RunsFolder(self.root, tunings)
+        self._pool = ThreadPoolExecutor(min(_READERS, len(os.sched_getaffinity(0))))
+        #: By run: its summary, on its way.
+        self._reading: dict[str, Future[Summary]] = {}
         self._summaries: dict[str, tuple[Any, Summary]] = {}
         #: By run, loader and rank: the stamp of its files, the report, when it was seen to go on.
         self._seen: OrderedDict[tuple[str, str | None, int | None], tuple[Any, Report, float]] = OrderedDict()
 
     def runs(self) -> tuple[list[Run], int]:
         """Newest first, and how many older ones there are."""
-        found = [run for path in self._candidates() if (run := self._run_at(path)) is not None]
-        found.sort(key=lambda run: (-run.changed, run.name))
-        return found[:MOST_RUNS], max(0, len(found) - MOST_RUNS)
+        if self.is_one_run:
+            run = self._run_at(self.root)
+            return ([run] if run else []), 0
+        found = self._folder.newest()
+        shown = [run for name in found[:MOST_RUNS] if (run := self._run_at(self.root / name)) is not None]
+        return shown, max(0, len(found) - MOST_RUNS)
+
+    @property
+    def is_one_run(self) -> bool:
+        """The root is a run or a file itself, not a folder of them."""
+        return self._folder.is_one_run
 
     def find(self, name: str) -> Run | None:
         """The run of that name; None if there is none."""
-        for path in self._candidates():
-            if self._name(path) == name:
-                return self._run_at(path)
-        return None
+        if self.is_one_run:
+            return self._run_at(self.root) if name == self._name(self.root) else None
+        if not name or name.startswith(".") or "/" in name or "\0" in name:
+            return None
+        path = self.root / name
+        return self._run_at(path) if path.is_dir() or (path.suffix in FILES and path.exists()) else None
 
     def look(self, run: Run, loader: str | None = None, rank: int | None = None) -> Look:
         """The report on ``loader`` of ``rank``; by default those that ``headrace report`` would show.
@@ -141,34 +157,40 @@ class Library:
         try:
             found = _tuning_summary(run.path) if run.is_tuning else _run_summary(run.path)
         except Error as error:
-            found = Summary(trouble=" ".join(str(error).split())[:200])
+            found = Summary(trouble=error_line(error)[:200])
         if len(self._summaries) > 4 * MOST_RUNS:
             self._summaries.clear()  # of runs that are long gone
         self._summaries[run.name] = files, found
         return found
 
-    def summaries(self, runs: Sequence[Run]) -> list[Summary]:
-        """The same of each of ``runs``. Those that are new or have changed are read side by side."""
-        if len(runs) < 2:
-            return [self.summary(run) for run in runs]
-        with ThreadPoolExecutor(min(_READERS, len(os.sched_getaffinity(0)))) as pool:
-            return list(pool.map(self.summary, runs))
+    def summaries(self, runs: Sequence[Run], within_s: float | None = None) -> list[Summary]:
+        """The same of each of ``runs``, which are read side by side.
 
-    def _candidates(self) -> list[Path]:
-        if self.root.is_file() or _is_run(self.root):
-            return [self.root]
-        inside = (Path(entry.path) for entry in _entries(self.root))
-        return [path for path in inside if path.suffix in (".hrseg", ".json") or path.is_dir()]
+        within_s: those that are not read by then say so, and are read in the background.
+        """
+        with self._lock:
+            for run in runs:
+                reading = self._reading.get(run.name)
+                if reading is None or reading.done():
+                    self._reading[run.name] = self._pool.submit(self.summary, run)
+            asked = [self._reading[run.name] for run in runs]
+        wait(asked, within_s)
+        with self._lock:
+            self._reading = {name: one for name, one in self._reading.items() if not one.done()}
+        return [one.result() if one.done() else Summary(trouble="reading ...") for one in asked]
+
+    def close(self) -> None:
+        """Read nothing more in the background."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _name(self, path: Path) -> str:
         return path.absolute().name if path == self.root else path.relative_to(self.root).as_posix()
 
     def _run_at(self, path: Path) -> Run | None:
-        if path.is_dir() and not _is_run(path):
+        if path.is_dir() and not is_run(path):
             return None
-        start = _start_of(path) if path.suffix == ".json" else b""
-        is_tuning = self._tunings and start.startswith(BEGINS.encode())
-        if path.suffix == ".json" and path != self.root and not is_tuning and not _may_be_report(start):
+        is_tuning = self._tunings and is_tuning_record(path)
+        if path.suffix == ".json" and path != self.root and not is_tuning and not is_report(path):
             return None
         files = _stamp_of(path)
         changed = max((entry[1] for entry in files), default=0) / 1e9
@@ -207,25 +229,6 @@ def _progress(report: Report) -> tuple[Any, ...]:
     return report.profile.sink.steps, tuple(op.items for op in report.profile.operators)
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as found:
-            return [entry for entry in found if not entry.name.startswith(".")]
-    except OSError:
-        return []
-
-
-def _is_run(folder: Path) -> bool:
-    """A folder with a recording, or with files of another profiler."""
-    names = [entry.name for entry in _entries(folder)]
-    if any(name.startswith("rank") and name.endswith((".hrseg", ".hrseg.gz", ".live")) for name in names):
-        return True
-    try:
-        return bool(_core.find_segments(folder)) or bool(_core.profiler_ranks(folder))
-    except Error:
-        return False
-
-
 def _is_running(folder: Path) -> bool:
     try:
         return any(segment["running"] for segment in _core.find_segments(folder))
@@ -233,23 +236,10 @@ def _is_running(folder: Path) -> bool:
         return False
 
 
-def _start_of(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(200)
-    except OSError:
-        return b""
-
-
-def _may_be_report(start: bytes) -> bool:
-    """A saved report begins like this; other JSON files are left alone."""
-    return b'"diagnosis"' in start or b'"profile"' in start
-
-
 def _stamp_of(path: Path) -> tuple[tuple[str, int, int], ...]:
     """Names, times and sizes of the files that a report is read from."""
     found = []
-    for each in _entries(path) if path.is_dir() else [path]:
+    for each in entries(path) if path.is_dir() else [path]:
         try:
             stat = Path(each).stat()
         except OSError:

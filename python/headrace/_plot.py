@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace._sentences import plain, verdict
+from headrace._plain import plain
+from headrace._sentences import verdict
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace._plain import plain
 from headrace._table_text import seconds
 
 if TYPE_CHECKING:
@@ -56,8 +57,3 @@ def count(number: float) -> str:
 
 def share(number: float) -> str:
     return f"{100 * number:.0f} %"
-
-
-def plain(text: str) -> str:
-    """Names may hold anything; a terminal gets no control characters from them."""
-    return "".join(one if one.isprintable() else "?" for one in str(text))

@@ -6,6 +6,8 @@ import math
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from headrace._plain import plain
+
 if TYPE_CHECKING:
     from headrace.table import Table
 
@@ -79,7 +81,7 @@ def _cells(table: Table, max_rows: int | None) -> tuple[list[str], list[list[str
 
 
 def _shortened(text: str, width: int) -> str:
-    text = "".join(c if c.isprintable() else " " for c in text)
+    text = plain(text)
     if len(text) <= width:
         return text
     head = (width - 1) * 2 // 3

@@ -6,6 +6,7 @@ import math
 import textwrap
 from typing import Any
 
+from headrace._plain import plain
 from headrace._table_text import counted, seconds
 from headrace.trace import Trace
 
@@ -200,7 +201,7 @@ def _longest(what: str, rows: dict[str, list[float]], width: int) -> str:
 
 
 def _shortened(name: str, width: int) -> str:
-    name = "".join(c if c.isprintable() else " " for c in name)
+    name = plain(name)
     return name if len(name) <= width else name[: width - 1] + "~"
 
 

@@ -11,15 +11,20 @@ class Error(Exception):
 
 
 class FormatError(Error):
-    """A file or text that is not what it should be: which, where, and what was expected there."""
+    """A file or text that is not what it should be: which, where, and what was expected there.
 
-    def __init__(self, path: str, offset: int, expected: str) -> None:
+    offset: None for a file of which nothing could be read; ``expected`` is the reason then.
+    """
+
+    def __init__(self, path: str, offset: int | None, expected: str) -> None:
         super().__init__(path, offset, expected)
         self.path = path
         self.offset = offset
         self.expected = expected
 
     def __str__(self) -> str:
+        if self.offset is None:
+            return f"{self.path}: {self.expected}"
         return f"{self.path}: byte {self.offset}: expected {self.expected}"
 
 

@@ -6,8 +6,10 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,10 +50,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def viewing(path: Path) -> Iterator[str]:
+def viewing(path: Path, *options: str) -> Iterator[str]:
     """The address that the command printed."""
     with subprocess.Popen(
-        [sys.executable, "-m", "headrace", "view", str(path), "--no-browser"],
+        [sys.executable, "-m", "headrace", "view", str(path), "--no-browser", *options],
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
@@ -107,6 +109,122 @@ def test_only_who_knows_the_token_may_read(recorded: Path, tmp_path: Path) -> No
         assert "default-src 'none'" in policy
         assert "frame-ancestors 'none'" in policy
         assert "unsafe-inline" not in policy.split("script-src")[1].split(";")[0]
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "::1", "localhost"])
+def test_other_addresses_to_listen_on(recorded: Path, tmp_path: Path, host: str) -> None:
+    if ":" in host and not has_ipv6():
+        pytest.skip("no IPv6 here")
+    shutil.copytree(recorded, tmp_path / "a")
+    with viewing(tmp_path, "--host", host) as address:
+        parts = urlsplit(address)
+        local = {"0.0.0.0": "127.0.0.1", "::": "127.0.0.1", "::1": "[::1]"}.get(host, host)
+        near = f"http://{local}:{parts.port}/?{parts.query}"
+        for name in {parts.hostname if ":" not in str(parts.hostname) else local, local, "localhost"}:
+            assert ask(near, host=f"{name}:{parts.port}")[0].status == 200
+        port = parts.port
+        for name in (
+            "evil.example",
+            f"127.0.0.1.evil.example:{port}",
+            f"evil.example:{port}",
+            f"{local}:1",
+            "",
+        ):
+            assert ask(near, host=name)[0].status == 403
+        # Another address of the machine is meant only where all of them were asked for.
+        elsewhere = ask(near, host=f"192.0.2.7:{port}")[0].status
+        assert elsewhere == (200 if host in ("0.0.0.0", "::") else 403)
+        assert ask(near, "/", host=f"{local}:{port}")[0].status == 403
+        cookie = cookie_of(near)
+        assert ask(near, "/", cookie=cookie, origin="http://evil.example")[0].status == 403
+
+
+def test_an_address_of_another_machine_is_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "headrace", "view", str(tmp_path), "--no-browser", "--host"]
+    for host in ("192.0.2.7", "no such name"):
+        done = subprocess.run([*command, host], capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode in (1, 2), done.stderr.count("\n")) == (True, 1), done.stderr
+
+
+def test_the_token_is_on_no_command_line(recorded: Path, tmp_path: Path) -> None:
+    """The browser is given a file that only its user reads, and that leads to the address."""
+    seen, browser = tmp_path / "seen", tmp_path / "browser"
+    browser.write_text(
+        "#!/bin/sh\nfile=${1#file://}\n"
+        f"stat -c '%a %n' $file > {seen}.part\ncat $file >> {seen}.part\nmv {seen}.part {seen}\n"
+    )
+    browser.chmod(0o755)
+    command = [sys.executable, "-m", "headrace", "view", str(recorded)]
+    environment = {**os.environ, "BROWSER": f"{browser} %s"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        while not seen.exists() and process.poll() is None:
+            time.sleep(0.02)
+        assert ask(address)[0].status == 307
+        process.terminate()
+    mode, file = seen.read_text().splitlines()[0].split(maxsplit=1)
+    assert mode == "600"
+    assert f'url={address}"' in seen.read_text()
+    assert not Path(file).exists()
+
+
+def test_runs_that_have_not_changed_are_not_looked_into_again(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(300):
+        shutil.copytree(recorded, tmp_path / f"{number:03}")
+        for file in [*(tmp_path / f"{number:03}").iterdir(), tmp_path / f"{number:03}"]:
+            os.utime(file, (1e9 + number, 1e9 + number))
+    library = Library(tmp_path)
+    runs, older = library.runs()
+    assert ([run.name for run in runs], older) == ([f"{number:03}" for number in range(299, 99, -1)], 100)
+    looks: list[str] = []
+    look = library._folder._look
+
+    def noted(path: Path, *times: int) -> Any:
+        looks.append(path.name)
+        return look(path, *times)
+
+    monkeypatch.setattr(library._folder, "_look", noted)
+    assert library.find("005") is not None
+    assert library.runs()[0] == runs
+    assert set(looks) <= {tmp_path.name}  # whose own time has just changed
+    # What changes is seen: a newer file in an old run, a run more, one less, a folder that becomes one.
+    os.utime(tmp_path / "005" / "rank0.hrseg", (2e9, 2e9))
+    shutil.copytree(recorded, tmp_path / "new")
+    (tmp_path / "later").mkdir()
+    shutil.rmtree(tmp_path / "299")
+    names = [run.name for run in library.runs()[0]]
+    assert names[0] == "005"
+    assert "new" in names
+    assert not {"299", "later"} & set(names)
+    shutil.copy(recorded / "rank0.hrseg", tmp_path / "later")
+    assert "later" in [run.name for run in library.runs()[0]]
+
+
+def test_a_list_does_not_wait_for_slow_runs(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(recorded, tmp_path / "run")
+    library = Library(tmp_path)
+    go = threading.Event()
+    read = library.summary
+    monkeypatch.setattr(library, "summary", lambda run: read(run) if go.wait(60) else None)
+    runs = library.runs()[0]
+    assert [found.trouble for found in library.summaries(runs, 0.05)] == ["reading ..."]
+    assert [found.trouble for found in library.summaries(runs, 0.05)] == ["reading ..."]
+    go.set()
+    assert [found.operator for found in library.summaries(runs)] == ["decode"]
+    library.close()
 
 
 def test_nothing_outside_of_the_folder_is_read(recorded: Path, tmp_path: Path) -> None:

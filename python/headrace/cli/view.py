@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import webbrowser
+import signal
+import sys
+from contextlib import ExitStack
 
 import click
 
@@ -22,11 +24,16 @@ def view(path: str, port: int, host: str, no_browser: bool) -> None:
     address; it holds a token without which nothing is shown. Ctrl-C ends it.
     """
     from headrace._library import Library
+    from headrace.view.browser import opened
     from headrace.view.server import serve
 
-    def ready(address: str) -> None:
-        click.echo(address)
-        if not no_browser:
-            webbrowser.open(address)
+    # The server ends by the signal that ended it, which must not skip what is removed here.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with ExitStack() as browser:
 
-    serve(Library(path, tunings=True), host, port, ready)
+        def ready(address: str) -> None:
+            click.echo(address)
+            if not no_browser:
+                browser.enter_context(opened(address))
+
+        serve(Library(path, tunings=True), host, port, ready)

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from rich.text import Text
 
 from headrace._library import Look
-from headrace._sentences import advice, cost, plain, risks, share, verdict
+from headrace._plain import error_line, plain
+from headrace._sentences import advice, cost, risks, share, verdict
 from headrace.errors import Error, UsageError
 from headrace.top import words
 from headrace.top.followed import Followed
@@ -89,7 +90,7 @@ class Top(App[None]):
         try:
             look, trouble = self._followed.look(), ""
         except (Error, OSError) as error:
-            look, trouble = None, " ".join(str(error).split())
+            look, trouble = None, error_line(error)
         self.call_from_thread(self._found, look, trouble)
 
     def _found(self, look: Look | None, trouble: str) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from headrace._folder_files import read_file
 from headrace._library import Library, Look
-from headrace.errors import Error, UsageError
+from headrace.errors import Error, FormatError, UsageError
 
 T = TypeVar("T")
 
@@ -111,8 +112,8 @@ def _segments_of(pid: int) -> list[Path]:
 def _home_of(segment: Path) -> Path:
     """The run folder of a segment: the one that it will be copied to, or the one that it lies in."""
     try:
-        return Path(Path(f"{segment}.home").read_text().strip()).parent
-    except OSError:
+        return Path(os.fsdecode(read_file(f"{segment}.home", 8192).strip())).parent
+    except FormatError:
         return segment.parent
 
 

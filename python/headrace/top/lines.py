@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 
 from headrace._library import Look
-from headrace._sentences import one_line, plain
+from headrace._plain import plain
+from headrace._sentences import one_line
 from headrace.top.followed import Followed
 
 #: Between two lines; a new risk is not kept waiting.

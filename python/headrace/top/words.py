@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace._figures import Operator, Queue, RankFigures
-from headrace._sentences import count, plain
+from headrace._plain import plain
+from headrace._sentences import count
 from headrace._table_text import seconds
 from headrace.report import Report
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -29,16 +30,18 @@ _HEADERS = [
 class Guard:
     """Wraps an ASGI application.
 
-    A request needs the token, in its query or in the cookie that a page sets. It must name one of ``hosts``
-    (``"127.0.0.1:8000"``), which it does not if another name leads here (DNS rebinding). If it names an
+    A request needs the token, in its query or in the cookie that a page sets. It must name one of the
+    ``hosts`` and the ``port``, which it does not if another name leads here (DNS rebinding). If it names an
     origin, that must be this server. Anything else is answered 403, other methods than GET and HEAD 405.
     """
 
-    def __init__(self, app: App, token: str, hosts: set[str]) -> None:
+    def __init__(self, app: App, token: str, hosts: set[str], port: int, any_address: bool = False) -> None:
+        """hosts: ``{"127.0.0.1", "[::1]"}``. any_address: every number is a host, too."""
         self._app = app
         self._token = token
-        self._hosts = hosts
-        port = next(iter(hosts)).rpartition(":")[2]
+        self._hosts = {host.lower() for host in hosts}
+        self._port = port
+        self._any_address = any_address
         #: Browsers keep one cookie per name for all ports of a host.
         self._cookie = f"headrace_{port}"
 
@@ -74,7 +77,8 @@ class Guard:
 
     def _admits(self, headers: dict[bytes, bytes], query: bytes) -> bool:
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if host not in self._hosts:
+        name, _, port = host.rpartition(":")
+        if port != str(self._port) or not (name in self._hosts or (self._any_address and is_address(name))):
             return False
         origin = headers.get(b"origin")
         if origin is not None and origin.decode("latin-1").lower() != f"http://{host}":
@@ -88,6 +92,18 @@ class Guard:
             given.append(cookie.value)
         token = self._token.encode()
         return any(hmac.compare_digest(each.encode("latin-1", "replace"), token) for each in given)
+
+
+def is_address(host: str) -> bool:
+    """``127.0.0.1`` or ``[::1]``, as a browser names a host of that address."""
+    try:
+        if host.startswith("[") and host.endswith("]"):
+            IPv6Address(host[1:-1])
+        else:
+            IPv4Address(host)
+    except ValueError:
+        return False
+    return True
 
 
 async def _refuse(send: Callable[[Any], Awaitable[None]], status: int, says: str) -> None:

@@ -11,6 +11,9 @@ from headrace._library import Library, Look, Run, Summary
 from headrace._table_text import seconds
 from headrace._tuning_record import TuningRecord
 
+#: What has not been read by then is in the page that is asked for next, two seconds later.
+_LIST_WITHIN_S = 0.5
+
 _STYLE = """<style>
 .headrace nav { display: flex; flex-wrap: wrap; gap: 4px 18px; max-width: 1152px; margin: 0 auto;
   padding: 14px 28px 0; color: var(--soft); font-size: 14px; }
@@ -69,7 +72,7 @@ def tuning_page(run: Run, alone: bool) -> str:
 def list_page(library: Library) -> str:
     """The runs, newest first, with what each was found to be."""
     runs, older = library.runs()
-    found = library.summaries(runs)
+    found = library.summaries(runs, _LIST_WITHIN_S)
     rows = "".join(_row(run, summary) for run, summary in zip(runs, found, strict=True))
     if not runs:
         where = escape(str(library.root))

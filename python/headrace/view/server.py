@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from headrace._library import Library, Run
+from headrace._plain import error_line
 from headrace.comparison import Comparison
 from headrace.errors import Error, UsageError
 from headrace.view import pages
@@ -31,11 +32,10 @@ _MOST_CORES = 0.05
 
 def application(library: Library) -> App:
     """The pages, without the guard."""
-    alone = library.root.is_file() or any(run.path == library.root for run in library.runs()[0])
+    alone = library.is_one_run
 
     def runs(_: Request) -> Response:
-        found, _older = library.runs()
-        if alone and found:
+        if alone and (found := library.runs()[0]):
             return RedirectResponse(f"/run/{found[0].name}")
         return HTMLResponse(pages.list_page(library))
 
@@ -54,7 +54,7 @@ def application(library: Library) -> App:
                 found, request.query_params.get("loader"), None if rank is None else int(rank)
             )
         except Error as error:
-            return _said(" ".join(str(error).split()), 404 if isinstance(error, UsageError) else 200)
+            return _said(error_line(error), 404 if isinstance(error, UsageError) else 200)
         headers = {"ETag": f'"{look.stamp}"', "X-Headrace-News": look.news}
         if request.headers.get("If-None-Match") == headers["ETag"]:
             headers["X-Headrace-Pause"] = str(pause_ms(time.thread_time() - began_s))
@@ -68,7 +68,7 @@ def application(library: Library) -> App:
         try:
             return HTMLResponse(pages.tuning_page(found, alone))
         except Error as error:
-            return _said(str(error))
+            return _said(error_line(error))
 
     def compare(request: Request) -> Response:
         chosen = [library.find(request.query_params.get(side, "")) for side in "ab"]
@@ -79,7 +79,7 @@ def application(library: Library) -> App:
             loader = first.loader if first.loader in library.look(chosen[1]).report.loaders else None
             second = library.look(chosen[1], loader).report
         except Error as error:
-            return _said(" ".join(str(error).split()))
+            return _said(error_line(error))
         return HTMLResponse(Comparison([first], [second]).to_html())
 
     static = StaticFiles(directory=Path(__file__).parent / "static")
@@ -113,15 +113,31 @@ def _said(says: str, status: int = 200) -> Response:
 def serve(library: Library, host: str, port: int, ready: Callable[[str], None]) -> None:
     """Serves until SIGINT or SIGTERM. ready: called with the address, once it answers.
 
-    Raises OSError if the port is taken.
+    host: an address or a name of this machine; ``0.0.0.0`` or ``::`` for all of its addresses. Raises OSError
+    if the port is taken or the address is not this machine's.
     """
-    with socket.create_server((host, port)) as listening:
-        own = f"{host}:{listening.getsockname()[1]}"
-        hosts = {own, f"localhost:{own.rpartition(':')[2]}"}
+    with _listen(host, port) as listening:
+        port = listening.getsockname()[1]
+        any_address = host in ("0.0.0.0", "::", "")
+        own = {socket.gethostname(), socket.getfqdn()} if any_address else set()
+        name = socket.gethostname() if any_address else f"[{host}]" if ":" in host else host
         token = secrets.token_urlsafe(24)
-        guard = Guard(application(library), token, hosts)
+        guard = Guard(application(library), token, {name, "localhost", *own}, port, any_address)
         config = uvicorn.Config(
             guard, log_level="warning", access_log=False, ws="none", server_header=False, lifespan="off"
         )
-        ready(f"http://{own}/?token={token}")
-        uvicorn.Server(config).run(sockets=[listening])
+        ready(f"http://{name}:{port}/?token={token}")
+        try:
+            uvicorn.Server(config).run(sockets=[listening])
+        finally:
+            library.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        kind, flags = socket.SOCK_STREAM, socket.AI_PASSIVE
+        family, *_, address = socket.getaddrinfo(host or None, port, type=kind, flags=flags)[0]
+    except socket.gaierror as error:
+        raise UsageError(f"--host {host}: {error.strerror}") from None
+    both = host == "::" and socket.has_dualstack_ipv6()
+    return socket.create_server(address[:2], family=family, dualstack_ipv6=both)
