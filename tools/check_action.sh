@@ -16,16 +16,21 @@ limits=()
 
 status=0
 said=$(python -m headrace check "${limits[@]}" "${which[@]}" -- "$INPUT_RUN" 2>&1) || status=$?
-printf '%s\n' "$said"
+# Names of the user's are in it: nothing of it is a command of the workflow.
+quiet="headrace-$RANDOM$RANDOM$RANDOM"
+printf '::stop-commands::%s\n%s\n::%s::\n' "$quiet" "$said" "$quiet"
 if [ "$status" -eq 3 ]; then
   # One line: an annotation of the job.
   printf '::error title=headrace check::%s\n' "$(grep '^FAILED' <<<"$said" | tr '\n' ' ' | sed 's/%/%25/g')"
 fi
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
   {
-    printf '### headrace check\n\n```text\n%s\n\n' "$said"
-    python -m headrace report "${which[@]}" -- "$INPUT_RUN" 2>/dev/null || true
-    printf '```\n'
+    printf '### headrace check\n\n'
+    # Indented: no line of it ends the block.
+    {
+      printf '%s\n\n' "$said"
+      python -m headrace report "${which[@]}" -- "$INPUT_RUN" 2>/dev/null || true
+    } | sed 's/^/    /'
   } >>"$GITHUB_STEP_SUMMARY"
 fi
 exit "$status"

@@ -364,8 +364,14 @@ int queue_init(PyObject* self, PyObject* args, PyObject* kwargs) {
     PyErr_SetString(PyExc_RuntimeError, "Queue.__init__() called twice");
     return -1;
   }
+  if (capacity < 0) {
+    const Owned errors(PyImport_ImportModule("headrace.errors"));
+    const Owned type(errors ? PyObject_GetAttrString(errors.get(), "UsageError") : nullptr);
+    if (type) PyErr_Format(type.get(), "a queue's maxsize is 0 (no limit) or more, not %lld", capacity);
+    return -1;
+  }
   const std::string given = name == nullptr || *name == '\0' ? "queue" : name;
-  cast(self)->members = new Members(given, capacity < 0 ? 0 : capacity);
+  cast(self)->members = new Members(given, capacity);
   return 0;
 }
 
@@ -457,7 +463,7 @@ PyType_Slot queue_slots[] = {
          "Queue(maxsize=0, name=None)\n--\n\n"
          "A bounded queue between threads with the methods of queue.Queue, recorded as a queue of the "
          "pipeline.\n\nBlocks without the interpreter lock; timeouts and KeyboardInterrupt work. "
-         "maxsize <= 0: unbounded.\nAn end mark (None, or the sentinel of iter(q.get, sentinel)) is no "
+         "maxsize 0: unbounded.\nAn end mark (None, or the sentinel of iter(q.get, sentinel)) is no "
          "item.")},
     {Py_tp_init, reinterpret_cast<void*>(queue_init)},
     {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _core
+from headrace._folder_files import read_file
 from headrace._older_reports import upgraded
+from headrace._plain import error_line
 from headrace.errors import Error, FormatError, UsageError
 from headrace.report import Report
 
@@ -43,20 +45,14 @@ def _check_rank(where: Path, rank: int | None, ranks: list[int]) -> None:
 
 
 def _load_saved(path: Path) -> Report:
-    size = path.stat().st_size
-    if size > _MOST_BYTES:
-        expected = (
-            f"a saved report, which has at most {_MOST_BYTES >> 20} MiB (this file has {size >> 20} MiB)"
-        )
-        raise FormatError(str(path), 0, expected)
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(read_file(path, _MOST_BYTES))
     except UnicodeDecodeError as error:
         raise FormatError(str(path), error.start, "UTF-8 text") from None
     except json.JSONDecodeError as error:
         raise FormatError(str(path), error.pos, f"JSON ({error.msg})") from None
     except ValueError as error:  # a whole number of thousands of digits
-        raise FormatError(str(path), 0, f"a saved report ({' '.join(str(error).split())[:60]})") from None
+        raise FormatError(str(path), 0, f"a saved report ({error_line(error)[:60]})") from None
     except RecursionError:
         raise FormatError(str(path), 0, "a saved report (this is nested too deeply)") from None
     if not isinstance(document, dict) or not isinstance(document.get("profile"), dict):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from headrace._plain import error_line
 from headrace.errors import Error
 from headrace.report import Report
 
@@ -218,7 +219,7 @@ class Search:
     def _failed(self, what: str, error: BaseException) -> None:
         """An `exit()` of a trial is its failure, too."""
         said = str(error).strip().splitlines() if isinstance(error, Exception) else []
-        self.outcome.failures.append(f"{what} failed: {said[-1] if said else repr(error)}")
+        self.outcome.failures.append(f"{what} failed: {error_line(said[-1] if said else repr(error))}")
         self._progress(self.outcome.failures[-1])
 
     def _next(self, best: Trial) -> Candidate | None:

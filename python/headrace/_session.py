@@ -12,6 +12,7 @@ from typing import Any
 
 from headrace import _core
 from headrace._job import speaks_for_job
+from headrace._plain import plain, typed_error_line
 from headrace.errors import SegmentError, UsageError
 
 _warned: set[str] = set()
@@ -76,7 +77,7 @@ def warn_once(reason: str) -> None:
     except OSError:
         return  # no file descriptor is left: the loop still runs
 
-    logging.getLogger("headrace").warning("%s", reason)
+    logging.getLogger("headrace").warning("%s", plain(reason))
 
 
 def say_all(lines: list[str]) -> None:
@@ -131,7 +132,7 @@ def watch_collections() -> None:
 
 def not_recorded(error: Exception) -> str:
     """Warn that a loop is not recorded because of ``error``. Returns the reason."""
-    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    reason = typed_error_line(error)
     warn_once(f"nothing is recorded: {reason}")
     return reason
 

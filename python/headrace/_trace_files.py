@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Union
 
 from headrace import _core
+from headrace._plain import error_line, without_secrets
 from headrace.errors import FormatError, UsageError
 
 #: What `Trace.load` takes.
@@ -177,7 +178,7 @@ class _Remote:
         try:
             self._file = fsspec.open(url, "rb").open()
         except Exception as error:  # whatever the file system behind fsspec raises
-            raise FormatError(url, 0, f"a file that can be opened: {error}") from error
+            raise FormatError(without_secrets(url), None, f"cannot be opened: {error_line(error)}") from error
         #: 0 where the file system does not say.
         self.size = int(getattr(self._file, "size", None) or 0)
 

@@ -8,9 +8,12 @@ import os
 from typing import Any
 
 from headrace import _core
+from headrace._folder_files import read_file
 from headrace._table_text import seconds
 from headrace.errors import FormatError
 
+#: A search of a day has a tenth of it.
+_MOST_BYTES = 64 << 20
 #: How each document begins, so that a file can be recognised by its first bytes.
 BEGINS = '{"tuning": '
 _TITLES = ["change", "#predicted step", "#low", "#high", "#measured step", "#standard error"]
@@ -28,10 +31,9 @@ class TuningRecord:
     def load(cls, path: str | os.PathLike[str]) -> TuningRecord:
         """Raises FormatError for a file that `Tuned.save` has not written."""
         try:
-            with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
-                record = cls(json.load(file)["tuning"])
+            record = cls(json.loads(read_file(path, _MOST_BYTES))["tuning"])
             record.html(whole_page=False)  # whatever is missing is found here
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise FormatError(os.fspath(path), 0, "a file of `headrace tune -o`") from None
         return record
 

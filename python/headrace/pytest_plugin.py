@@ -113,4 +113,6 @@ def _waited_s(report: Report) -> float:
 
 
 def _fail(report: Report, says: str) -> None:
-    pytest.fail(f"{report.loader}: {says}\n\n{report.to_text()}", pytrace=False)
+    from headrace._plain import plain
+
+    pytest.fail(f"{plain(report.loader)}: {says}\n\n{report.to_text()}", pytrace=False)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _core
+from headrace._plain import typed_error_line
 from headrace._session import Session, warn_once
 from headrace._trace_files import fetch, is_url, traces_in
 from headrace.errors import Error, FormatError, UsageError
@@ -104,7 +105,7 @@ def trace_handler(
             if not keep_trace:
                 trace.unlink()
         except (Error, OSError, RuntimeError) as error:
-            warn_once(f"no timeline of {stem} was written: {error}")
+            warn_once(f"no timeline of {stem} was written: {typed_error_line(error)}")
 
     return on_trace_ready
 

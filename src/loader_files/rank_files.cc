@@ -89,8 +89,10 @@ class RankReader {
   }
 
   void note(const FormatError& error, const std::string& path) {
-    files_.notes.push_back(std::filesystem::path(path).filename().string() + " could not be read: byte " +
-                           std::to_string(error.offset()) + ": expected " + error.expected());
+    const std::string place =
+        error.offset() ? "byte " + std::to_string(*error.offset()) + ": expected " : std::string();
+    files_.notes.push_back(std::filesystem::path(path).filename().string() + " could not be read: " + place +
+                           error.expected());
     if (!first_error_) first_error_ = std::current_exception();
   }
 

@@ -1,16 +1,11 @@
 #include "text_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 
 #include "headrace/profile/errors.h"
+#include "headrace/profile/regular_file.h"
 
 namespace headrace::loader_files {
 namespace {
@@ -22,21 +17,6 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
 }
-
-/// Closes what it holds.
-class OpenFile {
- public:
-  explicit OpenFile(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  ~OpenFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  int fd() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
 
 /// Takes one value off `rest`, up to behind its comma or line end.
 class RowReader {
@@ -98,27 +78,7 @@ std::optional<Number> whole(std::string_view text) {
 
 }  // namespace
 
-std::string read_text(const std::string& path) {
-  const OpenFile file(path);
-  struct stat status{};
-  if (file.fd() < 0 || fstat(file.fd(), &status) != 0)
-    throw FormatError(path, 0, std::string("a file that can be opened: ") + std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) throw FormatError(path, 0, "a file");
-  if (static_cast<std::uint64_t>(status.st_size) > kMostBytes)
-    throw FormatError(path, 0, "a profile of at most " + std::to_string(kMostBytes >> 20) + " MiB");
-  std::string text;
-  char block[1 << 16];
-  for (;;) {
-    const ssize_t bytes = read(file.fd(), block, sizeof block);
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0)
-      throw FormatError(path, text.size(), std::string("a file that can be read: ") + std::strerror(errno));
-    if (bytes == 0) return text;
-    text.append(block, static_cast<std::size_t>(bytes));
-    if (text.size() > kMostBytes)
-      throw FormatError(path, 0, "a profile of at most " + std::to_string(kMostBytes >> 20) + " MiB");
-  }
-}
+std::string read_text(const std::string& path) { return profile::read_regular_file(path, kMostBytes); }
 
 std::optional<std::string_view> next_line(std::string_view& rest) {
   if (rest.empty()) return std::nullopt;

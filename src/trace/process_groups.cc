@@ -4,11 +4,11 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
+
+#include "headrace/profile/errors.h"
+#include "headrace/profile/regular_file.h"
 
 namespace headrace::trace {
 namespace {
@@ -122,12 +122,14 @@ std::vector<ProcessGroup> process_groups(const TraceFile& file) {
 
 std::vector<ProcessGroup> process_groups(const ascend::ProfileFolder& profile) {
   std::vector<ProcessGroup> groups;
-  std::error_code error;
-  if (profile.metadata.empty() || std::filesystem::file_size(profile.metadata, error) > kLongestMetadata ||
-      error)
+  if (profile.metadata.empty()) return groups;
+  std::string text;
+  try {
+    text = profile::read_regular_file(profile.metadata, kLongestMetadata);
+  } catch (const FormatError&) {
     return groups;
-  std::ifstream file(profile.metadata, std::ios::binary);
-  const json metadata = json::parse(file, nullptr, false);
+  }
+  const json metadata = json::parse(text, nullptr, false);
   if (!metadata.is_object()) return groups;
   const auto listed = metadata.find("parallel_group_info");
   if (listed == metadata.end() || !listed->is_object()) return groups;

@@ -120,8 +120,8 @@ def test_the_action_checks_a_run(tmp_path: Path) -> None:
         for _ in hr.wrap((time.sleep(0.002) or one for one in range(300)), name="train"):
             pass
     status, said, summary = act(tmp_path, run="run", max_wait_share="1")
-    assert (status, said.split()[0]) == (0, "ok")
-    assert "```text\nok " in summary
+    assert (status, said.splitlines()[1].split()[0]) == (0, "ok")
+    assert "\n    ok " in summary
     status, said, summary = act(tmp_path, run="run", max_wait_share="0.05", loader="train", rank="0")
     assert status == 3
     assert "::error title=headrace check::FAILED" in said
@@ -132,6 +132,27 @@ def test_the_action_checks_a_run(tmp_path: Path) -> None:
     assert act(tmp_path, run="none; touch hacked", max_wait_share="1")[0] == 1
     assert act(tmp_path, run="--help", max_wait_share="1")[0] == 1
     assert not (tmp_path / "hacked").exists()
+
+
+def test_no_name_becomes_a_command_of_the_workflow(tmp_path: Path) -> None:
+    import time
+
+    for name in ("a\n::error::injected\n```\n", "\x1b]0;title\x07\x1b[31mred"):
+        for _ in hr.wrap((time.sleep(0.002) or one for one in range(100)), name=name, run=tmp_path / "run"):
+            pass
+    for limits in (
+        {"max_wait_share": "0.01"},
+        {"max_wait_share": "0.01", "loader": "\x1b]0;title\x07\x1b[31mred"},
+    ):
+        status, said, summary = act(tmp_path, run="run", **limits)
+        assert status == 3
+        lines = said.splitlines()
+        assert lines[0].startswith("::stop-commands::")
+        assert [line for line in lines if line.startswith("::error")] == lines[-1:]
+        assert lines[-1].startswith("::error title=headrace check::FAILED")
+        assert all(one.isprintable() for one in lines)
+        assert all(not line or line.startswith(("    ", "###")) for line in summary.splitlines())
+        assert "\x1b" not in summary
 
 
 def test_every_input_of_the_action_is_used() -> None:

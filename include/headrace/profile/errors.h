@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -28,13 +29,19 @@ class FormatError : public Error {
         offset_(offset),
         expected_(std::move(expected)) {}
 
+  /// A file whose content could not be read: `reason` is the whole message behind the path.
+  FormatError(std::string path, std::string reason)
+      : Error(path + ": " + reason), path_(std::move(path)), expected_(std::move(reason)) {}
+
   const std::string& path() const noexcept { return path_; }
-  std::uint64_t offset() const noexcept { return offset_; }
+  /// Empty if nothing was read.
+  std::optional<std::uint64_t> offset() const noexcept { return offset_; }
+  /// What should have stood there, or why nothing was read.
   const std::string& expected() const noexcept { return expected_; }
 
  private:
   std::string path_;
-  std::uint64_t offset_;
+  std::optional<std::uint64_t> offset_;
   std::string expected_;
 };
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "headrace/profile/regular_file.h"
+
 namespace headrace::trace {
 
 /// A stream of bytes that is read once, from its beginning. Used by one thread at a time.
@@ -20,20 +22,17 @@ class ByteSource {
   virtual std::size_t read(std::span<char> into) = 0;
 };
 
-/// A file on disk. Throws FormatError when it cannot be opened or read.
+/// A file on disk. Throws FormatError when it is no regular file, or cannot be opened or read.
 class FileBytes : public ByteSource {
  public:
   /// `bytes_read`: incremented by the bytes read, to show progress; may be null.
   explicit FileBytes(std::string path, std::atomic<std::uint64_t>* bytes_read = nullptr);
-  ~FileBytes() override;
-  FileBytes(const FileBytes&) = delete;
-  FileBytes& operator=(const FileBytes&) = delete;
 
   std::size_t read(std::span<char> into) override;
 
  private:
   std::string path_;
-  int file_ = -1;
+  profile::RegularFile file_;
   std::atomic<std::uint64_t>* bytes_read_;
 };
 

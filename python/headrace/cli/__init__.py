@@ -8,11 +8,12 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from headrace import __version__
+from headrace._plain import error_line
 from headrace.cli.check import check
 from headrace.cli.cluster import cluster
 from headrace.cli.compare import compare
@@ -32,6 +33,7 @@ class _Group(click.Group):
     """Errors are one line on stderr; ``--debug`` shows the traceback."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
+        _replace_closed()
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # what a terminal cannot show must not end the command
         try:
@@ -40,7 +42,7 @@ class _Group(click.Group):
             if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # click 8.2
                 error.show()
             else:
-                said = " ".join(error.format_message().split())
+                said = error_line(error.format_message())
                 context = getattr(error, "ctx", None)
                 about = context.command_path if context is not None else "headrace"
                 click.echo(f"headrace: {said} (see {about} --help)", err=True)
@@ -48,20 +50,33 @@ class _Group(click.Group):
         except click.Abort:
             click.echo("headrace: interrupted", err=True)
             sys.exit(1)
+        except OSError as error:  # of --help and --version, which are printed before a command is invoked
+            _leave(error)
         sys.exit(result if isinstance(result, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:
-            # Whoever reads has seen enough (`| head`). Nothing more is written, not even at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(1)
         except (Error, OSError) as error:
-            if ctx.params.get("debug"):
+            if ctx.params.get("debug") and not isinstance(error, BrokenPipeError):
                 raise
-            click.echo(f"headrace: {' '.join(str(error).split())}", err=True)
-            sys.exit(2 if isinstance(error, UsageError) else 1)
+            _leave(error)
+
+
+def _replace_closed() -> None:
+    """Output that the shell has closed (`>&-`) goes nowhere. Processes that are started find it closed."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - until the end
+
+
+def _leave(error: Error | OSError) -> NoReturn:
+    if isinstance(error, BrokenPipeError):
+        # Whoever reads has seen enough (`| head`). Nothing more is written, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    click.echo(f"headrace: {error_line(error)}", err=True)
+    sys.exit(2 if isinstance(error, UsageError) else 1)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

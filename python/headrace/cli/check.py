@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from headrace._plain import plain
 from headrace._ranks import RankWait, ranks_of
 from headrace.cli.compare import load_both
 from headrace.errors import Error, UsageError
@@ -64,14 +65,14 @@ def _waits_at_most(run: str, max_wait_share: float, loader: str | None, rank: in
     for one in measured:
         of_rank = f", rank {one.rank}" if len(ranks) > 1 else ""
         said = (
-            f"{one.loader}{of_rank}: waited {one.wait_share:.1%} of the time "
+            f"{plain(one.loader)}{of_rank}: waited {one.wait_share:.1%} of the time "
             f"(at most {max_wait_share:.1%} allowed)"
         )
         if one.wait_share <= max_wait_share:
             click.echo(f"ok      {said}")
         else:
             verdict = Report.load(run, loader=one.loader, rank=one.rank).diagnosis.summary
-            click.echo(f"FAILED  {said}: {verdict}")
+            click.echo(f"FAILED  {said}: {plain(verdict)}")
     return all(one.wait_share <= max_wait_share for one in measured)
 
 
@@ -88,7 +89,7 @@ def _is_as_fast(run: str, baseline: str, max_slowdown: float, loader: str | None
     # Beyond the limit, and beyond what chance explains.
     held = step.ratio <= 1 + max_slowdown or not step.changed
     said = (
-        f"{now.loader}: a step takes {step.ratio:.3g} times the baseline's "
+        f"{plain(now.loader)}: a step takes {step.ratio:.3g} times the baseline's "
         f"(at most {1 + max_slowdown:.3g} allowed; equal runs: {step.low:.3g} to {step.high or math.inf:.3g})"
     )
     click.echo(

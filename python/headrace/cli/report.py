@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from headrace._plain import plain
 from headrace._ranks import RankWait, most_starving, ranks_of, why_this_one
 from headrace.cli import _options
 from headrace.errors import Error
@@ -68,7 +69,7 @@ def report(
         shown = most_starving(ranks)
         rank, chosen = shown.rank, shown.loader
         if len(ranks) > 1 and format_ == "text":
-            click.echo(f"{why_this_one(shown, ranks)}; another one: --rank N", err=True)
+            click.echo(f"{plain(why_this_one(shown, ranks))}; another one: --rank N", err=True)
     loaded = Report.load(run, loader=chosen, rank=rank)
     if table is not None:
         _print_table(loaded, table, (search, group_by, sort_by), format_, output)
@@ -98,7 +99,7 @@ def report(
         Path(output).write_text(text, encoding="utf-8")
     others = [name for name in loaded.loaders if name != loaded.loader]
     if others and loader is None and format_ == "text":
-        click.echo(f"other loaders in this run: {', '.join(others)} (--loader NAME)", err=True)
+        click.echo(f"other loaders in this run: {', '.join(map(plain, others))} (--loader NAME)", err=True)
     if trouble is not None:
         raise trouble
 

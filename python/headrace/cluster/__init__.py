@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from headrace import _core
+from headrace._plain import error_line
 from headrace.cluster import _engines, _files, _merge, _step_parts, _summary
 from headrace.cluster._cache import Cache, stamp_of
 from headrace.cluster._causes import floats_of, parts_of
@@ -260,7 +261,7 @@ class Cluster:
         try:
             return job_of(self._ranks)
         except Error as error:
-            return str(error)
+            return error_line(error)
 
     @property
     def job(self) -> Job:

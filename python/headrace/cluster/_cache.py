@@ -9,8 +9,11 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from headrace._folder_files import read_file
+from headrace._plain import error_line
 from headrace.cluster._files import RankFiles
 from headrace.cluster._summary import VERSION, decoded, encoded, kept_name
+from headrace.errors import FormatError
 
 #: A summary takes at most 256 kB; a larger file is something else.
 _MOST_BYTES = 256 << 10
@@ -32,13 +35,11 @@ class Cache:
         if self._folder is None or files.running:
             return None
         try:
-            path = self._folder / kept_name(files)
-            if path.stat().st_size > _MOST_BYTES:
-                return None
-            head, _, body = path.read_bytes().partition(b"\n")
-            if head != _key(files, body):
-                return None
-        except OSError:
+            content = read_file(self._folder / kept_name(files), _MOST_BYTES, follow=False)
+        except FormatError:
+            return None
+        head, _, body = content.partition(b"\n")
+        if head != _key(files, body):
             return None
         summary = decoded(body)
         if summary is not None:
@@ -60,7 +61,7 @@ class Cache:
             part.replace(path)
         except OSError as error:
             part.unlink(missing_ok=True) if self._folder.is_dir() else None
-            self.trouble = f"summaries are not kept in {self._folder}: {error.strerror or error}"
+            self.trouble = f"summaries are not kept in {self._folder}: {error.strerror or error_line(error)}"
             self._folder = None
 
 

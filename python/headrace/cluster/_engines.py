@@ -14,6 +14,7 @@ from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from headrace._plain import error_line
 from headrace.cluster._files import RankFiles
 from headrace.cluster._summary import summarise_or_say
 from headrace.errors import UsageError
@@ -92,7 +93,7 @@ def _map(
         elif isinstance(error, BrokenProcessPool):
             lost.append(futures[future])
         else:
-            said = " ".join(str(error).split()) or type(error).__name__
+            said = error_line(error)
             done(futures[future], {"trouble": f"the engine failed: {said[:300]}"})
     yield from lost
 
@@ -109,7 +110,7 @@ def engine(name: str) -> Iterator[Executor | None]:
     try:
         made = _make(name)
     except (ImportError, RuntimeError) as error:  # RuntimeError: mpi4py without an MPI library
-        said = " ".join(str(error).split())[:200]
+        said = error_line(error)[:200]
         raise UsageError(f"engine {name}: {said}; install it or use --engine local") from None
     if not callable(getattr(made, "submit", None)):
         raise UsageError(f"engine {name}: {type(made).__name__} is no concurrent.futures.Executor")
@@ -143,4 +144,4 @@ def _make(name: str) -> Any:
     try:
         return made()
     except TypeError as error:
-        raise UsageError(f"engine {name}: cannot be called without arguments: {error}") from None
+        raise UsageError(f"engine {name}: cannot be called without arguments: {error_line(error)}") from None

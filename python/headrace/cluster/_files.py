@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _core, _trace_files
+from headrace._plain import error_line, without_secrets
 from headrace.cluster._mindspore import STEP_TRACE
 from headrace.errors import Error, FormatError, UsageError
 
@@ -72,7 +73,7 @@ def find_ranks(path: str | os.PathLike[str]) -> Found:
         why = "; ".join(found.notes[:3]) or "expected rank*.hrseg, traces (.json, .json.gz) or *_ascend_pt"
         if not _trace_files.is_url(given) and _core.has_cluster_summary(given):
             why = "it has a job's summary without steps; `headrace trace` shows that"
-        raise Error(f"{given}: no rank of a job in it: {why}")
+        raise Error(f"{without_secrets(given)}: no rank of a job in it: {why}")
     found.ranks.sort(key=lambda one: (one.rank is None, one.rank or 0, one.name))
     return found
 
@@ -94,7 +95,7 @@ def _search(found: Found, folder: Path, root: Path, depth: int) -> None:
             return
         entries = sorted(folder.iterdir())
     except (Error, OSError) as error:
-        found.notes.append(f"{_below(str(folder), root)}: {' '.join(str(error).split())}")
+        found.notes.append(f"{_below(str(folder), root)}: {error_line(error)}")
         return
     for entry in entries:
         if named := STEP_TRACE.fullmatch(entry.name):
@@ -114,7 +115,7 @@ def _add_traces(found: Found, folder: Path, root: Path) -> None:
     try:
         chosen = _trace_files.expand(str(folder))
     except FormatError as error:
-        found.notes.append(f"{_below(str(folder), root)}: {error}")
+        found.notes.append(f"{_below(str(folder), root)}: {error_line(error)}")
         return
     found.notes += chosen.notes
     known = {profile.events_file: profile.rank for profile in chosen.profiles}
@@ -145,7 +146,7 @@ def _file_system(url: str) -> tuple[Any, str]:
     try:
         system, path = url_to_fs(url)
     except Exception as error:  # whatever the file system behind fsspec raises
-        raise Error(f"{url}: cannot be opened: {' '.join(str(error).split())}") from error
+        raise Error(f"{without_secrets(url)}: cannot be opened: {error_line(error)}") from error
     return system, str(path)
 
 
@@ -154,14 +155,23 @@ def _find_behind_url(found: Found, url: str) -> None:
     try:
         paths = sorted(system.find(root, maxdepth=_DEPTH + 1))
     except Exception as error:  # whatever the file system behind fsspec raises
-        raise Error(f"{url}: cannot be listed: {' '.join(str(error).split())}") from error
+        raise Error(f"{without_secrets(url)}: cannot be listed: {error_line(error)}") from error
     for path in paths:
         name = str(path)[len(root) :].lstrip("/") or Path(str(path)).name
         if _trace_files.is_merged(path) or name.startswith("."):
             continue
         kind = "segment" if name.endswith(".hrseg") else "trace" if name.endswith(_TRACES) else ""
         if kind:
-            found.ranks.append(RankFiles(kind, system.unstrip_protocol(path), name, _rank_in(name)))
+            found.ranks.append(RankFiles(kind, _url_of(system, str(path), url), name, _rank_in(name)))
+
+
+def _url_of(system: Any, path: str, folder: str) -> str:
+    """The URL of a file in the folder behind ``folder``, which may be a chain: ``simplecache::s3://bucket/job``."""
+    own = str(system.unstrip_protocol(path))
+    first, chained, rest = folder.partition("::")
+    if not chained:
+        return own
+    return f"{own}::{rest}" if "://" in first else f"{first}::{own}"
 
 
 def fetch(url: str, folder: str) -> str:

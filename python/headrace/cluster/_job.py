@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from headrace import _core
+from headrace._plain import error_line
 from headrace.errors import Error
 from headrace.job import Job
 
@@ -126,7 +127,7 @@ def _workers(ranks: Mapping[int, Mapping[str, Any]]) -> dict[Worker, dict[str, l
         try:
             columns = _unpacked(summary)
         except (Error, ValueError, KeyError) as error:
-            failures[str(error)].append(rank)
+            failures[error_line(error)].append(rank)
             continue
         worker = (columns["dp_rank"][0], columns["stage"][0])
         places = summary["places"]

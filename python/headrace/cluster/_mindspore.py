@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from headrace._plain import error_line
 from headrace._tables import Tables
 from headrace.errors import Error
 from headrace.table import Table
@@ -86,5 +87,5 @@ def _rows(tables: Mapping[str, Table], name: str, notes: list[str]) -> Iterable[
     try:
         return list(tables[name].rows())
     except Error as error:
-        notes.append(" ".join(str(error).split()))
+        notes.append(error_line(error))
         return []

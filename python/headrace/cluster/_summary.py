@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core, _trace_files
+from headrace._plain import error_line, without_secrets
 from headrace.cluster._files import RankFiles, fetch
 from headrace.cluster._job import packed_operations
 from headrace.cluster._stages import listed
@@ -53,8 +54,8 @@ def summarise_or_say(files: RankFiles) -> dict[str, Any]:
     try:
         return summarise(files)
     except (Error, OSError, ValueError, MemoryError, RecursionError) as error:
-        said = " ".join(str(error).split()) or type(error).__name__
-        return {"trouble": said.replace(files.path, files.name)[:_MOST_TEXT]}
+        said = error_line(error)
+        return {"trouble": said.replace(without_secrets(files.path), files.name)[:_MOST_TEXT]}
 
 
 def packed(values: Iterable[float], code: str) -> str:

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Protocol
 
 from headrace import _core
+from headrace._plain import typed_error_line
 from headrace._sentences import one_line
 from headrace.errors import Error
 from headrace.export._metrics import scalars
@@ -133,5 +134,5 @@ class Publisher:
                 act()
             except Exception as error:  # the loop goes on, whatever the tool does
                 self._failed = True
-                reason = f"{type(error).__name__}: {error}"
+                reason = typed_error_line(error)
                 logging.getLogger("headrace").warning("figures are no longer exported: %s", reason)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import __version__
+from headrace._plain import error_line
 from headrace.errors import Error, UsageError
 from headrace.mcp.tools import Tools
 
@@ -28,7 +29,7 @@ def make_server(tools: Tools) -> Any:
             try:
                 return tool(*args, **kwargs)
             except (Error, OSError) as error:
-                raise ToolError(" ".join(str(error).split())) from None
+                raise ToolError(error_line(error)) from None
 
         return answer
 

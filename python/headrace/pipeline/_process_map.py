@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from headrace import _core
+from headrace._plain import typed_error_line
 from headrace.errors import UsageError, WorkerDiedError
 from headrace.pipeline._pickled_message import PickledMessage
 from headrace.pipeline._process_worker import PassStoppedError, ProcessWorker
@@ -61,7 +62,7 @@ def _packed(function: Any) -> PickledMessage:
     except Exception as error:
         raise UsageError(
             f"executor='process' sends the function to its workers, and {called} cannot be pickled "
-            f"({error}); define it at the top of a module, or use executor='thread'"
+            f"({typed_error_line(error)}); define it at the top of a module, or use executor='thread'"
         ) from error
 
 

@@ -8,6 +8,7 @@ import sys
 from typing import TextIO
 
 from headrace import _core
+from headrace._plain import error_line, plain, typed_error_line
 from headrace._ranks import RankWait, most_starving, ranks_in, why_this_one
 from headrace._table_text import seconds
 from headrace.errors import Error
@@ -21,7 +22,7 @@ _LISTED = 8
 
 def say(line: str) -> None:
     """Print one line on stderr, if it is open."""
-    write(f"headrace: {' '.join(line.split())}\n")
+    write(f"headrace: {error_line(line)}\n")
 
 
 def write(text: str) -> None:
@@ -55,7 +56,7 @@ def print_epilogue(folder: RunFolder, ended: str, ceiling: bool = False) -> None
         others = [(path, rank) for path, rank in segments if rank != shown]
         reports = [loader.report(names, ranks, others) for loader in loaders[:_LISTED]]
     except Exception as error:  # the status must still be returned, whatever is in the folder
-        say(f"{ended + '; ' if ended else ''}no report: {error}")
+        say(f"{ended + '; ' if ended else ''}no report: {typed_error_line(error)}")
         return
     run = _as_typed(folder.path)
     say(f"{ended}; recorded in {run}" if ended else f"recorded in {run}")
@@ -71,7 +72,7 @@ def _ceilings(reports: list[Report]) -> str:
     lines = ""
     for report in reports:
         if report.profile.sink.ceiling_step_s is not None:
-            lines += _ceiling(report, "" if report is reports[0] else f"{report.loader}: ")
+            lines += _ceiling(report, "" if report is reports[0] else f"{plain(report.loader)}: ")
     none = "CEILING   not measured: no loop had enough steps with batches that can be copied\n"
     return lines or none
 
@@ -124,14 +125,14 @@ def _unsaved(folder: RunFolder) -> str:
 
 def _overview(loaders: list[Recorded], reports: list[Report], ranks: list[RankWait], run: str) -> str:
     """A line for each loader and the command that shows the others."""
-    width = max(len(report.loader) for report in reports)
+    width = max(len(plain(report.loader)) for report in reports)
     columns = _columns()
     lines = []
     for loader, report in zip(loaders, reports, strict=False):  # the list may be longer
         sink = report.profile.sink
-        verdict = report.diagnosis.summary or report.diagnosis.kind.replace("_", " ")
+        verdict = plain(report.diagnosis.summary) or report.diagnosis.kind.replace("_", " ")
         waited = f"{seconds(loader.waited_s):>7} ({sink.wait_share * 100:>3.0f} %)"
-        line = f"  {report.loader:<{width}}  {sink.steps:>7} batches  waited {waited}  {verdict}"
+        line = f"  {plain(report.loader):<{width}}  {sink.steps:>7} batches  waited {waited}  {verdict}"
         lines.append(line if len(line) <= columns else line[: columns - 1] + "…")
     if len(loaders) > len(reports):
         lines.append(f"  and {len(loaders) - len(reports)} more")

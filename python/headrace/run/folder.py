@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 from headrace import _core
+from headrace._folder_files import start_of
+from headrace._plain import error_line
 from headrace._session import absolute_run
 
 
@@ -47,7 +50,7 @@ def choose_run_folder(out: str | None) -> RunFolder:
     try:
         return RunFolder(asked, "", _segments_in(asked), _make(asked))
     except OSError as error:
-        trouble = f"{asked}: {error}"
+        trouble = f"{asked}: {error.strerror or error_line(error)}"
     instead = tempfile.mkdtemp(prefix="headrace-")
     return RunFolder(instead, trouble, frozenset(), (instead,))
 
@@ -68,7 +71,7 @@ def _segments_in(folder: str) -> frozenset[str]:
     for path in Path(folder).glob("rank*.*"):
         if path.suffix == ".hrseg":
             found.add(str(path))
-        elif path.suffix == ".live" and path.is_file():
-            pointer = path.read_text(errors="surrogateescape").partition("\n")[0]
+        elif path.suffix == ".live":
+            pointer = os.fsdecode(start_of(path, 4096).partition(b"\n")[0])
             found |= {str(path.with_suffix(".hrseg")), pointer}
     return frozenset(found)

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include "headrace/analysis/device/profile_table.h"
 #include "headrace/analysis/device/step_time.h"
 #include "headrace/profile/errors.h"
+#include "headrace/profile/regular_file.h"
 #include "headrace/trace/columns.h"
 
 namespace headrace::analysis::device {
@@ -180,11 +180,9 @@ bool has_texts(const fs::path& folder) {
 }
 
 nlohmann::json parsed(const fs::path& path) {
-  constexpr std::uintmax_t kLongest = std::uintmax_t{256} << 20;
-  std::error_code error;
-  if (fs::file_size(path, error) > kLongest) throw FormatError(path.string(), 0, "a file of at most 256 MiB");
-  std::ifstream file(path, std::ios::binary);
-  nlohmann::json document = nlohmann::json::parse(file, nullptr, false);
+  constexpr std::uint64_t kLongest = std::uint64_t{256} << 20;
+  const std::string text = profile::read_regular_file(path.string(), kLongest);
+  nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
   if (!document.is_object()) throw FormatError(path.string(), 0, "a JSON object of groups of ranks");
   return document;
 }

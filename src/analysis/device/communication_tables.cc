@@ -219,8 +219,7 @@ std::optional<Table> communication_table(std::span<const ProfileFolder> profiles
   Table table = name == kTimes        ? times_table(ranks)
                 : name == kBandwidths ? bandwidths_table(ranks)
                                       : matrix_table(ranks);
-  if (table.rows() == 0 && !failures.empty())
-    throw FormatError(failures.front().path(), failures.front().offset(), failures.front().expected());
+  if (table.rows() == 0 && !failures.empty()) throw FormatError(failures.front());
   for (const FormatError& failure : failures) table.notes.emplace_back(failure.what());
   return table;
 }

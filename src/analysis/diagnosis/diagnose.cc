@@ -586,7 +586,9 @@ Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
     diagnosis.kind = VerdictKind::undetermined;
     diagnosis.reason = facts.gate.missing;
     const bool timed = profile.sink.steps > 0 || (profile.queues.empty() && !profile.device);
-    diagnosis.summary = timed ? "too short to judge" : "the steps of the training loop were not recorded";
+    diagnosis.summary = not_begun(profile) ? "the loop over this loader has not begun"
+                        : timed            ? "too short to judge"
+                                           : "the steps of the training loop were not recorded";
     if (!timed) {
       // What the queues say holds only where the loop waits at all.
       QueueOpinion queues = judge_queues(profile, thresholds.candidate);

@@ -145,6 +145,10 @@ double Gate::most_speedup() const noexcept {
   return std::min(kMost, 1 / std::max(1 / kMost, 1 - input_share));
 }
 
+bool not_begun(const profile::Profile& profile) {
+  return profile.sink.steps == 0 && profile.epochs == 0 && !recorded_without_steps(profile);
+}
+
 Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
                 const GateThresholds& thresholds) {
   const profile::SinkProfile& sink = profile.sink;
@@ -155,6 +159,11 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
   if (gate.steps == 0 && gate.step_s <= 0 && recorded_without_steps(profile)) {
     gate.missing =
         "nothing tells how long the steps of the training loop took, so nothing tells whether it waits";
+    return gate;
+  }
+  if (not_begun(profile)) {
+    gate.missing =
+        "no batch was taken from it; if the program iterates, let it iterate over what hr.wrap returned";
     return gate;
   }
   if (static_cast<double>(gate.steps) < thresholds.fewest_steps ||

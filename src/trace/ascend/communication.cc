@@ -3,13 +3,12 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "headrace/profile/errors.h"
+#include "headrace/profile/regular_file.h"
 #include "trace/ascend/database.h"
 
 namespace headrace::trace::ascend {
@@ -106,15 +105,6 @@ std::int64_t rank_of(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? rank : -1;
 }
 
-std::string contents_of(const std::string& path) {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (!error && size > kLongestFile) throw FormatError(path, 0, "a file of at most 256 MiB");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw FormatError(path, 0, "a file that can be opened");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 double value(const TableRows& rows, int column) { return rows.number(column).value_or(kNone); }
 
 CommunicationName name_of(const TableRows& rows, int operation, int group, int step, int type) {
@@ -193,7 +183,7 @@ Communication read_communication(const ProfileFolder& profile) {
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error)) return;
     try {
-      parse(contents_of(path), path, found);
+      parse(profile::read_regular_file(path, kLongestFile), path, found);
       found.files.push_back(path);
     } catch (const FormatError& error) {
       found.failures.push_back(error);

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
-#include <system_error>
+#include <optional>
 #include <utility>
 
 #include "headrace/profile/errors.h"
+#include "headrace/profile/regular_file.h"
+#include "trace/ascend/database_copy.h"
 
 namespace headrace::trace::ascend {
 namespace {
@@ -27,8 +28,8 @@ std::string identifier(std::string_view name) {
   return text + '"';
 }
 
-/// Letters that mean something in a URI.
-std::string uri_of(const std::string& path) {
+/// Letters that mean something in a URI are escaped.
+std::string uri_of(const std::string& path, std::string_view mode) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string uri = "file:";
   for (const char c : path) {
@@ -39,7 +40,7 @@ std::string uri_of(const std::string& path) {
       uri += c;
     }
   }
-  return uri + "?mode=ro&immutable=1";
+  return uri.append("?").append(mode);
 }
 
 /// A statement that is finished at the end of the scope.
@@ -70,13 +71,20 @@ int Database::open(const std::string& uri, int flags) {
 }
 
 Database::Database(const std::string& path) : path_(path) {
-  std::error_code error;
-  bytes_ = std::filesystem::file_size(path, error);
-  if (error) throw FormatError(path, 0, "a file that can be opened: " + error.message());
-  constexpr int kFlags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
-  if (open(uri_of(path), kFlags) != SQLITE_OK) {
+  const profile::RegularFile file(path);
+  bytes_ = file.bytes();
+  std::optional<DatabaseCopy> copy;
+  if (has_log(path)) bytes_ = copy.emplace(path, file).bytes();
+  constexpr int kFlags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
+  const int state = copy ? open(uri_of(copy->path(), "mode=rw"), kFlags | SQLITE_OPEN_READWRITE)
+                         : open(uri_of(path, "mode=ro&immutable=1"), kFlags | SQLITE_OPEN_READONLY);
+  if (state != SQLITE_OK) {
     const std::string message = handle_ == nullptr ? "no memory" : sqlite3_errmsg(handle_.get());
     throw FormatError(path, 0, "a SQLite database: " + message);
+  }
+  if (copy) {  // used by this connection alone: nothing is shared, nothing is written back
+    sqlite3_exec(handle_.get(), "PRAGMA locking_mode=EXCLUSIVE", nullptr, nullptr, nullptr);
+    sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   }
   prepare();
 }

@@ -20,7 +20,8 @@ inline constexpr std::string_view kDatabaseMagic{"SQLite format 3\0", 16};
 /// Tables of a database, row by row. Used by one thread at a time. Functions throw FormatError with the path
 /// and SQLite's own message.
 ///
-/// The file is taken as immutable: no lock, no journal, no file beside it. Nothing in its schema may run:
+/// The file is taken as immutable: no lock, no journal; if rows are still in a log beside it, a private copy of
+/// both is read (database_copy.h). Nothing in its schema may run:
 /// views and virtual tables are not read, and functions in it are not trusted. A damaged file may lead to one
 /// page from many places, so no more rows are given than fit into the file's bytes.
 class Database {

@@ -4,12 +4,14 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 #include <tuple>
+
+#include "headrace/profile/errors.h"
+#include "headrace/profile/regular_file.h"
 
 namespace headrace::trace::ascend {
 namespace {
@@ -67,10 +69,14 @@ bool is_database(std::string_view name) {
 
 /// `rank_id` of profiler_info.json: a number or a text; negative if the run had one process.
 std::optional<std::int64_t> rank_in(const std::string& info) {
-  std::error_code error;
-  if (info.empty() || fs::file_size(info, error) > kLongestInfo || error) return std::nullopt;
-  std::ifstream file(info, std::ios::binary);
-  const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
+  if (info.empty()) return std::nullopt;
+  std::string text;
+  try {
+    text = profile::read_regular_file(info, kLongestInfo);
+  } catch (const FormatError&) {
+    return std::nullopt;
+  }
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("rank_id")) return std::nullopt;
   const nlohmann::json& rank = json["rank_id"];
   if (rank.is_number_integer() && rank.get<std::int64_t>() >= 0) return rank.get<std::int64_t>();
@@ -104,6 +110,7 @@ std::optional<ProfileFolder> profile_at(const fs::path& folder, std::size_t& lef
   }
   for (const fs::path& entry : entries_of(output, left)) {
     const std::string name = entry.filename().string();
+    if (!is_file(entry)) continue;
     if (name == "trace_view.json" || name == "trace_view.json.gz") profile.trace_view = entry.string();
     if (name == "analysis.db" || name == "communication_analyzer.db")
       profile.analysis_database = entry.string();

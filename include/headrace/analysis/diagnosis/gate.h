@@ -49,6 +49,9 @@ struct Gate {
 /// Other programs use more of the cores than this run, and together they use most of them.
 bool others_have_the_cores(const profile::Host& host, const GateThresholds& thresholds);
 
+/// True if no loop has asked this loader for a batch yet.
+bool not_begun(const profile::Profile& profile);
+
 /// Fewer than 8 steady steps or less than 50 ms of them: kUnmeasurable.
 Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
                 const GateThresholds& thresholds);

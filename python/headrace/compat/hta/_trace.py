@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from headrace._folder_files import open_file
 from headrace.compat.hta._frames import frame_of, on_device, read_arguments
 from headrace.compat.hta._symbols import TraceSymbolTable
 from headrace.trace import Trace as Reader
@@ -121,8 +122,8 @@ class Trace:
         import json
 
         path = self.trace_files[rank]
-        with gzip.open(path, "rt") if path.endswith(".gz") else Path(path).open() as file:
-            return dict(json.load(file))
+        with open_file(path) as file:
+            return dict(json.load(gzip.open(file) if path.endswith(".gz") else file))
 
     def write_raw_trace(self, path: str, contents: dict[str, Any]) -> None:
         """Writes a file as `get_raw_trace_for_one_rank` gave it, compressed where its name says so."""

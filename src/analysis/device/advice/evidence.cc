@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "headrace/analysis/device/profile_table.h"
 #include "headrace/analysis/device/step_time.h"
 #include "headrace/profile/errors.h"
+#include "headrace/profile/regular_file.h"
 #include "headrace/trace/ascend/categories.h"
 
 namespace headrace::analysis::device {
@@ -21,11 +21,10 @@ using nlohmann::json;
 /// What describes a run or a device is a few kilobytes.
 constexpr std::uintmax_t kLongestInfo = std::uintmax_t{4} << 20;
 
-json read_json(const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kLongestInfo || error) return {};
-  std::ifstream file(path, std::ios::binary);
-  return json::parse(file, nullptr, false);
+json read_json(const fs::path& path) try {
+  return json::parse(profile::read_regular_file(path.string(), kLongestInfo), nullptr, false);
+} catch (const FormatError&) {
+  return {};
 }
 
 /// Entries of a folder whose names begin so, by name.
