@@ -142,7 +142,7 @@ def main() -> None:
 
         report = batches.report()
         print(report)
-        for advice in report.diagnosis.advice[:1]:
+        for advice in report.advice[:1]:
             print(f"what to do: {advice.text}")
 
 

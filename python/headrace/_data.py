@@ -10,6 +10,8 @@ import typing
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar
 
+from headrace._plain import plain
+
 D = TypeVar("D")
 
 
@@ -35,6 +37,29 @@ class Advice:
     speedup: float | None = None
     memory_bytes: float | None = None
     after: list[str] = field(default_factory=list)
+
+
+class Prediction(dict[str, Any]):
+    """What a step would take with other parameters. Its entries are its attributes, too."""
+
+    #: Seconds per step, and the interval that it is in; None if no prediction is possible.
+    step_s: float | None
+    low: float | None
+    high: float | None
+    #: How many times faster than the recorded step.
+    speedup: float | None
+    #: What limits then: an operator's name, "sink", or "cpu".
+    bottleneck: str | None
+    #: Why no prediction is possible; empty if one is.
+    reason: str
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            if name == "reason":
+                return ""
+            raise AttributeError(f"a prediction has no {name!r}; it has {', '.join(self)}") from None
 
 
 @dataclass
@@ -70,6 +95,11 @@ class Diagnosis:
     next_bottleneck: str | None = None
     risks: list[Risk] = field(default_factory=list)
     windows: list[VerdictWindow] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """The headline in words: ``"input-bound: decode has too few workers"``."""
+        kind = {"not_input_bound": "not input-bound", "input_bound": "input-bound"}.get(self.kind, self.kind)
+        return f"{kind}: {plain(self.summary or self.reason)}"
 
 
 @dataclass

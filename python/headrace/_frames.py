@@ -1,4 +1,4 @@
-"""A report as data frames."""
+"""Parts of a report as data frames."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import pandas
 
 
-def frames(document: dict[str, Any]) -> dict[str, pandas.DataFrame]:
-    """The lists of a report's ``document``. Raises UsageError if pandas is not installed."""
+def frame(document: dict[str, Any], part: str) -> pandas.DataFrame:
+    """A list of a report's ``document``. Raises UsageError if there is no such list, or no pandas."""
     try:
         import pandas
     except ImportError:
@@ -31,7 +31,9 @@ def frames(document: dict[str, Any]) -> dict[str, pandas.DataFrame]:
         "steps": [_flat(one) for one in document["steps"]["per_step"]],
         "advice": [_flat(one) for one in diagnosis["advice"]],
     }
-    return {name: pandas.DataFrame(found) for name, found in rows.items()}
+    if part not in rows:
+        raise UsageError(f"a report has no part {part!r}; its parts are: {', '.join(rows)}")
+    return pandas.DataFrame(rows[part])
 
 
 def _flat(row: dict[str, Any], before: str = "") -> dict[str, Any]:

@@ -41,7 +41,8 @@ def load_report(path: str | os.PathLike[str], loader: str | None, rank: int | No
 
 def _check_rank(where: Path, rank: int | None, ranks: list[int]) -> None:
     if rank is not None and rank not in ranks:
-        raise UsageError(f"{where}: no rank {rank}; there are {', '.join(map(str, ranks))}")
+        there = f"are {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"is only rank {ranks[0]}"
+        raise UsageError(f"{where}: no rank {rank}; there {there}")
 
 
 def _load_saved(path: Path) -> Report:
@@ -86,11 +87,7 @@ def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
         missing = "; ".join(_core.missing_recordings(folder))
         if not missing and (found_ranks := _core.profiler_ranks(folder)):
             return _load_profiler(folder, found_ranks, loader, rank)
-        why = missing or (
-            "no recorded run (expected rank*.hrseg; give the folder that hr.wrap(run=...) names) and no file "
-            "of another profiler: " + _core.profiler_files()
-        )
-        raise Error(f"{folder}: {why}")
+        raise Error(f"{folder}: {missing or _no_run_in(folder)}")
     _check_rank(folder, rank, ranks)
     wanted = ranks[0] if rank is None else rank
     found: list[tuple[str, dict[str, Any]]] = []
@@ -110,6 +107,17 @@ def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
         return report
     beside = _core.add_ranks(report.to_profile_json(), others)
     return Report(beside, loaders=report.loaders, ranks=ranks, segments=report._segments)
+
+
+def _no_run_in(folder: Path) -> str:
+    from headrace._runs_folder import RunsFolder
+
+    if runs := RunsFolder(folder, tunings=False).newest():
+        return f"no recorded run, but a folder of {len(runs)}; the newest: headrace report {folder / runs[0]}"
+    return (
+        "no recorded run; a run is a folder with rank0.hrseg (and one such file for each other rank), "
+        "which `headrace run train.py` and hr.wrap write"
+    )
 
 
 def _load_profiler(folder: Path, ranks: list[int], loader: str | None, rank: int | None) -> Report:

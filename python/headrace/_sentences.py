@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 
 def verdict(report: Report) -> str:
-    said = report.diagnosis
-    kind = {"not_input_bound": "not input-bound", "input_bound": "input-bound"}.get(said.kind, said.kind)
-    return f"{kind}: {plain(said.summary or said.reason)}"
+    return str(report.diagnosis)
 
 
 def cost(profile: Profile) -> str:

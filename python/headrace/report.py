@@ -14,7 +14,7 @@ from headrace.errors import UsageError
 if TYPE_CHECKING:  # dataclasses and json cost more to import than the rest of the package
     import pandas
 
-    from headrace._data import Diagnosis, Steps
+    from headrace._data import Advice, Diagnosis, Prediction, Steps
     from headrace._figures import Profile, SecondOpinion
     from headrace._tables import Tables
     from headrace.trace import Trace
@@ -66,6 +66,16 @@ class Report:
         from headrace._data import Diagnosis, build
 
         return build(Diagnosis, self._document["diagnosis"])
+
+    @property
+    def bottleneck(self) -> str | None:
+        """Name of the operator to act on; None if the input is not the limit, or if that is unknown."""
+        return self.diagnosis.operator
+
+    @property
+    def advice(self) -> list[Advice]:
+        """What to change, best first; empty if nothing should be."""
+        return self.diagnosis.advice
 
     @cached_property
     def steps(self) -> Steps:
@@ -127,24 +137,31 @@ class Report:
     def rank(self) -> int:
         return self._parsed.rank
 
-    def what_if(self, **changes: object) -> dict[str, Any]:
+    def what_if(self, **changes: object) -> Prediction:
         """What a step would take with other parameters, from a simulation of this run.
 
         ``report.what_if(num_workers=4, prefetch_factor=8)``; for a pipeline of threads and queues
         ``report.what_if(**{"decode.workers": 4, "decoded.capacity": 16})``; for both, an operator made
         faster: ``{"decode.speedup": 2}``. All changes are made together.
 
-        Returns ``{"step_s", "low", "high", "bottleneck"}``: seconds per step, its interval, and what limits
-        then (an operator's name, "sink", or "cpu"). If no prediction is possible, the four are None and
-        ``"reason"`` says why. Raises UsageError for a parameter that this loader does not have (the message
-        lists those that it has) and for a value out of range.
+        Returns a `Prediction`: ``step_s``, ``low``, ``high`` (seconds per step and its interval),
+        ``speedup``, and ``bottleneck``, what limits then (an operator's name, "sink", or "cpu"); each is an
+        attribute and an entry of a dict. If no prediction is possible, they are None and ``reason`` says why.
+        Raises UsageError for a parameter that this loader does not have (the message lists those that it
+        has), for a number given as a text, and for a value out of range.
         """
+        from headrace._data import Prediction
+
+        for name, value in changes.items():
+            if isinstance(value, str) and _is_number(value):
+                raise UsageError(f"{name}={value!r} is a text; give the number: {name}={value}")
         known, reason, step_s, low_s, high_s, limit = self._parsed.what_if(
             [(name, str(value)) for name, value in changes.items()]
         )
         if not known:
-            return {"step_s": None, "low": None, "high": None, "bottleneck": None, "reason": reason}
-        return {"step_s": step_s, "low": low_s, "high": high_s, "bottleneck": limit}
+            return Prediction(step_s=None, low=None, high=None, speedup=None, bottleneck=None, reason=reason)
+        speedup = self.profile.sink.step_s / step_s if step_s > 0 else None
+        return Prediction(step_s=step_s, low=low_s, high=high_s, speedup=speedup, bottleneck=limit)
 
     def with_trace(
         self,
@@ -204,15 +221,15 @@ class Report:
         """Where the segment is now; "" if there is none."""
         return next((path for path in self._segments if os.path.exists(path)), "")  # noqa: PTH110
 
-    def to_pandas(self) -> dict[str, pandas.DataFrame]:
-        """The report's lists as data frames: operators, workers, queues, windows, stall_ledger,
-        longest_waits, steps, advice. Columns are figures, those of a struct ``states.busy``.
+    def to_pandas(self, part: str = "operators") -> pandas.DataFrame:
+        """One of the report's lists as a data frame: operators, workers, queues, windows, stall_ledger,
+        longest_waits, steps or advice. Columns are figures, those of a struct ``states.busy``.
 
-        Raises UsageError if pandas is not installed.
+        Raises UsageError for another part, and if pandas is not installed.
         """
-        from headrace._frames import frames
+        from headrace._frames import frame
 
-        return frames(self._document)
+        return frame(self._document, part)
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the waits over time, the demand of each operator, and how full the queues were.
@@ -287,6 +304,14 @@ class Report:
             f'<iframe srcdoc="{page}" title="Headrace report" onload="{fit}" '
             'style="width:100%;height:720px;border:0"></iframe>'
         )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text.strip().lower() in ("true", "false")
+    return True
 
 
 def report_of_loop(handle: _core.LoaderHandle, epoch: Any = None) -> Report:

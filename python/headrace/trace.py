@@ -35,6 +35,8 @@ class Trace(TraceTables):
     """The traces of a run's ranks, read into columns. Immutable; any thread may use it."""
 
     def __init__(self, traces: _core.TraceSet, profiles: Sequence[_core.ProfileFolder] = ()) -> None:
+        if not isinstance(traces, _core.TraceSet):
+            raise UsageError(f"hr.Trace.load({traces!r}) reads a trace; hr.Trace itself takes no path")
         self._traces = traces
         self._profiles = list(profiles)
         self._chosen: list[str] = []

@@ -246,8 +246,12 @@ def wrap(
 
 
 def _wrap_instance(obj: T, adapter: Adapter, recording: _Recording) -> T:
-    methods = {"report": lambda self, epoch=None: recording.report(epoch)}
-    wrapped: T = adapter.as_instance(obj, recording.handle, methods)
+    def report(self: Any, epoch: int | None = None) -> Report:
+        return recording.report(epoch)
+
+    report.__qualname__ = f"{type(obj).__name__}.report"  # as messages call it
+    report.__doc__ = Wrapped.report.__doc__
+    wrapped: T = adapter.as_instance(obj, recording.handle, {"report": report})
     _keep_open(wrapped, recording.session)
     return wrapped
 

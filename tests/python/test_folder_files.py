@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -191,6 +192,36 @@ def test_a_pipe_that_the_shell_gives_is_read(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "1 event" in done.stdout
+
+
+@pytest.mark.parametrize("rank", [2**70, 2**62, 10**9, -1])
+def test_a_rank_that_no_job_has_is_one_line(tmp_path: Path, rank: int) -> None:
+    for place, of in enumerate((0, 1, rank)):
+        rows = [
+            {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "ts": 1000 * i, "dur": 900}
+            for i in range(9)
+        ]
+        events = [{**row, "pid": 1, "tid": 1} for row in rows]
+        (tmp_path / f"node{place}").mkdir()
+        document = {"distributedInfo": {"rank": of}, "traceEvents": events}
+        (tmp_path / f"node{place}" / "trace.json").write_text(json.dumps(document))
+    done = headrace("cluster", tmp_path)
+    assert (done.returncode, done.stdout[:8]) == (0, "2 ranks\n")
+
+
+# --- output that nobody takes ---
+
+
+@pytest.mark.parametrize(
+    "command", ["report RUN", "report RUN --format html", "check RUN --max-wait-share 1", "--help"]
+)
+@pytest.mark.parametrize("output", [">&-", ">&- 2>&-", "| true", ">/dev/full"])
+def test_output_that_nobody_takes(recorded: Path, command: str, output: str) -> None:
+    script = f"{sys.executable} -m headrace {command.replace('RUN', str(recorded))} {output}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert lines == [] or (len(lines) == 1 and lines[0].startswith("headrace: [Errno 28]")), lines
 
 
 # --- rows that are still in a database's log ---

@@ -31,11 +31,11 @@ def report(run: Path) -> Any:
 
 
 def test_data_frames_hold_the_figures(report: Any) -> None:
-    frames = report.to_pandas()
-    assert set(frames) == {
-        *("operators", "workers", "queues", "windows"),
-        *("stall_ledger", "longest_waits", "steps", "advice"),
-    }
+    parts = ("operators", "workers", "queues", "windows", "stall_ledger", "longest_waits", "steps", "advice")
+    frames = {part: report.to_pandas(part) for part in parts}
+    assert report.to_pandas().equals(frames["operators"])
+    with pytest.raises(hr.UsageError, match="its parts are: operators, workers"):
+        report.to_pandas("nothing")
     operators = frames["operators"].set_index("name")
     decode = next(op for op in report.profile.operators if op.name == "$de$code")
     assert operators.loc["$de$code", "demand_s"] == decode.demand_s

@@ -102,7 +102,7 @@ def test_a_timeout_lasts_as_long_as_it_says(kind: Any) -> None:
 
 def test_a_capacity_below_zero_is_refused() -> None:
     """queue.Queue(-1) has no limit; whoever computed -1 rather made a mistake."""
-    with pytest.raises(hr.UsageError, match="0 .no limit. or more, not -1"):
+    with pytest.raises(hr.UsageError, match=r"0 \(no limit\) or more, not -1"):
         hr.Queue(-1)
 
 

@@ -67,8 +67,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "tuple": lambda: (1, "two", None),
     "empty list": list,
     "one item": lambda: [None],
-    "dict": lambda: {"a": 1, "b": 2},
-    "str": lambda: "text",
+    "dict's values": lambda: {"a": 1, "b": 2}.values(),
     "range": lambda: range(5),
     "set": lambda: {7},
     "deque": lambda: collections.deque([1, 2]),
@@ -229,10 +228,6 @@ def test_sized_object_answers_as_itself() -> None:
         wrapped.nothing  # noqa: B018
 
 
-def test_reversed_dict_stays_a_dict() -> None:
-    assert list(reversed(hr.wrap({"a": 1, "b": 2}))) == ["b", "a"]  # type: ignore[call-overload]
-
-
 def test_attributes_are_set_on_the_object() -> None:
     bare = Sized()
     wrapped: Any = hr.wrap(bare)
@@ -288,7 +283,7 @@ def test_generator_closes_when_the_loop_lets_it_go() -> None:
 
 
 def test_nested_loops() -> None:
-    outer, inner = hr.wrap(range(4)), hr.wrap("ab")
+    outer, inner = hr.wrap(range(4)), hr.wrap(["a", "b"])
     assert [(a, b) for a in outer for b in inner] == list(itertools.product(range(4), "ab"))
 
 
@@ -298,7 +293,7 @@ def test_the_same_object_nested_in_itself() -> None:
 
 
 def test_interleaved_loops() -> None:
-    first, second = hr.wrap(range(5)), hr.wrap("abcde")
+    first, second = hr.wrap(range(5)), hr.wrap([*"abcde"])
     assert list(zip(first, second, strict=True)) == list(zip(range(5), "abcde", strict=True))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.adapters._mistakes import refuse_mistakes
 from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.dali import DaliAdapter
 from headrace.adapters.function import FunctionAdapter
@@ -41,7 +42,11 @@ ADAPTERS: list[Adapter] = [
 
 
 def adapter_for(obj: object) -> Adapter:
-    """The adapter that fits best. Raises UsageError if ``obj`` can neither be iterated nor called."""
+    """The adapter that fits best.
+
+    Raises UsageError if ``obj`` can neither be iterated nor called, or is surely no loader.
+    """
+    refuse_mistakes(obj)
     best = max(ADAPTERS, key=lambda adapter: adapter.detect(obj))
     if best.detect(obj) == 0:
         kind = type(obj).__name__

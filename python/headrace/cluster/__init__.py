@@ -125,7 +125,8 @@ class Cluster:
     def missing(self) -> list[int]:
         """Ranks below the highest one that have no readable file."""
         known = set(self._ranks)
-        return [rank for rank in range(max(known, default=-1) + 1) if rank not in known][:100_000]
+        missing = (rank for rank in range(max(known, default=-1) + 1) if rank not in known)
+        return list(islice(missing, 100_000))
 
     @property
     def running(self) -> list[int]:

@@ -30,6 +30,8 @@ VERSION = 6
 MOST_STEPS = 512
 _MOST_KERNELS = 40
 _MOST_TEXT = 400
+#: No job has more. A file may say anything.
+MOST_RANKS = 10_000_000
 #: Columns of the step table, seconds. `own`: without the time in which the rank waited for others.
 COLUMNS = ("total", "own", "input", "compute")
 #: What the mean step consists of. `communication`: exposed, without waits for another stage (`bubble`);
@@ -126,6 +128,8 @@ def quantile(counts: Mapping[str, int], share: float) -> float | None:
 
 
 def _summary(files: RankFiles, rank: int, source: str, **more: Any) -> dict[str, Any]:
+    if not 0 <= rank < MOST_RANKS:
+        raise Error(f"{files.name}: says that it is of rank {rank}, which no job has")
     return {"version": VERSION, "rank": rank, "source": source, "name": files.name, **more}
 
 
@@ -295,7 +299,8 @@ def decoded(content: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(summary, dict) or summary.get("version") != VERSION:
         return None
-    fits = isinstance(summary.get("rank"), int) and isinstance(summary.get("steps"), dict)
+    rank = summary.get("rank")
+    fits = isinstance(rank, int) and 0 <= rank < MOST_RANKS and isinstance(summary.get("steps"), dict)
     fits = fits and isinstance(summary.get("histogram"), dict) and isinstance(summary.get("kernels"), str)
     fits = fits and isinstance(summary.get("parts"), dict)
     fits = fits and isinstance(summary.get("links"), str) and isinstance(summary.get("places"), dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shlex
 import sys
 from typing import TextIO
@@ -103,6 +104,8 @@ _NO_LOADER = (
     "no loader was iterated "
     "(or only where Headrace cannot be seen: python -I, -E, -S, an environment without it)"
 )
+#: No recording is smaller.
+_LEAST_FILE_BYTES = 64 << 10
 #: After that, for scripts whose loop has no DataLoader.
 _WRAP_IT = """\
   To record a loop without a DataLoader, wrap what it takes its batches from:
@@ -120,7 +123,14 @@ def _unsaved(folder: RunFolder) -> str:
     missing = _core.missing_recordings(folder.path)
     if missing:
         return "; ".join(missing)
-    return f"the file system of {folder.path} is full" if os.statvfs(folder.path).f_bavail == 0 else ""
+    if os.statvfs(folder.path).f_bavail == 0:
+        return f"the file system of {folder.path} is full"
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if 0 <= limit < _LEAST_FILE_BYTES:
+        return (
+            f"no loader was iterated, or files may be too small for its recording ({limit} bytes, ulimit -f)"
+        )
+    return ""
 
 
 def _overview(loaders: list[Recorded], reports: list[Report], ranks: list[RankWait], run: str) -> str:

@@ -1,6 +1,8 @@
 """Files of the user's that are called like a library's module, under ``headrace run``: as in a bare run."""
 
 import importlib.util
+import re
+import resource
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -97,6 +99,46 @@ def test_own_packages_with_a_librarys_name(
     outcome = compare(scripts.write(source))
     assert outcome.out == b"1 SourceFileLoader\n"
     assert "not recorded (" not in outcome.said
+
+
+ENDS = {
+    "an own module": ("import broken", "raise OSError('mine')"),
+    "a library of loaders": ("import webdataset", "raise OSError('theirs')"),
+    "a module that it imports": ("import webdataset", "import nothing_of_this_name"),
+    "a wrong argument": ("from torch.utils.data import DataLoader\nDataLoader([1], wrong=1)", ""),
+    "a dataset": (
+        "from torch.utils.data import DataLoader\nclass D(list):\n    def __getitem__(self, i):\n"
+        "        return 1 / 0\nfor _ in DataLoader(D([1])): pass",
+        "",
+    ),
+    "a function's name": (
+        "from torch.utils.data import DataLoader\nraise ValueError(DataLoader.__init__)",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ENDS)
+def test_a_traceback_is_that_of_the_bare_program(scripts: Any, what: str) -> None:
+    source, module = ENDS[what]
+    if "torch" in source:
+        pytest.importorskip("torch")
+    scripts.write(module, "broken.py")
+    scripts.write(module, "webdataset/__init__.py")
+    scripts.write("", "webdataset/pipeline.py")  # as the library has it
+    script = scripts.write(source)
+    addresses = re.compile(r"0x[0-9a-f]+")
+    bare, recorded = scripts.bare(script), scripts.run(script)
+    assert addresses.sub("", recorded.script_err) == addresses.sub("", bare.err)
+    assert recorded.status == bare.status == 1
+
+
+def test_a_limit_of_file_sizes_is_said(scripts: Any) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+
+    script = scripts.write("import headrace as hr\nfor _ in hr.wrap([1] * 9): pass")
+    assert "ulimit -f" in scripts.run(script, preexec_fn=limit).said
 
 
 def test_the_command_as_a_module_does_not_execute_files_of_the_current_folder(scripts: Any) -> None:
