@@ -15,6 +15,15 @@ from headrace.report import Report
 Side = Report | str | os.PathLike[str]
 
 
+def check_slowdown(name: str, share: float) -> None:
+    """Raises UsageError for what is no share that a step may take longer: a ratio, for example."""
+    if not 0 <= share < 1:
+        hint = (
+            f"; a step that takes {share:g} times as long is {share - 1:g} longer" if 1 <= share < 100 else ""
+        )
+        raise UsageError(f"{name} is a share from 0 to 1, such as 0.05 for 5 % longer, not {share:g}{hint}")
+
+
 @dataclass(frozen=True)
 class ComparedFigure:
     """One figure of both sides, of several runs their mean."""
@@ -99,6 +108,11 @@ class Comparison:
     def reason(self) -> str:
         """Why the steps cannot be compared; empty if they can."""
         return str(self._document["reason"])
+
+    @property
+    def notes(self) -> list[str]:
+        """What may explain a difference beside the change itself, such as other processes on the machine."""
+        return [str(note) for note in self._document["notes"]]
 
     @property
     def headline(self) -> str:

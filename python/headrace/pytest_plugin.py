@@ -63,16 +63,20 @@ class HeadraceSession:
     ) -> Report:
         """Fail the test if the loop waited too much, or if its step takes too long. Returns the report.
 
-        max_wait_share: of the time, 0 to 1. max_step_s: mean seconds per step. baseline: a saved report of
-        this test (``pytest --headrace-update`` writes it), than which a step may take longer by
-        ``max_slowdown``; differences that chance explains do not count (docs/compare.md).
+        max_wait_share: of the time, for batches that are not ready, 0 to 1. max_step_s: mean seconds a step.
+        baseline: a saved report of this test (``pytest --headrace-update`` writes it), than which a step may
+        take longer by ``max_slowdown``; differences that chance explains do not count (docs/compare.md).
         """
         report = self.report()
         sink = report.profile.sink
         if sink.getnext_wait.count == 0:
             _fail(report, "no complete step was recorded, so there is nothing to check")
-        if max_wait_share is not None and sink.wait_share > max_wait_share:
-            _fail(report, f"waited {sink.wait_share:.1%} of the time, at most {max_wait_share:.1%} allowed")
+        if max_wait_share is not None and sink.starved_share > max_wait_share:
+            _fail(
+                report,
+                f"waited {sink.wait_share:.1%} of the time, {sink.starved_share:.1%} for a batch that was "
+                f"not ready, at most {max_wait_share:.1%} allowed",
+            )
         if max_step_s is not None and sink.step_s > max_step_s:
             _fail(report, f"a step took {sink.step_s:.4g} s, at most {max_step_s:.4g} s allowed")
         if baseline is not None:
@@ -80,8 +84,10 @@ class HeadraceSession:
         return report
 
     def _compare(self, report: Report, baseline: Path, max_slowdown: float) -> None:
-        from headrace.comparison import Comparison
+        from headrace.comparison import Comparison, check_slowdown
         from headrace.report import Report
+
+        check_slowdown("max_slowdown", max_slowdown)
 
         if self._update:
             baseline.parent.mkdir(parents=True, exist_ok=True)

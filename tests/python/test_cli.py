@@ -182,6 +182,14 @@ class TestCheck:
         assert len(result.stdout.splitlines()) == 1
         assert result.stderr == ""
 
+    def test_fetching_batches_that_are_ready_does_not_count(self, recorded: Path, tmp_path: Path) -> None:
+        document = hr.Report.load(recorded).to_dict()
+        document["profile"]["sink"] |= {"wait_share": 0.161, "starved_share": 0.038}
+        (tmp_path / "saved.json").write_text(json.dumps(document))
+        result = headrace("check", tmp_path / "saved.json", "--max-wait-share", 0.05)
+        assert result.returncode == 0
+        assert "waited 16.1% of the time, 3.8% for a batch that was not ready (at most 5.0%" in result.stdout
+
     def test_nothing_to_check(self, tmp_path: Path) -> None:
         with hr.session(run=tmp_path / "idle"):
             list(hr.wrap([], name="train"))

@@ -93,7 +93,16 @@ def test_check_fails_for_a_slower_run_only(runs: dict[str, Path]) -> None:
     assert slower.exit_code == 3
     assert slower.output.startswith("FAILED")
     assert run("check", runs["wider"], "--baseline", runs["before"]).exit_code == 0
-    assert run("check", runs["slower"], "--baseline", runs["before"], "--max-slowdown", "5").exit_code == 0
+    assert slower.output.count("\n") == 1
+    assert hr.compare(runs["before"], runs["slower"]).headline in slower.output
+
+
+@pytest.mark.parametrize("share", ["2", "1", "-0.1", "nan", "inf"])
+def test_a_slowdown_that_is_no_share_is_refused(runs: dict[str, Path], share: str) -> None:
+    """2 may be meant as twice the time, and would allow three times."""
+    done = run("check", runs["slower"], "--baseline", runs["before"], "--max-slowdown", share)
+    assert done.exit_code == 2
+    assert "a share from 0 to 1, such as 0.05 for 5 % longer" in done.output
 
 
 def test_check_needs_something_to_check(runs: dict[str, Path]) -> None:
