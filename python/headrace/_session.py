@@ -99,6 +99,9 @@ def loader_handle(
     handle = _core.LoaderHandle(session, name, source, identity)
     if handle.id < 0:
         warn_once(f"{name!r} is not recorded: 32 loaders are alive, which is what a run holds")
+    online = os.cpu_count() or 0
+    if len(os.sched_getaffinity(0)) < online:
+        handle.note("machine_cores", str(online))
     return handle
 
 
