@@ -25,7 +25,6 @@ LARGEST_BYTES = 200 << 20
 _LEFT_OUT = "headrace-runs"
 #: Names that nothing else uses: leftovers of killed commands are found by them.
 _SCRATCH, _COPY = "headrace-trials-", ".headrace-copy-"
-_NO_MOUNT = "This system allows no overlay mount"
 
 
 class TrialPlace(NamedTuple):
@@ -56,6 +55,7 @@ class WorkingFolder:
         self._unreadable: list[str] = []
         self._uncovered: list[str] = []
         self._layers: Layers | None = None
+        self._no_mount = "no overlay mount is possible (it has all folders for temporary files)"
         self._in_place = in_place
         self._guards_writes = can_guard_writes()
         parent = None
@@ -91,7 +91,7 @@ class WorkingFolder:
             return f"trials run in {name}/ itself: what the script writes, it writes there"
         if self._layers is None:
             said = (
-                f"each trial runs in a copy of {name}/, which is removed. {_NO_MOUNT}, so a write under an "
+                f"each trial runs in a copy of {name}/, which is removed: {self._no_mount}. A write under an "
             )
             said += "absolute path "
             said += "is refused" if self._guards_writes else "goes where it always does"
@@ -129,20 +129,24 @@ class WorkingFolder:
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
+            answer: list[str] | str = ""
             try:
-                uncovered = mount_layers(layers, f"{self._scratch.path}/probe")
-                os.write(writing, json.dumps(uncovered).encode())
+                answer = mount_layers(layers, f"{self._scratch.path}/probe")
+            except OSError as error:
+                answer = str(error)
             finally:
+                os.write(writing, json.dumps(answer).encode())
                 os._exit(0)
         os.close(writing)
         with os.fdopen(reading, "rb") as file:
-            answer = file.read()
+            found = json.loads(file.read() or '""')
         os.waitpid(child, 0)
         remove_tree(f"{self._scratch.path}/probe")
-        if answer:
-            self._uncovered = json.loads(answer)
+        if isinstance(found, list):
+            self._uncovered = found
         else:
             self._layers = None
+            self._no_mount = f"no overlay mount is possible ({found})"
 
     def _guard(self, copy: str, scratch: str) -> tuple[Callable[[], object] | None, dict[str, str]]:
         if not self._guards_writes:
@@ -164,8 +168,8 @@ class WorkingFolder:
         except CopySizeError:
             raise Error(
                 f"{name}/ with what its links lead to is too large to copy for each trial (more than "
-                f"{LARGEST_BYTES >> 20} MB). {_NO_MOUNT}: start in a smaller folder, or use --in-place if "
-                "the script may overwrite its files"
+                f"{LARGEST_BYTES >> 20} MB), and {self._no_mount}. Start in a smaller folder, or use "
+                "--in-place if the script may overwrite its files"
             ) from None
         except OSError as error:
             raise Error(f"{name}/ cannot be copied into {folder}: {error.strerror or error}") from None

@@ -86,8 +86,16 @@ def links_in(folder: str) -> Iterator[str]:
             for entry in entries:
                 if entry.is_symlink():
                     yield entry.path
-                elif entry.is_dir(follow_symlinks=False):
+                elif entry.is_dir(follow_symlinks=False) and not leads_to_kernel(entry.path):
                     todo.append(entry.path)
+
+
+def link_target(link: str) -> str | None:
+    """The path at the end of ``link`` and of links behind it; None if the link is gone."""
+    try:
+        return os.path.realpath(link)
+    except OSError:
+        return None
 
 
 def leads_to_kernel(path: str) -> bool:
@@ -100,8 +108,8 @@ def _linked_folders(folder: str) -> Iterator[str]:
     seen, todo = [folder], [folder]
     while todo:
         for link in links_in(todo.pop()):
-            target = os.path.realpath(link)
-            if leads_to_kernel(target) or is_inside(target, *seen):
+            target = link_target(link)
+            if target is None or leads_to_kernel(target) or is_inside(target, *seen):
                 continue
             if os.path.isdir(target):
                 seen.append(target)

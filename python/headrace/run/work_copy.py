@@ -8,7 +8,7 @@ import shutil
 import stat
 
 from headrace.errors import Error
-from headrace.run.trial_layers import is_inside, leads_to_kernel
+from headrace.run.trial_layers import is_inside, leads_to_kernel, link_target
 
 #: ioctl of file systems that can share the blocks of two files until one is written.
 _FICLONE = 0x40049409
@@ -52,6 +52,8 @@ class WorkCopy:
             mode = os.lstat(source).st_mode
         except OSError:
             return  # gone meanwhile
+        if leads_to_kernel(source):
+            return
         if stat.S_ISLNK(mode):
             self._copy_link(source, target)
         elif stat.S_ISDIR(mode):
@@ -62,7 +64,9 @@ class WorkCopy:
         # A FIFO, a socket, a device: a trial must not talk to whoever is at the other end.
 
     def _copy_link(self, link: str, target: str) -> None:
-        real = os.path.realpath(link)
+        real = link_target(link)
+        if real is None:
+            return
         if leads_to_kernel(real):
             os.symlink(real, target)
             return

@@ -18,6 +18,7 @@ from headrace.run.mounts import Layers
 from headrace.run.owned_folder import OwnedFolder
 from headrace.run.scratch import WorkingFolder
 from headrace.run.supervisor import Supervised
+from headrace.run.work_copy import WorkCopy
 from headrace.run.write_guard import can_guard_writes
 
 #: `headrace tune`, and the same on a system that allows no mount.
@@ -304,6 +305,30 @@ def test_unreadable_files(project: Project, way: str) -> None:
     outcome = project.tune(way, "")
     assert outcome.status == 0, outcome.err
     assert way == "overlay" or "cannot be read: " in outcome.err
+
+
+def test_files_that_vanish_while_they_are_copied(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b/c", "d"):
+        project.file(f"project/{name}")
+    (project.folder / "link").symlink_to("a")
+    target = project.root / "copy"
+    target.mkdir()
+    real_scandir = os.scandir
+
+    def listed_and_gone(path: str) -> list[Any]:
+        with real_scandir(path) as entries:
+            found = list(entries)
+        for entry in found:
+            if entry.name in "ac" or entry.is_symlink():
+                Path(entry.path).unlink()
+        return found
+
+    monkeypatch.setattr(os, "scandir", listed_and_gone)
+    copy = WorkCopy(str(project.folder), str(target), "", 1000)
+    copy.make()
+    monkeypatch.undo()
+    assert copy.unreadable == []
+    assert sorted(str(path.relative_to(target)) for path in target.rglob("*")) == ["b", "d"]
 
 
 def test_a_full_disk_is_one_line(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
