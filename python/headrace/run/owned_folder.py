@@ -8,9 +8,9 @@ import re
 import shutil
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 
 class OwnedFolder:
@@ -44,20 +44,20 @@ class OwnedFolder:
 
 
 def remove_tree(folder: str | os.PathLike[str]) -> None:
-    """Also with folders that may not be read, as an overlay mount leaves them."""
+    """Also with folders that may not be read or changed, as an overlay mount and scripts leave them."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if os.path.isdir(folder):
+        _allow_all(folder)
+        for place, folders, _ in os.walk(folder):
+            for name in folders:
+                _allow_all(os.path.join(place, name))
+        shutil.rmtree(folder, ignore_errors=True)
 
-    def allow_and_repeat(function: Any, path: str, _: Any) -> None:
-        try:
-            os.chmod(path, stat.S_IRWXU)
-            os.chmod(os.path.dirname(path), stat.S_IRWXU)
-            if function in (os.scandir, os.open):
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                function(path)
-        except OSError:
-            pass
 
-    shutil.rmtree(folder, onerror=allow_and_repeat)
+def _allow_all(folder: str | os.PathLike[str]) -> None:
+    if not os.path.islink(folder):
+        with suppress(OSError):
+            os.chmod(folder, stat.S_IRWXU)
 
 
 def _remove_leftovers(parent: Path, prefix: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from headrace.run.mounts import Layers
-from headrace.run.owned_folder import OwnedFolder
+from headrace.run.owned_folder import OwnedFolder, remove_tree
 from headrace.run.scratch import WorkingFolder
 from headrace.run.supervisor import Supervised
 from headrace.run.work_copy import WorkCopy
@@ -447,7 +447,7 @@ def test_leftovers_are_removed_by_the_next_run(tmp_path: Path) -> None:
     alive = OwnedFolder("headrace-trials-", tmp_path)
     code = f"""
         import os, pathlib
-        from headrace.run.owned_folder import OwnedFolder
+        from headrace.run.owned_folder import OwnedFolder, remove_tree
         folder = OwnedFolder("headrace-trials-", {str(tmp_path)!r})
         inner = pathlib.Path(folder.path, "work")
         inner.mkdir()
@@ -468,6 +468,24 @@ def test_leftovers_are_removed_by_the_next_run(tmp_path: Path) -> None:
 def ended(script: Supervised) -> int | None:
     wait_until(lambda: script.poll() is not None)
     return script.poll()
+
+
+def test_removal_touches_nothing_outside(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "kept").mkdir(parents=True)
+    outside.chmod(0o555)
+    tmp_path.chmod(0o755)
+    with OwnedFolder("headrace-trials-", tmp_path) as folder:
+        (Path(folder.path) / "link").symlink_to(outside)
+        (Path(folder.path) / "closed" / "inner").mkdir(parents=True)
+        (Path(folder.path) / "closed" / "inner" / "file").touch()
+        (Path(folder.path) / "closed" / "inner").chmod(0)
+        (Path(folder.path) / "closed").chmod(0)
+    remove_tree(folder.path)  # is gone already
+    assert list(tmp_path.iterdir()) == [outside]
+    assert [path.stat().st_mode & 0o777 for path in (tmp_path, outside)] == [0o755, 0o555]
+    assert (outside / "kept").exists()
+    outside.chmod(0o755)
 
 
 def test_a_supervised_script_has_its_own_status(tmp_path: Path) -> None:
