@@ -29,7 +29,6 @@ void add_loader_files(PyObject* into) {
         return profile::profile_to_json(analysis::profile_of_folder(folder.string(), rank));
       },
       py::arg("folder"), py::arg("rank"), Released());
-  module.def("profiler_files", &analysis::files_looked_for);
   module.def(
       "profiler_tables",
       [](const Path& folder, int rank) { return analysis::folder_tables(folder.string(), rank); },

@@ -41,12 +41,13 @@ struct TimedIterator {
 
 TimedIterator* cast(PyObject* object) { return reinterpret_cast<TimedIterator*>(object); }
 
-/// 1 or 0; -1: not known, or the adapter's question failed (which must not disturb the loop).
+/// 1 or 0; -1: not known, or the adapter's question failed (which must not disturb the loop). An interrupt, which
+/// is the loop's, stays set.
 int ask_ready(PyObject* ready) {
   const Owned answer(calling_python([&] { return PyObject_CallNoArgs(ready); }));
   if (answer.get() == Py_None) return -1;
   const int truth = answer ? PyObject_IsTrue(answer.get()) : -1;
-  if (truth < 0) PyErr_Clear();
+  if (truth < 0 && PyErr_ExceptionMatches(PyExc_Exception) != 0) PyErr_Clear();
   return truth;
 }
 
@@ -74,6 +75,7 @@ PyObject* timed_next(PyObject* self) {
   TimedIterator* timed = cast(self);
   if (timed->relayed.active()) return fed_next(timed);
   int ready = timed->ready == nullptr ? -1 : ask_ready(timed->ready);
+  if (ready < 0 && PyErr_Occurred() != nullptr) return nullptr;
   timed->recorder->begin_wait();
   timed->thread_in_next = PyThread_get_thread_ident();
   PyObject* item = timed->next(timed->iterator);
@@ -82,6 +84,10 @@ PyObject* timed_next(PyObject* self) {
       item == nullptr && PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) == 0;
   if (ready < 0 && timed->ready != nullptr && item != nullptr) ready = ask_ready(timed->ready);
   timed->recorder->end_wait(item != nullptr, failed, ready);
+  if (item != nullptr && PyErr_Occurred() != nullptr) {
+    Py_DECREF(item);
+    return nullptr;
+  }
   if (item != nullptr && timed->recorder->asks_for_size())
     timed->recorder->tell_size(contents_of(item).bytes);
   if (item != nullptr) offer_relay(timed, item);

@@ -524,9 +524,6 @@ def profiler_table(
 def profiler_timeline(folder: StrPath, rank: int) -> str:
     """The timeline that the profiler wrote; empty where there is none."""
 
-def profiler_files() -> str:
-    """The names of the files that are looked for."""
-
 def add_ranks(profile_text: str, others: Sequence[tuple[StrPath, int, int]]) -> str: ...
 def merge_timeline(
     segments: Sequence[StrPath],

@@ -91,7 +91,9 @@ std::string make_run_folder(const std::string& run) {
   if (fs::is_directory(path, error)) {
     return access(run.c_str(), W_OK | X_OK) == 0 ? "" : run + ": " + std::strerror(errno);
   }
-  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  std::error_code parent;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), parent);
+  if (parent) return run + ": " + parent.message();  // mkdir would only say that there is none
   tidy_unnamed_runs(run);
   if (mkdir(run.c_str(), 0700) == 0) return "";
   const int made = errno;

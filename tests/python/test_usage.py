@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import pickle
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from headrace import _core
 
 
 def batches() -> Iterator[int]:
@@ -129,3 +131,37 @@ def test_a_prediction_has_attributes_and_entries(report: hr.Report) -> None:
 
 def test_a_number_given_as_a_text_is_refused(report: hr.Report) -> None:
     refused(lambda: report.what_if(**{"decode.workers": "4"}), "give the number: decode.workers=4")
+
+
+# --- an interrupt inside what records ---
+
+
+def interrupt(*_: object) -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("hook", ["before", "after", "failed"])
+def test_an_interrupt_inside_a_hook_reaches_the_program(hook: str) -> None:
+    def original() -> None:
+        if hook == "failed":
+            raise ValueError
+
+    called = _core.HookedCall(original, **{hook: interrupt})
+    with pytest.raises(KeyboardInterrupt):
+        called()
+    assert repr(called) == repr(original)
+
+
+def test_an_interrupt_while_an_adapter_is_asked_reaches_the_loop(tmp_path: Path) -> None:
+    with hr.session(run=tmp_path / "run"):
+        loader = hr.wrap([1, 2, 3])
+        asked = _core.TimedIterator(loader._headrace.handle, [1, 2, 3], None, interrupt)  # type: ignore[attr-defined]
+        with pytest.raises(KeyboardInterrupt):
+            next(asked)
+
+
+def test_a_run_folder_that_cannot_be_made_says_why(tmp_path: Path) -> None:
+    """The parent's reason, not that there is no parent."""
+    (tmp_path / "file").touch()
+    said = _core.make_run_folder(str(tmp_path / "file" / "deep" / "run"))
+    assert said.endswith(": Not a directory")

@@ -49,9 +49,10 @@ void copy_bytes(int from, const std::string& to, const std::string& name) {
   while (error == 0) {
     const ssize_t bytes = pread(from, block.data(), block.size(), at);
     if (bytes == 0) break;
-    if (bytes < 0 || write(file, block.data(), static_cast<std::size_t>(bytes)) != bytes)
-      error = errno == 0 ? ENOSPC : errno;
-    at += bytes;
+    // A short write is followed by one that says why.
+    const ssize_t wrote = bytes < 0 ? -1 : write(file, block.data(), static_cast<std::size_t>(bytes));
+    if (wrote < 0 && errno != EINTR) error = errno;
+    if (wrote > 0) at += wrote;
   }
   if (file >= 0 && close(file) != 0 && error == 0) error = errno;
   if (error != 0) throw FormatError(name, "cannot be copied to " + to + ": " + std::strerror(error));
