@@ -5,6 +5,7 @@ A package ``torch`` of a few lines stands in for the real one: the hook knows mo
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -307,6 +308,22 @@ def test_a_signal_while_threading_is_imported(program: Callable[..., Any], numbe
         notes=False,
     )
     assert seen == [kind, ["too", "late"] if kind == "TimeoutError" else []]
+
+
+def test_an_interrupt_ends_the_process_by_its_signal(library: Path, tmp_path: Path) -> None:
+    """The interpreter forgets the interrupt if something executes a text at its end, as imports do."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import atexit\nimport headrace.adapters.torch_dataloader as adapter\n"
+        "adapter.record_every_loader = lambda: atexit.register(lambda: exec('pass'))\n"
+        "import torch\nraise KeyboardInterrupt\n"
+    )
+    environment = recording_environment({**os.environ, "PYTHONPATH": str(library)}, str(tmp_path))
+    result = subprocess.run(
+        [sys.executable, str(program)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == -signal.SIGINT
+    assert "program.py" in result.stderr
 
 
 def test_switched_off_for_one_process(program: Callable[..., Any], library: Path) -> None:

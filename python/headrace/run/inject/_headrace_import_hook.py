@@ -63,6 +63,7 @@ def _watch(main_thread: int) -> None:
         # Two threads that import the same modules may find one of them half-way.
         while _imports_now(main_thread):
             time.sleep(0.05)
+        keep_interrupt()
         if not _has_threading():
             _import_threading_in_main_thread()
         while not _has_threading():
@@ -120,9 +121,35 @@ def _place_of(error: BaseException) -> str:
     return str(trace.tb_frame.f_code.co_filename)
 
 
+_keeps_interrupt = False
+
+
+def keep_interrupt() -> None:
+    """An interpreter that a KeyboardInterrupt ends dies by SIGINT, as its parent expects.
+
+    It forgets that if a text is executed meanwhile, as imports of ours do (dataclasses), also on another thread.
+    So it is reminded at its end, behind what is registered later.
+    """
+    global _keeps_interrupt
+    if not _keeps_interrupt:
+        import atexit
+
+        _keeps_interrupt = True
+        atexit.register(_remind_of_interrupt)
+
+
+def _remind_of_interrupt() -> None:
+    if getattr(sys, "last_type", None) is KeyboardInterrupt:
+        try:
+            exec("raise KeyboardInterrupt")
+        except KeyboardInterrupt:
+            pass
+
+
 def record_loaders(adapter: str) -> None:
     """Record the loaders of ``adapter``. The program's import succeeds whatever happens."""
     try:
+        keep_interrupt()
         from headrace._plain import typed_error_line
         from headrace._session import warn_once
 
