@@ -127,7 +127,7 @@ _keeps_interrupt = False
 def keep_interrupt() -> None:
     """An interpreter that a KeyboardInterrupt ends dies by SIGINT, as its parent expects.
 
-    It forgets that if a text is executed meanwhile, as imports of ours do (dataclasses), also on another thread.
+    It forgets that if a text is executed meanwhile, as imports of ours do (dataclasses), on any thread.
     So it is reminded at its end, behind what is registered later.
     """
     global _keeps_interrupt
