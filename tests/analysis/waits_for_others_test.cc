@@ -160,6 +160,19 @@ TEST(StartUp, ASamplerThatDrawsTheWholeOrderIsNamed) {
   for (const Advice& advice : diagnosis.advice) EXPECT_EQ(advice.parameter, "");
 }
 
+TEST(MemoryGrowth, WhatOthersTakeIsNotTheRuns) {
+  Profile profile = images(2, 0.0005);
+  profile.host.available_memory = 20'000'000'000;
+  profile.host.memory_loss_per_s = 3e7;
+  profile.host.memory = static_cast<std::int64_t>(3e8 * profile.elapsed_s);
+  const auto risks = diagnose(profile).risks;
+  ASSERT_EQ(risks.size(), 1U);
+  EXPECT_NE(risks.front().says.find("that are left last 0.19 hours"), std::string::npos)
+      << risks.front().says;
+  profile.host.memory = static_cast<std::int64_t>(1e7 * profile.elapsed_s);
+  EXPECT_TRUE(diagnose(profile).risks.empty());
+}
+
 TEST(LongSteps, AreSaidWithTheirPeriod) {
   Profile profile = images(2, 0.0005);
   ASSERT_GE(profile.sink.sequence.size(), 100U);

@@ -81,6 +81,8 @@ void add_machine(const Case& facts, Diagnosis& diagnosis) {
   evidence.rule = Rule::machine;
   evidence.says = host.cores > 0 ? counted(host.cores, "core") : "number of cores unknown";
   evidence.figures["cores"] = host.cores;
+  if (const std::string all = setting(facts.profile, kMachineCores); !all.empty())
+    evidence.says += " of the machine's " + all + " (CPU affinity)";
   if (host.cpu_share) {
     evidence.says += "; this run used " + percent(*host.cpu_share) + " of them";
     evidence.figures["cpu_share"] = *host.cpu_share;
@@ -217,7 +219,7 @@ void add_undivided_stream(const Case& facts, Diagnosis& diagnosis) {
   const std::string workers = as_written(facts.loader->workers);
   diagnosis.evidence.push_back(
       {Rule::detail,
-       "the stream made its first batches without get_worker_info(), so each of the " + workers +
+       "the stream made its first batches without asking which worker it runs in, so each of the " + workers +
            " workers reads all of it: an epoch is " + workers + " times as long, and every row comes " +
            workers + " times, unless the stream draws rows at random",
        {{"workers", static_cast<double>(facts.loader->workers)}}});
@@ -226,9 +228,9 @@ void add_undivided_stream(const Case& facts, Diagnosis& diagnosis) {
     return parameter != nullptr && each.parameter == parameter->name;
   });
   Advice divide;
-  divide.text =
-      "give each worker its own part of the stream: info = get_worker_info(), then every "
-      "info.num_workers-th row from info.id on; until then, more workers only repeat rows";
+  const std::string& how = facts.loader->shard_advice;
+  divide.text = (how.empty() ? "give each worker its own part of the stream" : how) +
+                "; until then, more workers only repeat rows";
   diagnosis.advice.insert(diagnosis.advice.begin(), std::move(divide));
 }
 

@@ -1,5 +1,7 @@
 #include "headrace/analysis/diagnosis/risks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -50,11 +52,14 @@ std::optional<Risk> memory_growth(const profile::Profile& profile, const RiskThr
   if (!host.memory_loss_per_s || !host.available_memory || *host.memory_loss_per_s <= 0) return std::nullopt;
   const double left_s = static_cast<double>(*host.available_memory) / *host.memory_loss_per_s;
   if (left_s > thresholds.memory_left_s) return std::nullopt;
+  // More than the run's processes hold altogether was taken by others.
+  const double lost = *host.memory_loss_per_s * profile.elapsed_s;
+  if (host.memory && lost > static_cast<double>(*host.memory)) return std::nullopt;
   return Risk{
       RiskKind::memory_growth,
       "free memory shrinks by " + memory_size(*host.memory_loss_per_s * kHour_s) + " an hour; the " +
           memory_size(static_cast<double>(*host.available_memory)) + " that are left last " +
-          duration(left_s),
+          fmt::format("{:.2g} hours", left_s / kHour_s),
       {{"loss_per_s", *host.memory_loss_per_s},
        {"available_bytes", static_cast<double>(*host.available_memory)},
        {"left_s", left_s}},
