@@ -309,6 +309,14 @@ TEST(LoaderVerdicts, WorkersAreAdvisedWithThePlainBatchesThatTheyNeed) {
   EXPECT_TRUE(says(light, "set dataloader_num_workers in TrainingArguments"));
 }
 
+TEST(LoaderVerdicts, TheAdviceNamesTheLineThatMadeTheLoader) {
+  Profile profile = tokenised(1e-4);
+  profile.settings.push_back({"made_at", "train.py:12"});
+  EXPECT_FALSE(says(diagnose(profile), "train.py:12"));  // a trainer makes it
+  parameter(profile, "num_workers").set_in = "";
+  EXPECT_TRUE(says(diagnose(profile), "; in train.py:12"));
+}
+
 /// One worker that computes, beside a program that computes on the other core of two.
 Profile beside_a_neighbour() {
   DataLoader loader = images(1);

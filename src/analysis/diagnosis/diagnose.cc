@@ -289,12 +289,18 @@ void add_long_steps(const Case& facts, Diagnosis& diagnosis) {
         {"steps_between", apart}}});
 }
 
-/// A trainer's own parameters set the loaders that it makes.
+/// A trainer's own parameters set the loaders that it makes; else the line that made the loader is the place.
 void add_where_to_set(const Case& facts, Diagnosis& diagnosis) {
   if (!facts.profile.model) return;
+  const std::string made_at = setting(facts.profile, kMadeAt);
   for (Advice& advice : diagnosis.advice) {
+    if (profile::parameter_named(*facts.profile.model, advice.parameter) == nullptr) continue;
     const std::string where = where_to_set(*facts.profile.model, advice.parameter);
-    if (!where.empty()) advice.text += "; " + where;
+    if (!where.empty()) {
+      advice.text += "; " + where;
+    } else if (!made_at.empty()) {
+      advice.text += "; in " + made_at;
+    }
   }
 }
 

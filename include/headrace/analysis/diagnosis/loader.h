@@ -53,6 +53,8 @@ inline constexpr std::string_view kOwnWorkers = "own_workers";
 
 /// Sampler and seconds of an epoch's first draw ("WeightedRandomSampler 3.400").
 inline constexpr std::string_view kFirstDraw = "first_draw";
+/// Where the user's program made the loader ("train.py:12").
+inline constexpr std::string_view kMadeAt = "made_at";
 /// How many cores the machine has, where the run's affinity allows fewer.
 inline constexpr std::string_view kMachineCores = "machine_cores";
 /// "all": each worker of a stream reads the whole of it, as far as its first batches show.

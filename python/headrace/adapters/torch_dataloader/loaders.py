@@ -224,6 +224,8 @@ def _record_by_site(loader: Any) -> Record:
         kept_open.add(session)
         _forget_gone()
         record = Record(loader_handle(session, name, None))
+        if site:
+            record.handle.note("made_at", site)
     _of_site[key] = record, weakref.ref(loader)
     if _watcher is not None:
         _watcher.recorded(record, role)
