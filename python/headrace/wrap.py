@@ -25,7 +25,7 @@ from headrace._session import (
     warn_once,
 )
 from headrace.adapters import adapter_for
-from headrace.adapters._inside_next import watch
+from headrace.adapters._inside_next import watch_iterator
 from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.function import Calls
 from headrace.errors import Error, UsageError
@@ -50,7 +50,7 @@ class _Recording:
         self._detail(lambda: self.attachment.begin_loop(self.handle))
         timed = _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
         if self.attachment.unknown:
-            self._detail(lambda: watch(timed, self.handle, iterable))
+            self._detail(lambda: watch_iterator(timed, self.handle, iterable))
         return timed
 
     def _detail(self, record: Callable[[], None]) -> None:

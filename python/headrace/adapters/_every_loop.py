@@ -22,6 +22,7 @@ from headrace._session import (
     open_session,
     warn_once,
 )
+from headrace.adapters._inside_next import watch_iterator
 from headrace.adapters._names import is_the_users, user_line
 from headrace.adapters.base import Adapter, Attachment
 
@@ -120,6 +121,8 @@ def record(obj: Any, library: str, adapter: Adapter, iterate: Callable[[], Itera
         iterator = _core.TimedIterator(handle, attachment.around(iterate()), None, attachment.ready)
     finally:
         _beginning.of = None
+    if attachment.unknown:
+        watch_iterator(iterator, handle, obj)
     return in_its_phase(iterator, handle, obj, bare_iterator)
 
 

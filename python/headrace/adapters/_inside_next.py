@@ -12,6 +12,7 @@ import time
 import weakref
 from _thread import start_new_thread
 from collections import Counter
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -45,7 +46,8 @@ _WAITS = {
 
 
 class _Watched(NamedTuple):
-    iterator: weakref.ref[Any]
+    #: Returns what returns the thread that is inside next() now, or 0; None: the loop is over.
+    thread: Callable[[], Callable[[], int] | None]
     loader: weakref.ref[_core.LoaderHandle]
     seen: Counter[str]
     parameter: str
@@ -55,13 +57,24 @@ _watched: list[_Watched] = []
 _runs = False
 
 
-def watch(iterator: _core.TimedIterator, loader: _core.LoaderHandle, obj: Any) -> None:
-    """Sample the loop over ``iterator`` until it is clear what it waits for. ``obj``: what was wrapped."""
+def watch_iterator(iterator: _core.TimedIterator, loader: _core.LoaderHandle, obj: Any) -> None:
+    """`watch` the loop over ``iterator``."""
+    alive = weakref.ref(iterator)
+
+    def thread() -> Callable[[], int] | None:
+        timed = alive()
+        return None if timed is None else lambda: _core.thread_in_next(timed)
+
+    watch(thread, loader, obj)
+
+
+def watch(thread: Callable[[], Callable[[], int] | None], loader: _core.LoaderHandle, obj: Any) -> None:
+    """Sample a loop over ``obj`` until it is clear what it waits for. ``thread``: as in `_Watched`."""
     global _runs
     earlier = [each for each in _watched if each.loader() is loader]
     seen = earlier[0].seen if earlier else Counter()  # of the epochs before
     _watched[:] = [each for each in _watched if each not in earlier]
-    _watched.append(_Watched(weakref.ref(iterator), weakref.ref(loader), seen, _workers_of(obj)))
+    _watched.append(_Watched(thread, weakref.ref(loader), seen, _workers_of(obj)))
     if not _runs:
         _runs = True
         start_new_thread(_sample, ())
@@ -100,12 +113,12 @@ def _sample() -> None:
 
 def _sample_one(each: _Watched) -> bool:
     """Whether no more samples are needed."""
-    iterator, loader = each.iterator(), each.loader()
+    inside, loader = each.thread(), each.loader()
     if loader is None:
         return True
-    if iterator is None:
+    if inside is None:
         return False  # between two epochs
-    thread = _core.thread_in_next(iterator)
+    thread = inside()
     frame = sys._current_frames().get(thread) if thread else None
     if frame is None:
         return False

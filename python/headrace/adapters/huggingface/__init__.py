@@ -17,7 +17,9 @@ def record_every_loader() -> None:
 
     adapter = DatasetsAdapter()
     for module, name in (("iterable_dataset", "IterableDataset"), ("arrow_dataset", "Dataset")):
-        _every_loop.patch(getattr(sys.modules[f"datasets.{module}"], name), "datasets", adapter)
+        kind = getattr(sys.modules[f"datasets.{module}"], name)
+        for method in ("__iter__", "iter"):  # rows, or batches of them
+            _every_loop.patch(kind, "datasets", adapter, method)
 
 
 __all__ = ["DatasetsAdapter", "record_every_loader"]

@@ -35,6 +35,9 @@ LOADER_MODULES = {
     "mindspore.dataset": ("mindspore", "engine"),
     "nvidia.dali.plugin.base_iterator": ("dali", ""),
     "ray.data.iterator": ("ray_data", ""),
+    "fastai.data.load": ("own_workers", ""),
+    "batchgenerators.dataloading.multi_threaded_augmenter": ("own_workers", ""),
+    "batchgenerators.dataloading.nondet_multi_threaded_augmenter": ("own_workers", ""),
 }
 
 
