@@ -95,7 +95,7 @@ class ComparedReports {
       : comparison_(analysis::compare(profiles_of(a), profiles_of(b), name_a, name_b)) {}
 
   std::string text(int width, bool color) const { return report::to_text(comparison_, {width, color}); }
-  std::string html() const { return report::to_html(comparison_); }
+  std::string html(bool whole_page) const { return report::to_html(comparison_, whole_page); }
   std::string json(int indent) const { return report::to_json(comparison_, indent); }
   std::string headline() const { return report::headline_of(comparison_); }
 
@@ -154,7 +154,8 @@ void add_parsed_report(PyObject* into) {
           "text", [](Compared self, int width, bool color) { return self->text(width, color); },
           py::arg("width"), py::arg("color"), Released())
       .def(
-          "html", [](Compared self) { return self->html(); }, Released())
+          "html", [](Compared self, bool whole_page) { return self->html(whole_page); },
+          py::arg("whole_page") = true, Released())
       .def(
           "headline", [](Compared self) { return self->headline(); }, Released())
       .def(

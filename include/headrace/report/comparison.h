@@ -14,8 +14,8 @@ namespace headrace::report {
 /// What changed, what it did to the step, then the figures. As `to_text` of a report; thread-safe, never fails.
 std::string to_text(const analysis::Comparison& comparison, TextOptions options = {});
 
-/// One page without script, as `to_html` of a report.
-std::string to_html(const analysis::Comparison& comparison);
+/// One page without script, as `to_html` of a report; not a whole one: what stands in its body.
+std::string to_html(const analysis::Comparison& comparison, bool whole_page = true);
 
 /// The members of `Comparison` by their names; an interval without an end has null there. `indent` < 0: one line.
 std::string to_json(const analysis::Comparison& comparison, int indent = 2);

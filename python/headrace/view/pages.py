@@ -10,6 +10,7 @@ from headrace import _core
 from headrace._library import Library, Look, Run, Summary
 from headrace._table_text import seconds
 from headrace._tuning_record import TuningRecord
+from headrace.comparison import Comparison
 
 #: What has not been read by then is in the page that is asked for next, two seconds later.
 _LIST_WITHIN_S = 0.5
@@ -67,6 +68,12 @@ def tuning_page(run: Run, alone: bool) -> str:
     """The page of `Tuned.to_html`. Raises Error for a file that cannot be read."""
     links = "" if alone else '<nav><a href="/">all runs</a></nav>'
     return _page(run.name, f"{links}<main>{TuningRecord.load(run.path).html(False)}</main>")
+
+
+def compare_page(comparison: Comparison, alone: bool) -> str:
+    """The page of `Comparison.to_html`, with a way back to the list."""
+    links = "" if alone else '<nav><a href="/">all runs</a></nav>'
+    return _page(comparison.headline, f"{links}<main>{comparison._compared.html(False)}</main>")
 
 
 def list_page(library: Library) -> str:

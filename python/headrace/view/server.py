@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headrace._library import Library, Run
 from headrace._plain import error_line
-from headrace.comparison import Comparison
+from headrace.comparison import Comparison, side_names
 from headrace.errors import Error, UsageError
 from headrace.view import pages
 from headrace.view.guard import App, Guard
@@ -80,7 +80,8 @@ def application(library: Library) -> App:
             second = library.look(chosen[1], loader).report
         except Error as error:
             return _said(error_line(error))
-        return HTMLResponse(Comparison([first], [second]).to_html())
+        names = side_names(chosen[0].name, chosen[1].name)
+        return HTMLResponse(pages.compare_page(Comparison([first], [second], names), alone))
 
     static = StaticFiles(directory=Path(__file__).parent / "static")
     routes = [

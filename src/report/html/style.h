@@ -246,6 +246,11 @@ inline constexpr Literal kStyle(R"css(<style>
     .evidence dl { grid-template-columns: minmax(0, 1fr); gap: 0; }
     .evidence dd { margin-bottom: 8px; }
   }
+  @media print {
+    h2, h3, figcaption { break-after: avoid; }
+    figure, svg, tr, li, .box, .scroll { break-inside: avoid; }
+    .scroll { overflow: visible; max-height: none; }
+  }
 }
 </style>)css");
 
