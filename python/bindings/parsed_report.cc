@@ -60,16 +60,16 @@ class ParsedReport {
 
   const profile::Profile& profile() const noexcept { return profile_; }
 
- private:
-  const analysis::Diagnosis& diagnosis() const {
-    std::call_once(diagnosed_, [&] { diagnosis_ = analysis::diagnose(predictor_); });
-    return diagnosis_;
-  }
   const analysis::StepCurve& curve() const {
     std::call_once(drawn_, [&] { curve_ = analysis::step_curve(predictor_, diagnosis()); });
     return curve_;
   }
 
+ private:
+  const analysis::Diagnosis& diagnosis() const {
+    std::call_once(diagnosed_, [&] { diagnosis_ = analysis::diagnose(predictor_); });
+    return diagnosis_;
+  }
   const profile::Profile profile_;
   const analysis::CachedPredictor predictor_;
   mutable std::once_flag diagnosed_;
@@ -133,6 +133,19 @@ void add_parsed_report(PyObject* into) {
                found = analysis::verdict_on(self->profile());
              }
              return verdict_tuple(found, self->profile());
+           })
+      .def("curve",
+           [](Shared self) {
+             const analysis::StepCurve* found = nullptr;
+             {
+               const LockReleased released;
+               found = &self->curve();
+             }
+             py::list points;
+             for (const analysis::CurvePoint& each : found->points)
+               points.append(py::make_tuple(each.value, each.then.step_s, each.then.low_s, each.then.high_s,
+                                            each.then.limit));
+             return py::make_tuple(found->parameter, found->now, points);
            })
       .def_property_readonly("loader", [](Shared self) { return self->profile().loader; })
       .def_property_readonly("rank", [](Shared self) { return self->profile().rank; })

@@ -538,6 +538,9 @@ class ParsedReport:
     """A profile with its diagnosis, read once. Immutable. Raises FormatError if the text is not a profile."""
 
     def __init__(self, profile_text: str) -> None: ...
+    def curve(self) -> tuple[str, int, list[tuple[int, float, float, float, str]]]:
+        """Parameter, its value now, and for each value: step, low, high in seconds, and the limit then."""
+
     @property
     def loader(self) -> str: ...
     @property
@@ -1027,6 +1030,8 @@ class TuningPage:
         columns: Sequence[str],
         rows: Sequence[Sequence[str]],
         remarks: Sequence[str],
+        curve: tuple[str, int, Sequence[tuple[int, float, float, float, str]]],
+        measured: Sequence[tuple[int, float]],
     ) -> None: ...
     def html(self, whole_page: bool) -> str: ...
 

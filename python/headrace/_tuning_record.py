@@ -17,6 +17,8 @@ _MOST_BYTES = 64 << 20
 #: How each document begins, so that a file can be recognised by its first bytes.
 BEGINS = '{"tuning": '
 _TITLES = ["change", "#predicted step", "#low", "#high", "#measured step", "#standard error"]
+#: Of a search whose start could not be predicted from: parameter, its value, points.
+NO_CURVE: tuple[str, int, list[tuple[int, float, float, float, str]]] = ("", 0, [])
 _NUMBERS = ("predicted_step_s", "low_s", "high_s", "measured_step_s", "error_s")
 
 
@@ -24,7 +26,10 @@ class TuningRecord:
     """``Tuned`` without its reports. Immutable."""
 
     def __init__(self, found: dict[str, Any]) -> None:
-        """found: ``{"of", "changed", "start_step_s", "best_step_s", "took_s", "trials", "notes"}``."""
+        """found: ``{"of", "changed", "start_step_s", "best_step_s", "took_s", "trials", "notes"}``, and
+        ``{"curve", "measured"}`` of the parameter whose steps were predicted from the start; older files have
+        no such picture.
+        """
         self.found = found
 
     @classmethod
@@ -62,9 +67,12 @@ class TuningRecord:
             for trial in trials
         ]
         rows = [[str(trial["parameter"]), *(_cell(trial[name]) for name in _NUMBERS)] for trial in trials]
-        return _core.TuningPage(self.headline, self.about, points, _TITLES, rows, self.found["notes"]).html(
-            whole_page
+        curve = self.found.get("curve") or NO_CURVE
+        measured = self.found.get("measured") or []
+        page = _core.TuningPage(
+            self.headline, self.about, points, _TITLES, rows, self.found["notes"], curve, measured
         )
+        return page.html(whole_page)
 
 
 def assignments(settings: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from headrace import _core
 from headrace._search import BudgetError, Changes, Measured, Outcome, Search, Trial, mean_step, value_of
 from headrace._session import enabled, session
 from headrace._table_text import seconds
-from headrace._tuning_record import TuningRecord, assignments
+from headrace._tuning_record import NO_CURVE, TuningRecord, assignments
 from headrace.errors import Error, UsageError
 from headrace.pipeline._stages import whole
 from headrace.replay import close
@@ -127,8 +127,20 @@ class Tuned:
                 "took_s": self._took_s,
                 "trials": trials,
                 "notes": list(self.trials.notes),
+                **self._curve(),
             }
         )
+
+    def _curve(self) -> dict[str, Any]:
+        """What was predicted from the start for values of one parameter, and what trials of them measured."""
+        report = self._outcome.start.measured.report
+        parameter, now, points = NO_CURVE if report is None else report._parsed.curve()
+        measured = [
+            (trial.settings.get(parameter, now), trial.step_s)
+            for trial in self._outcome.trials
+            if trial.settings.keys() <= {parameter}
+        ]
+        return {"curve": (parameter, now, points), "measured": measured if points else []}
 
     def _shown(self) -> Table:
         """The columns for people."""

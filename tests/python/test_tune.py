@@ -28,6 +28,8 @@ class FakeReport:
             sink=SimpleNamespace(wait_share=0.5),
         )
         self.diagnosis = SimpleNamespace(advice=[])
+        points = [(n, s, s, s, "map") for n in range(1, 9) if (s := predict(n)) is not None]
+        self._parsed = SimpleNamespace(curve=lambda: ("num_workers", workers, points))
 
     def what_if(self, num_workers: int) -> dict[str, Any]:
         step_s = self._predict(num_workers)
@@ -249,6 +251,8 @@ def test_a_pipeline_needs_no_parameters() -> None:
     assert math.isnan(predicted_s) or predicted_s < result.start_step_s  # beside others nothing is predicted
     assert str(result).startswith("TUNED")
     assert "slow.workers=" in repr(result)
+    if not math.isnan(predicted_s):
+        assert 'class="dot measured"' in result.to_html()
 
 
 def test_what_was_tried_is_a_page_and_a_file(tmp_path: Path) -> None:
@@ -260,6 +264,8 @@ def test_what_was_tried_is_a_page_and_a_file(tmp_path: Path) -> None:
         not math.isnan(s) for s in tuned.trials.column("predicted_step_s")
     )
     assert "num_workers 1 -&gt; 2" in page
+    assert page.count('class="dot measured"') == len(outcome.trials)  # on the predicted curve
+    assert "1: measured 100 ms" in page
     tuned.to_html(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text() == page
     tuned.save(tmp_path / "tuned.json", "<train.py>")
@@ -268,6 +274,8 @@ def test_what_was_tried_is_a_page_and_a_file(tmp_path: Path) -> None:
     assert record.found["trials"][0]["predicted_step_s"] is None
     drawn = record.html(whole_page=True) + "\n"
     assert drawn == page.replace("<p>", "<p>&lt;train.py&gt;: ", 1)
+    older = {name: value for name, value in record.found.items() if name not in ("curve", "measured")}
+    assert 'class="dot measured"' not in TuningRecord(older).html(whole_page=True)
 
     text = (tmp_path / "tuned.json").read_text()
     for damaged in (

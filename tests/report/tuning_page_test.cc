@@ -45,6 +45,19 @@ TEST(TuningPage, WhatIsUnknownIsOnlyInTheTable) {
   }
 }
 
+TEST(TuningPage, MeasuredStepsAreOnThePredictedCurve) {
+  TuningPage page = tuning_page_of({});
+  page.curve = {
+      "workers", 1, {{1, {0.1, 0.08, 0.1, "map", true, ""}}, {2, {0.05, 0.04, 0.06, "map", true, ""}}}};
+  page.measured = {{1, 0.1}, {2, 0.075}, {7, 0.02}, {2, kNan}};
+  const std::string html = to_html(page);
+  // In the middle of the first and of the second half; 0 is at 160.
+  EXPECT_TRUE(has(html, "class=\"dot measured\" d=\"M250 0h0\""));
+  EXPECT_TRUE(has(html, "class=\"dot measured\" d=\"M750 40h0\""));
+  EXPECT_TRUE(has(html, "2: measured 75.0 ms"));
+  EXPECT_FALSE(has(html, "7: measured"));
+}
+
 TEST(TuningPage, APartOfAnotherPageHasNoHead) {
   const std::string html = to_html(tuning_page_of({}), false);
   EXPECT_TRUE(html.starts_with("<div class=\"headrace\">"));

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "headrace/analysis/what_if/curve.h"
+
 namespace headrace::report {
 
 /// A change with a prediction. Seconds a step.
@@ -19,6 +21,12 @@ struct TuningPoint {
   double error_s = 0;     ///< standard error of `measured_s`
 };
 
+/// The step that was measured with one value of the curve's parameter. Seconds.
+struct MeasuredStep {
+  int value = 0;
+  double step_s = 0;
+};
+
 /// The sentences are those of the text; they are escaped here.
 struct TuningPage {
   std::string headline;  ///< "TUNED 34.6 ms -> 9.7 ms a step (3.56x) with decode.workers=3"
@@ -27,6 +35,8 @@ struct TuningPage {
   std::vector<std::string> columns;  ///< of the table of trials; "#" in front: numbers
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> remarks;
+  analysis::StepCurve curve = {};           ///< predicted from the recording of the start; empty: not drawn
+  std::vector<MeasuredStep> measured = {};  ///< of trials that changed its parameter and nothing else
 };
 
 /// UTF-8, without script; opens offline. whole_page: false: one `<div>`, as of `HtmlOptions`. Points that are not

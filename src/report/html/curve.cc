@@ -27,6 +27,7 @@ class Plot {
   Plot(const StepCurve& curve, double step_s) : count_(curve.points.size()), most_s_(step_s) {
     for (const CurvePoint& point : curve.points) most_s_ = std::max(most_s_, point.then.high_s);
   }
+  void make_room_for(double seconds) { most_s_ = std::max(most_s_, seconds); }
   double left(std::size_t index) const { return static_cast<double>(index) / static_cast<double>(count_); }
   double width() const { return 1 / static_cast<double>(count_); }
   std::string x(std::size_t index) const { return length(1000 * (left(index) + width() / 2)); }
@@ -38,12 +39,39 @@ class Plot {
   double most_s_;
 };
 
+std::size_t index_of(const StepCurve& curve, int value) {
+  const auto found = std::find_if(curve.points.begin(), curve.points.end(),
+                                  [&](const CurvePoint& point) { return point.value == value; });
+  return static_cast<std::size_t>(found - curve.points.begin());
+}
+
 std::string range_words(const CurvePoint& point) {
   const auto [low, high] = interval(point.then.low_s, point.then.high_s);
   return low + " to " + high;
 }
 
-void write_picture(Markup& out, const StepCurve& curve, const Plot& plot, double own_s) {
+/// Steps with a value of the curve. (Others are in the table of trials.)
+std::vector<MeasuredStep> on_curve(const std::vector<MeasuredStep>& measured, const StepCurve& curve) {
+  std::vector<MeasuredStep> found;
+  for (const MeasuredStep& each : measured)
+    if (std::isfinite(each.step_s) && each.step_s > 0 && index_of(curve, each.value) < curve.points.size())
+      found.push_back(each);
+  if (found.size() > kMostDrawn) found.resize(kMostDrawn);
+  return found;
+}
+
+void write_measured(Markup& out, const std::vector<MeasuredStep>& measured, const StepCurve& curve,
+                    const Plot& plot) {
+  for (const MeasuredStep& each : measured) {
+    const auto group = out.open("g");
+    out.leaf("title", fmt::format("{}: measured {}", each.value, duration(each.step_s)));
+    out.empty("path", {{"class", "dot measured"},
+                       {"d", "M" + plot.x(index_of(curve, each.value)) + " " + plot.y(each.step_s) + "h0"}});
+  }
+}
+
+void write_picture(Markup& out, const StepCurve& curve, const Plot& plot, double own_s,
+                   const std::vector<MeasuredStep>& measured) {
   const auto svg = out.open("svg", {{"class", "curve"},
                                     {"viewBox", "0 0 1000 160"},
                                     {"preserveAspectRatio", "none"},
@@ -70,6 +98,7 @@ void write_picture(Markup& out, const StepCurve& curve, const Plot& plot, double
     out.empty("path", {{"class", point.value == curve.now ? "dot today" : "dot"},
                        {"d", "M" + plot.x(i) + " " + plot.y(point.then.step_s) + "h0"}});
   }
+  write_measured(out, measured, curve, plot);
 }
 
 void write_values(Markup& out, const StepCurve& curve) {
@@ -117,9 +146,19 @@ void write_figures(Markup& out, const StepCurve& curve) {
 void write_curve(Markup& out, const Subject& subject, const StepCurve* known) {
   const StepCurve curve =
       known != nullptr ? *known : analysis::step_curve(subject.profile, subject.diagnosis);
-  if (curve.points.empty()) return;
   const double own_s = subject.profile.sink.compute_s + device_lag_s(subject.diagnosis);
-  const Plot plot(curve, std::max(own_s, 0.0));
+  write_curve_section(
+      out, curve, own_s, {},
+      "Predicted from this run: the line, in its range. It cannot fall below the training step itself "
+      "(dashed). Where it turns flat, something else is the limit.");
+}
+
+void write_curve_section(Markup& out, const StepCurve& curve, double own_s,
+                         const std::vector<MeasuredStep>& measured, const std::string& read) {
+  if (curve.points.empty()) return;
+  Plot plot(curve, std::max(own_s, 0.0));
+  const std::vector<MeasuredStep> drawn = on_curve(measured, curve);
+  for (const MeasuredStep& each : drawn) plot.make_room_for(each.step_s);
   if (!(plot.most_s() > 0) || !std::isfinite(plot.most_s())) return;
   const auto section = out.open("section", {{"class", "what-if"}});
   {
@@ -127,9 +166,7 @@ void write_curve(Markup& out, const Subject& subject, const StepCurve* known) {
     out.text("The step with other values of ");
     out.leaf("code", {{"title", whole(curve.parameter)}}, brief(curve.parameter));
   }
-  out.leaf("p", {{"class", "read"}},
-           "Predicted from this run: the line, in its range. It cannot fall below the training step itself "
-           "(dashed). Where it turns flat, something else is the limit.");
+  out.leaf("p", {{"class", "read"}}, read);
   {
     const auto grid = out.open("div", {{"class", "time"}});
     {
@@ -137,7 +174,7 @@ void write_curve(Markup& out, const Subject& subject, const StepCurve* known) {
       out.leaf("span", duration(plot.most_s()));
       out.leaf("span", "0");
     }
-    write_picture(out, curve, plot, own_s);
+    write_picture(out, curve, plot, own_s, drawn);
     out.leaf("span", {{"class", "label"}, {"title", whole(curve.parameter)}}, brief(curve.parameter));
     write_values(out, curve);
     out.leaf("span", {{"class", "label"}}, "the limit then");

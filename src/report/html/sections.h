@@ -8,6 +8,7 @@
 #include "headrace/analysis/diagnosis/diagnosis.h"
 #include "headrace/profile/profile.h"
 #include "headrace/report/html.h"
+#include "headrace/report/tuning.h"
 #include "markup.h"
 
 namespace headrace::report {
@@ -42,6 +43,9 @@ void write_advice(Markup& out, const Subject& subject);
 /// The step against a number of workers, as predicted.
 /// known: null: it is simulated.
 void write_curve(Markup& out, const Subject& subject, const analysis::StepCurve* known);
+/// read: how to read the picture. measured: drawn on the curve, where its values reach.
+void write_curve_section(Markup& out, const analysis::StepCurve& curve, double own_s,
+                         const std::vector<MeasuredStep>& measured, const std::string& read);
 /// What will go wrong, beside the verdict.
 void write_risks(Markup& out, const Subject& subject);
 /// The average step as a bar: GetNext wait (starved, hand-off), compute.

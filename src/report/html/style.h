@@ -178,6 +178,7 @@ inline constexpr Literal kStyle(R"css(<style>
   .curve .line { stroke: var(--predicted); stroke-width: 2; }
   .curve .dot { stroke: var(--predicted); stroke-width: 9; stroke-linecap: round; }
   .curve .dot.today { stroke: var(--ink); }
+  .curve .dot.measured { stroke: var(--busy); stroke-width: 12; }
   .curve .range { stroke: var(--predicted); opacity: .6; }
   .scatter { position: relative; }
   .scatter .curve { height: 360px; }

@@ -129,6 +129,10 @@ std::string to_html(const TuningPage& page, bool whole_page) {
     std::vector<TuningPoint> drawn;
     std::copy_if(page.points.begin(), page.points.end(), std::back_inserter(drawn), is_drawn);
     if (drawn.size() > kMostDrawn) drawn.resize(kMostDrawn);
+    write_curve_section(
+        out, page.curve, 0, page.measured,
+        "Predicted from the recording of the start: the line with small dots, in its range. The "
+        "large dots are the measured steps of trials that changed this parameter only.");
     if (!drawn.empty()) write_picture(out, drawn);
     const auto section = out.open("section");
     out.leaf("h2", "Trials");
