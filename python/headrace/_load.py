@@ -36,7 +36,9 @@ def load_report(path: str | os.PathLike[str], loader: str | None, rank: int | No
         report = _choose(where, found, loader, None)
         _check_rank(where, rank, report.ranks)
         return report
-    raise FormatError(str(where), 0, "a run folder, a .hrseg segment or a saved report (.json)")
+    raise FormatError(
+        str(where), None, "no run: expected a run folder, a .hrseg segment or a saved report (.json)"
+    )
 
 
 def _check_rank(where: Path, rank: int | None, ranks: list[int]) -> None:
@@ -116,7 +118,7 @@ def _no_run_in(folder: Path) -> str:
         return f"no recorded run, but a folder of {len(runs)}; the newest: headrace report {folder / runs[0]}"
     return (
         "no recorded run; a run is a folder with rank0.hrseg (and one such file for each other rank), "
-        "which `headrace run train.py` and hr.wrap write"
+        "which `headrace run train.py` and hr.wrap write, or a folder of MindSpore's profiler"
     )
 
 

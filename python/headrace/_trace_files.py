@@ -113,7 +113,7 @@ def _last_profiles(found: Found, folder: str, profiles: list[_core.ProfileFolder
             found.files.append(last.events_file)
     if not found.files:
         raise FormatError(
-            folder, 0, "trace_view.json or a database of events in the profile: run the profiler's analyse()"
+            folder, None, "no trace_view.json and no database of events in it: run the profiler's analyse()"
         )
 
 
@@ -153,7 +153,7 @@ def expand(paths: Paths) -> Found:
                 continue
             inside = traces_in(Path(path), merged=True)
             if not inside.files:
-                raise FormatError(path, 0, "a folder with .json or .json.gz traces in it")
+                raise FormatError(path, None, "no .json or .json.gz trace in this folder")
             found.files += inside.files
             found.searched |= inside.searched
             found.notes += inside.notes
