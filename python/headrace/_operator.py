@@ -54,6 +54,11 @@ def _own_flags(function: object) -> int:
     return getattr(code, "co_flags", 0)
 
 
+def is_generator_function(function: object) -> bool:
+    """Whether a call of it returns a generator."""
+    return bool(_own_flags(function) & _GENERATOR)
+
+
 def is_coroutine_function(function: object) -> bool:
     """Whether a call of it does no work yet."""
     return bool(_own_flags(function) & _COROUTINE)
@@ -141,7 +146,7 @@ class operator:  # noqa: N801 - reads as the decorator it is
         if _own_flags(function) & _COROUTINE or _own_flags(type(function).__call__) & _COROUTINE:
             return function
         handle = self._handle(self._name or name_of(function), code_key(function))
-        if _own_flags(function) & _GENERATOR:
+        if is_generator_function(function):
             return cast(F, _time_generator(function, handle))
         return cast(F, _core.TimedCallable(function, handle))
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
 import sys
 from typing import Any
 
-from headrace.adapters._names import object_name
+from headrace._operator import is_generator_function, name_of
 from headrace.errors import UsageError
 
 
@@ -20,11 +18,8 @@ def refuse_mistakes(obj: Any) -> None:
         raise UsageError(
             f"wrap needs one loader, not a dict of {len(obj)}: wrap each of its values under its own name"
         )
-    function = obj
-    while isinstance(function, functools.partial):
-        function = function.func
-    if inspect.isgeneratorfunction(function):
-        name = object_name(function)
+    if is_generator_function(obj):
+        name = name_of(obj)
         raise UsageError(f"{name} is a generator function: call it, hr.wrap({name}(...))")
     module = getattr(sys.modules.get("torch.nn"), "Module", None)
     if module is not None and isinstance(obj, module):
