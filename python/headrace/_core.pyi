@@ -444,7 +444,7 @@ class OperatorIterator(Iterator[Any]):
 class Queue(Generic[T]):
     """A bounded queue between threads with the methods of queue.Queue, recorded as a queue of the pipeline.
 
-    maxsize <= 0: unbounded. Raises queue.Empty, queue.Full and queue.ShutDown as queue.Queue does; before
+    maxsize 0: unbounded. Raises queue.Empty, queue.Full and queue.ShutDown as queue.Queue does; before
     Python 3.13, which brought the latter, headrace.errors.ShutDown.
     """
 
