@@ -51,11 +51,12 @@ TEST(TuningPage, MeasuredStepsAreOnThePredictedCurve) {
       "workers", 1, {{1, {0.1, 0.08, 0.1, "map", true, ""}}, {2, {0.05, 0.04, 0.06, "map", true, ""}}}};
   page.measured = {{1, 0.1}, {2, 0.075}, {7, 0.02}, {2, kNan}};
   const std::string html = to_html(page);
-  // In the middle of the first and of the second half; 0 is at 160.
-  EXPECT_TRUE(has(html, "class=\"dot measured\" d=\"M250 0h0\""));
-  EXPECT_TRUE(has(html, "class=\"dot measured\" d=\"M750 40h0\""));
+  // In the middle of each third; 0 is at 160.
+  EXPECT_TRUE(has(html, "class=\"dot measured\" d=\"M166.7 0h0\""));
+  EXPECT_TRUE(has(html, "class=\"dot measured\" d=\"M500 40h0\""));
+  EXPECT_TRUE(has(html, "class=\"dot measured\" d=\"M833.3 128h0\""));  // without a prediction
   EXPECT_TRUE(has(html, "2: measured 75.0 ms"));
-  EXPECT_FALSE(has(html, "7: measured"));
+  EXPECT_TRUE(has(html, "class=\"line\" d=\"M166.7 0L500 80\""));
 }
 
 TEST(TuningPage, APartOfAnotherPageHasNoHead) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "../printable.h"
 #include "../wording.h"
@@ -24,49 +25,53 @@ constexpr double kHeight = 160;
 /// Where points stand: values in equal steps across the picture, seconds from 0 at the bottom.
 class Plot {
  public:
-  Plot(const StepCurve& curve, double step_s) : count_(curve.points.size()), most_s_(step_s) {
-    for (const CurvePoint& point : curve.points) most_s_ = std::max(most_s_, point.then.high_s);
+  Plot(const StepCurve& curve, double step_s, const std::vector<MeasuredStep>& measured) : most_s_(step_s) {
+    for (const CurvePoint& point : curve.points) {
+      most_s_ = std::max(most_s_, point.then.high_s);
+      values_.push_back(point.value);
+    }
+    for (const MeasuredStep& each : measured) {
+      most_s_ = std::max(most_s_, each.step_s);
+      values_.push_back(each.value);
+    }
+    std::sort(values_.begin(), values_.end());
+    values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
   }
-  void make_room_for(double seconds) { most_s_ = std::max(most_s_, seconds); }
-  double left(std::size_t index) const { return static_cast<double>(index) / static_cast<double>(count_); }
-  double width() const { return 1 / static_cast<double>(count_); }
-  std::string x(std::size_t index) const { return length(1000 * (left(index) + width() / 2)); }
+  const std::vector<int>& values() const { return values_; }
+  double left(int value) const { return index_of(value) / static_cast<double>(values_.size()); }
+  double right(int value) const { return (index_of(value) + 1) / static_cast<double>(values_.size()); }
+  std::string x(int value) const { return length(500 * (left(value) + right(value))); }
   std::string y(double seconds) const { return length(kHeight * (1 - fraction(seconds / most_s_))); }
   double most_s() const { return most_s_; }
 
  private:
-  std::size_t count_;
+  double index_of(int value) const {
+    return static_cast<double>(std::lower_bound(values_.begin(), values_.end(), value) - values_.begin());
+  }
+
+  std::vector<int> values_;
   double most_s_;
 };
-
-std::size_t index_of(const StepCurve& curve, int value) {
-  const auto found = std::find_if(curve.points.begin(), curve.points.end(),
-                                  [&](const CurvePoint& point) { return point.value == value; });
-  return static_cast<std::size_t>(found - curve.points.begin());
-}
 
 std::string range_words(const CurvePoint& point) {
   const auto [low, high] = interval(point.then.low_s, point.then.high_s);
   return low + " to " + high;
 }
 
-/// Steps with a value of the curve. (Others are in the table of trials.)
-std::vector<MeasuredStep> on_curve(const std::vector<MeasuredStep>& measured, const StepCurve& curve) {
-  std::vector<MeasuredStep> found;
-  for (const MeasuredStep& each : measured)
-    if (std::isfinite(each.step_s) && each.step_s > 0 && index_of(curve, each.value) < curve.points.size())
-      found.push_back(each);
-  if (found.size() > kMostDrawn) found.resize(kMostDrawn);
-  return found;
+std::vector<MeasuredStep> drawn_of(const std::vector<MeasuredStep>& measured) {
+  std::vector<MeasuredStep> drawn;
+  std::copy_if(measured.begin(), measured.end(), std::back_inserter(drawn),
+               [](const MeasuredStep& each) { return std::isfinite(each.step_s) && each.step_s > 0; });
+  if (drawn.size() > kMostDrawn) drawn.resize(kMostDrawn);
+  return drawn;
 }
 
-void write_measured(Markup& out, const std::vector<MeasuredStep>& measured, const StepCurve& curve,
-                    const Plot& plot) {
+void write_measured(Markup& out, const std::vector<MeasuredStep>& measured, const Plot& plot) {
   for (const MeasuredStep& each : measured) {
     const auto group = out.open("g");
     out.leaf("title", fmt::format("{}: measured {}", each.value, duration(each.step_s)));
     out.empty("path", {{"class", "dot measured"},
-                       {"d", "M" + plot.x(index_of(curve, each.value)) + " " + plot.y(each.step_s) + "h0"}});
+                       {"d", "M" + plot.x(each.value) + " " + plot.y(each.step_s) + "h0"}});
   }
 }
 
@@ -81,11 +86,11 @@ void write_picture(Markup& out, const StepCurve& curve, const Plot& plot, double
   std::string band;
   std::string line;
   for (std::size_t i = 0; i < curve.points.size(); ++i) {
-    band += (i == 0 ? "M" : "L") + plot.x(i) + " " + plot.y(curve.points[i].then.high_s);
-    line += (i == 0 ? "M" : "L") + plot.x(i) + " " + plot.y(curve.points[i].then.step_s);
+    band += (i == 0 ? "M" : "L") + plot.x(curve.points[i].value) + " " + plot.y(curve.points[i].then.high_s);
+    line += (i == 0 ? "M" : "L") + plot.x(curve.points[i].value) + " " + plot.y(curve.points[i].then.step_s);
   }
   for (std::size_t i = curve.points.size(); i-- > 0;)
-    band += "L" + plot.x(i) + " " + plot.y(curve.points[i].then.low_s);
+    band += "L" + plot.x(curve.points[i].value) + " " + plot.y(curve.points[i].then.low_s);
   out.empty("path", {{"class", "band"}, {"d", band + "z"}});
   if (own_s > 0) out.empty("path", {{"class", "own"}, {"d", "M0 " + plot.y(own_s) + "H1000"}});
   out.empty("path", {{"class", "line"}, {"d", line}});
@@ -96,16 +101,16 @@ void write_picture(Markup& out, const StepCurve& curve, const Plot& plot, double
              fmt::format("{}: {} ({})", point.value, duration(point.then.step_s), range_words(point)));
     // A line of no length with round ends is a dot, however the picture is stretched.
     out.empty("path", {{"class", point.value == curve.now ? "dot today" : "dot"},
-                       {"d", "M" + plot.x(i) + " " + plot.y(point.then.step_s) + "h0"}});
+                       {"d", "M" + plot.x(point.value) + " " + plot.y(point.then.step_s) + "h0"}});
   }
-  write_measured(out, measured, curve, plot);
+  write_measured(out, measured, plot);
 }
 
-void write_values(Markup& out, const StepCurve& curve) {
+void write_values(Markup& out, const StepCurve& curve, const Plot& plot) {
   const auto axis = out.open("div", {{"class", "values"}});
-  for (const CurvePoint& point : curve.points) {
-    const bool now = point.value == curve.now;
-    out.leaf("span", {{"class", now ? "today" : ""}}, std::to_string(point.value) + (now ? " now" : ""));
+  for (const int value : plot.values()) {
+    const bool now = value == curve.now;
+    out.leaf("span", {{"class", now ? "today" : ""}}, std::to_string(value) + (now ? " now" : ""));
   }
 }
 
@@ -119,10 +124,11 @@ void write_limits(Markup& out, const StepCurve& curve, const Plot& plot) {
     if (std::find(names.begin(), names.end(), limit) == names.end()) names.push_back(limit);
     const auto color = static_cast<std::size_t>(std::find(names.begin(), names.end(), limit) - names.begin());
     const std::string words = brief(limit_words(limit));
+    const double left = plot.left(curve.points[i].value);
+    const double right = plot.right(curve.points[end - 1].value);
     out.leaf("span",
              {{"class", "v" + std::to_string(color % 4)},
-              {"style", "left:" + css_percent(plot.left(i)) +
-                            ";width:" + css_percent(plot.width() * static_cast<double>(end - i))},
+              {"style", "left:" + css_percent(left) + ";width:" + css_percent(right - left)},
               {"title", words}},
              words);
     i = end;
@@ -156,9 +162,8 @@ void write_curve(Markup& out, const Subject& subject, const StepCurve* known) {
 void write_curve_section(Markup& out, const StepCurve& curve, double own_s,
                          const std::vector<MeasuredStep>& measured, const std::string& read) {
   if (curve.points.empty()) return;
-  Plot plot(curve, std::max(own_s, 0.0));
-  const std::vector<MeasuredStep> drawn = on_curve(measured, curve);
-  for (const MeasuredStep& each : drawn) plot.make_room_for(each.step_s);
+  const std::vector<MeasuredStep> drawn = drawn_of(measured);
+  const Plot plot(curve, std::max(own_s, 0.0), drawn);
   if (!(plot.most_s() > 0) || !std::isfinite(plot.most_s())) return;
   const auto section = out.open("section", {{"class", "what-if"}});
   {
@@ -176,7 +181,7 @@ void write_curve_section(Markup& out, const StepCurve& curve, double own_s,
     }
     write_picture(out, curve, plot, own_s, drawn);
     out.leaf("span", {{"class", "label"}, {"title", whole(curve.parameter)}}, brief(curve.parameter));
-    write_values(out, curve);
+    write_values(out, curve, plot);
     out.leaf("span", {{"class", "label"}}, "the limit then");
     write_limits(out, curve, plot);
   }

@@ -43,7 +43,7 @@ void write_advice(Markup& out, const Subject& subject);
 /// The step against a number of workers, as predicted.
 /// known: null: it is simulated.
 void write_curve(Markup& out, const Subject& subject, const analysis::StepCurve* known);
-/// read: how to read the picture. measured: drawn on the curve, where its values reach.
+/// read: how to read the picture. measured: drawn on and beside the curve.
 void write_curve_section(Markup& out, const analysis::StepCurve& curve, double own_s,
                          const std::vector<MeasuredStep>& measured, const std::string& read);
 /// What will go wrong, beside the verdict.
