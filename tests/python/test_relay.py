@@ -104,7 +104,7 @@ def test_a_loop_that_trains_in_a_thread_is_its_own_loop() -> None:
     def train() -> None:
         for _ in loader:
             time.sleep(0.003)
-            losses.put(0.5)
+            losses.put([0.5])  # of the batch's own class
 
     thread = threading.Thread(target=train)
     thread.start()

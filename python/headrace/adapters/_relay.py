@@ -66,15 +66,28 @@ class _PutSearch:
 
 def _carries(item: Any, batch: Any, depth: int) -> bool:
     """Whether ``item`` contains ``batch``, or what a copy to a device made of it."""
-    if item is batch:
+    if item is batch or _is_copy(item, batch):
         return True
     if depth > 0 and isinstance(item, (tuple, list)):
         return any(_carries(each, batch, depth - 1) for each in item[:_MAX_VALUES])
     if depth > 0 and isinstance(item, dict) and len(item) <= _MAX_VALUES:
         return any(_carries(each, batch, depth - 1) for each in item.values())
-    return type(item) is type(batch) and (
-        isinstance(batch, (tuple, list, dict)) or getattr(item, "shape", 0) == getattr(batch, "shape", 1)
-    )
+    return False
+
+
+def _is_copy(item: Any, batch: Any) -> bool:
+    """Whether both hold arrays of the same shapes, which metrics that a training thread logs do not."""
+    if type(item) is not type(batch):
+        return False
+    if isinstance(batch, (tuple, list)):
+        parts = list(zip(item, batch, strict=False))
+        return 0 < len(batch) == len(item) <= _MAX_VALUES and all(_is_copy(a, b) for a, b in parts)
+    if isinstance(batch, dict):
+        return 0 < len(batch) <= _MAX_VALUES and all(
+            key in item and _is_copy(item[key], value) for key, value in batch.items()
+        )
+    shape = getattr(batch, "shape", ())
+    return bool(shape) and getattr(item, "shape", ()) == shape
 
 
 def _recorded(into: Any) -> _RelayQueue:
