@@ -36,7 +36,8 @@ struct TimedIterator {
   PyObject* weakrefs;
   Recorder recorder;
   Relayed relayed;
-  unsigned long thread_in_next;  ///< 0: none is
+  unsigned long thread_in_next;  ///< 0: none is, or it is the first GetNext, in which workers start
+  bool delivered;
 };
 
 TimedIterator* cast(PyObject* object) { return reinterpret_cast<TimedIterator*>(object); }
@@ -77,9 +78,10 @@ PyObject* timed_next(PyObject* self) {
   int ready = timed->ready == nullptr ? -1 : ask_ready(timed->ready);
   if (ready < 0 && PyErr_Occurred() != nullptr) return nullptr;
   timed->recorder->begin_wait();
-  timed->thread_in_next = PyThread_get_thread_ident();
+  if (timed->delivered) timed->thread_in_next = PyThread_get_thread_ident();
   PyObject* item = timed->next(timed->iterator);
   timed->thread_in_next = 0;
+  timed->delivered |= item != nullptr;
   const bool failed =
       item == nullptr && PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) == 0;
   if (ready < 0 && timed->ready != nullptr && item != nullptr) ready = ask_ready(timed->ready);

@@ -429,7 +429,7 @@ class TimedIterator(Iterator[Any]):
     def __wrapped__(self) -> Iterator[Any]: ...
 
 def thread_in_next(iterator: TimedIterator) -> int:
-    """The identifier of the thread that is inside its GetNext now; 0: none is."""
+    """The identifier of the thread that is inside its GetNext now, but for the first one; 0: none is."""
 
 @final
 class OperatorIterator(Iterator[Any]):

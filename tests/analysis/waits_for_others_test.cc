@@ -18,8 +18,8 @@ using profile::OperatorProfile;
 using profile::Profile;
 using simulation::DataLoader;
 
-Profile images(int workers, double sleep_s, double cpu_s = 1e-4, double foreign_cores = 0,
-               bool stream = false) {
+Profile waiting_loader(int workers, double sleep_s, double cpu_s = 1e-4, double foreign_cores = 0,
+                       bool stream = false) {
   const DataLoader loader{.parts = {{.name = "Images", .sleep_s = sleep_s, .cpu_s = cpu_s},
                                     {.name = "collate", .cpu_s = 1e-4, .per_batch = true}},
                           .num_workers = workers,
@@ -30,14 +30,14 @@ Profile images(int workers, double sleep_s, double cpu_s = 1e-4, double foreign_
   return simulation::simulate(loader, 1);
 }
 
-OperatorProfile& images_of(Profile& profile) {
+OperatorProfile& op_of_images(Profile& profile) {
   for (OperatorProfile& op : profile.operators) {
     if (op.name == "Images") return op;
   }
   throw std::logic_error("no Images");
 }
 
-bool says_anywhere(const Diagnosis& diagnosis, const std::string& words) {
+bool mentions(const Diagnosis& diagnosis, const std::string& words) {
   if (diagnosis.summary.find(words) != std::string::npos) return true;
   for (const Evidence& evidence : diagnosis.evidence) {
     if (evidence.says.find(words) != std::string::npos) return true;
@@ -48,31 +48,31 @@ bool says_anywhere(const Diagnosis& diagnosis, const std::string& words) {
   return false;
 }
 
-Profile behind_lock(double share, int workers = 3) {
-  Profile profile = images(workers, 0.008);
-  images_of(profile).functions = {
+Profile workers_behind_lock(double share, int workers = 3) {
+  Profile profile = waiting_loader(workers, 0.008);
+  op_of_images(profile).functions = {
       {"time.sleep in read (archive.py:12)", 1 - share},
       {"SemLock.__enter__ (synchronize.py:94) in __getitem__ (archive.py:20)", share}};
   return profile;
 }
 
 TEST(SharedResource, WorkersThatQueueForALockGetNoMoreOfThem) {
-  const Diagnosis diagnosis = diagnose(behind_lock(0.41));
+  const Diagnosis diagnosis = diagnose(workers_behind_lock(0.41));
   EXPECT_EQ(diagnosis.cause, Cause::shared_resource);
   EXPECT_EQ(diagnosis.op, "Images");
   for (const Advice& advice : diagnosis.advice) EXPECT_EQ(advice.parameter, "") << advice.text;
-  EXPECT_TRUE(says_anywhere(diagnosis, "41 % of its time acquiring a lock"));
+  EXPECT_TRUE(mentions(diagnosis, "41 % of its time acquiring a lock"));
 }
 
 TEST(SharedResource, ALockThatIsMostlyFreeOrHasOneWorkerIsNone) {
-  EXPECT_EQ(diagnose(behind_lock(0.05)).cause, Cause::too_few_workers);
-  EXPECT_EQ(diagnose(behind_lock(0.41, 1)).cause, Cause::too_few_workers);
+  EXPECT_EQ(diagnose(workers_behind_lock(0.05)).cause, Cause::too_few_workers);
+  EXPECT_EQ(diagnose(workers_behind_lock(0.41, 1)).cause, Cause::too_few_workers);
 }
 
 TEST(SharedResource, BesideAServerThePredictionContainsToday) {
-  Profile profile = images(2, 0.008);
-  images_of(profile).functions = {{"socket.recv_into in fetch (store.py:30)", 0.89}};
-  EXPECT_NEAR(peer_share(images_of(profile)), 0.89, 1e-9);
+  Profile profile = waiting_loader(2, 0.008);
+  op_of_images(profile).functions = {{"socket.recv_into in fetch (store.py:30)", 0.89}};
+  EXPECT_NEAR(peer_share(op_of_images(profile)), 0.89, 1e-9);
   const Diagnosis diagnosis = diagnose(profile);
   ASSERT_FALSE(diagnosis.advice.empty());
   const Advice& first = diagnosis.advice.front();
@@ -82,7 +82,7 @@ TEST(SharedResource, BesideAServerThePredictionContainsToday) {
 }
 
 TEST(OtherPrograms, AChangeIsNamedAlthoughItsGainIsUnknown) {
-  Profile profile = images(1, 0.004);
+  Profile profile = waiting_loader(1, 0.004);
   profile.host.cpu_share = 0.1;
   profile.host.foreign_cpu_share = 0.6;
   profile.host.foreign_contention_share = 0.4;
@@ -91,13 +91,13 @@ TEST(OtherPrograms, AChangeIsNamedAlthoughItsGainIsUnknown) {
   ASSERT_FALSE(diagnosis.advice.empty());
   EXPECT_EQ(diagnosis.advice.front().parameter, "num_workers");
   EXPECT_FALSE(diagnosis.advice.front().predicted_step_s);
-  EXPECT_TRUE(says_anywhere(diagnosis, "headrace tune"));
+  EXPECT_TRUE(mentions(diagnosis, "headrace tune"));
   // What a faster input gains assumes that the others stay.
   for (const Evidence& evidence : diagnosis.evidence) EXPECT_FALSE(evidence.figures.contains("most_speedup"));
 }
 
 TEST(OtherPrograms, AHealthyLoopThatWaitsForACoreIsNotLimitedByItsStep) {
-  Profile profile = images(2, 0.0005);
+  Profile profile = waiting_loader(2, 0.0005);
   profile.host.cpu_share = 0.1;
   profile.host.foreign_cpu_share = 0.85;
   profile.sink.compute_core_wait_s = 0.3 * profile.sink.step_s;
@@ -110,7 +110,7 @@ TEST(OtherPrograms, AHealthyLoopThatWaitsForACoreIsNotLimitedByItsStep) {
 
 TEST(OtherPrograms, ALoopThatStarvesAllTheTimeIsNotHealthy) {
   // Few and uneven waits may be the neighbours'; they are not where nothing else is in the step.
-  Profile profile = images(1, 0.004);
+  Profile profile = waiting_loader(1, 0.004);
   profile.host.cpu_share = 0.05;
   profile.host.foreign_cpu_share = 0.9;
   for (std::size_t i = 0; i < profile.sink.sequence.size(); ++i) {
@@ -120,7 +120,7 @@ TEST(OtherPrograms, ALoopThatStarvesAllTheTimeIsNotHealthy) {
 }
 
 TEST(UnknownHandOff, IsNotCheap) {
-  Profile profile = images(0, 0.004);
+  Profile profile = waiting_loader(0, 0.004);
   EXPECT_TRUE(predictor_for(profile)->predict({{Change::Kind::kWorkers, 0, 2, 1}}).known);
   profile.settings.push_back({"handoff", "unknown"});
   const Prediction prediction = predictor_for(profile)->predict({{Change::Kind::kWorkers, 0, 2, 1}});
@@ -129,26 +129,26 @@ TEST(UnknownHandOff, IsNotCheap) {
 }
 
 TEST(Streams, WorkersThatEachReadAllOfItGetNoMoreOfThem) {
-  Profile profile = images(2, 0.008, 1e-4, 0, true);
+  Profile profile = waiting_loader(2, 0.008, 1e-4, 0, true);
   EXPECT_EQ(diagnose(profile).advice.front().parameter, "num_workers");
   profile.settings.push_back({"each_worker_reads", "all"});
   const Diagnosis diagnosis = diagnose(profile);
   for (const Advice& advice : diagnosis.advice) EXPECT_NE(advice.parameter, "num_workers");
-  EXPECT_TRUE(says_anywhere(diagnosis, "every row comes 2 times"));
+  EXPECT_TRUE(mentions(diagnosis, "every row comes 2 times"));
 }
 
 TEST(Streams, WorkersWithoutAnyDataAreMissed) {
-  Profile profile = images(4, 0.008, 1e-4, 0, true);
+  Profile profile = waiting_loader(4, 0.008, 1e-4, 0, true);
   for (OperatorProfile& op : profile.operators) {
     if (op.per_worker.size() == 4) op.per_worker.resize(1);  // the others never made an item
   }
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(diagnosis.cause, Cause::shard_imbalance);
-  EXPECT_TRUE(says_anywhere(diagnosis, "3 workers never had any"));
+  EXPECT_TRUE(mentions(diagnosis, "3 workers never had any"));
 }
 
 TEST(StartUp, ASamplerThatDrawsTheWholeOrderIsNamed) {
-  Profile profile = images(2, 0.0005);
+  Profile profile = waiting_loader(2, 0.0005);
   profile.epochs = 3;
   profile.startup.first_batch_s = 5;
   profile.startup.later_epochs_s = 10;
@@ -161,7 +161,7 @@ TEST(StartUp, ASamplerThatDrawsTheWholeOrderIsNamed) {
 }
 
 TEST(MemoryGrowth, WhatOthersTakeIsNotTheRuns) {
-  Profile profile = images(2, 0.0005);
+  Profile profile = waiting_loader(2, 0.0005);
   profile.host.available_memory = 20'000'000'000;
   profile.host.memory_loss_per_s = 3e7;
   profile.host.memory = static_cast<std::int64_t>(3e8 * profile.elapsed_s);
@@ -174,11 +174,11 @@ TEST(MemoryGrowth, WhatOthersTakeIsNotTheRuns) {
 }
 
 TEST(LongSteps, AreSaidWithTheirPeriod) {
-  Profile profile = images(2, 0.0005);
+  Profile profile = waiting_loader(2, 0.0005);
   ASSERT_GE(profile.sink.sequence.size(), 100U);
   for (std::size_t i = 0; i < profile.sink.sequence.size(); i += 25) profile.sink.sequence[i].compute_s = 0.2;
-  EXPECT_TRUE(says_anywhere(diagnose(profile), "one in about 25 steps"));
-  EXPECT_FALSE(says_anywhere(diagnose(images(2, 0.0005)), "in the loop itself"));
+  EXPECT_TRUE(mentions(diagnose(profile), "one in about 25 steps"));
+  EXPECT_FALSE(mentions(diagnose(waiting_loader(2, 0.0005)), "in the loop itself"));
 }
 
 }  // namespace

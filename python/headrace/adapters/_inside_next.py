@@ -31,17 +31,17 @@ _DEPTH = 10
 #: Attributes in which objects of the common libraries keep the number of their workers.
 _PARAMETERS = ("num_workers", "num_processes", "n_workers", "num_threads", "n_jobs", "workers", "max_workers")
 
-#: What a function of the standard library waits for, by the end of its file's path; a file alone: all of it.
+#: What functions of the standard library wait for, by the end of their file's path.
 _WAITS = {
-    "/multiprocessing/connection.py": "processes",
-    "/multiprocessing/pool.py": "processes",
-    "/multiprocessing/queues.py": "processes",
-    "/multiprocessing/managers.py": "processes",
-    "/multiprocessing/popen_fork.py": "processes",
-    "/concurrent/futures/process.py": "processes",
-    "/concurrent/futures/_base.py": "threads",
-    "/queue.py": "threads",
-    "/threading.py": "threads",
+    "/multiprocessing/connection.py": ("processes", {"_recv", "recv", "recv_bytes", "poll", "wait"}),
+    "/multiprocessing/pool.py": ("processes", {"get", "next", "wait"}),
+    "/multiprocessing/queues.py": ("processes", {"get"}),
+    "/multiprocessing/managers.py": ("processes", {"_callmethod"}),
+    "/multiprocessing/popen_fork.py": ("processes", {"wait"}),
+    "/concurrent/futures/_base.py": ("threads", {"result", "wait"}),
+    "/queue.py": ("threads", {"get"}),
+    # Not the functions in which each thread begins.
+    "/threading.py": ("threads", {"wait", "wait_for", "acquire", "join"}),
 }
 
 
@@ -141,8 +141,8 @@ def _waits_for(frame: FrameType | None) -> str:
         if frame is None:
             break
         file = frame.f_code.co_filename.replace("\\", "/")
-        for end, waits in _WAITS.items():
-            if file.endswith(end):
+        for end, (waits, functions) in _WAITS.items():
+            if file.endswith(end) and frame.f_code.co_name in functions:
                 found = found if found == "processes" else waits
         frame = frame.f_back
     return found

@@ -72,6 +72,7 @@ class _RecordedNext:
 class _Loop:
     def __init__(self, obj: Any) -> None:
         self._inside = 0  #: the thread that is inside next()
+        self._begun = False  #: the first one, in which workers start, is over
         self._block: BlockLoop | None = None
         try:
             session = open_session(None, None)
@@ -85,7 +86,7 @@ class _Loop:
             not_recorded(error)
 
     def thread(self) -> int:
-        return self._inside
+        return self._inside if self._begun else 0
 
     def begin(self) -> None:
         if self._block is not None and self._block.begin():
@@ -94,4 +95,5 @@ class _Loop:
     def end(self, error: type[BaseException] | None) -> None:
         if self._block is not None and self._inside == threading.get_ident():
             self._inside = 0
+            self._begun = True
             self._block.end(error)

@@ -78,11 +78,11 @@ def _waits_at_most(run: str, max_wait_share: float, loader: str | None, rank: in
 
 
 def _is_as_fast(run: str, baseline: str, max_slowdown: float, loader: str | None, rank: int | None) -> bool:
-    from headrace.comparison import Comparison
+    from headrace.comparison import Comparison, side_names
 
     check_slowdown("--max-slowdown", max_slowdown)
     before, now = load_both(baseline, run, loader, rank)
-    comparison = Comparison([before], [now])
+    comparison = Comparison([before], [now], side_names(baseline, run))
     if comparison.reason:
         raise Error(f"{run}: cannot be compared with {baseline}: {comparison.reason}")
     step = comparison.step

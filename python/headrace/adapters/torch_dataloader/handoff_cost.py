@@ -13,6 +13,7 @@ import pickle
 import sys
 import time
 import types
+import weakref
 from typing import Any
 
 #: Pickled bytes after which the sample ends; a longer one takes longer than a loop should wait.
@@ -100,12 +101,9 @@ class _Sample(pickle.Pickler):
                 return object, (), object.__getattribute__(obj, "__dict__")
             except AttributeError:
                 return _NOTHING
-        try:
-            return object.__getattribute__(obj, "__reduce_ex__")(
-                pickle.HIGHEST_PROTOCOL
-            )  # in C: its class has no hook in Python
-        except Exception:
-            return _NOTHING  # a weak reference, a lock: nothing that a worker would send
+        if issubclass(kind, weakref.ref):
+            return _NOTHING  # PyG's graphs hold some, and leave them out when they are pickled
+        return NotImplemented
 
 
 def _shown_type(batch: Any) -> str:
