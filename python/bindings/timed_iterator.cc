@@ -69,7 +69,7 @@ void offer_relay(TimedIterator* timed, PyObject* item) {
   --relayed.offers;
   if (relayed.relay == nullptr)
     relayed.relay = std::make_shared<profile::Relay>(relayed.loader, timed->recorder);
-  look_for_relay(relayed.relay, timed->iterator, item);
+  look_for_relay(relayed.relay, reinterpret_cast<PyObject*>(timed), item);
 }
 
 PyObject* timed_next(PyObject* self) {

@@ -4,7 +4,9 @@ import contextlib
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +160,50 @@ def test_a_dataloader_in_a_thread_of_an_unchanged_script(
         assert first.parameter == "num_workers"
         assert first.from_ == workers
         assert first.predicted_step_s is None or first.low >= 0.8 * step_s
+
+
+def _by_future(loader: Any) -> Iterator[Any]:
+    source = iter(loader)
+    with ThreadPoolExecutor(1) as pool:
+        ahead = pool.submit(next, source, None)
+        while (batch := ahead.result()) is not None:
+            ahead = pool.submit(next, source, None)
+            yield batch
+
+
+def _by_deque(loader: Any) -> Iterator[Any]:
+    ready: deque[Any] = deque()
+    changed = threading.Condition()
+
+    def fill() -> None:
+        for batch in loader:
+            with changed:
+                changed.wait_for(lambda: len(ready) < 2)
+                ready.append(batch)
+                changed.notify_all()
+        with changed:
+            ready.append(None)
+            changed.notify_all()
+
+    threading.Thread(target=fill, daemon=True).start()
+    while True:
+        with changed:
+            changed.wait_for(lambda: bool(ready))
+            batch = ready.popleft()
+            changed.notify_all()
+        if batch is None:
+            return
+        yield batch
+
+
+@pytest.mark.parametrize("hand_over", [_by_future, _by_deque])
+@pytest.mark.parametrize(("item_s", "step_s"), [(0.008, 0.02), (0.02, 0.01)])
+def test_a_thread_that_hands_batches_on_in_another_way_is_not_the_loop(
+    hand_over: Any, item_s: float, step_s: float
+) -> None:
+    loader = hr.wrap(([i] for i in Numbers(2 * BATCHES, item_s)), name="train")
+    consume(hand_over(loader), step_s)
+    diagnosis = loader.report().diagnosis
+    # What the loop waits for is unknown, so nothing is promised.
+    assert (diagnosis.kind, diagnosis.operator, diagnosis.advice) == ("undetermined", None, [])
+    assert "queue.Queue" in diagnosis.reason

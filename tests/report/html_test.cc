@@ -206,7 +206,7 @@ TEST(Html, EmptyRunSaysWhatIsMissing) {
   const std::string page = page_of(Profile{});
   check_page(page);
   EXPECT_TRUE(holds(page, "UNDETERMINED"));
-  EXPECT_TRUE(holds(page, "too short to judge"));
+  EXPECT_TRUE(holds(page, "the loop over this loader has not begun"));
   EXPECT_FALSE(holds(page, "class=\"confidence\""));
   EXPECT_FALSE(holds(page, "<svg"));
 }

@@ -70,11 +70,15 @@ def watch_iterator(iterator: _core.TimedIterator, loader: _core.LoaderHandle, ob
 
 def watch(thread: Callable[[], Callable[[], int] | None], loader: _core.LoaderHandle, obj: Any) -> None:
     """Sample a loop over ``obj`` until it is clear what it waits for. ``thread``: as in `_Watched`."""
-    global _runs
     earlier = [each for each in _watched if each.loader() is loader]
     seen = earlier[0].seen if earlier else Counter()  # of the epochs before
     _watched[:] = [each for each in _watched if each not in earlier]
     _watched.append(_Watched(thread, weakref.ref(loader), seen, _workers_of(obj)))
+    _start()
+
+
+def _start() -> None:
+    global _runs
     if not _runs:
         _runs = True
         start_new_thread(_sample, ())
@@ -87,6 +91,81 @@ def _workers_of(obj: Any) -> str:
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             return f"{name}={value}"
     return ""
+
+
+class _Thread(NamedTuple):
+    """A thread of the program that iterates a loader: what it does between two batches."""
+
+    ident: int
+    loader: weakref.ref[_core.LoaderHandle]
+    iterator: weakref.ref[Any]
+    seen: Counter[str]
+
+
+_threads: list[_Thread] = []
+#: Samples of a thread. One that trains works between two batches: of its time, and of that outside next().
+_THREAD_SAMPLES = 60
+_TRAINS = 0.03
+_WORKS_OUTSIDE = 0.3
+#: Functions of the standard library in which a thread waits to hand a batch on, or for the next task.
+_HANDS_OVER = {
+    "/threading.py": {"wait", "wait_for", "acquire", "__enter__"},
+    "/queue.py": {"put", "get"},
+    "/concurrent/futures/thread.py": {"_worker"},
+    "/asyncio/base_events.py": {"_run_once", "call_soon_threadsafe"},
+}
+_LOADERS = ("/torch/utils/data/dataloader.py", "/torch/utils/data/_utils/fetch.py")
+
+
+def watch_thread(ident: int, loader: _core.LoaderHandle, iterator: Any) -> None:
+    """Sample a thread that iterates ``loader`` and was not seen to put a batch into a queue.
+
+    A thread that hardly works between two batches hands them on: what the training loop waits for is unknown.
+    """
+    earlier = [each for each in _threads if each.loader() is loader]
+    seen = earlier[0].seen if earlier else Counter()  # of the epochs before
+    forget(loader)
+    _threads.append(_Thread(ident, weakref.ref(loader), weakref.ref(iterator), seen))
+    _start()
+
+
+def forget(loader: _core.LoaderHandle) -> None:
+    """The thread's queue was found."""
+    _threads[:] = [each for each in _threads if each.loader() is not loader]
+
+
+def _sample_thread(each: _Thread) -> bool:
+    """Whether no more samples are needed."""
+    loader, iterator = each.loader(), each.iterator()
+    frame = sys._current_frames().get(each.ident)
+    if loader is None or iterator is None or frame is None:
+        return loader is None  # else between two epochs
+    each.seen[_part_of_thread(frame, bool(_core.thread_in_next(iterator)))] += 1
+    if each.seen.total() < _THREAD_SAMPLES:
+        return False
+    works, outside = each.seen["works"], each.seen["works"] + each.seen["waits"]
+    if works < max(_TRAINS * each.seen.total(), _WORKS_OUTSIDE * outside):
+        loader.note("hands_over", "thread")
+    return True
+
+
+def _part_of_thread(frame: FrameType | None, in_next: bool) -> str:
+    if in_next:
+        return "next"
+    part = "works"
+    depth = 0
+    while frame is not None:
+        file = frame.f_code.co_filename.replace("\\", "/")
+        if file.endswith(_LOADERS):
+            return "next"
+        if depth < _DEPTH and any(
+            file.endswith(end) and frame.f_code.co_name in names for end, names in _HANDS_OVER.items()
+        ):
+            # A thread's own beginning is at the other end of the stack, unless the thread does nothing.
+            part = "waits" if depth < 3 else part
+        depth += 1
+        frame = frame.f_back
+    return part
 
 
 def _as_running(parameter: str, what: str) -> str:
@@ -104,10 +183,14 @@ def _sample() -> None:
             for each in list(_watched):
                 if _sample_one(each):
                     _watched.remove(each)
-            if not _watched:
+            for thread in list(_threads):
+                if _sample_thread(thread) and thread in _threads:
+                    _threads.remove(thread)
+            if not _watched and not _threads:
                 break
     except Exception:
-        _watched.clear()  # the interpreter ends, or a loop is not as expected: nothing is said of it
+        _watched.clear()
+        _threads.clear()  # the interpreter ends, or a loop is not as expected: nothing is said of it
     _runs = False
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from headrace import _core
 from headrace._operator import readable
+from headrace.adapters import _inside_next
 
 #: Attribute of a loader's iterator: called with the size of the queue behind it, returns the stage in front.
 FED_BY_THREAD = "_headrace_fed_by_thread"
@@ -29,10 +30,18 @@ _MAX_DEPTH = 2
 _MAX_VALUES = 16
 
 
+#: Batches that were taken without a put, by loop; after so many the thread's stack is sampled.
+_taken: weakref.WeakKeyDictionary[_core.Relay, int] = weakref.WeakKeyDictionary()
+_MAX_TAKEN = 4
+
+
 def took(relay: _core.Relay, iterator: Any, batch: Any) -> None:
     """``batch`` was taken from ``iterator`` on this thread, which is not the main one."""
-    if sys.getprofile() is None and threading.current_thread() is not threading.main_thread():
+    if sys.getprofile() is None and threading.get_ident() != threading.main_thread().ident:
         sys.setprofile(_PutSearch(relay, iterator, batch))
+    _taken[relay] = _taken.get(relay, 0) + 1
+    if _taken[relay] == _MAX_TAKEN:
+        _inside_next.watch_thread(threading.get_ident(), relay.loader, iterator)
 
 
 class _PutSearch:
@@ -119,6 +128,7 @@ class _RelayQueue:
         self._hooks = _core.ThreadQueueHooks(handle, self._room, [True], self._size, _loop_name)
         self._feeder = threading.get_ident()
         self._relay = relay
+        _inside_next.forget(relay.loader)
         relay.take_over()
 
     def _before_put(self, *_: Any, **__: Any) -> None:

@@ -8,6 +8,8 @@
 
 #include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/loader_advice.h"
+#include "headrace/analysis/diagnosis/shared_waits.h"
+#include "headrace/analysis/diagnosis/thresholds.h"
 #include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
 #include "numbers.h"
@@ -50,6 +52,10 @@ class WorkersPredicted {
     double best_s = (*this)(now + 1).step_s;
     int flat = 0;
     for (int to = now + 2; to <= most && flat < kFlat; ++to) {
+      if (!(*this)(to).known) {
+        most = to - 1;  // nothing is said beyond
+        break;
+      }
       flat = (*this)(to).step_s < 0.99 * best_s ? 0 : flat + 1;
       best_s = std::min(best_s, (*this)(to).step_s);
     }
@@ -204,6 +210,8 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
     advice.text =
         loader ? workers_sentence(*loader, to)
                : "run " + op.name + " with " + counted(to, "worker") + " instead of " + as_written(now);
+    if (peer_share(op) >= StorageThresholds{}.waits_share)
+      advice.text += "; if what answers serves several at once";
     return with_prediction(std::move(advice), step_s, predicted(to));
   };
   if (!predicted(now + 1).known) {

@@ -223,6 +223,10 @@ void add_undivided_stream(const Case& facts, Diagnosis& diagnosis) {
            " workers reads all of it: an epoch is " + workers + " times as long, and every row comes " +
            workers + " times, unless the stream draws rows at random",
        {{"workers", static_cast<double>(facts.loader->workers)}}});
+  if (is_bound(diagnosis.kind)) {
+    diagnosis.summary = "each of the " + workers + " workers reads the whole stream";
+    diagnosis.cause.reset();
+  }
   const profile::LoaderParameter* parameter = facts.loader->parameter(profile::Quantity::workers);
   std::erase_if(diagnosis.advice, [&](const Advice& each) {
     return parameter != nullptr && each.parameter == parameter->name;
@@ -442,36 +446,6 @@ std::string why_no_advice(const Case& facts) {
   return "no parameter gains 5 %" + while_others;
 }
 
-/// Beside other processes nothing is predicted. What would be advised on a quiet machine is still worth a try.
-std::vector<Advice> advice_on_quiet_machine(const Case& facts) {
-  profile::Profile quiet = facts.profile;
-  quiet.host.foreign_cpu_share = 0;
-  quiet.host.foreign_contention_share = 0;
-  const auto predictor = predictor_for(quiet);
-  const Case calm = examine(quiet, *predictor, facts.thresholds);
-  if (calm.gate.state != Gate::State::kBound) return {};
-  auto [rule, finding] = find_cause(calm, true);
-  if (rule == nullptr) return {};
-  drop_what_does_not_gain(finding->advice, calm.gate.step_s);
-  std::erase_if(finding->advice, [](const Advice& each) { return each.parameter.empty(); });
-  for (Advice& each : finding->advice) {
-    each.text.erase(std::min(each.text.size(), each.text.find(kGainUnknown)));
-    each.predicted_step_s = each.low = each.high = each.speedup = std::nullopt;
-    each.then_limit.clear();
-    each.text += "; while other processes use " + percent(facts.profile.host.foreign_cpu_share.value_or(0)) +
-                 " of the cores its gain is not known: headrace tune SCRIPT measures it";
-  }
-  if (finding->advice.size() > 1) finding->advice.resize(1);
-  return std::move(finding->advice);
-}
-
-void add_advice_beside_others(const Case& facts, Diagnosis& diagnosis) {
-  const bool names_parameter = std::any_of(diagnosis.advice.begin(), diagnosis.advice.end(),
-                                           [](const Advice& each) { return !each.parameter.empty(); });
-  if (names_parameter || disturbance(facts.profile.host) <= kTooDisturbed) return;
-  for (Advice& each : advice_on_quiet_machine(facts)) diagnosis.advice.push_back(std::move(each));
-}
-
 void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
   const auto [rule, finding] = find_cause(facts, true);
   diagnosis.kind = facts.intermittent ? VerdictKind::intermittent : VerdictKind::input_bound;
@@ -503,7 +477,6 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
     add_undivided(facts, diagnosis);
     add_functions(facts.profile, diagnosis);
   }
-  if (!facts.waits_for_unseen()) add_advice_beside_others(facts, diagnosis);
   if (rule != nullptr && diagnosis.advice.empty()) diagnosis.reason = why_no_advice(facts);
   diagnosis.share_of_step =
       diagnosis.kind == VerdictKind::not_input_bound ? 0 : share_of_step(facts, diagnosis.op);
@@ -578,9 +551,42 @@ bool Case::rate_bound() const noexcept {
   return pressure - 1 >= rate.explained * (pressure / utilisation - 1);
 }
 
+namespace {
+
+/// Beside other processes nothing is predicted. What would be advised on a quiet machine is still worth a try.
+void add_advice_beside_others(const profile::Profile& profile, const Thresholds& thresholds,
+                              Diagnosis& diagnosis) {
+  const bool names_parameter = std::any_of(diagnosis.advice.begin(), diagnosis.advice.end(),
+                                           [](const Advice& each) { return !each.parameter.empty(); });
+  if (!is_bound(diagnosis.kind) || names_parameter || disturbance(profile.host) <= kTooDisturbed) return;
+  profile::Profile quiet = profile;
+  quiet.host.foreign_cpu_share = 0;
+  quiet.host.foreign_contention_share = 0;
+  const Diagnosis calm = diagnose(*predictor_for(quiet), thresholds);
+  const auto found = std::find_if(calm.advice.begin(), calm.advice.end(),
+                                  [](const Advice& each) { return !each.parameter.empty(); });
+  if (!is_bound(calm.kind) || found == calm.advice.end()) return;
+  Advice advice = *found;
+  advice.text.erase(std::min(advice.text.size(), advice.text.find(kGainUnknown)));
+  advice.predicted_step_s = advice.low = advice.high = advice.speedup = std::nullopt;
+  advice.then_limit.clear();
+  advice.text += "; while other processes use " + percent(profile.host.foreign_cpu_share.value_or(0)) +
+                 " of the cores its gain is not known: headrace tune SCRIPT measures it";
+  diagnosis.advice.push_back(std::move(advice));
+  diagnosis.reason.clear();
+}
+
+}  // namespace
+
 Diagnosis diagnose(const profile::Profile& recorded, const Thresholds& thresholds) {
   const profile::Profile profile = plausible(recorded);
-  return diagnose(*predictor_for(profile), thresholds);
+  return diagnose_beside_others(*predictor_for(profile), thresholds);
+}
+
+Diagnosis diagnose_beside_others(const Predictor& predictor, const Thresholds& thresholds) {
+  Diagnosis diagnosis = diagnose(predictor, thresholds);
+  add_advice_beside_others(predictor.profile(), thresholds, diagnosis);
+  return diagnosis;
 }
 
 namespace {
@@ -612,6 +618,15 @@ Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
   if (!diagnosis.reason.empty()) {
     diagnosis.kind = VerdictKind::undetermined;
     diagnosis.summary = "the recording is damaged: its figures contradict each other";
+    return diagnosis;
+  }
+  if (setting(profile, kHandsOver) == "thread") {
+    diagnosis.kind = VerdictKind::undetermined;
+    diagnosis.summary = "a thread iterates this loader and hands its batches on";
+    diagnosis.reason =
+        "what the training loop itself waits for was not recorded: wrap what it takes its batches from, or "
+        "put "
+        "a queue.Queue between the thread and the loop, whose get is then recorded";
     return diagnosis;
   }
   if (std::optional<Diagnosis> foreseen = foresee(profile, thresholds)) return *foreseen;

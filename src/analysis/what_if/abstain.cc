@@ -16,7 +16,8 @@ constexpr double kFull = 0.9;
 std::string too_disturbed(const profile::Profile& profile) {
   const double others = disturbance(profile.host);
   if (others <= kTooDisturbed) return "";
-  return "other processes took " + percent(others) + " of the cores; record the run on a quiet machine";
+  return "other processes took " + percent(others) +
+         " of the cores; headrace tune SCRIPT measures it, or record the run on a quiet machine";
 }
 
 std::string not_reproduced(const profile::Profile& profile, double measured_over_simulated) {

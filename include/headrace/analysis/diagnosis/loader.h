@@ -53,6 +53,8 @@ inline constexpr std::string_view kOwnWorkers = "own_workers";
 
 /// Sampler and seconds of an epoch's first draw ("WeightedRandomSampler 3.400").
 inline constexpr std::string_view kFirstDraw = "first_draw";
+/// "thread": a thread iterates the loader and hands its batches on, in a way that is not recorded.
+inline constexpr std::string_view kHandsOver = "hands_over";
 /// Where the user's program made the loader ("train.py:12").
 inline constexpr std::string_view kMadeAt = "made_at";
 /// How many cores the machine has, where the run's affinity allows fewer.
