@@ -97,7 +97,7 @@ TEST(OtherPrograms, AChangeIsNamedAlthoughItsGainIsUnknown) {
 }
 
 TEST(OtherPrograms, AHealthyLoopThatWaitsForACoreIsNotLimitedByItsStep) {
-  Profile profile = waiting_loader(2, 0.0005);
+  Profile profile = waiting_loader(2, 0.002);
   profile.host.cpu_share = 0.1;
   profile.host.foreign_cpu_share = 0.85;
   profile.sink.compute_core_wait_s = 0.3 * profile.sink.step_s;

@@ -328,7 +328,8 @@ std::string held_up_by_others(const Case& facts) {
   const profile::Host& host = facts.profile.host;
   if (!others_have_the_cores(host, facts.thresholds.gate)) return "";
   const double step_s = facts.gate.step_s;
-  const double for_core_s = facts.gate.core_wait_share * step_s + core_wait_s(facts.profile);
+  const double for_core_s =
+      facts.gate.core_wait_share * step_s + facts.profile.sink.compute_core_wait_s.value_or(0);
   if (for_core_s < facts.thresholds.gate.starved_share * step_s) return "";
   return "other processes hold the cores: they use " + percent(*host.foreign_cpu_share) + " of " +
          counted(host.cores, "core") + ", and the training loop waits " + duration(for_core_s) + " of " +
