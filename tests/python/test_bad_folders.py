@@ -66,7 +66,7 @@ def test_a_folder_that_may_not_be_written(execute: Callable[..., Any], tmp_path:
 
 def test_only_rank_0_warns(execute: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "run").write_text("taken")
-    assert warnings(execute(LOOP, tmp_path / "run", RANK="1")) == []
+    assert warnings(execute(LOOP, tmp_path / "run", RANK="1", WORLD_SIZE="2")) == []
 
 
 def test_a_disk_that_is_full(execute: Callable[..., Any], tmp_path: Path) -> None:

@@ -281,7 +281,7 @@ class TestWhereNothingCanBeRecorded:
 
             # A thread's stack no longer fits, a segment does.
             pages = int(open("/proc/self/statm").read().split()[0])
-            limit = pages * resource.getpagesize() + 40_000_000
+            limit = pages * resource.getpagesize() + 55_000_000
             threading.stack_size(0)
             resource.setrlimit(resource.RLIMIT_STACK, (60_000_000, 60_000_000))
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
