@@ -138,8 +138,8 @@ def _existing_parent(path: str) -> str:
 
 def _roots(mounts: Sequence[MountPoint]) -> list[str]:
     """The folders that cover everything but the system's, without a mount or the temporary files within."""
-    stay = {each.path for each in mounts} | {os.path.realpath(tempfile.gettempdir())}
     temporary = os.path.realpath(tempfile.gettempdir())
+    stay = {each.path for each in mounts} | {temporary}
     without_files = {each.path for each in mounts if not _has_files(each)} | {temporary}
     found = []
     todo = [each for each in _folders_in("/") if os.path.basename(each) not in _SYSTEM]

@@ -1,35 +1,17 @@
 // The operator's workers queue for one lock: more of them gain nothing.
-#include <set>
-
+#include "../worker_processes.h"
 #include "headrace/analysis/diagnosis/shared_waits.h"
 #include "sentences.h"
 
 namespace headrace::analysis {
-namespace {
-
-/// True where each worker is a process and other threads in them have at least `share` of the CPU time: a
-/// worker that joins threads of its own acquires a lock too, but none that the workers share.
-bool waits_for_own_threads(const profile::OperatorProfile& op, double share) {
-  std::set<std::int64_t> processes;
-  double all_s = 0;
-  double in_workers_s = 0;
-  for (const profile::WorkerProfile& worker : op.per_worker) {
-    if (!worker.process_cpu_s || !worker.cpu_s) return false;
-    processes.insert(worker.worker_id.value_or(worker.pid));
-    all_s += *worker.process_cpu_s;
-    in_workers_s += *worker.cpu_s;
-  }
-  return processes.size() >= 2 && processes.size() == op.per_worker.size() &&
-         in_workers_s <= (1 - share) * all_s;
-}
-
-}  // namespace
 
 std::optional<Finding> judge_shared_resource(const Case& facts) {
   if (facts.candidate < 0 || facts.op().workers < 2) return std::nullopt;
   const double waits = lock_share(facts.op());
   if (waits < facts.thresholds.storage.lock_share) return std::nullopt;
-  if (waits_for_own_threads(facts.op(), facts.thresholds.oversubscribed.elsewhere_share)) return std::nullopt;
+  // A worker that joins threads of its own acquires a lock too, but none that the workers share.
+  if (worker_processes(facts.profile).elsewhere_share() >= facts.thresholds.oversubscribed.elsewhere_share)
+    return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   Finding finding;
   finding.headline = op.name + "'s workers queue for one lock";
