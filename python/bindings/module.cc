@@ -245,6 +245,7 @@ void add_recording(py::module_& module) {
             self.get(level, waited_ns, counts, nullptr);
           },
           py::arg("level"), py::arg("waited_ns") = 0, py::arg("counts") = true)
+      .def("begin", &QueueHandle::begin)
       .def("sampled", &QueueHandle::sampled, py::arg("level"), py::arg("at_ns"))
       .def_property_readonly("name", &QueueHandle::name)
       .def_property_readonly("capacity", &QueueHandle::capacity);

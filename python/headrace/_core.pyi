@@ -144,6 +144,9 @@ class QueueHandle:
         """``waited_ns``: how long it waited for room. ``counts``: False for a mark that is not an item."""
 
     def get(self, level: int, waited_ns: int = 0, counts: bool = True) -> None: ...
+    def begin(self) -> bool:
+        """It is there, and empty, from now on; else from the first call that tells of it."""
+
     def sampled(self, level: int, at_ns: int) -> None:
         """It held ``level`` items at ``at_ns`` (the monotonic clock), until the next call says otherwise."""
 

@@ -168,11 +168,14 @@ void QueueHandle::get(std::int64_t level, std::int64_t waited_ns, bool counts,
   transferred(false, level, waited_ns, counts, loop_name);
 }
 
-void QueueHandle::sampled(std::int64_t level, std::int64_t at_ns) noexcept {
+bool QueueHandle::begin() noexcept {
   const ThreadContext* context = ThreadContext::recording();
-  if (context == nullptr) return;
-  follow_session(*context->session());
-  probe_.sampled(level, at_ns);
+  if (context != nullptr) follow_session(*context->session());
+  return context != nullptr;
+}
+
+void QueueHandle::sampled(std::int64_t level, std::int64_t at_ns) noexcept {
+  if (begin()) probe_.sampled(level, at_ns);
 }
 
 void QueueHandle::emptied() noexcept {

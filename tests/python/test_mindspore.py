@@ -239,7 +239,7 @@ def test_queue_levels_come_from_mindspores_monitor() -> None:
     rows(loader)
     queues = {queue.name: queue for queue in loader.report().profile.queues}
     assert queues["Numbers ->"].capacity == 16
-    assert queues["Numbers ->"].mean > 12
+    assert queues["Numbers ->"].mean > 8  # the last of some five samples may find it empty
     assert queues["map(decode) ->"].mean < 4
     assert not list(Path(tempfile.gettempdir()).glob("headrace-minddata-*"))
 

@@ -99,6 +99,8 @@ class QueueHandle {
   /// disabled.
   void put(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
   void get(std::int64_t level, std::int64_t waited_ns, bool counts, const char* loop_name) noexcept;
+  /// It is there, and empty, from now on; else from the first call that tells of it. False: nothing is recorded.
+  bool begin() noexcept;
   /// Somebody looked: it held `level` items at `at_ns` (Clock), which lasts until the next call. For queues of
   /// which nobody sees the puts and gets; `at_ns` never goes back.
   void sampled(std::int64_t level, std::int64_t at_ns) noexcept;

@@ -87,6 +87,8 @@ class Monitor:
 
     def loop_begins(self) -> None:
         """Levels count from here on."""
+        for queue in self._queues.values():
+            queue.begin()
         self._last_ns = max(self._last_ns, _core.OverlappingCalls.now_ns())
 
     def end(self) -> None:
