@@ -62,6 +62,7 @@ void add_loader_bindings(PyObject* into) {
           py::arg("workers"), py::arg("window"), py::arg("in_order"), py::arg("pins"), py::arg("pass_number"))
       .def("dispatched_at_start", &IteratorWatch::dispatched_at_start, py::arg("worker"), py::arg("batch"))
       .def("restart", &IteratorWatch::restart)
+      .def("end_loop", &IteratorWatch::end_loop)
       .def_property_readonly("loader", &IteratorWatch::loader)
       .def("end", &IteratorWatch::end);
   module.def("next_pass", &profile::BatchTracker::next_pass);

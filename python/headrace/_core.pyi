@@ -248,6 +248,9 @@ class IteratorWatch:
     def restart(self) -> None:
         """The same iterator begins another epoch."""
 
+    def end_loop(self) -> None:
+        """The loop over it ends; another one begins with its next GetNext."""
+
     @property
     def loader(self) -> LoaderHandle: ...
     def end(self) -> None: ...

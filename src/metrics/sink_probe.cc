@@ -1,6 +1,7 @@
 #include "headrace/metrics/sink_probe.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace headrace::metrics {
 
@@ -29,7 +30,7 @@ void SinkProbe::begin_epoch(std::int64_t now) noexcept {
   in_loop_ = true;
   steady_ = false;
   parts_.join(*marks_);
-  cell_->epochs.bump(1);
+  asked_ = false;
   cell_->active.bump(1);
   if (cell_->first_iter_ns.load() == 0) cell_->first_iter_ns.store(now);
   cell_->last_event_ns.store(now);
@@ -111,6 +112,8 @@ void SinkProbe::tell_device(std::int64_t ns, std::int64_t host_ns) noexcept {
 
 void SinkProbe::begin_wait(std::int64_t now) noexcept {
   if (cell_ == nullptr || worker_ == nullptr || !in_loop_) return;
+  // A loop begins when it asks: some programs make iterators and take nothing from them.
+  if (!std::exchange(asked_, true)) cell_->epochs.bump(1);
   close_compute(now);
   waiting_ = true;
   took_ = false;

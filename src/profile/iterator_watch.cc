@@ -52,6 +52,12 @@ void IteratorWatch::restart() noexcept {
   begin();
 }
 
+void IteratorWatch::end_loop() noexcept {
+  if (recorder_ == nullptr || relayed()) return;
+  recorder_->end_loop();
+  recorder_.reset();
+}
+
 void IteratorWatch::begin_wait() noexcept {
   if (recorder_ == nullptr) begin();
   if (tracker_ != nullptr) asked_ns_ = Clock::now_ns();

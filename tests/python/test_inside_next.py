@@ -87,6 +87,24 @@ def test_workers_of_its_own_are_not_inside_the_loop(
     assert all(each.parameter != "prefetch" for each in diagnosis.advice)
 
 
+def test_a_stream_that_waits_for_its_own_threads_is_not_inside_the_loop() -> None:
+    data = pytest.importorskip("torch.utils.data", reason="PyTorch is not installed")
+
+    class Stream(data.IterableDataset):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            self.num_threads = 1
+
+        def __iter__(self) -> Iterator[int]:
+            return iter(Threads(self.num_threads))
+
+    loader = hr.wrap(data.DataLoader(Stream(), batch_size=2))
+    consume(loader, 0.001)
+    diagnosis = loader.report().diagnosis
+    assert (diagnosis.operator, diagnosis.cause) == ("Stream", "too_few_workers"), str(loader.report())
+    first = diagnosis.advice[0]
+    assert (first.parameter, first.predicted_step_s) == ("num_threads", None)
+
+
 def test_a_generator_that_takes_from_a_queue_names_no_operator_and_no_number() -> None:
     ready: queue.Queue[int] = queue.Queue(2)
     threading.Thread(target=_make, args=(ready, BATCHES), daemon=True).start()

@@ -221,6 +221,43 @@ def test_keras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.stdout.count("headrace: ") == 5
 
 
+KERAS_DATASET = """
+    import time
+    import keras, numpy
+    from dataset import *
+    import headrace as hr
+
+    class Images(keras.utils.PyDataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, index):
+            time.sleep(0.02)
+            return numpy.zeros((4, 2), "float32"), numpy.zeros((4, 1), "float32")
+
+    if __name__ == "__main__":
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        for workers in (1, 2):
+            model.fit(Images(workers=workers), epochs=2, verbose=0)
+"""
+
+
+def test_keras_own_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("keras")
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    run = tmp_path / "recorded"
+    run_script(tmp_path, KERAS_DATASET, "-m", "headrace", "run", "--out", str(run), "train.py")
+    in_loop, threads = (hr.Report.load(run, loader=name) for name in hr.Report.load(run).loaders)
+    assert in_loop.profile.epochs == 3  # one batch tells the shapes
+    found = in_loop.diagnosis
+    assert (found.operator, found.cause) == ("Images", "no_overlap"), str(in_loop)
+    assert (found.advice[0].parameter, found.advice[0].from_) == ("workers", 1)
+    assert found.advice[0].to > 1
+    assert threads.profile.settings["own_workers"] == "workers=2", str(threads)
+    assert threads.diagnosis.cause in ("too_few_workers", None)
+
+
 RAY = """
     import os
     os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"

@@ -148,6 +148,7 @@ class SinkProbe {
   bool followed_ = false;
   int loader_ = -1;
   bool in_loop_ = false;
+  bool asked_ = true;  ///< the epoch counts
   bool steady_ = false;
   bool waiting_ = false;
   bool computing_ = false;

@@ -28,6 +28,9 @@ class IteratorWatch {
   /// The same iterator begins another epoch.
   void restart() noexcept;
 
+  /// The loop over it ends, and with its next GetNext another one begins: its owner keeps it for all epochs.
+  void end_loop() noexcept;
+
   void begin_wait() noexcept;
   /// `batch`: the number of what was delivered, below 0: unknown.
   void end_wait(bool delivered, bool failed, std::int64_t batch) noexcept;

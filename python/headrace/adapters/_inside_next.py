@@ -29,7 +29,16 @@ _MAX_TRIES = 1500
 #: Frames that are searched, from the innermost one on.
 _DEPTH = 10
 #: Attributes in which objects of the common libraries keep the number of their workers.
-_PARAMETERS = ("num_workers", "num_processes", "n_workers", "num_threads", "n_jobs", "workers", "max_workers")
+_PARAMETERS = (
+    "num_workers",
+    "num_processes",
+    "n_workers",
+    "num_threads",
+    "n_jobs",
+    "workers",
+    "max_workers",
+    "_workers",
+)
 
 #: What functions of the standard library wait for, by the end of their file's path.
 _WAITS = {
@@ -89,7 +98,7 @@ def _workers_of(obj: Any) -> str:
     for name in _PARAMETERS:
         value = own_attribute(obj, name)
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return f"{name}={value}"
+            return f"{name.lstrip('_')}={value}"
     return ""
 
 
@@ -149,6 +158,16 @@ def _sample_thread(each: _Thread) -> bool:
     return True
 
 
+def fetches(thread: int) -> bool:
+    """Whether the thread is inside next() of torch's DataLoader."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        if frame.f_code.co_filename.replace("\\", "/").endswith(_LOADERS):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _part_of_thread(frame: FrameType | None, in_next: bool) -> str:
     if in_next:
         return "next"
@@ -168,10 +187,13 @@ def _part_of_thread(frame: FrameType | None, in_next: bool) -> str:
     return part
 
 
+def _child_processes() -> int:
+    return len(getattr(sys.modules.get("multiprocessing.process"), "_children", ()))
+
+
 def _as_running(parameter: str, what: str) -> str:
     """The parameter with the number of processes that run: some objects set theirs anew in each worker."""
-    process = sys.modules.get("multiprocessing.process")
-    count = len(getattr(process, "_children", ())) if what == "processes" else 0
+    count = _child_processes() if what == "processes" else 0
     return f"{parameter.partition('=')[0]}={count}" if count else parameter
 
 
@@ -210,6 +232,8 @@ def _sample_one(each: _Watched) -> bool:
     if count < _SAMPLES:
         return False
     what, most = each.seen.most_common(1)[0]
+    if what == "processes" and not _child_processes():
+        what = "threads"  # multiprocessing's ThreadPool
     if most >= _MAJORITY * count and what:
         loader.note("waits_for", what)
         if each.parameter:

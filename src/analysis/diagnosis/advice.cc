@@ -79,8 +79,12 @@ bool can_be_lengthened(const profile::Profile& profile, const profile::QueueProf
 /// "<name>.workers".
 profile::Knob knob_that_widens(const profile::OperatorProfile& op, const std::optional<Loader>& loader) {
   constexpr auto kWorkers = profile::Quantity::workers;
-  if (const profile::LoaderParameter* own = loader ? loader->parameter(kWorkers) : nullptr)
-    return {own->name, static_cast<double>(loader->workers), own->min, own->max, own->live, kWorkers};
+  if (const profile::LoaderParameter* own = loader ? loader->parameter(kWorkers) : nullptr) {
+    // Of some, 1 is the training loop itself.
+    const auto* value = std::get_if<std::int64_t>(&own->value);
+    const std::int64_t now = std::max<std::int64_t>(loader->workers, value == nullptr ? 0 : *value);
+    return {own->name, static_cast<double>(now), own->min, own->max, own->live, kWorkers};
+  }
   if (const profile::Knob* knob = parameter_that_sets(op.knobs, kWorkers)) return *knob;
   return {op.name + ".workers", static_cast<double>(op.workers), {}, {}, false, kWorkers};
 }

@@ -526,15 +526,16 @@ std::optional<Diagnosis> foresee(const profile::Profile& profile, const Threshol
 }  // namespace
 
 bool Case::waits_for_unseen() const noexcept {
-  if (loader || candidate < 0 || !profile.queues.empty()) return false;
+  if ((loader && loader->workers > 0) || candidate < 0 || !profile.queues.empty()) return false;
   const SegmentDemand* segment = demand.of(candidate);
-  if (segment == nullptr || segment->operators.size() != 1) return false;
+  if (segment == nullptr || (segment->operators.size() != 1 && !loader)) return false;
   const double computes = cpu_bound_share(op());
-  const bool is_whole = op().in_sink && op().fidelity == profile::Fidelity::inclusive;
+  const bool is_whole = op().in_sink && (loader || op().fidelity == profile::Fidelity::inclusive);
   // Samples of the stack inside next() say so.
   // Receiving takes some CPU time, too.
   constexpr double kMostlyComputes = 0.5;
   if (is_whole && !setting(profile, kWaitsFor).empty()) return computes < kMostlyComputes;
+  if (loader) return false;
   // A generator (its parameter is prefetch) may wait for a server or a disk itself. Where threads that nobody recorded
   // compute meanwhile, beside a step that does not, it more likely waits for them.
   const bool elsewhere = op().knobs.empty() || (sleeps(profile.sink) && pool_cpu_s(profile) > 0);

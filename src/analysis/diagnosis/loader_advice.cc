@@ -124,7 +124,8 @@ std::string where_to_set(const profile::LoaderModel& model, const std::string& p
 }
 
 std::string workers_sentence(const Loader& loader, int to) {
-  std::string text = "load in " + counted(to, "worker") + " instead of " + as_written(loader.workers);
+  std::string text = "load in " + counted(to, "worker") + " instead of " +
+                     (loader.workers > 0 ? as_written(loader.workers) : "in the training loop");
   if (loader.stream && !loader.shard_advice.empty()) text += "; " + loader.shard_advice;
   return text;
 }

@@ -43,6 +43,51 @@ def operator(loader: Any, name: str) -> Any:
     return next(one for one in loader.report().profile.operators if one.name == name)
 
 
+class KeepsIterator(data.DataLoader):  # type: ignore[misc, name-defined]
+    """Of the shape of timm's and ultralytics' loaders: one iterator, which never ends."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        batches = self.batch_sampler
+
+        class Forever:
+            def __iter__(self) -> Any:
+                while True:
+                    yield from batches
+
+        object.__setattr__(self, "batch_sampler", Forever())
+        self.count = len(batches)
+        self.iterator = super().__iter__()
+
+    def __iter__(self) -> Any:
+        for _ in range(self.count):
+            yield next(self.iterator)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_epochs_of_a_loader_that_keeps_its_iterator(workers: int) -> None:
+    kept = hr.wrap(data.DataLoader(Numbers(), batch_size=4, num_workers=workers))
+    loader = KeepsIterator(kept.dataset, batch_size=4, num_workers=workers)  # adopted
+    assert len(list(iter(loader))) == 6
+    for epoch in range(3):
+        for number, _ in enumerate(loader):
+            if epoch == 1 and number == 2:
+                break
+        time.sleep(0.3)  # validation
+    profile = kept.report().profile
+    assert profile.epochs == 4
+    assert profile.sink.steps == 6 + 6 + 3 + 6
+    assert profile.sink.compute_s < 0.05
+    assert type(iter(loader)).__name__ == "generator"
+
+
+def test_iterators_that_nothing_is_taken_from_are_no_epochs() -> None:
+    loader = wrapped(num_workers=0)
+    made = [iter(loader) for _ in range(3)]
+    assert len(list(made[0])) == 6
+    assert loader.report().profile.epochs == 1
+
+
 @pytest.mark.parametrize("options", [{}, {"persistent_workers": True}, {"in_order": False}])
 def test_epochs(options: dict[str, Any]) -> None:
     loader = wrapped(**options)

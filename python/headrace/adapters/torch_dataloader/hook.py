@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace import _core
 from headrace._session import TRIAL, phased_loops, warn_once
-from headrace.adapters import _streams
+from headrace.adapters import _inside_next, _streams
 from headrace.adapters._names import object_name
 from headrace.adapters._relay import FED_BY_THREAD
-from headrace.adapters.torch_dataloader import loaders, queues
+from headrace.adapters.torch_dataloader import loaders, own_loops, queues
 from headrace.adapters.torch_dataloader.first_draw import sampler_of, time_first_draw
+from headrace.adapters.torch_dataloader.keras import users_dataset
 from headrace.adapters.torch_dataloader.operators import instrument
 from headrace.adapters.torch_dataloader.settings import (
     Settings,
@@ -35,7 +36,7 @@ from headrace.adapters.torch_dataloader.worker import WorkerStart
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel
 
-_WATCH = "_headrace_watch"
+_WATCH = own_loops.WATCH
 _PHASE = "_headrace_phase"
 _AROUND = "_headrace_around"
 #: Of a loop that may have a phase: the loader's record, and the name that it had when it was made.
@@ -163,7 +164,8 @@ def _before(loader: Any) -> tuple[Any] | None:
     record = loaders.record_of(loader)
     if record is None or record.handle.id < 0:
         return None
-    start = _Start(loader, record)
+    own_loops.hook(type(loader))
+    start = _Start(loader, record, begins=not own_loops.is_being_made(loader))
     _pending.stack[-1] = start
     return (start.make_view(),) if start.enters_workers else None
 
@@ -181,9 +183,9 @@ def adopt_iterators(loader: Any, record: loaders.Record) -> None:
 
     Their workers are not recorded, only the training process's side.
     """
-    known = getattr(sys.modules.get("torch.utils.data.dataloader"), "_BaseDataLoaderIter", None)
-    for value in list(loader.__dict__.values()):
-        if known is None or not isinstance(value, known) or _WATCH in value.__dict__:
+    own_loops.hook(type(loader))
+    for value in own_loops.kept_iterators(loader):
+        if _WATCH in value.__dict__:
             continue
         start = _Start(loader, record, begins=False)
         if start.workers > 0:
@@ -291,6 +293,8 @@ def _attach(iterator: Any, start: _Start) -> None:
     own["_headrace_loader"] = start.handle.id
     if start.workers == 0:
         time_first_draw(iterator, start.handle)  # in its first GetNext
+        if start.around.settings.stream:
+            _watch_inside(iterator, start.handle)
     _time_sampler(iterator, start.handle.id)
     own[FED_BY_THREAD] = functools.partial(fed_by_thread, start.handle, start.around.settings)
     iterator.__class__ = timed
@@ -315,6 +319,16 @@ def _follow(iterator: Any, start: _Start) -> None:
     if pins:
         queues.follow(iterator._data_queue, "put", "pinned_put", watch)
         queues.follow(iterator._data_queue, "get", "pinned_get", watch)
+
+
+def _watch_inside(iterator: Any, handle: _core.LoaderHandle) -> None:
+    """A stream in the loop may wait for threads of its own."""
+    loop, alive = threading.get_ident(), weakref.ref(iterator)
+
+    def thread() -> Any:
+        return None if alive() is None else lambda: loop if _inside_next.fetches(loop) else 0
+
+    _inside_next.watch(thread, handle, users_dataset(iterator._dataset))
 
 
 def _time_sampler(iterator: Any, loader: int) -> None:

@@ -13,6 +13,7 @@ from headrace import _core
 from headrace._operator import readable
 from headrace._session import enabled, kept_open, loader_handle, not_recorded, open_session
 from headrace.adapters._names import is_the_users, object_name
+from headrace.adapters.torch_dataloader import keras
 from headrace.adapters.torch_dataloader.settings import Settings, settings_of
 
 #: Attribute of a wrapped loader's class, and of a loader under `headrace run`.
@@ -160,7 +161,8 @@ def _readable_name(dataset: Any, role: str, site: str) -> str:
 
 
 def _called(dataset: Any, role: str) -> str:
-    return f"{object_name(dataset)} ({role})" if role else object_name(dataset)
+    name = object_name(keras.users_dataset(dataset))
+    return f"{name} ({role})" if role else name
 
 
 def _note_line(dataset: Any, site: str) -> None:

@@ -16,6 +16,7 @@ from headrace._operator import readable
 from headrace._own_attributes import own_attribute, own_values
 from headrace.adapters import _streams
 from headrace.adapters._names import object_name
+from headrace.adapters.torch_dataloader.keras import users_dataset
 
 #: A place for a timed object during a fetch: container (None: the fetcher), key, bare, timed. The key is an
 #: index of a list, a key of a dict, or the name of another object's attribute.
@@ -86,7 +87,9 @@ class _Plan:
     def timed_dataset(self, dataset: Any, depth: int, has_inner: bool) -> Any:
         kind = "map" if has_inner else "source"
         stage = _core.STAGE_DATASET + 50 - depth
-        return _core.TimedDataset(dataset, self.operator(object_name(dataset), kind, stage, shared=True))
+        return _core.TimedDataset(
+            dataset, self.operator(object_name(users_dataset(dataset)), kind, stage, shared=True)
+        )
 
     def inner_datasets(self, dataset: Any) -> Iterator[tuple[Any, Any, Any]]:
         """(container, key, dataset) of the datasets that ``dataset`` reads."""
@@ -192,7 +195,9 @@ def plan(fetcher: Any, loader: int, in_front: int = 0) -> tuple[tuple[Swap, ...]
         has_stages = (_streams.record if info is None else _streams.record_in_worker)(dataset, loader)
         if not (has_inner and isinstance(dataset, walk._transparent)):
             kind, place = ("map", 50) if has_stages else ("source", 0)
-            handle = walk.operator(object_name(dataset), kind, _core.STAGE_DATASET + place, shared=True)
+            handle = walk.operator(
+                object_name(users_dataset(dataset)), kind, _core.STAGE_DATASET + place, shared=True
+            )
             walk.add(None, "dataset_iter", iterator, lambda: _core.OperatorIterator(iterator, handle))
     elif not (has_inner and isinstance(dataset, walk._transparent)):
         walk.add(None, "dataset", dataset, lambda: walk.timed_dataset(dataset, 0, has_inner))

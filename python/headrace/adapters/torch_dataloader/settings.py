@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace import _core
 from headrace.adapters import _streams
+from headrace.adapters.torch_dataloader import keras
 
 if TYPE_CHECKING:
     from headrace._figures import LoaderModel, LoaderParameter
@@ -73,6 +74,8 @@ class Settings(NamedTuple):
     #: Of a stream that gives each worker shards of its own; None: not known.
     num_shards: int | None = None
     splits_itself: bool = False
+    #: Of Keras' PyDataset, which is then the user's only parameter.
+    keras_workers: int | None = None
     #: Of a stream of a known library: name, value, default and where its user sets it.
     of_stream: tuple[tuple[str, Any, Any, str], ...] = ()
 
@@ -99,6 +102,7 @@ def settings_of(loader: Any) -> Settings:
         start_method=_start_method(loader) if workers > 0 else "",
         trainer=_trainer(),
         num_shards=_streams.shards_of(getattr(loader, "dataset", None)),
+        keras_workers=keras.workers_of(getattr(loader, "dataset", None)),
         splits_itself=_streams.splits_itself(getattr(loader, "dataset", None)),
         of_stream=tuple(
             (each.name, each.value, each.usual, each.set_in)
@@ -164,6 +168,11 @@ def model_of(settings: Settings) -> LoaderModel:
         # Not a parameter: the framework whose parameters set the others.
         parameter("trainer", usual=settings.trainer),
     ]
+    if settings.keras_workers is not None:
+        where = "set workers of the PyDataset: its 0 and 1 load in the loop, more are threads of its own"
+        number = max(1, settings.keras_workers)
+        sets = "workers" if number == 1 else "none"
+        parameters = [LoaderParameter(name="workers", value=number, min=1, sets=sets, set_in=where)]
     known = {one.name for one in parameters}
     parameters += [
         # The loader and its stream may both have a batch size.
@@ -183,7 +192,7 @@ def model_of(settings: Settings) -> LoaderModel:
                 runs_in=runs_in,
                 gets_work="own_shard" if settings.stream else "in_turn",
                 ordered=settings.in_order,
-                widened_by="num_workers",
+                widened_by=parameters[0].name,
             ),
             LoaderStage(name="handoff"),
             LoaderStage(name="pin_memory", runs_in="thread"),
@@ -200,7 +209,7 @@ def model_of(settings: Settings) -> LoaderModel:
         delivery=LoaderDelivery(ordered=settings.in_order, draws=_DRAWS, hands_over=_HANDS_OVER, pins=_PINS),
         parameters=[one for one in parameters if one.value is not None or one.name == "prefetch_factor"],
         shard_advice=""
-        if settings.splits_itself
+        if settings.splits_itself or settings.keras_workers is not None
         else _SHARD_ADVICE
         if settings.num_shards is None
         else _streams.SHARD_ADVICE,

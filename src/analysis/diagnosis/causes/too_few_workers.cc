@@ -48,8 +48,8 @@ std::optional<Finding> own_workers_of(const Case& facts) {
       cause_evidence("inside next() of " + facts.op().name + " the loop waits for its own " + kind +
                          "; it hardly computes there",
                      {{"own_workers", static_cast<double>(now)}, {"step_s", facts.gate.step_s}});
-  Advice advice = in_words("let " + facts.op().name + " run " + std::to_string(enough) +
-                           " of them instead of " + std::to_string(now) +
+  Advice advice = in_words("let " + facts.op().name + " run " + std::to_string(enough) + " " + kind +
+                           " instead of " + std::to_string(now) +
                            ", if cores are left for them; what they do was not recorded, so the "
                            "gain is not predicted: record another run and compare");
   advice.parameter = own.substr(0, equals);
