@@ -502,7 +502,7 @@ def find_segments(run: StrPath) -> list[dict[str, Any]]:
 def segment_loaders(path: StrPath) -> list[dict[str, Any]]:
     """``{"index", "name", "steps", "wait_s"}``, the loader that waited longest first."""
 
-def segment_verdict(path: StrPath) -> tuple[str, str, str, float, float] | None:
+def segment_verdict(path: StrPath) -> tuple[str, str, str, float, float, str, float | None] | None:
     """`ParsedReport.verdict` of the loader that waited longest; None if nothing was wrapped."""
 
 def segment_profile_json(path: StrPath, loader: int) -> str: ...
@@ -551,8 +551,9 @@ class ParsedReport:
     def loader(self) -> str: ...
     @property
     def rank(self) -> int: ...
-    def verdict(self) -> tuple[str, str, str, float, float]:
-        """Kind, operator and cause ("": none), share of the wait, step in seconds: for lists of runs."""
+    def verdict(self) -> tuple[str, str, str, float, float, str, float | None]:
+        """Kind, operator and cause ("": none), share of the wait, step in seconds, the loader, and the gain
+        of an input that is never waited for (None: not known): for lists of runs."""
     def text(self, width: int, color: bool) -> str: ...
     def html(
         self,

@@ -108,6 +108,8 @@ class LoaderModel:
     parameters: list[LoaderParameter] = field(default_factory=list)
     #: What the user's stream must do to give each worker its own part; may be empty.
     shard_advice: str = ""
+    #: How the user takes the rows of a batch at once; may be empty.
+    rows_advice: str = ""
 
 
 @dataclass

@@ -50,6 +50,9 @@ class Summary:
     #: None: it is not about one run.
     wait_share: float | None = None
     step_s: float = 0.0
+    loader: str = ""
+    #: By how much an input that is never waited for shortens the step. None: not known.
+    most_gain: float | None = None
     trouble: str = ""
 
 

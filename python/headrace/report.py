@@ -298,8 +298,8 @@ class Report:
         import html
 
         page = html.escape(self._parsed.html(True))
-        # The content's height, once it is known; until then, or without handlers, the frame scrolls.
-        fit = "this.style.height=this.contentDocument.documentElement.scrollHeight+4+'px'"
+        # A short page whole; a long one scrolls in its frame, so that the next cell is not far away.
+        fit = "this.style.height=Math.min(900,this.contentDocument.documentElement.scrollHeight+4)+'px'"
         return (
             f'<iframe srcdoc="{page}" title="Headrace report" onload="{fit}" '
             'style="width:100%;height:720px;border:0"></iframe>'

@@ -168,6 +168,7 @@ struct LoaderModel {
   LoaderDelivery delivery;
   std::vector<LoaderParameter> parameters;
   std::string shard_advice;
+  std::string rows_advice;
 };
 
 constexpr About about(Of<LoaderModel>) {
@@ -183,6 +184,8 @@ constexpr void figures_of(Of<LoaderModel>, Visit&& figure) {
   figure("parameters", &LoaderModel::parameters, {"In the order in which they are shown."});
   figure("shard_advice", &LoaderModel::shard_advice,
          {"What the user's stream must do to give each worker its own part; may be empty."});
+  figure("rows_advice", &LoaderModel::rows_advice,
+         {"How the user takes the rows of a batch at once; may be empty."});
 }
 
 /// The first LoaderParameter, or Knob, that sets it; null if there is none.

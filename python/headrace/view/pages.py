@@ -23,20 +23,22 @@ _STYLE = """<style>
 .headrace nav [aria-current] { color: var(--ink); font-weight: 650; }
 .headrace .runs { width: 100%; border-collapse: collapse; margin: 18px 0; }
 .headrace .runs th, .headrace .runs td { text-align: left; padding: 7px 14px 7px 0; vertical-align: baseline;
-  border-bottom: 1px solid var(--line); white-space: normal; overflow-wrap: anywhere; }
+  border-bottom: 1px solid var(--line); white-space: normal; overflow-wrap: break-word; }
 .headrace .runs th { color: var(--soft); font-weight: 600; font-size: 13px; }
 .headrace .runs .number { text-align: right; white-space: nowrap; }
 .headrace .runs .when { white-space: nowrap; }
 .headrace .runs .bad { color: var(--accent); font-weight: 650; }
 .headrace .runs .pick { white-space: nowrap; }
 .headrace .picked { position: absolute; background: var(--predicted); opacity: .25; pointer-events: none; }
+.headrace [hidden] { display: none !important; }
+.headrace .filter { margin-top: 14px; font: inherit; padding: 5px 10px; min-width: 18em; max-width: 100%; }
 .headrace button { font: inherit; padding: 5px 14px; }
 @media (max-width: 720px) {
   .headrace .runs thead { display: none; }
   .headrace .runs tr { display: flex; flex-wrap: wrap; padding: 7px 0; border-bottom: 1px solid var(--line); }
   .headrace .runs td { border: 0; padding: 2px 14px 2px 0; }
   .headrace .runs td:empty { display: none; }
-  .headrace .runs td:nth-child(-n+2) { flex-basis: 100%; }
+  .headrace .runs td:nth-child(-n+3) { flex-basis: 100%; }
   .headrace .runs [data-label]::before { content: attr(data-label) " "; color: var(--soft); }
 }
 </style>"""
@@ -86,9 +88,13 @@ def list_page(library: Library) -> str:
         body = f"<p>No run was recorded in {where} yet; `headrace run train.py` records one.</p>"
     else:
         body = (
+            '<input type="search" id="filter" class="filter" placeholder="words to find" '
+            'aria-label="only rows with these words" hidden>'
             '<form action="/compare"><div class="scroll"><table class="runs">'
-            "<thead><tr><th>run</th><th>verdict</th>"
-            '<th class="number">waits</th><th class="number">step</th><th>newest file</th>'
+            "<thead><tr><th>run</th><th>loader</th><th>verdict</th>"
+            '<th class="number">waits</th><th class="number">step</th>'
+            '<th class="number" title="of an input that is never waited for">gain up to</th>'
+            "<th>newest file</th>"
             f"<th>compare</th></tr></thead><tbody>{rows}</tbody></table></div>"
             '<button type="submit">compare two runs</button></form>'
         )
@@ -114,6 +120,7 @@ def _row(run: Run, found: Summary) -> str:
     step = seconds(found.step_s) if found.step_s else ""
     when = "recording now" if run.running else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.changed))
     name = escape(run.name)
+    gain = f"{found.most_gain:.2f}x" if found.kind == "input_bound" and found.most_gain else ""
 
     def label(word: str) -> str:
         """Shown where a narrow window has no heading."""
@@ -125,9 +132,11 @@ def _row(run: Run, found: Summary) -> str:
     )
     return (
         f'<tr><td><a href="/run/{quote(run.name)}">{name}</a></td>'
+        f"<td>{escape(found.loader)}</td>"
         f'<td class="{kind}">{escape(said or found.trouble)}</td>'
         f'<td class="number"{waits and label("waits")}>{waits}</td>'
-        f'<td class="number"{step and label("step")}>{step}</td><td class="when">{when}</td>'
+        f'<td class="number"{step and label("step")}>{step}</td>'
+        f'<td class="number"{gain and label("gain up to")}>{gain}</td><td class="when">{when}</td>'
         f'<td class="pick"{picks and label("compare")}>{picks}</td></tr>'
     )
 

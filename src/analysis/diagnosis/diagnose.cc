@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "candidate.h"
+#include "code_changes.h"
 #include "confidence.h"
 #include "copy_ahead.h"
 #include "device_lag.h"
@@ -477,6 +478,9 @@ void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
     add_where_to_set(facts, diagnosis);
     add_undivided(facts, diagnosis);
     add_functions(facts.profile, diagnosis);
+    if (is_bound(diagnosis.kind)) {
+      for (Advice& change : advise_code_changes(facts)) diagnosis.advice.push_back(std::move(change));
+    }
   }
   if (rule != nullptr && diagnosis.advice.empty()) diagnosis.reason = why_no_advice(facts);
   diagnosis.share_of_step =

@@ -53,6 +53,7 @@ std::optional<Loader> loader_of(const profile::Profile& profile) {
   Loader loader;
   loader.parameters = model.parameters;
   loader.shard_advice = model.shard_advice;
+  loader.rows_advice = model.rows_advice;
   loader.workers = makes.workers;
   loader.in_workers = makes.operators;
   loader.stream = makes.gets_work == profile::GetsWork::own_shard;

@@ -36,7 +36,12 @@ Verdict verdict_on(const profile::Profile& recorded) {
   const profile::Profile profile = plausible(recorded);
   // Whether a loader has too many workers is predicted, so its verdict needs the simulation.
   Diagnosis found = loader_of(profile) ? diagnose(*predictor_for(profile)) : diagnose(RemovalsOnly(profile));
-  return {found.kind, std::move(found.op), found.cause};
+  Verdict verdict{found.kind, std::move(found.op), found.cause, {}};
+  for (const Evidence& each : found.evidence) {
+    const auto most = each.figures.find("most_speedup");
+    if (each.rule == Rule::gate && most != each.figures.end()) verdict.most_speedup = most->second;
+  }
+  return verdict;
 }
 
 }  // namespace headrace::analysis

@@ -17,8 +17,7 @@ using analysis::cluster::HeatMap;
 
 namespace {
 
-constexpr double kField = 10;   // least width of a column
-constexpr double kWidth = 800;  // least width of all columns: few of them are wide, so that words stay small
+constexpr double kWidth = 800;  // of all columns, however many: words keep their size
 constexpr double kLabel = 90;   // in front of the rows
 constexpr double kStep = 70;    // room for "step 1000"
 
@@ -30,8 +29,8 @@ struct Lateness {
 };
 constexpr std::array<Lateness, 4> kLevels = {{{0.02, "l1", "late by 2 % of the step"},
                                               {0.05, "l2", "5 %"},
-                                              {0.15, "l4", "15 %"},
-                                              {0.40, "starved", "40 % and more"}}};
+                                              {0.15, "l3", "15 %"},
+                                              {0.40, "l4", "40 % and more"}}};
 
 std::string_view class_of(double late_share) {
   if (std::isnan(late_share)) return "idle";
@@ -49,9 +48,7 @@ std::string range_words(const std::string& what, std::pair<std::int64_t, std::in
              : what + "s " + std::to_string(range.first) + " to " + std::to_string(range.second);
 }
 
-double field_of(const HeatMap& map) {
-  return std::max(kField, kWidth / static_cast<double>(map.columns.size()));
-}
+double field_of(const HeatMap& map) { return kWidth / static_cast<double>(map.columns.size()); }
 
 /// One row; neighbours of one class are one rectangle.
 void write_row(Markup& out, const HeatMap& map, std::size_t row, double top, double height) {
@@ -86,6 +83,7 @@ void write_map(Markup& out, const std::string& title, const HeatMap& map, double
   const double width = kLabel + field * static_cast<double>(map.columns.size());
   const double tall = height * static_cast<double>(map.rows.size()) + 24;
   {
+    const auto box = out.open("div", {{"class", "scroll"}, {"tabindex", "0"}});
     const auto svg = out.open(
         "svg",
         {{"viewBox", "0 0 " + length(width) + " " + length(tall)}, {"role", "img"}, {"aria-label", title}});
@@ -104,7 +102,7 @@ void write_map(Markup& out, const std::string& title, const HeatMap& map, double
       write_row(out, map, row, top, height);
     }
     const auto apart = static_cast<std::size_t>(std::ceil(kStep / field));
-    for (std::size_t column = 0; column < map.columns.size();
+    for (std::size_t column = 0; column == 0 || column + apart <= map.columns.size();
          column += std::max(apart, map.columns.size() / 8)) {
       out.leaf("text",
                {{"x", length(kLabel + field * static_cast<double>(column))},
@@ -152,7 +150,8 @@ std::string to_html(const ClusterPage& page) {
     out.leaf("p", printable(page.title));
     write_verdict_of(out, page);
     write_advice_of(out, page);
-    write_map(out, "The latest ranks, step by step", page.worst, 16);
+    if (page.worst.rows.size() < page.map.rows.size())
+      write_map(out, "The latest ranks, step by step", page.worst, 16);
     write_map(out, "All ranks", page.map,
               std::clamp(480.0 / static_cast<double>(page.map.rows.size() + 1), 3.0, 16.0));
     if (!page.map.rows.empty()) {

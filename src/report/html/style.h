@@ -51,6 +51,7 @@ inline constexpr Literal kStyle(R"css(<style>
   b, strong { font-weight: 650; }
   .read { color: var(--soft); font-size: 13.5px; max-width: 96ch; margin: 6px 0 12px; }
   .scroll { overflow: auto; max-width: 100%; }
+  .map svg { min-width: 720px; }
   .scroll.tall { max-height: 480px; }
   .scroll + p { margin-top: 14px; }
   .scroll:focus-visible, summary:focus-visible { outline: 2px solid var(--predicted); outline-offset: 2px; }

@@ -58,6 +58,7 @@ void describe(const DataLoader& loader, profile::Profile& profile) {
       made("dataset_kind", loader.stream ? "iterable" : "map", Quantity::none, "map")};
   if (!workers) model.parameters[1].value = std::monostate();
   model.parameters[6].choices = {"file_descriptor", "file_system"};
+  model.rows_advice = "define __getitems__";
   model.shard_advice = "the dataset is a stream and must give each worker its own part";
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
     const profile::OperatorProfile& op = profile.operators[i];

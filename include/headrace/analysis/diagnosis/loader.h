@@ -30,6 +30,7 @@ struct Loader {
   int to_device = -1;
   std::vector<profile::LoaderParameter> parameters;
   std::string shard_advice;  ///< what a stream must do to give each worker its own part
+  std::string rows_advice;   ///< how its user takes the rows of a batch at once
 
   /// Batches on their way at the same time.
   int window() const noexcept { return workers * per_worker; }

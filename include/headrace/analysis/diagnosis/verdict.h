@@ -15,6 +15,8 @@ struct Verdict {
   VerdictKind kind = VerdictKind::undetermined;
   std::optional<std::string> op;
   std::optional<Cause> cause;
+  /// By an input that is never waited for; empty where others share the cores.
+  std::optional<double> most_speedup;
 };
 
 /// The same kind, operator and cause as `diagnose`, without its advice. For pipelines of threads and queues this takes

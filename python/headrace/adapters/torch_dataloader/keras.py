@@ -1,4 +1,7 @@
-"""Keras on torch reads a user's ``PyDataset`` through a DataLoader of its own: names and workers are the PyDataset's."""
+"""Keras on torch reads a user's ``PyDataset`` through a DataLoader of its own.
+
+Name and workers are then those of the PyDataset.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Loops of loaders that keep one iterator for all epochs, as timm's and ultralytics' classes do.
 
-Such a class has an ``__iter__`` of its own, mostly a generator. Its torch iterator never ends, so the loops are
-those over what ``__iter__`` makes: each is an epoch, and the time between two of them is no step.
+Such a class has an ``__iter__`` of its own, mostly a generator. Its torch iterator never ends, so the loops
+are those over what ``__iter__`` makes: each is an epoch, and the time between two of them is no step.
 """
 
 from __future__ import annotations

@@ -53,6 +53,10 @@ _SHARD_ADVICE = (
     "the dataset is a stream and must give each worker its own part (get_worker_info()), "
     "or every worker reads all of it"
 )
+_ROWS_ADVICE = (
+    "index with all of them in __getitems__(indices) of the dataset and pass its result on in collate_fn, or "
+    "DataLoader(dataset, batch_size=None, sampler=BatchSampler(RandomSampler(dataset), {}, drop_last=False))"
+)
 #: Stages of a DataLoader; `_core.STAGE_...` are places in them.
 _DRAWS, _MAKES, _HANDS_OVER, _PINS = range(4)
 
@@ -208,6 +212,9 @@ def model_of(settings: Settings) -> LoaderModel:
         ],
         delivery=LoaderDelivery(ordered=settings.in_order, draws=_DRAWS, hands_over=_HANDS_OVER, pins=_PINS),
         parameters=[one for one in parameters if one.value is not None or one.name == "prefetch_factor"],
+        rows_advice=""
+        if settings.stream or not settings.collates or settings.batch_size is None
+        else _ROWS_ADVICE.format(settings.batch_size),
         shard_advice=""
         if settings.splits_itself or settings.keras_workers is not None
         else _SHARD_ADVICE

@@ -28,6 +28,7 @@
     stamp = response.headers.get("ETag");
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const before = details();
+    const words = document.querySelector(".filter")?.value ?? "";
     const open = new Set([...before.keys()].filter((key) => before.get(key).open));
     Idiomorph.morph(document.body, page.body, {
       morphStyle: "innerHTML",
@@ -36,6 +37,7 @@
         beforeAttributeUpdated: (name, node) => !(node.tagName === "INPUT" && name === "checked"),
       },
     });
+    filter(words);
     for (const [key, each] of details()) each.open = open.has(key) || (each.open && !before.has(key));
     return true;
   }
@@ -124,6 +126,24 @@
     stamp = null;
     refresh();
   });
+
+  // --- the list: only the rows with all of these words ---
+
+  function filter(typed) {
+    const field = document.querySelector(".filter");
+    if (field === null) return;
+    field.hidden = false;
+    if (field.value !== typed) field.value = typed;
+    const words = typed.toLowerCase().split(/\s+/);
+    for (const row of document.querySelectorAll(".runs tbody tr")) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word));
+    }
+  }
+  document.addEventListener("input", (event) => {
+    if (event.target.classList.contains("filter")) filter(event.target.value);
+  });
+  filter("");
 
   async function again() {
     let goes_on = true;
