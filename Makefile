@@ -25,7 +25,7 @@ PY_DIRS := python tests tools benchmarks samples
 .DELETE_ON_ERROR:
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
-.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders cluster-engines object-store integrations build demo test test-cpp test-asan test-tsan test-python bench bench-verdicts fuzz \
+.PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders cluster-engines object-store integrations build demo test test-cpp test-asan test-tsan test-python bench verdicts bench-verdicts fuzz \
   reference lint tidy format figures wheel clean build-release build-asan build-tsan build-bench
 
 help:  ## this list
@@ -122,6 +122,9 @@ fuzz: build-asan  ## each fuzz target for FUZZ_SECONDS (60); FUZZ_SEED other tha
 
 bench: setup build-bench  ## all benchmarks; raw figures with machine, compiler and commit
 	@benchmarks/run.sh
+
+verdicts: setup  ## the stored profiles judged again: scores, and what differs from the last time
+	@$(VENV)/python benchmarks/verdicts/judge.py
 
 bench-verdicts: setup  ## verdicts on live random pipelines, scored
 	@$(VENV)/python benchmarks/verdicts/run.py

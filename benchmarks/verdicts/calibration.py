@@ -26,47 +26,53 @@ class Bin:
         return low <= self.mean_confidence <= high
 
 
-def judged(records: list[Record]) -> list[Record]:
+#: The confidence of a verdict, and whether it is right.
+Judged = tuple[float, bool]
+
+
+def judged(records: list[Record]) -> list[Judged]:
     """Those with a verdict: to abstain is to give none."""
-    return [one for one in records if not one.error and one.said.kind != "undetermined"]
+    return [
+        (one.said.confidence, one.right)
+        for one in records
+        if not one.error and one.said.kind != "undetermined"
+    ]
 
 
-def reliability(records: list[Record]) -> list[Bin]:
+def reliability(verdicts: list[Judged]) -> list[Bin]:
     """Bins of confidence that hold anything; the last one includes its upper edge."""
     bins = []
     for low, high in pairwise(EDGES):
         of = [
-            one
-            for one in judged(records)
-            if low <= one.said.confidence < high or (high == EDGES[-1] and one.said.confidence == high)
+            (said, right)
+            for said, right in verdicts
+            if low <= said < high or (high == EDGES[-1] and said == high)
         ]
         if of:
-            mean = sum(one.said.confidence for one in of) / len(of)
-            bins.append(Bin(low, high, len(of), sum(one.right for one in of), mean))
+            mean = sum(said for said, _ in of) / len(of)
+            bins.append(Bin(low, high, len(of), sum(right for _, right in of), mean))
     return bins
 
 
-def brier(records: list[Record]) -> float:
+def brier(verdicts: list[Judged]) -> float:
     """Mean squared distance of the confidence from what came out, 0 or 1; lower is better (Brier 1950)."""
-    of = judged(records)
-    return sum((one.said.confidence - one.right) ** 2 for one in of) / len(of)
+    return sum((said - right) ** 2 for said, right in verdicts) / len(verdicts)
 
 
-def calibration_error(records: list[Record]) -> float:
+def calibration_error(verdicts: list[Judged]) -> float:
     """Distance of confidence and share of right ones, bin by bin, weighted by their counts."""
-    bins = reliability(records)
+    bins = reliability(verdicts)
     return sum(abs(one.right - one.count * one.mean_confidence) for one in bins) / sum(
         one.count for one in bins
     )
 
 
-def print_calibration(records: list[Record], which: str) -> None:
-    of = judged(records)
+def print_calibration(of: list[Judged], which: str) -> None:
     if not of:
         return
     print(f"\nreliability of the confidence, {which} ({len(of)} verdicts)")
     print(f"  {'confidence':<14}{'verdicts':>9}{'mean said':>11}{'right':>24}")
-    for one in reliability(records):
+    for one in reliability(of):
         closing = "]" if one.high == EDGES[-1] else ")"
         held = (
             ""
@@ -77,8 +83,8 @@ def print_calibration(records: list[Record], which: str) -> None:
             f"  [{one.low:.2f}, {one.high:.2f}{closing}{one.count:>9}{one.mean_confidence:>11.2f}"
             f"{share_in_words(one.right, one.count):>24}{held}"
         )
-    share = sum(one.right for one in of) / len(of)
+    share = sum(right for _, right in of) / len(of)
     print(
-        f"  Brier score {brier(records):.3f} (always saying {share:.2f}: {share * (1 - share):.3f}); "
-        f"calibration error {calibration_error(records):.3f}"
+        f"  Brier score {brier(of):.3f} (always saying {share:.2f}: {share * (1 - share):.3f}); "
+        f"calibration error {calibration_error(of):.3f}"
     )

@@ -34,7 +34,7 @@ import pool
 from accuracy import print_accuracy, print_alarms, print_beside_others
 from advice import applied, with_settings
 from bars import print_bars
-from calibration import print_calibration
+from calibration import judged, print_calibration
 from comparison import print_comparison
 from corpus import compact
 from draws import LINES, LOADERS, NATIVES, drawn, framework_of, is_alarm_free, names_of
@@ -129,10 +129,10 @@ def print_scores(everything: list[Record]) -> bool:
     print_alarms(scored)
     print_beside_others(everything)
     print_gains(scored)
-    print_calibration(scored, "scored draws")
+    print_calibration(judged(scored), "scored draws")
     if disturbed:
         alike = [one for one in everything if not one.neighbours]
-        print_calibration(alike, "disturbed draws included")
+        print_calibration(judged(alike), "disturbed draws included")
     print_comparison(scored)
     return print_bars(scored)
 
@@ -178,6 +178,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument(
         "--keep-disturbed", action="store_true", help="with --experiment: go on beside others, unscored"
     )
+    parser.add_argument("--store", type=Path, default=None, help="with --experiment: keep the draws here")
     parser.add_argument("--cuda", action="store_true", help="with --experiment: the step trains on a GPU")
     parser.add_argument("--no-verify", action="store_true", help="do not apply and measure the advice")
     parser.add_argument("--json", type=Path, default=None, help="file for the record of every draw")
@@ -258,7 +259,9 @@ def main() -> int:
     if options.experiment:
         from experiment.run import run_experiment  # PyTorch, Pillow
 
-        held = run_experiment(options.draws, options.seed, options.json, options.keep_disturbed, options.cuda)
+        held = run_experiment(
+            options.draws, options.seed, options.json, options.keep_disturbed, options.cuda, options.store
+        )
         return 0 if held else 1
     records = pool.load(options.pool) if options.pool else run(options)
     return 0 if print_scores(records) else 1

@@ -48,11 +48,13 @@ def verdicts(confidence: float, right: int, wrong: int) -> list[Record]:
 
 def test_confidence_is_held_against_the_share_that_was_right() -> None:
     honest, boastful = verdicts(0.92, 18, 2), verdicts(0.97, 5, 15)
-    table = calibration.reliability(honest + boastful)
+    table = calibration.reliability(calibration.judged(honest + boastful))
     assert [(one.count, one.right, one.holds) for one in table] == [(20, 18, True), (20, 5, False)]
     # 18 x 0.08^2, 2 x 0.92^2, 5 x 0.03^2, 15 x 0.97^2, of 40
-    assert calibration.brier(honest + boastful) == pytest.approx(0.398, abs=1e-3)
-    assert calibration.calibration_error(honest + boastful) == pytest.approx((0.02 + 0.72) / 2)
+    assert calibration.brier(calibration.judged(honest + boastful)) == pytest.approx(0.398, abs=1e-3)
+    assert calibration.calibration_error(calibration.judged(honest + boastful)) == pytest.approx(
+        (0.02 + 0.72) / 2
+    )
 
 
 def test_who_abstains_gives_no_verdict_to_calibrate() -> None:
@@ -60,7 +62,7 @@ def test_who_abstains_gives_no_verdict_to_calibrate() -> None:
 
 
 def test_the_surest_verdict_is_in_the_last_bin() -> None:
-    (only,) = calibration.reliability(verdicts(1.0, 1, 0))
+    (only,) = calibration.reliability(calibration.judged(verdicts(1.0, 1, 0)))
     assert (only.low, only.high, only.count) == (0.95, 1.0, 1)
 
 

@@ -1,15 +1,21 @@
 """The experiment of the verdict benchmark: what is drawn, what counts as truth, and how it is scored."""
 
+import gzip
+import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import headrace as hr
+
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks" / "verdicts"))
 
 from experiment.plan import LOADER, NATIVE, QUEUES, Part, Plan, drawn
 from experiment.score import Score, in_words, print_scores
+from experiment.store import judged, keep
 from experiment.trials import Trials
 
 NAMES = ["Inflate", "Match", "Fetch", "Tokenize", "ReadFile"]
@@ -118,3 +124,23 @@ def test_advice_that_is_slower() -> None:
 def test_disturbed_draws_are_not_scored(capsys: pytest.CaptureFixture[str]) -> None:
     assert not print_scores([score(foreign=0.2, operator="Fetch")], 2)
     assert "0 draws scored, 3 thrown away" in capsys.readouterr().out
+
+
+def test_a_kept_draw_is_judged_anew(tmp_path: Path) -> None:
+    pipeline = hr.source(range(80)).map(lambda item: time.sleep(0.002) or item, name="Match").batch(4)
+    loader = hr.wrap(pipeline, run=tmp_path / "run")
+    for _ in loader:
+        pass
+    drawn_one = score()
+    drawn_one.trials.plan = plan(NATIVE).to_dict()
+    drawn_one.trials.report = json.loads(loader.report().to_json())
+    path = keep(drawn_one.trials, tmp_path / "draws", {"cores": 2})
+    assert path == tmp_path / "draws" / "test" / "native_7.json.gz"
+    assert "diagnosis" not in json.loads(gzip.decompress(path.read_bytes()))["report"]
+    again = judged(path)
+    assert again.plain_s == drawn_one.trials.plain_s
+    said = [trials.report["diagnosis"] for trials in (drawn_one.trials, again)]
+    assert said[0]["kind"] == said[1]["kind"] == "input_bound"
+    assert said[0]["operator"] == said[1]["operator"] == "Match"
+    assert set(again.what_if) == {"2", "3"}
+    assert 0 < again.what_if["2"]["step_s"] < again.report["profile"]["sink"]["step_s"]

@@ -27,7 +27,8 @@ from machine import Strangers  # noqa: E402
 import headrace as hr  # noqa: E402
 from experiment.operators import ALL, Fetch, Operator  # noqa: E402
 from experiment.pipelines import Step, batches_of, set_times  # noqa: E402
-from experiment.plan import CURVE, Plan  # noqa: E402
+from experiment.plan import Plan  # noqa: E402
+from experiment.store import predictions  # noqa: E402
 from headrace.run.process_control import die_with  # noqa: E402
 
 #: Steps of a run that are not part of its mean: those of this time, and at least so many.
@@ -88,10 +89,7 @@ def recorded(plan: Plan, operators: dict[str, Operator], seconds: float, folder:
         mean_step(iterator, Step(plan), seconds)
         closed(iterator)
         report = loader.report()
-    current = plan.value_of(plan.main)
-    others = [value for value in CURVE[plan.shape] if value != current]
-    predicted = {str(value): report.what_if(**{plan.main: value}) for value in others}
-    return {"report": json.loads(report.to_json()), "what_if": predicted}
+    return {"report": json.loads(report.to_json()), "what_if": predictions(report, plan)}
 
 
 def units(plan: Plan, operators: dict[str, Operator]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from dataclasses import asdict
@@ -12,6 +13,7 @@ from .operators import ALL
 from .plan import CUDA_SHAPES, CUDA_SINKS, SHAPES, SINKS, drawn
 from .score import Score, in_words, print_scores
 from .server import answering
+from .store import keep
 from .trials import DisturbedError, RunError, trials_of
 
 #: Length of a run that is part of the truth; the recorded one is three times as long.
@@ -20,12 +22,17 @@ REPEATS = 3
 
 
 def run_experiment(
-    draws: int, seed: int | None, out: Path | None, keeps_disturbed: bool = False, on_cuda: bool = False
+    draws: int,
+    seed: int | None,
+    out: Path | None,
+    keeps_disturbed: bool = False,
+    on_cuda: bool = False,
+    store: Path | None = None,
 ) -> bool:
     """Prints each of the draws (`draws` of each shape) and the scores; true when the bars hold.
 
     on_cuda: the step trains on a GPU. keeps_disturbed: a draw beside which others used the cores is shown as
-    well, but not scored.
+    well, but not scored. store: a folder that keeps each draw, to be judged again (`judge.py`).
     """
     if seed is None:
         seed = random.SystemRandom().randrange(100_000)
@@ -49,6 +56,8 @@ def run_experiment(
                     print(f"{plan.seed:>6} {plan.in_words()}\n       FAILED {error}", flush=True)
                     continue
                 print(f"{in_words(scores[-1])} {time.monotonic() - began:.0f} s", flush=True)
+                if store is not None:
+                    keep(scores[-1].trials, store, {"cores": os.cpu_count(), "cuda": on_cuda})
                 if out is not None:
                     out.write_text(json.dumps([asdict(one.trials) for one in scores]) + "\n")
     return print_scores(scores, thrown_away)

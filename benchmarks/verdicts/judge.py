@@ -1,0 +1,130 @@
+"""Judges what is stored with the rules of the day: the corpus, and the draws whose truth was measured.
+
+    make verdicts
+
+Prints the scores of each set, and which answers differ from those of the last time, which are kept in
+``build/verdicts/answers.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from calibration import print_calibration
+from experiment.score import LEAST_PART, Score, print_scores
+from experiment.store import HALVES, judged, stored
+from scoring import share_in_words
+
+import headrace as hr
+
+ROOT = Path(__file__).resolve().parents[2]
+ANSWERS = ROOT / "build" / "verdicts" / "answers.json"
+
+#: Kind, operator and cause, as said.
+Answer = tuple[str, str, str]
+
+
+def answer_of(diagnosis: dict[str, Any]) -> Answer:
+    return str(diagnosis["kind"]), diagnosis["operator"] or "", diagnosis["cause"] or ""
+
+
+def judge_corpus(folder: Path) -> Iterator[tuple[str, Answer]]:
+    """Recorded profiles of declared classes; prints how many are right."""
+    kinds = operators = causes = with_operator = with_cause = count = 0
+    for path in sorted(folder.glob("*.json")):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        report = hr.Report.from_profile_json(json.dumps(document["profile"]))
+        said = answer_of(report.to_dict()["diagnosis"])
+        count += 1
+        kinds += said[0] in document["kinds"]
+        if document["operator"]:
+            with_operator += 1
+            operators += said[1] == document["operator"] or (document["operator"] == "*" and bool(said[1]))
+        if document["cause"]:
+            with_cause += 1
+            causes += said[2] == document["cause"]
+        yield path.stem, said
+    print(f"\ncorpus: {count} recorded profiles of declared classes")
+    print(f"  {'kind':<36}{share_in_words(kinds, count):>26}")
+    print(f"  {'operator':<36}{share_in_words(operators, with_operator):>26}")
+    print(f"  {'cause':<36}{share_in_words(causes, with_cause):>26}")
+
+
+def judge_draws(folder: Path, half: str) -> Iterator[tuple[str, Answer]]:
+    scores = []
+    for path in stored(folder / half):
+        score = Score.of(judged(path))
+        scores.append(score)
+        yield f"{half}/{path.name.partition('.')[0]}", answer_of(score.diagnosis)
+    if not scores:
+        return
+    print(f"\nstored draws of real work, {half} half")
+    print_scores(scores, 0)
+    verdicts = [
+        (float(one.diagnosis["confidence"]), one.kind_right and one.operator_right is not False)
+        for one in scores
+        if one.undisturbed and one.kind_right is not None
+    ]
+    print_calibration(verdicts, f"{half} half")
+
+
+def judge_samples(folder: Path) -> Iterator[tuple[str, Answer]]:
+    """Draws of which kind and the gain of each operator's removal are known (the conformance data)."""
+    kinds: list[bool] = []
+    operators: list[bool] = []
+    for path in stored(folder):
+        document = json.loads(gzip.decompress(path.read_bytes()))
+        truth = document["truth"]
+        report = hr.Report.from_profile_json(json.dumps(document["report"]["profile"]))
+        said = answer_of(report.to_dict()["diagnosis"])
+        bound = said[0] in ("input_bound", "intermittent")
+        if truth["kind"]:
+            kinds.append(bound == (truth["kind"] == "input_bound"))
+        best = max(truth["removal_gains"].values(), default=0.0)
+        # Else no operator alone is what limits: handing the batches over is.
+        if truth["right_operators"] and bound and best >= LEAST_PART * truth["lost_share"]:
+            operators.append(said[1] in truth["right_operators"])
+        yield f"samples/{path.name.partition('.')[0]}", said
+    if kinds:
+        print(f"\nsample draws of real work: {folder}")
+        print(f"  {'kind':<36}{share_in_words(sum(kinds), len(kinds)):>26}")
+        print(f"  {'operator':<36}{share_in_words(sum(operators), len(operators)):>26}")
+
+
+def print_changes(answers: dict[str, Answer]) -> None:
+    """Against the last time; then keeps these."""
+    if ANSWERS.exists():
+        before = json.loads(ANSWERS.read_text(encoding="utf-8"))
+        changed = [name for name in answers if name in before and list(answers[name]) != before[name]]
+        print(f"\n{len(changed)} of {len(answers)} answers differ from the last time")
+        for name in changed:
+            print(
+                f"  {name}: {' '.join(filter(None, before[name]))} -> {' '.join(filter(None, answers[name]))}"
+            )
+    ANSWERS.parent.mkdir(parents=True, exist_ok=True)
+    ANSWERS.write_text(json.dumps(answers, indent=0) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--draws", type=Path, default=ROOT / "tests" / "verdicts" / "draws")
+    parser.add_argument("--corpus", type=Path, default=ROOT / "tests" / "verdicts" / "corpus")
+    options = parser.parse_args()
+    answers = dict(judge_corpus(options.corpus))
+    for half in HALVES:
+        answers |= judge_draws(options.draws, half)
+    samples = Path(os.environ.get("HEADRACE_CONFORMANCE_DATA", ROOT.parent / "shared" / "data")) / "draws"
+    answers |= judge_samples(samples)
+    print_changes(answers)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
