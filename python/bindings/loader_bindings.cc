@@ -63,12 +63,14 @@ void add_loader_bindings(PyObject* into) {
       .def("dispatched_at_start", &IteratorWatch::dispatched_at_start, py::arg("worker"), py::arg("batch"))
       .def("restart", &IteratorWatch::restart)
       .def("end_loop", &IteratorWatch::end_loop)
+      .def("nest_in", &IteratorWatch::nest_in, py::arg("outer"))
+      .def("end_outer_wait", &IteratorWatch::end_outer_wait, py::arg("delivered"), py::arg("failed"))
       .def_property_readonly("loader", &IteratorWatch::loader)
       .def("end", &IteratorWatch::end);
   module.def("next_pass", &profile::BatchTracker::next_pass);
 
   using profile::LoopRecorder;
-  py::class_<LoopRecorder>(module, "LoopRecorder")
+  py::class_<LoopRecorder, std::shared_ptr<LoopRecorder>>(module, "LoopRecorder")
       .def(py::init<std::shared_ptr<profile::LoaderHandle>>(), py::arg("loader"))
       .def("begin_wait", &LoopRecorder::begin_wait)
       .def(

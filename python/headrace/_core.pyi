@@ -251,6 +251,12 @@ class IteratorWatch:
     def end_loop(self) -> None:
         """The loop over it ends; another one begins with its next GetNext."""
 
+    def nest_in(self, outer: LoopRecorder) -> None:
+        """Its batches are parts of those of an iterator around it, whose GetNext calls ``outer`` records."""
+
+    def end_outer_wait(self, delivered: bool, failed: bool) -> None:
+        """The GetNext around it is over, which its batches kept waiting."""
+
     @property
     def loader(self) -> LoaderHandle: ...
     def end(self) -> None: ...

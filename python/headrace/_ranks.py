@@ -27,6 +27,8 @@ class RankWait(NamedTuple):
     measured_s: float
     wait_share: float
     starved_share: float
+    #: Another rank makes its batches.
+    is_fed: bool = False
 
 
 def ranks_of(run: str | os.PathLike[str], loader: str | None = None) -> list[RankWait]:
@@ -67,7 +69,12 @@ def _wait_in(rank: int, profile_json: str) -> RankWait:
     profile = json.loads(profile_json)
     sink = profile["sink"]
     return RankWait(
-        rank, profile["loader"], profile["elapsed_s"], sink["wait_share"] or 0, sink["starved_share"] or 0
+        rank,
+        profile["loader"],
+        profile["elapsed_s"],
+        sink["wait_share"] or 0,
+        sink["starved_share"] or 0,
+        "batches_from" in profile["settings"],
     )
 
 
@@ -75,6 +82,7 @@ def most_starving(ranks: list[RankWait]) -> RankWait:
     """The rank to report on: where ranks meet at every step, all of them wait for the one that starves."""
     if not ranks:
         raise Error("no rank recorded a loader")
+    ranks = [rank for rank in ranks if not rank.is_fed] or ranks
     most = max(rank.starved_share for rank in ranks)
     return next(rank for rank in ranks if rank.starved_share > most - _CLEAR)
 
@@ -82,6 +90,8 @@ def most_starving(ranks: list[RankWait]) -> RankWait:
 def why_this_one(shown: RankWait, ranks: list[RankWait]) -> str:
     """One sentence on the choice of `most_starving`."""
     others = [rank.starved_share for rank in ranks if rank.rank != shown.rank]
+    if any(rank.is_fed for rank in ranks) and not shown.is_fed:
+        return f"rank {shown.rank} of {len(ranks)} is shown: it makes the batches of all ranks"
     if shown.starved_share < max(others) + _CLEAR:
         alike = ": all of them starve alike" if shown.starved_share >= _STARVES else ""
         return f"rank {shown.rank} of {len(ranks)} is shown{alike}"

@@ -58,7 +58,37 @@ void IteratorWatch::end_loop() noexcept {
   recorder_.reset();
 }
 
+void IteratorWatch::nest_in(std::shared_ptr<LoopRecorder> outer) noexcept { outer_ = std::move(outer); }
+
+void IteratorWatch::add_part(const metrics::WaitCharges& charges) noexcept {
+  outer_charges_.ready = charges.ready && (parts_ == 0 || outer_charges_.ready);
+  outer_charges_.workers_first |= charges.workers_first;
+  outer_charges_.made_from_ns = charges.made_from_ns;
+  outer_charges_.made_until_ns = charges.made_until_ns;
+  outer_charges_.made_by = charges.made_by;
+  for (std::size_t i = 0; i < charges.count; ++i) {
+    const metrics::WaitCharges::Charge& each = charges.charges[i];
+    outer_charges_.add(each.what, each.op, each.ns);
+  }
+  ++parts_;
+}
+
+void IteratorWatch::end_outer_wait(bool delivered, bool failed) noexcept {
+  if (outer_ == nullptr) return;
+  if (parts_ > 0) {
+    outer_->end_wait(delivered, failed, outer_charges_);
+  } else {
+    outer_->end_wait(delivered, failed, 0);
+  }
+  outer_charges_ = {};
+  parts_ = 0;
+}
+
 void IteratorWatch::begin_wait() noexcept {
+  if (outer_ != nullptr) {
+    asked_ns_ = Clock::now_ns();
+    return;
+  }
   if (recorder_ == nullptr) begin();
   if (tracker_ != nullptr) asked_ns_ = Clock::now_ns();
   if (relayed()) {
@@ -69,8 +99,13 @@ void IteratorWatch::begin_wait() noexcept {
 }
 
 void IteratorWatch::end_wait(bool delivered, bool failed, std::int64_t batch) noexcept {
-  if (recorder_ == nullptr) return;
   const bool consumed = delivered || failed;
+  if (outer_ != nullptr) {
+    if (tracker_ != nullptr && consumed) add_part(tracker_->yielded(batch, asked_ns_, Clock::now_ns()));
+    if (tracker_ != nullptr && !consumed) tracker_->ended(Clock::now_ns());
+    return;
+  }
+  if (recorder_ == nullptr) return;
   metrics::WaitCharges charges;
   if (tracker_ != nullptr && consumed) charges = tracker_->yielded(batch, asked_ns_, Clock::now_ns());
   if (relayed()) {

@@ -1,6 +1,7 @@
 #include "headrace/profile/snapshot.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <map>
 #include <set>
@@ -196,6 +197,16 @@ class ProfileBuilder {
   bool reads_all() const {
     return text_of(image_.loaders()[loader_].facts).find("each_worker_reads=all") != std::string_view::npos;
   }
+  /// Batches of its own that one of the loop's is made of.
+  double joined_batches() const {
+    constexpr std::string_view kFact = "batches_per_step=";
+    constexpr int kMost = 100'000;
+    const std::string_view facts = text_of(image_.loaders()[loader_].facts);
+    int joined = 1;
+    if (const std::size_t at = facts.find(kFact); at != std::string_view::npos)
+      std::from_chars(facts.data() + at + kFact.size(), facts.data() + facts.size(), joined);
+    return std::clamp(joined, 1, kMost);
+  }
   /// Its stages are connected by queues.
   bool by_stages() const { return graph_kind() == LoaderGraph::stages; }
 
@@ -360,8 +371,9 @@ class ProfileBuilder {
     out.states = normalised(states);
     out.service = total.service.latency();
     out.transfer = transfer_of(total.transfer);
-    out.items_per_batch = of_framework() && !by_stages() ? loader_items_per_batch(figures_, graph_, node)
-                                                         : flow_.items_per_batch(node);
+    out.items_per_batch = of_framework() && !by_stages()
+                              ? loader_items_per_batch(figures_, graph_, node, joined_batches())
+                              : flow_.items_per_batch(node);
     out.demand_s = demand(out, total.loop_items);
     if (of_framework() && out.kind == OperatorKind::handoff)
       out.demand_s = std::max(out.demand_s, profile_.sink.handoff_floor_s);

@@ -97,15 +97,16 @@ Knob buffer_knob(const LoaderModel& model, int from, int to, double capacity) {
 
 }  // namespace
 
-double loader_items_per_batch(const SegmentFigures& figures, const Graph& graph, const GraphNode& node) {
-  if (node.serves) return 1;
+double loader_items_per_batch(const SegmentFigures& figures, const Graph& graph, const GraphNode& node,
+                              double joined) {
+  if (node.serves) return joined;
   const double steps = static_cast<double>(figures.sink.steps);
   if (!node.in_step) {
     // The collate function runs once for every batch that is made.
     for (const GraphNode& other : graph.nodes) {
       if (other.kind != OperatorKind::batch || other.in_sink != node.in_sink || other.serves) continue;
       const double batches = items_of(figures, other);
-      if (batches > 0) return items_of(figures, node) / batches;
+      if (batches > 0) return joined * items_of(figures, node) / batches;
     }
   }
   return steps > 0 ? items_of(figures, node) / steps : 0;

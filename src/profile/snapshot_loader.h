@@ -15,8 +15,9 @@
 namespace headrace::profile {
 
 /// Items of an operator for one batch: against the batches that were made, not those that were used, so that
-/// what was made ahead counts for nothing.
-double loader_items_per_batch(const SegmentFigures& figures, const Graph& graph, const GraphNode& node);
+/// what was made ahead counts for nothing. `joined`: batches of its own that one of the loop's is made of.
+double loader_items_per_batch(const SegmentFigures& figures, const Graph& graph, const GraphNode& node,
+                              double joined);
 
 /// Rows of the same worker of different epochs become one.
 void merge_worker_rows(std::vector<WorkerProfile>& rows);

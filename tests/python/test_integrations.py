@@ -258,6 +258,49 @@ def test_keras_own_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert threads.diagnosis.cause in ("too_few_workers", None)
 
 
+DISPATCHED = """
+    import time
+    from accelerate import Accelerator
+    from accelerate.utils import DataLoaderConfiguration
+    from dataset import *
+    from torch.utils.data import IterableDataset
+
+    class Stream(IterableDataset):
+        def __iter__(self):
+            for number in range(480):
+                time.sleep(0.002)
+                yield torch.full((4,), float(number))
+
+    if __name__ == "__main__":
+        accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(dispatch_batches=True))
+        loader = accelerator.prepare(DataLoader(Stream(), batch_size=4, num_workers=1))
+        rows = []
+        for batch in loader:
+            rows += batch[:, 0].tolist()
+            time.sleep(0.002)
+        rank = accelerator.process_index
+        assert rows == [float(n) for n in range(480) if n % 8 // 4 == rank], rows[:9]
+        accelerator.end_training()
+"""
+
+
+def test_batches_that_rank_0_makes_for_all_ranks(tmp_path: Path) -> None:
+    need("accelerate")
+    run = tmp_path / "recorded"
+    options = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    run_script(tmp_path, DISPATCHED, "-m", "headrace", "run", "--out", str(run), *options, "train.py")
+    first, second = (hr.Report.load(run, rank=rank) for rank in (0, 1))
+    for report in (first, second):
+        assert (report.profile.sink.steps, report.profile.epochs) == (60, 1), str(report)
+        assert report.profile.sink.step_s > 0.015  # two batches of four rows
+        assert report.diagnosis.kind == "input_bound"
+    assert (first.diagnosis.operator, first.diagnosis.cause) == ("Stream", "too_few_workers"), str(first)
+    stream = next(one for one in first.profile.operators if one.name == "Stream")
+    assert (stream.items, stream.items_per_batch) == (480, 8)
+    assert second.diagnosis.operator is None
+    assert "rank 0, which makes the batches of all ranks" in second.diagnosis.summary
+
+
 RAY = """
     import os
     os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"

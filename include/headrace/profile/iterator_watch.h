@@ -31,6 +31,11 @@ class IteratorWatch {
   /// The loop over it ends, and with its next GetNext another one begins: its owner keeps it for all epochs.
   void end_loop() noexcept;
 
+  /// Its batches are parts of those that an iterator around it hands out, whose GetNext calls `outer` records.
+  void nest_in(std::shared_ptr<LoopRecorder> outer) noexcept;
+  /// The GetNext around it is over; what its batches were doing meanwhile is what that waited for.
+  void end_outer_wait(bool delivered, bool failed) noexcept;
+
   void begin_wait() noexcept;
   /// `batch`: the number of what was delivered, below 0: unknown.
   void end_wait(bool delivered, bool failed, std::int64_t batch) noexcept;
@@ -56,12 +61,16 @@ class IteratorWatch {
 
  private:
   void begin() noexcept;
+  void add_part(const metrics::WaitCharges& charges) noexcept;
   bool relayed() const noexcept { return relay_ != nullptr && relay_->active(); }
 
   std::shared_ptr<LoaderHandle> loader_;
   std::shared_ptr<LoopRecorder> recorder_;  ///< null before the loop begins
   std::shared_ptr<Relay> relay_;
   int offers_ = 0;
+  std::shared_ptr<LoopRecorder> outer_;
+  metrics::WaitCharges outer_charges_;  ///< of the batches since its last GetNext
+  int parts_ = 0;                       ///< so many
   std::shared_ptr<BatchTracker> tracker_;
   std::int64_t made_ns_;  ///< Clock
   std::int64_t asked_ns_ = 0;

@@ -423,6 +423,15 @@ void conclude_unseen(const Case& facts, Diagnosis& diagnosis) {
                      "headrace run, to see them";
 }
 
+/// Another rank makes this one's batches and sends them: what it waits for is in that rank's recording.
+void conclude_elsewhere(const Case& facts, const std::string& rank, Diagnosis& diagnosis) {
+  diagnosis.summary = "the training loop waits for " + rank + ", which makes the batches of all ranks";
+  diagnosis.reason = "the report of " + rank + " says what holds them up: headrace report RUN --" + rank;
+  diagnosis.evidence.push_back({Rule::cause, "this rank's own loader is never asked for a batch", {}});
+  diagnosis.share_of_step = facts.gate.wait_share;
+  diagnosis.confidence = confidence_when_bound(facts, diagnosis, 1);
+}
+
 /// A loader whose verdict came with nothing that shortens the step may have too many workers.
 void add_fewer_workers(const Case& facts, Diagnosis& diagnosis) {
   if (!facts.loader || facts.intermittent || diagnosis.kind == VerdictKind::not_input_bound) return;
@@ -449,8 +458,11 @@ std::string why_no_advice(const Case& facts) {
 }
 
 void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
-  const auto [rule, finding] = find_cause(facts, true);
+  const std::string elsewhere = setting(facts.profile, kBatchesFrom);
+  const auto [rule, finding] =
+      elsewhere.empty() ? find_cause(facts, true) : std::pair<const CauseRule*, std::optional<Finding>>{};
   diagnosis.kind = facts.intermittent ? VerdictKind::intermittent : VerdictKind::input_bound;
+  if (!elsewhere.empty()) return conclude_elsewhere(facts, elsewhere, diagnosis);
   if (rule == nullptr && facts.waits_for_unseen()) {
     conclude_unseen(facts, diagnosis);
   } else if (rule == nullptr) {

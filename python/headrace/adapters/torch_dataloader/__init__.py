@@ -4,6 +4,7 @@ hook      hooks the iterator that a loader makes (``_get_iterator``) and of its 
 worker    what runs in each worker process before its first batch
 operators finds dataset, transforms and collate function, and their stand-ins while a batch is fetched
 loaders   which loaders are recorded, under which name
+outer_loops loops over iterators that make each batch of several
 own_loops loops of loaders that keep one iterator for all epochs
 keras     Keras' PyDataset, which it puts into a DataLoader of its own
 settings  a loader's settings, as its user would write them

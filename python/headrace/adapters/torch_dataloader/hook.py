@@ -20,7 +20,7 @@ from headrace._session import TRIAL, phased_loops, warn_once
 from headrace.adapters import _inside_next, _streams
 from headrace.adapters._names import object_name
 from headrace.adapters._relay import FED_BY_THREAD
-from headrace.adapters.torch_dataloader import loaders, own_loops, queues
+from headrace.adapters.torch_dataloader import loaders, outer_loops, own_loops, queues
 from headrace.adapters.torch_dataloader.first_draw import sampler_of, time_first_draw
 from headrace.adapters.torch_dataloader.keras import users_dataset
 from headrace.adapters.torch_dataloader.operators import instrument
@@ -127,6 +127,8 @@ class _Start:
         if self.workers > 0 and not self.enters_workers:
             self.handle.miss(_core.NO_WORKER_DETAIL)
         self.view: Any = None
+        #: The loop that makes its batches of this iterator's.
+        self.outer: outer_loops.OuterLoop | None = None
 
     def make_view(self) -> Any:
         """A copy of the loader for torch's iterator to read from; only its worker_init_fn is another one."""
@@ -165,7 +167,9 @@ def _before(loader: Any) -> tuple[Any] | None:
     if record is None or record.handle.id < 0:
         return None
     own_loops.hook(type(loader))
-    start = _Start(loader, record, begins=not own_loops.is_being_made(loader))
+    outer = outer_loops.around(loader)
+    start = _Start(loader, record, begins=outer is None and not own_loops.is_being_made(loader))
+    start.outer = outer
     _pending.stack[-1] = start
     return (start.make_view(),) if start.enters_workers else None
 
@@ -299,7 +303,9 @@ def _attach(iterator: Any, start: _Start) -> None:
     own[FED_BY_THREAD] = functools.partial(fed_by_thread, start.handle, start.around.settings)
     iterator.__class__ = timed
     own[_WATCH] = start.watch
-    if phased_loops():
+    if start.outer is not None:
+        start.outer.adopt(start.watch)
+    elif phased_loops():
         own[_RECORD] = start.handle, loaders.name_when_made(start.loader)
         _begin_phase(iterator)
 
@@ -391,6 +397,7 @@ def _classes() -> list[type]:
 def patch_class() -> None:
     """Loaders made from a wrapped one are plain DataLoaders, so their class is hooked."""
     _patch_draws()
+    outer_loops.patch()
     for owner in _classes():
         _patch(owner)
 

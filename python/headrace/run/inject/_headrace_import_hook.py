@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # typing is not loaded yet
 LOADER_MODULES = {
     "torch.utils.data": ("torch_dataloader", ""),
     "torch.utils.data.dataloader": ("torch_dataloader", ""),
+    "accelerate.data_loader": ("torch_dataloader", ""),
     "torchdata.stateful_dataloader": ("torch_dataloader", ""),
     "torchdata.stateful_dataloader.stateful_dataloader": ("torch_dataloader", ""),
     "torchdata.nodes": ("torchdata_nodes", ""),
