@@ -49,7 +49,7 @@ std::shared_ptr<Relay> IteratorWatch::offer_relay() noexcept try {
 void IteratorWatch::restart() noexcept {
   if (recorder_ != nullptr && !relayed()) recorder_->end_loop();
   if (tracker_ != nullptr) tracker_->restart(Clock::now_ns());
-  begin();
+  if (outer_ == nullptr) begin();
 }
 
 void IteratorWatch::end_loop() noexcept {

@@ -273,13 +273,15 @@ DISPATCHED = """
 
     if __name__ == "__main__":
         accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(dispatch_batches=True))
-        loader = accelerator.prepare(DataLoader(Stream(), batch_size=4, num_workers=1))
-        rows = []
-        for batch in loader:
-            rows += batch[:, 0].tolist()
-            time.sleep(0.002)
+        options = {"batch_size": 4, "num_workers": 1, "persistent_workers": True}
+        loader = accelerator.prepare(DataLoader(Stream(), **options))
         rank = accelerator.process_index
-        assert rows == [float(n) for n in range(480) if n % 8 // 4 == rank], rows[:9]
+        for epoch in range(2):
+            rows = []
+            for batch in loader:
+                rows += batch[:, 0].tolist()
+                time.sleep(0.002)
+            assert rows == [float(n) for n in range(480) if n % 8 // 4 == rank], rows[:9]
         accelerator.end_training()
 """
 
@@ -291,12 +293,12 @@ def test_batches_that_rank_0_makes_for_all_ranks(tmp_path: Path) -> None:
     run_script(tmp_path, DISPATCHED, "-m", "headrace", "run", "--out", str(run), *options, "train.py")
     first, second = (hr.Report.load(run, rank=rank) for rank in (0, 1))
     for report in (first, second):
-        assert (report.profile.sink.steps, report.profile.epochs) == (60, 1), str(report)
+        assert (report.profile.sink.steps, report.profile.epochs) == (120, 2), str(report)
         assert report.profile.sink.step_s > 0.015  # two batches of four rows
         assert report.diagnosis.kind == "input_bound"
     assert (first.diagnosis.operator, first.diagnosis.cause) == ("Stream", "too_few_workers"), str(first)
     stream = next(one for one in first.profile.operators if one.name == "Stream")
-    assert (stream.items, stream.items_per_batch) == (480, 8)
+    assert (stream.items, stream.items_per_batch) == (960, 8)
     assert second.diagnosis.operator is None
     assert "rank 0, which makes the batches of all ranks" in second.diagnosis.summary
 

@@ -158,11 +158,12 @@ def _sample_thread(each: _Thread) -> bool:
     return True
 
 
-def fetches(thread: int) -> bool:
-    """Whether the thread is inside next() of torch's DataLoader."""
+def is_inside(thread: int, iterator: Any) -> bool:
+    """Whether the thread is inside next() of this iterator of torch's DataLoader."""
     frame = sys._current_frames().get(thread)
     while frame is not None:
-        if frame.f_code.co_filename.replace("\\", "/").endswith(_LOADERS):
+        in_loader = frame.f_code.co_filename.replace("\\", "/").endswith(_LOADERS)
+        if in_loader and frame.f_locals.get("self") is iterator:
             return True
         frame = frame.f_back
     return False

@@ -269,8 +269,12 @@ def _begin_phase(iterator: Any) -> None:
     iterator.__dict__[_PHASE] = phase_of(handle, None if stream else length_of(iterator), made_as)
 
 
-def _before_reset(iterator: Any, *_: Any) -> None:
-    iterator.__dict__[_WATCH].restart()
+def _before_reset(iterator: Any, loader: Any, *_: Any) -> None:
+    watch = iterator.__dict__[_WATCH]
+    outer = outer_loops.around(loader)
+    if outer is not None:
+        outer.adopt(watch)
+    watch.restart()
     _begin_phase(iterator)
 
 
@@ -332,7 +336,8 @@ def _watch_inside(iterator: Any, handle: _core.LoaderHandle) -> None:
     loop, alive = threading.get_ident(), weakref.ref(iterator)
 
     def thread() -> Any:
-        return None if alive() is None else lambda: loop if _inside_next.fetches(loop) else 0
+        made = alive()
+        return None if made is None else lambda: loop if _inside_next.is_inside(loop, made) else 0
 
     _inside_next.watch(thread, handle, users_dataset(iterator._dataset))
 

@@ -53,6 +53,9 @@ class OuterLoop(Iterator[Any]):
                 self._recorder.end_wait(delivered, failed)
         return batch
 
+    def __del__(self) -> None:
+        self._recorder.end_loop()  # an iterator that its loader keeps holds it, too
+
     def __getattr__(self, name: str) -> Any:
         """close, send, gi_frame ...: of the generator."""
         return getattr(self.made, name)

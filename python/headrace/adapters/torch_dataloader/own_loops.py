@@ -49,14 +49,14 @@ def is_being_made(loader: Any) -> bool:
 
 
 def _loop_begins(made: Any, loader: Any) -> None:
-    kept = kept_iterators(loader)
-    if any(each is made for each in kept):
+    if any(each is made for each in kept_iterators(loader)):
         return
-    watches = [each.__dict__[WATCH] for each in kept if WATCH in each.__dict__]
-    _end(watches)
-    weakref.finalize(made, _end, watches).atexit = False
+    _end_loops(weakref.ref(loader))
+    weakref.finalize(made, _end_loops, weakref.ref(loader)).atexit = False
 
 
-def _end(watches: list[_core.IteratorWatch]) -> None:
-    for watch in watches:
-        watch.end_loop()
+def _end_loops(of: weakref.ref[Any]) -> None:
+    loader = of()
+    for each in [] if loader is None else kept_iterators(loader):
+        if WATCH in each.__dict__:
+            each.__dict__[WATCH].end_loop()
