@@ -12,7 +12,7 @@
 namespace headrace::python {
 
 /// Kind, operator and cause ("" if there is none), the loop's wait as a share of the time, the step in seconds, the
-/// loader's name, and by how much a faster input shortens the step at most (None: not known).
+/// loader's name, and how many times as fast a faster input can make the step (None: not known).
 inline pybind11::tuple verdict_tuple(const analysis::Verdict& verdict, const profile::Profile& profile) {
   const std::string_view cause = verdict.cause ? analysis::name_of(*verdict.cause) : "";
   return pybind11::make_tuple(analysis::name_of(verdict.kind), decoded(verdict.op.value_or("")), cause,

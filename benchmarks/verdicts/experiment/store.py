@@ -1,7 +1,7 @@
 """Draws kept as data: what was recorded and what was measured, to be judged again by later rules.
 
-    FOLDER/training/DataLoader_17.json.gz
-    FOLDER/test/native_18.json.gz        no rule may be made from these
+    FOLDER/training/DataLoader_18.json.gz
+    FOLDER/test/native_17.json.gz        no rule may be made from these
 
 The half is decided by the seed, so a draw never changes sides.
 """

@@ -458,11 +458,10 @@ std::string why_no_advice(const Case& facts) {
 }
 
 void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
-  const std::string elsewhere = setting(facts.profile, kBatchesFrom);
-  const auto [rule, finding] =
-      elsewhere.empty() ? find_cause(facts, true) : std::pair<const CauseRule*, std::optional<Finding>>{};
   diagnosis.kind = facts.intermittent ? VerdictKind::intermittent : VerdictKind::input_bound;
-  if (!elsewhere.empty()) return conclude_elsewhere(facts, elsewhere, diagnosis);
+  if (const std::string rank = setting(facts.profile, kBatchesFrom); !rank.empty())
+    return conclude_elsewhere(facts, rank, diagnosis);
+  const auto [rule, finding] = find_cause(facts, true);
   if (rule == nullptr && facts.waits_for_unseen()) {
     conclude_unseen(facts, diagnosis);
   } else if (rule == nullptr) {

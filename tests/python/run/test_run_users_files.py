@@ -93,7 +93,7 @@ def test_a_dataloader_beside_such_files(scripts: Any, compare: Callable[..., Any
 def test_own_packages_with_a_librarys_name(
     scripts: Any, compare: Callable[..., Any], name: str, file: str
 ) -> None:
-    if "/" in name:  # without it, an installed library comes before a folder that is no package
+    if "/" in name:  # else an installed library of that name is found first
         scripts.write("", f"{name.partition('/')[0]}/__init__.py")
     scripts.write("X = 1\n", file.format(name))
     module = name.replace("/", ".")

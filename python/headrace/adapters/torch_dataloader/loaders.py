@@ -125,10 +125,8 @@ def note_site(loader: Any, dataset: Any = None, *_: Any) -> None:
     role = ""
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
-        code = frame.f_code
-        # Its own __init__, or a framework's wrapper of it.
-        is_inside = code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is loader
-        if not is_inside and not module.startswith(("torch.", "torchdata.")):
+        # Else its own __init__, or a framework's wrapper of it.
+        if not is_method_of(frame, loader) and not module.startswith(("torch.", "torchdata.")):
             site = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
             if is_the_users(frame.f_code.co_filename):
                 loader.__dict__[SITE] = role, site
@@ -141,6 +139,12 @@ def note_site(loader: Any, dataset: Any = None, *_: Any) -> None:
         frame = frame.f_back
     if nearest:
         loader.__dict__[SITE] = role, nearest
+
+
+def is_method_of(frame: FrameType, loader: Any) -> bool:
+    """Whether its function was called with ``loader`` as its first argument."""
+    code = frame.f_code
+    return code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is loader
 
 
 def name_of_new(loader: Any, dataset: Any) -> str:

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 from headrace import _core
+from headrace.adapters.torch_dataloader.loaders import is_method_of
 
 #: Attribute of a torch iterator that is recorded.
 WATCH = "_headrace_watch"
@@ -37,12 +38,7 @@ def is_being_made(loader: Any) -> bool:
     """Whether a constructor of the loader asks for the iterator, so that no loop begins yet."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        code = frame.f_code
-        if (
-            code.co_name == "__init__"
-            and code.co_argcount > 0
-            and frame.f_locals.get(code.co_varnames[0]) is loader
-        ):
+        if frame.f_code.co_name == "__init__" and is_method_of(frame, loader):
             return True
         frame = frame.f_back
     return False
