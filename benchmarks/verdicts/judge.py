@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from calibration import print_calibration
-from experiment.score import LEAST_PART, Score, print_scores
+from experiment.score import LEAST_PART, Score, in_words, print_scores
 from experiment.store import HALVES, judged, stored
 from scoring import share_in_words
 
@@ -66,11 +66,15 @@ def judge_draws(folder: Path, half: str) -> Iterator[tuple[str, Answer]]:
     if not scores:
         return
     print(f"\nstored draws of real work, {half} half")
+    if half == HALVES[0]:  # nobody looks at those that no rule may be made from
+        for score in scores:
+            if score.undisturbed and score.steady and False in (score.kind_right, score.operator_right):
+                print(in_words(score))
     print_scores(scores, 0)
     verdicts = [
         (float(one.diagnosis["confidence"]), one.kind_right and one.operator_right is not False)
         for one in scores
-        if one.undisturbed and one.kind_right is not None
+        if one.undisturbed and one.steady and one.kind_right is not None
     ]
     print_calibration(verdicts, f"{half} half")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import resource
 import subprocess
 import sys
@@ -30,12 +32,27 @@ def neighbours(count: int) -> Iterator[None]:
             one.wait()
 
 
+def cores() -> int:
+    """That this process may use: several draws can share a machine, each on cores of its own."""
+    return len(os.sched_getaffinity(0))
+
+
 def machine_busy_s() -> float:
-    """CPU time that all processes have used so far."""
-    user, nice, system, _idle, _iowait, irq, soft, steal = map(
-        int, Path("/proc/stat").read_text().split()[1:9]
-    )
-    return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
+    """CPU time that all processes have used so far of the cores that this one may use."""
+    own = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    ticks = 0
+    for line in Path("/proc/stat").read_text().splitlines():
+        name, *fields = line.split()
+        if name in own:
+            user, nice, system, _idle, _iowait, irq, soft, steal = map(int, fields[:8])
+            ticks += user + nice + system + irq + soft + steal
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def processor() -> str:
+    """As the kernel calls it."""
+    found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return found[1] if found else platform.machine()
 
 
 def wait_for_quiet() -> None:
@@ -44,7 +61,7 @@ def wait_for_quiet() -> None:
     while time.monotonic() < until:
         before = machine_busy_s()
         time.sleep(1)
-        if machine_busy_s() - before < FOREIGN * (os.cpu_count() or 1):
+        if machine_busy_s() - before < FOREIGN * cores():
             return
 
 
@@ -59,7 +76,7 @@ class Strangers:
     def share(self) -> float:
         elapsed_s = time.monotonic() - self._began
         foreign_s = machine_busy_s() - self._busy_s - (own_cpu_s() - self._own_s)
-        return max(0.0, foreign_s / (elapsed_s * (os.cpu_count() or 1)))
+        return max(0.0, foreign_s / (elapsed_s * cores()))
 
 
 def own_cpu_s() -> float:

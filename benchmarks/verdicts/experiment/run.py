@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import time
 from dataclasses import asdict
 from pathlib import Path
+
+from machine import cores, processor
 
 from .operators import ALL
 from .plan import CUDA_SHAPES, CUDA_SINKS, SHAPES, SINKS, drawn
@@ -57,7 +58,11 @@ def run_experiment(
                     continue
                 print(f"{in_words(scores[-1])} {time.monotonic() - began:.0f} s", flush=True)
                 if store is not None:
-                    keep(scores[-1].trials, store, {"cores": os.cpu_count(), "cuda": on_cuda})
+                    keep(
+                        scores[-1].trials,
+                        store,
+                        {"cores": cores(), "processor": processor(), "cuda": on_cuda},
+                    )
                 if out is not None:
                     out.write_text(json.dumps([asdict(one.trials) for one in scores]) + "\n")
     return print_scores(scores, thrown_away)

@@ -20,6 +20,8 @@ LEAST_GAIN, LEAST_PART = 0.05, 0.2
 CLOSE = 0.10
 #: Fewer predictions than this cannot show that their intervals are too wide.
 MANY = 34
+#: Equal runs that differ by more had another machine under them: one explains nothing about the other.
+UNSTEADY = 0.2
 #: Advice that is slower by more than this, beyond the spread of the plain runs, did harm.
 SLOWER = 0.03
 
@@ -37,6 +39,11 @@ class Score:
     def undisturbed(self) -> bool:
         return self.trials.foreign < QUIET
 
+    @property
+    def steady(self) -> bool:
+        """Nothing that was measured says that the recorded run and those of the truth had another machine."""
+        return self.trials.spread < UNSTEADY and abs(self.drift) < UNSTEADY
+
     # --- truth ---
 
     @property
@@ -46,8 +53,10 @@ class Score:
 
     @property
     def kind(self) -> str:
-        """Empty where either verdict is right."""
-        return "input_bound" if self.share > BOUND else "not_input_bound" if self.share < HEALTHY else ""
+        """Empty where either verdict is right, or equal runs differ too much to tell."""
+        if self.share > max(BOUND, HEALTHY + self.trials.spread):
+            return "input_bound"
+        return "not_input_bound" if self.share < HEALTHY else ""
 
     @property
     def gains(self) -> dict[str, float]:
@@ -87,10 +96,12 @@ class Score:
         return self.diagnosis["operator"] in self.operators
 
     @property
-    def headroom_error(self) -> float:
-        """The step that the report expects of an input without cost, against the ceiling."""
-        gate = next(evidence for evidence in self.diagnosis["evidence"] if evidence["rule"] == "gate")
-        expected_s: float = self.trials.report["profile"]["sink"]["step_s"] / gate["figures"]["most_speedup"]
+    def headroom_error(self) -> float | None:
+        """The step that the report expects of an input without cost, against the ceiling; None: unsaid."""
+        figures = [each["figures"] for each in self.diagnosis["evidence"] if each["rule"] == "gate"]
+        if not figures or "most_speedup" not in figures[0]:
+            return None
+        expected_s: float = self.trials.report["profile"]["sink"]["step_s"] / figures[0]["most_speedup"]
         return expected_s / self.trials.ceiling_s - 1
 
     @property
@@ -145,14 +156,16 @@ def in_words(one: Score) -> str:
     )
     harm = {True: " HARM", False: "", None: ""}[one.advice_harmful]
     advised = f" [{trials.advised}: {1e3 * (trials.advised_s or 0):.2f} ms{harm}]" if trials.advised else ""
+    expected = one.headroom_error
+    against = "" if expected is None else f", expected {100 * expected:+.0f} % of the ceiling"
     disturbed = "" if one.undisturbed else f" (others {100 * trials.foreign:.0f} %, thrown away)"
     lines = [
         f"{one.plan.seed:>6} {one.plan.in_words()}",
         f"       truth {truth} {100 * one.share:.0f} % {right}; step {1e3 * trials.plain_s:.2f} ms, ceiling "
         f"{1e3 * trials.ceiling_s:.2f}; gains % {gains}",
         f"     {mark(one.kind_right)}{mark(one.operator_right)}said  {spoken} ({said['confidence']:.2f}), "
-        f"share {100 * (said['share_of_step'] or 0):.0f} %, expected {100 * one.headroom_error:+.0f} % of "
-        f"the ceiling; {one.plan.main} {curve}{advised}; recorded {100 * one.drift:+.0f} %{disturbed}",
+        f"share {100 * (said['share_of_step'] or 0):.0f} %{against}; {one.plan.main} {curve}{advised}; "
+        f"recorded {100 * one.drift:+.0f} %{disturbed}",
     ]
     return "\n".join(lines)
 
@@ -165,9 +178,13 @@ def _outside(low: float | None, high: float | None, measured: float) -> str:
 
 def print_scores(scores: list[Score], thrown_away: int) -> bool:
     """The bars over the undisturbed draws; true if they hold. thrown_away: draws without a score."""
-    kept = [one for one in scores if one.undisturbed]
-    lost = len(scores) - len(kept) + thrown_away
-    print(f"\n{len(kept)} draws scored, {lost} thrown away because others took the CPU")
+    quiet = [one for one in scores if one.undisturbed]
+    kept = [one for one in quiet if one.steady]
+    lost = len(scores) - len(quiet) + thrown_away
+    print(
+        f"\n{len(kept)} draws scored, {lost} left out because others took the CPU, {len(quiet) - len(kept)} "
+        f"because equal runs differed by {100 * UNSTEADY:.0f} % or more"
+    )
     kinds = [one.kind_right for one in kept if one.kind_right is not None]
     names = [one.operator_right for one in kept if one.operator_right is not None]
     errors = [abs(said / measured - 1) for one in kept for _, said, _, _, measured in one.predictions]
@@ -178,7 +195,7 @@ def print_scores(scores: list[Score], thrown_away: int) -> bool:
         if low is not None
     ]
     harm = [one.advice_harmful for one in kept if one.advice_harmful is not None]
-    floors = [abs(one.headroom_error) <= 0.05 for one in kept]
+    floors = [abs(one.headroom_error) <= 0.05 for one in kept if one.headroom_error is not None]
     rows = [
         ("kind", sum(kinds), len(kinds), 0.98, 1.0),
         ("operator", sum(names), len(names), 0.97, 1.0),
