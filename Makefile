@@ -123,8 +123,10 @@ fuzz: build-asan  ## each fuzz target for FUZZ_SECONDS (60); FUZZ_SEED other tha
 bench: setup build-bench  ## all benchmarks; raw figures with machine, compiler and commit
 	@benchmarks/run.sh
 
-verdicts: setup  ## the stored profiles judged again: scores, and what differs from the last time
-	@$(VENV)/python benchmarks/verdicts/judge.py
+verdicts: setup system  ## stored and simulated profiles judged again; ABLATE=1: which thresholds none needs
+	@mkdir -p build && cmake --preset release >build/configure-release.log 2>&1 || { cat build/configure-release.log; exit 1; }
+	@cmake --build --preset release --target verdict_cases
+	@$(VENV)/python benchmarks/verdicts/judge.py --cases build/release/tests/verdict_cases $(if $(ABLATE),--ablate)
 
 bench-verdicts: setup  ## verdicts on live random pipelines, scored
 	@$(VENV)/python benchmarks/verdicts/run.py

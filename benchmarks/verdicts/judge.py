@@ -1,9 +1,11 @@
 """Judges what is stored with the rules of the day: the corpus, and the draws whose truth was measured.
 
     make verdicts
+    make verdicts ABLATE=1
 
 Prints the scores of each set, and which answers differ from those of the last time, which are kept in
-``build/verdicts/answers.json``.
+``build/verdicts/answers.json``. With ABLATE, each threshold is set to nothing, a half, double and a million
+times what it is, and those are listed that no case needs.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import argparse
 import gzip
 import json
 import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +29,12 @@ from scoring import share_in_words
 import headrace as hr
 
 ROOT = Path(__file__).resolve().parents[2]
+SIMULATED = ROOT / "build" / "verdicts" / "simulated"
+SIMULATED_CASES = 500
+CASES = ROOT / "build" / "verdicts" / "cases"
 ANSWERS = ROOT / "build" / "verdicts" / "answers.json"
+
+MOST_SHOWN = 12
 
 #: Kind, operator and cause, as said.
 Answer = tuple[str, str, str]
@@ -35,26 +44,42 @@ def answer_of(diagnosis: dict[str, Any]) -> Answer:
     return str(diagnosis["kind"]), diagnosis["operator"] or "", diagnosis["cause"] or ""
 
 
-def judge_corpus(folder: Path) -> Iterator[tuple[str, Answer]]:
-    """Recorded profiles of declared classes; prints how many are right."""
+def operators_of(case: dict[str, Any]) -> list[str]:
+    """Any of them is right; "*" is any operator at all; none: not judged."""
+    one = case.get("operator", "")
+    return case.get("operators", [one] if one else [])  # type: ignore[no-any-return]
+
+
+def judge_cases(folder: Path, title: str) -> Iterator[tuple[str, Answer]]:
+    """Profiles of declared classes; prints how many are right."""
     kinds = operators = causes = with_operator = with_cause = count = 0
+    wrong = []
     for path in sorted(folder.glob("*.json")):
         document = json.loads(path.read_text(encoding="utf-8"))
         report = hr.Report.from_profile_json(json.dumps(document["profile"]))
         said = answer_of(report.to_dict()["diagnosis"])
         count += 1
-        kinds += said[0] in document["kinds"]
-        if document["operator"]:
+        right = [said[0] in document["kinds"]]
+        kinds += right[0]
+        if accepted := operators_of(document):
             with_operator += 1
-            operators += said[1] == document["operator"] or (document["operator"] == "*" and bool(said[1]))
+            right.append(said[1] in accepted or ("*" in accepted and bool(said[1])))
+            operators += right[-1]
         if document["cause"]:
             with_cause += 1
-            causes += said[2] == document["cause"]
+            right.append(said[2] == document["cause"])
+            causes += right[-1]
+        if not all(right):
+            expected = [*document["kinds"], *accepted, document["cause"]]
+            wrong.append(f"  {path.stem}: {' '.join(filter(None, said))}, expected {' '.join(expected)}")
         yield path.stem, said
-    print(f"\ncorpus: {count} recorded profiles of declared classes")
+    if not count:
+        return
+    print(f"\n{title}: {count} profiles of declared classes")
     print(f"  {'kind':<36}{share_in_words(kinds, count):>26}")
     print(f"  {'operator':<36}{share_in_words(operators, with_operator):>26}")
     print(f"  {'cause':<36}{share_in_words(causes, with_cause):>26}")
+    print("\n".join(wrong[:MOST_SHOWN]))
 
 
 def judge_draws(folder: Path, half: str) -> Iterator[tuple[str, Answer]]:
@@ -91,15 +116,52 @@ def judge_samples(folder: Path) -> Iterator[tuple[str, Answer]]:
         bound = said[0] in ("input_bound", "intermittent")
         if truth["kind"]:
             kinds.append(bound == (truth["kind"] == "input_bound"))
-        best = max(truth["removal_gains"].values(), default=0.0)
-        # Else no operator alone is what limits: handing the batches over is.
-        if truth["right_operators"] and bound and best >= LEAST_PART * truth["lost_share"]:
+        if bound and sample_names_operator(truth):
             operators.append(said[1] in truth["right_operators"])
         yield f"samples/{path.name.partition('.')[0]}", said
     if kinds:
         print(f"\nsample draws of real work: {folder}")
         print(f"  {'kind':<36}{share_in_words(sum(kinds), len(kinds)):>26}")
         print(f"  {'operator':<36}{share_in_words(sum(operators), len(operators)):>26}")
+
+
+def simulated(program: Path) -> Path:
+    """Cases of all simulated classes; always the same."""
+    shutil.rmtree(SIMULATED, ignore_errors=True)
+    subprocess.run([program, "write", str(SIMULATED), str(SIMULATED_CASES), "1"], check=True)
+    return SIMULATED
+
+
+def write_cases(draws: Path, samples: Path) -> None:
+    """The draws from which rules may be made, as cases with a kind and operators."""
+    shutil.rmtree(CASES, ignore_errors=True)
+    CASES.mkdir(parents=True)
+
+    def write(name: str, kind: str, operators: list[str], profile: dict[str, Any]) -> None:
+        kinds = {"": [], "input_bound": ["input_bound", "intermittent"]}.get(kind, [kind])
+        case = {"kinds": kinds, "operators": operators, "cause": "", "profile": profile}
+        (CASES / f"{name}.json").write_text(json.dumps(case), encoding="utf-8")
+
+    for path in stored(draws / HALVES[0]):
+        score = Score.of(judged(path))
+        if score.undisturbed and score.steady:
+            name = path.name.partition(".")[0]
+            write(name, score.kind, score.operators, score.trials.report["profile"])
+    for path in stored(samples):
+        document = json.loads(gzip.decompress(path.read_bytes()))
+        truth = document["truth"]
+        write(
+            path.name.partition(".")[0],
+            truth["kind"] or "",
+            truth["right_operators"] if sample_names_operator(truth) else [],
+            document["report"]["profile"],
+        )
+
+
+def sample_names_operator(truth: dict[str, Any]) -> bool:
+    """Else no operator alone is what limits: handing the batches over is."""
+    best = max(truth["removal_gains"].values(), default=0.0)
+    return bool(truth["right_operators"]) and best >= LEAST_PART * truth["lost_share"]
 
 
 def print_changes(answers: dict[str, Answer]) -> None:
@@ -120,13 +182,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--draws", type=Path, default=ROOT / "tests" / "verdicts" / "draws")
     parser.add_argument("--corpus", type=Path, default=ROOT / "tests" / "verdicts" / "corpus")
+    parser.add_argument("--cases", type=Path, help="the program that writes simulated cases")
+    parser.add_argument("--ablate", action="store_true", help="also say which thresholds no case needs")
     options = parser.parse_args()
-    answers = dict(judge_corpus(options.corpus))
+    answers = dict(judge_cases(options.corpus, "corpus, recorded"))
+    if options.cases is not None:
+        answers |= judge_cases(simulated(options.cases), "simulated")
     for half in HALVES:
         answers |= judge_draws(options.draws, half)
     samples = Path(os.environ.get("HEADRACE_CONFORMANCE_DATA", ROOT.parent / "shared" / "data")) / "draws"
     answers |= judge_samples(samples)
     print_changes(answers)
+    if options.ablate:
+        write_cases(options.draws, samples)
+        folders = [options.corpus, SIMULATED, CASES]
+        return subprocess.run([options.cases, "ablate", *map(str, folders)], check=False).returncode
     return 0
 
 

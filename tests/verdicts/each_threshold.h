@@ -1,0 +1,141 @@
+// The thresholds by name, to be moved one by one.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headrace/analysis/diagnosis/thresholds.h"
+
+namespace headrace::analysis {
+
+/// Calls `visit(name, value)` for each threshold.
+template <class Visit>
+void each_threshold(Thresholds& all, Visit&& visit) {
+  visit("gate.fewest_steps", all.gate.fewest_steps);
+  visit("gate.shortest_s", all.gate.shortest_s);
+  visit("gate.starved_share", all.gate.starved_share);
+  visit("gate.certain_errors", all.gate.certain_errors);
+  visit("gate.settling_steps", all.gate.settling_steps);
+  visit("gate.settled_share", all.gate.settled_share);
+  visit("gate.served_share", all.gate.served_share);
+  visit("gate.opaque_handoff_s", all.gate.opaque_handoff_s);
+  visit("gate.contended_share", all.gate.contended_share);
+  visit("gate.crowded_share", all.gate.crowded_share);
+  visit("gate.crowded_cores", all.gate.crowded_cores);
+  visit("lock.least_cores", all.lock.least_cores);
+  visit("lock.most_cores", all.lock.most_cores);
+  visit("lock.busy_threads", all.lock.busy_threads);
+  visit("lock.taken_share", all.lock.taken_share);
+  visit("lock.taken_while_waiting_share", all.lock.taken_while_waiting_share);
+  visit("lock.off_cpu_share", all.lock.off_cpu_share);
+  visit("lock.computes_share", all.lock.computes_share);
+  visit("lock.thread_cores", all.lock.thread_cores);
+  visit("lock.explained_cores", all.lock.explained_cores);
+  visit("lock.operator_cores", all.lock.operator_cores);
+  visit("lock.never_free_share", all.lock.never_free_share);
+  visit("lock.stretch", all.lock.stretch);
+  visit("lock.waits_share", all.lock.waits_share);
+  visit("lock.stretched_share", all.lock.stretched_share);
+  visit("lock.held_to_cores", all.lock.held_to_cores);
+  visit("lock.without_lock", all.lock.without_lock);
+  visit("lock.tie", all.lock.tie);
+  visit("lock.accounted_share", all.lock.accounted_share);
+  visit("candidate.tie", all.candidate.tie);
+  visit("candidate.never_rest_share", all.candidate.never_rest_share);
+  visit("candidate.drawing_share", all.candidate.drawing_share);
+  visit("candidate.queue_is_high", all.candidate.queue_is_high);
+  visit("candidate.gathers", all.candidate.gathers);
+  visit("candidate.blocked_share", all.candidate.blocked_share);
+  visit("candidate.fewest_samples", all.candidate.fewest_samples);
+  visit("candidate.ledger_known", all.candidate.ledger_known);
+  visit("candidate.ledger_charged", all.candidate.ledger_charged);
+  visit("rate.too_slow", all.rate.too_slow);
+  visit("rate.nearly_as_slow", all.rate.nearly_as_slow);
+  visit("rate.never_rests_share", all.rate.never_rests_share);
+  visit("rate.sets_pace_share", all.rate.sets_pace_share);
+  visit("rate.explained", all.rate.explained);
+  visit("rate.varies", all.rate.varies);
+  visit("rate.matters", all.rate.matters);
+  visit("rate.hardly_computes_share", all.rate.hardly_computes_share);
+  visit("phases.fewest_phases", all.phases.fewest_phases);
+  visit("phases.leads", all.phases.leads);
+  visit("phases.second_share", all.phases.second_share);
+  visit("phases.drift", all.phases.drift);
+  visit("phases.drift_of_other", all.phases.drift_of_other);
+  visit("phases.against", all.phases.against);
+  visit("phases.noise", all.phases.noise);
+  visit("phases.starved_share", all.phases.starved_share);
+  visit("phases.calm_share", all.phases.calm_share);
+  visit("phases.calm_time_share", all.phases.calm_time_share);
+  visit("phases.slower", all.phases.slower);
+  visit("phases.calm_busy_share", all.phases.calm_busy_share);
+  visit("phases.fewest_for_stretches", all.phases.fewest_for_stretches);
+  visit("phases.drain_half", all.phases.drain_half);
+  visit("phases.drain_items", all.phases.drain_items);
+  visit("phases.drain_of_capacity", all.phases.drain_of_capacity);
+  visit("phases.drain_slower", all.phases.drain_slower);
+  visit("tail.most_items", all.tail.most_items);
+  visit("tail.least_busy", all.tail.least_busy);
+  visit("tail.most_between", all.tail.most_between);
+  visit("tail.usual_keep_up", all.tail.usual_keep_up);
+  visit("tail.of_step", all.tail.of_step);
+  visit("tail.explains", all.tail.explains);
+  visit("tail.waits", all.tail.waits);
+  visit("worker.slower", all.worker.slower);
+  visit("worker.median_slower", all.worker.median_slower);
+  visit("worker.beyond_chance", all.worker.beyond_chance);
+  visit("worker.fewest_items", all.worker.fewest_items);
+  visit("worker.matters", all.worker.matters);
+  visit("worker.part_of_thread", all.worker.part_of_thread);
+  visit("cpu.spent", all.cpu.spent);
+  visit("cpu.spent_by_workers", all.cpu.spent_by_workers);
+  visit("cpu.spent_while_queueing", all.cpu.spent_while_queueing);
+  visit("cpu.cpu_bound_share", all.cpu.cpu_bound_share);
+  visit("cpu.some_cpu_share", all.cpu.some_cpu_share);
+  visit("cpu.own_cores", all.cpu.own_cores);
+  visit("cpu.throttled_share", all.cpu.throttled_share);
+  visit("cpu.queueing_share", all.cpu.queueing_share);
+  visit("cpu.mostly_queueing_share", all.cpu.mostly_queueing_share);
+  visit("storage.waits_share", all.storage.waits_share);
+  visit("storage.lock_share", all.storage.lock_share);
+  visit("oversubscribed.elsewhere_share", all.oversubscribed.elsewhere_share);
+  visit("oversubscribed.threads_per_core", all.oversubscribed.threads_per_core);
+  visit("oversubscribed.queueing_share", all.oversubscribed.queueing_share);
+  visit("pinned.queueing_share", all.pinned.queueing_share);
+  visit("pinned.most_used", all.pinned.most_used);
+  visit("memory.pressure_share", all.memory.pressure_share);
+  visit("collection.busy_share", all.collection.busy_share);
+  visit("shards.out_of_data_share", all.shards.out_of_data_share);
+  visit("risk.shared_memory_share", all.risk.shared_memory_share);
+  visit("risk.memory_left_s", all.risk.memory_left_s);
+  visit("risk.stuck_s", all.risk.stuck_s);
+  visit("risk.stuck_times", all.risk.stuck_times);
+  visit("risk.startup_s", all.risk.startup_s);
+  visit("risk.startup_share", all.risk.startup_share);
+  visit("risk.collection_share", all.risk.collection_share);
+  visit("startup.least_s", all.startup.least_s);
+  visit("startup.of_run", all.startup.of_run);
+  visit("stall.steps_long", all.stall.steps_long);
+  visit("stall.least_s", all.stall.least_s);
+  visit("stall.next", all.stall.next);
+  visit("stall.alike", all.stall.alike);
+  visit("stall.worth_s", all.stall.worth_s);
+  visit("stall.worth_share", all.stall.worth_share);
+}
+
+inline std::vector<std::string> threshold_names() {
+  std::vector<std::string> names;
+  Thresholds all;
+  each_threshold(all, [&](const char* name, double) { names.emplace_back(name); });
+  return names;
+}
+
+/// `wanted` times `factor`; the others as they are.
+inline Thresholds moved(const std::string& wanted, double factor) {
+  Thresholds all;
+  each_threshold(all, [&](const char* name, double& value) { value *= name == wanted ? factor : 1; });
+  return all;
+}
+
+}  // namespace headrace::analysis
