@@ -82,6 +82,25 @@ def judge_cases(folder: Path, title: str) -> Iterator[tuple[str, Answer]]:
     print("\n".join(wrong[:MOST_SHOWN]))
 
 
+class QueueScore:
+    """How often the queues alone name an operator that is right."""
+
+    def __init__(self) -> None:
+        self._count = self._right = self._silent = 0
+
+    def add(self, diagnosis: dict[str, Any], accepted: list[str]) -> None:
+        said = (diagnosis["queue_rule"] or {}).get("operator")
+        self._count += 1
+        self._right += said in accepted
+        self._silent += said is None
+
+    def print(self) -> None:
+        if self._count:
+            wrong = self._count - self._right - self._silent
+            says = f"{share_in_words(self._right, self._count)}; silent {self._silent}, wrong {wrong}"
+            print(f"  {'operator, by queues alone':<36}{says:>26}")
+
+
 def judge_draws(folder: Path, half: str) -> Iterator[tuple[str, Answer]]:
     scores = []
     for path in stored(folder / half):
@@ -96,6 +115,11 @@ def judge_draws(folder: Path, half: str) -> Iterator[tuple[str, Answer]]:
             if score.undisturbed and score.steady and False in (score.kind_right, score.operator_right):
                 print(in_words(score))
     print_scores(scores, 0)
+    queues = QueueScore()
+    for one in scores:
+        if one.undisturbed and one.steady and one.operators:
+            queues.add(one.diagnosis, one.operators)
+    queues.print()
     verdicts = [
         (float(one.diagnosis["confidence"]), one.kind_right and one.operator_right is not False)
         for one in scores
@@ -108,21 +132,25 @@ def judge_samples(folder: Path) -> Iterator[tuple[str, Answer]]:
     """Draws of which kind and the gain of each operator's removal are known (the conformance data)."""
     kinds: list[bool] = []
     operators: list[bool] = []
+    queues = QueueScore()
     for path in stored(folder):
         document = json.loads(gzip.decompress(path.read_bytes()))
         truth = document["truth"]
         report = hr.Report.from_profile_json(json.dumps(document["report"]["profile"]))
-        said = answer_of(report.to_dict()["diagnosis"])
+        diagnosis = report.to_dict()["diagnosis"]
+        said = answer_of(diagnosis)
         bound = said[0] in ("input_bound", "intermittent")
         if truth["kind"]:
             kinds.append(bound == (truth["kind"] == "input_bound"))
         if bound and sample_names_operator(truth):
+            queues.add(diagnosis, truth["right_operators"])
             operators.append(said[1] in truth["right_operators"])
         yield f"samples/{path.name.partition('.')[0]}", said
     if kinds:
         print(f"\nsample draws of real work: {folder}")
         print(f"  {'kind':<36}{share_in_words(sum(kinds), len(kinds)):>26}")
         print(f"  {'operator':<36}{share_in_words(sum(operators), len(operators)):>26}")
+        queues.print()
 
 
 def simulated(program: Path) -> Path:

@@ -261,6 +261,11 @@ void add_recording(py::module_& module) {
       .def("describe", &profile::LoaderHandle::describe, py::arg("model"), py::arg("workers"))
       .def("put_in_front", &profile::LoaderHandle::put_in_front, py::arg("stages"))
       .def("miss", &profile::LoaderHandle::miss, py::arg("gap"))
+      .def_property_readonly("steps",
+                             [](const profile::LoaderHandle& self) -> std::uint64_t {
+                               const profile::LoaderRecord* record = self.session()->loader_record(self.id());
+                               return record == nullptr ? 0 : record->sink.steps.load();
+                             })
       .def(
           "note",
           [](profile::LoaderHandle& self, const std::string& key, const std::string& value) {

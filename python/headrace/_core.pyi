@@ -223,6 +223,10 @@ class LoaderHandle:
     def miss(self, gap: int) -> None:
         """Something of it cannot be recorded: one of the NO_..._DETAIL."""
 
+    @property
+    def steps(self) -> int:
+        """Batches that its loops have taken so far."""
+
     def note(self, key: str, value: str) -> None:
         """A fact about it that verdicts use; the first one of a key stays."""
 

@@ -73,6 +73,21 @@ class Risk:
 
 
 @dataclass
+class QueueRule:
+    """What the levels of the queues name on their own: left of the operator high, right of it low.
+
+    ``left`` and ``right`` are levels from 0 to 1; None where there is no such queue.
+    """
+
+    operator: str | None = None
+    left: float | None = None
+    right: float | None = None
+    #: With the verdict; if not, ``says`` tells why.
+    agrees: bool = True
+    says: str = ""
+
+
+@dataclass
 class VerdictWindow:
     start_s: float = 0.0
     end_s: float = 0.0
@@ -91,6 +106,7 @@ class Diagnosis:
     summary: str = ""
     headroom_step_s: float | None = None
     evidence: list[Evidence] = field(default_factory=list)
+    queue_rule: QueueRule | None = None
     advice: list[Advice] = field(default_factory=list)
     next_bottleneck: str | None = None
     risks: list[Risk] = field(default_factory=list)

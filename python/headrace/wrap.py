@@ -24,7 +24,7 @@ from headrace._session import (
     say_all,
     warn_once,
 )
-from headrace.adapters import adapter_for
+from headrace.adapters import _loop_pauses, adapter_for
 from headrace.adapters._inside_next import watch_iterator
 from headrace.adapters.base import Adapter, Attachment
 from headrace.adapters.function import Calls
@@ -32,6 +32,13 @@ from headrace.errors import Error, UsageError
 from headrace.report import Report, report_of_loop
 
 T = TypeVar("T")
+
+
+def _in_next(loop: weakref.ref[_core.TimedIterator]) -> bool | None:
+    """Whether the loop waits for a batch; None: it is over."""
+    timed = loop()
+    return None if timed is None else bool(_core.thread_in_next(timed))
+
 
 #: Live wrapped objects per session that `wrap(run=...)` opened: the last one closes it.
 _users: dict[_core.Session, int] = {}
@@ -51,6 +58,8 @@ class _Recording:
         timed = _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
         if self.attachment.unknown:
             self._detail(lambda: watch_iterator(timed, self.handle, iterable))
+        alive = weakref.ref(timed)
+        self._detail(lambda: _loop_pauses.watch(self.handle, lambda: _in_next(alive)))
         return timed
 
     def _detail(self, record: Callable[[], None]) -> None:

@@ -1,6 +1,8 @@
 // Cases for verdicts, as files: a profile and the answers that are right for it.
 //
-//     verdict_cases write FOLDER COUNT SEED    so many simulated ones of all classes, in turn
+//     verdict_cases write FOLDER COUNT SEED    so many simulated ones of all classes, in turn; every other round of
+//                                              them as recorded on a busy machine
+//     verdict_cases judge FOLDER...            how many answers are right, and the wrong ones
 //     verdict_cases ablate FOLDER...           which thresholds no case in these folders needs
 //
 //     {"kinds": ["input_bound"], "operators": ["decode"], "cause": "too_few_workers", "profile": {...}}
@@ -23,6 +25,7 @@
 #include "headrace/analysis/diagnosis/plausible.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/profile_json.h"
+#include "support/simulation/draws.h"
 #include "support/simulation/labelled_lines.h"
 #include "support/simulation/labelled_loaders.h"
 #include "support/verdict_words.h"
@@ -55,11 +58,15 @@ Answer answer(const VerdictCase& one, const Thresholds& thresholds) {
   return {word_of(diagnosis.kind), diagnosis.op.value_or(""), word_of(diagnosis.cause)};
 }
 
+bool names_operator(const VerdictCase& one, const Answer& said) {
+  return std::any_of(one.operators.begin(), one.operators.end(),
+                     [&](const std::string& op) { return op == "*" ? !said.op.empty() : op == said.op; });
+}
+
 /// How much of it is right.
 int points(const VerdictCase& one, const Answer& said) {
-  const auto names = [&](const std::string& op) { return op == "*" ? !said.op.empty() : op == said.op; };
   int right = one.kinds.contains(said.kind) ? 1 : 0;
-  right += std::any_of(one.operators.begin(), one.operators.end(), names) ? 1 : 0;
+  right += names_operator(one, said) ? 1 : 0;
   right += !one.cause.empty() && one.cause == said.cause ? 1 : 0;
   return right;
 }
@@ -79,15 +86,25 @@ int write_simulated(const fs::path& folder, int count, std::uint64_t seed) {
   for (int made = 0; made < count; ++made, ++seed) {
     const auto at = static_cast<std::size_t>(made) % (lines.size() + loaders.size());
     simulation::Random random(seed);
+    const bool blurred = made / static_cast<int>(lines.size() + loaders.size()) % 2 == 1;
     if (at < lines.size()) {
-      const simulation::Labelled drawn = lines[at].draw(random);
+      simulation::Labelled drawn = lines[at].draw(random);
+      if (blurred) {
+        drawn.line.hiccups = 0.01;
+        drawn.line.compute_factor = simulation::noisier(drawn.line.compute_factor);
+      }
+      profile::Profile recorded = simulation::simulate(drawn.line, seed);
+      if (blurred) recorded = simulation::blurred(std::move(recorded), seed);
       write(folder, std::string(lines[at].name) + "_" + std::to_string(seed), drawn.kinds, drawn.op,
-            drawn.cause, simulation::simulate(drawn.line, seed));
+            drawn.cause, recorded);
     } else {
       const simulation::LoaderClass& each = loaders[at - lines.size()];
-      const simulation::LabelledLoader drawn = each.draw(random);
+      simulation::LabelledLoader drawn = each.draw(random);
+      if (blurred) drawn.loader.compute_factor = simulation::jitter(0.1);
+      profile::Profile recorded = simulation::simulate(drawn.loader, seed);
+      if (blurred) recorded = simulation::blurred(std::move(recorded), seed);
       write(folder, std::string(each.name) + "_" + std::to_string(seed), drawn.kinds, drawn.op, drawn.cause,
-            simulation::simulate(drawn.loader, seed));
+            recorded);
     }
   }
   return 0;
@@ -132,6 +149,33 @@ Ablated without(const std::vector<VerdictCase>& cases, const std::vector<Answer>
   return found;
 }
 
+int judge(const std::vector<fs::path>& folders) {
+  int asked[3] = {0, 0, 0};
+  int right[3] = {0, 0, 0};
+  for (const VerdictCase& one : read(folders)) {
+    const Answer said = answer(one, {});
+    const bool is_bound = one.kinds.contains("input_bound") || one.kinds.contains("intermittent");
+    const bool says_bound = said.kind == "input_bound" || said.kind == "intermittent";
+    const bool judged[3] = {!one.kinds.empty(), !one.operators.empty() && (!is_bound || says_bound),
+                            !one.cause.empty()};
+    const bool good[3] = {one.kinds.contains(said.kind), names_operator(one, said), one.cause == said.cause};
+    bool wrong = false;
+    for (int i = 0; i < 3; ++i) {
+      asked[i] += judged[i] ? 1 : 0;
+      right[i] += judged[i] && good[i] ? 1 : 0;
+      wrong = wrong || (judged[i] && !good[i]);
+    }
+    if (!wrong) continue;
+    std::string expected = one.cause;
+    for (const std::string& op : one.operators) expected = op + " " + expected;
+    std::printf("%s: %s %s %s, expected %s %s\n", one.name.c_str(), said.kind.c_str(), said.op.c_str(),
+                said.cause.c_str(), one.kinds.empty() ? "" : one.kinds.begin()->c_str(), expected.c_str());
+  }
+  const char* names[3] = {"kind", "operator", "cause"};
+  for (int i = 0; i < 3; ++i) std::printf("%-10s%d of %d\n", names[i], right[i], asked[i]);
+  return 0;
+}
+
 int ablate(const std::vector<fs::path>& folders) {
   const std::vector<VerdictCase> cases = read(folders);
   std::vector<Answer> answers;
@@ -156,7 +200,21 @@ int ablate(const std::vector<fs::path>& folders) {
     std::printf("%s\n", matters ? "" : "  no case needs it");
     needed += matters ? 1 : 0;
   }
-  std::printf("%d of %zu thresholds are needed by a case\n", needed, names.size());
+  std::printf("%d of %zu thresholds are needed by a case\n\n", needed, names.size());
+  // Off one after the other, and kept off where no answer changes: what is left is what these cases need.
+  Thresholds together;
+  std::printf("off together, without another answer:\n");
+  for (const std::string& name : names) {
+    for (const double factor : {0.0, 1e6}) {
+      Thresholds tried = together;
+      each_threshold(tried, [&](const char* each, double& value) { value *= name == each ? factor : 1; });
+      if (without(cases, answers, tried).changed > 0) continue;
+      together = tried;
+      std::printf("  %s (x %g)\n", name.c_str(), factor);
+      std::fflush(stdout);
+      break;
+    }
+  }
   return 0;
 }
 
@@ -169,8 +227,10 @@ int main(int argc, char** argv) {
     return headrace::analysis::write_simulated(arguments[1], std::stoi(arguments[2]),
                                                std::stoull(arguments[3]));
   }
-  if (arguments.size() >= 2 && arguments[0] == "ablate")
-    return headrace::analysis::ablate({arguments.begin() + 1, arguments.end()});
-  std::fprintf(stderr, "usage: verdict_cases write FOLDER COUNT SEED | verdict_cases ablate FOLDER...\n");
+  const std::vector<std::filesystem::path> folders(arguments.begin() + (arguments.empty() ? 0 : 1),
+                                                   arguments.end());
+  if (!folders.empty() && arguments[0] == "judge") return headrace::analysis::judge(folders);
+  if (!folders.empty() && arguments[0] == "ablate") return headrace::analysis::ablate(folders);
+  std::fprintf(stderr, "usage: verdict_cases write FOLDER COUNT SEED, or judge or ablate FOLDER...\n");
   return 2;
 }

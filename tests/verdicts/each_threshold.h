@@ -27,11 +27,8 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("lock.most_cores", all.lock.most_cores);
   visit("lock.busy_threads", all.lock.busy_threads);
   visit("lock.taken_share", all.lock.taken_share);
-  visit("lock.taken_while_waiting_share", all.lock.taken_while_waiting_share);
   visit("lock.off_cpu_share", all.lock.off_cpu_share);
   visit("lock.computes_share", all.lock.computes_share);
-  visit("lock.thread_cores", all.lock.thread_cores);
-  visit("lock.explained_cores", all.lock.explained_cores);
   visit("lock.operator_cores", all.lock.operator_cores);
   visit("lock.never_free_share", all.lock.never_free_share);
   visit("lock.stretch", all.lock.stretch);
@@ -39,11 +36,8 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("lock.stretched_share", all.lock.stretched_share);
   visit("lock.held_to_cores", all.lock.held_to_cores);
   visit("lock.without_lock", all.lock.without_lock);
-  visit("lock.tie", all.lock.tie);
   visit("lock.accounted_share", all.lock.accounted_share);
-  visit("candidate.tie", all.candidate.tie);
   visit("candidate.never_rest_share", all.candidate.never_rest_share);
-  visit("candidate.drawing_share", all.candidate.drawing_share);
   visit("candidate.queue_is_high", all.candidate.queue_is_high);
   visit("candidate.gathers", all.candidate.gathers);
   visit("candidate.blocked_share", all.candidate.blocked_share);
@@ -90,13 +84,11 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("worker.part_of_thread", all.worker.part_of_thread);
   visit("cpu.spent", all.cpu.spent);
   visit("cpu.spent_by_workers", all.cpu.spent_by_workers);
-  visit("cpu.spent_while_queueing", all.cpu.spent_while_queueing);
+  visit("cpu.own_cores", all.cpu.own_cores);
   visit("cpu.cpu_bound_share", all.cpu.cpu_bound_share);
   visit("cpu.some_cpu_share", all.cpu.some_cpu_share);
-  visit("cpu.own_cores", all.cpu.own_cores);
   visit("cpu.throttled_share", all.cpu.throttled_share);
   visit("cpu.queueing_share", all.cpu.queueing_share);
-  visit("cpu.mostly_queueing_share", all.cpu.mostly_queueing_share);
   visit("storage.waits_share", all.storage.waits_share);
   visit("storage.lock_share", all.storage.lock_share);
   visit("oversubscribed.elsewhere_share", all.oversubscribed.elsewhere_share);
@@ -122,6 +114,12 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("stall.alike", all.stall.alike);
   visit("stall.worth_s", all.stall.worth_s);
   visit("stall.worth_share", all.stall.worth_share);
+  visit("pauses.fewest_steps", all.pauses.fewest_steps);
+  visit("pauses.times_as_long", all.pauses.times_as_long);
+  visit("pauses.of_time", all.pauses.of_time);
+  visit("pauses.most_steps", all.pauses.most_steps);
+  visit("pauses.fewest", all.pauses.fewest);
+  visit("pauses.uneven", all.pauses.uneven);
 }
 
 inline std::vector<std::string> threshold_names() {

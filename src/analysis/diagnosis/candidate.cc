@@ -1,62 +1,65 @@
 #include "candidate.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "numbers.h"
 
 namespace headrace::analysis {
 namespace {
 
-/// Finished batches of a loader pass through its operator; its time is waiting as much as work. (The hand-off
-/// of a pipeline's map to its worker processes is work of the map's threads.)
-bool passes_on(const Case& facts, const SegmentDemand& segment) {
-  return facts.loader && facts.profile.operators[static_cast<std::size_t>(segment.largest)].kind ==
-                             profile::OperatorKind::handoff;
+using enum profile::OperatorKind;
+
+/// Of the largest gain: nearer than simulations of two recordings of one pipeline are to each other.
+constexpr double kTies = 0.93;
+
+/// Finished batches pass through it on their way to the training loop. (The hand-off of a pipeline's map to its
+/// worker processes is work of the map's threads.)
+bool hands_over(const Case& facts, int op) {
+  return facts.loader && facts.profile.operators[static_cast<std::size_t>(op)].kind == handoff;
 }
 
-const SegmentDemand* workers_of(const Case& facts) {
-  if (!facts.loader || facts.loader->workers == 0 || facts.loader->in_workers.empty()) return nullptr;
-  return facts.demand.of(facts.loader->in_workers.front());
+/// Between the workers and the training loop: what it costs is no sign of what the workers do.
+bool behind_workers(const Case& facts, int op) {
+  return hands_over(facts, op) || op == facts.loader->pin || op == facts.loader->sampler;
 }
 
-bool workers_limit(const Case& facts) {
-  const SegmentDemand* workers = workers_of(facts);
-  const CandidateThresholds& thresholds = facts.thresholds.candidate;
-  return workers != nullptr && workers->utilisation >= thresholds.never_rest_share &&
-         workers->demand_s >= facts.thresholds.rate.nearly_as_slow * facts.gate.own_compute_s;
+/// Handing batches over is part of making them, unless it costs more than a healthy loop pays, and more than batches
+/// that are not finished.
+bool may_limit(const Case& facts, int op) {
+  return !hands_over(facts, op) || (facts.gate.floor_share >= facts.thresholds.gate.served_share &&
+                                    facts.gate.floor_share >= facts.gate.starved_share);
 }
 
-/// The one thread that pins finished batches never rests.
-bool pinning_limits(const Case& facts) {
-  const SegmentDemand* pin = facts.loader ? facts.demand.of(facts.loader->pin) : nullptr;
-  return pin != nullptr && pin->utilisation >= facts.thresholds.candidate.never_rest_share;
+/// The operator whose absence gains most. Where several gain nearly as much: the one that the queues name, else the
+/// largest demand.
+int by_absence(const Case& facts) {
+  double most = 0;
+  std::vector<int> gaining;
+  for (int op = 0; static_cast<std::size_t>(op) < facts.profile.operators.size(); ++op) {
+    if (!facts.interventions.gains(op) || !may_limit(facts, op)) continue;
+    gaining.push_back(op);
+    most = std::max(most, facts.interventions.gain(op));
+  }
+  std::erase_if(gaining, [&](int op) { return facts.interventions.gain(op) < kTies * most; });
+  if (gaining.empty()) return -1;
+  if (contains(gaining, facts.queues.op)) return facts.queues.op;
+  const std::vector<double> demands = own_demands(facts.profile);
+  return *std::max_element(gaining.begin(), gaining.end(), [&](int a, int b) {
+    return demands[static_cast<std::size_t>(a)] < demands[static_cast<std::size_t>(b)];
+  });
 }
 
-/// The hand-off is a candidate where it costs a good part of the step, more than batches that are not there,
-/// and no busy worker explains it: a worker whose interpreter lock is taken is slow to pass on what it
-/// finished.
-bool handoff_may_limit(const Case& facts) {
-  return facts.gate.floor_share >= facts.thresholds.gate.served_share &&
-         facts.gate.floor_share >= facts.gate.starved_share && !workers_limit(facts) &&
-         !pinning_limits(facts);
-}
-
+/// Where nothing can be simulated.
 int by_demand(const Case& facts) {
-  const bool handoff = handoff_may_limit(facts);
-  if (handoff && facts.loader && facts.loader->handoff >= 0) return facts.loader->handoff;
-  const SegmentDemand* first = nullptr;
+  if (facts.gate.handoff_only && facts.loader) return facts.loader->handoff;
   for (const SegmentDemand& segment : facts.demand.segments) {
-    if (!handoff && passes_on(facts, segment)) continue;
-    first = &segment;
-    break;
+    if (!hands_over(facts, segment.largest)) return segment.largest;
   }
-  if (first == nullptr) return facts.queues.op >= 0 ? facts.queues.op : facts.ledger.op;
-  for (int other : {facts.queues.op, facts.ledger.op}) {
-    const SegmentDemand* segment = facts.demand.of(other);
-    if (segment == nullptr || segment == first || (!handoff && passes_on(facts, *segment))) continue;
-    if (segment->demand_s >= facts.thresholds.candidate.tie * first->demand_s) return segment->largest;
+  for (int op : {facts.queues.op, facts.ledger.op}) {
+    if (op >= 0 && may_limit(facts, op)) return op;
   }
-  return first->largest;
+  return -1;
 }
 
 int copied_in_step(const profile::Profile& profile) {
@@ -70,42 +73,26 @@ int copied_in_step(const profile::Profile& profile) {
   return found;
 }
 
-/// Where batches are ready: what the training loop's own thread spends its wait on.
-int by_serving(const Case& facts) {
+int candidate_of(const Case& facts) {
   if (facts.gate.transfer_only) return copied_in_step(facts.profile);
-  if (!facts.loader) return facts.candidate;
-  if (pinning_limits(facts)) return facts.loader->pin;
-  // Drawing the next indices is part of GetNext too.
-  if (facts.loader->sampler >= 0) {
-    const double sampler_s =
-        facts.profile.operators[static_cast<std::size_t>(facts.loader->sampler)].demand_s;
-    if (sampler_s >= facts.thresholds.candidate.drawing_share * facts.gate.floor_share * facts.gate.step_s)
-      return facts.loader->sampler;
-  }
-  return facts.loader->handoff;
-}
-
-/// The rules that look at finished batches only see them wait; a busy worker is why.
-void charge_floor_to_workers(Case& facts) {
-  facts.gate.handoff_only = false;
-  facts.gate.floor_by_workers = true;
-  const bool misled = facts.queues.op == facts.loader->handoff;
-  if (misled) facts.queues = QueueOpinion{};
-  if (facts.ledger.op == facts.loader->handoff) facts.ledger.op = -1;
+  // Where nothing that makes batches was recorded, what was recorded is not why they come late.
+  const bool makers_unknown = facts.loader && facts.loader->workers > 0 && facts.loader->in_workers.empty();
+  if (makers_unknown && !facts.gate.handoff_only) return -1;
+  const int op = by_absence(facts);
+  if (op >= 0) return op;
+  return facts.gate.crowded ? dearest_operator(facts.profile) : by_demand(facts);
 }
 
 }  // namespace
 
 void point_at_candidate(Case& facts) {
-  if (facts.gate.floor_share >= facts.thresholds.gate.served_share && workers_limit(facts))
-    charge_floor_to_workers(facts);
-  const bool served = facts.gate.handoff_only || facts.gate.transfer_only;
-  // Where nothing that makes batches was recorded, what was recorded is not why they come late.
-  const bool makers_unknown = facts.loader && facts.loader->workers > 0 && facts.loader->in_workers.empty();
-  facts.candidate = facts.gate.crowded ? dearest_operator(facts.profile)
-                    : served           ? by_serving(facts)
-                    : makers_unknown   ? -1
-                                       : by_demand(facts);
+  facts.candidate = candidate_of(facts);
+  if (facts.gate.handoff_only && facts.loader && facts.candidate >= 0 &&
+      !behind_workers(facts, facts.candidate)) {
+    // Finished batches wait because busy workers are slow to pass them on.
+    facts.gate.handoff_only = false;
+    facts.gate.floor_by_workers = true;
+  }
   const SegmentDemand* segment = facts.demand.of(facts.candidate);
   if (segment == nullptr) return;
   facts.intermittent =

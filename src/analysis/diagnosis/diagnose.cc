@@ -21,8 +21,10 @@
 #include "headrace/analysis/diagnosis/risks.h"
 #include "headrace/analysis/queue_words.h"
 #include "headrace/analysis/words.h"
+#include "long_steps.h"
 #include "numbers.h"
 #include "own_compute.h"
+#include "queue_agreement.h"
 #include "verdict_windows.h"
 
 namespace headrace::analysis {
@@ -43,7 +45,8 @@ Case examine(const profile::Profile& profile, const Predictor& predictor, const 
              .ledger = {},
              .phases = {},
              .intermittent = {},
-             .drain = {}};
+             .drain = {},
+             .interventions = {}};
   if (facts.gate.state == Gate::State::kUnmeasurable) return facts;
   note_device_lag(predictor.profile().sink, facts.gate);
   for (const profile::OperatorProfile& op : profile.operators) facts.shapes.push_back(shape_of(op));
@@ -51,6 +54,7 @@ Case examine(const profile::Profile& profile, const Predictor& predictor, const 
   facts.queues = judge_queues(profile, thresholds.candidate);
   facts.ledger = judge_ledger(profile, thresholds.candidate);
   facts.phases = phases_of(profile, thresholds);
+  if (facts.gate.state == Gate::State::kBound) facts.interventions = try_interventions(predictor);
   point_at_candidate(facts);
   return facts;
 }
@@ -255,43 +259,12 @@ void add_functions(const profile::Profile& profile, Diagnosis& diagnosis) {
       {Rule::functions, "in a few batches that were sampled, " + op->name + " spent " + text, {}});
 }
 
-/// Steps of the loop itself that take many times as long as the usual one: logging, a checkpoint, an evaluation.
+/// Steps of the loop itself that take many times as long as the usual one.
 void add_long_steps(const Case& facts, Diagnosis& diagnosis) {
-  constexpr double kLong = 5;          // times the usual step
-  constexpr double kOfTime = 0.1;      // share of all compute, from which on they are worth a sentence
-  constexpr std::size_t kFewest = 32;  // steps
-  const std::vector<profile::StepSample>& steps = facts.profile.sink.sequence;
-  if (steps.size() < kFewest) return;
-  std::vector<double> times;
-  for (const profile::StepSample& step : steps) times.push_back(step.compute_s);
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  const double usual_s = *middle;
-  double all_s = 0;
-  double long_s = 0;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    all_s += steps[i].compute_s + steps[i].wait_s;
-    if (usual_s <= 0 || steps[i].compute_s < kLong * usual_s) continue;
-    long_s += steps[i].compute_s;
-    places.push_back(i);
-  }
-  // More than one in eight are no exceptions.
-  if (places.empty() || long_s < kOfTime * all_s || places.size() * 8 > steps.size()) return;
-  const double each_s = long_s / static_cast<double>(places.size());
-  const double apart = static_cast<double>(places.back() - places.front()) /
-                       std::max<double>(1, static_cast<double>(places.size()) - 1);
-  diagnosis.evidence.push_back(
-      {Rule::detail,
-       counted(static_cast<double>(places.size()), "step") + " of " + std::to_string(steps.size()) +
-           " took " + duration(each_s) + " in the loop itself, the usual one " + duration(usual_s) + ": " +
-           percent(long_s / all_s) + " of the time" +
-           (places.size() > 2 ? ", one in about " + as_written(std::round(apart)) + " steps" : "") +
-           "; look for logging, a checkpoint or an evaluation in the loop",
-       {{"long_step_s", each_s},
-        {"usual_step_s", usual_s},
-        {"long_share", long_s / all_s},
-        {"steps_between", apart}}});
+  const bool is_cause = diagnosis.cause == Cause::loop_pauses;
+  const std::optional<LongSteps> found =
+      is_cause ? std::nullopt : long_steps(facts.profile, facts.thresholds.pauses);
+  if (found) diagnosis.evidence.push_back({Rule::detail, in_words(*found), figures_of(*found)});
 }
 
 /// A trainer's own parameters set the loaders that it makes; else the line that made the loader is the place.
@@ -534,6 +507,7 @@ std::optional<Diagnosis> foresee(const profile::Profile& profile, const Threshol
   Diagnosis diagnosis;
   add_evidence(facts, diagnosis);
   conclude_bound(facts, diagnosis);
+  compare_with_queues(facts, diagnosis);
   add_machine(facts, diagnosis);
   return diagnosis;
 }
@@ -627,6 +601,7 @@ Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
         queues.evidence.says += "; should the training loop wait, it is for " +
                                 profile.operators[static_cast<std::size_t>(queues.op)].name;
       }
+      diagnosis.queue_rule = rule_of_queues(profile, queues);
       if (!queues.evidence.says.empty()) diagnosis.evidence.push_back(std::move(queues.evidence));
     }
     return diagnosis;
@@ -656,6 +631,7 @@ Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
   }
   add_undivided_stream(facts, diagnosis);
   add_long_steps(facts, diagnosis);
+  compare_with_queues(facts, diagnosis);
   add_machine(facts, diagnosis);
   diagnosis.windows = verdict_windows(facts, diagnosis);
   return diagnosis;

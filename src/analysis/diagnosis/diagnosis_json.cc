@@ -43,6 +43,15 @@ void fields_of(F& field, const Risk& risk) {
 }
 
 template <class F>
+void fields_of(F& field, const QueueRule& rule) {
+  field("operator", rule.op);
+  field("left", rule.left);
+  field("right", rule.right);
+  field("agrees", rule.agrees);
+  field("says", rule.says);
+}
+
+template <class F>
 void fields_of(F& field, const VerdictWindow& window) {
   field("start_s", window.start_s);
   field("end_s", window.end_s);
@@ -61,6 +70,7 @@ void fields_of(F& field, const Diagnosis& diagnosis) {
   field("summary", diagnosis.summary);
   field("headroom_step_s", diagnosis.headroom_step_s);
   field("evidence", diagnosis.evidence);
+  field("queue_rule", diagnosis.queue_rule);
   field("advice", diagnosis.advice);
   field("next_bottleneck", diagnosis.next_bottleneck);
   field("risks", diagnosis.risks);

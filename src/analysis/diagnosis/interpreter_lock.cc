@@ -34,11 +34,6 @@ bool has_event_loop(const profile::Profile& profile) {
   });
 }
 
-/// Of the lock, by all of its workers together.
-double waits_per_batch_s(const profile::OperatorProfile& op) {
-  return std::max(0.0, op.demand_s) * op.workers * ratio(op.lock_wait_s.value_or(0), op.busy_s);
-}
-
 /// Of the busy time of the operator with the largest demand.
 double largest_lock_wait(const profile::Profile& profile) {
   const std::vector<double> demands = own_demands(profile);
@@ -72,19 +67,14 @@ struct Threads {
   double cpu_cores = 0;  // of the operators in threads
   double rest = 0;       // of the threads that use CPU: neither on a core nor waiting for one
   double busy_with_cpu = 0;
-  int with_cpu = 0;  // threads that compute
 };
 
 /// Whether `op` rather than the one before it keeps the others waiting.
-bool holds_longer(const profile::OperatorProfile& op, const profile::OperatorProfile& before,
-                  const LockThresholds& thresholds) {
-  const auto held_s = held_per_batch_s(op);
-  const auto held_before_s = held_per_batch_s(before);
-  const double cpu_s = cpu_per_batch_s(op);
-  const double cpu_before_s = cpu_per_batch_s(before);
-  if (held_s || held_before_s) return held_s.value_or(cpu_s) > held_before_s.value_or(cpu_before_s);
-  const bool ties = std::min(cpu_s, cpu_before_s) >= thresholds.tie * std::max(cpu_s, cpu_before_s);
-  return ties ? waits_per_batch_s(op) > waits_per_batch_s(before) : cpu_s > cpu_before_s;
+bool holds_longer(const profile::OperatorProfile& op, const profile::OperatorProfile& before) {
+  const auto held_s = [](const profile::OperatorProfile& each) {
+    return held_per_batch_s(each).value_or(cpu_per_batch_s(each));
+  };
+  return held_s(op) > held_s(before);
 }
 
 /// Whether the lock is about as near to its limit as the cores are: held by operators and the training loop, or
@@ -137,12 +127,8 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
       threads.rest += std::max(0.0, busy - cpu - waited);
       threads.busy_with_cpu += busy;
     }
-    if (cpu >= thresholds.thread_cores)
-      threads.with_cpu +=
-          std::max(1, static_cast<int>(std::min<double>(op.workers, cpu / thresholds.thread_cores)));
     if (!lock.needed[i] || cpu <= 0) continue;
-    if (lock.blamed < 0 ||
-        holds_longer(op, profile.operators[static_cast<std::size_t>(lock.blamed)], thresholds))
+    if (lock.blamed < 0 || holds_longer(op, profile.operators[static_cast<std::size_t>(lock.blamed)]))
       lock.blamed = static_cast<int>(i);
   }
   const double sink_cpu = profile.sink.compute_cpu_s.value_or(0) / step_s;
@@ -163,16 +149,12 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
   }
   const bool one_core =
       lock.process_cores >= thresholds.least_cores && lock.process_cores <= thresholds.most_cores;
-  const bool explained = threads.cpu_cores + sink_cpu >= thresholds.explained_cores &&
-                         threads.cpu_cores >= thresholds.operator_cores;
-  if (!one_core || !explained || lock.blamed < 0 || lock.busy_threads < thresholds.busy_threads) return lock;
-  const bool off_cpu = lock.off_cpu_rest >= thresholds.off_cpu_share;
-  if (lock.lock_share >= 0) {
-    lock.contended = lock.lock_share >= thresholds.taken_share ||
-                     (lock.lock_share >= thresholds.taken_while_waiting_share && off_cpu);
-  } else {
-    lock.contended = threads.with_cpu + (sink_cpu >= thresholds.thread_cores ? 1 : 0) >= 2 && off_cpu;
-  }
+  if (!one_core || threads.cpu_cores < thresholds.operator_cores || lock.blamed < 0 ||
+      lock.busy_threads < thresholds.busy_threads)
+    return lock;
+  // Without probes, their threads must be off the cores.
+  lock.contended = lock.lock_share >= 0 ? lock.lock_share >= thresholds.taken_share
+                                        : lock.off_cpu_rest >= thresholds.off_cpu_share;
   lock.waited_for = lock.waited_for || lock.contended;
   if (lock.contended) {
     const double quiet = quiet_compute_s(profile.sink);

@@ -111,6 +111,7 @@ QueueOpinion judge_queues(const profile::Profile& profile, const CandidateThresh
                               (is_named_after_producer(*right_queue) ? "the one behind " + right_queue->from
                                                                      : right_queue->name + " after it") +
                               " empty " + percent(right_queue->empty_share);
+      opinion.left = here;
       opinion.evidence.figures = {{"before_full_share", queue.full_share},
                                   {"after_empty_share", right_queue->empty_share}};
       return opinion;
@@ -120,6 +121,7 @@ QueueOpinion judge_queues(const profile::Profile& profile, const CandidateThresh
     const std::vector<int> place = place_of(profile, producer);
     opinion.op = largest_of(profile, place);
     right_level = here;
+    opinion.right = here;
     right_queue = &queue;
     right = inputs_of(profile, place);
   }

@@ -399,6 +399,17 @@ Labelled rare_slow_alone(Random& random) {  // one worker
   return {line, kBound, "decode", "slow_samples"};
 }
 
+Labelled loop_pauses(Random& random) {  // an evaluation every so many steps
+  Line line = fast_line(random, between(random, 0.008, 0.02));
+  const auto every = static_cast<std::uint64_t>(among(random, 20, 60));
+  const double times = between(random, 12, 60);
+  line.steps = static_cast<int>(5 * every);
+  line.compute_factor = [every, times, usual = jitter(0.02)](std::uint64_t step, Random& draws) {
+    return usual(step, draws) * (step % every == every - 1 ? times : 1);
+  };
+  return {line, kHealthy, "", "loop_pauses"};
+}
+
 }  // namespace
 
 const std::vector<LineClass>& line_classes() {
@@ -440,7 +451,8 @@ const std::vector<LineClass>& line_classes() {
                                               {"half_cpu", half_cpu},
                                               {"two_cpu_stages", two_cpu_stages},
                                               {"foreign_hog", foreign_hog},
-                                              {"rare_slow_alone", rare_slow_alone}};
+                                              {"rare_slow_alone", rare_slow_alone},
+                                              {"loop_pauses", loop_pauses}};
   return classes;
 }
 

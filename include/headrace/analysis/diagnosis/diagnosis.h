@@ -28,6 +28,7 @@ enum class VerdictKind : std::uint8_t {
 enum class Cause : std::uint8_t {
   startup,
   transient_stall,
+  loop_pauses,
   alternating,
   slow_worker,
   slow_rank,
@@ -54,12 +55,12 @@ enum class Rule : std::uint8_t { gate, queues, demand, ledger, cause, detail, fu
 constexpr std::array<std::string_view, 4> names_of(VerdictKind) noexcept {
   return {"undetermined", "not_input_bound", "input_bound", "intermittent"};
 }
-constexpr std::array<std::string_view, 21> names_of(Cause) noexcept {
-  return {"startup",         "transient_stall", "alternating",     "slow_worker",   "slow_rank",
-          "memory_pressure", "storage_bound",   "shared_resource", "gc_pause",      "slow_samples",
-          "gil_contention",  "oversubscribed",  "pinned",          "cpu_saturated", "shard_imbalance",
-          "handoff",         "transfer",        "variance",        "no_overlap",    "serial_operator",
-          "too_few_workers"};
+constexpr std::array<std::string_view, 22> names_of(Cause) noexcept {
+  return {"startup",         "transient_stall", "loop_pauses",    "alternating",     "slow_worker",
+          "slow_rank",       "memory_pressure", "storage_bound",  "shared_resource", "gc_pause",
+          "slow_samples",    "gil_contention",  "oversubscribed", "pinned",          "cpu_saturated",
+          "shard_imbalance", "handoff",         "transfer",       "variance",        "no_overlap",
+          "serial_operator", "too_few_workers"};
 }
 constexpr std::array<std::string_view, 9> names_of(Rule) noexcept {
   return {"gate", "queues", "demand", "ledger", "cause", "detail", "functions", "ranks", "machine"};
@@ -108,6 +109,15 @@ struct Risk {
   std::string cure;
 };
 
+/// What the levels of the queues name on their own: left of the operator high, right of it low.
+struct QueueRule {
+  std::optional<std::string> op;  ///< empty: they name none
+  std::optional<double> left;     ///< level of the queue before it, 0 to 1; empty: there is none
+  std::optional<double> right;    ///< of the queue behind it
+  bool agrees = true;             ///< with the verdict
+  std::string says;               ///< the levels, and where it does not agree, why
+};
+
 struct VerdictWindow {
   double start_s = 0;
   double end_s = 0;
@@ -125,6 +135,7 @@ struct Diagnosis {
   std::string summary;       ///< one plain sentence: the headline of a report
   std::optional<double> headroom_step_s;  ///< healthy runs: the step time that the input could still feed
   std::vector<Evidence> evidence;
+  std::optional<QueueRule> queue_rule;  ///< empty: the profile has no queues, or no verdict
   std::vector<Advice> advice;
   std::optional<std::string> next_bottleneck;  ///< an operator's name, or "sink"
   std::vector<Risk> risks;                     ///< beside the verdict

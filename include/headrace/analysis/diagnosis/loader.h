@@ -60,6 +60,8 @@ inline constexpr std::string_view kHandsOver = "hands_over";
 inline constexpr std::string_view kMadeAt = "made_at";
 /// How many cores the machine has, where the run's affinity allows fewer.
 inline constexpr std::string_view kMachineCores = "machine_cores";
+/// What the loop itself was in during steps that took many times as long as others ("evaluate (train.py:88)").
+inline constexpr std::string_view kPausesIn = "pauses_in";
 /// "rank 0": that rank's loader makes the batches of all ranks.
 inline constexpr std::string_view kBatchesFrom = "batches_from";
 /// "all": each worker of a stream reads the whole of it, as far as its first batches show.

@@ -1,6 +1,8 @@
 // Left high, right low: the operator whose input waits in front of it and whose output is awaited.
 #pragma once
 
+#include <optional>
+
 #include "headrace/analysis/diagnosis/diagnosis.h"
 #include "headrace/analysis/diagnosis/thresholds.h"
 #include "headrace/profile/profile.h"
@@ -9,6 +11,9 @@ namespace headrace::analysis {
 
 struct QueueOpinion {
   int op = -1;  ///< index of the operator it points at; below 0: abstains
+  /// How full the queues before and behind it are, 0 to 1; none: there is no such queue, or no operator.
+  std::optional<double> left;
+  std::optional<double> right;
   Evidence evidence;
 };
 

@@ -52,11 +52,8 @@ struct LockThresholds {
   /// Share of the probes that found the lock taken. One spinning thread holds it at nearly every probe; C
   /// code that releases the lock holds it at next to none.
   double taken_share = 0.7;
-  double taken_while_waiting_share = 0.5;  ///< the same, enough together with `off_cpu_share`
   double off_cpu_share = 0.3;    ///< of the busy time of computing threads: neither running nor runnable
   double computes_share = 0.12;  ///< of its busy time on a core; an operator below it sleeps or reads
-  double thread_cores = 0.1;     ///< CPU of a thread that counts as computing, where nothing was probed
-  double explained_cores = 0.6;  ///< CPU that the recorded operators and the loop account for
   double operator_cores = 0.15;  ///< CPU of the operators; below it, the loop alone is busy
   /// Share of the probes above which the lock is never free, so nothing else can be the limit. The corpus has
   /// 0.94 and 0.97.
@@ -74,17 +71,12 @@ struct LockThresholds {
   double held_to_cores = 0.5;
   /// Lock wait / CPU time of an operator below which it computes without the lock, while others wait for it.
   double without_lock = 0.03;
-  double tie = 0.85;             ///< CPU time per batch / largest, above which two operators tie
   double accounted_share = 0.6;  ///< CPU time of those that wait / time that the lock is held
 };
 
 /// Which operator do demand, queues and ledger name?
 struct CandidateThresholds {
-  /// Demand / largest demand above which two operators tie; queues and ledger then choose. The corpus has two
-  /// ties that a move of 5 % decides the other way; their labels accept either operator.
-  double tie = 0.93;
   double never_rest_share = 0.85;  ///< of the step that workers are busy; above it they are the limit
-  double drawing_share = 0.5;      ///< of the wait for finished batches that goes into drawing indices
   double queue_is_high = 0.5;      ///< mean level / capacity; above it, its consumer does not keep up
   double gathers = 1.5;            ///< items that a consumer takes at once; above it, it drains its queue
   double blocked_share = 0.3;      ///< of the producer's time; above it, such a queue counts as full
@@ -161,14 +153,11 @@ struct WorkerThresholds {
 struct CpuThresholds {
   double spent = 0.9;             ///< of the cores, by this run and what others take from it
   double spent_by_workers = 0.8;  ///< the same, with a busy worker for each core: the system takes the rest
-  double spent_while_queueing = 0.7;  ///< the same, while these workers also wait for cores
-  double cpu_bound_share = 0.7;       ///< of its busy time the operator runs or waits for a core
-  double some_cpu_share = 0.2;   ///< the same, under a quota, or where waiting for a core is not measured
-  double own_cores = 0.4;        ///< of all cores, used by the operator, where that wait is not measured
-  double throttled_share = 0.1;  ///< stopped by the quota
-  double queueing_share = 0.2;   ///< of its busy time waiting for a core (0.04 on idle cores, measured)
-  /// The same, from which on others have the cores, however few workers it has: `spent_by_workers` is enough.
-  double mostly_queueing_share = 0.4;
+  double cpu_bound_share = 0.7;   ///< of its busy time the operator runs or waits for a core
+  double some_cpu_share = 0.2;    ///< the same, under a quota, or where waiting for a core is not measured
+  double own_cores = 0.4;         ///< of all cores, used by the operator, where that wait is not measured
+  double throttled_share = 0.1;   ///< stopped by the quota
+  double queueing_share = 0.2;    ///< of its busy time waiting for a core (0.04 on idle cores, measured)
 };
 
 /// Does the operator wait for storage?
@@ -234,6 +223,16 @@ struct StallThresholds {
   double worth_share = 0.02;  ///< the same, of the run
 };
 
+/// Does the loop stop now and then for work of its own?
+struct PauseThresholds {
+  double fewest_steps = 32;
+  double times_as_long = 5;   ///< compute / the usual one
+  double of_time = 0.1;       ///< of the time, in such steps; below it nothing is said
+  double most_steps = 0.125;  ///< of the steps; more are no exceptions
+  double fewest = 3;          ///< such steps that show a period
+  double uneven = 0.1;        ///< a gap between two of them may differ by that part from the usual one
+};
+
 struct Thresholds {
   GateThresholds gate;
   LockThresholds lock;
@@ -252,6 +251,7 @@ struct Thresholds {
   RiskThresholds risk;
   StartupThresholds startup;
   StallThresholds stall;
+  PauseThresholds pauses;
 };
 
 }  // namespace headrace::analysis

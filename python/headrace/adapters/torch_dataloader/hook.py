@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace import _core
 from headrace._session import TRIAL, phased_loops, warn_once
-from headrace.adapters import _inside_next, _streams
+from headrace.adapters import _inside_next, _loop_pauses, _streams
 from headrace.adapters._names import object_name
 from headrace.adapters._relay import FED_BY_THREAD
 from headrace.adapters.torch_dataloader import loaders, outer_loops, own_loops, queues
@@ -304,6 +304,7 @@ def _attach(iterator: Any, start: _Start) -> None:
         if start.around.settings.stream:
             _watch_inside(iterator, start.handle)
     _time_sampler(iterator, start.handle.id)
+    _watch_pauses(iterator, start.handle)
     own[FED_BY_THREAD] = functools.partial(fed_by_thread, start.handle, start.around.settings)
     iterator.__class__ = timed
     own[_WATCH] = start.watch
@@ -340,6 +341,16 @@ def _watch_inside(iterator: Any, handle: _core.LoaderHandle) -> None:
         return None if made is None else lambda: loop if _inside_next.is_inside(loop, made) else 0
 
     _inside_next.watch(thread, handle, users_dataset(iterator._dataset))
+
+
+def _watch_pauses(iterator: Any, handle: _core.LoaderHandle) -> None:
+    loop, alive = threading.get_ident(), weakref.ref(iterator)
+
+    def in_next() -> bool | None:
+        made = alive()
+        return None if made is None else _inside_next.is_inside(loop, made)
+
+    _loop_pauses.watch(handle, in_next)
 
 
 def _time_sampler(iterator: Any, loader: int) -> None:

@@ -21,9 +21,15 @@ int spender(const Case& facts) {
   const auto cpu_s = [&](int index) {
     return all_cpu_per_batch_s(facts.profile.operators[static_cast<std::size_t>(index)]);
   };
-  if (core_wait_share(facts.op()) < facts.thresholds.cpu.queueing_share) return facts.candidate;
   const int dearest = dearest_operator(facts.profile);
   const bool dearer = dearest >= 0 && cpu_s(dearest) >= kDearer * cpu_s(facts.candidate);
+  // Simulations know no threads of libraries.
+  const auto in_pools = [&](int index) {
+    const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(index)];
+    return all_cpu_per_batch_s(op) > cpu_per_batch_s(op);
+  };
+  const bool simulated = facts.interventions.gains(facts.candidate) && !(dearer && in_pools(dearest));
+  if (simulated || core_wait_share(facts.op()) < facts.thresholds.cpu.queueing_share) return facts.candidate;
   const int most = dearer ? dearest : facts.candidate;
   const int blocks = facts.queues.op;
   const bool agreed = blocks >= 0 && blocks == facts.ledger.op;
@@ -59,19 +65,11 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   if (cpu_bound < thresholds.cpu_bound_share && !spends_them && !crowded &&
       !(throttled && cpu_bound >= thresholds.some_cpu_share))
     return std::nullopt;
-  double spent = thresholds.spent;
-  if (all_cores || core_wait_share(op) >= thresholds.mostly_queueing_share)
-    spent = thresholds.spent_by_workers;
-  if (waits_for_core) spent = thresholds.spent_while_queueing;
-  if (used < spent && !throttled && !crowded) return std::nullopt;
+  const double spent = all_cores ? thresholds.spent_by_workers : thresholds.spent;
+  if (used < spent && !waits_for_core && !throttled && !crowded) return std::nullopt;
 
   const int costly = spender(facts);
-  const profile::OperatorProfile& most = facts.profile.operators[static_cast<std::size_t>(costly)];
-  // Simulations know no threads of libraries.
-  const bool in_pools = all_cpu_per_batch_s(most) > cpu_per_batch_s(most);
-  const Removal removal =
-      in_pools ? Removal{costly, std::nullopt} : most_gained_by_removing(facts.predictor, costly);
-  const profile::OperatorProfile& named = facts.profile.operators[static_cast<std::size_t>(removal.index)];
+  const profile::OperatorProfile& named = facts.profile.operators[static_cast<std::size_t>(costly)];
   const double all_cpu_s =
       facts.profile.sink.compute_cpu_s.value_or(0) + input_cpu_s(facts.profile) + pool_cpu_s(facts.profile);
   const double share = ratio(all_cpu_per_batch_s(named), all_cpu_s);
@@ -100,7 +98,7 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
                       {"cores", static_cast<double>(host.cores)},
                       {"cpu_bound_share", cpu_bound},
                       {"operator_cpu_share", share}});
-  add_removal(removal, named.name, finding.evidence);
+  add_absence(facts, costly, finding.evidence);
   const double pool_share = pool_share_of_process(facts.profile);
   if (!by_neighbours && pool_share >= kMuchInPools) {
     finding.certainty = kUncertain;

@@ -41,8 +41,8 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
                               cpu_bound_share(slowest) < facts.thresholds.lock.computes_share &&
                               lock.lock_share < facts.thresholds.lock.never_free_share;
   if (sleeper_limits) return std::nullopt;
-  const Removal removal = most_gained_by_removing(facts.predictor, lock.blamed);
-  const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(removal.index)];
+  const int limits = facts.interventions.gains(facts.candidate) ? facts.candidate : lock.blamed;
+  const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(limits)];
   const double cpu_s = cpu_per_batch_s(op);
   Finding finding;
   finding.op = op.name;
@@ -63,11 +63,11 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
     finding.evidence.says += "; " + op.name + " holds it for " + duration(*held_s) + " of every step";
     finding.evidence.figures["held_per_step_s"] = *held_s;
   }
-  add_removal(removal, op.name, finding.evidence);
+  add_absence(facts, limits, finding.evidence);
   if (lock.waiting >= 0) finding.evidence.figures["waiting_threads"] = lock.waiting;
   if (lock.lock_share >= 0) finding.evidence.figures["lock_share"] = lock.lock_share;
 
-  finding.advice = advise_other_processes(facts, removal.index);
+  finding.advice = advise_other_processes(facts, limits);
   finding.certainty = lock.waiting >= 0 || lock.lock_share >= 0 ? 1 : 0.8;
   return finding;
 }

@@ -7,7 +7,6 @@
 #include "../numbers.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/causes/cause.h"
-#include "headrace/analysis/diagnosis/removal.h"
 #include "headrace/analysis/words.h"
 
 namespace headrace::analysis {
@@ -23,10 +22,13 @@ inline Advice in_words(std::string text) {
   return advice;
 }
 
-inline void add_removal(const Removal& removal, const std::string& name, Evidence& evidence) {
-  if (!removal.step_s) return;
-  evidence.says += "; simulated without " + name + ", a step takes " + duration(*removal.step_s);
-  evidence.figures["step_without_s"] = *removal.step_s;
+/// What was simulated without the operator.
+inline void add_absence(const Case& facts, int op, Evidence& evidence) {
+  if (!facts.interventions.gains(op)) return;
+  const double step_s = facts.interventions.without_s[static_cast<std::size_t>(op)];
+  evidence.says += "; simulated without " + facts.profile.operators[static_cast<std::size_t>(op)].name +
+                   ", a step takes " + duration(step_s);
+  evidence.figures["step_without_s"] = step_s;
 }
 
 /// `advice` with the step if the candidate's items took less by that share of their time.

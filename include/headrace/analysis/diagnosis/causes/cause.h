@@ -12,6 +12,7 @@
 #include "headrace/analysis/diagnosis/diagnosis.h"
 #include "headrace/analysis/diagnosis/gate.h"
 #include "headrace/analysis/diagnosis/interpreter_lock.h"
+#include "headrace/analysis/diagnosis/interventions.h"
 #include "headrace/analysis/diagnosis/loader.h"
 #include "headrace/analysis/diagnosis/phases.h"
 #include "headrace/analysis/diagnosis/predictor.h"
@@ -37,6 +38,7 @@ struct Case {
   std::vector<Phase> phases;
   std::optional<Intermittence> intermittent;
   std::optional<Drain> drain;
+  Interventions interventions;
   int candidate = -1;      ///< operator that the rules point at; below 0: none
   double utilisation = 0;  ///< of the candidate's segment: demand / step, in the bound part of the run
   double pressure = 0;     ///< its demand / the sink's own compute: above 1, it cannot keep up

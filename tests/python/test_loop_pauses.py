@@ -1,0 +1,72 @@
+"""A loop that stops every so many steps for work of its own: how long, how often, and in which function."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import headrace as hr
+
+STEP_S = 0.004
+PAUSE_S = 0.3
+
+
+def numbers(count: int) -> Iterator[int]:
+    yield from range(count)
+
+
+def evaluate(_: int) -> None:
+    for _ in range(30):
+        time.sleep(PAUSE_S / 30)
+
+
+def train(batches: Any, every: int) -> None:
+    for number, _ in enumerate(batches):
+        time.sleep(STEP_S)
+        if number % every == every - 1:
+            evaluate(number)
+
+
+def test_a_periodic_evaluation_is_named() -> None:
+    loader = hr.wrap(numbers(200), name="numbers")
+    train(loader, 40)
+    diagnosis = loader.report().diagnosis
+    assert (diagnosis.kind, diagnosis.cause, diagnosis.operator) == ("not_input_bound", "loop_pauses", None)
+    assert "every 40 steps the loop stops for" in diagnosis.summary
+    assert "in evaluate (test_loop_pauses.py:" in diagnosis.summary
+    figures = next(each for each in diagnosis.evidence if each.rule == "cause").figures
+    assert figures["steps_between"] == 40
+    assert figures["long_step_s"] == pytest.approx(PAUSE_S + STEP_S, rel=0.3)
+    assert figures["step_without_s"] == pytest.approx(STEP_S, rel=0.5)
+    assert not any(each.parameter for each in diagnosis.advice)
+
+
+def test_steps_that_are_long_now_and_then_are_a_sentence() -> None:
+    loader = hr.wrap(numbers(150), name="numbers")
+    for number, _ in enumerate(loader):
+        time.sleep(PAUSE_S / 3 if number in (20, 31, 90, 144) else STEP_S)
+    diagnosis = loader.report().diagnosis
+    assert diagnosis.cause != "loop_pauses"
+    assert any("4 steps of" in each.says and "in the loop itself" in each.says for each in diagnosis.evidence)
+
+
+def test_an_even_loop_has_no_pauses() -> None:
+    loader = hr.wrap(numbers(100), name="numbers")
+    train(loader, 1000)
+    report = loader.report()
+    assert report.diagnosis.cause is None
+    assert not any("in the loop itself" in each.says for each in report.diagnosis.evidence)
+
+
+def test_a_torch_loader_over_epochs() -> None:
+    data = pytest.importorskip("torch.utils.data")
+    loader = hr.wrap(data.DataLoader(list(range(160)), batch_size=2))
+    for _ in range(2):
+        train(loader, 20)
+    diagnosis = loader.report().diagnosis
+    assert diagnosis.cause == "loop_pauses"
+    assert "every 20 steps" in diagnosis.summary
+    assert "in evaluate (test_loop_pauses.py:" in diagnosis.summary
