@@ -162,20 +162,6 @@ TEST(CpuSaturated, NamesWhoeverUsesTheCoresThatTheCandidateWaitsFor) {
   EXPECT_EQ(diagnose(profile).op, "Resize");
 }
 
-TEST(CpuSaturated, OneWorkerThatFindsNoCoreNeedsNoSecondOne) {
-  Profile profile = simulation::simulate(images(1, 0, 0.005), 1);
-  OperatorProfile& op = op_named(profile, "Images");
-  profile.host.cpu_share = 0.85;
-  op.cpu_s = 0.7 * op.busy_s;
-  op.run_queue_wait_s = 0.2 * op.busy_s;
-  EXPECT_EQ(diagnose(profile).cause, Cause::too_few_workers);
-  op.cpu_s = 0.4 * op.busy_s;
-  op.run_queue_wait_s = 0.5 * op.busy_s;
-  EXPECT_EQ(diagnose(profile).cause, Cause::cpu_saturated);
-  profile.host.cpu_share = 0.7;
-  EXPECT_EQ(diagnose(profile).cause, Cause::too_few_workers);
-}
-
 TEST(CpuSaturated, QueuesAndLedgerSayWhoseALibrarysThreadsMayBe) {
   simulation::Line line;
   line.compute_s = 0.002;
