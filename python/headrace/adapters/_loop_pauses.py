@@ -41,28 +41,35 @@ class _Loop:
         self._began_steps = self._steps = handle.steps
         self._seen: Counter[str] = Counter()
         self._long_steps: set[int] = set()
-        self._not_usual_s = 0.0  #: long steps, and between two epochs
+        self._not_usual_s = 0.0  #: long steps, long waits, and between two epochs
 
     def go_on(self, in_next: Callable[[], bool | None]) -> None:
         """With another epoch."""
         self._in_next = in_next
         self._thread = threading.get_ident()
+        self._leave_out(time.monotonic())
+
+    def _leave_out(self, now: float) -> None:
+        self._not_usual_s += now - self._since
+        self._since = now
 
     def look(self) -> bool:
         """Whether no more looks are needed."""
         handle = self.handle()
         if handle is None:
             return True
-        inside = self._in_next()
         now, steps = time.monotonic(), handle.steps
-        if steps != self._steps or inside or inside is None:
-            if inside is None or self._steps in self._long_steps:
-                self._not_usual_s += now - self._since
+        if steps != self._steps:
+            if self._steps in self._long_steps:
+                self._leave_out(now)
             self._steps, self._since = steps, now
             return False
         done = steps - self._began_steps - len(self._long_steps)
         usual_s = (self._since - self._began - self._not_usual_s) / max(done, 1)
         if done < _FEWEST_STEPS or now - self._since < max(_LEAST_S, _TIMES_AS_LONG * usual_s):
+            return False
+        if self._in_next() is not False:  # a wait for the input, or the time between two epochs
+            self._leave_out(now)
             return False
         place = self._place()
         if not place:
