@@ -33,14 +33,15 @@ def train(batches: Any, every: int) -> None:
 def test_a_periodic_evaluation_is_named() -> None:
     loader = hr.wrap(numbers(200), name="numbers")
     train(loader, 40)
-    diagnosis = loader.report().diagnosis
+    report = loader.report()
+    diagnosis = report.diagnosis
     assert (diagnosis.kind, diagnosis.cause, diagnosis.operator) == ("not_input_bound", "loop_pauses", None)
     assert "every 40 steps the loop stops for" in diagnosis.summary
     assert "in evaluate (test_loop_pauses.py:" in diagnosis.summary
     figures = next(each for each in diagnosis.evidence if each.rule == "cause").figures
     assert figures["steps_between"] == 40
-    assert figures["long_step_s"] == pytest.approx(PAUSE_S + STEP_S, rel=0.3)
-    assert figures["step_without_s"] == pytest.approx(STEP_S, rel=0.5)
+    assert figures["long_step_s"] >= PAUSE_S
+    assert STEP_S <= figures["step_without_s"] < report.profile.sink.step_s
     assert not any(each.parameter for each in diagnosis.advice)
 
 
