@@ -50,9 +50,19 @@ int by_absence(const Case& facts) {
   });
 }
 
+double demand_s(const Case& facts, int op) {
+  return facts.profile.operators[static_cast<std::size_t>(op)].demand_s;
+}
+
 /// Where nothing can be simulated.
 int by_demand(const Case& facts) {
-  if (facts.gate.handoff_only && facts.loader) return facts.loader->handoff;
+  if (facts.gate.handoff_only && facts.loader) {
+    int most = facts.loader->handoff;
+    for (int op : {facts.loader->pin, facts.loader->sampler}) {
+      if (op >= 0 && (most < 0 || demand_s(facts, op) > demand_s(facts, most))) most = op;
+    }
+    return most;
+  }
   for (const SegmentDemand& segment : facts.demand.segments) {
     if (!hands_over(facts, segment.largest)) return segment.largest;
   }
