@@ -123,7 +123,7 @@ def test_advice_that_is_slower() -> None:
 
 def test_disturbed_draws_are_not_scored(capsys: pytest.CaptureFixture[str]) -> None:
     assert not print_scores([score(foreign=0.2, operator="Fetch")], 2)
-    assert "0 draws scored, 3 thrown away" in capsys.readouterr().out
+    assert "0 draws scored, 3 left out because others took the CPU" in capsys.readouterr().out
 
 
 def test_a_kept_draw_is_judged_anew(tmp_path: Path) -> None:
