@@ -46,8 +46,8 @@ IN_REAL_TIME = {
     *("test_loop_pauses", "test_wrap_function", "test_wrap_torch"),
 }
 
-#: They play loops of libraries without a recorder, too, and a worker of torch that is forked while another thread
-#: forks may die by itself.
+#: They play loops of libraries without a recorder, too, and a worker of torch that is forked while another
+#: thread forks may die by itself.
 PLAY_BARE = {"test_nothing_changes"}
 
 
