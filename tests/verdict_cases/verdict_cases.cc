@@ -9,7 +9,6 @@
 //
 // Operators: any of these is right; "*" is any operator at all; none: not judged. The cause: "" is not judged.
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -17,12 +16,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/plausible.h"
+#include "headrace/analysis/what_if/cached_predictor.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/profile_json.h"
 #include "support/simulation/draws.h"
@@ -30,7 +29,6 @@
 #include "support/simulation/labelled_loaders.h"
 #include "support/verdict_words.h"
 #include "verdicts/each_threshold.h"
-#include "verdicts/remembering.h"
 
 namespace headrace::analysis {
 namespace {
@@ -43,7 +41,8 @@ struct VerdictCase {
   std::vector<std::string> operators;
   std::string cause;
   std::unique_ptr<profile::Profile> profile;  // the predictor's
-  std::unique_ptr<Remembering> predictor;
+  std::unique_ptr<CachedPredictor>
+      predictor;  // predictions do not depend on the thresholds: each is made once
 };
 
 /// Kind, operator and cause, as said.
@@ -126,7 +125,7 @@ std::vector<VerdictCase> read(const std::vector<fs::path>& folders) {
       one.cause = document.at("cause");
       one.profile =
           std::make_unique<profile::Profile>(plausible(profile::profile_from_tree(document.at("profile"))));
-      one.predictor = std::make_unique<Remembering>(*one.profile);
+      one.predictor = std::make_unique<CachedPredictor>(predictor_for(*one.profile));
       cases.push_back(std::move(one));
     }
   }

@@ -14,12 +14,12 @@
 
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/plausible.h"
+#include "headrace/analysis/what_if/cached_predictor.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/profile_json.h"
 #include "support/verdict_words.h"
 #include "verdicts/corpus.h"
 #include "verdicts/each_threshold.h"
-#include "verdicts/remembering.h"
 
 namespace headrace::analysis {
 namespace {
@@ -30,7 +30,8 @@ using Verdict = std::tuple<VerdictKind, std::string, std::optional<Cause>>;
 struct Entry {
   std::string name;
   std::unique_ptr<profile::Profile> profile;  // the predictor's
-  std::unique_ptr<Remembering> predictor;
+  std::unique_ptr<CachedPredictor>
+      predictor;  // predictions do not depend on the thresholds: each is made once
   Verdict verdict;
 };
 
@@ -46,7 +47,7 @@ const std::vector<Entry>& entries() {
       std::ifstream file(path);
       auto profile = std::make_unique<profile::Profile>(
           plausible(profile::profile_from_tree(nlohmann::json::parse(file).at("profile"))));
-      auto predictor = std::make_unique<Remembering>(*profile);
+      auto predictor = std::make_unique<CachedPredictor>(predictor_for(*profile));
       const Verdict verdict = judge(*predictor, {});
       made.push_back({path.stem().string(), std::move(profile), std::move(predictor), verdict});
     }
