@@ -21,7 +21,8 @@ Changes = dict[str, Any]
 LEAST_GAIN = 0.02
 #: More workers than this, for each core, are not tried.
 _WORKERS_PER_CORE = 4
-#: A trial that takes this many times as long as the slowest one before it is ended early.
+#: A trial that takes this many times as long as the slowest one before it is ended early, but not before it
+#: had the time in which the budget has room for a search: more workers take longer to start.
 _HOPELESS = 1.5
 #: What must be left for another one: its own time, and the comparison at the end, in trials.
 _WITH_COMPARISON = _HOPELESS + 2
@@ -263,7 +264,7 @@ class Search:
                 what = "start again" if side == 0 else "winner again"
                 self._progress(what)
                 try:
-                    measured = self._timed(trial.settings, _HOPELESS * self._longest_s)
+                    measured = self._timed(trial.settings, self._hopeless_s)
                 except (Exception, SystemExit) as error:
                     self._failed(what, error)
                     continue
@@ -289,12 +290,12 @@ class Search:
 
     def _quieter(self, best: Trial, settings: Changes) -> Measured:
         """Measured a second time where noise hides a gain; of the two, the one with the smaller error."""
-        first = self._timed(settings, _HOPELESS * self._longest_s)
+        first = self._timed(settings, self._hopeless_s)
         gain = 1 - first.step_s / best.step_s
         hidden = LEAST_GAIN < gain <= noise_of(best.measured, first)
         if not hidden or self._left_s() < _WITH_COMPARISON * self._longest_s:
             return first
-        second = self._timed(settings, _HOPELESS * self._longest_s)
+        second = self._timed(settings, self._hopeless_s)
         return min(first, second, key=lambda each: each.error_s)
 
     def _timed(self, settings: Changes, limit_s: float) -> Measured:
@@ -302,6 +303,10 @@ class Search:
         measured = self._measure(settings, min(limit_s, self._left_s()))
         self._longest_s = max(self._longest_s, self._clock() - began)
         return measured
+
+    @property
+    def _hopeless_s(self) -> float:
+        return max(_HOPELESS * self._longest_s, self._budget_s / _TRIALS_OF_A_SEARCH)
 
     def _left_s(self) -> float:
         return self._budget_s - (self._clock() - self._began)
