@@ -6,8 +6,7 @@
 
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/what_if/engine.h"
-#include "headrace/analysis/what_if/loader_run.h"
-#include "headrace/analysis/what_if/pipeline_run.h"
+#include "headrace/analysis/what_if/network_run.h"
 #include "headrace/analysis/what_if/what_if.h"
 #include "recorded.h"
 
@@ -33,19 +32,14 @@ void events(benchmark::State& state) {
   }
 }
 
-void pipeline_run(benchmark::State& state) {
-  const Profile profile = headrace::bench::recorded_pipeline();
-  analysis::PipelineModel model;
-  analysis::make_pipeline_model(profile, {}, false, 1, model);
-  for (auto _ : state) check(state, profile, analysis::simulate(model, kBatches, 0).step_s);
+void run(benchmark::State& state, const Profile& profile) {
+  analysis::Network network;
+  analysis::make_network(profile, {}, false, 1, network);
+  for (auto _ : state) check(state, profile, analysis::simulate(network, kBatches, 0).step_s);
 }
 
-void loader_run(benchmark::State& state) {
-  const Profile profile = headrace::bench::recorded_loader();
-  analysis::SimulatedLoader model;
-  analysis::make_simulated_loader(profile, *analysis::loader_of(profile), {}, 1, model);
-  for (auto _ : state) check(state, profile, analysis::simulate(model, kBatches, 0).step_s);
-}
+void queues_run(benchmark::State& state) { run(state, headrace::bench::recorded_pipeline()); }
+void window_run(benchmark::State& state) { run(state, headrace::bench::recorded_loader()); }
 
 void pipeline_what_if(benchmark::State& state) {
   const Profile profile = headrace::bench::recorded_pipeline();
@@ -78,8 +72,8 @@ void loader_search(benchmark::State& state) {
 }
 
 BENCHMARK(events)->Name("what_if/events_alone")->Unit(benchmark::kMillisecond);
-BENCHMARK(pipeline_run)->Name("what_if/pipeline_1000_batches")->Unit(benchmark::kMillisecond);
-BENCHMARK(loader_run)->Name("what_if/loader_1000_batches")->Unit(benchmark::kMillisecond);
+BENCHMARK(queues_run)->Name("what_if/pipeline_1000_batches")->Unit(benchmark::kMillisecond);
+BENCHMARK(window_run)->Name("what_if/loader_1000_batches")->Unit(benchmark::kMillisecond);
 BENCHMARK(pipeline_what_if)->Name("what_if/pipeline_question")->Unit(benchmark::kMillisecond);
 BENCHMARK(loader_what_if)->Name("what_if/loader_question")->Unit(benchmark::kMillisecond);
 BENCHMARK(pipeline_search)->Name("what_if/pipeline_diagnosis_with_search")->Unit(benchmark::kMillisecond);

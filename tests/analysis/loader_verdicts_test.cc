@@ -7,7 +7,7 @@
 #include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/diagnosis/diagnosis_json.h"
 #include "headrace/analysis/diagnosis/loader.h"
-#include "headrace/analysis/what_if/loader_simulator.h"
+#include "headrace/analysis/what_if/simulator.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
 #include "headrace/profile/queue_ends.h"
@@ -273,7 +273,7 @@ Profile tokenised(double pickle_cpu_s) {
 
 TEST(LoaderVerdicts, HandOffThatDoesNotHappenYetIsCounted) {
   const auto one_worker = [&](const Profile& profile) {
-    return LoaderSimulator(profile).predict(
+    return Simulator(profile).predict(
         {{Change::Kind::kWorkers, loader_of(profile)->in_workers.front(), 1, 1}});
   };
   const Prediction light = one_worker(tokenised(1e-4));
@@ -287,7 +287,7 @@ TEST(LoaderVerdicts, AnInputThatComputesInThreadsOfALibraryIsNotMovedToWorkersUn
   Profile profile = tokenised(1e-4);
   profile.sink.compute_cpu_s = 0;
   const auto one_worker = [&] {
-    return LoaderSimulator(profile).predict(
+    return Simulator(profile).predict(
         {{Change::Kind::kWorkers, loader_of(profile)->in_workers.front(), 1, 1}});
   };
   profile.host.process_cpu_cores = 0.5;
@@ -332,7 +332,7 @@ Profile beside_a_neighbour() {
 TEST(LoaderVerdicts, CoresThatOthersHoldAreNotPromised) {
   const Profile profile = beside_a_neighbour();
   const int dataset = loader_of(profile)->in_workers.front();
-  const Prediction two = LoaderSimulator(profile).predict({{Change::Kind::kWorkers, dataset, 2, 1}});
+  const Prediction two = Simulator(profile).predict({{Change::Kind::kWorkers, dataset, 2, 1}});
   ASSERT_TRUE(two.known);
   EXPECT_GT(two.step_s, 0.9 * profile.sink.step_s);  // the neighbour stays: there is no second core
   EXPECT_LT(two.low_s, 0.75 * profile.sink.step_s);  // it may give way, as far as the scheduler shares
@@ -340,7 +340,7 @@ TEST(LoaderVerdicts, CoresThatOthersHoldAreNotPromised) {
   // Alone on the machine, the second core is free.
   Profile alone = profile;
   alone.host.foreign_cpu_share = alone.host.foreign_contention_share = 0.0;
-  EXPECT_LT(LoaderSimulator(alone).predict({{Change::Kind::kWorkers, dataset, 2, 1}}).step_s,
+  EXPECT_LT(Simulator(alone).predict({{Change::Kind::kWorkers, dataset, 2, 1}}).step_s,
             0.7 * alone.sink.step_s);
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/what_if/loader_simulator.h"
+#include "headrace/analysis/what_if/simulator.h"
 #include "support/simulation/labelled_loaders.h"
 #include "verdicts/seed.h"
 

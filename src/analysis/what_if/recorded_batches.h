@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "headrace/analysis/what_if/simulated_loader.h"
+#include "headrace/analysis/what_if/work.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::analysis {

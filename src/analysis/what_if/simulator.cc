@@ -1,16 +1,19 @@
-#include "headrace/analysis/what_if/pipeline_simulator.h"
+#include "headrace/analysis/what_if/simulator.h"
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "../diagnosis/numbers.h"
+#include "../diagnosis/own_compute.h"
 #include "abstain.h"
 #include "headrace/analysis/diagnosis/advice.h"
 #include "headrace/analysis/diagnosis/demand.h"
 #include "headrace/analysis/diagnosis/disturbance.h"
+#include "headrace/analysis/diagnosis/loader.h"
 #include "headrace/analysis/diagnosis/pool_threads.h"
-#include "headrace/analysis/what_if/pipeline_model.h"
-#include "headrace/analysis/what_if/pipeline_run.h"
+#include "headrace/analysis/what_if/network.h"
+#include "headrace/analysis/what_if/network_run.h"
 #include "other_readers.h"
 #include "repeat.h"
 #include "reproduction.h"
@@ -27,18 +30,23 @@ constexpr const char* kHandsOverOften =
     "each of many small reads gives up the interpreter lock; what threads gain beside them is not known";
 
 /// What the training loop waits for most, were it to run like that.
-std::string limit_of(const PipelineModel& model, const SimulatedPipeline& run) {
+std::string limit_of(const Network& network, const SimulatedRun& run) {
   constexpr double kHealthyWait = 0.05;
-  if (run.wait_share < kHealthyWait) return "sink";
+  constexpr double kHealthyServe = 0.15;
+  constexpr double kNeverRests = 0.85;
+  if (run.wait_share - run.serve_share < kHealthyWait)
+    return run.serve_share >= kHealthyServe && !network.serves.empty() ? network.serves : "sink";
   if (run.cpu_share >= kSpent || run.lock_share >= kSpent) return "cpu";
-  if (!model.in_sink.empty() && run.serve_share >= 0.5 * run.wait_share) return model.slowest_in_sink;
+  if (run.load_share >= 0.5 * run.wait_share) return network.slowest_in_sink;
   const auto busiest = std::max_element(run.busy.begin(), run.busy.end());
-  return busiest == run.busy.end() ? "sink"
-                                   : model.stages[static_cast<std::size_t>(busiest - run.busy.begin())].name;
+  if (busiest == run.busy.end()) return "sink";
+  const bool serves = *busiest < kNeverRests && run.serve_share >= 0.5 * run.wait_share;
+  if (serves && !network.serves.empty()) return network.serves;
+  return network.stages[static_cast<std::size_t>(busiest - run.busy.begin())].name;
 }
 
 /// Turns that bring the waits for the lock to those that were recorded.
-void fit_turns(PipelineModel& model) {
+void fit_turns(Network& model) {
   constexpr int kRounds = 4;
   constexpr double kMostTurns = 64;
   const auto fit = [&](LockUse& lock, double waited_s) {
@@ -47,24 +55,25 @@ void fit_turns(PipelineModel& model) {
     lock.turns = static_cast<int>(std::clamp(std::round(lock.turns * factor), 1.0, kMostTurns));
   };
   for (int round = 0; round < kRounds; ++round) {
-    const SimulatedPipeline run = simulate(model, model.batches(), 0);
+    const SimulatedRun run = simulate(model, model.batches(), 0);
     if (run.lock_share <= 0) return;
     for (std::size_t s = 0; s < model.stages.size(); ++s) fit(model.stages[s].lock, run.lock_waited_s[s]);
     fit(model.sink_lock, run.sink_lock_waited_s);
   }
 }
 
-Fit fit_when(const profile::Profile& profile, bool ordered) {
-  PipelineModel model;
-  if (!make_pipeline_model(profile, {}, ordered, seed_of(profile), model)) return {};
+Fit fit_when(const profile::Profile& profile, bool ordered, bool& order_known) {
+  Network model;
+  if (!make_network(profile, {}, ordered, seed_of(profile), model)) return {};
+  order_known = model.order_known;
   fit_turns(model);
   Fit fit{ratio(profile.sink.step_s, repeat(model).mean.step_s), ordered, {}, model.sink_lock.turns};
-  for (const PipelineModel::Stage& stage : model.stages) fit.lock_turns.push_back(stage.lock.turns);
+  for (const Network::Stage& stage : model.stages) fit.lock_turns.push_back(stage.lock.turns);
   return fit;
 }
 
 /// Stages beyond those that were recorded do what the training loop's thread did.
-void set_turns(const Fit& fit, PipelineModel& model) {
+void set_turns(const Fit& fit, Network& model) {
   model.sink_lock.turns = fit.sink_lock_turns;
   for (std::size_t s = 0; s < model.stages.size(); ++s) {
     model.stages[s].lock.turns = s < fit.lock_turns.size() ? fit.lock_turns[s] : fit.sink_lock_turns;
@@ -74,9 +83,10 @@ void set_turns(const Fit& fit, PipelineModel& model) {
 /// Whether several workers keep the order is not recorded for threads that the user wrote. If the run is
 /// reproduced only with order, they keep it.
 Fit fit_of(const profile::Profile& profile) {
-  Fit as_ready = fit_when(profile, false);
-  if (as_ready.measured_over_simulated < 1 + kReproduced) return as_ready;
-  Fit ordered = fit_when(profile, true);
+  bool order_known = true;
+  Fit as_ready = fit_when(profile, false, order_known);
+  if (order_known || as_ready.measured_over_simulated < 1 + kReproduced) return as_ready;
+  Fit ordered = fit_when(profile, true, order_known);
   const bool better =
       ordered.measured_over_simulated > 0 && std::abs(std::log(ordered.measured_over_simulated)) <
                                                  0.5 * std::abs(std::log(as_ready.measured_over_simulated));
@@ -84,7 +94,7 @@ Fit fit_of(const profile::Profile& profile) {
 }
 
 /// Threads that compute more than the cores bear, or on one interpreter lock.
-bool shares_cores(const SimulatedPipeline& run) { return run.cpu_share >= 0.9 || run.lock_share >= 0.9; }
+bool shares_cores(const SimulatedRun& run) { return run.cpu_share >= 0.9 || run.lock_share >= 0.9; }
 
 double read_calls(const profile::OperatorProfile& op) {
   double calls = 0;
@@ -148,55 +158,124 @@ bool gains_beside_hand_overs(const profile::Profile& profile, double step_s) {
          reads_per_s(profile, step_s) >= kManyReads;
 }
 
+bool makes_ahead(const Network& network) {
+  return std::any_of(network.stages.begin(), network.stages.end(),
+                     [](const Network::Stage& stage) { return stage.window > 0; });
+}
+
+/// Finished batches wait for their worker's interpreter lock: workers in pure Python, whose threads take
+/// turns in ways that are not simulated.
+bool held_up_by_lock(const profile::Profile& profile) {
+  constexpr double kHeldUp_s = 3e-3;
+  if (!profile.handoff) return false;
+  return profile.handoff->receive_s - profile.handoff->receive_cpu_s > kHeldUp_s;
+}
+
+/// The hand-off is a good part of the predicted step, and was only sampled.
+bool rests_on_a_sample(const profile::Profile& profile, const Network& network, double step_s) {
+  constexpr double kGoodPart = 0.05;
+  return profile.handoff_estimate && makes_ahead(network) &&
+         profile.handoff_estimate->pickle_cpu_s + network.receive.total_s() > kGoodPart * step_s;
+}
+
+/// Of the input's CPU time, what threads of libraries use in the loop's process. A step that computes has its own.
+double pool_share_of_loop(const profile::Profile& profile) {
+  const double pool_s = sleeps(profile.sink) ? pool_cpu_s(profile) : 0;
+  return ratio(pool_s, pool_s + input_cpu_s(profile));
+}
+
+/// "" where another number of workers is not asked for, or is predicted. More workers bring more threads with them.
+std::string unknown_pools(const profile::Profile& profile, const std::optional<Loader>& loader,
+                          const std::vector<Change>& changes) {
+  const double cpu_share = profile.host.cpu_share.value_or(0);
+  if (!loader) return filled_by_pools(cpu_share, pool_share_of_process(profile));
+  const auto changed = std::find_if(changes.begin(), changes.end(), [](const Change& change) {
+    return change.kind == Change::Kind::kWorkers;
+  });
+  if (changed == changes.end()) return "";
+  if (loader->workers == 0 && pool_share_of_loop(profile) >= kMuchInPools)
+    return "a library computes in threads of its own; how many each worker would have is not known";
+  constexpr double kLeastCores = 0.25;
+  const double pool_share = pool_share_of_workers(profile);
+  if (pool_share * cpu_share * profile.host.cores < kLeastCores) return "";
+  const double times = std::max(1.0, ratio(changed->to, std::max(1, loader->workers)));
+  return filled_by_pools(cpu_share * times, pool_share);
+}
+
+/// What is known of the model's own error beside what it shows on the run as it was recorded.
+double error_by_model(const profile::Profile& profile, const std::vector<Change>& changes,
+                      const Network& network, const SimulatedRun& then, double step_s) {
+  const bool quiet = !has_neighbours(profile.host) && !shares_cores(then);
+  const bool processes = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
+    return change.kind == Change::Kind::kProcesses;
+  });
+  return (quiet ? 0.1 : 0.15) + (network.guessed_queue ? 0.05 : 0) + (processes ? 0.05 : 0) +
+         (held_up_by_lock(profile) ? 0.08 : 0) + (rests_on_a_sample(profile, network, step_s) ? 0.1 : 0);
+}
+
+bool nothing_recorded(const profile::Profile& profile, const std::optional<Loader>& loader) {
+  return profile.operators.empty() || profile.sink.step_s <= 0 ||
+         (loader && work_per_batch_s(profile, *loader) <= 0);
+}
+
 }  // namespace
 
-PipelineSimulator::PipelineSimulator(const profile::Profile& profile)
+Simulator::Simulator(const profile::Profile& profile)
     : Predictor(profile), reproduction_(std::make_unique<Reproduction>()) {}
-PipelineSimulator::~PipelineSimulator() = default;
+Simulator::~Simulator() = default;
 
-Prediction PipelineSimulator::predict(const std::vector<Change>& changes) const {
+Prediction Simulator::predict(const std::vector<Change>& changes) const {
   const profile::Profile& profile = this->profile();
+  const std::optional<Loader> loader = loader_of(profile);
+  if (nothing_recorded(profile, loader)) return abstain(kNothingRecorded);
   if (std::string why = too_disturbed(profile); !why.empty()) return abstain(std::move(why));
-  if (profile.operators.empty() || profile.sink.step_s <= 0) return abstain(kNothingRecorded);
-  const double cpu_share = profile.host.cpu_share.value_or(0);
-  if (std::string why = filled_by_pools(cpu_share, pool_share_of_process(profile)); !why.empty())
-    return abstain(std::move(why));
-  const profile::OperatorProfile* const threads = changes_threads(profile, changes);
+  if (std::string why = unknown_pools(profile, loader, changes); !why.empty()) return abstain(std::move(why));
+  const profile::OperatorProfile* const threads = loader ? nullptr : changes_threads(profile, changes);
   if (threads != nullptr && hands_over_often(profile, *threads)) return abstain(kHandsOverOften);
   const Fit fit = reproduction_->fit([&] { return fit_of(profile); });
   const double factor = fit.measured_over_simulated;
+  Network network;
+  if (!make_network(profile, changes, fit.ordered, seed_of(profile), network)) return abstain(kNoSuchChange);
+  const bool had_workers = loader && loader->workers > 0;
+  if (!had_workers && makes_ahead(network) && setting(profile, "handoff") == "unknown")
+    return abstain(
+        "what passing a batch from a worker costs could not be sampled, because it cannot be pickled");
   if (std::string why = not_reproduced(profile, factor); !why.empty()) return abstain(std::move(why));
 
-  PipelineModel model;
-  if (!make_pipeline_model(profile, changes, fit.ordered, seed_of(profile), model))
-    return abstain(kNoSuchChange);
-  set_turns(fit, model);
-  const Repeated<SimulatedPipeline> then = repeat(model);
+  set_turns(fit, network);
+  const Repeated then = repeat(network);
   if (then.mean.step_s <= 0) return abstain("the changed run would come to a stop");
   Prediction prediction;
-  // What threads lose beyond the model stays with another number of them; of other misses, half is believed to stay.
-  prediction.step_s = then.mean.step_s * (threads != nullptr && factor > 1 ? factor : std::sqrt(factor));
+  // What threads lose beyond the model stays with another number of them; of other misses, half is believed to stay, unless
+  // the hand-off goes, which is what it misses.
+  const bool handoff_goes = had_workers && !makes_ahead(network);
+  prediction.step_s = then.mean.step_s * (handoff_goes                       ? 1
+                                          : threads != nullptr && factor > 1 ? factor
+                                                                             : std::sqrt(factor));
   if (threads != nullptr && shares_lock(profile, *threads))
     prediction.step_s = std::sqrt(prediction.step_s * profile.sink.step_s);
   if (threads != nullptr && gains_beside_hand_overs(profile, prediction.step_s))
     return abstain(kHandsOverOften);
-  const bool quiet = !has_neighbours(profile.host) && !shares_cores(then.mean);
-  const bool processes = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
-    return change.kind == Change::Kind::kProcesses;
-  });
-  const double by_model = (quiet ? 0.1 : 0.15) + (model.guessed_queue ? 0.05 : 0) + (processes ? 0.05 : 0);
+  const double by_model = error_by_model(profile, changes, network, then.mean, prediction.step_s);
   const double interval = std::min(0.6, by_model + 1.5 * then.spread + 0.5 * std::abs(std::log(factor)));
+  // A worker that wakes up for every batch takes longer over it than a loop that never rests.
+  const double awake = handoff_goes ? 0.5 * std::min(1.0, then.mean.wait_share) : 0;
   // What it would be if the neighbours gave way: they may, as far as the scheduler shares evenly.
   const double at_best_s =
-      step_with_cores(model, free_cores(profile.host, model.cores).yielded, then.mean.step_s);
-  prediction.low_s = prediction.step_s * ratio(at_best_s, then.mean.step_s) * (1 - interval);
+      step_with_cores(network, free_cores(profile.host, network.cores).yielded, then.mean.step_s);
+  prediction.low_s =
+      prediction.step_s * ratio(at_best_s, then.mean.step_s) * std::max(0.1, 1 - interval - awake);
   prediction.high_s = prediction.step_s * (1 + interval);
   widen_for_shared_waits(profile, changes, prediction);
   // Operators that are only known by the levels of the queues around them may be as slow as the one that limits.
   if (level_samples(profile)) prediction.high_s = std::max(prediction.high_s, profile.sink.step_s);
-  prediction.limit = limit_of(model, then.mean);
+  prediction.limit = limit_of(network, then.mean);
   prediction.known = true;
   return prediction;
+}
+
+std::unique_ptr<Predictor> predictor_for(const profile::Profile& profile) {
+  return std::make_unique<Simulator>(profile);
 }
 
 }  // namespace headrace::analysis
