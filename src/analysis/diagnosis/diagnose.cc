@@ -531,15 +531,16 @@ bool Case::waits_for_unseen() const noexcept {
   return is_whole && elsewhere && computes >= 0 && computes < thresholds.rate.hardly_computes_share;
 }
 
+double Case::spread_per_batch() const noexcept {
+  return shapes[static_cast<std::size_t>(candidate)].cv / std::sqrt(std::max(1.0, op().items_per_batch));
+}
+
 bool Case::rate_bound() const noexcept {
   const RateThresholds& rate = thresholds.rate;
-  if (pressure >= rate.too_slow) return true;
-  if (utilisation < rate.never_rests_share || pressure < rate.nearly_as_slow) return false;
-  // Nearly as fast as the sink. Where its times vary, the rate must explain enough of the wait:
-  // (demand - compute) / (step - compute), with both in units of compute.
-  const ServiceShape& shape = shapes[static_cast<std::size_t>(candidate)];
-  if (shape.cv / std::sqrt(std::max(1.0, op().items_per_batch)) < rate.varies) return true;
-  return pressure - 1 >= rate.explained * (pressure / utilisation - 1);
+  if (!intermittent && interventions.gains(candidate))
+    return interventions.gain_of_evenness() < rate.explained * interventions.gain_of_all();
+  return pressure >= rate.too_slow ||
+         (utilisation >= thresholds.candidate.never_rest_share && spread_per_batch() < rate.varies);
 }
 
 namespace {

@@ -264,7 +264,7 @@ std::optional<profile::Profile> once_drained(const profile::Profile& profile, co
   }
   const DemandRanking ranking = rank_demand(foreseen, foreseen.sink.step_s);
   if (ranking.empty() ||
-      ranking.first().demand_s / factor < thresholds.rate.sets_pace_share * profile.sink.step_s ||
+      ranking.first().demand_s / factor < thresholds.candidate.never_rest_share * profile.sink.step_s ||
       ranking.first().demand_s < thresholds.phases.drain_slower * profile.sink.compute_s) {
     return std::nullopt;
   }

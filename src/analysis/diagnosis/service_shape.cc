@@ -13,7 +13,6 @@ constexpr std::size_t kEnoughSamples = 40;
 constexpr std::size_t kShortSequence = 200;
 /// More would sharpen nothing and cost a verdict milliseconds: what-if asks for shapes many times.
 constexpr std::size_t kMostSamples = 2048;
-constexpr double kTailMedians = 5;
 /// Between usual and slow: above so many medians, and below this part of the slow items' mean.
 constexpr double kUsualMedians = 2;
 constexpr double kOfTailMean = 0.6;

@@ -47,6 +47,24 @@ Work under_lock(const Work& work, double of_cpu, double waiters) {
 
 }  // namespace
 
+bool Effects::apply(const Change& change) {
+  if (change.index < 0 || static_cast<std::size_t>(change.index) >= service.size()) return false;
+  const std::size_t at = static_cast<std::size_t>(change.index);
+  switch (change.kind) {
+    case Change::Kind::kService:
+      service[at] *= std::max(0.0, change.factor);
+      return true;
+    case Change::Kind::kAlike:
+      alike[at] = true;
+      return true;
+    case Change::Kind::kUsual:
+      usual[at] = true;
+      return true;
+    default:
+      return false;
+  }
+}
+
 LockShares no_lock(const profile::Profile& profile) {
   return {std::vector<double>(profile.operators.size(), 0), 0, 0};
 }
@@ -108,10 +126,11 @@ std::vector<WorkSequence> CycleWorks::lanes(const std::vector<int>& operators, d
     const double per_cycle = items / cycles_per_batch;
     // 31.6 items a batch are 32 that take a little less time each.
     const double whole = per_cycle > kInEach ? std::max(1.0, std::round(per_cycle)) : per_cycle;
-    Part part{
-        RecordedBatches(op, profile_.host, std::max(1.0, whole), effects_.service[at], effects_.alike[at]),
-        per_cycle, ratio(demands_[at], op.demand_s) * (whole >= 1 ? per_cycle / whole : 1), lock_.of_cpu[at],
-        effects_.in_process[at]};
+    Part part{RecordedBatches(op, profile_.host, std::max(1.0, whole), effects_.service[at]), per_cycle,
+              ratio(demands_[at], op.demand_s) * (whole >= 1 ? per_cycle / whole : 1), lock_.of_cpu[at],
+              effects_.in_process[at]};
+    if (effects_.alike[at]) part.works.make_alike();
+    if (effects_.usual[at]) part.works.make_usual();
     if (demands_[at] * op.workers < kHardlyMatters * all_s) part.works.use_mean();
     count = std::max(count, part.works.lanes());
     composes = composes || !part.works.whole();

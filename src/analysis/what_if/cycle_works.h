@@ -17,10 +17,17 @@ namespace headrace::analysis {
 /// What the changes come down to, per operator.
 struct Effects {
   explicit Effects(std::size_t operators)
-      : service(operators, 1), alike(operators, false), in_process(operators, false) {}
+      : service(operators, 1),
+        alike(operators, false),
+        usual(operators, false),
+        in_process(operators, false) {}
+
+  /// Whether the change is one of these, made to `operators` only.
+  bool apply(const Change& change);
 
   std::vector<double> service;
   std::vector<bool> alike;
+  std::vector<bool> usual;
   std::vector<bool> in_process;
   bool free_threaded = false;
 };

@@ -33,6 +33,17 @@ double variation_of(const std::vector<WorkSequence>& lanes) {
   return ratio(std::sqrt(std::max(0.0, ratio(squares, count) - mean * mean)), mean);
 }
 
+/// The mean of all lanes, in each.
+void level(std::vector<WorkSequence>& lanes) {
+  Work sum;
+  double count = 0;
+  for (const WorkSequence& lane : lanes) {
+    for (const Work& work : lane) sum += work;
+    count += static_cast<double>(lane.size());
+  }
+  if (count > 0) lanes.assign(1, {sum * (1 / count)});
+}
+
 void draw_blocks(WorkSequence& lane, std::mt19937_64& random) {
   constexpr std::size_t kBlock = 4;
   const WorkSequence from = lane;
@@ -70,6 +81,15 @@ std::size_t Network::recorded() const noexcept {
   return longest;
 }
 
+void Network::make_even() {
+  for (Stage& stage : stages) level(stage.lanes);
+  for (WorkSequence* sequence : {&steps, &in_sink}) {
+    std::vector<WorkSequence> alone{*sequence};
+    level(alone);
+    *sequence = alone.front();
+  }
+}
+
 void Network::draw_again(std::mt19937_64& random) {
   for (Stage& stage : stages) {
     for (WorkSequence& lane : stage.lanes) draw_blocks(lane, random);
@@ -85,9 +105,14 @@ bool make_network(const profile::Profile& profile, const std::vector<Change>& ch
   network.cores = free_cores(profile.host, kMostWorkers).held;
   network.pool_cpu_s = pool_work_s(profile);
   network.device_s = device_behind_s(profile.sink);
-  if (const std::optional<Loader> loader = loader_of(profile))
-    return network_of_window(profile, *loader, changes, seed, network);
-  return network_of_queues(profile, changes, ordered, seed, network);
+  const auto evens = [](const Change& change) { return change.kind == Change::Kind::kEven; };
+  std::vector<Change> others = changes;
+  const bool even = std::erase_if(others, evens) > 0;
+  const std::optional<Loader> loader = loader_of(profile);
+  const bool made = loader ? network_of_window(profile, *loader, others, seed, network)
+                           : network_of_queues(profile, others, ordered, seed, network);
+  if (made && even) network.make_even();
+  return made;
 }
 
 }  // namespace headrace::analysis

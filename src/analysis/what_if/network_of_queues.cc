@@ -66,7 +66,6 @@ bool runs_in_sink(const PipelineGraph& graph, int index) {
 
 bool apply(const Change& change, PipelineGraph& graph, Effects& effects, Network& network) {
   const bool known_op = change.index >= 0 && static_cast<std::size_t>(change.index) < effects.service.size();
-  const std::size_t at = known_op ? static_cast<std::size_t>(change.index) : 0;
   const int workers = std::clamp(change.to, 1, kMostWorkers);
   switch (change.kind) {
     case Change::Kind::kCapacity:
@@ -91,23 +90,12 @@ bool apply(const Change& change, PipelineGraph& graph, Effects& effects, Network
         return true;
       }
       return false;
-    case Change::Kind::kAlike:
-    case Change::Kind::kService:
-      if (!known_op) return false;
-      if (change.kind == Change::Kind::kAlike) {
-        effects.alike[at] = true;
-      } else {
-        effects.service[at] *= std::max(0.0, change.factor);
-      }
-      return true;
     case Change::Kind::kFreeThreaded:
       effects.free_threaded = change.to != 0;
       return true;
-    case Change::Kind::kWindow:
-    case Change::Kind::kOrder:
-      return false;
+    default:
+      return effects.apply(change);
   }
-  return false;
 }
 
 class QueueNetwork {

@@ -57,23 +57,12 @@ bool apply(const profile::Profile& profile, const Change& change, Changed& chang
       if (loader.workers == 0) return false;
       loader.ordered = change.to != 0;
       return true;
-    case Change::Kind::kService:
-    case Change::Kind::kAlike: {
-      if (change.index < 0 || static_cast<std::size_t>(change.index) >= profile.operators.size())
-        return false;
-      const std::size_t at = static_cast<std::size_t>(change.index);
-      if (change.kind == Change::Kind::kAlike && of_workers) {
-        changed.effects.alike[at] = true;
-        return true;
-      }
-      changed.effects.service[at] *= change.factor;
-      if (change.index == loader.to_device) {
-        changed.copy_saved_s = profile.operators[at].demand_s * (1 - change.factor);
-      }
-      return true;
-    }
     default:
-      return false;
+      if (!changed.effects.apply(change)) return false;
+      if (change.kind == Change::Kind::kService && change.index == loader.to_device)
+        changed.copy_saved_s =
+            profile.operators[static_cast<std::size_t>(change.index)].demand_s * (1 - change.factor);
+      return true;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "../diagnosis/numbers.h"
+#include "headrace/analysis/diagnosis/service_shape.h"
 #include "headrace/analysis/what_if/beside_others.h"
 
 namespace headrace::analysis {
@@ -48,7 +49,7 @@ double RecordedBatches::WorkerRecord::mean_s() const noexcept {
 }
 
 RecordedBatches::RecordedBatches(const profile::OperatorProfile& op, const profile::Host& host, double items,
-                                 double factor, bool alike)
+                                 double factor)
     : per_batch_(std::max(1.0, items)) {
   const TimeSplit split = split_of(op, host);
   read_lanes(op, split);
@@ -71,7 +72,6 @@ RecordedBatches::RecordedBatches(const profile::OperatorProfile& op, const profi
   factor *= items < 1 ? items : 1;
   scale_ = factor * to_whole_run;
   mean_ = Work{off_s, cpu_s} * factor;
-  if (alike) make_alike();
   double whole = 0;
   for (const WorkerRecord& lane : lanes_)
     whole += std::floor(static_cast<double>(lane.sequence.size()) / per_batch_);
@@ -115,6 +115,23 @@ void RecordedBatches::make_alike() {
     if (means[i] <= usual_s) continue;
     for (std::vector<Work>* works : {&lanes_[i].sequence, &lanes_[i].slowest}) {
       for (Work& work : *works) work = work * ratio(usual_s, means[i]);
+    }
+  }
+}
+
+void RecordedBatches::make_usual() {
+  std::vector<double> all_s;
+  for (const WorkerRecord& lane : lanes_) {
+    for (const Work& work : lane.sequence) all_s.push_back(work.total_s());
+  }
+  if (all_s.empty()) return;
+  const auto middle = all_s.begin() + static_cast<std::ptrdiff_t>(all_s.size() / 2);
+  std::nth_element(all_s.begin(), middle, all_s.end());
+  for (WorkerRecord& lane : lanes_) {
+    for (std::vector<Work>* works : {&lane.sequence, &lane.slowest}) {
+      for (Work& work : *works) {
+        if (work.total_s() > kTailMedians * *middle) work = work * ratio(*middle, work.total_s());
+      }
     }
   }
 }

@@ -30,10 +30,13 @@ class RecordedBatches {
  public:
   using Random = std::mt19937_64;
 
-  /// `items`: that are done together, on average. `factor` multiplies the service; `alike`: no worker is
-  /// slower than the usual one.
-  RecordedBatches(const profile::OperatorProfile& op, const profile::Host& host, double items, double factor,
-                  bool alike);
+  /// `items`: that are done together, on average. `factor` multiplies the service.
+  RecordedBatches(const profile::OperatorProfile& op, const profile::Host& host, double items, double factor);
+
+  /// No worker is slower than the usual one.
+  void make_alike();
+  /// No item takes many times as long as the usual one.
+  void make_usual();
 
   /// From here on every batch takes the mean.
   void use_mean();
@@ -58,7 +61,6 @@ class RecordedBatches {
   };
 
   void read_lanes(const profile::OperatorProfile& op, const TimeSplit& split);
-  void make_alike();
   std::size_t items() const noexcept;
   Work recorded(const WorkerRecord& lane, std::size_t number) const;
   Work composed(const WorkerRecord& lane, Random& random) const;

@@ -9,10 +9,17 @@ namespace headrace::analysis {
 
 struct Interventions {
   double as_is_s = 0;  ///< the simulated step of the unchanged run; 0: it could not be simulated
+  double even_s = 0;   ///< the step if all items of every operator, and all steps, took their mean
+  double free_s = 0;   ///< the step if all of them cost nothing
   /// Per operator of the profile: the step without it; `as_is_s` where that is not known.
   std::vector<double> without_s;
 
-  /// Of the unchanged step, 0 to 1.
+  bool known() const noexcept { return as_is_s > 0; }
+  /// Of the unchanged step, 0 to 1: a step of that length.
+  double gain_of(double step_s) const noexcept { return known() ? 1 - step_s / as_is_s : 0; }
+  double gain_of_all() const noexcept { return gain_of(free_s); }
+  double gain_of_evenness() const noexcept { return gain_of(even_s); }
+  /// The same of one operator's absence.
   double gain(int op) const noexcept;
   /// More than simulations of the same run differ by.
   bool gains(int op) const noexcept;

@@ -8,6 +8,9 @@
 
 namespace headrace::analysis {
 
+/// An item that takes more medians is one of a tail.
+inline constexpr double kTailMedians = 5;
+
 struct ServiceShape {
   std::size_t samples = 0;  ///< of the recorded sequence; 0: read from the histogram alone
   double mean_s = 0;

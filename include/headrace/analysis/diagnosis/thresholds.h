@@ -88,15 +88,11 @@ struct CandidateThresholds {
 
 /// Is the candidate's rate too low, or do its times only vary?
 struct RateThresholds {
-  double too_slow = 1.12;          ///< demand / compute; above it the rate is too low, whatever the spread
-  double nearly_as_slow = 0.97;    ///< demand / compute; above it, where the operator never rests
-  double never_rests_share = 0.9;  ///< of the step, busy
-  double sets_pace_share = 0.93;   ///< of the step, busy; above it no other sign outweighs it
-  double explained = 0.5;          ///< of the wait that the rate must explain where times vary
+  double too_slow = 1.12;  ///< demand / compute; above it the rate is too low, whatever the spread
+  double explained = 0.5;  ///< of what an input without cost gains, by even times
   /// Standard deviation / mean per batch; above it, buffers may be what is short. Stages that the benchmark
   /// draws as even have 0.14 at most (uniform, +-25 %).
   double varies = 0.25;
-  double matters = 0.3;  ///< demand / largest demand; below it an operator's spread does not reach the loop
   /// Of its busy time on a core; below it next() waits for something that was not recorded.
   double hardly_computes_share = 0.1;
 };
@@ -133,20 +129,15 @@ struct TailThresholds {
   double most_items = 0.15;    ///< share of the items
   double least_busy = 0.25;    ///< share of the busy time in them
   double most_between = 0.08;  ///< share of the items that are neither usual nor slow
-  double usual_keep_up = 0.9;  ///< demand of the usual items / compute
-  double of_step = 0.5;        ///< of the step, taken for the compute where that is shorter
   double explains = 0.5;       ///< of the starved time, by the time in slow items
   double waits = 0.8;  ///< for a core or the interpreter lock / what the slow items take more than usual ones
 };
 
 /// Is one worker slower than its siblings?
 struct WorkerThresholds {
-  double slower = 1.5;          ///< mean / mean of its siblings
-  double median_slower = 1.4;   ///< median / the next slowest worker's: of two slow ones, neither stands out
-  double beyond_chance = 4;     ///< standard errors; by chance 1 in 30,000
-  double fewest_items = 5;      ///< of each worker that is compared
-  double matters = 0.5;         ///< demand / largest demand of the run
-  double part_of_thread = 0.3;  ///< demand / demand of all operators of its thread
+  double slower = 1.5;       ///< mean / mean of its siblings
+  double beyond_chance = 4;  ///< standard errors; by chance 1 in 30,000
+  double fewest_items = 5;   ///< of each worker that is compared
 };
 
 /// Are the cores, or the quota, spent?

@@ -86,6 +86,8 @@ struct Network {
   double variation() const;
   int batches() const noexcept;  ///< of a run: as long as one of any other network, whatever the batch size
   std::size_t recorded() const noexcept;  ///< works of its longest record
+  /// Every cycle of a stage, and every step, takes the mean.
+  void make_even();
   /// Another run of the same loader: draws the works again in blocks that stay together (a block bootstrap).
   void draw_again(std::mt19937_64& random);
 };

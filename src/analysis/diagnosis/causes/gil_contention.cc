@@ -37,7 +37,7 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
   const SegmentDemand& first = facts.demand.first();
   const profile::OperatorProfile& slowest = facts.profile.operators[static_cast<std::size_t>(first.largest)];
   const bool sleeper_limits = first.largest != lock.blamed &&
-                              first.utilisation > facts.thresholds.rate.never_rests_share &&
+                              first.utilisation > facts.thresholds.candidate.never_rest_share &&
                               cpu_bound_share(slowest) < facts.thresholds.lock.computes_share &&
                               lock.lock_share < facts.thresholds.lock.never_free_share;
   if (sleeper_limits) return std::nullopt;

@@ -35,48 +35,28 @@ bool others_slow_them(const profile::OperatorProfile& op, const ServiceShape& sh
   return ratio(waits_s, op.busy_s) >= thresholds.waits * excess(shape);
 }
 
-int slow_sample_operator(const Case& facts) {
-  const TailThresholds& thresholds = facts.thresholds.tail;
-  int found = -1;
-  double most = 0;
-  for (const SegmentDemand& segment : facts.demand.segments) {
-    for (int i : segment.operators) {
-      const ServiceShape& shape = facts.shapes[static_cast<std::size_t>(i)];
-      const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(i)];
-      // An opaque loader's own waits come in bursts; that says nothing about its items.
-      if (!shape.heavy_tailed(thresholds) || op.fidelity == profile::Fidelity::inclusive ||
-          others_slow_them(op, shape, thresholds))
-        continue;
-      const double demand_s = op.demand_s;
-      const double usual_s = segment.demand_s - demand_s * shape.tail_busy_share;
-      const double tail_s = demand_s * shape.tail_busy_share * op.workers;
-      const bool long_enough = shape.tail_mean_s >= facts.gate.own_compute_s;
-      if (usual_s > thresholds.usual_keep_up *
-                        std::max(facts.gate.own_compute_s, thresholds.of_step * facts.gate.step_s) ||
-          !long_enough)
-        continue;
-      if (tail_s < thresholds.explains * facts.gate.starved_share * facts.gate.step_s || tail_s <= most)
-        continue;
-      most = tail_s;
-      found = i;
-    }
-  }
-  return found;
+/// Without them, the wait is mostly gone; where that cannot be simulated, the time in them comes to most of it.
+bool explain_the_wait(const Case& facts, const ServiceShape& shape, const Prediction& usual) {
+  const double explains = facts.thresholds.tail.explains;
+  if (usual.known && facts.interventions.known())
+    return facts.interventions.gain_of(usual.step_s) >= explains * facts.interventions.gain_of_all();
+  const double slow_s = facts.op().demand_s * shape.tail_busy_share * facts.op().workers;
+  return slow_s >= explains * facts.gate.starved_share * facts.gate.step_s;
 }
 
 }  // namespace
 
 std::optional<Finding> judge_slow_samples(const Case& facts) {
-  const int index = slow_sample_operator(facts);
-  if (index < 0 || facts.lock.contended) return std::nullopt;
-  // Another operator that never rests is the limit, slow samples here or not.
-  const SegmentDemand& first = facts.demand.first();
-  if (facts.demand.of(index) != &first && first.utilisation > facts.thresholds.rate.sets_pace_share)
+  if (facts.candidate < 0 || facts.lock.contended) return std::nullopt;
+  const profile::OperatorProfile& op = facts.op();
+  const ServiceShape& shape = facts.shapes[static_cast<std::size_t>(facts.candidate)];
+  // An opaque loader's own waits come in bursts; that says nothing about its items.
+  if (!shape.heavy_tailed(facts.thresholds.tail) || op.fidelity == profile::Fidelity::inclusive ||
+      others_slow_them(op, shape, facts.thresholds.tail))
     return std::nullopt;
-  const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(index)];
-  const ServiceShape& shape = facts.shapes[static_cast<std::size_t>(index)];
+  const Prediction usual = facts.predictor.predict({{Change::Kind::kUsual, facts.candidate, 1, 1}});
+  if (!explain_the_wait(facts, shape, usual)) return std::nullopt;
   Finding finding;
-  finding.op = op.name;
   finding.headline = "delivery waits for rare slow items in " + op.name;
   finding.evidence =
       cause_evidence(percent(shape.tail_item_share) + " of the items take " + duration(shape.tail_mean_s) +
@@ -91,14 +71,11 @@ std::optional<Finding> judge_slow_samples(const Case& facts) {
       finding.advice.push_back(std::move(*advice));
     }
   }
-  for (Advice& advice : advise_capacity(facts.predictor, index)) {
+  for (Advice& advice : advise_capacity(facts.predictor, facts.candidate)) {
     finding.advice.push_back(std::move(advice));
   }
-  const double without = 1 - excess(shape);
   Advice fix = in_words("make the slow items as cheap as the others, or leave them out" + listed(op));
-  finding.advice.push_back(
-      with_prediction(std::move(fix), facts.gate.step_s,
-                      facts.predictor.predict({{Change::Kind::kService, index, 1, without}})));
+  finding.advice.push_back(with_prediction(std::move(fix), facts.gate.step_s, usual));
   return finding;
 }
 

@@ -4,27 +4,12 @@
 #include "sentences.h"
 
 namespace headrace::analysis {
-namespace {
-
-/// The largest spread per batch: of the operators that matter, or of the training step itself.
-double spread_per_batch(const Case& facts) {
-  double most = compute_cv(facts.profile.sink);
-  for (std::size_t i = 0; i < facts.shapes.size(); ++i) {
-    const profile::OperatorProfile& op = facts.profile.operators[i];
-    if (op.demand_s < facts.thresholds.rate.matters * facts.demand.first().demand_s) continue;
-    most = std::max(most, facts.shapes[i].cv / std::sqrt(std::max(1.0, op.items_per_batch)));
-  }
-  return most;
-}
-
-}  // namespace
-
 std::optional<Finding> judge_variance(const Case& facts) {
   if (facts.candidate < 0 || facts.rate_bound() || facts.intermittent || facts.drain) return std::nullopt;
   const SegmentDemand* segment = facts.demand.of(facts.candidate);
   if (segment == nullptr || segment->in_sink || facts.op().fidelity == profile::Fidelity::inclusive)
     return std::nullopt;
-  const double cv = spread_per_batch(facts);
+  const double cv = std::max(facts.spread_per_batch(), compute_cv(facts.profile.sink));
   if (cv < facts.thresholds.rate.varies) return std::nullopt;
   const profile::OperatorProfile& op = facts.op();
   Finding finding;

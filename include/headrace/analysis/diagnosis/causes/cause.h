@@ -51,7 +51,10 @@ struct Case {
   /// The candidate is the wrapped object as a whole, nothing inside it was recorded (or threads compute that were not
   /// recorded), and the loop's thread hardly computes in it: what it waits for runs elsewhere, or is storage.
   bool waits_for_unseen() const noexcept;
-  /// The candidate never rests, or is slower than the sink: its rate, not its variance, is the limit.
+  /// Standard deviation / mean of what a batch takes the candidate.
+  double spread_per_batch() const noexcept;
+  /// Its rate, not its variance, is the limit: even times of everything would gain less than half of what an input
+  /// without cost would. Where that cannot be simulated, it is slower than the sink, or never rests.
   bool rate_bound() const noexcept;
 };
 
