@@ -10,6 +10,22 @@
 namespace headrace::analysis {
 namespace {
 
+/// Simulated, more workers gain little, and much without the lock. Where that cannot be simulated, or the loop itself waits
+/// for the lock beside ready batches: threads wait for it.
+bool keeps_workers_from_helping(const Case& facts) {
+  constexpr int kMoreWorkers = 4;
+  constexpr double kWorthwhile = 0.05;
+  const SegmentDemand* segment = facts.demand.of(facts.candidate);
+  if (segment == nullptr || segment->in_sink) return facts.lock.contended;
+  const Change more{Change::Kind::kWorkers, facts.candidate, kMoreWorkers * facts.op().workers, 1};
+  const Prediction with = facts.predictor.predict({more});
+  const Prediction without = facts.predictor.predict({more, {Change::Kind::kFreeThreaded, 0, 1, 1}});
+  if (!with.known || !without.known || !facts.interventions.known()) return facts.lock.contended;
+  const double gain = facts.interventions.gain_of(without.step_s);
+  const double with_lock = std::max(0.0, facts.interventions.gain_of(with.step_s));
+  return gain >= kWorthwhile && with_lock < 0.5 * gain;
+}
+
 /// Of the operator that costs most, and of the one that holds the lock longest: what gains more comes first.
 std::vector<Advice> advise_other_processes(const Case& facts, int costs_most) {
   std::vector<int> indices{costs_most};
@@ -31,16 +47,7 @@ std::vector<Advice> advise_other_processes(const Case& facts, int costs_most) {
 
 std::optional<Finding> judge_gil_contention(const Case& facts) {
   const InterpreterLock& lock = facts.lock;
-  if (!lock.contended || lock.blamed < 0) return std::nullopt;
-  // A thread that sleeps beside busy ones may be the limit, unless the lock is never free: then nothing else
-  // can be.
-  const SegmentDemand& first = facts.demand.first();
-  const profile::OperatorProfile& slowest = facts.profile.operators[static_cast<std::size_t>(first.largest)];
-  const bool sleeper_limits = first.largest != lock.blamed &&
-                              first.utilisation > facts.thresholds.candidate.never_rest_share &&
-                              cpu_bound_share(slowest) < facts.thresholds.lock.computes_share &&
-                              lock.lock_share < facts.thresholds.lock.never_free_share;
-  if (sleeper_limits) return std::nullopt;
+  if (lock.blamed < 0 || !keeps_workers_from_helping(facts)) return std::nullopt;
   const int limits = facts.interventions.gains(facts.candidate) ? facts.candidate : lock.blamed;
   const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(limits)];
   const double cpu_s = cpu_per_batch_s(op);
