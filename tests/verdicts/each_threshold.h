@@ -30,7 +30,6 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("lock.off_cpu_share", all.lock.off_cpu_share);
   visit("lock.computes_share", all.lock.computes_share);
   visit("lock.operator_cores", all.lock.operator_cores);
-  visit("lock.never_free_share", all.lock.never_free_share);
   visit("lock.stretch", all.lock.stretch);
   visit("lock.waits_share", all.lock.waits_share);
   visit("lock.stretched_share", all.lock.stretched_share);
@@ -74,12 +73,9 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("worker.beyond_chance", all.worker.beyond_chance);
   visit("worker.fewest_items", all.worker.fewest_items);
   visit("cpu.spent", all.cpu.spent);
-  visit("cpu.spent_by_workers", all.cpu.spent_by_workers);
-  visit("cpu.own_cores", all.cpu.own_cores);
   visit("cpu.cpu_bound_share", all.cpu.cpu_bound_share);
   visit("cpu.some_cpu_share", all.cpu.some_cpu_share);
   visit("cpu.throttled_share", all.cpu.throttled_share);
-  visit("cpu.queueing_share", all.cpu.queueing_share);
   visit("storage.waits_share", all.storage.waits_share);
   visit("storage.lock_share", all.storage.lock_share);
   visit("oversubscribed.elsewhere_share", all.oversubscribed.elsewhere_share);

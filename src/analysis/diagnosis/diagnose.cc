@@ -46,7 +46,8 @@ Case examine(const profile::Profile& profile, const Predictor& predictor, const 
              .phases = {},
              .intermittent = {},
              .drain = {},
-             .interventions = {}};
+             .interventions = {},
+             .more = {}};
   if (facts.gate.state == Gate::State::kUnmeasurable) return facts;
   note_device_lag(predictor.profile().sink, facts.gate);
   for (const profile::OperatorProfile& op : profile.operators) facts.shapes.push_back(shape_of(op));
@@ -56,6 +57,7 @@ Case examine(const profile::Profile& profile, const Predictor& predictor, const 
   facts.phases = phases_of(profile, thresholds);
   if (facts.gate.state == Gate::State::kBound) facts.interventions = try_interventions(predictor);
   point_at_candidate(facts);
+  facts.more = try_more_workers(predictor, facts.interventions, facts.candidate);
   return facts;
 }
 

@@ -1,5 +1,7 @@
 #include "headrace/analysis/diagnosis/interventions.h"
 
+#include <algorithm>
+
 #include "headrace/analysis/diagnosis/advice.h"
 #include "numbers.h"
 
@@ -38,6 +40,25 @@ Interventions try_interventions(const Predictor& predictor) {
     if (takes_time && profile.operators[i].kind != profile::OperatorKind::handoff) all.push_back(absent);
   }
   found.free_s = step_with(all);
+  return found;
+}
+
+MoreWorkers try_more_workers(const Predictor& predictor, const Interventions& interventions, int op) {
+  constexpr int kTimes = 4;
+  MoreWorkers found;
+  if (op < 0 || !interventions.known()) return found;
+  const int workers = predictor.profile().operators[static_cast<std::size_t>(op)].workers;
+  const Change more{Change::Kind::kWorkers, op, kTimes * std::max(1, workers), 1};
+  const auto gain_with = [&](const std::vector<Change>& changes) {
+    const Prediction then = predictor.predict(changes);
+    return then.known ? std::max(0.0, interventions.gain_of(then.step_s)) : 0;
+  };
+  const Prediction as_is = predictor.predict({more});
+  if (!as_is.known) return found;
+  found.known = true;
+  found.as_is = std::max(0.0, interventions.gain_of(as_is.step_s));
+  found.without_lock = gain_with({more, {Change::Kind::kFreeThreaded, 0, 1, 1}});
+  found.with_cores = gain_with({more, {Change::Kind::kCores, 0, 1, 1}});
   return found;
 }
 

@@ -105,13 +105,17 @@ bool make_network(const profile::Profile& profile, const std::vector<Change>& ch
   network.cores = free_cores(profile.host, kMostWorkers).held;
   network.pool_cpu_s = pool_work_s(profile);
   network.device_s = device_behind_s(profile.sink);
-  const auto evens = [](const Change& change) { return change.kind == Change::Kind::kEven; };
   std::vector<Change> others = changes;
-  const bool even = std::erase_if(others, evens) > 0;
+  const auto asked = [&](Change::Kind kind) {
+    return std::erase_if(others, [&](const Change& change) { return change.kind == kind; }) > 0;
+  };
+  const bool even = asked(Change::Kind::kEven);
+  const bool cores = asked(Change::Kind::kCores);
   const std::optional<Loader> loader = loader_of(profile);
   const bool made = loader ? network_of_window(profile, *loader, others, seed, network)
                            : network_of_queues(profile, others, ordered, seed, network);
   if (made && even) network.make_even();
+  if (cores) network.cores = kMostWorkers;
   return made;
 }
 

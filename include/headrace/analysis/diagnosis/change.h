@@ -12,6 +12,7 @@ struct Change {
     kProcesses,  ///< operators in threads move to `to` processes
     kService,    ///< the operator's mean service time is multiplied by `factor`
     kAlike,      ///< the operator's slowest worker becomes like its siblings: its mean changes by `factor`
+    kCores,      ///< as many as anybody could use
     kUsual,      ///< the operator's rare slow items take what its usual ones take
     kEven,       ///< all items of every operator, and all steps, take their mean
     kWindow,     ///< of a loader that makes batches ahead: those in flight for each worker

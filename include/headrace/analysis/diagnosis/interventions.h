@@ -25,6 +25,25 @@ struct Interventions {
   bool gains(int op) const noexcept;
 };
 
+/// What keeps more workers of an operator from helping. Shares of the unchanged step that are gained with four times as
+/// many: as the machine is, without an interpreter lock, and with as many cores as anybody could use.
+struct MoreWorkers {
+  bool known = false;
+  double as_is = 0;
+  double without_lock = 0;
+  double with_cores = 0;
+
+  bool lack_cores() const noexcept { return with_cores >= kWorthwhile && as_is < 0.5 * with_cores; }
+  bool lack_the_lock() const noexcept {
+    return without_lock >= kWorthwhile && as_is < 0.5 * without_lock && without_lock >= with_cores;
+  }
+
+ private:
+  static constexpr double kWorthwhile = 0.05;
+};
+
+MoreWorkers try_more_workers(const Predictor& predictor, const Interventions& interventions, int op);
+
 /// An absence counts the cores, the interpreter lock and the order in which operators wait for each other, which
 /// neither demand nor CPU time alone does.
 Interventions try_interventions(const Predictor& predictor);

@@ -55,10 +55,7 @@ struct LockThresholds {
   double off_cpu_share = 0.3;    ///< of the busy time of computing threads: neither running nor runnable
   double computes_share = 0.12;  ///< of its busy time on a core; an operator below it sleeps or reads
   double operator_cores = 0.15;  ///< CPU of the operators; below it, the loop alone is busy
-  /// Share of the probes above which the lock is never free, so nothing else can be the limit. The corpus has
-  /// 0.94 and 0.97.
-  double never_free_share = 0.85;
-  double stretch = 1.1;  ///< compute / compute of quiet steps; less is the compute's own spread
+  double stretch = 1.1;          ///< compute / compute of quiet steps; less is the compute's own spread
   // Where threads were looked at, these three and `operator_cores` decide, and none of the above.
   double waits_share = 0.25;  ///< of the busy time of the operator with the largest demand
   /// Of the step: what the training loop's thread waits for the lock between two GetNext calls; or for the lock and
@@ -142,13 +139,10 @@ struct WorkerThresholds {
 
 /// Are the cores, or the quota, spent?
 struct CpuThresholds {
-  double spent = 0.9;             ///< of the cores, by this run and what others take from it
-  double spent_by_workers = 0.8;  ///< the same, with a busy worker for each core: the system takes the rest
-  double cpu_bound_share = 0.7;   ///< of its busy time the operator runs or waits for a core
-  double some_cpu_share = 0.2;    ///< the same, under a quota, or where waiting for a core is not measured
-  double own_cores = 0.4;         ///< of all cores, used by the operator, where that wait is not measured
-  double throttled_share = 0.1;   ///< stopped by the quota
-  double queueing_share = 0.2;    ///< of its busy time waiting for a core (0.04 on idle cores, measured)
+  double spent = 0.9;            ///< of the cores, by this run and what others take from it
+  double cpu_bound_share = 0.7;  ///< of its busy time the operator runs or waits for a core
+  double some_cpu_share = 0.2;   ///< the same, under a quota, or where waiting for a core is not recorded
+  double throttled_share = 0.1;  ///< stopped by the quota
 };
 
 /// Does the operator wait for storage?

@@ -1,6 +1,7 @@
 // The cores, or the quota, are spent on work like the candidate's: more workers would share the same cores.
 #include <algorithm>
 
+#include "headrace/analysis/diagnosis/disturbance.h"
 #include "headrace/analysis/diagnosis/loader_advice.h"
 #include "headrace/analysis/diagnosis/pool_threads.h"
 #include "sentences.h"
@@ -12,28 +13,36 @@ namespace {
 constexpr double kNeighbours = 0.2;
 /// Where much is done in threads of libraries: whose work that is, nothing recorded tells.
 constexpr double kUncertain = 0.85;
+/// Of its busy time (0.04 on idle cores, measured).
+constexpr double kWaitsForCore = 0.2;
 /// Another operator must use so much more CPU than the candidate to be named instead.
 constexpr double kDearer = 1.25;
 
-/// Where the candidate itself waits for a core, whoever uses most of them holds it up. Threads of libraries may make that
-/// the operator which queues and ledger name, if they use more than it lacks to the first.
+/// Where nothing can be simulated, whoever uses most of the cores holds the candidate up.
 int spender(const Case& facts) {
   const auto cpu_s = [&](int index) {
     return all_cpu_per_batch_s(facts.profile.operators[static_cast<std::size_t>(index)]);
   };
   const int dearest = dearest_operator(facts.profile);
   const bool dearer = dearest >= 0 && cpu_s(dearest) >= kDearer * cpu_s(facts.candidate);
-  // Simulations know no threads of libraries.
-  const auto in_pools = [&](int index) {
-    const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(index)];
-    return all_cpu_per_batch_s(op) > cpu_per_batch_s(op);
-  };
-  const bool simulated = facts.interventions.gains(facts.candidate) && !(dearer && in_pools(dearest));
-  if (simulated || core_wait_share(facts.op()) < facts.thresholds.cpu.queueing_share) return facts.candidate;
-  const int most = dearer ? dearest : facts.candidate;
-  const int blocks = facts.queues.op;
-  const bool agreed = blocks >= 0 && blocks == facts.ledger.op;
-  return agreed && pool_cpu_s(facts.profile) > cpu_s(most) - cpu_s(blocks) ? blocks : most;
+  return dearer && !facts.interventions.gains(facts.candidate) ? dearest : facts.candidate;
+}
+
+/// Simulated, more workers gain little, and much with more cores. Beside others, who would share them, or where nothing can be
+/// simulated: the cores are spent, and the operator computes. Others count as far as they take cores that this run waits for;
+/// where as many workers as cores wait for them, all of it counts.
+bool lacks_cores(const Case& facts) {
+  const profile::Host& host = facts.profile.host;
+  if (facts.more.known && !has_neighbours(host)) return facts.more.lack_cores();
+  const CpuThresholds& thresholds = facts.thresholds.cpu;
+  const profile::OperatorProfile& op = facts.op();
+  const bool all_wait = op.workers >= host.cores && core_wait_share(op) >= kWaitsForCore;
+  const double all_foreign = host.foreign_cpu_share.value_or(0);
+  const double foreign = all_wait ? all_foreign : host.foreign_contention_share.value_or(all_foreign);
+  // Where waiting for a core was not recorded, a worker that shares its core looks as if it slept.
+  return *host.cpu_share + foreign >= thresholds.spent &&
+         cpu_bound_share(op) >=
+             (op.run_queue_wait_s ? thresholds.cpu_bound_share : thresholds.some_cpu_share);
 }
 
 }  // namespace
@@ -48,25 +57,10 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
     return std::nullopt;  // less to hand over is the cure, cores or not
   const profile::OperatorProfile& op = facts.op();
   const double cpu_bound = cpu_bound_share(op);
-  const bool all_cores =
-      op.workers >= host.cores && facts.utilisation >= facts.thresholds.candidate.never_rest_share;
-  const bool waits_for_core = all_cores && core_wait_share(op) >= thresholds.queueing_share;
-  // Others count as far as they take cores that this run waits for: one worker beside a busy neighbour on two
-  // cores still gains from a second one. Where as many workers as cores queue for them, all of it counts.
   const double all_foreign = host.foreign_cpu_share.value_or(0);
-  const double foreign = waits_for_core ? all_foreign : host.foreign_contention_share.value_or(all_foreign);
-  const double used = std::min(1.0, *host.cpu_share + foreign);
-  const bool throttled = host.throttled_share.value_or(0) >= thresholds.throttled_share;
-  // Without run-queue wait, a worker that shares its core looks as if it slept; that it spends the cores does
-  // not lie.
-  const double own_cores = ratio(all_cpu_per_batch_s(op), facts.gate.step_s);
-  const bool spends_them = !op.run_queue_wait_s && cpu_bound >= thresholds.some_cpu_share &&
-                           own_cores >= thresholds.own_cores * host.cores;
-  if (cpu_bound < thresholds.cpu_bound_share && !spends_them && !crowded &&
-      !(throttled && cpu_bound >= thresholds.some_cpu_share))
-    return std::nullopt;
-  const double spent = all_cores ? thresholds.spent_by_workers : thresholds.spent;
-  if (used < spent && !waits_for_core && !throttled && !crowded) return std::nullopt;
+  const bool throttled = host.throttled_share.value_or(0) >= thresholds.throttled_share &&
+                         cpu_bound >= thresholds.some_cpu_share;
+  if (!crowded && !throttled && !lacks_cores(facts)) return std::nullopt;
 
   const int costly = spender(facts);
   const profile::OperatorProfile& named = facts.profile.operators[static_cast<std::size_t>(costly)];
@@ -74,8 +68,7 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
       facts.profile.sink.compute_cpu_s.value_or(0) + input_cpu_s(facts.profile) + pool_cpu_s(facts.profile);
   const double share = ratio(all_cpu_per_batch_s(named), all_cpu_s);
   // Alone, this run would have cores left: then the neighbours are the reason, not its work.
-  const bool by_neighbours =
-      all_foreign >= kNeighbours && *host.cpu_share < thresholds.spent_by_workers && !throttled;
+  const bool by_neighbours = all_foreign >= kNeighbours && *host.cpu_share < thresholds.spent && !throttled;
   const std::string cores = counted(host.cores, "core");
   Finding finding;
   finding.op = named.name;

@@ -10,20 +10,12 @@
 namespace headrace::analysis {
 namespace {
 
-/// Simulated, more workers gain little, and much without the lock. Where that cannot be simulated, or the loop itself waits
-/// for the lock beside ready batches: threads wait for it.
+/// Simulated, more workers gain little, and much without the lock. Where that cannot be simulated, or loading is in the
+/// loop's own thread: threads wait for it.
 bool keeps_workers_from_helping(const Case& facts) {
-  constexpr int kMoreWorkers = 4;
-  constexpr double kWorthwhile = 0.05;
   const SegmentDemand* segment = facts.demand.of(facts.candidate);
-  if (segment == nullptr || segment->in_sink) return facts.lock.contended;
-  const Change more{Change::Kind::kWorkers, facts.candidate, kMoreWorkers * facts.op().workers, 1};
-  const Prediction with = facts.predictor.predict({more});
-  const Prediction without = facts.predictor.predict({more, {Change::Kind::kFreeThreaded, 0, 1, 1}});
-  if (!with.known || !without.known || !facts.interventions.known()) return facts.lock.contended;
-  const double gain = facts.interventions.gain_of(without.step_s);
-  const double with_lock = std::max(0.0, facts.interventions.gain_of(with.step_s));
-  return gain >= kWorthwhile && with_lock < 0.5 * gain;
+  const bool simulated = facts.more.known && segment != nullptr && !segment->in_sink && !facts.loader;
+  return simulated ? facts.more.lack_the_lock() : facts.lock.contended;
 }
 
 /// Of the operator that costs most, and of the one that holds the lock longest: what gains more comes first.

@@ -39,6 +39,7 @@ struct Case {
   std::optional<Intermittence> intermittent;
   std::optional<Drain> drain;
   Interventions interventions;
+  MoreWorkers more;        ///< of the candidate
   int candidate = -1;      ///< operator that the rules point at; below 0: none
   double utilisation = 0;  ///< of the candidate's segment: demand / step, in the bound part of the run
   double pressure = 0;     ///< its demand / the sink's own compute: above 1, it cannot keep up
