@@ -378,7 +378,7 @@ TEST(LoaderVerdicts, WorkersThatQueueForCoresTheyShareWithOthersAreSaturated) {
   EXPECT_EQ(advice_on(diagnose(profile), "num_workers"), nullptr);
 }
 
-TEST(LoaderVerdicts, WorkersThatQueueForCoresSpendThemBelowEightyPercent) {
+TEST(LoaderVerdicts, AsManyWorkersAsCoresThatComputeSpendThemWhateverTheMachineSays) {
   DataLoader loader = images(2);
   loader.parts.front() = {.name = "Images", .cpu_s = 0.005};
   loader.cores = 2;
@@ -388,8 +388,6 @@ TEST(LoaderVerdicts, WorkersThatQueueForCoresSpendThemBelowEightyPercent) {
   images_op.run_queue_wait_s = 0.34 * images_op.busy_s;
   EXPECT_EQ(diagnose(profile).cause, Cause::cpu_saturated);
   EXPECT_EQ(advice_on(diagnose(profile), "num_workers"), nullptr);
-  images_op.run_queue_wait_s = 0.04 * images_op.busy_s;
-  EXPECT_NE(diagnose(profile).cause, Cause::cpu_saturated);
 }
 
 TEST(LoaderVerdicts, WithoutOperatorsNothingIsMadeUp) {

@@ -68,8 +68,8 @@ const std::map<std::string, std::set<std::string>>& turned_by() {
       {"lock.least_cores", {"pure_python_100"}},
       // Their demand is 0.97 and 1.01 times the training step's compute: longer buffers help, and so does a worker.
       {"rate.too_slow", {"varying_producer_500", "varying_producer_501"}},
-      // The lock was taken at 94 and 97 % of the probes; a fifth more than the threshold is more than all of them.
-      {"lock.never_free_share", {"python_beside_python_loop_2000", "python_beside_python_loop_2001"}},
+      // Others use a part of its cores, so nothing is simulated; a fifth more than the threshold is more than all of them.
+      {"cpu.spent", {"loader_saturated_400"}},
   };
   return known;
 }

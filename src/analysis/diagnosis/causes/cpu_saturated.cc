@@ -18,14 +18,16 @@ constexpr double kWaitsForCore = 0.2;
 /// Another operator must use so much more CPU than the candidate to be named instead.
 constexpr double kDearer = 1.25;
 
-/// Where nothing can be simulated, whoever uses most of the cores holds the candidate up.
+/// Where nothing can be simulated, whoever uses most of the cores holds the candidate up, by more than threads of libraries
+/// use, whose that is not recorded.
 int spender(const Case& facts) {
-  const auto cpu_s = [&](int index) {
-    return all_cpu_per_batch_s(facts.profile.operators[static_cast<std::size_t>(index)]);
-  };
+  if (facts.interventions.gains(facts.candidate)) return facts.candidate;
   const int dearest = dearest_operator(facts.profile);
-  const bool dearer = dearest >= 0 && cpu_s(dearest) >= kDearer * cpu_s(facts.candidate);
-  return dearer && !facts.interventions.gains(facts.candidate) ? dearest : facts.candidate;
+  if (dearest < 0) return facts.candidate;
+  const double cpu_s = all_cpu_per_batch_s(facts.op());
+  const double dearest_s = all_cpu_per_batch_s(facts.profile.operators[static_cast<std::size_t>(dearest)]);
+  const bool dearer = dearest_s >= kDearer * cpu_s && dearest_s - cpu_s > pool_cpu_s(facts.profile);
+  return dearer ? dearest : facts.candidate;
 }
 
 /// Simulated, more workers gain little, and much with more cores. Beside others, who would share them, or where nothing can be
