@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 set(headrace_public_headers
   analysis/cluster/heat_map.h
   analysis/cluster/slow_ranks.h
-  analysis/diagnosis/diagnose.h
+  analysis/verdict/diagnose.h
   analysis/job/simulation.h
   analysis/step_trace.h
   pipeline/pipeline.h

@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/second_opinions/autotune.h"
 #include "headrace/analysis/second_opinions/bottleneck_analyzer.h"
 #include "headrace/analysis/second_opinions/mindinsight.h"
 #include "headrace/analysis/second_opinions/second_opinions.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/loader_files/collectives_file.h"
 #include "headrace/loader_files/parallel_steps_file.h"
 #include "headrace/loader_files/profile_of.h"

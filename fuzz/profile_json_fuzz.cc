@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/what_if/parameters.h"
+#include "headrace/analysis/verdict/diagnose.h"
+#include "headrace/analysis/verdict/parameters.h"
 #include "headrace/analysis/what_if/what_if.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/pipeline/pipeline.h"
 #include "headrace/profile/current.h"
 #include "headrace/profile/snapshot.h"

@@ -25,7 +25,7 @@
 // After <cstdio>: libjpeg's header takes FILE and size_t for granted.
 #include <jpeglib.h>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/pipeline/pipeline.h"
 #include "headrace/profile/current.h"
 #include "headrace/profile/snapshot.h"

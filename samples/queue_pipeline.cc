@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/profile/current.h"
 #include "headrace/profile/probes.h"
 #include "headrace/profile/snapshot.h"

@@ -2,6 +2,10 @@
 
     metrics < profile < queues < {transport < pipeline | trace | loader_files} < analysis < {report, timeline}
 
+and inside analysis, from a profile to a verdict and to what its user asks:
+
+    read < model < simulate < verdict < what_if
+
 Bindings, tests, benchmarks, samples and fuzz targets stand outside and may include everything.
 """
 
@@ -24,6 +28,9 @@ BELOW["analysis"] = BELOW["pipeline"] | {"pipeline", "trace", "loader_files"}
 BELOW["report"] = BELOW["analysis"] | {"analysis"}
 BELOW["timeline"] = BELOW["report"]
 
+#: Rooms of the analysis that stand on each other, lowest first; the others stand beside them.
+ROOMS = ("read", "model", "simulate", "verdict", "what_if")
+
 #: A loader is data: only the rooms that read a framework's own trace files know its words.
 FRAMEWORK = re.compile(
     r"\btorch|DataLoader|\bnum_workers\b|\bprefetch_factor\b|\bin_order\b|\bpersistent_workers\b"
@@ -32,6 +39,7 @@ FRAMEWORK = re.compile(
 READS_TRACES = ("trace", "timeline", "analysis/device", "loader_files", "analysis/second_opinions")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:headrace/)?(\w+)/')
+INCLUDE_OF_ROOM = re.compile(r'^\s*#\s*include\s*"(?:headrace/analysis/|(?:\.\./)+)(\w+)/')
 
 
 def floor_of(path: Path) -> str:
@@ -60,6 +68,12 @@ def main() -> int:
                 print(
                     f"{path.relative_to(ROOT)}:{number}: knows {name.group()!r}, which is a framework's word"
                 )
+                wrong += 1
+            room = inside.split("/")[1] if floor == "analysis" else ""
+            below = INCLUDE_OF_ROOM.match(line)
+            if room in ROOMS and below and below.group(1) in ROOMS[ROOMS.index(room) + 1 :]:
+                place = f"{path.relative_to(ROOT)}:{number}"
+                print(f"{place}: analysis/{room} includes analysis/{below.group(1)}, which is above it")
                 wrong += 1
             match = INCLUDE.match(line)
             other = match.group(1) if match else floor

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/report/html.h"
 #include "headrace/report/json.h"
 #include "headrace/report/text.h"

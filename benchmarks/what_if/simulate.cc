@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/what_if/engine.h"
-#include "headrace/analysis/what_if/network_run.h"
+#include "headrace/analysis/simulate/engine.h"
+#include "headrace/analysis/simulate/network_run.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/analysis/what_if/what_if.h"
 #include "recorded.h"
 

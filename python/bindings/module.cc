@@ -7,7 +7,7 @@
 
 #include "crossing.h"
 #include "headrace/analysis/cluster/run_ranks.h"
-#include "headrace/analysis/diagnosis/verdict.h"
+#include "headrace/analysis/verdict/verdict.h"
 #include "headrace/profile/current.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/orphans.h"

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "headrace/analysis/diagnosis/verdict.h"
+#include "headrace/analysis/verdict/verdict.h"
 #include "recorded_text.h"
 
 namespace headrace::python {

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "headrace/analysis/diagnosis/diagnosis_json.h"
 #include "headrace/analysis/step_trace.h"
+#include "headrace/analysis/verdict/diagnosis_json.h"
 #include "headrace/profile/json_fields.h"
 
 namespace headrace::analysis {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/verdict/diagnosis.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::report {

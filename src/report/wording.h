@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/analysis/diagnosis/diagnosis.h"
 #include "headrace/analysis/step_trace.h"
+#include "headrace/analysis/verdict/diagnosis.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::report {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "support/simulation/loader.h"
 
 namespace headrace::analysis {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/what_if/device_queue.h"
+#include "headrace/analysis/simulate/device_queue.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/analysis/what_if/what_if.h"
 #include "support/simulation/loader.h"
 

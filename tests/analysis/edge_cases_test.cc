@@ -5,9 +5,9 @@
 #include <limits>
 #include <tuple>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/diagnosis/diagnosis_json.h"
-#include "headrace/analysis/diagnosis/plausible.h"
+#include "headrace/analysis/read/plausible.h"
+#include "headrace/analysis/verdict/diagnose.h"
+#include "headrace/analysis/verdict/diagnosis_json.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
 #include "support/simulation/labelled_lines.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "headrace/analysis/diagnosis/interventions.h"
+#include "headrace/analysis/verdict/interventions.h"
 
 namespace headrace::analysis {
 namespace {

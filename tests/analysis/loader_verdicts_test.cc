@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/diagnosis/diagnosis_json.h"
-#include "headrace/analysis/diagnosis/loader.h"
-#include "headrace/analysis/what_if/simulator.h"
+#include "headrace/analysis/read/loader.h"
+#include "headrace/analysis/simulate/simulator.h"
+#include "headrace/analysis/verdict/diagnose.h"
+#include "headrace/analysis/verdict/diagnosis_json.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"
 #include "headrace/profile/queue_ends.h"

@@ -3,9 +3,9 @@
 
 #include <functional>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/diagnosis/gate.h"
-#include "headrace/analysis/diagnosis/interpreter_lock.h"
+#include "headrace/analysis/read/interpreter_lock.h"
+#include "headrace/analysis/verdict/diagnose.h"
+#include "headrace/analysis/verdict/gate.h"
 #include "headrace/analysis/what_if/what_if.h"
 #include "support/simulation/line.h"
 #include "support/simulation/loader.h"

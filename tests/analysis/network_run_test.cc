@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "headrace/analysis/what_if/network_run.h"
+#include "headrace/analysis/simulate/network_run.h"
 
 namespace headrace::analysis {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "headrace/analysis/what_if/simulator.h"
+#include "headrace/analysis/simulate/simulator.h"
 #include "support/simulation/loader.h"
 
 namespace headrace::analysis {

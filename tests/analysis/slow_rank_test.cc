@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "headrace/analysis/cluster/run_ranks.h"
-#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "support/simulation/line.h"
 #include "support/verdict_words.h"
 

@@ -4,10 +4,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/diagnosis/gate.h"
-#include "headrace/analysis/diagnosis/interpreter_lock.h"
-#include "headrace/analysis/diagnosis/shared_waits.h"
+#include "headrace/analysis/read/interpreter_lock.h"
+#include "headrace/analysis/read/shared_waits.h"
+#include "headrace/analysis/verdict/diagnose.h"
+#include "headrace/analysis/verdict/gate.h"
 #include "headrace/analysis/what_if/what_if.h"
 #include "support/simulation/loader.h"
 

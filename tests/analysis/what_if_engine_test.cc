@@ -1,7 +1,7 @@
 // Virtual time and shared cores, against results that can be worked out by hand.
 #include <gtest/gtest.h>
 
-#include "headrace/analysis/what_if/engine.h"
+#include "headrace/analysis/simulate/engine.h"
 
 namespace headrace::analysis {
 namespace {

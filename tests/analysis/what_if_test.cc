@@ -1,12 +1,12 @@
 // Parameters under their users' names: what can be asked, what is refused, what is answered.
 #include <gtest/gtest.h>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/diagnosis/memory.h"
-#include "headrace/analysis/diagnosis/plan.h"
-#include "headrace/analysis/what_if/cached_predictor.h"
+#include "headrace/analysis/simulate/cached_predictor.h"
+#include "headrace/analysis/verdict/diagnose.h"
+#include "headrace/analysis/verdict/memory.h"
+#include "headrace/analysis/verdict/plan.h"
 #include "headrace/analysis/what_if/curve.h"
-#include "headrace/analysis/what_if/parameters.h"
+#include "headrace/analysis/verdict/parameters.h"
 #include "headrace/analysis/what_if/what_if.h"
 #include "headrace/profile/errors.h"
 #include "support/simulation/line.h"

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/second_opinions/profile_of_folder.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/analysis/what_if/what_if.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/profile_json.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <random>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/second_opinions/profile_of_folder.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/loader_files/profile_of.h"
 #include "headrace/profile/profile_json.h"
 #include "support/profiler_folder.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <regex>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "report/markup_reader.h"
 #include "report/profiles.h"
 

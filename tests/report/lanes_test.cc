@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "../../src/report/html/lane_rows.h"
-#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/profile/layout.h"
 #include "headrace/report/html.h"
 #include "report/markup_reader.h"

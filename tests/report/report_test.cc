@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "../../src/report/printable.h"
-#include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/diagnosis/diagnosis_json.h"
+#include "headrace/analysis/verdict/diagnose.h"
+#include "headrace/analysis/verdict/diagnosis_json.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/profile_json.h"
 #include "headrace/report/html.h"

@@ -5,7 +5,7 @@
 #include <ostream>
 #include <string>
 
-#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/verdict/diagnosis.h"
 
 namespace headrace::analysis {
 

@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/diagnosis/plausible.h"
-#include "headrace/analysis/what_if/cached_predictor.h"
+#include "headrace/analysis/read/plausible.h"
+#include "headrace/analysis/simulate/cached_predictor.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/profile_json.h"
 #include "support/simulation/draws.h"

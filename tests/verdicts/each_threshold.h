@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/analysis/diagnosis/thresholds.h"
+#include "headrace/analysis/read/thresholds.h"
 
 namespace headrace::analysis {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/what_if/simulator.h"
+#include "headrace/analysis/simulate/simulator.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "support/simulation/labelled_loaders.h"
 #include "verdicts/seed.h"
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "support/simulation/labelled_loaders.h"
 #include "support/verdict_words.h"
 #include "verdicts/seed.h"

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/pipeline/pipeline.h"
 #include "headrace/pipeline/random.h"
 #include "headrace/profile/current.h"

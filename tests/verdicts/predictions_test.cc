@@ -1,7 +1,7 @@
 // What the advice promises, against the same pipeline simulated with the advice applied.
 #include <gtest/gtest.h>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "support/simulation/labelled_lines.h"
 
 namespace headrace::analysis {

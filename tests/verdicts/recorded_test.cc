@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/diagnosis/verdict.h"
+#include "headrace/analysis/verdict/diagnose.h"
+#include "headrace/analysis/verdict/verdict.h"
 #include "headrace/profile/json_fields.h"
 #include "headrace/profile/profile_json.h"
 #include "support/verdict_words.h"

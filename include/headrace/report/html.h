@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/verdict/diagnosis.h"
 #include "headrace/analysis/what_if/curve.h"
 #include "headrace/profile/history.h"
 #include "headrace/profile/profile.h"

@@ -8,11 +8,11 @@
 #include <set>
 #include <utility>
 
-#include "../diagnosis/numbers.h"
-#include "headrace/analysis/diagnosis/advice.h"
-#include "headrace/analysis/diagnosis/demand.h"
-#include "headrace/analysis/diagnosis/diagnose.h"
-#include "headrace/analysis/diagnosis/plausible.h"
+#include "../read/numbers.h"
+#include "headrace/analysis/read/demand.h"
+#include "headrace/analysis/read/plausible.h"
+#include "headrace/analysis/verdict/advice.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/analysis/words.h"
 #include "spread.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "headrace/analysis/cluster/run_ranks.h"
-#include "headrace/analysis/diagnosis/diagnose.h"
 #include "headrace/analysis/second_opinions/second_opinions.h"
+#include "headrace/analysis/verdict/diagnose.h"
 #include "headrace/loader_files/profile_of.h"
 #include "headrace/profile/errors.h"
 

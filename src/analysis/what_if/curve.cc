@@ -5,9 +5,9 @@
 #include <memory>
 #include <set>
 
-#include "headrace/analysis/diagnosis/loader.h"
-#include "headrace/analysis/diagnosis/plausible.h"
-#include "headrace/analysis/what_if/parameters.h"
+#include "headrace/analysis/read/loader.h"
+#include "headrace/analysis/read/plausible.h"
+#include "headrace/analysis/verdict/parameters.h"
 
 namespace headrace::analysis {
 namespace {

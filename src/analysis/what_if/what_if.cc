@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "headrace/analysis/diagnosis/loader.h"
-#include "headrace/analysis/diagnosis/plausible.h"
-#include "headrace/analysis/diagnosis/predictor.h"
-#include "headrace/analysis/what_if/parameters.h"
+#include "headrace/analysis/read/loader.h"
+#include "headrace/analysis/read/plausible.h"
+#include "headrace/analysis/simulate/predictor.h"
+#include "headrace/analysis/verdict/parameters.h"
 #include "headrace/profile/errors.h"
 
 namespace headrace::analysis {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/verdict/diagnosis.h"
 #include "headrace/profile/profile.h"
 #include "headrace/report/html.h"
 #include "headrace/report/tuning.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "headrace/analysis/diagnosis/diagnosis.h"
+#include "headrace/analysis/verdict/diagnosis.h"
 #include "headrace/loader_files/rank_files.h"
 #include "headrace/profile/profile.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "headrace/analysis/diagnosis/diagnosis.h"
-#include "headrace/analysis/diagnosis/predictor.h"
+#include "headrace/analysis/simulate/predictor.h"
+#include "headrace/analysis/verdict/diagnosis.h"
 #include "headrace/profile/profile.h"
 
 namespace headrace::analysis {

@@ -1,0 +1,44 @@
+// What one change would buy: asked by the causes for their advice, answered by the simulators of what_if.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headrace/analysis/model/change.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::analysis {
+
+/// Step now / predicted step from which on a change is a gain: less is within what runs differ by.
+inline constexpr double kWorthIt = 1.05;
+
+struct Prediction {
+  double step_s = 0;
+  double low_s = 0;
+  double high_s = 0;
+  std::string limit;    ///< what sets the pace then: an operator's name, "sink", or "cpu"
+  bool known = false;   ///< false: abstains
+  std::string why_not;  ///< where it abstains, in plain words
+};
+
+/// Made for one profile, which must outlive it.
+class Predictor {
+ public:
+  explicit Predictor(const profile::Profile& profile) : profile_(profile) {}
+  virtual ~Predictor() = default;
+  Predictor(const Predictor&) = delete;
+  Predictor& operator=(const Predictor&) = delete;
+
+  const profile::Profile& profile() const noexcept { return profile_; }
+  /// All of `changes` made together. Thread-safe; never throws.
+  virtual Prediction predict(const std::vector<Change>& changes) const = 0;
+
+ private:
+  const profile::Profile& profile_;
+};
+
+/// The simulator for the model of the recorded loader: batches made ahead in a window, or threads and queues.
+std::unique_ptr<Predictor> predictor_for(const profile::Profile& profile);
+
+}  // namespace headrace::analysis

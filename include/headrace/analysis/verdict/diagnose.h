@@ -1,0 +1,27 @@
+// From what was recorded to one verdict.
+//
+//     analysis::Diagnosis verdict = analysis::diagnose(profile);
+//     if (verdict.kind == analysis::VerdictKind::input_bound) std::cout << verdict.summary << "\n";
+//
+// A pure function: the same Profile gives the same Diagnosis, on any machine, at any time, without the run.
+#pragma once
+
+#include "headrace/analysis/read/thresholds.h"
+#include "headrace/analysis/simulate/predictor.h"
+#include "headrace/analysis/verdict/diagnosis.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::analysis {
+
+/// Predicts by simulation of the recorded run. Never fails: a profile that is too short, empty or absurd is
+/// "undetermined" with a reason. Thread-safe. Other thresholds are for tests of what depends on them.
+Diagnosis diagnose(const profile::Profile& profile, const Thresholds& thresholds = {});
+
+/// The same with another predictor, made for a profile without absurd numbers (`plausible`).
+Diagnosis diagnose(const Predictor& predictor, const Thresholds& thresholds = {});
+
+/// The same; where other processes are in the way of every prediction, also what would be advised without them, as
+/// `diagnose` of a profile does.
+Diagnosis diagnose_beside_others(const Predictor& predictor, const Thresholds& thresholds = {});
+
+}  // namespace headrace::analysis

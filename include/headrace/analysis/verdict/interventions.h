@@ -1,0 +1,51 @@
+// What the step would be if an operator of the input cost nothing: the recorded run is simulated without each of them.
+#pragma once
+
+#include <vector>
+
+#include "headrace/analysis/simulate/predictor.h"
+
+namespace headrace::analysis {
+
+struct Interventions {
+  double as_is_s = 0;  ///< the simulated step of the unchanged run; 0: it could not be simulated
+  double even_s = 0;   ///< the step if all items of every operator, and all steps, took their mean
+  double free_s = 0;   ///< the step if all of them cost nothing
+  /// Per operator of the profile: the step without it; `as_is_s` where that is not known.
+  std::vector<double> without_s;
+
+  bool known() const noexcept { return as_is_s > 0; }
+  /// Of the unchanged step, 0 to 1: a step of that length.
+  double gain_of(double step_s) const noexcept { return known() ? 1 - step_s / as_is_s : 0; }
+  double gain_of_all() const noexcept { return gain_of(free_s); }
+  double gain_of_evenness() const noexcept { return gain_of(even_s); }
+  /// The same of one operator's absence.
+  double gain(int op) const noexcept;
+  /// More than simulations of the same run differ by.
+  bool gains(int op) const noexcept;
+};
+
+/// What keeps more workers of an operator from helping. Shares of the unchanged step that are gained with four times as
+/// many: as the machine is, without an interpreter lock, and with as many cores as anybody could use.
+struct MoreWorkers {
+  bool known = false;
+  double as_is = 0;
+  double without_lock = 0;
+  double with_cores = 0;
+
+  bool lack_cores() const noexcept { return with_cores >= kWorthwhile && as_is < 0.5 * with_cores; }
+  bool lack_the_lock() const noexcept {
+    return without_lock >= kWorthwhile && as_is < 0.5 * without_lock && without_lock >= with_cores;
+  }
+
+ private:
+  static constexpr double kWorthwhile = 0.05;
+};
+
+MoreWorkers try_more_workers(const Predictor& predictor, const Interventions& interventions, int op);
+
+/// An absence counts the cores, the interpreter lock and the order in which operators wait for each other, which
+/// neither demand nor CPU time alone does.
+Interventions try_interventions(const Predictor& predictor);
+
+}  // namespace headrace::analysis

@@ -1,0 +1,27 @@
+// The verdict alone, for lists of runs.
+//
+//     const Verdict verdict = verdict_on(profile);   // verdict.op == "decode"
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "headrace/analysis/verdict/diagnosis.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::analysis {
+
+struct Verdict {
+  VerdictKind kind = VerdictKind::undetermined;
+  std::optional<std::string> op;
+  std::optional<Cause> cause;
+  /// By an input that is never waited for; empty where others share the cores.
+  std::optional<double> most_speedup;
+};
+
+/// The same kind, operator and cause as `diagnose`, without its advice. For pipelines of threads and queues this takes
+/// about a millisecond instead of up to 100, because they are simulated for the advice, and for an operator only where
+/// the cores or the interpreter lock are spent. Thread-safe; never fails.
+Verdict verdict_on(const profile::Profile& profile);
+
+}  // namespace headrace::analysis

@@ -1,0 +1,167 @@
+#include "headrace/analysis/read/interpreter_lock.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "fast_steps.h"
+#include "headrace/analysis/read/demand.h"
+#include "numbers.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// Steps without a busy worker from which on their mean is believed.
+constexpr std::uint64_t kQuietSteps = 3;
+
+/// Of an operator whose place is unknown, the lock says it.
+bool in_thread(const profile::OperatorProfile& op, double lock_share, const LockThresholds& thresholds) {
+  return op.executor == profile::Executor::thread ||
+         (op.executor.empty() && lock_share >= thresholds.taken_share);
+}
+
+/// The sink's compute when no other thread wanted the lock; 0 if that is not known.
+double quiet_compute_s(const profile::SinkProfile& sink) {
+  if (sink.quiet_compute_s && sink.quiet_steps >= kQuietSteps) return *sink.quiet_compute_s;
+  return fast_compute_s(sink);
+}
+
+/// A framework's event loop takes the lock for each item that goes from one stage to the next.
+bool has_event_loop(const profile::Profile& profile) {
+  if (!profile.model) return false;
+  const auto& stages = profile.model->stages;
+  return std::any_of(stages.begin(), stages.end(), [](const profile::LoaderStage& stage) {
+    return stage.runs_in == profile::RunsIn::async;
+  });
+}
+
+/// Of the busy time of the operator with the largest demand.
+double largest_lock_wait(const profile::Profile& profile) {
+  const std::vector<double> demands = own_demands(profile);
+  const auto largest = std::max_element(demands.begin(), demands.end());
+  if (largest == demands.end()) return 0;
+  const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(largest - demands.begin())];
+  return ratio(op.lock_wait_s.value_or(0), op.busy_s);
+}
+
+/// Those that wait for the lock need it. Where they account for the time that it is held, the others do not.
+std::vector<bool> who_needs_it(const profile::Profile& profile, double lock_share,
+                               const LockThresholds& thresholds) {
+  std::vector<bool> waits;
+  std::vector<bool> in_threads;
+  double waiters_cpu_s = profile.sink.compute_cpu_s.value_or(0);
+  for (const profile::OperatorProfile& op : profile.operators) {
+    in_threads.push_back(op.executor != profile::Executor::process);
+    const std::optional<double>& needs_s = op.lock_held_s ? op.lock_held_s : op.lock_wait_s;
+    const bool hardly_needs = needs_s && op.cpu_s && *needs_s < thresholds.without_lock * *op.cpu_s;
+    if (op.lock_held_s && hardly_needs) in_threads.back() = false;
+    waits.push_back(in_threads.back() && !hardly_needs);
+    if (waits.back()) waiters_cpu_s += cpu_per_batch_s(op);
+  }
+  const bool accounted =
+      lock_share > 0 && waiters_cpu_s >= thresholds.accounted_share * lock_share * profile.sink.step_s;
+  return accounted ? waits : in_threads;
+}
+
+struct Threads {
+  double busy = 0;       // threads on average
+  double cpu_cores = 0;  // of the operators in threads
+  double rest = 0;       // of the threads that use CPU: neither on a core nor waiting for one
+  double busy_with_cpu = 0;
+};
+
+/// Whether `op` rather than the one before it keeps the others waiting.
+bool holds_longer(const profile::OperatorProfile& op, const profile::OperatorProfile& before) {
+  const auto held_s = [](const profile::OperatorProfile& each) {
+    return held_per_batch_s(each).value_or(cpu_per_batch_s(each));
+  };
+  return held_s(op) > held_s(before);
+}
+
+/// Whether the lock is about as near to its limit as the cores are: held by operators and the training loop, or
+/// found taken by probes, for so much of the time. True where nothing tells who holds it.
+bool fills_up_first(const profile::Profile& profile, const LockThresholds& thresholds) {
+  if (!profile.sink.compute_lock_held_s || !profile.host.cpu_share) return true;
+  double held_s = *profile.sink.compute_lock_held_s;
+  for (const profile::OperatorProfile& op : profile.operators) held_s += held_per_batch_s(op).value_or(0);
+  const double held_share = std::max(profile.host.gil_share.value_or(0), ratio(held_s, profile.sink.step_s));
+  return held_share >= thresholds.held_to_cores * *profile.host.cpu_share;
+}
+
+/// Whether the training loop waits for the lock and cores for a good part of its step, and longer for the lock.
+bool costs_more_than_cores(const profile::SinkProfile& sink, const LockThresholds& thresholds) {
+  if (!sink.compute_lock_wait_s || !sink.compute_core_wait_s) return false;
+  return *sink.compute_lock_wait_s > *sink.compute_core_wait_s &&
+         *sink.compute_lock_wait_s + *sink.compute_core_wait_s >= thresholds.stretched_share * sink.step_s;
+}
+
+}  // namespace
+
+std::optional<double> held_per_batch_s(const profile::OperatorProfile& op) noexcept {
+  if (!op.lock_held_s) return std::nullopt;
+  return std::max(0.0, op.demand_s) * op.workers * ratio(*op.lock_held_s, op.busy_s);
+}
+
+InterpreterLock read_interpreter_lock(const profile::Profile& profile, const LockThresholds& thresholds) {
+  InterpreterLock lock;
+  lock.lock_share = profile.host.gil_share.value_or(-1);
+  const double step_s = profile.sink.step_s;
+  lock.needed = who_needs_it(profile, lock.lock_share, thresholds);
+  if (step_s <= 0) return lock;
+
+  Threads threads;
+  if (profile.sink.compute_lock_wait_s) lock.waiting = *profile.sink.compute_lock_wait_s / step_s;
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    const profile::OperatorProfile& op = profile.operators[i];
+    if (!in_thread(op, lock.lock_share, thresholds) || op.fidelity == profile::Fidelity::inclusive) continue;
+    // Parts of the training loop's own thread; and worker processes have locks of their own.
+    if (op.kind == profile::OperatorKind::handoff || op.kind == profile::OperatorKind::transfer ||
+        op.kind == profile::OperatorKind::sampler)
+      continue;
+    const double busy = std::max(0.0, op.demand_s) * op.workers / step_s;
+    const double cpu = cpu_per_batch_s(op) / step_s;
+    const double waited = busy * core_wait_share(op);
+    if (op.lock_wait_s) lock.waiting = std::max(0.0, lock.waiting) + busy * ratio(*op.lock_wait_s, op.busy_s);
+    if (!op.in_sink) threads.busy += busy;
+    threads.cpu_cores += cpu;
+    if (cpu >= thresholds.computes_share * busy) {
+      threads.rest += std::max(0.0, busy - cpu - waited);
+      threads.busy_with_cpu += busy;
+    }
+    if (!lock.needed[i] || cpu <= 0) continue;
+    if (lock.blamed < 0 || holds_longer(op, profile.operators[static_cast<std::size_t>(lock.blamed)]))
+      lock.blamed = static_cast<int>(i);
+  }
+  const double sink_cpu = profile.sink.compute_cpu_s.value_or(0) / step_s;
+  lock.process_cores = profile.host.process_cpu_cores.value_or(threads.cpu_cores + sink_cpu);
+  lock.off_cpu_rest = ratio(threads.rest, threads.busy_with_cpu);
+  lock.busy_threads = threads.busy + profile.sink.compute_s / step_s + (has_event_loop(profile) ? 1 : 0);
+
+  if (lock.waiting >= 0) {
+    const double stretch_s = profile.sink.compute_lock_wait_s.value_or(0);
+    const bool by_loop = costs_more_than_cores(profile.sink, thresholds);
+    lock.waited_for = lock.blamed >= 0 && threads.cpu_cores >= thresholds.operator_cores &&
+                      (largest_lock_wait(profile) >= thresholds.waits_share ||
+                       stretch_s >= thresholds.stretched_share * step_s || by_loop);
+    lock.contended = lock.waited_for && (by_loop || fills_up_first(profile, thresholds));
+    if (lock.contended) lock.stretch_s = stretch_s;
+    // The waits of an event loop's own thread are in no operator.
+    if (lock.contended || !has_event_loop(profile)) return lock;
+  }
+  const bool one_core =
+      lock.process_cores >= thresholds.least_cores && lock.process_cores <= thresholds.most_cores;
+  if (!one_core || threads.cpu_cores < thresholds.operator_cores || lock.blamed < 0 ||
+      lock.busy_threads < thresholds.busy_threads)
+    return lock;
+  // Without probes, their threads must be off the cores.
+  lock.contended = lock.lock_share >= 0 ? lock.lock_share >= thresholds.taken_share
+                                        : lock.off_cpu_rest >= thresholds.off_cpu_share;
+  lock.waited_for = lock.waited_for || lock.contended;
+  if (lock.contended) {
+    const double quiet = quiet_compute_s(profile.sink);
+    if (quiet > 0 && profile.sink.compute_s > thresholds.stretch * quiet)
+      lock.stretch_s = profile.sink.compute_s - quiet;
+  }
+  return lock;
+}
+
+}  // namespace headrace::analysis

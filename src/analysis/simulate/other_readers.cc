@@ -1,0 +1,43 @@
+#include "other_readers.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "../read/numbers.h"
+#include "headrace/analysis/read/loader.h"
+#include "headrace/analysis/read/shared_waits.h"
+#include "headrace/analysis/read/thresholds.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// On what others may share: storage, a lock, a peer that answers.
+bool waits_for_shared(const profile::OperatorProfile& op) {
+  const StorageThresholds thresholds;
+  return ratio(op.storage_wait_s.value_or(0), op.busy_s) >= thresholds.waits_share ||
+         peer_share(op) >= thresholds.waits_share || lock_share(op) >= thresholds.lock_share;
+}
+
+/// Of a loader, all operators in its workers move with their number.
+bool changes_readers(const profile::Profile& profile, const Change& change) {
+  if (change.kind != Change::Kind::kWorkers) return false;
+  const std::optional<Loader> loader = loader_of(profile);
+  const std::vector<int> moved = loader ? loader->in_workers : std::vector<int>{change.index};
+  return std::any_of(moved.begin(), moved.end(), [&](int op) {
+    return op >= 0 && static_cast<std::size_t>(op) < profile.operators.size() &&
+           waits_for_shared(profile.operators[static_cast<std::size_t>(op)]);
+  });
+}
+
+}  // namespace
+
+void widen_for_shared_waits(const profile::Profile& profile, const std::vector<Change>& changes,
+                            Prediction& prediction) {
+  const bool readers = std::any_of(changes.begin(), changes.end(),
+                                   [&](const Change& change) { return changes_readers(profile, change); });
+  if (!readers) return;
+  prediction.low_s = std::min(prediction.low_s, profile.sink.step_s);
+  prediction.high_s = std::max(prediction.high_s, profile.sink.step_s);
+}
+
+}  // namespace headrace::analysis

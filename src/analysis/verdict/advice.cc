@@ -1,0 +1,293 @@
+#include "headrace/analysis/verdict/advice.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "../read/numbers.h"
+#include "headrace/analysis/queue_words.h"
+#include "headrace/analysis/read/demand.h"
+#include "headrace/analysis/read/shared_waits.h"
+#include "headrace/analysis/read/thresholds.h"
+#include "headrace/analysis/verdict/loader_advice.h"
+#include "headrace/analysis/words.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// Sleeping workers are cheap, but a law that was measured at one worker is not believed at fifty.
+constexpr int kWorkersWithoutDoubt = 16;
+/// A buffer is made this many times as long at most.
+constexpr int kLongestBuffer = 32;
+/// Like kAsGood. A worker process takes memory, so fewer of them are as good from further away.
+constexpr double kAsGoodProcesses = 1.05;
+/// One process more in place of threads must shorten the step to this part of it.
+constexpr double kWorthAProcess = 0.97;
+/// Share of the cores used by this run and others above which none is left.
+constexpr double kCoresTaken = 0.9;
+
+/// This run and its neighbours leave no core.
+bool cores_taken(const profile::Host& host) {
+  return host.cpu_share.value_or(0) + host.foreign_cpu_share.value_or(0) >= kCoresTaken;
+}
+
+/// Numbers of workers in a row that gain nothing more: the ones after them will not either.
+constexpr int kFlat = 3;
+
+/// What `to` workers are predicted to give, asked once for each number.
+class WorkersPredicted {
+ public:
+  WorkersPredicted(const Predictor& predictor, int index) : predictor_(predictor), index_(index) {}
+
+  const Prediction& operator()(int to) {
+    const auto known = known_.find(to);
+    if (known != known_.end()) return known->second;
+    return known_[to] = predictor_.predict({{Change::Kind::kWorkers, index_, to, 1}});
+  }
+
+  /// The fewest workers after `now`, `most` at most, that give what more of them would, but for `as_good`.
+  int enough(int now, int most, double as_good) {
+    double best_s = (*this)(now + 1).step_s;
+    int flat = 0;
+    for (int to = now + 2; to <= most && flat < kFlat; ++to) {
+      if (!(*this)(to).known) {
+        most = to - 1;  // nothing is said beyond
+        break;
+      }
+      flat = (*this)(to).step_s < 0.99 * best_s ? 0 : flat + 1;
+      best_s = std::min(best_s, (*this)(to).step_s);
+    }
+    int to = now + 1;
+    while (to < most && (*this)(to).step_s > as_good * best_s) ++to;
+    return to;
+  }
+
+ private:
+  const Predictor& predictor_;
+  int index_;
+  std::map<int, Prediction> known_;
+};
+
+/// A queue whose length the user can change: in a framework's loader those that a parameter sets.
+bool can_be_lengthened(const profile::Profile& profile, const profile::QueueProfile& queue) {
+  return queue.capacity > 0 && (!profile.model || !queue.knobs.empty());
+}
+
+/// What sets the workers of `op`: the loader's own parameter, else the operator's knob, else
+/// "<name>.workers".
+profile::Knob knob_that_widens(const profile::OperatorProfile& op, const std::optional<Loader>& loader) {
+  constexpr auto kWorkers = profile::Quantity::workers;
+  if (const profile::LoaderParameter* own = loader ? loader->parameter(kWorkers) : nullptr) {
+    // Of some, 1 is the training loop itself.
+    const auto* value = std::get_if<std::int64_t>(&own->value);
+    const std::int64_t now = std::max<std::int64_t>(loader->workers, value == nullptr ? 0 : *value);
+    return {own->name, static_cast<double>(now), own->min, own->max, own->live, kWorkers};
+  }
+  if (const profile::Knob* knob = parameter_that_sets(op.knobs, kWorkers)) return *knob;
+  return {op.name + ".workers", static_cast<double>(op.workers), {}, {}, false, kWorkers};
+}
+
+}  // namespace
+
+bool worth_it(double step_s, const Prediction& prediction) {
+  if (!prediction.known) return true;
+  const double likely_high = 0.5 * (prediction.step_s + prediction.high_s);
+  return prediction.step_s * kWorthIt <= step_s && likely_high < step_s;
+}
+
+void drop_what_does_not_gain(std::vector<Advice>& advice, double step_s) {
+  std::erase_if(advice, [step_s](const Advice& each) {
+    return each.predicted_step_s && !(*each.predicted_step_s * kWorthIt <= step_s);
+  });
+}
+
+std::string as_written(double value) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  return text;
+}
+
+std::string executor_parameter(const profile::Profile& profile, int op) {
+  if (!profile.model) return profile.operators[static_cast<std::size_t>(op)].name + ".executor";
+  const profile::LoaderModel& model = *profile.model;
+  for (const profile::LoaderParameter& each : model.parameters) {
+    if (each.sets != profile::Quantity::executor || each.stage < 0) continue;
+    if (contains(model.stages[static_cast<std::size_t>(each.stage)].operators, op)) return each.name;
+  }
+  return "";
+}
+
+ExecutorValues executor_values(const profile::Profile& profile, const std::string& parameter) {
+  const profile::LoaderParameter* found =
+      profile.model ? profile::parameter_named(*profile.model, parameter) : nullptr;
+  if (found != nullptr && std::holds_alternative<bool>(found->value)) return {"False", false, true};
+  return {"thread", "thread", "process"};
+}
+
+bool cannot_be_multiplied(const profile::OperatorProfile& op) {
+  if (op.kind == profile::OperatorKind::sampler) return true;
+  const profile::Knob* knob = parameter_that_sets(op.knobs, profile::Quantity::workers);
+  if (knob != nullptr) return knob->max && *knob->max <= 1;
+  using enum profile::OperatorKind;
+  constexpr std::array kSerial = {source, generator, shuffle, filter, batch, transfer};
+  return op.workers == 1 && !op.in_sink &&
+         std::find(kSerial.begin(), kSerial.end(), op.kind.known()) != kSerial.end();
+}
+
+std::vector<int> queues_after(const profile::Profile& profile, int index) {
+  std::vector<int> path;
+  while (path.size() < profile.queues.size()) {
+    const auto queue = std::find_if(
+        profile.queues.begin(), profile.queues.end(),
+        [index](const profile::QueueProfile& each) { return contains(each.from_operators, index); });
+    if (queue == profile.queues.end()) break;
+    path.push_back(static_cast<int>(queue - profile.queues.begin()));
+    if (queue->to_sink || queue->to_operators.empty()) break;
+    index = queue->to_operators.front();
+  }
+  return path;
+}
+
+Advice with_prediction(Advice advice, double step_s, const Prediction& prediction) {
+  if (!prediction.known || prediction.step_s <= 0) return advice;
+  advice.predicted_step_s = prediction.step_s;
+  advice.then_limit = prediction.limit;
+  advice.low = prediction.low_s;
+  advice.high = prediction.high_s;
+  advice.speedup = step_s / prediction.step_s;
+  return advice;
+}
+
+Advice advise_processes(const Predictor& predictor, int index) {
+  const profile::Profile& profile = predictor.profile();
+  const int cores = std::max(1, profile.host.cores);
+  int processes = 1;
+  Prediction best;
+  for (int to = 1; to <= cores; ++to) {
+    const Prediction then = predictor.predict({{Change::Kind::kProcesses, index, to, 1}});
+    if (to == 1 || then.step_s < kWorthAProcess * best.step_s) {
+      best = then;
+      processes = to;
+    }
+  }
+  Advice advice;
+  advice.text = "run " + profile.operators[static_cast<std::size_t>(index)].name + " in " +
+                (processes == 1 ? "a process of its own" : as_written(processes) + " processes") +
+                " instead of threads";
+  advice.parameter = executor_parameter(profile, index);
+  const ExecutorValues values = executor_values(profile, advice.parameter);
+  advice.from = values.from;
+  advice.to = values.to;
+  return with_prediction(std::move(advice), profile.sink.step_s, best);
+}
+
+std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
+  const profile::Profile& profile = predictor.profile();
+  std::vector<Advice> rows;
+  if (index < 0) return rows;
+  const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
+  const std::optional<Loader> loader = loader_of(profile);
+  const bool is_fixed =
+      profile.model && !loader && parameter_that_sets(op.knobs, profile::Quantity::workers) == nullptr;
+  if (is_fixed) return rows;  // by the framework
+  const profile::Knob widens = knob_that_widens(op, loader);
+  const int now = static_cast<int>(std::min(widens.value, 1e6));
+  const double limit = std::min<double>(widens.max.value_or(kMostAdvisedWorkers), kMostAdvisedWorkers);
+  WorkersPredicted predicted(predictor, index);
+
+  int most = std::min(static_cast<int>(limit), std::max(kWorkersWithoutDoubt, 8 * now));
+  // Processes that compute all the time share the cores; beyond them they only take memory.
+  const int cores = profile.host.cores;
+  const bool needs_cores = loader ? computes(profile, *loader) : cpu_bound_share(op) > kMostlyComputes;
+  if (loader && cores > 0 && needs_cores) most = std::min(most, cores);
+  if (most <= now) return rows;
+  const int enough = predicted.enough(now, most, loader ? kAsGoodProcesses : kAsGood);
+  const double step_s = profile.sink.step_s;
+  const auto row = [&](int to) {
+    Advice advice;
+    advice.parameter = widens.parameter;
+    advice.from = now;
+    advice.to = to;
+    advice.changes = {{Change::Kind::kWorkers, index, to, 1}};
+    advice.text =
+        loader ? workers_sentence(*loader, to)
+               : "run " + op.name + " with " + counted(to, "worker") + " instead of " + as_written(now);
+    if (peer_share(op) >= StorageThresholds{}.waits_share)
+      advice.text += "; if what answers serves several at once";
+    return with_prediction(std::move(advice), step_s, predicted(to));
+  };
+  if (!predicted(now + 1).known) {
+    // Work that needs a core finds none, so a worker more gains nothing.
+    if (needs_cores && cores_taken(profile.host)) return rows;
+    // Of threads that share an interpreter lock, processes may be predicted all the same.
+    if (profile.host.gil_share && op.executor == profile::Executor::thread) {
+      Advice processes = advise_processes(predictor, index);
+      if (processes.predicted_step_s) return {std::move(processes)};
+    }
+    Advice advice = row(now + 1);
+    advice.text += std::string(kGainUnknown) + predicted(now + 1).why_not;
+    rows.push_back(std::move(advice));
+    return rows;
+  }
+  if (!worth_it(step_s, predicted(enough))) return rows;
+  rows.push_back(row(enough));
+  if (enough > now + 1 && worth_it(step_s, predicted(now + 1))) rows.push_back(row(now + 1));
+  return rows;
+}
+
+std::vector<Advice> advise_capacity(const Predictor& predictor, int index) {
+  const profile::Profile& profile = predictor.profile();
+  std::vector<Advice> rows;
+  if (const std::optional<Loader> loader = loader_of(profile)) {
+    // Its buffers grow together, by one parameter.
+    if (std::optional<Advice> advice = advise_prefetch(*loader, predictor)) {
+      rows.push_back(std::move(*advice));
+    }
+    return rows;
+  }
+  std::vector<int> path = queues_after(profile, index);
+  std::erase_if(
+      path, [&](int q) { return !can_be_lengthened(profile, profile.queues[static_cast<std::size_t>(q)]); });
+  if (path.empty()) return rows;
+  const double step_s = profile.sink.step_s;
+  const auto changes = [&](int factor) {
+    std::vector<Change> all;
+    for (int q : path) {
+      const double now = static_cast<double>(profile.queues[static_cast<std::size_t>(q)].capacity);
+      const int to = static_cast<int>(std::min<double>(std::max(now * factor, now + factor), 1e6));
+      all.push_back({Change::Kind::kCapacity, q, to, 1});
+    }
+    return all;
+  };
+  const double best_s = predictor.predict(changes(kLongestBuffer)).step_s;
+  int factor = 2;
+  while (factor < kLongestBuffer &&
+         step_s - predictor.predict(changes(factor)).step_s < kMostOfTheGain * (step_s - best_s)) {
+    factor *= 2;
+  }
+  const Prediction prediction = predictor.predict(changes(factor));
+  for (const Change& change : changes(factor)) {
+    const profile::QueueProfile& queue = profile.queues[static_cast<std::size_t>(change.index)];
+    const profile::Knob* knob = queue.knobs.empty() ? nullptr : &queue.knobs.front();
+    // One parameter may set several queues.
+    const bool is_said = knob != nullptr && std::any_of(rows.begin(), rows.end(), [&](const Advice& each) {
+                           return each.parameter == knob->parameter;
+                         });
+    if (is_said) continue;
+    Advice advice;
+    advice.parameter = knob != nullptr ? knob->parameter : queue.name + ".capacity";
+    advice.from = queue.capacity;
+    advice.to = change.to;
+    advice.changes = {change};
+    advice.text = "make " + in_a_sentence(queue) + " hold " + as_written(change.to) + " " + queue.unit;
+    if (path.size() > 1) advice.text += " (predicted with all queues from here to the training loop)";
+    rows.push_back(with_prediction(std::move(advice), step_s, prediction));
+  }
+  // The queue before the training loop first: it helps most where only one is changed.
+  std::reverse(rows.begin(), rows.end());
+  return rows;
+}
+
+}  // namespace headrace::analysis

@@ -1,0 +1,124 @@
+// The cores, or the quota, are spent on work like the candidate's: more workers would share the same cores.
+#include <algorithm>
+
+#include "headrace/analysis/read/disturbance.h"
+#include "headrace/analysis/read/pool_threads.h"
+#include "headrace/analysis/verdict/loader_advice.h"
+#include "sentences.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// Others use at least this share of the cores: then they are the reason, as far as this run has some left.
+constexpr double kNeighbours = 0.2;
+/// Where much is done in threads of libraries: whose work that is, nothing recorded tells.
+constexpr double kUncertain = 0.85;
+/// Of its busy time (0.04 on idle cores, measured).
+constexpr double kWaitsForCore = 0.2;
+/// Another operator must use so much more CPU than the candidate to be named instead.
+constexpr double kDearer = 1.25;
+
+/// Where nothing can be simulated, whoever uses most of the cores holds the candidate up, by more than threads of libraries
+/// use, whose that is not recorded.
+int spender(const Case& facts) {
+  if (facts.interventions.gains(facts.candidate)) return facts.candidate;
+  const int dearest = dearest_operator(facts.profile);
+  if (dearest < 0) return facts.candidate;
+  const double cpu_s = all_cpu_per_batch_s(facts.op());
+  const double dearest_s = all_cpu_per_batch_s(facts.profile.operators[static_cast<std::size_t>(dearest)]);
+  const bool dearer = dearest_s >= kDearer * cpu_s && dearest_s - cpu_s > pool_cpu_s(facts.profile);
+  return dearer ? dearest : facts.candidate;
+}
+
+/// Simulated, more workers gain little, and much with more cores. Beside others, who would share them, or where nothing can be
+/// simulated: the cores are spent, and the operator computes. Others count as far as they take cores that this run waits for;
+/// where as many workers as cores wait for them, all of it counts.
+bool lacks_cores(const Case& facts) {
+  const profile::Host& host = facts.profile.host;
+  if (facts.more.known && !has_neighbours(host)) return facts.more.lack_cores();
+  const CpuThresholds& thresholds = facts.thresholds.cpu;
+  const profile::OperatorProfile& op = facts.op();
+  const bool all_wait = op.workers >= host.cores && core_wait_share(op) >= kWaitsForCore;
+  const double all_foreign = host.foreign_cpu_share.value_or(0);
+  const double foreign = all_wait ? all_foreign : host.foreign_contention_share.value_or(all_foreign);
+  // Where waiting for a core was not recorded, a worker that shares its core looks as if it slept.
+  return *host.cpu_share + foreign >= thresholds.spent &&
+         cpu_bound_share(op) >=
+             (op.run_queue_wait_s ? thresholds.cpu_bound_share : thresholds.some_cpu_share);
+}
+
+}  // namespace
+
+std::optional<Finding> judge_cpu_saturated(const Case& facts) {
+  const profile::Host& host = facts.profile.host;
+  const CpuThresholds& thresholds = facts.thresholds.cpu;
+  const bool crowded = facts.gate.crowded;
+  if (facts.candidate < 0 || host.cores <= 0 || !host.cpu_share || !(crowded || facts.rate_bound()))
+    return std::nullopt;
+  if (facts.candidate_is(profile::OperatorKind::handoff) && !crowded)
+    return std::nullopt;  // less to hand over is the cure, cores or not
+  const profile::OperatorProfile& op = facts.op();
+  const double cpu_bound = cpu_bound_share(op);
+  const double all_foreign = host.foreign_cpu_share.value_or(0);
+  const bool throttled = host.throttled_share.value_or(0) >= thresholds.throttled_share &&
+                         cpu_bound >= thresholds.some_cpu_share;
+  if (!crowded && !throttled && !lacks_cores(facts)) return std::nullopt;
+
+  const int costly = spender(facts);
+  const profile::OperatorProfile& named = facts.profile.operators[static_cast<std::size_t>(costly)];
+  const double all_cpu_s =
+      facts.profile.sink.compute_cpu_s.value_or(0) + input_cpu_s(facts.profile) + pool_cpu_s(facts.profile);
+  const double share = ratio(all_cpu_per_batch_s(named), all_cpu_s);
+  // Alone, this run would have cores left: then the neighbours are the reason, not its work.
+  const bool by_neighbours = all_foreign >= kNeighbours && *host.cpu_share < thresholds.spent && !throttled;
+  const std::string cores = counted(host.cores, "core");
+  Finding finding;
+  finding.op = named.name;
+  finding.headline = "the CPU is spent: " + named.name + " and the rest use all of " + cores;
+  if (crowded) {
+    finding.headline = "the training loop waits for a core for " + percent(facts.gate.crowded_share) +
+                       " of every step: " + named.name + " and the rest use them";
+  }
+  if (by_neighbours) {
+    finding.headline = "other processes hold the cores: they use " + percent(all_foreign) + " of " + cores +
+                       ", this run " + percent(*host.cpu_share);
+  }
+  finding.evidence =
+      cause_evidence("this run uses " + percent(*host.cpu_share) + " of " + counted(host.cores, "core") +
+                         ", others " + percent(host.foreign_cpu_share.value_or(0)) + "; " + named.name +
+                         " costs " + percent(share) + " of the run's CPU time" +
+                         (throttled ? "; the quota stopped it for " + percent(*host.throttled_share) : ""),
+                     {{"cpu_share", *host.cpu_share},
+                      {"foreign_cpu_share", host.foreign_cpu_share.value_or(0)},
+                      {"cores", static_cast<double>(host.cores)},
+                      {"cpu_bound_share", cpu_bound},
+                      {"operator_cpu_share", share}});
+  add_absence(facts, costly, finding.evidence);
+  const double pool_share = pool_share_of_process(facts.profile);
+  if (!by_neighbours && pool_share >= kMuchInPools) {
+    finding.certainty = kUncertain;
+    finding.evidence.says += "; a library's own threads take " + percent(pool_share) +
+                             " of the process's CPU time, and which operator starts them is not recorded";
+    finding.evidence.figures["pool_cpu_share"] = pool_share;
+  }
+  if (by_neighbours) {
+    finding.advice.push_back(in_words("stop the other processes or run this elsewhere: while they use " +
+                                      percent(all_foreign) + " of " + cores +
+                                      ", more workers compete with them for the same cores"));
+    return finding;
+  }
+  finding.advice.push_back(
+      in_words("adding workers will not help: reduce the work of " + named.name +
+               " (smaller inputs, a faster decoder, a cache) or move it off this machine"));
+  if (facts.loader) {
+    if (std::optional<Advice> as_many = advise_workers_as_cores(*facts.loader, facts.predictor)) {
+      finding.advice.push_back(std::move(*as_many));
+    }
+  } else if (named.workers > host.cores) {
+    finding.advice.push_back(in_words(counted(host.cores, "worker") + " for " + named.name +
+                                      " would do as much as " + as_written(named.workers)));
+  }
+  return finding;
+}
+
+}  // namespace headrace::analysis

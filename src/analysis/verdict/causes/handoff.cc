@@ -1,0 +1,140 @@
+// Passing batches to the training loop costs more than making them is worth.
+#include <algorithm>
+#include <cmath>
+
+#include "../copy_ahead.h"
+#include "headrace/analysis/verdict/loader_advice.h"
+#include "sentences.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// A message of descriptors is some hundred bytes; from here on it is data that a pipe copies twice.
+constexpr double kLargeMessage = 1e6;
+/// Packing tensors takes under a millisecond; from here on it is objects.
+constexpr double kSlowPickle_s = 3e-3;
+/// From so many tensors on, their descriptors are what receiving takes (0.2 ms each, measured).
+constexpr double kManyTensors = 3;
+/// Receiving by name instead of by descriptor, measured: 0.21 of 0.59 ms with one tensor, 0.29 of 1.14
+/// with 4.
+constexpr double kByName = 0.35;
+
+Evidence evidence_of(const Case& facts) {
+  const double floor_s = facts.gate.floor_share * facts.gate.step_s;
+  Evidence evidence =
+      cause_evidence("batches were ready, and still took " + duration(floor_s) + " of every step to fetch",
+                     {{"handoff_floor_s", facts.profile.sink.handoff_floor_s},
+                      {"ready_share", facts.profile.sink.ready_share}});
+  if (facts.profile.handoff) {
+    const profile::Handoff& handoff = *facts.profile.handoff;
+    if (handoff.message_bytes >= kLargeMessage) {
+      evidence.says += "; " + memory_size(handoff.message_bytes) + " of each go through a pipe (pickling " +
+                       duration(handoff.pickle_s) + ", writing " + duration(handoff.send_s) + ", receiving " +
+                       duration(handoff.receive_s) + ")";
+    }
+    evidence.figures["message_bytes"] = handoff.message_bytes;
+    evidence.figures["tensors"] = handoff.tensors;
+    evidence.figures["receive_cpu_s"] = handoff.receive_cpu_s;
+  }
+  if (facts.loader && facts.loader->workers > 0) {
+    const double work_s = work_per_batch_s(facts.profile, *facts.loader);
+    evidence.says += "; making one takes a worker " + duration(work_s);
+    evidence.figures["work_s"] = work_s;
+  }
+  return evidence;
+}
+
+/// What the measured message says.
+std::vector<Advice> cures(const Case& facts) {
+  std::vector<Advice> advice;
+  const std::optional<Loader>& loader = facts.loader;
+  const bool large = facts.profile.handoff && facts.profile.handoff->message_bytes >= kLargeMessage;
+  if (large) {
+    advice.push_back(in_words("return tensors instead of arrays (" +
+                              memory_size(facts.profile.handoff->message_bytes) +
+                              " per batch go through a pipe): tensors pass through shared memory"));
+  }
+  if (facts.profile.handoff && !large && facts.profile.handoff->pickle_cpu_s >= kSlowPickle_s) {
+    advice.push_back(in_words("pickling takes " + duration(facts.profile.handoff->pickle_cpu_s) +
+                              " of CPU a batch, for " + memory_size(facts.profile.handoff->message_bytes) +
+                              " of objects around its tensors: return a plain dict of tensors (dict(batch) "
+                              "for a tokenizer's BatchEncoding)"));
+  }
+  if (loader && loader->workers > 0) {
+    if (std::optional<Advice> fewer = advise_fewer_workers(*loader, facts.predictor)) {
+      advice.push_back(std::move(*fewer));
+    }
+  }
+  const bool many = facts.profile.handoff && facts.profile.handoff->tensors >= kManyTensors && !large;
+  const profile::LoaderParameter* by_name =
+      loader ? loader->parameter(profile::Quantity::passes_by_name) : nullptr;
+  const bool by_descriptor = by_name != nullptr && by_name->choices.size() == 2 &&
+                             profile::as_written(by_name->value) == by_name->choices.front();
+  if (many && by_descriptor && loader->handoff >= 0) {
+    Advice advised = in_words("share memory by name instead of by descriptor, of which " +
+                              as_written(std::round(facts.profile.handoff->tensors)) +
+                              " pass per batch; or return one packed tensor");
+    advised.parameter = by_name->name;
+    advised.from = by_name->value;
+    advised.to = by_name->choices.back();
+    const Prediction then = facts.predictor.predict({{Change::Kind::kService, loader->handoff, 1, kByName}});
+    if (worth_it(facts.gate.step_s, then)) {
+      advice.push_back(with_prediction(std::move(advised), facts.gate.step_s, then));
+    }
+  }
+  const double floor_s = facts.gate.floor_share * facts.gate.step_s;
+  if (std::optional<Advice> ahead = advise_copying_ahead(facts.profile, floor_s, facts.gate.step_s))
+    advice.push_back(std::move(*ahead));
+  // Best first; what no parameter does, and large messages need before all else, stays where it is.
+  std::stable_sort(advice.begin() + (large ? 1 : 0), advice.end(), [](const Advice& a, const Advice& b) {
+    return a.predicted_step_s.value_or(1e9) < b.predicted_step_s.value_or(1e9);
+  });
+  // Objects cost what they hold, however many batches they are divided into.
+  const bool of_objects = facts.profile.handoff && facts.profile.handoff->pickle_cpu_s >= kSlowPickle_s;
+  if (!large && !of_objects)
+    advice.push_back(in_words("larger batches: the cost is per batch, not per item"));
+  return advice;
+}
+
+/// A pipeline's map whose items cross to worker processes and back: not the sink waits for what is ready, the
+/// map's own threads are busy with copying.
+Finding of_worker_processes(const Case& facts) {
+  const profile::OperatorProfile& op = facts.op();
+  const std::string map = op.name.substr(0, op.name.rfind('.'));
+  double work_s = 0;
+  for (const profile::OperatorProfile& each : facts.profile.operators) {
+    if (each.name == map) work_s = each.demand_s;
+  }
+  Finding finding;
+  finding.op = op.name;
+  finding.headline =
+      "handing items to the worker processes of " + map + " and back costs more than the work there";
+  finding.evidence = cause_evidence(
+      "passing items takes " + duration(op.demand_s) + " of every step, working on them " + duration(work_s),
+      {{"handoff_s", op.demand_s}, {"work_s", work_s}});
+  finding.advice.push_back(in_words("send less: smaller or fewer arrays, or the operators before and after " +
+                                    map + " in the same function, so that items cross once"));
+  finding.advice.push_back(in_words("threads pass items without a copy: executor='thread', where " + map +
+                                    " releases the interpreter lock or does little"));
+  return finding;
+}
+
+}  // namespace
+
+std::optional<Finding> judge_handoff(const Case& facts) {
+  using enum profile::OperatorKind;
+  const bool is_handoff = facts.candidate_is(handoff);
+  if (!facts.gate.handoff_only && !is_handoff) return std::nullopt;
+  if (facts.candidate_is(sampler) || facts.candidate_is(pin_memory)) return std::nullopt;
+  if (!facts.loader && is_handoff) return of_worker_processes(facts);
+  Finding finding;
+  finding.op = is_handoff ? facts.op().name : "handoff";
+  finding.headline =
+      "handing over finished batches takes " + percent(facts.gate.floor_share) + " of every step";
+  finding.evidence = evidence_of(facts);
+  finding.advice = cures(facts);
+  finding.certainty = facts.profile.handoff ? 1 : 0.8;
+  return finding;
+}
+
+}  // namespace headrace::analysis

@@ -1,0 +1,31 @@
+// The operator's workers queue for one lock: more of them gain nothing.
+#include "../worker_processes.h"
+#include "headrace/analysis/read/shared_waits.h"
+#include "sentences.h"
+
+namespace headrace::analysis {
+
+std::optional<Finding> judge_shared_resource(const Case& facts) {
+  if (facts.candidate < 0 || facts.op().workers < 2) return std::nullopt;
+  const double waits = lock_share(facts.op());
+  if (waits < facts.thresholds.storage.lock_share) return std::nullopt;
+  // A worker that joins threads of its own acquires a lock too, but none that the workers share.
+  if (worker_processes(facts.profile).elsewhere_share() >= facts.thresholds.oversubscribed.elsewhere_share)
+    return std::nullopt;
+  const profile::OperatorProfile& op = facts.op();
+  Finding finding;
+  finding.headline = op.name + "'s workers queue for one lock";
+  finding.evidence =
+      cause_evidence(op.name + " spends " + percent(waits) + " of its time acquiring a lock that its " +
+                         as_written(op.workers) + " workers share, so one of them reads at a time",
+                     {{"lock_share", waits}, {"workers", static_cast<double>(op.workers)}});
+  finding.advice.push_back(with_shorter_items(
+      facts,
+      in_words("give each worker a handle (file, connection, reader) of its own instead of the "
+               "lock, or hold the lock for less; more workers gain nothing; predicted: without "
+               "the waits for the lock"),
+      waits));
+  return finding;
+}
+
+}  // namespace headrace::analysis

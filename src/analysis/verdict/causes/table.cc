@@ -1,0 +1,90 @@
+// The causes: one row each, in the order in which they are tried. A row says everything about a cause that
+// the rules around it ask for; nothing else compares causes with each other.
+#include <array>
+
+#include "headrace/analysis/verdict/causes/cause.h"
+
+namespace headrace::analysis {
+
+std::optional<Finding> judge_startup(const Case& facts);
+std::optional<Finding> judge_transient_stall(const Case& facts);
+std::optional<Finding> judge_loop_pauses(const Case& facts);
+std::optional<Finding> judge_alternating(const Case& facts);
+std::optional<Finding> judge_slow_worker(const Case& facts);
+std::optional<Finding> judge_slow_rank(const Case& facts);
+std::optional<Finding> judge_memory_pressure(const Case& facts);
+std::optional<Finding> judge_storage_bound(const Case& facts);
+std::optional<Finding> judge_shared_resource(const Case& facts);
+std::optional<Finding> judge_gc_pause(const Case& facts);
+std::optional<Finding> judge_slow_samples(const Case& facts);
+std::optional<Finding> judge_gil_contention(const Case& facts);
+std::optional<Finding> judge_oversubscribed(const Case& facts);
+std::optional<Finding> judge_pinned(const Case& facts);
+std::optional<Finding> judge_cpu_saturated(const Case& facts);
+std::optional<Finding> judge_shard_imbalance(const Case& facts);
+std::optional<Finding> judge_handoff(const Case& facts);
+std::optional<Finding> judge_transfer(const Case& facts);
+std::optional<Finding> judge_variance(const Case& facts);
+std::optional<Finding> judge_no_overlap(const Case& facts);
+std::optional<Finding> judge_serial_operator(const Case& facts);
+std::optional<Finding> judge_too_few_workers(const Case& facts);
+
+namespace {
+
+constexpr std::array<CauseRule, names_of(Cause{}).size()> kRules{{
+    {.cause = Cause::startup,
+     .judge = judge_startup,
+     .otherwise_healthy = true,
+     .judged_when_served = true,
+     .judged_when_crowded = true},
+    {.cause = Cause::transient_stall,
+     .judge = judge_transient_stall,
+     .otherwise_healthy = true,
+     .judged_when_served = true,
+     .judged_when_crowded = true},
+    {.cause = Cause::loop_pauses, .judge = judge_loop_pauses, .otherwise_healthy = true},
+    {.cause = Cause::alternating, .judge = judge_alternating, .moves_between_operators = true},
+    {.cause = Cause::slow_worker, .judge = judge_slow_worker},
+    {.cause = Cause::slow_rank, .judge = judge_slow_rank},
+    {.cause = Cause::memory_pressure, .judge = judge_memory_pressure},
+    {.cause = Cause::storage_bound, .judge = judge_storage_bound},
+    {.cause = Cause::shared_resource, .judge = judge_shared_resource},
+    {.cause = Cause::gc_pause, .judge = judge_gc_pause},
+    {.cause = Cause::slow_samples,
+     .judge = judge_slow_samples,
+     .same_in_every_window = true,
+     .fast_enough_on_average = true},
+    {.cause = Cause::gil_contention,
+     .judge = judge_gil_contention,
+     .same_in_every_window = true,
+     .found_without_demand = true},
+    {.cause = Cause::oversubscribed, .judge = judge_oversubscribed, .judged_when_crowded = true},
+    {.cause = Cause::pinned, .judge = judge_pinned},
+    {.cause = Cause::cpu_saturated, .judge = judge_cpu_saturated, .judged_when_crowded = true},
+    {.cause = Cause::shard_imbalance, .judge = judge_shard_imbalance},
+    {.cause = Cause::handoff, .judge = judge_handoff, .judged_when_served = true},
+    {.cause = Cause::transfer, .judge = judge_transfer, .judged_when_served = true},
+    {.cause = Cause::variance,
+     .judge = judge_variance,
+     .same_in_every_window = true,
+     .fast_enough_on_average = true},
+    {.cause = Cause::no_overlap, .judge = judge_no_overlap, .found_without_demand = true},
+    {.cause = Cause::serial_operator, .judge = judge_serial_operator, .judged_when_served = true},
+    {.cause = Cause::too_few_workers, .judge = judge_too_few_workers},
+}};
+
+constexpr bool rows_are_in_order() {
+  for (std::size_t i = 0; i < kRules.size(); ++i) {
+    if (kRules[i].cause != static_cast<Cause>(i)) return false;
+  }
+  return true;
+}
+static_assert(rows_are_in_order(), "every Cause has its row, in the enum's order");
+
+}  // namespace
+
+std::span<const CauseRule> causes_in_order() { return kRules; }
+
+const CauseRule& rule_of(Cause cause) { return kRules[static_cast<std::size_t>(cause)]; }
+
+}  // namespace headrace::analysis

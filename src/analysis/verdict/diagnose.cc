@@ -1,0 +1,651 @@
+#include "headrace/analysis/verdict/diagnose.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "../read/device_lag.h"
+#include "../read/numbers.h"
+#include "../read/own_compute.h"
+#include "candidate.h"
+#include "code_changes.h"
+#include "confidence.h"
+#include "copy_ahead.h"
+#include "headrace/analysis/queue_words.h"
+#include "headrace/analysis/read/disturbance.h"
+#include "headrace/analysis/read/plausible.h"
+#include "headrace/analysis/read/pool_threads.h"
+#include "headrace/analysis/verdict/advice.h"
+#include "headrace/analysis/verdict/causes/cause.h"
+#include "headrace/analysis/verdict/loader_advice.h"
+#include "headrace/analysis/verdict/memory.h"
+#include "headrace/analysis/verdict/plan.h"
+#include "headrace/analysis/verdict/risks.h"
+#include "headrace/analysis/words.h"
+#include "long_steps.h"
+#include "queue_agreement.h"
+#include "verdict_windows.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// profile: the predictor's, or the same as its device sees it.
+Case examine(const profile::Profile& profile, const Predictor& predictor, const Thresholds& thresholds) {
+  const InterpreterLock lock = read_interpreter_lock(profile, thresholds.lock);
+  Case facts{.profile = profile,
+             .predictor = predictor,
+             .thresholds = thresholds,
+             .loader = loader_of(profile),
+             .gate = judge_gate(profile, lock, thresholds.gate),
+             .lock = lock,
+             .shapes = {},
+             .demand = {},
+             .queues = {},
+             .ledger = {},
+             .phases = {},
+             .intermittent = {},
+             .drain = {},
+             .interventions = {},
+             .more = {}};
+  if (facts.gate.state == Gate::State::kUnmeasurable) return facts;
+  note_device_lag(predictor.profile().sink, facts.gate);
+  for (const profile::OperatorProfile& op : profile.operators) facts.shapes.push_back(shape_of(op));
+  facts.demand = rank_demand(profile, facts.gate.step_s);
+  facts.queues = judge_queues(profile, thresholds.candidate);
+  facts.ledger = judge_ledger(profile, thresholds.candidate);
+  facts.phases = phases_of(profile, thresholds);
+  if (facts.gate.state == Gate::State::kBound) facts.interventions = try_interventions(predictor);
+  point_at_candidate(facts);
+  facts.more = try_more_workers(predictor, facts.interventions, facts.candidate);
+  return facts;
+}
+
+void add_evidence(const Case& facts, Diagnosis& diagnosis) {
+  diagnosis.evidence.push_back(facts.gate.evidence);
+  if (facts.gate.state == Gate::State::kBound && !facts.drain && !facts.queues.evidence.says.empty()) {
+    diagnosis.evidence.push_back(facts.queues.evidence);
+  }
+  if (!facts.demand.empty()) diagnosis.evidence.push_back(facts.demand.evidence);
+  if (facts.gate.state == Gate::State::kBound && !facts.ledger.evidence.says.empty()) {
+    diagnosis.evidence.push_back(facts.ledger.evidence);
+  }
+  if (facts.drain) {
+    const std::string name =
+        in_a_sentence(facts.profile.queues[static_cast<std::size_t>(facts.drain->queue)]);
+    char levels[64];
+    std::snprintf(levels, sizeof levels, "%.1f to %.1f", facts.drain->first_mean, facts.drain->last_mean);
+    diagnosis.evidence.push_back(
+        {Rule::queues,
+         name + " still hides it: it went from " + levels + " items, and once it is empty every step waits",
+         {{"first_mean", facts.drain->first_mean}, {"last_mean", facts.drain->last_mean}}});
+  }
+}
+
+void add_machine(const Case& facts, Diagnosis& diagnosis) {
+  const profile::Host& host = facts.profile.host;
+  Evidence evidence;
+  evidence.rule = Rule::machine;
+  evidence.says = host.cores > 0 ? counted(host.cores, "core") : "number of cores unknown";
+  evidence.figures["cores"] = host.cores;
+  if (const std::string all = setting(facts.profile, kMachineCores); !all.empty())
+    evidence.says += " of the machine's " + all + " (CPU affinity)";
+  if (host.cpu_share) {
+    evidence.says += "; this run used " + percent(*host.cpu_share) + " of them";
+    evidence.figures["cpu_share"] = *host.cpu_share;
+  }
+  if (host.foreign_cpu_share) {
+    evidence.says += ", others " + percent(*host.foreign_cpu_share);
+    evidence.figures["foreign_cpu_share"] = *host.foreign_cpu_share;
+  }
+  if (host.throttled_share) {
+    evidence.says += *host.throttled_share > 0.005
+                         ? "; the quota stopped it for " + percent(*host.throttled_share)
+                         : "; no throttling";
+    evidence.figures["throttled_share"] = *host.throttled_share;
+  }
+  const double startup_s = facts.profile.startup.first_batch_s + facts.profile.startup.later_epochs_s;
+  if (startup_s > 0) {
+    evidence.says += "; start-up " + duration(startup_s) + " (not counted)";
+    evidence.figures["startup_s"] = startup_s;
+  }
+  diagnosis.evidence.push_back(std::move(evidence));
+}
+
+/// A rank that does not starve may still be held up by one that does, where they meet at every step.
+void add_waiting_rank(const Case& facts, Diagnosis& diagnosis) {
+  const auto& ranks = facts.profile.ranks;
+  const auto& slow = facts.profile.slow_ranks;
+  const auto worst = std::find_if(ranks.begin(), ranks.end(), [&](const auto& each) {
+    return each.starved_share >= facts.thresholds.gate.starved_share &&
+           std::find(slow.begin(), slow.end(), each.rank) != slow.end();
+  });
+  if (worst == ranks.end()) return;
+  diagnosis.evidence.push_back(
+      {Rule::ranks,
+       "rank " + std::to_string(worst->rank) + " starves for " + percent(worst->starved_share) +
+           " of its time" + (worst->op.empty() ? "" : ", mostly in " + worst->op) +
+           "; where the ranks meet at every step, this one waits for it inside its own step",
+       {{"rank", static_cast<double>(worst->rank)}, {"starved_share", worst->starved_share}}});
+}
+
+/// The first cause that applies; both null if none does.
+std::pair<const CauseRule*, std::optional<Finding>> find_cause(const Case& facts, bool bound) {
+  const bool served = facts.gate.handoff_only || facts.gate.transfer_only;
+  for (const CauseRule& rule : causes_in_order()) {
+    if (!bound && !rule.otherwise_healthy) continue;
+    if (bound && served && !rule.judged_when_served) continue;
+    if (bound && facts.gate.crowded && !rule.judged_when_crowded) continue;
+    if (bound && !rule.otherwise_healthy && facts.demand.empty() && !served) continue;
+    if (std::optional<Finding> finding = rule.judge(facts)) return {&rule, std::move(finding)};
+  }
+  return {nullptr, std::nullopt};
+}
+
+/// Such workers pass finished batches on late, too: the hand-off's part of the wait is theirs.
+bool never_resting_workers(const Case& facts) {
+  if (!facts.loader || facts.loader->handoff < 0) return false;
+  const std::vector<int>& workers = facts.loader->in_workers;
+  return facts.utilisation >= facts.thresholds.candidate.never_rest_share &&
+         std::find(workers.begin(), workers.end(), facts.candidate) != workers.end();
+}
+
+/// Of the wait: charged to the operator, or to one that shares its thread (who of them has the batch at the
+/// moment says nothing about who holds it up). Below 0: not known.
+double charged_to(const Case& facts, const std::string& name) {
+  const auto& ops = facts.profile.operators;
+  const auto at = std::find_if(ops.begin(), ops.end(),
+                               [&](const profile::OperatorProfile& op) { return op.name == name; });
+  const SegmentDemand* segment =
+      at == ops.end() ? nullptr : facts.demand.of(static_cast<int>(at - ops.begin()));
+  const double alone = charged_share(facts.profile, name);
+  if (segment == nullptr || segment->in_sink || alone < 0) return alone;
+  double sum = 0;
+  for (int i : segment->operators) {
+    sum += charged_share(facts.profile, ops[static_cast<std::size_t>(i)].name);
+  }
+  if (never_resting_workers(facts))
+    sum += std::max(0.0,
+                    charged_share(facts.profile, ops[static_cast<std::size_t>(facts.loader->handoff)].name));
+  return std::min(sum, 1.0);
+}
+
+double share_of_step(const Case& facts, const std::optional<std::string>& op) {
+  if (facts.lock.contended) return facts.gate.input_share;
+  if (facts.gate.crowded) return facts.gate.input_share;
+  if (facts.gate.handoff_only) return facts.gate.floor_share;
+  if (facts.gate.transfer_only) return facts.gate.transfer_share;
+  if (facts.gate.floor_by_workers) return facts.gate.wait_share;
+  const double charged = op ? charged_to(facts, *op) : -1;
+  // A ledger with little to say about it would hide what the gate has seen.
+  const bool known = charged >= 0 && facts.ledger.known_share >= facts.thresholds.candidate.ledger_known;
+  return (known ? charged * facts.gate.wait_share : facts.gate.starved_share) + facts.gate.stretch_share;
+}
+
+std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagnosis) {
+  const bool advised = !diagnosis.advice.empty() && diagnosis.advice.front().predicted_step_s.has_value();
+  if (advised && diagnosis.advice.front().then_limit == "cpu") {
+    const int dearest = dearest_operator(facts.profile);
+    if (dearest < 0) return std::nullopt;
+    return facts.profile.operators[static_cast<std::size_t>(dearest)].name;
+  }
+  if (advised && !diagnosis.advice.front().then_limit.empty()) return diagnosis.advice.front().then_limit;
+  Prediction then;
+  if (facts.candidate >= 0) {
+    // What limits once the candidate no longer does: an infinitely fast one shows it.
+    then = facts.predictor.predict({{Change::Kind::kService, facts.candidate, 1, 1e-3}});
+  }
+  if (!then.known || then.limit.empty() || then.limit == "cpu") return std::nullopt;
+  return then.limit;
+}
+
+/// A dataset that decodes and transforms in its own __getitem__ is one operator: the verdict on it is not one
+/// on its storage.
+void add_undivided(const Case& facts, Diagnosis& diagnosis) {
+  if (!facts.loader || !diagnosis.op) return;
+  bool is_source = false;
+  for (int i : facts.loader->in_workers) {
+    const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(i)];
+    if (op.kind == profile::OperatorKind::map) return;
+    is_source = is_source || (op.kind == profile::OperatorKind::source && op.name == *diagnosis.op);
+  }
+  if (!is_source) return;
+  diagnosis.evidence.push_back(
+      {Rule::detail,
+       "no transform was found in " + *diagnosis.op +
+           ", so all that its items take is one figure; @hr.operator on the functions that it calls (read, "
+           "decode, augment) tells them apart",
+       {}});
+}
+
+/// Every worker of a stream that does not ask for its number reads all of it, so more workers make the epoch longer.
+void add_undivided_stream(const Case& facts, Diagnosis& diagnosis) {
+  if (!facts.loader || !facts.loader->stream || facts.loader->workers < 2 ||
+      setting(facts.profile, kEachWorkerReads) != "all")
+    return;
+  const std::string workers = as_written(facts.loader->workers);
+  diagnosis.evidence.push_back(
+      {Rule::detail,
+       "the stream made its first batches without asking which worker it runs in, so each of the " + workers +
+           " workers reads all of it: an epoch is " + workers + " times as long, and every row comes " +
+           workers + " times, unless the stream draws rows at random",
+       {{"workers", static_cast<double>(facts.loader->workers)}}});
+  if (is_bound(diagnosis.kind)) {
+    diagnosis.summary = "each of the " + workers + " workers reads the whole stream";
+    diagnosis.cause.reset();
+  }
+  const profile::LoaderParameter* parameter = facts.loader->parameter(profile::Quantity::workers);
+  std::erase_if(diagnosis.advice, [&](const Advice& each) {
+    return parameter != nullptr && each.parameter == parameter->name;
+  });
+  Advice divide;
+  const std::string& how = facts.loader->shard_advice;
+  divide.text = (how.empty() ? "give each worker its own part of the stream" : how) +
+                "; until then, more workers only repeat rows";
+  diagnosis.advice.insert(diagnosis.advice.begin(), std::move(divide));
+}
+
+/// Which functions the bottleneck's time goes to.
+void add_functions(const profile::Profile& profile, Diagnosis& diagnosis) {
+  if (!diagnosis.op) return;
+  const auto op =
+      std::find_if(profile.operators.begin(), profile.operators.end(),
+                   [&](const profile::OperatorProfile& each) { return each.name == *diagnosis.op; });
+  if (op == profile.operators.end() || op->functions.empty()) return;
+  std::string text;
+  for (const profile::FunctionShare& function : op->functions) {
+    text += (text.empty() ? "" : ", ") + percent(function.share) +
+            (text.empty() ? " of its time in " : " in ") + function.name;
+  }
+  diagnosis.evidence.push_back(
+      {Rule::functions, "in a few batches that were sampled, " + op->name + " spent " + text, {}});
+}
+
+/// Steps of the loop itself that take many times as long as the usual one.
+void add_long_steps(const Case& facts, Diagnosis& diagnosis) {
+  const bool is_cause = diagnosis.cause == Cause::loop_pauses;
+  const std::optional<LongSteps> found =
+      is_cause ? std::nullopt : long_steps(facts.profile, facts.thresholds.pauses);
+  if (found) diagnosis.evidence.push_back({Rule::detail, in_words(*found), figures_of(*found)});
+}
+
+/// A trainer's own parameters set the loaders that it makes; else the line that made the loader is the place.
+void add_where_to_set(const Case& facts, Diagnosis& diagnosis) {
+  if (!facts.profile.model) return;
+  const std::string made_at = setting(facts.profile, kMadeAt);
+  for (Advice& advice : diagnosis.advice) {
+    if (profile::parameter_named(*facts.profile.model, advice.parameter) == nullptr) continue;
+    const std::string where = where_to_set(*facts.profile.model, advice.parameter);
+    if (!where.empty()) {
+      advice.text += "; " + where;
+    } else if (!made_at.empty()) {
+      advice.text += "; in " + made_at;
+    }
+  }
+}
+
+/// A healthy loop may still keep the device waiting: it copies each batch itself, and has work of its own.
+void add_device_gap(const Case& facts, Diagnosis& diagnosis) {
+  const std::optional<double> gap_s = device_gap_s(facts.profile, facts.thresholds.gate);
+  if (!gap_s) return;
+  std::optional<Advice> advice = advise_copying_ahead(facts.profile, *gap_s, facts.gate.step_s);
+  if (!advice) return;
+  diagnosis.evidence.push_back({Rule::detail,
+                                "the device waits " + duration(*gap_s) +
+                                    " between two steps although batches are ready: for their copies, or for "
+                                    "the training loop's own work",
+                                {{"gap_s", *gap_s}}});
+  diagnosis.advice.push_back(std::move(*advice));
+  add_where_to_set(facts, diagnosis);
+}
+
+/// A healthy loop that mostly waits for cores which other processes have. "": it does not.
+std::string held_up_by_others(const Case& facts) {
+  const profile::Host& host = facts.profile.host;
+  if (!others_have_the_cores(host, facts.thresholds.gate)) return "";
+  const double step_s = facts.gate.step_s;
+  const double for_core_s =
+      facts.gate.core_wait_share * step_s + facts.profile.sink.compute_core_wait_s.value_or(0);
+  if (for_core_s < facts.thresholds.gate.starved_share * step_s) return "";
+  return "other processes hold the cores: they use " + percent(*host.foreign_cpu_share) + " of " +
+         counted(host.cores, "core") + ", and the training loop waits " + duration(for_core_s) + " of " +
+         duration(step_s) + " for one";
+}
+
+void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
+  diagnosis.kind = VerdictKind::not_input_bound;
+  diagnosis.confidence = confidence_when_healthy(facts);
+  const std::string waited = duration(facts.gate.wait_share * facts.gate.step_s) + " of " +
+                             duration(facts.gate.step_s) + ", " + percent(facts.gate.wait_share) + ")";
+  // A large wait beside "not input-bound" needs its reason in the same line.
+  const double noticeable = facts.thresholds.gate.starved_share;
+  const bool receives = facts.gate.floor_share >= noticeable && facts.gate.starved_share < noticeable;
+  diagnosis.summary =
+      receives ? "the training step is the limit; batches were ready (receiving them took " + waited
+               : "the training step is the limit (waited " + waited;
+  if (facts.gate.device_lag_s >= noticeable * facts.gate.step_s) {
+    diagnosis.summary = "the device is the limit: it still works while the training loop waits (" +
+                        duration(facts.gate.device_lag_s) + " of " + duration(facts.gate.step_s) + ")";
+  }
+  if (const std::string others = held_up_by_others(facts); !others.empty()) diagnosis.summary = others;
+  add_waiting_rank(facts, diagnosis);
+  const auto [rule, finding] = find_cause(facts, false);
+  if (rule != nullptr) {
+    diagnosis.cause = rule->cause;
+    diagnosis.summary = finding->headline;
+    diagnosis.evidence.push_back(finding->evidence);
+    diagnosis.advice = finding->advice;
+    add_where_to_set(facts, diagnosis);
+  } else {
+    add_device_gap(facts, diagnosis);
+  }
+  // Levels of queues say how long operators are at work at least, so nothing of what they could do.
+  if (!facts.demand.empty() && !level_samples(facts.profile)) {
+    diagnosis.headroom_step_s = facts.demand.first().demand_s;
+    if (facts.profile.host.cores > 0) {
+      diagnosis.headroom_step_s =
+          std::max(*diagnosis.headroom_step_s, input_cpu_s(facts.profile) / facts.profile.host.cores);
+    }
+  }
+}
+
+/// Once the first advice is followed, what next: only where that one names one number of workers (or takes
+/// loading out of the loop) for the whole run. Right behind it, before its alternatives.
+void add_plan(const Case& facts, Diagnosis& diagnosis) {
+  if (diagnosis.advice.empty() || facts.intermittent) return;
+  const Advice& first = diagnosis.advice.front();
+  const bool starts_one = std::any_of(first.changes.begin(), first.changes.end(), [](const Change& change) {
+    return change.kind == Change::Kind::kWorkers || change.kind == Change::Kind::kPrefetch;
+  });
+  if (!starts_one || !first.after.empty() || !first.predicted_step_s) return;
+  std::vector<Advice> plan = plan_after(facts.predictor, {first});
+  diagnosis.advice.insert(diagnosis.advice.begin() + 1, std::make_move_iterator(plan.begin()),
+                          std::make_move_iterator(plan.end()));
+}
+
+/// What the advice costs in memory, where it lets more batches wait.
+void add_memory(const Case& facts, Diagnosis& diagnosis) {
+  constexpr double kWorthAWord = 1e6;
+  for (Advice& advice : diagnosis.advice) {
+    advice.memory_bytes = more_memory(facts.profile, advice.changes);
+    if (advice.memory_bytes.value_or(0) >= kWorthAWord) {
+      advice.text += "; up to " + memory_size(*advice.memory_bytes) + " more wait in memory";
+    }
+  }
+}
+
+/// The loop waits in the object's own next(), and hardly computes there: nothing says for what.
+void conclude_unseen(const Case& facts, Diagnosis& diagnosis) {
+  const profile::OperatorProfile& op = facts.op();
+  const double computes = std::max(0.0, cpu_bound_share(op));
+  const std::string waits_for = setting(facts.profile, kWaitsFor);
+  diagnosis.summary = "the training loop waits for " + (waits_for.empty() ? "something" : waits_for) +
+                      (waits_for.empty() ? " that was not recorded" : " that were not recorded");
+  Evidence evidence{Rule::cause,
+                    "the loop's thread used a core for " + percent(computes) +
+                        " of the time that it spent in " + op.name + ", so " + op.name +
+                        " waits there: for " +
+                        (waits_for.empty() ? "threads or processes of its own, or for storage"
+                                           : waits_for + " that were not recorded"),
+                    {{"cpu_share", computes}, {"in_sink_s", op.demand_s}}};
+  if (const double others_s = pool_cpu_s(facts.profile); others_s > 0) {
+    evidence.says += "; threads that were not recorded computed for " + duration(others_s) + " a step";
+    evidence.figures["unseen_cpu_s"] = others_s;
+  }
+  diagnosis.evidence.push_back(std::move(evidence));
+  diagnosis.reason = "what runs behind " + op.name +
+                     " is not in the recording; mark its parts with hr.operator and hr.Queue, or use "
+                     "headrace run, to see them";
+}
+
+/// Another rank makes this one's batches and sends them: what it waits for is in that rank's recording.
+void conclude_elsewhere(const Case& facts, const std::string& rank, Diagnosis& diagnosis) {
+  diagnosis.summary = "the training loop waits for " + rank + ", which makes the batches of all ranks";
+  diagnosis.reason = "the report of " + rank + " says what holds them up: headrace report RUN --" + rank;
+  diagnosis.evidence.push_back({Rule::cause, "this rank's own loader is never asked for a batch", {}});
+  diagnosis.share_of_step = facts.gate.wait_share;
+  diagnosis.confidence = confidence_when_bound(facts, diagnosis, 1);
+}
+
+/// A loader whose verdict came with nothing that shortens the step may have too many workers.
+void add_fewer_workers(const Case& facts, Diagnosis& diagnosis) {
+  if (!facts.loader || facts.intermittent || diagnosis.kind == VerdictKind::not_input_bound) return;
+  const bool gains = std::any_of(diagnosis.advice.begin(), diagnosis.advice.end(),
+                                 [](const Advice& advice) { return advice.predicted_step_s.has_value(); });
+  if (gains) return;
+  std::optional<Advice> fewer = advise_fewer_workers(*facts.loader, facts.predictor);
+  if (!fewer || !fewer->predicted_step_s) return;
+  std::erase_if(diagnosis.advice, [&](const Advice& each) { return each.parameter == fewer->parameter; });
+  diagnosis.advice.insert(diagnosis.advice.begin(), std::move(*fewer));
+}
+
+/// Cores that others use are worth a word from this share on: with them, a change might gain.
+constexpr double kOthersMatter = 0.1;
+
+/// Why a loop that waits gets no advice.
+std::string why_no_advice(const Case& facts) {
+  const Prediction as_is = facts.predictor.predict({});
+  if (!as_is.known) return "what a change would gain is unknown: " + as_is.why_not;
+  const double others = facts.profile.host.foreign_cpu_share.value_or(0);
+  const std::string while_others =
+      others >= kOthersMatter ? " while other processes use " + percent(others) + " of the cores" : "";
+  return "no parameter gains 5 %" + while_others;
+}
+
+void conclude_bound(const Case& facts, Diagnosis& diagnosis) {
+  diagnosis.kind = facts.intermittent ? VerdictKind::intermittent : VerdictKind::input_bound;
+  if (const std::string rank = setting(facts.profile, kBatchesFrom); !rank.empty())
+    return conclude_elsewhere(facts, rank, diagnosis);
+  const auto [rule, finding] = find_cause(facts, true);
+  if (rule == nullptr && facts.waits_for_unseen()) {
+    conclude_unseen(facts, diagnosis);
+  } else if (rule == nullptr) {
+    if (facts.candidate >= 0) diagnosis.op = facts.op().name;
+    diagnosis.summary = diagnosis.op ? "the training loop waits for " + *diagnosis.op
+                                     : "the training loop waits for its input";
+    if (!diagnosis.op)
+      diagnosis.reason = "nothing inside the loader was recorded, so no operator can be named";
+    diagnosis.evidence.push_back({Rule::cause, "no known cause explains it", {}});
+  } else {
+    diagnosis.cause = rule->cause;
+    if (rule->otherwise_healthy) diagnosis.kind = VerdictKind::not_input_bound;
+    if (finding->op) {
+      diagnosis.op = finding->op;
+    } else if (facts.candidate >= 0 && !rule->otherwise_healthy && !rule->moves_between_operators) {
+      diagnosis.op = facts.op().name;
+    }
+    diagnosis.summary = finding->headline;
+    diagnosis.evidence.push_back(finding->evidence);
+    diagnosis.advice = finding->advice;
+    drop_what_does_not_gain(diagnosis.advice, facts.gate.step_s);
+    if (!rule->moves_between_operators) add_plan(facts, diagnosis);
+    add_fewer_workers(facts, diagnosis);
+    add_memory(facts, diagnosis);
+    add_where_to_set(facts, diagnosis);
+    add_undivided(facts, diagnosis);
+    add_functions(facts.profile, diagnosis);
+    if (is_bound(diagnosis.kind)) {
+      for (Advice& change : advise_code_changes(facts)) diagnosis.advice.push_back(std::move(change));
+    }
+  }
+  if (rule != nullptr && diagnosis.advice.empty()) diagnosis.reason = why_no_advice(facts);
+  diagnosis.share_of_step =
+      diagnosis.kind == VerdictKind::not_input_bound ? 0 : share_of_step(facts, diagnosis.op);
+  diagnosis.confidence = confidence_when_bound(facts, diagnosis, finding ? finding->certainty : 0.6);
+  if (diagnosis.kind != VerdictKind::not_input_bound)
+    diagnosis.next_bottleneck = next_limit(facts, diagnosis);
+}
+
+/// The loop does not starve, and would be faster with fewer workers or none: then handing over finished
+/// batches is what holds it up.
+void look_for_too_many_workers(Case& facts) {
+  if (!facts.loader || facts.loader->handoff < 0 ||
+      facts.gate.wait_share < facts.thresholds.gate.starved_share)
+    return;
+  if (find_cause(facts, false).first != nullptr) return;
+  const std::optional<Advice> fewer = advise_fewer_workers(*facts.loader, facts.predictor);
+  if (!fewer || !fewer->speedup) return;
+  facts.gate.state = Gate::State::kBound;
+  facts.gate.handoff_only = true;
+  constexpr double kClearGain = 1.25;
+  facts.gate.distance = ramp(*fewer->speedup, kWorthIt, kClearGain);
+  facts.candidate = facts.loader->handoff;
+}
+
+/// A healthy run that lives on what a queue held at its start: judged as it will be.
+std::optional<Diagnosis> foresee(const profile::Profile& profile, const Thresholds& thresholds) {
+  const std::optional<Drain> drain = draining_queue(profile, thresholds.phases);
+  if (!drain) return std::nullopt;
+  const InterpreterLock lock = read_interpreter_lock(profile, thresholds.lock);
+  const Gate now = judge_gate(profile, lock, thresholds.gate);
+  if (now.state != Gate::State::kHealthy || lock.contended) return std::nullopt;
+  const std::optional<profile::Profile> foreseen = once_drained(profile, *drain, thresholds);
+  if (!foreseen) return std::nullopt;
+  const std::unique_ptr<Predictor> predictor = predictor_for(*foreseen);
+  Case facts = examine(*foreseen, *predictor, thresholds);
+  if (facts.gate.state != Gate::State::kBound) return std::nullopt;
+  facts.drain = drain;
+  facts.gate.evidence = now.evidence;
+  Diagnosis diagnosis;
+  add_evidence(facts, diagnosis);
+  conclude_bound(facts, diagnosis);
+  compare_with_queues(facts, diagnosis);
+  add_machine(facts, diagnosis);
+  return diagnosis;
+}
+
+}  // namespace
+
+bool Case::waits_for_unseen() const noexcept {
+  if ((loader && loader->workers > 0) || candidate < 0 || !profile.queues.empty()) return false;
+  const SegmentDemand* segment = demand.of(candidate);
+  if (segment == nullptr || (segment->operators.size() != 1 && !loader)) return false;
+  const double computes = cpu_bound_share(op());
+  const bool is_whole = op().in_sink && (loader || op().fidelity == profile::Fidelity::inclusive);
+  // Samples of the stack inside next() say so.
+  // Receiving takes some CPU time, too.
+  constexpr double kMostlyComputes = 0.5;
+  if (is_whole && !setting(profile, kWaitsFor).empty()) return computes < kMostlyComputes;
+  if (loader) return false;
+  // A generator (its parameter is prefetch) may wait for a server or a disk itself. Where threads that nobody recorded
+  // compute meanwhile, beside a step that does not, it more likely waits for them.
+  const bool elsewhere = op().knobs.empty() || (sleeps(profile.sink) && pool_cpu_s(profile) > 0);
+  return is_whole && elsewhere && computes >= 0 && computes < thresholds.rate.hardly_computes_share;
+}
+
+double Case::spread_per_batch() const noexcept {
+  return shapes[static_cast<std::size_t>(candidate)].cv / std::sqrt(std::max(1.0, op().items_per_batch));
+}
+
+bool Case::rate_bound() const noexcept {
+  const RateThresholds& rate = thresholds.rate;
+  if (!intermittent && interventions.gains(candidate))
+    return interventions.gain_of_evenness() < rate.explained * interventions.gain_of_all();
+  return pressure >= rate.too_slow ||
+         (utilisation >= thresholds.candidate.never_rest_share && spread_per_batch() < rate.varies);
+}
+
+namespace {
+
+/// Beside other processes nothing is predicted. What would be advised on a quiet machine is still worth a try.
+void add_advice_beside_others(const profile::Profile& profile, const Thresholds& thresholds,
+                              Diagnosis& diagnosis) {
+  const bool names_parameter = std::any_of(diagnosis.advice.begin(), diagnosis.advice.end(),
+                                           [](const Advice& each) { return !each.parameter.empty(); });
+  if (!is_bound(diagnosis.kind) || names_parameter || disturbance(profile.host) <= kTooDisturbed) return;
+  profile::Profile quiet = profile;
+  quiet.host.foreign_cpu_share = 0;
+  quiet.host.foreign_contention_share = 0;
+  const Diagnosis calm = diagnose(*predictor_for(quiet), thresholds);
+  const auto found = std::find_if(calm.advice.begin(), calm.advice.end(),
+                                  [](const Advice& each) { return !each.parameter.empty(); });
+  if (!is_bound(calm.kind) || found == calm.advice.end()) return;
+  Advice advice = *found;
+  advice.text.erase(std::min(advice.text.size(), advice.text.find(kGainUnknown)));
+  advice.predicted_step_s = advice.low = advice.high = advice.speedup = std::nullopt;
+  advice.then_limit.clear();
+  advice.text += "; while other processes use " + percent(profile.host.foreign_cpu_share.value_or(0)) +
+                 " of the cores its gain is not known: headrace tune SCRIPT measures it";
+  diagnosis.advice.push_back(std::move(advice));
+  diagnosis.reason.clear();
+}
+
+}  // namespace
+
+Diagnosis diagnose(const profile::Profile& recorded, const Thresholds& thresholds) {
+  const profile::Profile profile = plausible(recorded);
+  return diagnose_beside_others(*predictor_for(profile), thresholds);
+}
+
+Diagnosis diagnose_beside_others(const Predictor& predictor, const Thresholds& thresholds) {
+  Diagnosis diagnosis = diagnose(predictor, thresholds);
+  add_advice_beside_others(predictor.profile(), thresholds, diagnosis);
+  return diagnosis;
+}
+
+namespace {
+
+Diagnosis verdict_on(const Predictor& predictor, const Thresholds& thresholds) {
+  const std::optional<profile::Profile> seen = seen_by_device(predictor.profile());
+  const profile::Profile& profile = seen ? *seen : predictor.profile();
+  Diagnosis diagnosis;
+  Case facts = examine(profile, predictor, thresholds);
+  if (facts.gate.state == Gate::State::kUnmeasurable) {
+    diagnosis.kind = VerdictKind::undetermined;
+    diagnosis.reason = facts.gate.missing;
+    const bool timed = profile.sink.steps > 0 || (profile.queues.empty() && !profile.device);
+    diagnosis.summary = not_begun(profile) ? "the loop over this loader has not begun"
+                        : timed            ? "too short to judge"
+                                           : "the steps of the training loop were not recorded";
+    if (!timed) {
+      // What the queues say holds only where the loop waits at all.
+      QueueOpinion queues = judge_queues(profile, thresholds.candidate);
+      if (queues.op >= 0) {
+        queues.evidence.says += "; should the training loop wait, it is for " +
+                                profile.operators[static_cast<std::size_t>(queues.op)].name;
+      }
+      diagnosis.queue_rule = rule_of_queues(profile, queues);
+      if (!queues.evidence.says.empty()) diagnosis.evidence.push_back(std::move(queues.evidence));
+    }
+    return diagnosis;
+  }
+  diagnosis.reason = contradiction(profile);
+  if (!diagnosis.reason.empty()) {
+    diagnosis.kind = VerdictKind::undetermined;
+    diagnosis.summary = "the recording is damaged: its figures contradict each other";
+    return diagnosis;
+  }
+  if (setting(profile, kHandsOver) == "thread") {
+    diagnosis.kind = VerdictKind::undetermined;
+    diagnosis.summary = "a thread iterates this loader and hands its batches on";
+    diagnosis.reason =
+        "what the training loop itself waits for was not recorded: wrap what it takes its batches from, or "
+        "put "
+        "a queue.Queue between the thread and the loop, whose get is then recorded";
+    return diagnosis;
+  }
+  if (std::optional<Diagnosis> foreseen = foresee(profile, thresholds)) return *foreseen;
+  if (facts.gate.state == Gate::State::kHealthy) look_for_too_many_workers(facts);
+  add_evidence(facts, diagnosis);
+  if (facts.gate.state == Gate::State::kHealthy) {
+    conclude_healthy(facts, diagnosis);
+  } else {
+    conclude_bound(facts, diagnosis);
+  }
+  add_undivided_stream(facts, diagnosis);
+  add_long_steps(facts, diagnosis);
+  compare_with_queues(facts, diagnosis);
+  add_machine(facts, diagnosis);
+  diagnosis.windows = verdict_windows(facts, diagnosis);
+  return diagnosis;
+}
+
+}  // namespace
+
+Diagnosis diagnose(const Predictor& predictor, const Thresholds& thresholds) {
+  Diagnosis diagnosis = verdict_on(predictor, thresholds);
+  diagnosis.risks = risks_of(predictor.profile(), thresholds.risk);
+  return diagnosis;
+}
+
+}  // namespace headrace::analysis

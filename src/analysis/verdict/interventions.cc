@@ -1,0 +1,65 @@
+#include "headrace/analysis/verdict/interventions.h"
+
+#include <algorithm>
+
+#include "../read/numbers.h"
+#include "headrace/analysis/verdict/advice.h"
+
+namespace headrace::analysis {
+namespace {
+
+/// Simulations of one run that begin at other places of its record differ by this.
+constexpr double kRepeats = 0.01;
+
+}  // namespace
+
+double Interventions::gain(int op) const noexcept {
+  if (op < 0 || static_cast<std::size_t>(op) >= without_s.size()) return 0;
+  return gain_of(without_s[static_cast<std::size_t>(op)]);
+}
+
+bool Interventions::gains(int op) const noexcept { return gain(op) > kRepeats; }
+
+Interventions try_interventions(const Predictor& predictor) {
+  const profile::Profile& profile = predictor.profile();
+  Interventions found;
+  if (profile.operators.size() > kMostOperators) return found;
+  const Prediction as_is = predictor.predict({});
+  if (!as_is.known) return found;
+  found.as_is_s = as_is.step_s;
+  const auto step_with = [&](const std::vector<Change>& changes) {
+    const Prediction then = predictor.predict(changes);
+    return then.known ? then.step_s : as_is.step_s;
+  };
+  found.even_s = step_with({{Change::Kind::kEven, 0, 1, 1}});
+  std::vector<Change> all;
+  for (std::size_t i = 0; i < profile.operators.size(); ++i) {
+    const bool takes_time = profile.operators[i].demand_s > 0;
+    const Change absent{Change::Kind::kService, static_cast<int>(i), 1, 0};
+    found.without_s.push_back(takes_time ? step_with({absent}) : as_is.step_s);
+    if (takes_time && profile.operators[i].kind != profile::OperatorKind::handoff) all.push_back(absent);
+  }
+  found.free_s = step_with(all);
+  return found;
+}
+
+MoreWorkers try_more_workers(const Predictor& predictor, const Interventions& interventions, int op) {
+  constexpr int kTimes = 4;
+  MoreWorkers found;
+  if (op < 0 || !interventions.known()) return found;
+  const int workers = predictor.profile().operators[static_cast<std::size_t>(op)].workers;
+  const Change more{Change::Kind::kWorkers, op, kTimes * std::max(1, workers), 1};
+  const auto gain_with = [&](const std::vector<Change>& changes) {
+    const Prediction then = predictor.predict(changes);
+    return then.known ? std::max(0.0, interventions.gain_of(then.step_s)) : 0;
+  };
+  const Prediction as_is = predictor.predict({more});
+  if (!as_is.known) return found;
+  found.known = true;
+  found.as_is = std::max(0.0, interventions.gain_of(as_is.step_s));
+  found.without_lock = gain_with({more, {Change::Kind::kFreeThreaded, 0, 1, 1}});
+  found.with_cores = gain_with({more, {Change::Kind::kCores, 0, 1, 1}});
+  return found;
+}
+
+}  // namespace headrace::analysis

@@ -1,0 +1,32 @@
+// Steps of the training loop itself that take many times as long as the usual one: logging, a checkpoint, an evaluation.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "headrace/analysis/read/thresholds.h"
+#include "headrace/profile/profile.h"
+
+namespace headrace::analysis {
+
+struct LongSteps {
+  std::size_t count = 0;
+  std::size_t of_steps = 0;
+  double each_s = 0;       ///< their mean compute
+  double usual_s = 0;      ///< the median compute of all
+  double share = 0;        ///< of the time
+  double steps_apart = 0;  ///< from one to the next, on average
+  bool periodic = false;   ///< always about so many
+  double without_s = 0;    ///< the mean step without what they take more
+  std::string where;       ///< the function that the loop was in, where it was seen; "" otherwise
+};
+
+/// Empty where there are none, or more than a few: then they are no exceptions.
+std::optional<LongSteps> long_steps(const profile::Profile& profile, const PauseThresholds& thresholds);
+
+std::string in_words(const LongSteps& found);
+std::map<std::string, double> figures_of(const LongSteps& found);
+
+}  // namespace headrace::analysis
