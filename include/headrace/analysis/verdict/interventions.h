@@ -33,13 +33,14 @@ struct MoreWorkers {
   double without_lock = 0;
   double with_cores = 0;
 
-  bool lack_cores() const noexcept { return with_cores >= kWorthwhile && as_is < 0.5 * with_cores; }
+  bool lack_cores() const noexcept { return with_cores >= kWorthwhile && as_is < kLittle * with_cores; }
   bool lack_the_lock() const noexcept {
-    return without_lock >= kWorthwhile && as_is < 0.5 * without_lock && without_lock >= with_cores;
+    return without_lock >= kWorthwhile && as_is < kLittle * without_lock && without_lock >= with_cores;
   }
 
  private:
   static constexpr double kWorthwhile = 0.05;
+  static constexpr double kLittle = 1.0 / 3;  ///< of what is gained with what they lack
 };
 
 MoreWorkers try_more_workers(const Predictor& predictor, const Interventions& interventions, int op);
