@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "headrace/analysis/simulate/engine.h"
 #include "headrace/analysis/simulate/network_run.h"
 
 namespace headrace::analysis {
