@@ -12,7 +12,7 @@ from headrace import _data
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
-DIAGNOSIS = ROOT / "include" / "headrace" / "analysis" / "diagnosis" / "diagnosis.h"
+DIAGNOSIS = ROOT / "include" / "headrace" / "analysis" / "verdict" / "diagnosis.h"
 
 RECORDS = [
     _data.Diagnosis,
