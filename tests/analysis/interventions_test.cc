@@ -95,7 +95,7 @@ TEST(MoreWorkers, LackWhatTheyWouldGainWith) {
   EXPECT_FALSE(more(0.011, 0.005, 0.004).lack_the_lock());  // cores gain more
   EXPECT_TRUE(more(0.011, 0.005, 0.004).lack_cores());
   EXPECT_FALSE(more(0.010, 0.0099, 0.0099).lack_cores());  // nothing gains
-  EXPECT_FALSE(try_more_workers(MoreOf(profile, 1, 1, 1), Interventions{}, 0).known);
+  EXPECT_FALSE(try_more_workers(MoreOf(profile, 1, 1, 1), Interventions{}, 0).known());
 }
 
 }  // namespace

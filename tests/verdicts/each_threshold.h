@@ -35,11 +35,8 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("lock.stretched_share", all.lock.stretched_share);
   visit("lock.held_to_cores", all.lock.held_to_cores);
   visit("lock.without_lock", all.lock.without_lock);
-  visit("lock.accounted_share", all.lock.accounted_share);
   visit("candidate.never_rest_share", all.candidate.never_rest_share);
   visit("candidate.queue_is_high", all.candidate.queue_is_high);
-  visit("candidate.gathers", all.candidate.gathers);
-  visit("candidate.blocked_share", all.candidate.blocked_share);
   visit("candidate.fewest_samples", all.candidate.fewest_samples);
   visit("candidate.ledger_known", all.candidate.ledger_known);
   visit("candidate.ledger_charged", all.candidate.ledger_charged);

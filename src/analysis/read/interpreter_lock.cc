@@ -43,23 +43,14 @@ double largest_lock_wait(const profile::Profile& profile) {
   return ratio(op.lock_wait_s.value_or(0), op.busy_s);
 }
 
-/// Those that wait for the lock need it. Where they account for the time that it is held, the others do not.
-std::vector<bool> who_needs_it(const profile::Profile& profile, double lock_share,
-                               const LockThresholds& thresholds) {
-  std::vector<bool> waits;
-  std::vector<bool> in_threads;
-  double waiters_cpu_s = profile.sink.compute_cpu_s.value_or(0);
+/// Threads of the process, but for those that compute and are known to hold it for next to none of that.
+std::vector<bool> who_needs_it(const profile::Profile& profile, const LockThresholds& thresholds) {
+  std::vector<bool> needed;
   for (const profile::OperatorProfile& op : profile.operators) {
-    in_threads.push_back(op.executor != profile::Executor::process);
-    const std::optional<double>& needs_s = op.lock_held_s ? op.lock_held_s : op.lock_wait_s;
-    const bool hardly_needs = needs_s && op.cpu_s && *needs_s < thresholds.without_lock * *op.cpu_s;
-    if (op.lock_held_s && hardly_needs) in_threads.back() = false;
-    waits.push_back(in_threads.back() && !hardly_needs);
-    if (waits.back()) waiters_cpu_s += cpu_per_batch_s(op);
+    const bool without = op.lock_held_s && op.cpu_s && *op.lock_held_s < thresholds.without_lock * *op.cpu_s;
+    needed.push_back(op.executor != profile::Executor::process && !without);
   }
-  const bool accounted =
-      lock_share > 0 && waiters_cpu_s >= thresholds.accounted_share * lock_share * profile.sink.step_s;
-  return accounted ? waits : in_threads;
+  return needed;
 }
 
 struct Threads {
@@ -105,7 +96,7 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
   InterpreterLock lock;
   lock.lock_share = profile.host.gil_share.value_or(-1);
   const double step_s = profile.sink.step_s;
-  lock.needed = who_needs_it(profile, lock.lock_share, thresholds);
+  lock.needed = who_needs_it(profile, thresholds);
   if (step_s <= 0) return lock;
 
   Threads threads;

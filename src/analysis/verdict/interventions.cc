@@ -44,21 +44,20 @@ Interventions try_interventions(const Predictor& predictor) {
 }
 
 MoreWorkers try_more_workers(const Predictor& predictor, const Interventions& interventions, int op) {
-  constexpr int kTimes = 4;
   MoreWorkers found;
   if (op < 0 || !interventions.known()) return found;
   const int workers = predictor.profile().operators[static_cast<std::size_t>(op)].workers;
-  const Change more{Change::Kind::kWorkers, op, kTimes * std::max(1, workers), 1};
-  const auto gain_with = [&](const std::vector<Change>& changes) {
+  const Change more{Change::Kind::kWorkers, op, MoreWorkers::kTimes * std::max(1, workers), 1};
+  const auto step_with = [&](const std::vector<Change>& changes) {
     const Prediction then = predictor.predict(changes);
-    return then.known ? std::max(0.0, interventions.gain_of(then.step_s)) : 0;
+    return then.known ? then.step_s : interventions.as_is_s;
   };
   const Prediction as_is = predictor.predict({more});
   if (!as_is.known) return found;
-  found.known = true;
-  found.as_is = std::max(0.0, interventions.gain_of(as_is.step_s));
-  found.without_lock = gain_with({more, {Change::Kind::kFreeThreaded, 0, 1, 1}});
-  found.with_cores = gain_with({more, {Change::Kind::kCores, 0, 1, 1}});
+  found.unchanged_s = interventions.as_is_s;
+  found.as_is_s = as_is.step_s;
+  found.without_lock_s = step_with({more, {Change::Kind::kFreeThreaded, 0, 1, 1}});
+  found.with_cores_s = step_with({more, {Change::Kind::kCores, 0, 1, 1}});
   return found;
 }
 

@@ -19,26 +19,15 @@ int index_of_producer(const profile::QueueProfile& queue) {
 }
 
 /// How full, 0 to 1, relative to what the operator to its right leaves in it.
-double level(const profile::Profile& profile, const profile::QueueProfile& queue,
-             const CandidateThresholds& thresholds) {
+double level(const profile::Profile& profile, const profile::QueueProfile& queue) {
   const double capacity = static_cast<double>(queue.capacity);
   const double fill =
       capacity > 0 ? std::max(ratio(queue.mean, capacity), queue.full_share) : 1 - queue.empty_share;
+  // A consumer that takes many items at once drains the queue by design: then the producer's own state tells.
   const int producer = index_of_producer(queue);
-  if (producer < 0) return fill;
-  const profile::OperatorProfile& from = profile.operators[static_cast<std::size_t>(producer)];
-  // A consumer that takes many items per batch drains the queue by design: then the producer's own state
-  // tells.
-  double taken = 1;
-  for (int op : queue.to_operators) {
-    const double items = profile.operators[static_cast<std::size_t>(op)].items_per_batch;
-    taken = std::max(taken, ratio(from.items_per_batch, items));
-  }
-  if (taken > thresholds.gathers) {
-    const double blocked = from.states.blocked_out;
-    return std::max(fill, blocked >= thresholds.blocked_share ? 1.0 : blocked);
-  }
-  return fill;
+  return producer < 0
+             ? fill
+             : std::max(fill, profile.operators[static_cast<std::size_t>(producer)].states.blocked_out);
 }
 
 template <class Wanted>
@@ -93,11 +82,11 @@ QueueOpinion judge_queues(const profile::Profile& profile, const CandidateThresh
   // One step per operator at most: a graph with a cycle ends here too.
   for (std::size_t step = 0; step <= profile.operators.size() && !right.empty(); ++step) {
     const auto lowest = std::min_element(right.begin(), right.end(), [&](int a, int b) {
-      return level(profile, profile.queues[static_cast<std::size_t>(a)], thresholds) <
-             level(profile, profile.queues[static_cast<std::size_t>(b)], thresholds);
+      return level(profile, profile.queues[static_cast<std::size_t>(a)]) <
+             level(profile, profile.queues[static_cast<std::size_t>(b)]);
     });
     const profile::QueueProfile& queue = profile.queues[static_cast<std::size_t>(*lowest)];
-    const double here = level(profile, queue, thresholds);
+    const double here = level(profile, queue);
     if (here >= thresholds.queue_is_high) {
       if (opinion.op < 0) {
         opinion.evidence.says = "the queue before the training loop (" + in_a_table(queue) + ") is not low";

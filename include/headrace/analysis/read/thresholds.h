@@ -66,17 +66,14 @@ struct LockThresholds {
   /// and 0.35 where taking away the operator with the most CPU time helped most, 0.53 and more where the lock was
   /// the limit.
   double held_to_cores = 0.5;
-  /// Lock wait / CPU time of an operator below which it computes without the lock, while others wait for it.
+  /// Time that an operator holds the lock / its CPU time, below which it computes without it.
   double without_lock = 0.03;
-  double accounted_share = 0.6;  ///< CPU time of those that wait / time that the lock is held
 };
 
 /// Which operator do demand, queues and ledger name?
 struct CandidateThresholds {
   double never_rest_share = 0.85;  ///< of the step that workers are busy; above it they are the limit
   double queue_is_high = 0.5;      ///< mean level / capacity; above it, its consumer does not keep up
-  double gathers = 1.5;            ///< items that a consumer takes at once; above it, it drains its queue
-  double blocked_share = 0.3;      ///< of the producer's time; above it, such a queue counts as full
   /// Of a queue whose level was only read at times; below it, it says nothing.
   double fewest_samples = static_cast<double>(profile::kFewestLevelSamples);
   double ledger_known = 0.5;    ///< of the wait; below it, the ledger has no say

@@ -25,22 +25,28 @@ struct Interventions {
   bool gains(int op) const noexcept;
 };
 
-/// What keeps more workers of an operator from helping. Shares of the unchanged step that are gained with four times as
-/// many: as the machine is, without an interpreter lock, and with as many cores as anybody could use.
+/// What keeps more workers of an operator from helping: the step with four times as many as the machine is, without an
+/// interpreter lock, and with as many cores as anybody could use.
 struct MoreWorkers {
-  bool known = false;
-  double as_is = 0;
-  double without_lock = 0;
-  double with_cores = 0;
+  static constexpr int kTimes = 4;
 
-  bool lack_cores() const noexcept { return with_cores >= kWorthwhile && as_is < kLittle * with_cores; }
-  bool lack_the_lock() const noexcept {
-    return without_lock >= kWorthwhile && as_is < kLittle * without_lock && without_lock >= with_cores;
-  }
+  double unchanged_s = 0;  ///< the simulated step of the unchanged run; 0: it could not be simulated
+  double as_is_s = 0;
+  double without_lock_s = 0;
+  double with_cores_s = 0;
+
+  bool known() const noexcept { return unchanged_s > 0; }
+  bool lack_cores() const noexcept { return lack(with_cores_s); }
+  bool lack_the_lock() const noexcept { return lack(without_lock_s) && without_lock_s <= with_cores_s; }
 
  private:
-  static constexpr double kWorthwhile = 0.05;
-  static constexpr double kLittle = 1.0 / 3;  ///< of what is gained with what they lack
+  static constexpr double kWorthwhile = 0.05;  ///< of the unchanged step
+  static constexpr double kLittle = 1.0 / 3;   ///< of what is gained with what they lack
+
+  bool lack(double with_s) const noexcept {
+    const double gain_s = unchanged_s - with_s;
+    return gain_s >= kWorthwhile * unchanged_s && gain_s > 0 && unchanged_s - as_is_s < kLittle * gain_s;
+  }
 };
 
 MoreWorkers try_more_workers(const Predictor& predictor, const Interventions& interventions, int op);

@@ -35,7 +35,7 @@ int spender(const Case& facts) {
 /// where as many workers as cores wait for them, all of it counts.
 bool lacks_cores(const Case& facts) {
   const profile::Host& host = facts.profile.host;
-  if (facts.more.known && !has_neighbours(host)) return facts.more.lack_cores();
+  if (facts.more.known() && !has_neighbours(host)) return facts.more.lack_cores();
   const CpuThresholds& thresholds = facts.thresholds.cpu;
   const profile::OperatorProfile& op = facts.op();
   const bool all_wait = op.workers >= host.cores && core_wait_share(op) >= kWaitsForCore;
@@ -94,6 +94,8 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
                       {"cpu_bound_share", cpu_bound},
                       {"operator_cpu_share", share}});
   add_absence(facts, costly, finding.evidence);
+  if (facts.more.lack_cores())
+    add_more_workers(facts, "with more cores", facts.more.with_cores_s, finding.evidence);
   const double pool_share = pool_share_of_process(facts.profile);
   if (!by_neighbours && pool_share >= kMuchInPools) {
     finding.certainty = kUncertain;

@@ -14,7 +14,7 @@ namespace {
 /// loop's own thread: threads wait for it.
 bool keeps_workers_from_helping(const Case& facts) {
   const SegmentDemand* segment = facts.demand.of(facts.candidate);
-  const bool simulated = facts.more.known && segment != nullptr && !segment->in_sink && !facts.loader;
+  const bool simulated = facts.more.known() && segment != nullptr && !segment->in_sink && !facts.loader;
   return simulated ? facts.more.lack_the_lock() : facts.lock.contended;
 }
 
@@ -63,6 +63,8 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
     finding.evidence.figures["held_per_step_s"] = *held_s;
   }
   add_absence(facts, limits, finding.evidence);
+  if (facts.more.lack_the_lock())
+    add_more_workers(facts, "without the lock", facts.more.without_lock_s, finding.evidence);
   if (lock.waiting >= 0) finding.evidence.figures["waiting_threads"] = lock.waiting;
   if (lock.lock_share >= 0) finding.evidence.figures["lock_share"] = lock.lock_share;
 

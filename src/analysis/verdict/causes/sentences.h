@@ -31,6 +31,15 @@ inline void add_absence(const Case& facts, int op, Evidence& evidence) {
   evidence.figures["step_without_s"] = step_s;
 }
 
+/// What was simulated with more workers of the candidate, and with what they lack beside them.
+inline void add_more_workers(const Case& facts, const char* with, double with_s, Evidence& evidence) {
+  if (!facts.more.known()) return;
+  evidence.says += "; simulated with " + std::to_string(MoreWorkers::kTimes) +
+                   " times the workers, a step takes " + duration(facts.more.as_is_s) + ", and " +
+                   duration(with_s) + " " + with;
+  evidence.figures["step_with_more_workers_s"] = facts.more.as_is_s;
+}
+
 /// `advice` with the step if the candidate's items took less by that share of their time.
 inline Advice with_shorter_items(const Case& facts, Advice advice, double share) {
   const double factor = 1 - std::min(share, 0.99);

@@ -21,6 +21,11 @@ std::optional<Finding> judge_variance(const Case& facts) {
                          duration(segment->demand_s) + ", step " + duration(facts.gate.own_compute_s) +
                          "), but times vary (spread " + spread + " of the mean per batch)",
                      {{"demand_s", segment->demand_s}, {"compute_s", facts.gate.own_compute_s}, {"cv", cv}});
+  if (facts.interventions.known()) {
+    finding.evidence.says +=
+        "; simulated with even times, a step takes " + duration(facts.interventions.even_s);
+    finding.evidence.figures["even_step_s"] = facts.interventions.even_s;
+  }
   finding.advice = advise_capacity(facts.predictor, facts.candidate);
   finding.certainty = 0.9;
   return finding;
