@@ -6,6 +6,7 @@
 #include <string>
 
 #include "headrace/analysis/verdict/diagnose.h"
+#include "headrace/analysis/verdict/verdict.h"
 #include "support/simulation/draws.h"
 #include "support/simulation/labelled_lines.h"
 #include "support/verdict_words.h"
@@ -46,7 +47,8 @@ TEST_P(Simulated, NameKindOperatorAndCause) {
     const auto seed = first_seed() + static_cast<std::uint64_t>(draw) + (GetParam().blurred ? 500 : 0);
     Random random(seed);
     Labelled labelled = GetParam().line_class->draw(random);
-    const Diagnosis diagnosis = diagnose(record(labelled, GetParam().blurred, seed));
+    const profile::Profile recorded = record(labelled, GetParam().blurred, seed);
+    const Diagnosis diagnosis = diagnose(recorded);
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + word_of(diagnosis.kind) + ", " +
                  diagnosis.op.value_or("-") + ", " + word_of(diagnosis.cause) + ", expected " + labelled.op +
                  ", " + labelled.cause);
@@ -59,6 +61,9 @@ TEST_P(Simulated, NameKindOperatorAndCause) {
       for (const Advice& advice : diagnosis.advice) EXPECT_TRUE(advice.parameter.empty()) << advice.text;
     }
     EXPECT_TRUE(op);
+    const Verdict alone = verdict_on(recorded);
+    EXPECT_EQ(alone.op, diagnosis.op);
+    EXPECT_EQ(alone.cause, diagnosis.cause) << word_of(alone.cause);
     EXPECT_GE(diagnosis.confidence, 0.0);
     EXPECT_LE(diagnosis.confidence, 1.0);
     EXPECT_LE(diagnosis.share_of_step, 1.0);

@@ -16,6 +16,7 @@
 #include "headrace/analysis/read/disturbance.h"
 #include "headrace/analysis/read/plausible.h"
 #include "headrace/analysis/read/pool_threads.h"
+#include "headrace/analysis/simulate/cached_predictor.h"
 #include "headrace/analysis/verdict/advice.h"
 #include "headrace/analysis/verdict/causes/cause.h"
 #include "headrace/analysis/verdict/loader_advice.h"
@@ -574,7 +575,7 @@ void add_advice_beside_others(const profile::Profile& profile, const Thresholds&
 
 Diagnosis diagnose(const profile::Profile& recorded, const Thresholds& thresholds) {
   const profile::Profile profile = plausible(recorded);
-  return diagnose_beside_others(*predictor_for(profile), thresholds);
+  return diagnose_beside_others(CachedPredictor(predictor_for(profile)), thresholds);
 }
 
 Diagnosis diagnose_beside_others(const Predictor& predictor, const Thresholds& thresholds) {

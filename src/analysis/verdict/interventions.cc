@@ -11,6 +11,11 @@ namespace {
 /// Simulations of one run that begin at other places of its record differ by this.
 constexpr double kRepeats = 0.01;
 
+int more_of(const profile::OperatorProfile& op) noexcept {
+  constexpr int kMost = 1 << 20;
+  return MoreWorkers::kTimes * std::clamp(op.workers, 1, kMost);
+}
+
 }  // namespace
 
 double Interventions::gain(int op) const noexcept {
@@ -43,11 +48,31 @@ Interventions try_interventions(const Predictor& predictor) {
   return found;
 }
 
+bool is_intervention(const profile::Profile& profile, const std::vector<Change>& changes) noexcept {
+  return std::all_of(changes.begin(), changes.end(), [&](const Change& change) {
+    switch (change.kind) {
+      case Change::Kind::kService:
+        return change.factor == 0;
+      case Change::Kind::kWorkers: {
+        const auto at = static_cast<std::size_t>(change.index);
+        return at < profile.operators.size() && change.to == more_of(profile.operators[at]);
+      }
+      case Change::Kind::kEven:
+      case Change::Kind::kUsual:
+      case Change::Kind::kCores:
+      case Change::Kind::kFreeThreaded:
+        return true;
+      default:
+        return false;
+    }
+  });
+}
+
 MoreWorkers try_more_workers(const Predictor& predictor, const Interventions& interventions, int op) {
   MoreWorkers found;
   if (op < 0 || !interventions.known()) return found;
-  const int workers = predictor.profile().operators[static_cast<std::size_t>(op)].workers;
-  const Change more{Change::Kind::kWorkers, op, MoreWorkers::kTimes * std::max(1, workers), 1};
+  const int workers = more_of(predictor.profile().operators[static_cast<std::size_t>(op)]);
+  const Change more{Change::Kind::kWorkers, op, workers, 1};
   const auto step_with = [&](const std::vector<Change>& changes) {
     const Prediction then = predictor.predict(changes);
     return then.known ? then.step_s : interventions.as_is_s;

@@ -1,6 +1,5 @@
 #include "headrace/analysis/verdict/verdict.h"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -9,21 +8,19 @@
 #include "headrace/analysis/read/plausible.h"
 #include "headrace/analysis/simulate/predictor.h"
 #include "headrace/analysis/verdict/diagnose.h"
+#include "headrace/analysis/verdict/interventions.h"
 
 namespace headrace::analysis {
 namespace {
 
-/// What names an operator (removal.h), and no advice.
-class RemovalsOnly : public Predictor {
+/// What names an operator and a cause, and no advice.
+class InterventionsOnly : public Predictor {
  public:
-  explicit RemovalsOnly(const profile::Profile& profile)
+  explicit InterventionsOnly(const profile::Profile& profile)
       : Predictor(profile), simulator_(predictor_for(profile)) {}
 
   Prediction predict(const std::vector<Change>& changes) const override {
-    const bool removes = std::all_of(changes.begin(), changes.end(), [](const Change& change) {
-      return change.kind == Change::Kind::kService && change.factor == 0;
-    });
-    return removes ? simulator_->predict(changes) : Prediction{};
+    return is_intervention(profile(), changes) ? simulator_->predict(changes) : Prediction{};
   }
 
  private:
@@ -35,7 +32,8 @@ class RemovalsOnly : public Predictor {
 Verdict verdict_on(const profile::Profile& recorded) {
   const profile::Profile profile = plausible(recorded);
   // Whether a loader has too many workers is predicted, so its verdict needs the simulation.
-  Diagnosis found = loader_of(profile) ? diagnose(*predictor_for(profile)) : diagnose(RemovalsOnly(profile));
+  Diagnosis found =
+      loader_of(profile) ? diagnose(*predictor_for(profile)) : diagnose(InterventionsOnly(profile));
   Verdict verdict{found.kind, std::move(found.op), found.cause, {}};
   for (const Evidence& each : found.evidence) {
     const auto most = each.figures.find("most_speedup");

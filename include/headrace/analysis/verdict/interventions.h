@@ -49,6 +49,9 @@ struct MoreWorkers {
   }
 };
 
+/// Whether these are asked for an operator or a cause, by the functions here and by causes; all others are for advice.
+bool is_intervention(const profile::Profile& profile, const std::vector<Change>& changes) noexcept;
+
 MoreWorkers try_more_workers(const Predictor& predictor, const Interventions& interventions, int op);
 
 /// An absence counts the cores, the interpreter lock and the order in which operators wait for each other, which

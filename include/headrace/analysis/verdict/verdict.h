@@ -19,9 +19,8 @@ struct Verdict {
   std::optional<double> most_speedup;
 };
 
-/// The same kind, operator and cause as `diagnose`, without its advice. For pipelines of threads and queues this takes
-/// about a millisecond instead of up to 100, because they are simulated for the advice, and for an operator only where
-/// the cores or the interpreter lock are spent. Thread-safe; never fails.
+/// The same kind, operator and cause as `diagnose`, without its advice: pipelines of threads and queues are simulated only
+/// for what names these, which takes some milliseconds instead of up to 100. Thread-safe; never fails.
 Verdict verdict_on(const profile::Profile& profile);
 
 }  // namespace headrace::analysis
