@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "../handoff_costs.h"
-#include "../read/device_lag.h"
 #include "../read/numbers.h"
 #include "headrace/analysis/read/interpreter_lock.h"
 #include "limits.h"

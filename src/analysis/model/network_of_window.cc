@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "../read/numbers.h"
-#include "headrace/analysis/read/demand.h"
 #include "limits.h"
 #include "network_of.h"
 
@@ -91,10 +90,10 @@ class WindowNetwork {
         network_(network) {}
 
   void build() {
-    const std::vector<WorkSequence> lanes = works_.lanes(loader_.in_workers, 1, kMostWorkers);
+    std::vector<WorkSequence> lanes = works_.lanes(loader_.in_workers, 1, kMostWorkers);
     const std::string slowest = works_.largest(loader_.in_workers);
     if (loader_.workers > 0) {
-      add_workers(lanes, slowest);
+      add_workers(std::move(lanes), slowest);
     } else {
       load_in_sink(lanes, slowest);
     }
@@ -192,7 +191,7 @@ class WindowNetwork {
 
 bool network_of_window(const profile::Profile& profile, const Loader& loader,
                        const std::vector<Change>& changes, std::uint64_t seed, Network& network) {
-  // More operators than these are none that a person wrote; composing batches of them would take seconds.
+  // Nobody writes more operators; composing batches of them would take seconds.
   constexpr std::size_t kMostOperators = 256;
   const std::size_t operators = loader.in_workers.size();
   if (operators == 0 || operators > kMostOperators || work_per_batch_s(profile, loader) <= 0) return false;

@@ -14,6 +14,7 @@ namespace headrace::analysis {
 struct Fit {
   double measured_over_simulated = 0;  ///< of the step; 0: not at all
   bool ordered = false;                ///< several workers deliver in the order in which they took
+  bool order_known = true;             ///< false: that is a guess
   std::vector<int> lock_turns = {};    ///< of each stage (LockUse)
   int sink_lock_turns = 1;
 };

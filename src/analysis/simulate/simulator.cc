@@ -45,7 +45,7 @@ std::string limit_of(const Network& network, const SimulatedRun& run) {
 }
 
 /// Turns that bring the waits for the lock to those that were recorded.
-void fit_turns(Network& model) {
+void fit_turns(Network& network) {
   constexpr int kRounds = 4;
   constexpr double kMostTurns = 64;
   const auto fit = [&](LockUse& lock, double waited_s) {
@@ -54,38 +54,40 @@ void fit_turns(Network& model) {
     lock.turns = static_cast<int>(std::clamp(std::round(lock.turns * factor), 1.0, kMostTurns));
   };
   for (int round = 0; round < kRounds; ++round) {
-    const SimulatedRun run = simulate(model, model.batches(), 0);
+    const SimulatedRun run = simulate(network, network.batches(), 0);
     if (run.lock_share <= 0) return;
-    for (std::size_t s = 0; s < model.stages.size(); ++s) fit(model.stages[s].lock, run.lock_waited_s[s]);
-    fit(model.sink_lock, run.sink_lock_waited_s);
+    for (std::size_t s = 0; s < network.stages.size(); ++s) fit(network.stages[s].lock, run.lock_waited_s[s]);
+    fit(network.sink_lock, run.sink_lock_waited_s);
   }
 }
 
-Fit fit_when(const profile::Profile& profile, bool ordered, bool& order_known) {
-  Network model;
-  if (!make_network(profile, {}, ordered, seed_of(profile), model)) return {};
-  order_known = model.order_known;
-  fit_turns(model);
-  Fit fit{ratio(profile.sink.step_s, repeat(model).mean.step_s), ordered, {}, model.sink_lock.turns};
-  for (const Network::Stage& stage : model.stages) fit.lock_turns.push_back(stage.lock.turns);
+Fit fit_when(const profile::Profile& profile, bool ordered) {
+  Network network;
+  if (!make_network(profile, {}, ordered, seed_of(profile), network)) return {};
+  fit_turns(network);
+  Fit fit{ratio(profile.sink.step_s, repeat(network).mean.step_s),
+          ordered,
+          network.order_known,
+          {},
+          network.sink_lock.turns};
+  for (const Network::Stage& stage : network.stages) fit.lock_turns.push_back(stage.lock.turns);
   return fit;
 }
 
 /// Stages beyond those that were recorded do what the training loop's thread did.
-void set_turns(const Fit& fit, Network& model) {
-  model.sink_lock.turns = fit.sink_lock_turns;
-  for (std::size_t s = 0; s < model.stages.size(); ++s) {
-    model.stages[s].lock.turns = s < fit.lock_turns.size() ? fit.lock_turns[s] : fit.sink_lock_turns;
+void set_turns(const Fit& fit, Network& network) {
+  network.sink_lock.turns = fit.sink_lock_turns;
+  for (std::size_t s = 0; s < network.stages.size(); ++s) {
+    network.stages[s].lock.turns = s < fit.lock_turns.size() ? fit.lock_turns[s] : fit.sink_lock_turns;
   }
 }
 
 /// Whether several workers keep the order is not recorded for threads that the user wrote. If the run is
 /// reproduced only with order, they keep it.
 Fit fit_of(const profile::Profile& profile) {
-  bool order_known = true;
-  Fit as_ready = fit_when(profile, false, order_known);
-  if (order_known || as_ready.measured_over_simulated < 1 + kReproduced) return as_ready;
-  Fit ordered = fit_when(profile, true, order_known);
+  Fit as_ready = fit_when(profile, false);
+  if (as_ready.order_known || as_ready.measured_over_simulated < 1 + kReproduced) return as_ready;
+  Fit ordered = fit_when(profile, true);
   const bool better =
       ordered.measured_over_simulated > 0 && std::abs(std::log(ordered.measured_over_simulated)) <
                                                  0.5 * std::abs(std::log(as_ready.measured_over_simulated));

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "../read/numbers.h"
-#include "headrace/analysis/verdict/advice.h"
 
 namespace headrace::analysis {
 namespace {
@@ -14,6 +13,12 @@ constexpr double kRepeats = 0.01;
 int more_of(const profile::OperatorProfile& op) noexcept {
   constexpr int kMost = 1 << 20;
   return MoreWorkers::kTimes * std::clamp(op.workers, 1, kMost);
+}
+
+/// The step with `changes`; `as_is_s` where that is not known.
+double step_with(const Predictor& predictor, const std::vector<Change>& changes, double as_is_s) {
+  const Prediction then = predictor.predict(changes);
+  return then.known ? then.step_s : as_is_s;
 }
 
 }  // namespace
@@ -32,19 +37,15 @@ Interventions try_interventions(const Predictor& predictor) {
   const Prediction as_is = predictor.predict({});
   if (!as_is.known) return found;
   found.as_is_s = as_is.step_s;
-  const auto step_with = [&](const std::vector<Change>& changes) {
-    const Prediction then = predictor.predict(changes);
-    return then.known ? then.step_s : as_is.step_s;
-  };
-  found.even_s = step_with({{Change::Kind::kEven, 0, 1, 1}});
+  found.even_s = step_with(predictor, {{Change::Kind::kEven, 0, 1, 1}}, as_is.step_s);
   std::vector<Change> all;
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
     const bool takes_time = profile.operators[i].demand_s > 0;
     const Change absent{Change::Kind::kService, static_cast<int>(i), 1, 0};
-    found.without_s.push_back(takes_time ? step_with({absent}) : as_is.step_s);
+    found.without_s.push_back(takes_time ? step_with(predictor, {absent}, as_is.step_s) : as_is.step_s);
     if (takes_time && profile.operators[i].kind != profile::OperatorKind::handoff) all.push_back(absent);
   }
-  found.free_s = step_with(all);
+  found.free_s = step_with(predictor, all, as_is.step_s);
   return found;
 }
 
@@ -73,16 +74,13 @@ MoreWorkers try_more_workers(const Predictor& predictor, const Interventions& in
   if (op < 0 || !interventions.known()) return found;
   const int workers = more_of(predictor.profile().operators[static_cast<std::size_t>(op)]);
   const Change more{Change::Kind::kWorkers, op, workers, 1};
-  const auto step_with = [&](const std::vector<Change>& changes) {
-    const Prediction then = predictor.predict(changes);
-    return then.known ? then.step_s : interventions.as_is_s;
-  };
   const Prediction as_is = predictor.predict({more});
   if (!as_is.known) return found;
   found.unchanged_s = interventions.as_is_s;
   found.as_is_s = as_is.step_s;
-  found.without_lock_s = step_with({more, {Change::Kind::kFreeThreaded, 0, 1, 1}});
-  found.with_cores_s = step_with({more, {Change::Kind::kCores, 0, 1, 1}});
+  found.without_lock_s =
+      step_with(predictor, {more, {Change::Kind::kFreeThreaded, 0, 1, 1}}, interventions.as_is_s);
+  found.with_cores_s = step_with(predictor, {more, {Change::Kind::kCores, 0, 1, 1}}, interventions.as_is_s);
   return found;
 }
 

@@ -3,7 +3,7 @@
 //
 // Where a comment names no source, the value was chosen by judgement. `tests/verdicts/sensitivity_test.cc`
 // moves each threshold by a fifth, judges the corpus again (runs recorded by benchmarks/verdicts, in
-// tests/verdicts/corpus), and lists every verdict that turns: four thresholds turn seven.
+// tests/verdicts/corpus), and lists every verdict that turns: five thresholds turn seven.
 #pragma once
 
 #include "headrace/profile/queue_profile.h"

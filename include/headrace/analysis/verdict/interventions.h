@@ -45,7 +45,7 @@ struct MoreWorkers {
 
   bool lack(double with_s) const noexcept {
     const double gain_s = unchanged_s - with_s;
-    return gain_s >= kWorthwhile * unchanged_s && gain_s > 0 && unchanged_s - as_is_s < kLittle * gain_s;
+    return known() && gain_s >= kWorthwhile * unchanged_s && unchanged_s - as_is_s < kLittle * gain_s;
   }
 };
 
