@@ -25,17 +25,17 @@ namespace headrace::analysis {
 namespace {
 
 /// Kind, operator and cause.
-using Verdict = std::tuple<VerdictKind, std::string, std::optional<Cause>>;
+using Named = std::tuple<VerdictKind, std::string, std::optional<Cause>>;
 
 struct Entry {
   std::string name;
   std::unique_ptr<profile::Profile> profile;  // the predictor's
   std::unique_ptr<CachedPredictor>
       predictor;  // predictions do not depend on the thresholds: each is made once
-  Verdict verdict;
+  Named verdict;
 };
 
-Verdict judge(const Predictor& predictor, const Thresholds& thresholds) {
+Named judge(const Predictor& predictor, const Thresholds& thresholds) {
   const Diagnosis diagnosis = diagnose(predictor, thresholds);
   return {diagnosis.kind, diagnosis.op.value_or(""), diagnosis.cause};
 }
@@ -48,7 +48,7 @@ const std::vector<Entry>& entries() {
       auto profile = std::make_unique<profile::Profile>(
           plausible(profile::profile_from_tree(nlohmann::json::parse(file).at("profile"))));
       auto predictor = std::make_unique<CachedPredictor>(predictor_for(*profile));
-      const Verdict verdict = judge(*predictor, {});
+      const Named verdict = judge(*predictor, {});
       made.push_back({path.stem().string(), std::move(profile), std::move(predictor), verdict});
     }
     return made;
@@ -79,7 +79,7 @@ std::set<std::string> verdicts_turned_by(const std::string& threshold) {
   for (const double factor : {0.8, 1.2}) {
     const Thresholds thresholds = moved(threshold, factor);
     for (const Entry& entry : entries()) {
-      const Verdict now = judge(*entry.predictor, thresholds);
+      const Named now = judge(*entry.predictor, thresholds);
       if (now == entry.verdict) continue;
       turned.insert(entry.name);
       std::printf("%s x %.1f: %s is %s, %s, %s\n", threshold.c_str(), factor, entry.name.c_str(),
