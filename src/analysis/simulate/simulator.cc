@@ -23,6 +23,8 @@ namespace {
 /// A simulated step that is so much off is one of another pipeline.
 constexpr double kReproduced = 0.1;
 constexpr double kSpent = 0.95;
+/// Of the predicted step, to either side.
+constexpr double kWidest = 0.6;
 /// Per second. Two threads that each read so often were measured 1.2 to 1.5 times as slow as one.
 constexpr double kManyReads = 20'000;
 constexpr const char* kHandsOverOften =
@@ -203,15 +205,21 @@ std::string unknown_pools(const profile::Profile& profile, const std::optional<L
   return filled_by_pools(cpu_share * times, pool_share);
 }
 
-/// What is known of the model's own error beside what it shows on the run as it was recorded.
+/// The model's own error beside what it shows on the run as it was recorded. Sources of error are independent: their
+/// squares add up.
 double error_by_model(const profile::Profile& profile, const std::vector<Change>& changes,
                       const Network& network, const SimulatedRun& then, double step_s) {
   const bool quiet = !has_neighbours(profile.host) && !shares_cores(then);
   const bool processes = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
     return change.kind == Change::Kind::kProcesses;
   });
-  return (quiet ? 0.1 : 0.15) + (network.guessed_queue ? 0.05 : 0) + (processes ? 0.05 : 0) +
-         (held_up_by_lock(profile) ? 0.08 : 0) + (rests_on_a_sample(profile, network, step_s) ? 0.1 : 0);
+  double squares = quiet ? 0.01 : 0.0225;
+  const auto add = [&](bool applies, double error) { squares += applies ? error * error : 0; };
+  add(network.guessed_queue, 0.1);
+  add(processes, 0.1);
+  add(held_up_by_lock(profile), 0.1);
+  add(rests_on_a_sample(profile, network, step_s), 0.15);
+  return std::sqrt(squares);
 }
 
 bool nothing_recorded(const profile::Profile& profile, const std::optional<Loader>& loader) {
@@ -258,15 +266,13 @@ Prediction Simulator::predict(const std::vector<Change>& changes) const {
   if (threads != nullptr && gains_beside_hand_overs(profile, prediction.step_s))
     return abstain(kHandsOverOften);
   const double by_model = error_by_model(profile, changes, network, then.mean, prediction.step_s);
-  const double interval = std::min(0.6, by_model + 1.5 * then.spread + 0.5 * std::abs(std::log(factor)));
-  // A worker that wakes up for every batch takes longer over it than a loop that never rests.
-  const double awake = handoff_goes ? 0.5 * std::min(1.0, then.mean.wait_share) : 0;
   // What it would be if the neighbours gave way: they may, as far as the scheduler shares evenly.
   const double at_best_s =
       step_with_cores(network, free_cores(profile.host, network.cores).yielded, then.mean.step_s);
-  prediction.low_s =
-      prediction.step_s * ratio(at_best_s, then.mean.step_s) * std::max(0.1, 1 - interval - awake);
-  prediction.high_s = prediction.step_s * (1 + interval);
+  const double error = std::hypot(by_model, 1.5 * then.spread, 0.5 * std::log(factor));
+  const double faster = std::hypot(error, 1 - ratio(at_best_s, then.mean.step_s));
+  prediction.low_s = prediction.step_s * (1 - std::min(kWidest, faster));
+  prediction.high_s = prediction.step_s * (1 + std::min(kWidest, error));
   widen_for_shared_waits(profile, changes, prediction);
   // Operators that are only known by the levels of the queues around them may be as slow as the one that limits.
   if (level_samples(profile)) prediction.high_s = std::max(prediction.high_s, profile.sink.step_s);
