@@ -212,35 +212,6 @@ TEST(InterpreterLock, WhoHoldsItIsToBlameNotWhoComputesOrWaitsLonger) {
   EXPECT_FALSE(read_interpreter_lock(profile).needed.at(1));
 }
 
-TEST(InterpreterLock, IsNoLimitWhereTheCoresAreFullFirst) {
-  Profile profile = beside_tokenize();
-  profile.sink.compute_lock_held_s = 0;
-  profile.host.gil_share = 0.1;
-  profile.host.cpu_share = 0.9;
-  for (OperatorProfile& op : profile.operators) op.lock_held_s = 0.05 * op.busy_s;
-  EXPECT_FALSE(read_interpreter_lock(profile).contended);
-  EXPECT_TRUE(read_interpreter_lock(profile).waited_for);  // its hand-overs cost nevertheless
-  profile.host.cpu_share = 0.1;                            // of many cores
-  EXPECT_TRUE(read_interpreter_lock(profile).contended);
-  profile.sink.compute_lock_held_s.reset();
-  profile.host.cpu_share = 0.9;
-  EXPECT_TRUE(read_interpreter_lock(profile).contended);  // nothing tells who holds it
-}
-
-TEST(InterpreterLock, IsTheLimitWhereTheLoopWaitsForItMoreThanForACore) {
-  Profile profile = beside_tokenize();
-  profile::SinkProfile& sink = profile.sink;
-  sink.compute_lock_held_s = 0;
-  profile.host.gil_share = 0.1;
-  profile.host.cpu_share = 0.9;
-  for (OperatorProfile& op : profile.operators) op.lock_held_s = 0.05 * op.busy_s;
-  sink.compute_lock_wait_s = 0.15 * sink.step_s;
-  sink.compute_core_wait_s = 0.1 * sink.step_s;
-  EXPECT_TRUE(read_interpreter_lock(profile).contended);
-  sink.compute_core_wait_s = 0.2 * sink.step_s;
-  EXPECT_FALSE(read_interpreter_lock(profile).contended);
-}
-
 TEST(SlowSamples, ItemsThatFoundNoCoreOrTheLockTakenAreNoSlowItems) {
   const simulation::Line line{
       .stages = {{.name = "read", .sleep_s = 0.001},

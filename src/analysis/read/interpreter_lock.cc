@@ -68,23 +68,6 @@ bool holds_longer(const profile::OperatorProfile& op, const profile::OperatorPro
   return held_s(op) > held_s(before);
 }
 
-/// Whether the lock is about as near to its limit as the cores are: held by operators and the training loop, or
-/// found taken by probes, for so much of the time. True where nothing tells who holds it.
-bool fills_up_first(const profile::Profile& profile, const LockThresholds& thresholds) {
-  if (!profile.sink.compute_lock_held_s || !profile.host.cpu_share) return true;
-  double held_s = *profile.sink.compute_lock_held_s;
-  for (const profile::OperatorProfile& op : profile.operators) held_s += held_per_batch_s(op).value_or(0);
-  const double held_share = std::max(profile.host.gil_share.value_or(0), ratio(held_s, profile.sink.step_s));
-  return held_share >= thresholds.held_to_cores * *profile.host.cpu_share;
-}
-
-/// Whether the training loop waits for the lock and cores for a good part of its step, and longer for the lock.
-bool costs_more_than_cores(const profile::SinkProfile& sink, const LockThresholds& thresholds) {
-  if (!sink.compute_lock_wait_s || !sink.compute_core_wait_s) return false;
-  return *sink.compute_lock_wait_s > *sink.compute_core_wait_s &&
-         *sink.compute_lock_wait_s + *sink.compute_core_wait_s >= thresholds.stretched_share * sink.step_s;
-}
-
 }  // namespace
 
 std::optional<double> held_per_batch_s(const profile::OperatorProfile& op) noexcept {
@@ -110,12 +93,11 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
       continue;
     const double busy = std::max(0.0, op.demand_s) * op.workers / step_s;
     const double cpu = cpu_per_batch_s(op) / step_s;
-    const double waited = busy * core_wait_share(op);
     if (op.lock_wait_s) lock.waiting = std::max(0.0, lock.waiting) + busy * ratio(*op.lock_wait_s, op.busy_s);
     if (!op.in_sink) threads.busy += busy;
     threads.cpu_cores += cpu;
     if (cpu >= thresholds.computes_share * busy) {
-      threads.rest += std::max(0.0, busy - cpu - waited);
+      threads.rest += std::max(0.0, busy * (1 - core_wait_share(op)) - cpu);
       threads.busy_with_cpu += busy;
     }
     if (!lock.needed[i] || cpu <= 0) continue;
@@ -124,29 +106,24 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
   }
   const double sink_cpu = profile.sink.compute_cpu_s.value_or(0) / step_s;
   lock.process_cores = profile.host.process_cpu_cores.value_or(threads.cpu_cores + sink_cpu);
-  lock.off_cpu_rest = ratio(threads.rest, threads.busy_with_cpu);
   lock.busy_threads = threads.busy + profile.sink.compute_s / step_s + (has_event_loop(profile) ? 1 : 0);
 
   if (lock.waiting >= 0) {
     const double stretch_s = profile.sink.compute_lock_wait_s.value_or(0);
-    const bool by_loop = costs_more_than_cores(profile.sink, thresholds);
-    lock.waited_for = lock.blamed >= 0 && threads.cpu_cores >= thresholds.operator_cores &&
-                      (largest_lock_wait(profile) >= thresholds.waits_share ||
-                       stretch_s >= thresholds.stretched_share * step_s || by_loop);
-    lock.contended = lock.waited_for && (by_loop || fills_up_first(profile, thresholds));
+    lock.contended = lock.blamed >= 0 && threads.cpu_cores >= thresholds.operator_cores &&
+                     (largest_lock_wait(profile) >= thresholds.waits_share ||
+                      stretch_s >= thresholds.stretched_share * step_s);
     if (lock.contended) lock.stretch_s = stretch_s;
     // The waits of an event loop's own thread are in no operator.
     if (lock.contended || !has_event_loop(profile)) return lock;
   }
-  const bool one_core =
-      lock.process_cores >= thresholds.least_cores && lock.process_cores <= thresholds.most_cores;
-  if (!one_core || threads.cpu_cores < thresholds.operator_cores || lock.blamed < 0 ||
+  if (threads.cpu_cores < thresholds.operator_cores || lock.blamed < 0 ||
       lock.busy_threads < thresholds.busy_threads)
     return lock;
   // Without probes, their threads must be off the cores.
-  lock.contended = lock.lock_share >= 0 ? lock.lock_share >= thresholds.taken_share
-                                        : lock.off_cpu_rest >= thresholds.off_cpu_share;
-  lock.waited_for = lock.waited_for || lock.contended;
+  lock.contended = lock.lock_share >= 0
+                       ? lock.lock_share >= thresholds.taken_share
+                       : ratio(threads.rest, threads.busy_with_cpu) >= thresholds.off_cpu_share;
   if (lock.contended) {
     const double quiet = quiet_compute_s(profile.sink);
     if (quiet > 0 && profile.sink.compute_s > thresholds.stretch * quiet)

@@ -23,6 +23,8 @@ namespace {
 /// A simulated step that is so much off is one of another pipeline.
 constexpr double kReproduced = 0.1;
 constexpr double kSpent = 0.95;
+/// Standard deviations that hold nine in ten differences between what the recorded items say and another run of as many.
+constexpr double kNineInTen = 2.33;
 /// Of the predicted step, to either side.
 constexpr double kWidest = 0.6;
 /// Per second. Two threads that each read so often were measured 1.2 to 1.5 times as slow as one.
@@ -210,13 +212,16 @@ std::string unknown_pools(const profile::Profile& profile, const std::optional<L
 double error_by_model(const profile::Profile& profile, const std::vector<Change>& changes,
                       const Network& network, const SimulatedRun& then, double step_s) {
   const bool quiet = !has_neighbours(profile.host) && !shares_cores(then);
-  const bool processes = std::any_of(changes.begin(), changes.end(), [](const Change& change) {
-    return change.kind == Change::Kind::kProcesses;
-  });
+  const auto asked = [&](Change::Kind kind) {
+    return std::any_of(changes.begin(), changes.end(),
+                       [kind](const Change& change) { return change.kind == kind; });
+  };
   double squares = quiet ? 0.01 : 0.0225;
   const auto add = [&](bool applies, double error) { squares += applies ? error * error : 0; };
   add(network.guessed_queue, 0.1);
-  add(processes, 0.1);
+  add(asked(Change::Kind::kProcesses), 0.1);
+  // How slow items come together decides what buffers hide.
+  add(asked(Change::Kind::kCapacity) || asked(Change::Kind::kWindow), 0.1);
   add(held_up_by_lock(profile), 0.1);
   add(rests_on_a_sample(profile, network, step_s), 0.15);
   return std::sqrt(squares);
@@ -269,7 +274,7 @@ Prediction Simulator::predict(const std::vector<Change>& changes) const {
   // What it would be if the neighbours gave way: they may, as far as the scheduler shares evenly.
   const double at_best_s =
       step_with_cores(network, free_cores(profile.host, network.cores).yielded, then.mean.step_s);
-  const double error = std::hypot(by_model, 1.5 * then.spread, 0.5 * std::log(factor));
+  const double error = std::hypot(by_model, kNineInTen * then.spread, 0.5 * std::log(factor));
   const double faster = std::hypot(error, 1 - ratio(at_best_s, then.mean.step_s));
   prediction.low_s = prediction.step_s * (1 - std::min(kWidest, faster));
   prediction.high_s = prediction.step_s * (1 + std::min(kWidest, error));

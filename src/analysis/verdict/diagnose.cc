@@ -179,7 +179,7 @@ double share_of_step(const Case& facts, const std::optional<std::string>& op) {
   if (facts.gate.floor_by_workers) return facts.gate.wait_share;
   const double charged = op ? charged_to(facts, *op) : -1;
   // A ledger with little to say about it would hide what the gate has seen.
-  const bool known = charged >= 0 && facts.ledger.known_share >= facts.thresholds.candidate.ledger_known;
+  const bool known = charged >= 0 && facts.ledger.known_share >= facts.thresholds.candidate.ledger_charged;
   return (known ? charged * facts.gate.wait_share : facts.gate.starved_share) + facts.gate.stretch_share;
 }
 
@@ -495,7 +495,7 @@ void look_for_too_many_workers(Case& facts) {
 
 /// A healthy run that lives on what a queue held at its start: judged as it will be.
 std::optional<Diagnosis> foresee(const profile::Profile& profile, const Thresholds& thresholds) {
-  const std::optional<Drain> drain = draining_queue(profile, thresholds.phases);
+  const std::optional<Drain> drain = draining_queue(profile);
   if (!drain) return std::nullopt;
   const InterpreterLock lock = read_interpreter_lock(profile, thresholds.lock);
   const Gate now = judge_gate(profile, lock, thresholds.gate);

@@ -34,7 +34,7 @@ bool evenly_apart(const std::vector<std::size_t>& places, double apart, const Pa
 
 std::optional<LongSteps> long_steps(const profile::Profile& profile, const PauseThresholds& thresholds) {
   const std::vector<profile::StepSample>& steps = profile.sink.sequence;
-  if (static_cast<double>(steps.size()) < thresholds.fewest_steps) return std::nullopt;
+  if (steps.empty()) return std::nullopt;
   LongSteps found;
   found.of_steps = steps.size();
   found.usual_s = median_compute_s(steps);

@@ -153,30 +153,19 @@ std::optional<std::pair<int, int>> alternating_pair(const std::vector<Phase>& ph
   });
   const int a = order[0];
   const int b = order[1];
-  if (led_s[static_cast<std::size_t>(b)] < thresholds.second_share * bound_s) return std::nullopt;
-
-  // Each must lead clearly when it leads, and for longer than items drawn at random would make it lead.
-  Mean a_leads;
-  Mean b_leads;
-  for (const Phase& phase : phases) {
-    const double log_ratio = std::log((steady_demand(phase, a) + 1e-9) / (steady_demand(phase, b) + 1e-9));
-    if (phase.bound && phase.leader() == a) a_leads.add(log_ratio, phase.starved_s);
-    if (phase.bound && phase.leader() == b) b_leads.add(-log_ratio, phase.starved_s);
-  }
-  const double clearly = std::log(thresholds.leads);
+  if (led_s[static_cast<std::size_t>(b)] <= 0) return std::nullopt;
+  // Each must lead for longer than items drawn at random would make it lead.
   const double drift_a = drift_ratio(phases, a, shapes[static_cast<std::size_t>(a)], thresholds);
   const double drift_b = drift_ratio(phases, b, shapes[static_cast<std::size_t>(b)], thresholds);
   const bool beyond_chance = std::max(drift_a, drift_b) >= thresholds.drift &&
                              std::min(drift_a, drift_b) >= thresholds.drift_of_other;
-  if (std::min(a_leads.value(), b_leads.value()) < clearly || !beyond_chance ||
-      correlation(phases, a, b) > -thresholds.against)
-    return std::nullopt;
+  if (!beyond_chance || correlation(phases, a, b) > -thresholds.against) return std::nullopt;
   return std::pair{a, b};
 }
 
 std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int op,
                                            const ServiceShape& shape, const PhaseThresholds& thresholds) {
-  if (static_cast<double>(phases.size()) < thresholds.fewest_for_stretches || op < 0) return std::nullopt;
+  if (op < 0) return std::nullopt;
   Phase bound;
   Phase calm;
   double bound_demand = 0;
@@ -202,14 +191,11 @@ std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int
   found.bound_compute_s = bound.compute_s / bound.steps;
   found.bound_step_share = bound.steps / (bound.steps + calm.steps);
   found.calm_step_s = calm.duration_s() / calm.steps;
-  // Calm phases are really calm, and there the operator is quicker, not merely behind a full buffer.
-  const bool calm_is_calm = calm.starved_share() < thresholds.calm_share &&
-                            calm.duration_s() >= thresholds.calm_time_share * total_s;
+  // In calm phases the operator is quicker, not merely behind a full buffer.
   const bool explained = found.bound_demand_s >= thresholds.slower * (calm_demand / calm.steps) &&
                          found.bound_demand_s > found.bound_compute_s &&
                          calm_demand < thresholds.calm_busy_share * calm.duration_s();
-  if (!calm_is_calm || !explained || drift_ratio(phases, op, shape, thresholds) < thresholds.drift)
-    return std::nullopt;
+  if (!explained || drift_ratio(phases, op, shape, thresholds) < thresholds.drift) return std::nullopt;
   return found;
 }
 
@@ -225,7 +211,7 @@ bool feeds_sink(const profile::Profile& profile, const profile::QueueProfile& qu
 
 }  // namespace
 
-std::optional<Drain> draining_queue(const profile::Profile& profile, const PhaseThresholds& thresholds) {
+std::optional<Drain> draining_queue(const profile::Profile& profile) {
   const std::size_t third = profile.windows.size() / 3;
   if (third < 2) return std::nullopt;
   for (std::size_t q = 0; q < profile.queues.size(); ++q) {
@@ -240,11 +226,7 @@ std::optional<Drain> draining_queue(const profile::Profile& profile, const Phase
     const double middle = thirds[1].value();
     const double last = thirds[2].value();
     const double fall = first - last;
-    const double half = thresholds.drain_half * fall;
-    const bool steady = first - middle > half && middle - last > half;
-    const bool deep = fall >= thresholds.drain_items &&
-                      fall >= thresholds.drain_of_capacity * static_cast<double>(queue.capacity);
-    if (!steady || !deep) continue;
+    if (!(first > middle && middle > last)) continue;
     const double start = profile.windows.front().queues[q].mean;
     const double end = profile.windows.back().queues[q].mean;
     return Drain{static_cast<int>(q), first, last, std::max(fall, start - end)};
@@ -265,9 +247,8 @@ std::optional<profile::Profile> once_drained(const profile::Profile& profile, co
   const DemandRanking ranking = rank_demand(foreseen, foreseen.sink.step_s);
   if (ranking.empty() ||
       ranking.first().demand_s / factor < thresholds.candidate.never_rest_share * profile.sink.step_s ||
-      ranking.first().demand_s < thresholds.phases.drain_slower * profile.sink.compute_s) {
+      ranking.first().demand_s <= profile.sink.compute_s)
     return std::nullopt;
-  }
   profile::SinkProfile& sink = foreseen.sink;
   sink.step_s = ranking.first().demand_s;
   sink.wait_share = 1 - sink.compute_s / sink.step_s;

@@ -54,8 +54,7 @@ LedgerOpinion judge_ledger(const profile::Profile& profile, const CandidateThres
   }
   opinion.evidence.rule = Rule::ledger;
   opinion.evidence.figures = {{"wait_s", total}, {"known_share", opinion.known_share}};
-  if (name == nullptr || opinion.known_share < thresholds.ledger_known ||
-      most < thresholds.ledger_charged * total) {
+  if (name == nullptr || most < thresholds.ledger_charged * total) {
     opinion.evidence.says = "the ledger charges the wait to no single operator";
     return opinion;
   }

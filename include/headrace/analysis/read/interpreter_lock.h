@@ -13,16 +13,12 @@
 namespace headrace::analysis {
 
 struct InterpreterLock {
-  bool contended = false;  ///< two or more threads want it and together get about one core
-  /// Threads wait for it, whoever holds it and however briefly: then each hand-over costs, and it is the limit
-  /// only if it is `contended` as well.
-  bool waited_for = false;
-  int blamed = -1;  ///< index of the operator that holds it longest per batch; where nothing tells who
-                    ///< holds it, that with the largest CPU time among those that need it, and of two
-                    ///< alike, the one whose threads wait longer
+  bool contended = false;  ///< two or more threads want it at once
+  int blamed = -1;         ///< index of the operator that holds it longest per batch; where nothing tells who
+                           ///< holds it, that with the largest CPU time among those that need it, and of two
+                           ///< alike, the one whose threads wait longer
   double process_cores = 0;  ///< CPU of the sink's process, in cores
   double busy_threads = 0;   ///< threads that were busy (or wanted to be) on average, the sink included
-  double off_cpu_rest = 0;   ///< of those threads' busy time: neither on a core nor waiting for one
   double lock_share = -1;    ///< probes that found the lock taken; below 0: not probed
   double waiting = -1;       ///< threads that waited for it on average; below 0: nobody looked
   /// Per operator: its threads need the lock for what they compute. False for processes, for those that hardly
@@ -33,15 +29,10 @@ struct InterpreterLock {
 };
 
 /// If threads were looked at (OperatorProfile::lock_wait_s, SinkProfile::compute_lock_wait_s), their waits
-/// decide: those of the operator with the largest demand, or those of the training loop in its own step; and,
-/// where it is known who holds the lock, it is held for a share of the step that is not far below that of the
-/// cores in use: full cores are not the lock's doing. A loop that waits longer for the lock than for cores needs
-/// no such share.
-/// Otherwise, and where a framework's event loop hands items on (its waits are in no operator), the signs are:
-/// executor "thread", process CPU 0.75..1.35 cores, at least 1.3 busy threads, and the lock found taken at
-/// >= 70 % of the probes, or at half of them with threads that use CPU being off it for >= 30 % of their busy
-/// time (where it was not probed: two such threads). One thread that spins in Python is found at nearly every
-/// probe; C code that releases the lock, at next to none. Source: measurements of 1, 2 and 4 spinning threads.
+/// decide: those of the operator with the largest demand, or those of the training loop in its own step.
+/// Otherwise, and where a framework's event loop hands items on (its waits are in no operator), probes do, if more than
+/// one thread is busy: one that spins in Python is found at nearly every probe; C code that releases the lock, at next
+/// to none. Without probes, threads that compute must be off the cores for a good part of their busy time. Source: measurements of 1, 2 and 4 spinning threads.
 InterpreterLock read_interpreter_lock(const profile::Profile& profile, const LockThresholds& thresholds = {});
 
 /// Time per batch for which an operator's threads hold the lock; none: nothing tells.

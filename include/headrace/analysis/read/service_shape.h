@@ -26,7 +26,7 @@ struct ServiceShape {
   /// usual ones.
   bool heavy_tailed(const TailThresholds& thresholds) const noexcept {
     return tail_item_share > 0 && tail_item_share <= thresholds.most_items &&
-           tail_busy_share >= thresholds.least_busy && between_share <= thresholds.most_between;
+           between_share <= thresholds.most_between;
   }
 };
 

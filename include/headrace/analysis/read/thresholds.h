@@ -3,7 +3,7 @@
 //
 // Where a comment names no source, the value was chosen by judgement. `tests/verdicts/sensitivity_test.cc`
 // moves each threshold by a fifth, judges the corpus again (runs recorded by benchmarks/verdicts, in
-// tests/verdicts/corpus), and lists every verdict that turns: five thresholds turn seven.
+// tests/verdicts/corpus), and lists every verdict that turns: four thresholds turn six.
 #pragma once
 
 #include "headrace/profile/queue_profile.h"
@@ -46,8 +46,6 @@ struct GateThresholds {
 /// Do threads wait for the interpreter lock? Source: measurements of 1, 2 and 4 spinning threads. The corpus
 /// has three such processes, at 1.01 cores each.
 struct LockThresholds {
-  double least_cores = 0.75;  ///< CPU of the process
-  double most_cores = 1.35;   ///< CPU of the process; above it, much of the work releases the lock
   double busy_threads = 1.2;  ///< mean number, the loop included; one thread alone has nothing to wait for
   /// Share of the probes that found the lock taken. One spinning thread holds it at nearly every probe; C
   /// code that releases the lock holds it at next to none.
@@ -58,14 +56,8 @@ struct LockThresholds {
   double stretch = 1.1;          ///< compute / compute of quiet steps; less is the compute's own spread
   // Where threads were looked at, these three and `operator_cores` decide, and none of the above.
   double waits_share = 0.25;  ///< of the busy time of the operator with the largest demand
-  /// Of the step: what the training loop's thread waits for the lock between two GetNext calls; or for the lock and
-  /// cores, if more of it for the lock.
+  /// Of the step: what the training loop's thread waits for the lock between two GetNext calls.
   double stretched_share = 0.1;
-  /// Share of the step for which somebody holds the lock / share of the cores that the process uses. Below it, the
-  /// cores are much nearer to their limit, and a thread that gets the lock late waits for a core. Measured: 0.18
-  /// and 0.35 where taking away the operator with the most CPU time helped most, 0.53 and more where the lock was
-  /// the limit.
-  double held_to_cores = 0.5;
   /// Time that an operator holds the lock / its CPU time, below which it computes without it.
   double without_lock = 0.03;
 };
@@ -76,7 +68,6 @@ struct CandidateThresholds {
   double queue_is_high = 0.5;      ///< mean level / capacity; above it, its consumer does not keep up
   /// Of a queue whose level was only read at times; below it, it says nothing.
   double fewest_samples = static_cast<double>(profile::kFewestLevelSamples);
-  double ledger_known = 0.5;    ///< of the wait; below it, the ledger has no say
   double ledger_charged = 0.3;  ///< of the wait, charged to one operator; below it, the ledger names none
 };
 
@@ -95,33 +86,22 @@ struct RateThresholds {
 struct PhaseThresholds {
   // Two operators in turn.
   double fewest_phases = 4;
-  double leads = 1.3;           ///< demand / the other's demand, in the phases that each leads
-  double second_share = 0.2;    ///< of the starved time, in phases that the second one leads
   double drift = 3;             ///< variance between phases / variance by chance, of one of them
   double drift_of_other = 1.8;  ///< the same, of the other
   double against = 0.35;        ///< correlation of the two demands, negative
   double noise = 0.01;          ///< variance between phases that every run has: (10 %)^2
   // Bound in some phases only.
-  double fewest_for_stretches = 5;
-  double starved_share = 0.1;     ///< of a phase that waits: twice the gate
-  double calm_share = 0.03;       ///< of the calm phases: six tenths of the gate
-  double calm_time_share = 0.25;  ///< of the run, calm
-  double slower = 1.4;            ///< demand in the phases that wait / demand in the calm ones
+  double starved_share = 0.1;  ///< of a phase that waits: twice the gate
+  double slower = 1.4;         ///< demand in the phases that wait / demand in the calm ones
   /// Busy share in calm phases; above it the operator only hides behind a full buffer. The corpus has such a
   /// run (prefilled_501).
   double calm_busy_share = 0.85;
-  // A queue that is being drained.
-  double drain_half = 0.25;         ///< of its fall, in each half of the run; else it fell once
-  double drain_items = 4;           ///< fall of its mean level from the first third of the run to the last
-  double drain_of_capacity = 0.15;  ///< the same fall / capacity
-  double drain_slower = 1.05;       ///< demand / compute once it is empty
 };
 
 /// Are there rare items of another kind? Of an exponential distribution, 18 % of the items are between usual
 /// and slow, and 14 % of the time is in slow ones: that is no such tail.
 struct TailThresholds {
   double most_items = 0.15;    ///< share of the items
-  double least_busy = 0.25;    ///< share of the busy time in them
   double most_between = 0.08;  ///< share of the items that are neither usual nor slow
   double explains = 0.5;       ///< of the starved time, by the time in slow items
   double waits = 0.8;  ///< for a core or the interpreter lock / what the slow items take more than usual ones
@@ -197,7 +177,6 @@ struct StartupThresholds {
 
 /// Is the wait one to three long stalls?
 struct StallThresholds {
-  double steps_long = 6;  ///< stall / mean step without it
   double least_s = 0.1;
   double next = 0.4;          ///< the next longest wait / the shortest stall
   double alike = 0.5;         ///< an item's time / the stall; more than three such items are slow samples
@@ -207,7 +186,6 @@ struct StallThresholds {
 
 /// Does the loop stop now and then for work of its own?
 struct PauseThresholds {
-  double fewest_steps = 32;
   double times_as_long = 5;   ///< compute / the usual one
   double of_time = 0.1;       ///< of the time, in such steps; below it nothing is said
   double most_steps = 0.125;  ///< of the steps; more are no exceptions

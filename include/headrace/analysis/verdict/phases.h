@@ -62,7 +62,7 @@ struct Drain {
   double last_mean = 0;   ///< and in the last
   double drained = 0;     ///< items that were delivered and not made, over the run
 };
-std::optional<Drain> draining_queue(const profile::Profile& profile, const PhaseThresholds& thresholds);
+std::optional<Drain> draining_queue(const profile::Profile& profile);
 
 /// The profile as it will be once that queue is empty: operators need more per batch than they did per
 /// delivered one, and the sink waits for the slowest. Empty if no operator is both never at rest and

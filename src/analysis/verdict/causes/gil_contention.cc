@@ -56,7 +56,6 @@ std::optional<Finding> judge_gil_contention(const Case& facts) {
                                 : ""),
       {{"process_cpu_cores", lock.process_cores},
        {"busy_threads", lock.busy_threads},
-       {"off_cpu_rest", lock.off_cpu_rest},
        {"cpu_per_step_s", cpu_s}});
   if (const auto held_s = held_per_batch_s(op)) {
     finding.evidence.says += "; " + op.name + " holds it for " + duration(*held_s) + " of every step";

@@ -35,10 +35,7 @@ std::size_t stalls_that_explain(const Case& facts) {
     const double wait_s = waits[n - 1].wait_s;
     left_s = std::max(0.0, left_s - wait_s);
     elapsed_s = std::max(0.0, elapsed_s - wait_s);
-    const double step_s = ratio(elapsed_s, static_cast<double>(facts.gate.steps));
-    if (wait_s < thresholds.steps_long * step_s || wait_s < thresholds.least_s ||
-        facts.gate.steps < kStepsPerStall[n])
-      return 0;
+    if (wait_s < thresholds.least_s || facts.gate.steps < kStepsPerStall[n]) return 0;
     const double next_s = n < waits.size() ? waits[n].wait_s : 0;
     if (ratio(left_s, elapsed_s) < facts.thresholds.gate.starved_share && next_s < thresholds.next * wait_s)
       return n;
