@@ -16,9 +16,9 @@ NATIVE := CMakeLists.txt python/CMakeLists.txt $(wildcard cmake/*) \
   $(shell find include src python/bindings -name '*.h' -o -name '*.cc' 2>/dev/null)
 PACKAGE := $(shell find python/headrace -name '*.py' -o -name '*.pyi' -o -name py.typed 2>/dev/null)
 CXX_FILES = $(shell find include src python tests benchmarks fuzz samples -name '*.h' -o -name '*.cc')
-PUBLIC_MODULES := headrace headrace.pipeline headrace.transport headrace.report headrace.trace headrace.table \
-  headrace.timeline headrace.annotation headrace.steps headrace.tuning headrace.replay headrace.compat.hta \
-  headrace.errors headrace.export headrace.notebook headrace.pytest_plugin
+PUBLIC_MODULES := headrace headrace.pipeline headrace.transport headrace.report headrace.traces.trace headrace.traces.table \
+  headrace.results.timeline headrace.record.annotation headrace.record.steps headrace.predict.tuning headrace.predict.replay \
+  headrace.compat.hta headrace.errors headrace.export headrace.show.notebook headrace.show.pytest_plugin
 PY_DIRS := python tests tools benchmarks samples
 
 .DEFAULT_GOAL := help
@@ -159,7 +159,7 @@ format: system $(STAMPS)/requirements  ## formatters, in place
 	$(VENV)/ruff check --fix-only $(PY_DIRS)
 	$(VENV)/ruff format $(PY_DIRS)
 
-figures: setup  ## docs/figures.md and python/headrace/_figures.py, from the declared figures
+figures: setup  ## docs/figures.md and python/headrace/results/figures.py, from the declared figures
 	$(VENV)/python tools/figures.py
 
 # --- release ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Fail when an #include runs up a floor, or a file knows a framework by name.
+"""Fail when an #include or an import runs up a floor, or a file knows a framework by name.
 
     metrics < profile < queues < {transport < pipeline | trace | loader_files} < analysis < {report, timeline}
 
@@ -6,11 +6,18 @@ and inside analysis, from a profile to a verdict and to what its user asks:
 
     read < model < simulate < verdict < what_if
 
+The rooms of the Python package stand on each other as well; imports inside functions count:
+
+    common < traces < results < transport < record < pipeline < loaders < {predict | compat} < {cluster | run}
+    < export < {integrations | show}
+
 Bindings, tests, benchmarks, samples and fuzz targets stand outside and may include everything.
 """
 
+import ast
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -31,6 +38,23 @@ BELOW["timeline"] = BELOW["report"]
 #: Rooms of the analysis that stand on each other, lowest first; the others stand beside them.
 ROOMS = ("read", "model", "simulate", "verdict", "what_if")
 
+#: Rooms of the Python package, lowest first; those of one line stand beside each other. What lies directly in
+#: the package are public names: everybody may use `errors` and the native module, nobody the others.
+PYTHON_ROOMS = (
+    ("common",),
+    ("traces",),
+    ("results",),
+    ("transport",),
+    ("record",),
+    ("pipeline",),
+    ("loaders",),
+    ("predict", "compat"),
+    ("cluster", "run"),
+    ("export",),
+    ("integrations", "show"),
+)
+PYTHON_GROUND = {"_core", "errors"}
+
 #: A loader is data: only the rooms that read a framework's own trace files know its words.
 FRAMEWORK = re.compile(
     r"\btorch|DataLoader|\bnum_workers\b|\bprefetch_factor\b|\bin_order\b|\bpersistent_workers\b"
@@ -49,11 +73,46 @@ def floor_of(path: Path) -> str:
     return parts[0] if len(parts) > 1 else ""
 
 
+def imports_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and module of every import, but for those that only a type checker follows."""
+    if isinstance(tree, ast.If) and ast.unparse(tree.test) == "TYPE_CHECKING":
+        return
+    if isinstance(tree, ast.ImportFrom) and tree.module == "headrace":
+        yield from ((tree.lineno, f"headrace.{alias.name}") for alias in tree.names)
+    elif isinstance(tree, ast.ImportFrom):
+        yield tree.lineno, tree.module or ""
+    elif isinstance(tree, ast.Import):
+        yield from ((tree.lineno, alias.name) for alias in tree.names)
+    for child in ast.iter_child_nodes(tree):
+        yield from imports_of(child)
+
+
+def check_python() -> int:
+    package = ROOT / "python" / "headrace"
+    level = {room: at for at, rooms in enumerate(PYTHON_ROOMS) for room in rooms}
+    wrong = 0
+    for path in sorted(package.glob("*/**/*.py")):
+        room = path.relative_to(package).parts[0]
+        if room not in level:
+            print(f"{path.relative_to(ROOT)}: {room!r} is no room; name it in tools/check_floors.py")
+            wrong += 1
+            continue
+        for number, module in imports_of(ast.parse(path.read_text(encoding="utf-8"))):
+            parts = module.split(".")
+            if parts[0] != "headrace" or len(parts) < 2 or parts[1] in PYTHON_GROUND | {room}:
+                continue
+            if level.get(parts[1], len(level)) >= level[room]:
+                place = f"{path.relative_to(ROOT)}:{number}"
+                print(f"{place}: {room} imports {module}, which is not below it")
+                wrong += 1
+    return wrong
+
+
 def main() -> int:
     files = sorted(
         p for top in ("include/headrace", "src") for p in (ROOT / top).rglob("*") if p.suffix in {".h", ".cc"}
     )
-    wrong = 0
+    wrong = check_python()
     for path in files:
         floor = floor_of(path)
         if floor not in BELOW:

@@ -17,7 +17,7 @@ from typing import Any
 from headrace import _core
 
 ROOT = Path(__file__).resolve().parent.parent
-CLASSES = ROOT / "python" / "headrace" / "_figures.py"
+CLASSES = ROOT / "python" / "headrace" / "results" / "figures.py"
 PAGE = ROOT / "docs" / "figures.md"
 
 TYPES = {

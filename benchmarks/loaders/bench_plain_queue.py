@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 import headrace as hr
-from headrace.adapters.no_loader.thread_queues import HookedQueue, ThreadQueues
+from headrace.loaders.no_loader.thread_queues import HookedQueue, ThreadQueues
 
 
 def recorded() -> Any:

@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from headrace._library import Library
-from headrace.top.followed import Followed
-from headrace.view.pages import run_page
+from headrace.results.library import Library
+from headrace.show.top.followed import Followed
+from headrace.show.view.pages import run_page
 
 _RUN = """
 import sys, time, headrace as hr

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from headrace.view.server import pause_ms
+from headrace.show.view.server import pause_ms
 
 _RUN = """
 import sys, time, headrace as hr
@@ -32,8 +32,8 @@ for _ in hr.wrap(pipe.batch(4), run=sys.argv[1]):
 
 _LOOK = """
 import json, sys, time
-from headrace._library import Library
-from headrace.view.pages import list_page, run_page
+from headrace.results.library import Library
+from headrace.show.view.pages import list_page, run_page
 
 def timed(function):
     began, cpu = time.perf_counter(), time.process_time()

@@ -43,7 +43,7 @@ HEADRACE = """
 import numpy
 import headrace as hr
 from headrace import _core
-from headrace.trace import Trace
+from headrace.traces.trace import Trace
 before = resident(); began = time.perf_counter()
 trace = Trace.load(sys.argv[1])
 middle = time.perf_counter()
@@ -82,7 +82,7 @@ done(before, began, middle, {"launches": len(launches), "kernels": kernels.name.
 """
 
 PATH_HEADRACE = """
-from headrace.trace import Trace
+from headrace.traces.trace import Trace
 trace = Trace.load(sys.argv[1])
 before = resident(); began = time.perf_counter()
 path = trace.critical_path("ProfilerStep", 1)

@@ -1,4 +1,4 @@
-// Marks in the queue of the device that torch computes on, as Python's `headrace._device_clock` puts them.
+// Marks in the queue of the device that torch computes on, as Python's `headrace.record.device_clock` puts them.
 #include "headrace/profile/device_span.h"
 
 #include <Python.h>
@@ -71,7 +71,7 @@ class PythonClock final : public profile::DeviceClock {
     const Owned torch(name ? PyImport_GetModule(name.get()) : nullptr);
     if (torch) {
       calling_python([&] {
-        const Owned module(PyImport_ImportModule("headrace._device_clock"));
+        const Owned module(PyImport_ImportModule("headrace.record.device_clock"));
         begin_ = module ? PyObject_GetAttrString(module.get(), "begin") : nullptr;
       });
     }

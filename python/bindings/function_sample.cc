@@ -153,7 +153,7 @@ bool FunctionSample::is_users(const void* function, PyObject* object) {
   if (!PyCode_Check(object)) return false;
   const auto [found, is_new] = users_.try_emplace(function, false);
   if (!is_new) return found->second;
-  const Owned module(PyImport_ImportModule("headrace.adapters._names"));
+  const Owned module(PyImport_ImportModule("headrace.loaders.kit.names"));
   const Owned file(PyObject_GetAttrString(object, "co_filename"));
   const Owned answer(module && file ? PyObject_CallMethod(module.get(), "is_the_users", "O", file.get())
                                     : nullptr);

@@ -40,7 +40,7 @@ std::shared_ptr<profile::DeliveryWriter> delivery_writer_of(PyObject* object) {
 }
 
 void look_for_relay(std::shared_ptr<profile::Relay> relay, PyObject* iterator, PyObject* batch) {
-  const Owned module(PyImport_ImportModule("headrace.adapters._relay"));
+  const Owned module(PyImport_ImportModule("headrace.loaders.kit.relay"));
   if (module) {
     const py::object handle = py::cast(std::move(relay));
     Owned(PyObject_CallMethod(module.get(), "took", "OOO", handle.ptr(), iterator, batch));

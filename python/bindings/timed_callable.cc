@@ -134,7 +134,7 @@ PyObject* timed_repr(PyObject* self) {
 }
 
 PyObject* timed_reduce(PyObject* self, PyObject*) {
-  const Owned module(PyImport_ImportModule("headrace._operator"));
+  const Owned module(PyImport_ImportModule("headrace.record.operator"));
   if (!module) return nullptr;
   if (cast(self)->stands_in) {
     const Owned itself(PyObject_GetAttrString(module.get(), "itself"));

@@ -116,7 +116,7 @@ PyObject* timed_compare(PyObject* left, PyObject* right, int operation) {
 
 /// Sent to another process the dataset goes alone.
 PyObject* timed_reduce(PyObject* self, PyObject*) {
-  const Owned module(PyImport_ImportModule("headrace._operator"));
+  const Owned module(PyImport_ImportModule("headrace.record.operator"));
   if (!module) return nullptr;
   const Owned itself(PyObject_GetAttrString(module.get(), "itself"));
   return itself ? Py_BuildValue("O(O)", itself.get(), Type::cast(self)->dataset) : nullptr;

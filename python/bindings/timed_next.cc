@@ -38,7 +38,7 @@ std::int64_t number_of_yielded(PyObject* iterator, const profile::BatchTracker& 
 /// meanwhile, as it would be inside next().
 bool tell_handoff(profile::IteratorWatch& watch, PyObject* batch) {
   const std::int64_t began = metrics::Clock::now_ns();
-  const Owned module(PyImport_ImportModule("headrace.adapters.torch_dataloader.handoff_cost"));
+  const Owned module(PyImport_ImportModule("headrace.loaders.torch_dataloader.handoff_cost"));
   const Owned found(module ? PyObject_CallMethod(module.get(), "measure", "O", batch) : nullptr);
   profile::HandoffSample sample;
   const char* type = "";

@@ -12,7 +12,7 @@ Times are seconds. Messages go through ``logging.getLogger("headrace")``.
 
 from __future__ import annotations
 
-from headrace import _command_path as _command_path  # isort: skip - before any other import
+from headrace.common import command_path as _command_path  # noqa: F401  # isort: skip - before any other import
 import sys as _sys
 from typing import TYPE_CHECKING, Any
 
@@ -20,27 +20,28 @@ if not _sys.platform.startswith("linux"):
     raise ImportError("headrace runs on Linux only: it needs /proc, /dev/shm and futexes")
 
 from headrace._core import DeviceArray, Queue, __version__
-from headrace._operator import operator
-from headrace._session import Session, session
-from headrace._to_device import to_device
 from headrace.errors import DeviceError, Error, FormatError, SegmentError, UsageError
-from headrace.report import Report
-from headrace.wrap import wrap
+from headrace.loaders.wrap import wrap
+from headrace.record.operator import operator
+from headrace.record.session import Session, session
+from headrace.record.to_device import to_device
+from headrace.results.report import Report
 
 if TYPE_CHECKING:
-    from headrace import export, timeline
-    from headrace._get_next import get_next
-    from headrace.annotation import annotate
+    from headrace import export
     from headrace.cluster import Cluster
-    from headrace.comparison import Comparison, compare
     from headrace.pipeline import Pipeline, generator, native_body, source
-    from headrace.replay import ceiling
-    from headrace.steps import step, trace_steps
-    from headrace.table import Table
-    from headrace.timeline import trace_handler
-    from headrace.trace import Trace
+    from headrace.predict.comparison import Comparison, compare
+    from headrace.predict.replay import ceiling
+    from headrace.predict.tuning import Tuned, tune
+    from headrace.record.annotation import annotate
+    from headrace.record.get_next import get_next
+    from headrace.record.steps import step, trace_steps
+    from headrace.results import timeline
+    from headrace.results.timeline import trace_handler
+    from headrace.traces.table import Table
+    from headrace.traces.trace import Trace
     from headrace.transport import HostDevice, open_device
-    from headrace.tuning import Tuned, tune
 
 __all__ = [
     "Cluster",
@@ -83,31 +84,36 @@ __all__ = [
 #: What most programs do not use is imported at its first use: it would double the time of `import headrace`.
 _LATER = {
     "Cluster": "headrace.cluster",
-    "Comparison": "headrace.comparison",
+    "Comparison": "headrace.predict.comparison",
     "HostDevice": "headrace.transport",
     "Pipeline": "headrace.pipeline",
-    "Table": "headrace.table",
-    "Trace": "headrace.trace",
-    "Tuned": "headrace.tuning",
-    "annotate": "headrace.annotation",
-    "ceiling": "headrace.replay",
-    "compare": "headrace.comparison",
+    "Table": "headrace.traces.table",
+    "Trace": "headrace.traces.trace",
+    "Tuned": "headrace.predict.tuning",
+    "annotate": "headrace.record.annotation",
+    "ceiling": "headrace.predict.replay",
+    "compare": "headrace.predict.comparison",
     "generator": "headrace.pipeline",
-    "get_next": "headrace._get_next",
+    "get_next": "headrace.record.get_next",
     "native_body": "headrace.pipeline",
     "open_device": "headrace.transport",
     "source": "headrace.pipeline",
-    "step": "headrace.steps",
-    "trace_handler": "headrace.timeline",
-    "trace_steps": "headrace.steps",
-    "tune": "headrace.tuning",
+    "step": "headrace.record.steps",
+    "trace_handler": "headrace.results.timeline",
+    "trace_steps": "headrace.record.steps",
+    "tune": "headrace.predict.tuning",
 }
-_MODULES_LATER = ("export", "timeline")
+_MODULES_LATER = {
+    "export": "headrace.export",
+    "job": "headrace.job",
+    "report": "headrace.report",
+    "timeline": "headrace.results.timeline",
+}
 
 
 def load_ipython_extension(shell: Any) -> None:
     """``%load_ext headrace``: the cell magic ``%%headrace`` (docs/integrations.md)."""
-    from headrace.notebook import load_ipython_extension as load
+    from headrace.show.notebook import load_ipython_extension as load
 
     load(shell)
 
@@ -116,7 +122,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name in _MODULES_LATER:
-        return import_module(f"headrace.{name}")
+        return import_module(_MODULES_LATER[name])
     if name not in _LATER:
         raise AttributeError(f"module 'headrace' has no attribute {name!r}")
     value = getattr(import_module(_LATER[name]), name)

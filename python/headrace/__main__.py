@@ -1,6 +1,6 @@
 """``python -m headrace`` is the ``headrace`` command."""
 
-from headrace.cli import main
+from headrace.show.cli import main
 
 if __name__ == "__main__":
     main(prog_name="headrace")

@@ -436,7 +436,7 @@ class TimedIterator(Iterator[Any]):
         owner: object,
         ready: Callable[[], bool | None] | None = None,
     ) -> TimedIterator:
-        """``ready``: see `headrace.adapters.base.Attachment`."""
+        """``ready``: see `headrace.loaders.kit.base.Attachment`."""
 
     def __next__(self) -> Any: ...
     def __getattr__(self, name: str) -> Any: ...
@@ -926,7 +926,7 @@ def profile_table(profiles: Sequence[ProfileFolder], name: str) -> Columns: ...
 
 @final
 class JobSimulation:
-    """What a job's steps would take; `Job` of headrace.job explains it."""
+    """What a job's steps would take; `Job` of headrace.predict.job explains it."""
 
     def __init__(
         self,

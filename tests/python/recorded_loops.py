@@ -103,7 +103,7 @@ def assert_seen_from_outside(
         raise LookupError("a name is gone")
 
     monkeypatch.setattr(module, "read_graph", fail)
-    monkeypatch.setattr("headrace._session._warned", set())  # one warning per reason and process
+    monkeypatch.setattr("headrace.common.messages._warned", set())  # one warning per reason and process
     loader = hr.wrap(make())
     assert len(consume(loader)) == 40
     assert "operator detail unavailable" in caplog.text

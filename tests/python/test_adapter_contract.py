@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace import _core, adapters
-from headrace._figures import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
-from headrace.adapters.base import Adapter, Attachment
+from headrace import _core
+from headrace import loaders as adapters
+from headrace.loaders.kit.base import Adapter, Attachment
+from headrace.results.figures import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
 
 pytestmark = pytest.mark.usefixtures("run")
 

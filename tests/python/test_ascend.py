@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import headrace as hr
-from headrace.cli import main
+from headrace.show.cli import main
 
 DATA = Path(os.environ.get("HEADRACE_CONFORMANCE_DATA") or Path(__file__).parents[2] / "../shared/data")
 

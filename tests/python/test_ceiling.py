@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import headrace as hr
-from headrace._batch_copy import copy_batch
-from headrace._remembered import Remembered, Rounds, size_of
+from headrace.record.batch_copy import copy_batch
+from headrace.record.remembered import Remembered, Rounds, size_of
 
 pytestmark = pytest.mark.usefixtures("run")
 

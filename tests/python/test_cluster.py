@@ -16,11 +16,11 @@ from click.testing import CliRunner
 
 import headrace as hr
 from device_traces import TraceWriter
-from headrace.cli import main
 from headrace.cluster import _engines, _summary
 from headrace.cluster._files import RankFiles, find_ranks
 from headrace.cluster._merge import Merged, merge
 from headrace.errors import UsageError
+from headrace.show.cli import main
 from test_ranks import record_rank
 
 STEPS = 12

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 import headrace as hr
 from device_traces import TraceWriter, conformance_file
-from headrace.cli import main
 from headrace.errors import UsageError
+from headrace.show.cli import main
 
 RANKS = 8
 STEPS = 12

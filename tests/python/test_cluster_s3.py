@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import headrace as hr
-from headrace.cli import main
+from headrace.show.cli import main
 from test_cluster import write_job
 
 pytest.importorskip("s3fs", reason="needs s3fs: make object-store")

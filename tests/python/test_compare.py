@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import headrace as hr
-from headrace import comparison as comparison_module
-from headrace.cli import main
+from headrace.predict import comparison as comparison_module
+from headrace.show.cli import main
 
 
 def recorded(folder: Path, seconds: float, workers: int = 1) -> Any:

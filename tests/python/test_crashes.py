@@ -403,6 +403,7 @@ class TestEnd:
             """
             import atexit
             import headrace as hr
+            from headrace.record import session
 
             @hr.operator("late")
             def late(item):
@@ -420,8 +421,8 @@ class TestEnd:
 
             # Registered after headrace: runs before it closes. Before headrace: runs after it has closed.
             atexit.register(at_the_very_end)
-            atexit.unregister(hr._session.close_all)
-            atexit.register(hr._session.close_all)
+            atexit.unregister(session.close_all)
+            atexit.register(session.close_all)
             """
         )
         assert result.out == "fine\n"

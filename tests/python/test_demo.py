@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import headrace as hr
-from headrace.demo.run import _disturbed
 from headrace.report import Advice
+from headrace.show.demo.run import _disturbed
 
 
 def report(step_s: float, others: float | None) -> hr.Report:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import headrace as hr
-from headrace.cli import main
+from headrace.show.cli import main
 
 
 def test_without_torch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

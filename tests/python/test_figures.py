@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace import _core, _figures, report
-from headrace._data import build
+from headrace import _core
+from headrace.results import figures as _figures
+from headrace.results import report
+from headrace.results.data import build
 
 ROOT = Path(__file__).resolve().parents[2]
 STRUCTS: dict[str, Any] = {struct["name"]: struct for struct in json.loads(_core.profile_schema())}

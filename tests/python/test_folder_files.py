@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import headrace as hr
-from headrace._folder_files import open_file, read_file, start_of
-from headrace._plain import error_line, plain, typed_error_line, without_secrets
+from headrace.common.folder_files import open_file, read_file, start_of
+from headrace.common.plain import error_line, plain, typed_error_line, without_secrets
 
 
 def make_pipe(path: Path) -> None:
@@ -103,7 +103,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @special
 def test_runs_are_shown_beside_it(recorded: Path, tmp_path: Path, make: Callable[[Path], None]) -> None:
-    from headrace._library import Library
+    from headrace.results.library import Library
 
     shutil.copytree(recorded, tmp_path / "run")
     for name in (
@@ -117,7 +117,7 @@ def test_runs_are_shown_beside_it(recorded: Path, tmp_path: Path, make: Callable
         make(tmp_path / name)
     pytest.importorskip("mcp")
     script = (
-        "import sys; from headrace.mcp.tools import Tools; "
+        "import sys; from headrace.show.mcp.tools import Tools; "
         "print([(run['name'], run.get('trouble')) for run in Tools(sys.argv[1]).list_runs()['runs']])"
     )
     command = [sys.executable, "-c", script, str(tmp_path)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.adapters.huggingface import stages
+from headrace.loaders.huggingface import stages
 from recorded_loops import burn, consume, operators, outcome, quiet, run_script
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

@@ -13,9 +13,9 @@ def test_imports_neither_torch_nor_numpy(execute: Callable[..., Any]) -> None:
         """
         import json, sys
         import headrace
-        import headrace.cli
+        import headrace.show.cli
         import headrace.export
-        import headrace.notebook
+        import headrace.show.notebook
         heavy = ("torch", "numpy", "PIL", "pandas", "multiprocessing", "asyncio")
         heavy += ("mcp", "textual", "starlette", "prometheus_client", "opentelemetry", "mlflow")
         heavy += ("tensorboard", "wandb", "lightning", "transformers", "accelerate", "keras", "ray")

@@ -106,7 +106,7 @@ def test_with_the_callback(tmp_path: Path) -> None:
 def test_another_version_of_keras_is_said_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from headrace.adapters.tfdata import TfDataAdapter, keras_fit
+    from headrace.loaders.tfdata import TfDataAdapter, keras_fit
 
     monkeypatch.setitem(sys.modules, keras_fit.TRAINER, types.SimpleNamespace(TensorFlowTrainer=object))
     for _ in range(2):

@@ -16,7 +16,7 @@ import pytest
 
 from device_traces import two_steps
 from headrace.errors import UsageError
-from headrace.mcp.tools import MOST_CHARACTERS, Tools
+from headrace.show.mcp.tools import MOST_CHARACTERS, Tools
 
 if not os.environ.get("CI"):
     pytest.importorskip("mcp", reason="needs headrace[mcp]")
@@ -150,7 +150,7 @@ def test_tables_of_a_trace(runs: Path) -> None:
 
 
 def test_without_the_sdk_it_says_what_to_do(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headrace.mcp.server import make_server
+    from headrace.show.mcp.server import make_server
 
     monkeypatch.setitem(sys.modules, "mcp.types", None)
     with pytest.raises(UsageError, match=r"pip install 'headrace\[mcp\]'"):

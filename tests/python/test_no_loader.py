@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from headrace.adapters.no_loader import completed_futures
-from headrace.adapters.no_loader.batch_functions import is_called_in_a_loop, makes_batches
-from headrace.adapters.no_loader.named_objects import GET, used
-from headrace.adapters.no_loader.stack_looks import Function, Look
-from headrace.adapters.no_loader.training_loop import find
+from headrace.loaders.no_loader import completed_futures
+from headrace.loaders.no_loader.batch_functions import is_called_in_a_loop, makes_batches
+from headrace.loaders.no_loader.named_objects import GET, used
+from headrace.loaders.no_loader.stack_looks import Function, Look
+from headrace.loaders.no_loader.training_loop import find
 
 
 def code_of(source: str) -> CodeType:

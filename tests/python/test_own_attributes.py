@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headrace._own_attributes import own_attribute, own_values
+from headrace.common.own_attributes import own_attribute, own_values
 
 
 class Plain:

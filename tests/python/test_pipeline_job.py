@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import headrace as hr
-from headrace.cli import main
 from headrace.errors import Error, UsageError
+from headrace.show.cli import main
 from pipeline_traces import US, Pipeline
 from schedule_traces import Schedule
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import headrace as hr
 from device_traces import TraceWriter
-from headrace.cli import main
+from headrace.show.cli import main
 
 
 def slow_source(batches: int, seconds: float) -> Iterator[int]:

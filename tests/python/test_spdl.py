@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.adapters.spdl import probes
+from headrace.loaders.spdl import probes
 from recorded_loops import Numbers, operators, quiet, run_script, sleeper
 
 spdl = pytest.importorskip("spdl.pipeline", reason="spdl is not installed: pip install headrace[frameworks]")

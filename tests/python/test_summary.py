@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace._summary import MOST_BYTES, to_json
+from headrace.results.summary import MOST_BYTES, to_json
 
 CORPUS = sorted((Path(__file__).parents[1] / "verdicts" / "corpus").glob("*.json"))
 

@@ -14,7 +14,7 @@ from recorded_loops import assert_seen_from_outside, consume, operators, outcome
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed (make tensorflow)")
 
-from headrace.adapters.tfdata import adapter, graph  # noqa: E402
+from headrace.loaders.tfdata import adapter, graph  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("run")
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import headrace as hr
-from headrace.cli import main
+from headrace.show.cli import main
 
 
 def events_of(path: str | Path) -> list[dict[str, Any]]:

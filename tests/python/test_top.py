@@ -16,9 +16,9 @@ import pytest
 
 import headrace as hr
 from headrace.errors import Error, UsageError
-from headrace.top import words
-from headrace.top.followed import Followed, folder_of
-from headrace.top.lines import lines
+from headrace.show.top import words
+from headrace.show.top.followed import Followed, folder_of
+from headrace.show.top.lines import lines
 
 RECORDS = """
 import sys, time, headrace as hr
@@ -201,7 +201,7 @@ if not os.environ.get("CI"):
 
 def drive(followed: Followed, act: Callable[[Any, Any], Any]) -> None:
     """``act(app, pilot)`` once the first look is shown."""
-    from headrace.top.app import Top
+    from headrace.show.top.app import Top
 
     async def run() -> None:
         app = Top(followed, every_s=3600)
@@ -311,6 +311,6 @@ def test_many_operators_are_cut_and_memory_stays_flat(tmp_path: Path, recorded: 
 
 def test_without_textual_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "textual.app", None)
-    monkeypatch.delitem(sys.modules, "headrace.top.app", raising=False)
+    monkeypatch.delitem(sys.modules, "headrace.show.top.app", raising=False)
     with pytest.raises(UsageError, match=r"pip install 'headrace\[top\]'"):
-        __import__("headrace.top.app")
+        __import__("headrace.show.top.app")

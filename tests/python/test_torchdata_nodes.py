@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.adapters.torchdata_nodes import attachment
+from headrace.loaders.torchdata_nodes import attachment
 from recorded_loops import (
     Numbers,
     assert_seen_from_outside,

@@ -11,7 +11,7 @@ import pytest
 
 import headrace as hr
 from device_traces import TraceWriter, conformance_file, two_steps
-from headrace import _trace_files
+from headrace.traces import files as _trace_files
 
 np = pytest.importorskip("numpy")
 

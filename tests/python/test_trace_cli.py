@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from device_traces import TraceWriter, two_steps
-from headrace.cli import main
+from headrace.show.cli import main
 
 
 def run(*arguments: str) -> tuple[int, str, str]:

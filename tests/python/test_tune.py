@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace._search import BudgetError, Candidate, Measured, Search, candidates, mean_step, noise_of
-from headrace._tuning_record import TuningRecord
-from headrace.tuning import Tuned
+from headrace.predict.search import BudgetError, Candidate, Measured, Search, candidates, mean_step, noise_of
+from headrace.predict.tuning import Tuned
+from headrace.results.tuning_record import TuningRecord
 
 
 class FakeReport:
@@ -347,8 +347,9 @@ def test_functions_are_not_hidden_by_modules(execute: Callable[..., Any]) -> Non
     execute(
         """
         import headrace as hr
-        import headrace.cli, headrace.tuning, headrace.replay
-        from headrace.run import script_trials, measured_ceiling
+        import headrace.show.cli, headrace.predict.tuning, headrace.predict.replay
+        from headrace.record import measured_ceiling
+        from headrace.run import script_trials
         assert callable(hr.tune) and callable(hr.ceiling)
         """
     )

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from headrace import _data
+from headrace.results import data
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
 DIAGNOSIS = ROOT / "include" / "headrace" / "analysis" / "verdict" / "diagnosis.h"
 
 RECORDS = [
-    _data.Diagnosis,
-    _data.Evidence,
-    _data.Advice,
+    data.Diagnosis,
+    data.Evidence,
+    data.Advice,
 ]
 
 

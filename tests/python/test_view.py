@@ -28,7 +28,7 @@ if not os.environ.get("CI"):
     pytest.importorskip("starlette", reason="needs headrace[view]")
     pytest.importorskip("uvicorn", reason="needs headrace[view]")
 
-from headrace._library import Library
+from headrace.results.library import Library
 
 HOSTILE = "<img src=x onerror=alert(1)> \u202e'\""
 
@@ -351,7 +351,7 @@ def test_one_run_or_one_saved_report_is_shown_at_once(recorded: Path, tmp_path: 
 
 
 def test_a_page_that_takes_long_is_made_less_often() -> None:
-    from headrace.view.server import pause_ms
+    from headrace.show.view.server import pause_ms
 
     assert [pause_ms(cpu_s) for cpu_s in (0.0, 0.1, 0.3)] == [2000, 2000, 6000]
 
@@ -410,7 +410,9 @@ def test_memory_stays_bounded(recorded: Path, tmp_path: Path) -> None:
 def test_bad_use_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(Error, match="no such file or folder"):
         Library(tmp_path / "none")
-    script = "import sys; sys.modules['starlette.applications'] = None; from headrace.cli import main; main()"
+    script = (
+        "import sys; sys.modules['starlette.applications'] = None; from headrace.show.cli import main; main()"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script, "view", str(tmp_path)], capture_output=True, text=True, check=False
     )

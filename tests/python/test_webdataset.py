@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.adapters.webdataset import stages
+from headrace.loaders.webdataset import stages
 from recorded_loops import burn, consume, operators, outcome, quiet, run_script
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")

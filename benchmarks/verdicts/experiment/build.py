@@ -29,7 +29,7 @@ from experiment.operators import ALL, Fetch, Operator  # noqa: E402
 from experiment.pipelines import Step, batches_of, set_times  # noqa: E402
 from experiment.plan import Plan  # noqa: E402
 from experiment.store import predictions  # noqa: E402
-from headrace.run.process_control import die_with  # noqa: E402
+from headrace.common.process_control import die_with  # noqa: E402
 
 #: Steps of a run that are not part of its mean: those of this time, and at least so many.
 WARM_UP_S, WARM_UP_STEPS = 0.5, 4

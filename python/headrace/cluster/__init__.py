@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from headrace import _core
-from headrace._plain import error_line
 from headrace.cluster import _engines, _files, _merge, _step_parts, _summary
 from headrace.cluster._cache import Cache, stamp_of
 from headrace.cluster._causes import floats_of, parts_of
@@ -30,12 +29,13 @@ from headrace.cluster._diagnosis import JobDiagnosis, diagnose
 from headrace.cluster._job import expects_job, job_of
 from headrace.cluster._links import Links
 from headrace.cluster._stages import Stages, listed, stages_of
+from headrace.common.plain import error_line
 from headrace.errors import Error, UsageError
-from headrace.job import Job
-from headrace.table import Table
+from headrace.predict.job import Job
+from headrace.traces.table import Table
 
 if TYPE_CHECKING:
-    from headrace.timeline import Timeline
+    from headrace.results.timeline import Timeline
 
 __all__ = ["Cluster", "JobDiagnosis"]
 
@@ -393,13 +393,13 @@ class Cluster:
     def timeline(
         self, out: str | os.PathLike[str], ranks: Sequence[int] | None = None, **options: Any
     ) -> Timeline:
-        """Write ranks below each other into one file for Perfetto; see `headrace.timeline.merge`.
+        """Write ranks below each other into one file for Perfetto; see `headrace.results.timeline.merge`.
 
         ``ranks``: default the latest, the median and the earliest one. Clocks of device traces are laid over
         the first rank's by the collectives that both have; ``notes`` say by how much and what may remain.
         Raises UsageError for a rank that is not there, Error if its file is gone.
         """
-        from headrace.timeline import write_timeline
+        from headrace.results.timeline import write_timeline
 
         if ranks is None:
             known = [int(row["rank"]) for row in self.ranks.rows() if row["steps"]]

@@ -9,10 +9,10 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from headrace._folder_files import read_file
-from headrace._plain import error_line
 from headrace.cluster._files import RankFiles
 from headrace.cluster._summary import VERSION, decoded, encoded, kept_name
+from headrace.common.folder_files import read_file
+from headrace.common.plain import error_line
 from headrace.errors import FormatError
 
 #: A summary takes at most 256 kB; a larger file is something else.

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from headrace._table_text import counted, seconds
 from headrace.cluster._causes import Cause, cause_of
 from headrace.cluster._links import Links, SlowLink
+from headrace.traces.table_text import counted, seconds
 
 #: Slow links that the verdict lists, and that its sentence names.
 _MOST_LINKS = 20

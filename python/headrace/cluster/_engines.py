@@ -14,9 +14,9 @@ from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from headrace._plain import error_line
 from headrace.cluster._files import RankFiles
 from headrace.cluster._summary import summarise_or_say
+from headrace.common.plain import error_line
 from headrace.errors import UsageError
 
 #: With fewer ranks, starting processes takes longer than reading.

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headrace import _core, _trace_files
-from headrace._plain import error_line, without_secrets
+from headrace import _core
 from headrace.cluster._mindspore import STEP_TRACE
+from headrace.common.plain import error_line, without_secrets
 from headrace.errors import Error, FormatError, UsageError
+from headrace.traces import files as _trace_files
 
 #: Folders below the given one that are searched: job / node / rank.
 _DEPTH = 3

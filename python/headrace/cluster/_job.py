@@ -11,9 +11,9 @@ from statistics import median
 from typing import Any
 
 from headrace import _core
-from headrace._plain import error_line
+from headrace.common.plain import error_line
 from headrace.errors import Error
-from headrace.job import Job
+from headrace.predict.job import Job
 
 Worker = tuple[int, int]
 

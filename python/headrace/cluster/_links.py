@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from headrace import _core
-from headrace._table_text import bandwidth, counted, seconds
 from headrace.cluster._causes import floats_of
+from headrace.traces.table_text import bandwidth, counted, seconds
 
 #: Members of a link whose exposed communication is looked up.
 _MOST_MEMBERS = 64

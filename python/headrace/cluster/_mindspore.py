@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from headrace._plain import error_line
-from headrace._tables import Tables
+from headrace.common.plain import error_line
 from headrace.errors import Error
-from headrace.table import Table
+from headrace.results.profiler_tables import Tables
+from headrace.traces.table import Table
 
 #: The main file of a rank.
 STEP_TRACE = re.compile(r"step_trace_raw_(\d{1,9})_detail_time\.csv")

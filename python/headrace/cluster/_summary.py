@@ -14,15 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace import _core, _trace_files
-from headrace._plain import error_line, without_secrets
+from headrace import _core
 from headrace.cluster._files import RankFiles, fetch
 from headrace.cluster._job import packed_operations
 from headrace.cluster._stages import listed
+from headrace.common.plain import error_line, without_secrets
 from headrace.errors import Error
+from headrace.traces import files as _trace_files
 
 if TYPE_CHECKING:
-    from headrace._data import Diagnosis
+    from headrace.results.data import Diagnosis
 
 #: Part of every key of a kept summary: it changes with what a summary says.
 VERSION = 6
@@ -134,7 +135,7 @@ def _summary(files: RankFiles, rank: int, source: str, **more: Any) -> dict[str,
 
 
 def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
-    from headrace.report import Report
+    from headrace.results.report import Report
 
     loaders = _core.segment_loaders(path)
     if not loaders:
@@ -209,7 +210,7 @@ def _of_mindspore(files: RankFiles) -> dict[str, Any]:
 
 
 def _of_trace(files: RankFiles) -> dict[str, Any]:
-    from headrace.trace import Trace
+    from headrace.traces.trace import Trace
 
     trace = Trace.load(files.path)
     number = trace.ranks[0]

@@ -7,12 +7,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from headrace import _core
-from headrace._table_text import bandwidth, counted, figure, seconds, title
 from headrace.cluster import _step_parts
+from headrace.traces.table_text import bandwidth, counted, figure, seconds, title
 
 if TYPE_CHECKING:
     from headrace.cluster import Cluster
-    from headrace.table import Table
+    from headrace.traces.table import Table
 
 _WORST = 10
 #: Of the page's table.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from headrace.report import Report
+from headrace.results.report import Report
 
 Labels = dict[str, str]
 #: Labels beside those of the loop, and the value; None is not exported.

@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.errors import UsageError
 from headrace.export._publisher import Publisher
-from headrace.report import Report
+from headrace.results.report import Report
 
 #: What a metric's name may hold.
 _NOT_ALLOWED = re.compile(r"[^\w\-. :/]", re.ASCII)

@@ -11,7 +11,7 @@ from typing import Any
 from headrace.errors import UsageError
 from headrace.export._metrics import METRICS, Metric, samples
 from headrace.export._recorded import RecordedReports
-from headrace.report import Report
+from headrace.results.report import Report
 
 _NAME = "headrace"
 

@@ -14,12 +14,12 @@ from types import TracebackType
 from typing import Protocol
 
 from headrace import _core
-from headrace._plain import typed_error_line
-from headrace._sentences import one_line
+from headrace.common.plain import typed_error_line
 from headrace.errors import Error
 from headrace.export._metrics import scalars
 from headrace.export._recorded import reports_in
-from headrace.report import Report
+from headrace.results.report import Report
+from headrace.results.sentences import one_line
 
 
 class Target(Protocol):
@@ -114,7 +114,7 @@ class Publisher:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _timeline(self, folder: Path) -> Path | None:
-        from headrace.timeline import merge
+        from headrace.results.timeline import merge
 
         place = self._place()
         if place is None:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from headrace import _core
-from headrace._session import absolute_run
 from headrace.errors import Error
-from headrace.report import Report
+from headrace.record.session import absolute_run
+from headrace.results.report import Report
 
 #: How far back the recent figures go: one to two of these.
 _RECENT_S = 60.0

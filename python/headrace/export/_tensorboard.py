@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace.errors import UsageError
 from headrace.export._publisher import Publisher
-from headrace.report import Report
+from headrace.results.report import Report
 
 
 def tensorboard(logdir: str | os.PathLike[str], *, every_s: float = 30.0) -> Publisher:

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.errors import UsageError
 from headrace.export._publisher import Publisher
-from headrace.report import Report
+from headrace.results.report import Report
 
 
 def wandb(run: Any = None, *, every_s: float = 30.0) -> Publisher:

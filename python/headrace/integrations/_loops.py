@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from headrace import _core
-from headrace._sentences import advice, cost, verdict
-from headrace._session import Session, enabled, session, unnumbered
-from headrace.adapters.torch_dataloader import loaders, record_every_loader
 from headrace.errors import Error
 from headrace.export._metrics import scalars
-from headrace.report import Report, report_of_loop
+from headrace.loaders.torch_dataloader import loaders, record_every_loader
+from headrace.record.session import Session, enabled, session, unnumbered
+from headrace.results.report import Report, report_of_loop
+from headrace.results.sentences import advice, cost, verdict
 from headrace.run.environment import records_already
 
 

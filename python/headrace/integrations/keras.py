@@ -6,11 +6,11 @@ import os
 import sys
 from typing import Any
 
-from headrace._session import enabled
-from headrace.adapters.tfdata import TfDataAdapter, keras_fit
 from headrace.errors import UsageError
 from headrace.integrations._loops import Loops
-from headrace.report import Report
+from headrace.loaders.tfdata import TfDataAdapter, keras_fit
+from headrace.record.session import enabled
+from headrace.results.report import Report
 
 try:
     from absl import logging

@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.errors import UsageError
 from headrace.integrations._loops import Loops
-from headrace.report import Report
+from headrace.results.report import Report
 
 try:
     from transformers import TrainerCallback

@@ -14,21 +14,20 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from headrace import _core
-from headrace._operator import name_of, readable
-from headrace._session import (
+from headrace.errors import UsageError
+from headrace.pipeline import _stages
+from headrace.pipeline._stages import Share, whole
+from headrace.record.operator import name_of, readable
+from headrace.record.session import (
     enabled,
     in_its_phase,
     kept_open,
     loader_handle,
     not_recorded,
     open_session,
-    segments_of,
     set_in_trial,
 )
-from headrace.errors import UsageError
-from headrace.pipeline import _stages
-from headrace.pipeline._stages import Share, whole
-from headrace.report import Report
+from headrace.results.report import Report, segments_of
 
 T = TypeVar("T")
 

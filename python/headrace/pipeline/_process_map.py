@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from headrace import _core
-from headrace._plain import typed_error_line
+from headrace.common.plain import typed_error_line
 from headrace.errors import UsageError, WorkerDiedError
 from headrace.pipeline._pickled_message import PickledMessage
 from headrace.pipeline._process_worker import PassStoppedError, ProcessWorker

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
+from headrace.common.process_control import die_by, die_with
 from headrace.run.group_signal import GroupSignalDetector
-from headrace.run.process_control import die_by, die_with
 
 #: What launchers, batch systems and terminals send to the process that they started.
 _FORWARDED = {

@@ -9,13 +9,13 @@ import sys
 from typing import TextIO
 
 from headrace import _core
-from headrace._plain import error_line, plain, typed_error_line
-from headrace._ranks import RankWait, most_starving, ranks_in, why_this_one
-from headrace._table_text import seconds
+from headrace.common.plain import error_line, plain, typed_error_line
 from headrace.errors import Error
-from headrace.report import Report
+from headrace.results.ranks import RankWait, most_starving, ranks_in, why_this_one
+from headrace.results.report import Report
 from headrace.run.folder import RunFolder
 from headrace.run.recorded import Recorded, recorded_loaders
+from headrace.traces.table_text import seconds
 
 #: Loaders in the list; a parameter search may make hundreds.
 _LISTED = 8

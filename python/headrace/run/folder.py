@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace import _core
-from headrace._folder_files import start_of
-from headrace._plain import error_line
-from headrace._session import absolute_run
+from headrace.common.folder_files import start_of
+from headrace.common.plain import error_line
+from headrace.record.session import absolute_run
 
 
 class RunFolder(NamedTuple):

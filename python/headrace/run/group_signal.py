@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from headrace.run.process_control import die_with
+from headrace.common.process_control import die_with
 
 #: A sender that signals processes one by one (pkill, a batch system) has finished its list by then.
 _ROUND_S = 0.02

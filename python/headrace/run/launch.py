@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from headrace._job import speaks_for_job
-from headrace._session import CEILING, enabled
+from headrace.common.launcher import speaks_for_job
 from headrace.errors import UsageError
+from headrace.record.session import CEILING, enabled
 from headrace.run.child import end_as, run_child
 from headrace.run.ending import ending
 from headrace.run.environment import recording_environment, records_already

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from headrace import _core
-from headrace._load import same_loader
 from headrace.errors import Error
-from headrace.report import Report
+from headrace.results.load import same_loader
+from headrace.results.report import Report
 
 
 class Recorded(NamedTuple):

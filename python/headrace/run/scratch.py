@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+from headrace.common.owned_folder import OwnedFolder, remove_tree
 from headrace.errors import Error
 from headrace.run.mounts import Layers, mount_layers
-from headrace.run.owned_folder import OwnedFolder, remove_tree
 from headrace.run.trial_layers import scratch_parent, trial_layers, writable_folders
 from headrace.run.work_copy import CopySizeError, WorkCopy
 from headrace.run.write_guard import can_guard_writes, guard_writes

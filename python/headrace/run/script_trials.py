@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _core
-from headrace._search import Changes, Measured, mean_step
-from headrace._session import TRIAL
 from headrace.errors import Error
-from headrace.report import Report
+from headrace.predict.search import Changes, Measured, mean_step
+from headrace.record.session import TRIAL
+from headrace.record.trial import LEAST_STEPS, same_name
+from headrace.results.report import Report
 from headrace.run.ending import ending
 from headrace.run.environment import recording_environment
 from headrace.run.folder import choose_run_folder
@@ -21,7 +22,6 @@ from headrace.run.interpreter import python_command
 from headrace.run.recorded import recorded_loaders
 from headrace.run.scratch import TrialPlace, WorkingFolder
 from headrace.run.supervisor import Supervised
-from headrace.run.trial import LEAST_STEPS, same_name
 
 #: Time of a script to end by itself after its last step, and then after SIGTERM.
 _TO_END_S, _TO_STOP_S = 30.0, 5.0

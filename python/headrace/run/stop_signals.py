@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from headrace.run.process_control import die_by
+from headrace.common.process_control import die_by
 
 _STOPS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 

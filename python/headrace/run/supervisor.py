@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
-from headrace.run.owned_folder import remove_tree
-from headrace.run.process_control import adopt_orphans, die_by, die_with, signal_descendants
+from headrace.common.owned_folder import remove_tree
+from headrace.common.process_control import adopt_orphans, die_by, die_with, signal_descendants
 
 #: Time to end after SIGTERM: of a script that is stopped, and of what a script left behind.
 _TO_STOP_S, _LEFT_BEHIND_S = 5.0, 1.0

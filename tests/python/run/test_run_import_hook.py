@@ -27,7 +27,7 @@ DATALOADER = """
 #: At the start of each program: instead of the adapter, a note for each call.
 NOTES = """
 import importlib, json, pickle, sys
-import headrace.adapters.torch_dataloader as adapter
+import headrace.loaders.torch_dataloader as adapter
 calls = []
 adapter.record_every_loader = lambda: calls.append("torch.utils.data.dataloader" in sys.modules)
 """
@@ -248,7 +248,7 @@ def test_a_library_that_fails_to_import(program: Callable[..., Any], library: Pa
 def test_an_adapter_that_fails_is_one_warning(library: Path, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
-        "import headrace.adapters.torch_dataloader as adapter\n"
+        "import headrace.loaders.torch_dataloader as adapter\n"
         "def fail(): raise AttributeError('no _get_iterator')\n"
         "adapter.record_every_loader = fail\n"
         "import torch\nprint(torch.utils.data.DataLoader.__name__)\n"
@@ -314,7 +314,7 @@ def test_an_interrupt_ends_the_process_by_its_signal(library: Path, tmp_path: Pa
     """The interpreter forgets the interrupt if something executes a text at its end, as imports do."""
     program = tmp_path / "program.py"
     program.write_text(
-        "import atexit\nimport headrace.adapters.torch_dataloader as adapter\n"
+        "import atexit\nimport headrace.loaders.torch_dataloader as adapter\n"
         "adapter.record_every_loader = lambda: atexit.register(lambda: exec('pass'))\n"
         "import torch\nraise KeyboardInterrupt\n"
     )
@@ -335,7 +335,7 @@ def test_a_process_started_by_the_script(program: Callable[..., Any], library: P
         """
         import subprocess
         print(subprocess.run([sys.executable, "-c", '''
-        import json, headrace.adapters.torch_dataloader as adapter
+        import json, headrace.loaders.torch_dataloader as adapter
         calls = []
         adapter.record_every_loader = lambda: calls.append(True)
         import torch

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from headrace.common.owned_folder import OwnedFolder, remove_tree
 from headrace.run.mounts import Layers
-from headrace.run.owned_folder import OwnedFolder, remove_tree
 from headrace.run.scratch import WorkingFolder
 from headrace.run.supervisor import Supervised
 from headrace.run.work_copy import WorkCopy
@@ -23,13 +23,13 @@ from headrace.run.write_guard import can_guard_writes
 
 #: `headrace tune`, and the same on a system that allows no mount.
 WAYS = {
-    "overlay": "from headrace.cli import main; main()",
+    "overlay": "from headrace.show.cli import main; main()",
     "copy": """
         from headrace.run import scratch
         def refuse(layers, folder):
             raise PermissionError(1, "Operation not permitted")
         scratch.mount_layers = refuse
-        from headrace.cli import main; main()
+        from headrace.show.cli import main; main()
         """,
     # Neither mounts nor refused writes.
     "bare copy": """
@@ -38,7 +38,7 @@ WAYS = {
             raise PermissionError(1, "Operation not permitted")
         scratch.mount_layers = refuse
         scratch.can_guard_writes = lambda: False
-        from headrace.cli import main; main()
+        from headrace.show.cli import main; main()
         """,
 }
 
@@ -447,7 +447,7 @@ def test_leftovers_are_removed_by_the_next_run(tmp_path: Path) -> None:
     alive = OwnedFolder("headrace-trials-", tmp_path)
     code = f"""
         import os, pathlib
-        from headrace.run.owned_folder import OwnedFolder, remove_tree
+        from headrace.common.owned_folder import OwnedFolder, remove_tree
         folder = OwnedFolder("headrace-trials-", {str(tmp_path)!r})
         inner = pathlib.Path(folder.path, "work")
         inner.mkdir()

@@ -300,7 +300,7 @@ def main() -> None:
     # PyTorch waits for 5 s for each worker of a pass that an error ended.
     torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL = 1.0
     if door == "patch":
-        from headrace.adapters.torch_dataloader import record_every_loader
+        from headrace.loaders.torch_dataloader import record_every_loader
 
         record_every_loader()
     results = {}

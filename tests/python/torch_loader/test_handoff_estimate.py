@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import headrace as hr
-from headrace.adapters.torch_dataloader.handoff_cost import measure
+from headrace.loaders.torch_dataloader.handoff_cost import measure
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 data = pytest.importorskip("torch.utils.data")
@@ -79,7 +79,7 @@ def test_without_workers_a_batch_is_sampled() -> None:
 
 
 def test_samples_are_few_and_not_the_steps_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    from headrace.adapters.torch_dataloader import handoff_cost
+    from headrace.loaders.torch_dataloader import handoff_cost
 
     calls: list[Any] = []
 

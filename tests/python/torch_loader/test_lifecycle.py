@@ -393,7 +393,7 @@ def pin_by_copy(iterator: Any) -> None:
 
 def test_a_thread_that_pins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without an accelerator torch starts no such thread; this one does what it would do."""
-    from headrace.adapters.torch_dataloader import hook
+    from headrace.loaders.torch_dataloader import hook
 
     follow = hook._follow
 
@@ -428,7 +428,7 @@ def test_a_thread_that_pins(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_private_names_that_are_gone_leave_the_sink_and_a_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from headrace.adapters.torch_dataloader import hook
+    from headrace.loaders.torch_dataloader import hook
 
     monkeypatch.setattr(hook, "_FOLLOWED", ("_of_another_version",))
     loader = wrapped()

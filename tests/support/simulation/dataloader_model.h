@@ -1,4 +1,4 @@
-// The model of a PyTorch DataLoader, as its adapter writes it (python/headrace/adapters/torch_dataloader).
+// The model of a PyTorch DataLoader, as its adapter writes it (python/headrace/loaders/torch_dataloader).
 #pragma once
 
 #include "headrace/profile/profile.h"

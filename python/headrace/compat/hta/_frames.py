@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from headrace.compat.hta._symbols import TraceSymbolTable
-from headrace.trace import Trace as Reader
+from headrace.traces.trace import Trace as Reader
 
 #: The argument of an event, the column that it becomes, how it is read, and what stands where it is absent.
 ARGUMENTS: tuple[tuple[str, str, str, Any], ...] = (

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from headrace._folder_files import open_file
+from headrace.common.folder_files import open_file
 from headrace.compat.hta._frames import frame_of, on_device, read_arguments
 from headrace.compat.hta._symbols import TraceSymbolTable
-from headrace.trace import Trace as Reader
+from headrace.traces.trace import Trace as Reader
 
 logger = logging.getLogger("headrace")
 

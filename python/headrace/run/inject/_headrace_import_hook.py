@@ -72,7 +72,7 @@ def _watch(main_thread: int) -> None:
             _import_threading_in_main_thread()
         while not _has_threading():
             time.sleep(WATCHED_AFTER_S)
-        from headrace.adapters.no_loader import watch
+        from headrace.loaders.no_loader import watch
 
         watch()
     except BaseException:  # the user's program runs, recorded or not
@@ -154,11 +154,11 @@ def record_loaders(adapter: str) -> None:
     """Record the loaders of ``adapter``. The program's import succeeds whatever happens."""
     try:
         keep_interrupt()
-        from headrace._plain import typed_error_line
-        from headrace._session import warn_once
+        from headrace.common.messages import warn_once
+        from headrace.common.plain import typed_error_line
 
         # Not import_module: that would import as the user's modules do.
-        found = __import__(f"headrace.adapters.{adapter}", fromlist=["record_every_loader"])
+        found = __import__(f"headrace.loaders.{adapter}", fromlist=["record_every_loader"])
     except Exception:  # an environment without Headrace, or a broken one
         return
     try:

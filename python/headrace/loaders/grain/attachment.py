@@ -1,0 +1,114 @@
+"""What records a dataset of Grain's: the stages that it will have, and probes in each iterator over it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from headrace import _core
+from headrace.common.messages import warn_once
+from headrace.common.own_attributes import own_attribute
+from headrace.loaders.grain import probes
+from headrace.loaders.grain.graph import INTERLEAVE, Graph, kind_of, number, read_graph
+from headrace.loaders.grain.recorder import Recorder, install
+from headrace.loaders.grain.settings import model_of, queues_of, setters_of
+from headrace.loaders.kit.base import Attachment
+
+if TYPE_CHECKING:
+    from headrace.results.figures import LoaderModel
+
+
+class _Followed:
+    """The object, whose iterators are recorded."""
+
+    def __init__(self, obj: Any, attachment: GrainAttachment) -> None:
+        self._obj = obj
+        self._attachment = attachment
+
+    def __iter__(self) -> Any:
+        return self._attachment.around(iter(self._obj))
+
+
+class GrainAttachment(Attachment):
+    """A dataset, a DataLoader, or an iterator over one of them."""
+
+    def __init__(self, obj: Any) -> None:
+        #: The prefetching node that the training loop takes from, if there is one.
+        self._last: list[weakref.ref[Any]] = []
+        super().__init__(_Followed(obj, self), ready=_ready(self._last))
+        self._obj = weakref.ref(obj)
+        self._model: LoaderModel | None = None
+        self._graph: Graph | None = None
+        self._recorder: Recorder | None = None
+        self._followed: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def setters(self) -> dict[str, Callable[[Any], None]]:
+        return setters_of(self._obj())
+
+    def opened(self, handle: _core.LoaderHandle) -> None:
+        graph = read_graph(_tree_of(self._obj()))
+        names = number(graph)
+        if any(kind_of(each.node) == INTERLEAVE for each in graph.nested):
+            install()  # before there is an iterator
+        for place, stage in enumerate(graph.stages):
+            for index, each in enumerate(stage.operators):
+                at = place * _core.PLACES_PER_STAGE + index
+                # What is not called yet stands in the graph as well.
+                handle.add_operator(_core.OperatorHandle(each.name, each.kind, loader=handle.id, stage=at))
+        self._model = model_of(graph, type(self._obj()).__name__.startswith("DataLoader"))
+        self._recorder = Recorder(handle.id, handle.session.live_path, names, queues_of(graph))
+        # Only the shape is needed from now on: nodes live as long as their user wants.
+        self._graph = Graph(stages=graph.stages)
+        for stage in graph.stages:
+            stage.node = None
+            for each in stage.operators:
+                each.node = None
+
+    def around(self, iterator: Any) -> Any:
+        try:
+            self._follow(iterator)
+        except Exception as error:  # the loop must still run
+            if self._recorder is not None:
+                _core.miss(self._recorder.loader, _core.NO_ITERATOR_DETAIL)
+            warn_once(f"operator detail unavailable: grain is not as its adapter expects ({error!r})")
+        return iterator
+
+    def _follow(self, iterator: Any) -> None:
+        root = _tree_of(iterator)
+        if self._recorder is None or self._graph is None or root in self._followed:
+            return
+        self._followed.add(root)
+        graph = read_graph(root)
+        if graph.shape() != self._graph.shape():
+            raise LookupError("its iterators have other stages than its datasets")
+        # Nodes make what counts for them at their first element, and their parents' anew: once is enough.
+        root._stats  # noqa: B018
+        stages = self._graph.stages
+        in_loop = len(stages) - 1 if stages and stages[-1].workers == 0 else -1
+        self._last[:] = []
+        if in_loop < 0 and graph.waits:
+            self._last.append(weakref.ref(graph.waits[-1].node))
+        self._recorder.follow(root, 0, in_loop)
+
+    def describe(self) -> LoaderModel | None:
+        return self._model
+
+
+def _tree_of(obj: Any) -> Any:
+    """The dataset or the iterator at the end of what the user has."""
+    if type(obj).__name__ in ("DataLoader", "DataLoaderIterator"):
+        for name in ("_dataset", "_iterator"):  # of a DataLoader, of its iterator
+            if (tree := own_attribute(obj, name)) is not None:
+                return tree
+    if hasattr(obj, "to_iter_dataset"):
+        return obj.to_iter_dataset()  # what iter() of a MapDataset makes
+    return obj
+
+
+def _ready(last: list[weakref.ref[Any]]) -> Callable[[], bool | None]:
+    def ready() -> bool | None:
+        node = last[0]() if last else None
+        return False if node is None else bool(probes.has_elements(node))
+
+    return ready

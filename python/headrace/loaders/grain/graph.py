@@ -1,0 +1,334 @@
+"""Which thread or process runs which node, read from a tree of Grain's datasets or of its iterators.
+
+A node runs where it is asked for an element, so nodes on each other are one stage. Prefetching nodes have
+threads or a process: what is below them is another stage. A tree of datasets and the iterators made of it
+give the same stages, which is how a worker process, or an iterator that an interleave makes later, knows its
+place. These are private names of grain 0.2.18. Where one is missing, reading raises, and the loader is
+recorded as a whole.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from headrace.common.own_attributes import own_attribute
+from headrace.record.operator import name_of, readable
+
+#: Deeper trees are not expected; a tree that contains itself ends here.
+_DEEPEST = 500
+
+READS = "reads"  # threads that read a MapDataset
+THREAD = "thread"  # one thread
+PROCESS = "process"
+INTERLEAVE = "interleave"
+_PASSES = "passes"  # hands on what it gets
+
+_KINDS = {
+    "PrefetchIterDataset": READS,
+    "PrefetchDatasetIterator": READS,
+    "ThreadPrefetchIterDataset": THREAD,
+    "ThreadPrefetchDatasetIterator": THREAD,
+    "ProcessPrefetchIterDataset": PROCESS,
+    "ProcessPrefetchDatasetIterator": PROCESS,
+    "InterleaveIterDataset": INTERLEAVE,
+    "InterleaveDatasetIterator": INTERLEAVE,
+    "WithOptionsIterDataset": _PASSES,
+    "_MpContextIterDataset": _PASSES,
+    "_LazyWorkerSliceIterDataset": _PASSES,
+    "_OutputIterDataset": _PASSES,
+    "_DataLoaderPipelineMarkerIterDataset": _PASSES,
+    "_DataLoaderStateIterDataset": _PASSES,
+    "_DataLoaderStateDatasetIterator": _PASSES,
+    "SliceMapDataset": _PASSES,
+    "_WithSeedMapDataset": _PASSES,
+    "_WithSeedIterDataset": _PASSES,
+}
+_FUNCTIONS = ("_map_fn", "_filter_fn", "_random_map_fn", "_map_with_index_fn", "_flat_map_fn", "_transform")
+
+
+@dataclass
+class Operator:
+    """One node. `is_here`: whether this process runs it, and it can be timed."""
+
+    node: Any
+    name: str
+    kind: str
+    is_here: bool
+
+
+@dataclass
+class Stage:
+    """What the same threads run. No workers: it runs in the training loop."""
+
+    operators: list[Operator] = field(default_factory=list)
+    workers: int = 1
+    runs_in: str = "thread"
+    #: The prefetching node whose threads or process these are.
+    node: Any = None
+    #: The interleaves and processes that it is below, so many of each tree at once.
+    copies: int = 1
+    in_process: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.operators[-1].name if self.operators else "loop"
+
+
+@dataclass
+class Edge:
+    """What prefetching nodes hold between two stages. `nodes`: that this process has, the last one last."""
+
+    fills: Stage
+    takes: Stage
+    capacity: int
+    kind: str
+    nodes: list[Any] = field(default_factory=list)
+    is_here: bool = True
+    #: The capacity is set at an interleave: the buffers of all its parts together.
+    copies: int = 1
+
+
+@dataclass
+class Waits:
+    """Something that a stage waits for while it asks it for an element."""
+
+    node: Any
+    stage: Stage
+
+
+@dataclass
+class Nested:
+    """A tree that begins later or elsewhere: its stages are numbered from `first` on."""
+
+    node: Any
+    first: int
+    takes: Stage
+    below: Stage
+    #: It is not known what the parts of the interleave are: their nodes all belong to `below`.
+    is_flat: bool = False
+
+
+@dataclass
+class Graph:
+    """Stages and buffers, sources first."""
+
+    stages: list[Stage] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    waits: list[Waits] = field(default_factory=list)
+    nested: list[Nested] = field(default_factory=list)
+    #: Nodes that read a MapDataset without threads, with the stage that they run in.
+    inline: list[Waits] = field(default_factory=list)
+    #: Nodes that read a MapDataset in this process.
+    reads: list[Any] = field(default_factory=list)
+
+    def place(self, stage: Stage, first: int = 0) -> int:
+        """Of a stage in the model; -1: it is the training loop, which has no operators."""
+        return next((first + at for at, each in enumerate(self.stages) if each is stage), -1)
+
+    def shape(self) -> list[tuple[int, str]]:
+        return [(stage.workers, stage.runs_in) for stage in self.stages]
+
+
+def kind_of(node: Any) -> str:
+    for each in type(node).__mro__:
+        if each.__name__ in _KINDS:
+            return _KINDS[each.__name__]
+    return ""
+
+
+def threads_of(node: Any) -> int:
+    """Of a node that reads; 0: it has none."""
+    size = getattr(node, "_target_prefetch_buffer_size", node._read_options.prefetch_buffer_size)
+    return int(getattr(node, "_target_num_threads", node._read_options.num_threads)) if size else 0
+
+
+def size_of(node: Any) -> int:
+    """How many elements a prefetching node holds."""
+    kind = kind_of(node)
+    if kind == READS:
+        options = node._read_options.prefetch_buffer_size
+        return int(getattr(node, "_target_prefetch_buffer_size", options))
+    if kind == THREAD and hasattr(node, "_target_prefetch_buffer_size"):
+        return int(node._target_prefetch_buffer_size)
+    return int(node._buffer_size if kind == PROCESS else node._prefetch_buffer_size)
+
+
+def parts_of(interleave: Any) -> Any:
+    """The first of an interleave's datasets, and how many are read at once; None: they are made later."""
+    parts = interleave._datasets
+    cycle = int(interleave._cycle_length)
+    if not isinstance(parts, (list, tuple)) or not parts:
+        return None, cycle
+    return parts[0], min(cycle, len(parts))
+
+
+def _below(node: Any) -> list[Any]:
+    for name in ("_map_parent", "_maybe_nonnative_parent", "_iter_parent"):
+        if (below := own_attribute(node, name)) is not None:
+            return [below]
+    return list(getattr(node, "_parents", ()))
+
+
+def read_graph(root: Any, loop: Stage | None = None) -> Graph:
+    """Of the nodes below ``root``, itself included. ``loop``: what asks it, if not the training loop."""
+    reader = _Reader()
+    ends = Stage(workers=0, runs_in="loop") if loop is None else loop
+    reader.visit(root, ends, 0)
+    if ends.operators:
+        reader.graph.stages.append(ends)
+    return reader.graph
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self._is_here = True
+        self._copies = 1
+        self._in_process = False
+
+    def visit(self, node: Any, stage: Stage, depth: int) -> None:
+        """Enter ``node``, which ``stage`` asks for elements, after what it takes from."""
+        if depth > _DEEPEST:
+            raise LookupError("its nodes are too deep")
+        kind = kind_of(node)
+        if kind == READS and self._is_here:
+            self.graph.reads.append(node)
+        if kind == READS and threads_of(node) == 0:
+            self.graph.inline.append(Waits(node, stage))
+            kind = _PASSES
+        if kind == THREAD and size_of(node) == 0:
+            kind = _PASSES
+        if kind == INTERLEAVE:
+            self._interleave(node, stage, depth)
+        elif kind in (READS, THREAD, PROCESS):
+            self._prefetch(node, stage, depth, kind)
+        else:
+            for below in _below(node):
+                self.visit(below, stage, depth + 1)
+            if kind != _PASSES:
+                name, what = name_and_kind(node)
+                stage.operators.append(Operator(node, name, what, self._is_here))
+
+    def _stage(self, node: Any, workers: int, runs_in: str) -> Stage:
+        in_process = self._in_process or runs_in == "process"
+        return Stage([], workers * self._copies, runs_in, node, self._copies, in_process)
+
+    def _prefetch(self, node: Any, stage: Stage, depth: int, kind: str) -> None:
+        outside = self._is_here, self._in_process
+        first = len(self.graph.stages)
+        workers = threads_of(node) if kind == READS else 1
+        if kind == PROCESS:
+            below = self._stage(node, 1, "process")
+            self._is_here, self._in_process = False, True
+        else:
+            below = self._stage(node, workers, "thread")
+        for each in _below(node):
+            self.visit(each, below, depth + 1)
+        self._is_here, self._in_process = outside
+        if self._is_here:
+            self.graph.waits.append(Waits(node, stage))
+            if kind == PROCESS:
+                self.graph.nested.append(Nested(node, first, stage, below))
+        self._connect(below, stage, size_of(node), kind, node)
+
+    def _connect(self, below: Stage, stage: Stage, size: int, kind: str, node: Any) -> None:
+        own = [node] if self._is_here and node is not None else []
+        capacity = size * self._copies
+        if not below.operators:
+            # Nothing works in that thread: it hands on what others have made.
+            for edge in self.graph.edges:
+                if edge.takes is below:
+                    edge.takes = stage
+                    edge.capacity += capacity
+                    edge.nodes += own
+            return
+        self.graph.stages.append(below)
+        self.graph.edges.append(Edge(below, stage, capacity, kind, own, self._is_here, self._copies))
+
+    def _interleave(self, node: Any, stage: Stage, depth: int) -> None:
+        part, cycle = parts_of(node)
+        if self._is_here:
+            self.graph.waits.append(Waits(node, stage))
+        outside = self._is_here, self._copies
+        was_here = self._is_here
+        first = len(self.graph.stages)
+        self._is_here, self._copies = False, self._copies * cycle
+        below = self._stage(node, 1, "thread")
+        size = int(node._iter_buffer_size)
+        is_flat = part is None
+        if is_flat:
+            below.operators.append(Operator(node, "interleave", "source", False))
+        elif hasattr(part, "to_iter_dataset"):  # Grain reads a MapDataset in threads
+            part = part.to_iter_dataset()
+            size = 0
+            self.visit(part, below, depth + 1)
+        else:
+            self.visit(part, below, depth + 1)
+        self._connect(below, stage, size, INTERLEAVE, None)
+        for edge in self.graph.edges:
+            # Elements of its parts come out of this node, which this process has.
+            if was_here and edge.takes is stage and not edge.nodes and self.graph.place(edge.fills) >= first:
+                edge.nodes.append(node)
+                edge.is_here = True
+        self._is_here, self._copies = outside
+        if was_here:
+            self.graph.nested.append(Nested(node, first, stage, below, is_flat))
+
+
+def name_and_kind(node: Any) -> tuple[str, str]:
+    """What the user would call a node, and what it does."""
+    own = type(node).__name__.strip("_")
+    for end in ("MapDataset", "IterDataset", "DatasetIterator", "Iterator"):
+        own = own.removesuffix(end)
+    own = own or type(node).__name__
+    if own == "Source":
+        return readable(name_of(node._source)), "source"
+    if own == "Range":
+        return "range", "source"
+    if own == "Batch":
+        function = getattr(node, "_batch_fn", None)
+        function = getattr(function, "values_batch_fn", function)  # of a DataLoader
+        if function is not None and not _is_grains(function):
+            return readable(name_of(function)), "batch"
+        return f"batch({node._batch_size})", "batch"
+    kind = "filter" if "Filter" in own else "shuffle" if "Shuffle" in own else ""
+    for name in _FUNCTIONS:
+        function = getattr(node, name, None)
+        if function is not None:
+            return readable(_function_name(function)), kind or "map"
+    shown = own[0].lower() + own[1:] if _is_grains(type(node)) else own
+    return readable(shown), kind or ("map" if _below(node) else "source")
+
+
+def _function_name(function: Any) -> str:
+    if getattr(function, "__closure__", None) and _is_grains(function):
+        # A DataLoader's own function around the user's operation.
+        inside = next((cell.cell_contents for cell in function.__closure__), function)
+        return type(inside).__name__
+    owner = getattr(function, "__self__", None)
+    if owner is not None and not isinstance(owner, (type, ModuleType)):
+        return type(owner).__name__  # a transformation with a method of Grain's name
+    return "data" if _is_grains(function) else name_of(function)
+
+
+def _is_grains(thing: Any) -> bool:
+    while isinstance(thing, functools.partial):
+        thing = thing.func
+    module = getattr(thing, "__module__", None) or getattr(type(thing), "__module__", "")
+    return str(module).partition(".")[0] == "grain"
+
+
+def number(graph: Graph) -> dict[tuple[int, int], str]:
+    """A name that is used twice gets #2. Returns the names by place and by index in the stage."""
+    names: dict[str, int] = {}
+    found = {}
+    for place, stage in enumerate(graph.stages):
+        for index, each in enumerate(stage.operators):
+            count = names[each.name] = names.get(each.name, 0) + 1
+            if count > 1:
+                each.name += f"#{count}"
+            found[place, index] = each.name
+    return found

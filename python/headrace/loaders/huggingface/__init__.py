@@ -1,0 +1,25 @@
+"""Hugging Face's datasets: streams stage by stage, alone and inside a DataLoader; transforms of tables.
+
+adapter   detects a dataset, and records loops over it
+stages    times the stages of a stream
+"""
+
+from __future__ import annotations
+
+import sys
+
+from headrace.loaders.huggingface.adapter import DatasetsAdapter
+
+
+def record_every_loader() -> None:
+    """From now on each loop over a dataset in this process is recorded (``headrace run``)."""
+    from headrace.loaders.kit import every_loop
+
+    adapter = DatasetsAdapter()
+    for module, name in (("iterable_dataset", "IterableDataset"), ("arrow_dataset", "Dataset")):
+        kind = getattr(sys.modules[f"datasets.{module}"], name)
+        for method in ("__iter__", "iter"):  # rows, or batches of them
+            every_loop.patch(kind, "datasets", adapter, method)
+
+
+__all__ = ["DatasetsAdapter", "record_every_loader"]

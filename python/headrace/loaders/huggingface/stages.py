@@ -1,0 +1,146 @@
+"""Times the stages of a stream: the iterators that its ``_ex_iterable`` makes of each other.
+
+A DataLoader's workers build the stages anew for their shards, so methods of the classes are replaced, not of
+the objects. These are private names of datasets 5; where one is missing, installing raises, and streams are
+recorded as a whole.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from headrace.loaders.kit import streams as _streams
+from headrace.record.operator import name_of
+
+if TYPE_CHECKING:
+    from headrace.results.figures import LoaderParameter
+
+_MODULE = "datasets.iterable_dataset"
+#: The stages of loops that have begun: the operators of the stream, and how far below its last stage.
+_Place = tuple[_streams.Chain | None, int]
+_places: weakref.WeakKeyDictionary[Any, _Place] = weakref.WeakKeyDictionary()
+#: The stream that begins in this thread.
+_beginning = threading.local()
+
+
+def install() -> None:
+    """Every stage asks from now on whether it is recorded. Raises LookupError for another version."""
+    module = sys.modules[_MODULE]
+    dataset: Any = getattr(module, "IterableDataset", None)
+    base: Any = getattr(module, "_BaseExamplesIterable", None)
+    prepare = getattr(dataset, "_prepare_ex_iterable_for_iteration", None)
+    if base is None or prepare is None:
+        raise LookupError("IterableDataset has no _prepare_ex_iterable_for_iteration")
+    if getattr(prepare, "headrace", False):
+        return
+
+    @functools.wraps(prepare)
+    def prepared(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _beginning.chain = _streams.chain_of(self)
+        return prepare(self, *args, **kwargs)
+
+    prepared.headrace = True  # type: ignore[attr-defined]
+    dataset._prepare_ex_iterable_for_iteration = prepared
+    for kind in _all_below(base):
+        for method in ("__iter__", "_iter_arrow"):
+            if method in vars(kind):
+                setattr(kind, method, _timed_method(vars(kind)[method]))
+
+
+def _all_below(base: type) -> list[type]:
+    found: list[type] = [base]
+    for kind in found:
+        below: list[type] = kind.__subclasses__()
+        found += [each for each in below if each not in found]
+    return found[1:]
+
+
+def _timed_method(make: Any) -> Any:
+    @functools.wraps(make)
+    def timed(self: Any, *args: Any, **kwargs: Any) -> Any:
+        iterator = make(self, *args, **kwargs)
+        caller = sys._getframe(1).f_locals.get("self")
+        if caller is self:  # with another of its own methods
+            return iterator
+        chain, depth = _place_of(self, caller)
+        if chain is None:
+            return iterator
+        for below in _below(self):
+            _places[below] = chain, depth + 1
+        if len(getattr(self, "ex_iterables", ())) > 0 and "Cycling" in type(self).__name__:
+            return _streams.waiting(iterator)  # its sources run in threads of an executor
+        name, kind = _name_and_kind(self)
+        return chain.timed(iterator, depth, name, kind)
+
+    return timed
+
+
+def _place_of(stage: Any, caller: Any) -> _Place:
+    """Of a stage that ``caller`` begins; the first one in a loop is the last stage of the stream."""
+    if stage in _places:
+        return _places[stage]
+    if isinstance(caller, sys.modules[_MODULE]._BaseExamplesIterable):
+        # It has made this stage just now.
+        chain, depth = _places.get(caller, (None, 0))
+        depth += 1
+    else:
+        chain, depth = getattr(_beginning, "chain", None), 0
+        _beginning.chain = None
+    if chain is not None:
+        _places[stage] = chain, depth
+    return chain, depth
+
+
+def _below(stage: Any) -> list[Any]:
+    one = getattr(stage, "ex_iterable", None)
+    return [one] if one is not None else list(getattr(stage, "ex_iterables", None) or [])
+
+
+def _name_and_kind(stage: Any) -> tuple[str, str]:
+    mask = getattr(stage, "mask_function", None)
+    if mask is not None:
+        return name_of(mask), "filter"
+    function = getattr(stage, "function", None)
+    if function is not None:
+        return name_of(function), "map"
+    kind = type(stage).__name__
+    if kind == "BufferShuffledExamplesIterable":
+        return f"shuffle({stage.buffer_size})", "shuffle"
+    generates = getattr(stage, "generate_examples_fn", None) or getattr(stage, "generate_tables_fn", None)
+    if generates is not None:
+        builder = getattr(generates, "__self__", None)
+        generator = getattr(getattr(builder, "config", None), "generator", None)
+        return name_of(generator or builder or generates), "source"
+    return kind.removesuffix("Iterable").removesuffix("Examples"), "map" if _below(stage) else "source"
+
+
+def shards_of(dataset: Any) -> int | None:
+    """How many parts of a stream its workers can share; None: it is a table."""
+    return int(dataset.num_shards) if hasattr(dataset, "_ex_iterable") else None
+
+
+def parameters_of(dataset: Any) -> list[LoaderParameter]:
+    """What its user set in the stages."""
+    from headrace.results.figures import LoaderParameter
+
+    found: dict[str, LoaderParameter] = {}
+
+    def add(name: str, value: Any, usual: Any, set_in: str) -> None:
+        found.setdefault(name, LoaderParameter(name=name, value=value, usual=usual, set_in=set_in))
+
+    add("num_shards", int(dataset.num_shards), 1, "set it in to_iterable_dataset(), or split the files")
+    pending = [dataset._ex_iterable]
+    while pending:
+        stage = pending.pop()
+        name, kind = _name_and_kind(stage)
+        if kind == "shuffle":
+            add("buffer_size", int(stage.buffer_size), 1000, "set it in .shuffle()")
+        elif kind in ("map", "filter") and hasattr(stage, "batched"):
+            size = int(stage.batch_size or 0) if stage.batched else 1
+            add(f"{name}.batch_size", size, 1, f"set batched=True, batch_size=... in .{kind}({name})")
+        pending += _below(stage)
+    return list(found.values())

@@ -1,0 +1,138 @@
+"""The interface of adapters. Only its adapter contains code for a kind of loader.
+
+An adapter never imports the loader's library (it looks in ``sys.modules``), guards every private name, and
+falls back to the wrapped object's own time with a visible line when something is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from headrace import _core
+from headrace.record.session import set_in_trial
+
+if TYPE_CHECKING:
+    from headrace.results.figures import LoaderModel
+
+
+def classes_of(module: str, *names: str) -> tuple[type, ...]:
+    """Those of these classes that the program has imported, for ``isinstance``."""
+    found = [getattr(sys.modules.get(module), name, None) for name in names]
+    return tuple(each for each in found if isinstance(each, type))
+
+
+class Attachment:
+    """An adapter's hold on one loader."""
+
+    def __init__(
+        self,
+        iterable: Iterable[Any],
+        *,
+        source: _core.OperatorHandle | None = None,
+        ready: Callable[[], bool | None] | None = None,
+        unknown: bool = False,
+    ) -> None:
+        """iterable: what to iterate. source: the operator of the object itself, if its time inside GetNext
+        is work or unknown. ready: called before each GetNext; whether the awaited batch is ready. If it
+        returns None, it is called again once the batch is there: whether it had been ready. unknown: nothing
+        is known of the object, so samples show what its next() does."""
+        self.iterable = iterable
+        self.source = source
+        self.ready = ready
+        self.unknown = unknown
+
+    def open(self, handle: _core.LoaderHandle) -> None:
+        """The loader has its record now."""
+        set_in_trial(self.setters, handle.name)
+        self.opened(handle)
+
+    def opened(self, handle: _core.LoaderHandle) -> None:
+        """Called with the loader's record, ``handle``; its threads may start before the loop."""
+
+    def setters(self) -> dict[str, Callable[[Any], None]]:
+        """By parameter, under its name in the model: what sets it, before `opened` and the first loop."""
+        return {}
+
+    def begin(self, handle: _core.LoaderHandle) -> None:
+        """The loop is about to iterate, and ``handle`` records it; assign the loader's own operators and
+        queues to it here."""
+
+    def around(self, iterator: Iterator[Any]) -> Iterator[Any]:
+        """What a loop takes from, given what the object's own ``__iter__`` made."""
+        return iterator
+
+    def detach(self) -> None:
+        """Remove everything that was put into the loader."""
+
+    def describe(self) -> LoaderModel | None:
+        """How the loader is built and set now; called at the beginning of each loop. None: only its own time
+        is recorded."""
+        return None
+
+    def begin_loop(self, handle: _core.LoaderHandle) -> None:
+        """A loop begins: its attachment gets ready, its record has the loader's model."""
+        self.begin(handle)
+        model = self.describe()
+        if model is None:
+            return
+        from headrace.results.data import as_json
+
+        text = json.dumps(as_json(model), separators=(",", ":"))
+        if len(text.encode()) > _core.LONGEST_MODEL:
+            raise ValueError(f"its {len(model.stages)} stages are more than a run has room to describe")
+        handle.describe(text, max(stage.workers for stage in model.stages))
+
+
+class Adapter(ABC):
+    """Detects and attaches to one kind of loader."""
+
+    #: Name of the loader's library, for messages.
+    library = ""
+    #: Other code checks the class of such a loader, so `wrap` always returns an instance of it.
+    keeps_class = False
+
+    @abstractmethod
+    def detect(self, obj: object) -> int:
+        """How well this adapter fits ``obj``: 0 not at all; the highest one is taken."""
+
+    @abstractmethod
+    def name(self, obj: object) -> str:
+        """The loader's name in reports if the user gives none."""
+
+    @abstractmethod
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
+        """Attach to ``obj`` without changing what it yields, raises or draws.
+
+        ``name``: the user's name for it, for the operator that represents the whole object.
+        """
+
+    def as_instance(self, obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
+        """If `keeps_class`: an instance of the object's class with ``methods`` that ``handle`` records."""
+        raise NotImplementedError
+
+    def unrecorded(self, obj: Any) -> Any:
+        """What yields the batches of ``obj`` without a recording, and leaves ``obj`` as it is."""
+        return obj
+
+    def generators(self, obj: Any) -> list[Any]:
+        """Torch's generators of random numbers that an iteration over ``obj`` draws from."""
+        return []
+
+    def most_batches(self, obj: Any) -> int:
+        """So many of its batches can be kept at once."""
+        return sys.maxsize
+
+    def records_itself(
+        self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None
+    ) -> Any | None:
+        """What `wrap` returns for an object that records its own loops; None for all others."""
+        return None
+
+    def model_of_report(self, profile: dict[str, Any]) -> LoaderModel | None:
+        """The model for a report saved before reports contained models."""
+        return None

@@ -1,0 +1,162 @@
+"""Every loop over a class of loaders is recorded, under the user's line that iterates (``headrace run``)."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, NamedTuple
+
+from headrace import _core
+from headrace.common.messages import warn_once
+from headrace.loaders.kit.base import Adapter, Attachment
+from headrace.loaders.kit.inside_next import watch_iterator
+from headrace.loaders.kit.names import is_the_users, user_line
+from headrace.record.operator import readable
+from headrace.record.session import (
+    bare_iterator,
+    enabled,
+    in_its_phase,
+    kept_open,
+    loader_handle,
+    not_recorded,
+    open_session,
+)
+
+
+class Loop:
+    """The record of an object's loops."""
+
+    def __init__(self, handle: _core.LoaderHandle) -> None:
+        self.handle = handle
+
+
+class _Recording(NamedTuple):
+    handle: _core.LoaderHandle
+    attachment: Attachment
+    loop: Loop
+
+
+#: Modules that call datasets of the user's own.
+_LOADERS = (
+    "torch.utils.data.",
+    "torchdata.",
+    "spdl.",
+    "datasets.",
+    "webdataset.",
+    "grain.",
+    "streaming.",
+    "tensorflow.",
+    "keras.",
+)
+#: By object, and by line: made anew for each epoch by the same line, it is the same loader.
+_of_object: dict[int, _Recording] = {}
+_of_line: dict[str, tuple[weakref.ref[Any], _Recording]] = {}
+#: The object whose loop begins on this thread.
+_beginning = threading.local()
+
+
+def patch(
+    kind: Any,
+    library: str,
+    adapter: Adapter,
+    method: str = "__iter__",
+    feeds: Callable[[FrameType], bool] | None = None,
+) -> None:
+    """Loops over objects of class ``kind`` are recorded if a line of the user's own begins them.
+
+    feeds: whether a loop that begins in a frame is part of another loader's; None: `feeds_a_loader`.
+    """
+    is_part = feeds or feeds_a_loader
+    iterate = getattr(kind, method)
+    if getattr(iterate, "headrace", False):
+        return
+
+    @functools.wraps(iterate)
+    def recorded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        frame = sys._getframe(1)
+        # An iterator, of which the recorded one asks for its iterator.
+        if getattr(_beginning, "of", None) is self:
+            return iterate(self, *args, **kwargs)
+        if not enabled() or _in_worker_process() or is_part(frame):
+            return iterate(self, *args, **kwargs)
+        return record(self, library, adapter, lambda: iterate(self, *args, **kwargs))
+
+    recorded.headrace = True  # type: ignore[attr-defined]
+    setattr(kind, method, recorded)
+
+
+def _in_worker_process() -> bool:
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and process.parent_process() is not None
+
+
+def feeds_a_loader(frame: FrameType) -> bool:
+    """A loop of another library, or of a dataset that a loader reads: that loader is recorded itself."""
+    if not is_the_users(frame.f_code.co_filename):
+        return True
+    around: FrameType | None = frame
+    while around is not None:
+        if str(around.f_globals.get("__name__", "")).startswith(_LOADERS):
+            return True
+        around = around.f_back
+    return False
+
+
+def record(obj: Any, library: str, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> Any:
+    try:
+        handle, attachment, _ = _of_object.get(id(obj)) or _open(obj, library, adapter)
+    except Exception as error:  # the loop must still run
+        not_recorded(error)
+        return iterate()
+    try:
+        attachment.begin_loop(handle)
+    except Exception as error:
+        _unavailable(handle, library, error)
+    _beginning.of = obj
+    try:
+        iterator = _core.TimedIterator(handle, attachment.around(iterate()), None, attachment.ready)
+    finally:
+        _beginning.of = None
+    if attachment.unknown:
+        watch_iterator(iterator, handle, obj)
+    return in_its_phase(iterator, handle, obj, bare_iterator)
+
+
+def _open(obj: Any, library: str, adapter: Adapter) -> _Recording:
+    line = user_line(library)
+    known = _of_line.get(line)
+    attachment = adapter.attach(obj)
+    if known is not None and known[0]() is None:
+        handle = known[1][0]
+    else:
+        session = open_session(None, None)
+        kept_open.add(session)
+        name = adapter.name(obj)
+        shown = readable(f"{name} at {line}" if line else name)
+        handle = loader_handle(session, shown, attachment.source)
+    try:
+        attachment.open(handle)
+    except Exception as error:
+        _unavailable(handle, library, error)
+    # Its recording ends with the object.
+    attachment.iterable = ()
+    recording = _Recording(handle, attachment, Loop(handle))
+    _of_object[id(obj)] = recording
+    _of_line[line] = weakref.ref(obj), recording
+    weakref.finalize(obj, _of_object.pop, id(obj), None).atexit = False
+    return recording
+
+
+def loop_of(obj: Any) -> Loop | None:
+    """Of an object whose loops `record` records; None: it could not."""
+    recording = _of_object.get(id(obj))
+    return recording.loop if recording is not None else None
+
+
+def _unavailable(handle: _core.LoaderHandle, library: str, error: Exception) -> None:
+    handle.miss(_core.NO_ITERATOR_DETAIL)
+    warn_once(f"operator detail unavailable: {library} is not as its adapter expects ({error!r})")

@@ -1,0 +1,256 @@
+"""What a loop waits for inside next() of an object of unknown kind: samples of the loop thread's stack.
+
+A loop that waits for threads or processes of the object's own hardly computes and is not the place of the
+work. The record of the loader then says what it waits for (``waits_for``), and which parameter of the object
+sets how many workers it has (``own_workers``).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from _thread import start_new_thread
+from collections import Counter
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, NamedTuple
+
+from headrace import _core
+from headrace.common.own_attributes import own_attribute
+
+#: Samples inside next() until the verdict on one loop, and the share of them that decides.
+_SAMPLES = 12
+_MAJORITY = 0.6
+#: Between two samples, at first and after 300 of them; a loop that has not waited by then is left alone.
+_PERIOD_S = 0.007
+_LATER_PERIOD_S = 0.05
+_MAX_TRIES = 1500
+#: Frames that are searched, from the innermost one on.
+_DEPTH = 10
+#: Attributes in which objects of the common libraries keep the number of their workers.
+_PARAMETERS = (
+    "num_workers",
+    "num_processes",
+    "n_workers",
+    "num_threads",
+    "n_jobs",
+    "workers",
+    "max_workers",
+    "_workers",
+)
+
+#: What functions of the standard library wait for, by the end of their file's path.
+_WAITS = {
+    "/multiprocessing/connection.py": ("processes", {"_recv", "recv", "recv_bytes", "poll", "wait"}),
+    "/multiprocessing/pool.py": ("processes", {"get", "next", "wait"}),
+    "/multiprocessing/queues.py": ("processes", {"get"}),
+    "/multiprocessing/managers.py": ("processes", {"_callmethod"}),
+    "/multiprocessing/popen_fork.py": ("processes", {"wait"}),
+    "/concurrent/futures/_base.py": ("threads", {"result", "wait"}),
+    "/queue.py": ("threads", {"get"}),
+    # Not the functions in which each thread begins.
+    "/threading.py": ("threads", {"wait", "wait_for", "acquire", "join"}),
+}
+
+
+class _Watched(NamedTuple):
+    #: Returns what returns the thread that is inside next() now, or 0; None: the loop is over.
+    thread: Callable[[], Callable[[], int] | None]
+    loader: weakref.ref[_core.LoaderHandle]
+    seen: Counter[str]
+    parameter: str
+
+
+_watched: list[_Watched] = []
+_runs = False
+
+
+def watch_iterator(iterator: _core.TimedIterator, loader: _core.LoaderHandle, obj: Any) -> None:
+    """`watch` the loop over ``iterator``."""
+    alive = weakref.ref(iterator)
+
+    def thread() -> Callable[[], int] | None:
+        timed = alive()
+        return None if timed is None else lambda: _core.thread_in_next(timed)
+
+    watch(thread, loader, obj)
+
+
+def watch(thread: Callable[[], Callable[[], int] | None], loader: _core.LoaderHandle, obj: Any) -> None:
+    """Sample a loop over ``obj`` until it is clear what it waits for. ``thread``: as in `_Watched`."""
+    earlier = [each for each in _watched if each.loader() is loader]
+    seen = earlier[0].seen if earlier else Counter()  # of the epochs before
+    _watched[:] = [each for each in _watched if each not in earlier]
+    _watched.append(_Watched(thread, weakref.ref(loader), seen, _workers_of(obj)))
+    _start()
+
+
+def _start() -> None:
+    global _runs
+    if not _runs:
+        _runs = True
+        start_new_thread(_sample, ())
+
+
+def _workers_of(obj: Any) -> str:
+    """``num_processes=2``: the object's own parameter, as its user writes it; "" if it has none."""
+    for name in _PARAMETERS:
+        value = own_attribute(obj, name)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return f"{name.lstrip('_')}={value}"
+    return ""
+
+
+class _Thread(NamedTuple):
+    """A thread of the program that iterates a loader: what it does between two batches."""
+
+    ident: int
+    loader: weakref.ref[_core.LoaderHandle]
+    iterator: weakref.ref[Any]
+    seen: Counter[str]
+
+
+_threads: list[_Thread] = []
+#: Samples of a thread. One that trains works between two batches: of its time, and of that outside next().
+_THREAD_SAMPLES = 60
+_TRAINS = 0.03
+_WORKS_OUTSIDE = 0.3
+#: Functions of the standard library in which a thread waits to hand a batch on, or for the next task.
+_HANDS_OVER = {
+    "/threading.py": {"wait", "wait_for", "acquire", "__enter__"},
+    "/queue.py": {"put", "get"},
+    "/concurrent/futures/thread.py": {"_worker"},
+    "/asyncio/base_events.py": {"_run_once", "call_soon_threadsafe"},
+}
+_LOADERS = ("/torch/utils/data/dataloader.py", "/torch/utils/data/_utils/fetch.py")
+
+
+def watch_thread(ident: int, loader: _core.LoaderHandle, iterator: Any) -> None:
+    """Sample a thread that iterates ``loader`` and was not seen to put a batch into a queue.
+
+    A thread that hardly works between two batches hands them on: what the training loop waits for is unknown.
+    """
+    earlier = [each for each in _threads if each.loader() is loader]
+    seen = earlier[0].seen if earlier else Counter()  # of the epochs before
+    forget(loader)
+    _threads.append(_Thread(ident, weakref.ref(loader), weakref.ref(iterator), seen))
+    _start()
+
+
+def forget(loader: _core.LoaderHandle) -> None:
+    """The thread's queue was found."""
+    _threads[:] = [each for each in _threads if each.loader() is not loader]
+
+
+def _sample_thread(each: _Thread) -> bool:
+    """Whether no more samples are needed."""
+    loader, iterator = each.loader(), each.iterator()
+    frame = sys._current_frames().get(each.ident)
+    if loader is None or iterator is None or frame is None:
+        return loader is None  # else between two epochs
+    each.seen[_part_of_thread(frame, bool(_core.thread_in_next(iterator)))] += 1
+    if each.seen.total() < _THREAD_SAMPLES:
+        return False
+    works, outside = each.seen["works"], each.seen["works"] + each.seen["waits"]
+    if works < max(_TRAINS * each.seen.total(), _WORKS_OUTSIDE * outside):
+        loader.note("hands_over", "thread")
+    return True
+
+
+def is_inside(thread: int, iterator: Any) -> bool:
+    """Whether the thread is inside next() of this iterator of torch's DataLoader."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        in_loader = frame.f_code.co_filename.replace("\\", "/").endswith(_LOADERS)
+        if in_loader and frame.f_locals.get("self") is iterator:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _part_of_thread(frame: FrameType | None, in_next: bool) -> str:
+    if in_next:
+        return "next"
+    part = "works"
+    depth = 0
+    while frame is not None:
+        file = frame.f_code.co_filename.replace("\\", "/")
+        if file.endswith(_LOADERS):
+            return "next"
+        if depth < _DEPTH and any(
+            file.endswith(end) and frame.f_code.co_name in names for end, names in _HANDS_OVER.items()
+        ):
+            # A thread's own beginning is at the other end of the stack, unless the thread does nothing.
+            part = "waits" if depth < 3 else part
+        depth += 1
+        frame = frame.f_back
+    return part
+
+
+def _child_processes() -> int:
+    return len(getattr(sys.modules.get("multiprocessing.process"), "_children", ()))
+
+
+def _as_running(parameter: str, what: str) -> str:
+    """The parameter with the number of processes that run: some objects set theirs anew in each worker."""
+    count = _child_processes() if what == "processes" else 0
+    return f"{parameter.partition('=')[0]}={count}" if count else parameter
+
+
+def _sample() -> None:
+    global _runs
+    try:
+        for tries in range(_MAX_TRIES):
+            time.sleep(_PERIOD_S if tries < 300 else _LATER_PERIOD_S)
+            for each in list(_watched):
+                if _sample_one(each):
+                    _watched.remove(each)
+            for thread in list(_threads):
+                if _sample_thread(thread) and thread in _threads:
+                    _threads.remove(thread)
+            if not _watched and not _threads:
+                break
+    except Exception:
+        _watched.clear()
+        _threads.clear()  # the interpreter ends, or a loop is not as expected: nothing is said of it
+    _runs = False
+
+
+def _sample_one(each: _Watched) -> bool:
+    """Whether no more samples are needed."""
+    inside, loader = each.thread(), each.loader()
+    if loader is None:
+        return True
+    if inside is None:
+        return False  # between two epochs
+    thread = inside()
+    frame = sys._current_frames().get(thread) if thread else None
+    if frame is None:
+        return False
+    each.seen[_waits_for(frame)] += 1
+    count = each.seen.total()
+    if count < _SAMPLES:
+        return False
+    what, most = each.seen.most_common(1)[0]
+    if what == "processes" and not _child_processes():
+        what = "threads"  # multiprocessing's ThreadPool
+    if most >= _MAJORITY * count and what:
+        loader.note("waits_for", what)
+        if each.parameter:
+            loader.note("own_workers", _as_running(each.parameter, what))
+    return True
+
+
+def _waits_for(frame: FrameType | None) -> str:
+    """What the innermost calls wait for: "threads", "processes", or "" for work, sleep and reads."""
+    found = ""
+    for _ in range(_DEPTH):
+        if frame is None:
+            break
+        file = frame.f_code.co_filename.replace("\\", "/")
+        for end, (waits, functions) in _WAITS.items():
+            if file.endswith(end) and frame.f_code.co_name in functions:
+                found = found if found == "processes" else waits
+        frame = frame.f_back
+    return found

@@ -1,0 +1,187 @@
+"""A thread of the program between a loader and the training loop: it iterates the loader and fills a queue.
+
+The thread's first batches are watched until it puts one into a queue. From then on the loop's GetNext is the
+get of that queue, and the thread is a worker (`_core.Relay`).
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from headrace import _core
+from headrace.loaders.kit import inside_next
+from headrace.record.operator import readable
+
+#: Attribute of a loader's iterator: called with the size of the queue behind it, returns the stage in front.
+FED_BY_THREAD = "_headrace_fed_by_thread"
+#: Attribute of a queue that is recorded.
+_RECORDED = "_headrace_relay"
+_PUT = queue.Queue.put.__code__
+#: Python calls between a batch and its put.
+_MAX_CALLS = 2000
+#: How deep a batch may lie in what is put, and how many values of a container are searched.
+_MAX_DEPTH = 2
+_MAX_VALUES = 16
+
+
+#: Batches that were taken without a put, by loop; after so many the thread's stack is sampled.
+_taken: weakref.WeakKeyDictionary[_core.Relay, int] = weakref.WeakKeyDictionary()
+_MAX_TAKEN = 4
+
+
+def took(relay: _core.Relay, iterator: Any, batch: Any) -> None:
+    """``batch`` was taken from ``iterator`` on this thread, which is not the main one."""
+    if sys.getprofile() is None and threading.get_ident() != threading.main_thread().ident:
+        sys.setprofile(_PutSearch(relay, iterator, batch))
+    _taken[relay] = _taken.get(relay, 0) + 1
+    if _taken[relay] == _MAX_TAKEN:
+        inside_next.watch_thread(threading.get_ident(), relay.loader, iterator)
+
+
+class _PutSearch:
+    """A profile function of one thread: ends at the thread's first put of the batch."""
+
+    def __init__(self, relay: _core.Relay, iterator: Any, batch: Any) -> None:
+        self._relay = relay
+        self._iterator = iterator
+        self._batch = batch
+        self._calls = 0
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event != "call":
+            return
+        self._calls += 1
+        is_put = frame.f_code is _PUT
+        if not is_put and self._calls < _MAX_CALLS:
+            return
+        sys.setprofile(None)
+        if is_put:
+            try:
+                self._found(frame.f_locals)
+            except Exception:
+                return  # the loop must still run; it is recorded as before
+
+    def _found(self, call: dict[str, Any]) -> None:
+        into, item = call["self"], call["item"]
+        if isinstance(into, queue.Queue) and _carries(item, self._batch, _MAX_DEPTH):
+            _recorded(into).feed(self._relay, self._iterator)
+
+
+def _carries(item: Any, batch: Any, depth: int) -> bool:
+    """Whether ``item`` contains ``batch``, or what a copy to a device made of it."""
+    if item is batch or _is_copy(item, batch):
+        return True
+    if depth > 0 and isinstance(item, (tuple, list)):
+        return any(_carries(each, batch, depth - 1) for each in item[:_MAX_VALUES])
+    if depth > 0 and isinstance(item, dict) and len(item) <= _MAX_VALUES:
+        return any(_carries(each, batch, depth - 1) for each in item.values())
+    return False
+
+
+def _is_copy(item: Any, batch: Any) -> bool:
+    """Whether both hold arrays of the same shapes, which metrics that a training thread logs do not."""
+    if type(item) is not type(batch):
+        return False
+    if isinstance(batch, (tuple, list)):
+        parts = list(zip(item, batch, strict=False))
+        return 0 < len(batch) == len(item) <= _MAX_VALUES and all(_is_copy(a, b) for a, b in parts)
+    if isinstance(batch, dict):
+        return 0 < len(batch) <= _MAX_VALUES and all(
+            key in item and _is_copy(item[key], value) for key, value in batch.items()
+        )
+    shape = getattr(batch, "shape", ())
+    return bool(shape) and getattr(item, "shape", ()) == shape
+
+
+def _recorded(into: Any) -> _RelayQueue:
+    known = vars(into).get(_RECORDED)
+    if not isinstance(known, _RelayQueue):
+        known = vars(into)[_RECORDED] = _RelayQueue(into)
+    return known
+
+
+class _RelayQueue:
+    """A ``queue.Queue`` between the thread that feeds and the loop. Hooked in the object."""
+
+    def __init__(self, into: Any) -> None:
+        self._relay: _core.Relay | None = None
+        self._feeder = 0
+        self._hooks: _core.ThreadQueueHooks | None = None
+        self._size: Callable[[], int] = into._qsize
+        self._room = max(0, into.maxsize)
+        hooked = _core.HookedCall
+        with into.mutex:
+            into._put = hooked(into._put, None, self._did_put)
+            into._get = hooked(into._get, None, self._did_get)
+        into.put = hooked(into.put, self._before_put, self._after_put, self._after_put)
+        into.get = hooked(into.get, self._before_get, self._after_get)
+
+    def feed(self, relay: _core.Relay, iterator: Any) -> None:
+        """The calling thread is about to put the first batch of ``iterator``."""
+        handle = _record_of_queue(relay.loader, iterator, self._room)
+        self._hooks = _core.ThreadQueueHooks(handle, self._room, [True], self._size, _loop_name)
+        self._feeder = threading.get_ident()
+        self._relay = relay
+        inside_next.forget(relay.loader)
+        relay.take_over()
+
+    def _before_put(self, *_: Any, **__: Any) -> None:
+        if self._hooks is not None:
+            self._hooks.before_put()
+
+    def _after_put(self, *_: Any) -> None:
+        if self._hooks is not None:
+            self._hooks.after_put()
+
+    def _did_put(self, result: Any, item: Any) -> None:
+        if self._hooks is not None:
+            self._hooks.did_put(result, item)
+
+    def _before_get(self, *_: Any, **__: Any) -> None:
+        if self._relay is None or self._hooks is None or threading.get_ident() == self._feeder:
+            return
+        self._relay.begin_wait(self._size())
+        self._hooks.before_get()
+
+    def _did_get(self, item: Any, *_: Any) -> None:
+        if self._relay is None or self._hooks is None:
+            return
+        self._hooks.did_get(item)
+        self._relay.taken()
+
+    def _after_get(self, *_: Any) -> None:
+        if self._relay is not None and threading.get_ident() != self._feeder:
+            self._relay.end_wait()
+
+
+#: Records of queues, by loader: each epoch may have a queue of its own.
+_records: weakref.WeakKeyDictionary[_core.LoaderHandle, dict[int, _core.QueueHandle]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _record_of_queue(loader: _core.LoaderHandle, iterator: Any, room: int) -> _core.QueueHandle:
+    describe = getattr(iterator, "__dict__", {}).get(FED_BY_THREAD)
+    stage = describe(room) if describe is not None else None
+    known = _records.setdefault(loader, {})
+    if room not in known:
+        known[room] = (
+            _core.QueueHandle.of_threads("queue", room)
+            if stage is None
+            else _core.QueueHandle("queue", room, loader.id, stage, -1)
+        )
+    return known[room]
+
+
+def _loop_name() -> str:
+    """Of the function that feeds, for a thread whose work is not a recorded operator."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("queue", "headrace"):
+        frame = frame.f_back
+    return readable(frame.f_code.co_name) if frame is not None else "thread"

@@ -1,0 +1,173 @@
+"""Streams: iterators on top of each other, which all run in the thread that asks for an item.
+
+A library's adapter replaces what makes the iterators of a dataset. Each asks here whether the dataset is
+recorded, and by which loader: one of the library's own, or a DataLoader whose dataset it is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from headrace import _core
+from headrace.common.messages import warn_once
+from headrace.record.operator import readable
+
+if TYPE_CHECKING:
+    from headrace.results.figures import LoaderModel, LoaderParameter
+
+#: The module that a library's datasets are in, and the adapter's module with `install`.
+_LIBRARIES = {
+    "datasets.iterable_dataset": "headrace.loaders.huggingface.stages",
+    "webdataset.pipeline": "headrace.loaders.webdataset.stages",
+    "streaming.base.dataset": "headrace.loaders.mosaicml.stages",
+    "ray.data.iterator": "headrace.loaders.ray_data.inside",
+}
+#: Below the dataset that a DataLoader reads, which has `STAGE_DATASET` + 50.
+_HIGHEST = _core.STAGE_DATASET + 49
+SHARD_ADVICE = "each worker reads shards of its own, so there must be as many shards as workers"
+_chains: dict[int, Chain] = {}
+#: Of the DataLoader that this process is a worker of.
+_of_worker: Chain | None = None
+
+
+class Chain:
+    """The operators of one stream in one loader. The same dataset gives the same ones in every process."""
+
+    def __init__(self, loader: int) -> None:
+        self._loader = loader
+        self._names: dict[str, int] = {}
+        self._operators: dict[tuple[int, str, str], _core.OperatorHandle] = {}
+
+    def operator(self, depth: int, name: str, kind: str) -> _core.OperatorHandle:
+        """``depth``: of the stage below the last one. Stages side by side with one name are one operator."""
+        known = self._operators.get((depth, name, kind))
+        if known is None:
+            number = self._names[name] = self._names.get(name, 0) + 1
+            shown = readable(name if number == 1 else f"{name}#{number}")
+            place = max(_core.STAGE_DATASET, _HIGHEST - depth)
+            known = _core.OperatorHandle(shown, kind, 0, 0, "num_workers", self._loader, place)
+            self._operators[depth, name, kind] = known
+        return known
+
+    def timed(self, iterator: Any, depth: int, name: str, kind: str) -> Any:
+        return _core.OperatorIterator(iterator, self.operator(depth, name, kind))
+
+
+def waiting(iterator: Any) -> Any:
+    """Its items come from other threads: its time is taken out of that of the operator around it."""
+    handle = _core.OperatorHandle("wait", "prefetch", 0, _core.WRAPPED_OBJECT)
+    return _core.OperatorIterator(iterator, handle)
+
+
+def record(dataset: Any, loader: int) -> bool:
+    """Loops over ``dataset`` are those of ``loader``. Returns whether its stages are operators too."""
+    if not install():
+        return False
+    key = id(dataset)
+    if key not in _chains:
+        try:
+            weakref.finalize(dataset, _chains.pop, key, None).atexit = False
+        except TypeError:  # an object of the user's with slots
+            return False
+    _chains[key] = Chain(loader)
+    return _adapter_of(dataset) is not None
+
+
+def record_in_worker(dataset: Any, loader: int) -> bool:
+    """In a worker of a DataLoader every stream is its loader's, also one inside the user's dataset."""
+    global _of_worker
+    has_stages = record(dataset, loader)
+    _of_worker = _chains.get(id(dataset))
+    return has_stages
+
+
+def chain_of(dataset: Any) -> Chain | None:
+    """Which operators record the loop over ``dataset`` that begins now; None: it is not recorded."""
+    return _chains.get(id(dataset)) or _of_worker
+
+
+def shards_of(dataset: Any) -> int | None:
+    """How many workers a stream has shards for; None: not known, or not a stream of a known library."""
+    adapter = _adapter_of(dataset)
+    if adapter is None:
+        return None
+    try:
+        shards = importlib.import_module(adapter).shards_of(dataset)
+    except Exception:  # another version
+        return None
+    return int(shards) if shards else None
+
+
+def parameters_of(dataset: Any) -> list[LoaderParameter]:
+    """What the user of a stream, of a known library, set in it."""
+    adapter = _adapter_of(dataset)
+    if adapter is None:
+        return []
+    try:
+        found: list[LoaderParameter] = importlib.import_module(adapter).parameters_of(dataset)
+    except Exception:  # another version, or a table
+        return []
+    return found
+
+
+def splits_itself(dataset: Any) -> bool:
+    """Whether a stream gives each worker a part of its samples, however many workers there are."""
+    adapter = _adapter_of(dataset)
+    return adapter is not None and bool(getattr(importlib.import_module(adapter), "SPLITS_ITSELF", False))
+
+
+def _adapter_of(dataset: Any) -> str | None:
+    """The adapter's module for a dataset of a known library, or of a class of the user's below it."""
+    libraries = {kind.__module__.partition(".")[0] for kind in type(dataset).__mro__}
+    for module, adapter in _LIBRARIES.items():
+        if module in sys.modules and module.partition(".")[0] in libraries:
+            return adapter
+    return None
+
+
+def install() -> bool:
+    """Datasets of known libraries ask from now on whether they are recorded. False: none is imported."""
+    found = False
+    for library, adapter in _LIBRARIES.items():
+        if library not in sys.modules:
+            continue
+        try:
+            importlib.import_module(adapter).install()
+            found = True
+        except Exception as error:  # the loop must still run
+            name = library.partition(".")[0]
+            warn_once(f"operator detail unavailable: {name} is not as its adapter expects ({error!r})")
+    return found
+
+
+def model_in_loop(framework: str, parameters: list[LoaderParameter], most_workers: int | None) -> LoaderModel:
+    """A stream without a DataLoader: everything runs in the training loop.
+
+    most_workers: parts that workers can share; None: unknown.
+    """
+    from headrace.results.figures import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
+
+    where = "iterate over it with torch.utils.data.DataLoader"
+    ahead = LoaderParameter(name="prefetch_factor", value=2, usual=2, min=1, sets="window", set_in=where)
+    ahead.needs_workers = True
+    return LoaderModel(
+        framework=framework,
+        stages=[
+            LoaderStage(name="order"),
+            LoaderStage(name="workers", workers=0, gets_work="own_shard", widened_by="num_workers"),
+        ],
+        buffers=[
+            LoaderBuffer(from_=1, capacity=0, is_window=True, per_worker=True, set_by="prefetch_factor")
+        ],
+        parameters=[
+            LoaderParameter(
+                name="num_workers", value=0, usual=0, min=0, max=most_workers, sets="workers", set_in=where
+            ),
+            ahead,
+            *parameters,
+        ],
+        shard_advice=SHARD_ADVICE,
+    )

@@ -1,0 +1,15 @@
+"""MindSpore's datasets, live: Python functions timed, queue levels from MindData's monitor, GetNext exact."""
+
+from __future__ import annotations
+
+from headrace.loaders.mindspore.adapter import MindSporeAdapter
+
+
+def record_every_loader() -> None:
+    """From now on each iterator over a dataset in this process is recorded (``headrace run``)."""
+    from headrace.loaders.mindspore import iterators
+
+    iterators.record_all()
+
+
+__all__ = ["MindSporeAdapter", "record_every_loader"]

@@ -1,0 +1,115 @@
+"""Looks at one thread's stack: what it is, and when the next one comes."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import deque
+from collections.abc import Container
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from headrace.loaders.kit.names import is_the_users
+
+#: Share of a core that looks may take, and what they may take at first beyond it.
+_BUDGET = 0.005
+_FIRST_S = 0.05
+_PERIOD_S = 0.01
+#: After so many, and so many are kept for the search.
+_LATER_PERIOD_S = 0.03
+_KEPT = 1000
+#: A deeper stack is not looked at.
+_DEEPEST = 150
+
+
+class Function:
+    """A function that was seen: one object for each code, as codes are slow to compare."""
+
+    __slots__ = ("code", "is_the_users", "name", "namespace")
+
+    def __init__(self, code: CodeType, namespace: dict[str, Any]) -> None:
+        self.code = code
+        self.name = code.co_name
+        self.namespace = namespace  #: its globals
+        self.is_the_users = is_the_users(code.co_filename)
+
+    @property
+    def is_part_of_caller(self) -> bool:
+        """A comprehension, which older versions of Python run as a function."""
+        return self.name.endswith("comp>")
+
+
+class Look(NamedTuple):
+    """One stack, outermost frame first."""
+
+    frames: tuple[int, ...]  #: identities; of a frame that is still there, the same one
+    functions: tuple[Function, ...]
+
+
+def of_function(frame: FrameType) -> FrameType:
+    """The frame of the function around a comprehension, which has a frame of its own before Python 3.12."""
+    while frame.f_code.co_name.endswith("comp>") and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+def users_frame(frame: FrameType | None, behind: Container[str], most: int) -> FrameType | None:
+    """The nearest function of the user's program, behind at most so many of packages of these names."""
+    for _ in range(most):
+        if frame is None:
+            return None
+        if frame.f_globals.get("__name__", "").split(".")[0] not in behind:
+            return of_function(frame) if is_the_users(frame.f_code.co_filename) else None
+        frame = frame.f_back
+    return None
+
+
+class StackLooks:
+    """Looks at the thread ``ident`` at times that do not depend on what it does. Used by one thread."""
+
+    def __init__(self, ident: int) -> None:
+        self._ident = ident
+        self._random = random.Random(ident)
+        self._began_s = time.monotonic()
+        self._cpu_s = time.thread_time()
+        self._functions: dict[int, Function] = {}  # by their codes' identities
+        self._taken = 0
+        self.looks: deque[Look] = deque(maxlen=_KEPT)
+
+    def wait(self) -> None:
+        """Until the next look: 10 ms on average, or as long as the CPU time of this thread asks for."""
+        period_s = _PERIOD_S if self._taken < _KEPT else _LATER_PERIOD_S
+        used_s = time.thread_time() - self._cpu_s - _FIRST_S
+        late_s = used_s / _BUDGET - (time.monotonic() - self._began_s)
+        time.sleep(max(period_s * self._random.uniform(0.5, 1.5), min(late_s, 1.0)))
+
+    def look(self) -> list[FrameType]:
+        """The thread's stack now, outermost frame first; empty if it is too deep or gone.
+
+        The caller drops the frames at once: they keep the thread's objects alive.
+        """
+        frame = sys._current_frames().get(self._ident)
+        stack: list[FrameType] = []
+        while frame is not None and len(stack) <= _DEEPEST:
+            stack.append(frame)
+            frame = frame.f_back
+        stack.reverse()
+        if len(stack) > _DEEPEST:
+            stack = []
+        else:
+            functions = tuple([self._function(each) for each in stack])
+            self.looks.append(Look(tuple(map(id, stack)), functions))
+            self._taken += 1
+        return stack
+
+    def everywhere(self) -> list[FrameType]:
+        """The innermost frames of all other threads and of this one; to be dropped at once."""
+        return list(sys._current_frames().values())
+
+    def _function(self, frame: FrameType) -> Function:
+        code = frame.f_code
+        known = self._functions.get(id(code))
+        if known is None:
+            known = self._functions[id(code)] = Function(code, frame.f_globals)
+        return known

@@ -1,0 +1,208 @@
+"""Threads with queues between them and the training loop: found in their stacks, then recorded."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from headrace import _core
+from headrace.common.messages import warn_once
+from headrace.common.own_attributes import own_attribute
+from headrace.loaders.no_loader import simple_queues
+from headrace.loaders.no_loader.stack_looks import users_frame
+from headrace.record import session as _session
+from headrace.record.get_next import BlockLoop
+from headrace.record.operator import readable
+from headrace.record.session import kept_open, open_session
+
+_OWN = ("queue", "headrace")
+_CALLS = {queue.Queue.get.__code__, queue.Queue.put.__code__}
+#: Sightings of a queue until it is recorded, and the most that are.
+_SEEN = 2
+_MOST = 32
+#: How far inside a thread's stack a call of a queue is looked for.
+_INNERMOST = 4
+#: How far a function that takes from a simple queue is looked for.
+_DEEPEST = 60
+
+
+class ThreadQueues:
+    """The queues that the user's threads use. Nothing is recorded before the main thread takes from one."""
+
+    def __init__(self) -> None:
+        self._seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._recorded: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._starting = threading.Lock()
+        self._looks_at_simple = True
+        #: Takes from which queue, once it does: the training loop's GetNext.
+        self.sink: RecordedQueue | None = None
+        self.loop: BlockLoop | None = None
+        self.started: list[RecordedQueue] = []  # the same, for hooks: empty or not
+
+    def look(self, frames: list[FrameType]) -> None:
+        """``frames``: the innermost one of each thread."""
+        for frame in frames:
+            self._look_at(frame)
+            if self._looks_at_simple:
+                self._look_for_simple(frame, frames)
+
+    def _look_for_simple(self, innermost: FrameType, frames: list[FrameType]) -> None:
+        for frame in _stack(innermost):
+            simple = simple_queues.taken_from(frame)
+            if simple is None:
+                continue
+            self._seen[simple] = self._seen.get(simple, 0) + 1
+            if self._seen[simple] >= _SEEN:
+                self._looks_at_simple = False
+                self._record_simple(frames)
+            return
+
+    def _look_at(self, frame: FrameType | None) -> None:
+        for _ in range(_INNERMOST):
+            if frame is None:
+                return
+            if frame.f_code in _CALLS:
+                break
+            frame = frame.f_back
+        else:
+            return
+        caller = users_frame(frame.f_back, _OWN, _INNERMOST)
+        found = frame.f_locals.get("self")
+        # Methods of the user's own class may do anything.
+        if caller is None or type(found) not in (queue.Queue, queue.LifoQueue, queue.PriorityQueue):
+            return
+        self._seen[found] = self._seen.get(found, 0) + 1
+        if self._seen[found] >= _SEEN and found not in self._recorded and len(self._recorded) < _MOST:
+            HookedQueue(found, self._new(found, caller), self)
+
+    def _new(self, found: Any, caller: FrameType) -> str:
+        """The name of a queue that is recorded from now on."""
+        self._recorded.add(found)
+        return _name_of(found, caller) or f"queue {len(self._recorded)}"
+
+    def _record_simple(self, frames: list[FrameType]) -> None:
+        for frame in (each for innermost in frames for each in _stack(innermost)):
+            path = simple_queues.iterated_over(frame)
+            if path:
+                code = frame.f_code
+                place = f"{code.co_name} ({Path(code.co_filename).name}:{code.co_firstlineno})"
+                warn_once(
+                    f"{readable(place)} iterates over iter({path}.get, ...) of a SimpleQueue, which cannot "
+                    f"be recorded from outside: {path} = hr.Queue()"
+                )
+                return
+        if simple_queues.can_be_recorded():
+            simple_queues.RecordedClass(self._recorder_of_simple)
+
+    def _recorder_of_simple(self, simple: Any, caller: FrameType) -> SimpleRecorder | None:
+        frame = users_frame(caller, _OWN, _INNERMOST)
+        if frame is None or len(self._recorded) >= _MOST:
+            return None
+        return SimpleRecorder(simple, self._new(simple, frame), self)
+
+    def start(self, recorded: RecordedQueue, caller: FrameType) -> None:
+        """The main thread is about to take from ``recorded``, in the user's function ``caller``."""
+        with self._starting:
+            if self.sink is None:
+                session = open_session(None, None)
+                kept_open.add(session)
+                place = f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}"
+                self.loop = BlockLoop(session, readable(f"{recorded.handle.name} at {place}"), None)
+                self.sink = recorded
+                recorded.hooks.become_sink()
+                self.started.append(recorded)
+
+
+class RecordedQueue:
+    """One queue whose puts and gets are recorded, whichever thread calls them."""
+
+    def __init__(self, name: str, maxsize: int, size: Callable[[], int], queues: ThreadQueues) -> None:
+        room = max(0, maxsize)
+        self.handle = _core.QueueHandle.of_threads(readable(name), room)
+        self._queues = queues
+        self._in_loop = False
+        self.hooks = _core.ThreadQueueHooks(
+            self.handle, room, queues.started, size, _loop_name, self._enter, self._leave
+        )
+
+    def _enter(self) -> None:
+        queues = self._queues
+        if threading.get_ident() != threading.main_thread().ident:
+            return
+        if queues.sink is None and not _session.loaders_opened:
+            caller = users_frame(sys._getframe(1), _OWN, _INNERMOST)
+            if caller is not None:
+                queues.start(self, caller)
+        if queues.sink is self and queues.loop is not None:
+            self._in_loop = queues.loop.begin()
+
+    def _leave(self, item: Any, failed: bool) -> None:
+        is_main = threading.get_ident() == threading.main_thread().ident
+        if is_main and self._in_loop and self._queues.loop is not None:
+            self._in_loop = False
+            self._queues.loop.end(queue.Empty if failed else StopIteration if item is None else None)
+
+
+class HookedQueue(RecordedQueue):
+    """A ``queue.Queue`` with hooks of its own. It has a lock, within which levels are exact."""
+
+    def __init__(self, recorded: Any, name: str, queues: ThreadQueues) -> None:
+        super().__init__(name, recorded.maxsize, recorded._qsize, queues)
+        hooked, hooks = _core.HookedCall, self.hooks
+        with recorded.mutex:
+            recorded._put = hooked(recorded._put, None, hooks.did_put)
+            recorded._get = hooked(recorded._get, None, hooks.did_get)
+        recorded.put = hooked(recorded.put, hooks.before_put, hooks.after_put, hooks.after_put)
+        recorded.get = hooked(recorded.get, hooks.before_get, hooks.after_get, hooks.get_failed)
+
+
+class SimpleRecorder(RecordedQueue):
+    """A `SimpleQueue`, whose class has the hooks. Levels are those right after a call."""
+
+    def __init__(self, recorded: Any, name: str, queues: ThreadQueues) -> None:
+        weak = weakref.ref(recorded)
+        super().__init__(name, 0, lambda: found.qsize() if (found := weak()) is not None else 0, queues)
+        # A put within this lock, by a destructor, is allowed to a simple queue.
+        self._in_turn = threading.RLock()
+        self.before_get = self.hooks.before_get
+        self.get_failed = self.hooks.get_failed
+
+    def did_put(self, item: Any) -> None:
+        with self._in_turn:
+            self.hooks.did_put(None, item)
+
+    def did_get(self, item: Any) -> None:
+        with self._in_turn:
+            self.hooks.did_get(item)
+        self.hooks.after_get(item)
+
+
+def _loop_name() -> str:
+    """Of the loop that has called a hook of a queue."""
+    frame = users_frame(sys._getframe(1), _OWN, _INNERMOST)
+    return readable(frame.f_code.co_name) if frame is not None else "thread"
+
+
+def _stack(frame: FrameType | None) -> Iterator[FrameType]:
+    """From a thread's innermost frame outwards."""
+    for _ in range(_DEEPEST):
+        if frame is None:
+            return
+        yield frame
+        frame = frame.f_back
+
+
+def _name_of(found: Any, caller: FrameType) -> str:
+    """What the user's function calls the queue; "" if that is unknown."""
+    for place in (caller.f_locals, caller.f_globals):
+        for name, value in list(place.items()):
+            if value is found:
+                return str(name)
+    itself = caller.f_locals.get("self")
+    return next((name for name in caller.f_code.co_names if own_attribute(itself, name) is found), "")

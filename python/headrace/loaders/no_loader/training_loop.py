@@ -1,0 +1,165 @@
+"""Finds the training loop in looks at a stack, and the function in it that makes the batches."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from headrace.loaders.no_loader.batch_functions import is_called_in_a_loop, makes_batches
+from headrace.loaders.no_loader.stack_looks import Function, Look
+
+#: Files of libraries in which forward, backward and updates run, and the functions that do; none: all of it.
+_COMPUTES = {
+    "torch/nn/modules/module.py": {"_call_impl", "_wrapped_call_impl"},
+    "torch/_tensor.py": {"backward"},
+    "torch/autograd/": set(),
+    "torch/optim/": set(),
+    "jax/_src/pjit.py": set(),
+    "jax/_src/api.py": set(),
+    "tensorflow/python/eager/": set(),
+    "keras/src/trainers/": set(),
+}
+#: Looks at one frame until it may be the training loop, and without a library's forward or backward in it.
+_LOOKS = 50
+_LOOKS_OF_ANY_LOOP = 100
+#: Looks that found the function, and how often they found it anew: a call that was made once is no batch's.
+_LEAST = 4
+_LEAST_ANEW = 3
+#: Of the loop's time that a generator takes before it is worth a word.
+_WORTH_A_WORD = 0.1
+#: Of a function's looks in which a library computes: it does more than make a batch.
+_MIXED = 0.05
+_GENERATOR = 0x20
+
+
+class Candidate(NamedTuple):
+    """A function that makes batches, as far as looks show."""
+
+    caller: Function
+    function: Function
+    looks: int
+    of: int  #: looks at the loop
+
+    @property
+    def is_generator(self) -> bool:
+        """The loop iterates over it; its items cannot be recorded from outside."""
+        return bool(self.function.code.co_flags & _GENERATOR)
+
+    @property
+    def share(self) -> float:
+        """Of the loop's time."""
+        return self.looks / self.of
+
+    @property
+    def error(self) -> float:
+        """Of `share`, for looks that are independent: 95 % are within."""
+        share = self.share
+        return 1.96 * float((share * (1 - share) / self.of) ** 0.5)
+
+
+def find(looks: Sequence[Look]) -> Candidate | None:
+    """The function that makes the batches of the training loop that runs now; None: none is seen."""
+    if not looks:
+        return None
+    last = looks[-1]
+    caller: Function | None = None
+    for depth, (frame, function) in enumerate(zip(*last, strict=True)):
+        if not function.is_the_users:
+            continue
+        paths = _paths_below(looks, depth, frame)
+        if len(paths) < _LOOKS:
+            break  # frames further in are younger
+        computes = [_depth_of_compute(path) for path in paths]
+        of_library = max(computes) >= 0
+        if of_library or len(paths) >= _LOOKS_OF_ANY_LOOP:
+            found = _in_loop(function, paths, computes)
+            if found is not None:
+                return found
+        if not of_library and caller is not None and is_called_in_a_loop(caller.code, function.name):
+            takers = {each.name for look in looks for each in look.functions if each is not function}
+            if makes_batches(caller.code, function.name, caller.namespace, takers):
+                break  # a loop that makes one batch
+        caller = function
+    return None
+
+
+_Path = tuple[Function, ...]
+
+
+def _paths_below(looks: Sequence[Look], depth: int, frame: int) -> list[_Path]:
+    """What ran inside the frame, in the last looks that found it."""
+    paths = []
+    for look in reversed(looks):
+        if len(look.frames) <= depth or look.frames[depth] != frame:
+            break
+        paths.append(look.functions[depth + 1 :])
+    return paths
+
+
+def _in_loop(loop: Function, paths: list[_Path], computes: list[int]) -> Candidate | None:
+    of_library = max(computes) >= 0
+    mixed = _mixed(paths, computes)
+    seen: Counter[tuple[Function, Function]] = Counter()
+    anew: Counter[tuple[Function, Function]] = Counter()
+    before: tuple[Function, Function] | None = None
+    for path, compute in zip(paths, computes, strict=True):
+        now = _first_call(loop, path, compute, mixed)
+        if now is not None:
+            seen[now] += 1
+            anew[now] += now != before
+        before = now
+    for (caller, function), count in seen.most_common():
+        if count < _LEAST:
+            break
+        if anew[caller, function] < _LEAST_ANEW or function.name.startswith("<"):
+            continue
+        candidate = Candidate(caller, function, count, len(paths))
+        if candidate.is_generator:
+            if candidate.share >= _WORTH_A_WORD:
+                return candidate
+            continue
+        takers = {one.name for path in paths for one in path if one is not function and one not in mixed}
+        makes = makes_batches(caller.code, function.name, caller.namespace, None if of_library else takers)
+        if makes or (makes is None and of_library):
+            return candidate
+    return None
+
+
+@functools.cache
+def _computes(function: Function) -> bool:
+    file = function.code.co_filename
+    return any(part in file and (not names or function.name in names) for part, names in _COMPUTES.items())
+
+
+def _depth_of_compute(path: _Path) -> int:
+    """Where the first function of a library's forward, backward or update is; -1: nowhere."""
+    return next((depth for depth, function in enumerate(path) if _computes(function)), -1)
+
+
+def _mixed(paths: list[_Path], computes: list[int]) -> set[Function]:
+    """The functions that compute and may make batches, too: what they call is looked at."""
+    found: Counter[Function] = Counter()
+    computing: Counter[Function] = Counter()
+    for path, compute in zip(paths, computes, strict=True):
+        found.update(set(path))
+        if compute >= 0:
+            computing.update(set(path[:compute]))
+    return {one for one, count in computing.items() if count >= max(2.0, _MIXED * found[one])}
+
+
+def _first_call(
+    loop: Function, path: _Path, compute: int, mixed: set[Function]
+) -> tuple[Function, Function] | None:
+    """The function that the loop, or a function that trains, called: its caller and itself."""
+    caller = loop
+    for depth, function in enumerate(path):
+        if depth == compute:
+            return None
+        if not function.is_the_users or function.is_part_of_caller:
+            continue  # a decorator's wrapper around the user's function; a part of the caller
+        if function not in mixed:
+            return caller, function
+        caller = function
+    return None

@@ -1,0 +1,99 @@
+"""The thread that looks for the function that makes the batches."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import threading
+from pathlib import Path
+
+from headrace.common.messages import warn_once
+from headrace.loaders.no_loader.async_queues import AsyncQueues
+from headrace.loaders.no_loader.found_function import FoundFunction, put_in_place
+from headrace.loaders.no_loader.stack_looks import Function, StackLooks
+from headrace.loaders.no_loader.thread_queues import ThreadQueues
+from headrace.loaders.no_loader.training_loop import Candidate, find
+from headrace.loaders.no_loader.waiting_calls import WaitingCalls
+from headrace.record import session
+from headrace.record.session import enabled, phased_loops
+
+#: Looks between two searches.
+_SEARCHED = 25
+#: Looks between two at all threads; so many at the threads that are behind a queue.
+_ALL_THREADS = 3
+_LOOKS_AT_QUEUES = 500
+
+
+def watch() -> None:
+    """Look at the main thread until its loop is known; returns once another loader records, or nothing can.
+
+    Called on a thread of its own. Changes nothing before it has found a function that makes batches.
+    """
+    main = threading.main_thread().ident
+    if not enabled() or phased_loops() or main is None or multiprocessing.parent_process() is not None:
+        return
+    looks = StackLooks(main)
+    queues = ThreadQueues()
+    calls = WaitingCalls()
+    async_queues = AsyncQueues()
+    candidate = None
+    said: set[Function] = set()
+    searched = 0
+    while not session.loaders_opened:
+        looks.wait()
+        stack = looks.look()
+        calls.look(stack)
+        async_queues.look(stack)
+        if searched % _ALL_THREADS == 0 and threading.active_count() > 1:
+            queues.look(looks.everywhere())
+        if candidate is not None and stack:
+            seen = looks.looks[-1].functions
+            if candidate.function in seen and candidate.caller in seen:
+                found = put_in_place(candidate, stack)
+                stack.clear()
+                if found is None:
+                    _say_unrecorded(candidate)
+                    return
+                _name_its_functions(found, looks)
+                return
+        stack.clear()
+        searched += 1
+        if candidate is None and searched % (_SEARCHED if searched < 8 * _SEARCHED else 4 * _SEARCHED) == 0:
+            candidate = find(looks.looks)
+            if candidate is not None and candidate.is_generator:
+                if candidate.function not in said:
+                    said.add(candidate.function)
+                    _say_iterated(candidate)
+                candidate = None
+    if queues.sink is not None:
+        for _ in range(_LOOKS_AT_QUEUES):  # those further away from the loop
+            looks.wait()
+            queues.look(looks.everywhere())
+
+
+def _name_its_functions(found: FoundFunction, looks: StackLooks) -> None:
+    looks.looks.clear()
+    while not sys.is_finalizing():
+        looks.wait()
+        looks.look().clear()
+        if looks.looks:
+            found.looked(looks.looks[-1])
+
+
+def _say_iterated(candidate: Candidate) -> None:
+    code = candidate.function.code
+    loop = candidate.caller.code
+    where = Path(loop.co_filename).name if loop.co_name == "<module>" else loop.co_name
+    warn_once(
+        f"the loop in {where} spends about {candidate.share:.0%} of its time in the generator {code.co_name} "
+        f"({Path(code.co_filename).name}:{code.co_firstlineno}); if that makes the batches, wrap it: "
+        f"for batch in hr.wrap({code.co_name}(...))"
+    )
+
+
+def _say_unrecorded(candidate: Candidate) -> None:
+    name = candidate.function.name
+    warn_once(
+        f"{name} takes {candidate.share:.0%} (+-{candidate.error:.0%}) of the training loop and cannot be "
+        f"recorded from outside: {name} = hr.wrap({name}) before the loop"
+    )

@@ -1,0 +1,209 @@
+"""Which threads run which dataset, read from the datasets that the user put together.
+
+An iterator runs in the thread that asks it for an element. ``prefetch`` has a thread of its own; a map, an
+interleave or a batch with ``num_parallel_calls`` has one that asks what is below it, and so many calls at
+once. So what is below one of these is another stage. TensorFlow merges and renames datasets before it runs
+them: `match` finds the user's dataset for each node of the autotuner's model. These are private names of
+TensorFlow 2.21. Where one is missing, reading raises, and the loader is recorded as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.loaders.tfdata.python_functions import tokens_of
+from headrace.record.operator import readable
+
+_DEEPEST = 500
+AUTOTUNE = -1
+#: Datasets that are no node of the model.
+_PASSES = ("Options", "Model", "MaxIntraOpParallelism", "PrivateThreadPool", "_VariantDataset", "Assert")
+#: Nodes of the model that do the work of several datasets.
+_MERGED = {
+    "MapAndBatch": ("Batch", "Map"),
+    "ParallelMapAndBatch": ("Batch", "Map"),
+    "ShuffleAndRepeat": ("Repeat", "Shuffle"),
+}
+_KINDS = {"Batch": "batch", "PaddedBatch": "batch", "Shuffle": "shuffle", "Filter": "filter"}
+
+
+@dataclass
+class Node:
+    """One of the user's datasets."""
+
+    family: str
+    name: str
+    kind: str
+    stage: Stage
+    calls: int | None = None
+    size: int | None = None
+    cycle: int | None = None
+    #: Its Python functions, by TensorFlow's names for them.
+    python: list[str] = field(default_factory=list)
+    #: Place in its stage.
+    index: int = 0
+
+
+@dataclass
+class Stage:
+    """What the same threads run. No workers: it runs in the training loop."""
+
+    nodes: list[Node] = field(default_factory=list)
+    workers: int = 1
+    #: The dataset that has these threads.
+    owner: Node | None = None
+
+
+@dataclass
+class Edge:
+    """Elements that are ready behind a stage. ``owners``: the datasets that keep them; none: not known."""
+
+    fills: Stage
+    takes: Stage
+    owners: list[Node]
+    capacity: int
+
+
+@dataclass
+class Graph:
+    """Stages and buffers, sources first. ``order``: the datasets, the last one first."""
+
+    stages: list[Stage] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    order: list[Node] = field(default_factory=list)
+
+    def place(self, stage: Stage) -> int:
+        return next((at for at, each in enumerate(self.stages) if each is stage), -1)
+
+
+def family_of(name: str) -> str:
+    """``_ParallelMapDataset``, ``ParallelMapV2`` and ``Map`` are of one family."""
+    name = re.sub(r"(Dataset)?(V\d+)?$", "", name.strip("_"))
+    name = re.sub(r"^(Parallel|Legacy|Finite|Forever)", "", name)
+    return "Interleave" if name.endswith("Interleave") else name
+
+
+def _number(dataset: Any, *names: str) -> int | None:
+    for name in names:
+        value = getattr(dataset, name, None)
+        if value is not None:
+            return int(value)
+    return None
+
+
+def read_graph(root: Any, processors: int) -> Graph:
+    """Of ``root`` and what it is made of. processors: the workers of a dataset that is tuned."""
+    loop = Stage(workers=0)
+    graph = Graph()
+    _visit(root, loop, graph, processors, 0)
+    if loop.nodes:
+        graph.stages.append(loop)
+    names: dict[str, int] = {}
+    for stage in graph.stages:
+        for index, node in enumerate(stage.nodes):
+            node.index = index
+            count = names[node.name] = names.get(node.name, 0) + 1
+            if count > 1:
+                node.name += f"#{count}"
+    return graph
+
+
+def _visit(dataset: Any, stage: Stage, graph: Graph, processors: int, depth: int) -> None:
+    if depth > _DEEPEST:
+        raise LookupError("its datasets are too deep")
+    kind = type(dataset).__name__
+    family = family_of(kind)
+    if family in _PASSES or kind in _PASSES:
+        for below in dataset._inputs():
+            _visit(below, stage, graph, processors, depth + 1)
+        return
+    node = _node_of(dataset, family, stage)
+    graph.order.append(node)
+    is_parallel = kind.strip("_").startswith("Parallel") and node.calls is not None
+    asks = stage
+    if family == "Prefetch":
+        asks = Stage(owner=node)
+        size = node.size if node.size is not None and node.size > 0 else 2
+        graph.edges.append(Edge(asks, stage, [node], size))
+        node.stage = asks
+    elif is_parallel:
+        calls = node.calls or 1
+        workers = processors if calls == AUTOTUNE else max(1, calls)
+        node.stage = Stage([], workers, node)
+        graph.edges.append(Edge(node.stage, stage, [node], workers))
+        # With one call at a time the same thread asks what is below it.
+        asks = Stage(owner=None) if workers > 1 else node.stage
+    for below in dataset._inputs():
+        _visit(below, asks, graph, processors, depth + 1)
+    if family == "Prefetch":
+        if asks.nodes:
+            graph.stages.append(asks)
+        else:
+            _merge(graph, asks, stage)
+        return
+    if asks is not node.stage and asks is not stage:
+        if asks.nodes:
+            graph.stages.append(asks)
+            graph.edges.append(Edge(asks, node.stage, [], 1))
+        else:  # what is below has threads itself
+            for edge in graph.edges:
+                if edge.takes is asks:
+                    edge.takes = node.stage
+    node.stage.nodes.append(node)
+    if is_parallel:
+        graph.stages.append(node.stage)
+
+
+def _merge(graph: Graph, empty: Stage, takes: Stage) -> None:
+    """A prefetch of something that has threads itself: its thread only hands on."""
+    own = next(edge for edge in graph.edges if edge.fills is empty)
+    graph.edges.remove(own)
+    for edge in graph.edges:
+        if edge.takes is empty:
+            edge.takes = takes
+            edge.capacity += own.capacity
+            edge.owners += own.owners
+            for owner in own.owners:
+                owner.stage = edge.fills
+
+
+def _node_of(dataset: Any, family: str, stage: Stage) -> Node:
+    own = getattr(dataset, "_name", None)
+    size = _number(dataset, "_batch_size", "_buffer_size")
+    function = getattr(
+        getattr(dataset, "_map_func", None) or getattr(dataset, "_predicate", None), "_func", None
+    )
+    name = getattr(function, "__name__", None)
+    shown = family[0].lower() + family[1:]
+    if family in ("Batch", "PaddedBatch", "Shuffle", "Prefetch") and size is not None:
+        shown = f"{shown}({'AUTOTUNE' if size == AUTOTUNE else size})"
+    kind = _KINDS.get(family, "map" if dataset._inputs() else "source")
+    is_users = isinstance(name, str) and name != "<lambda>" and not _is_tensorflows(function)
+    if family == "FlatMap" and function is not None and _is_tensorflows(function):
+        shown, kind = "generator", "source"  # from_generator
+    calls = _number(dataset, "_num_parallel_calls")
+    cycle = _number(dataset, "_cycle_length")
+    shown = readable(str(own or (name if is_users else shown)))
+    return Node(family, shown, kind, stage, calls, size, cycle, tokens_of(dataset))
+
+
+def _is_tensorflows(function: Any) -> bool:
+    return str(getattr(function, "__module__", "")).partition(".")[0] in ("tensorflow", "keras")
+
+
+def match(chain: list[str], order: list[Node]) -> list[list[Node]]:
+    """For each node of the model, the last one first: the user's datasets whose work it does."""
+    found: list[list[Node]] = []
+    left = list(order)
+    for name in chain:
+        families = _MERGED.get(re.sub(r"V\d+$", "", name), (family_of(name),))
+        nodes: list[Node] = []
+        for family in families:
+            at = next((at for at, node in enumerate(left) if node.family == family), None)
+            if at is not None:
+                nodes.append(left[at])
+                del left[: at + 1]
+        found.append(nodes)
+    return found

@@ -1,0 +1,110 @@
+"""Detects a DataLoader, and makes what `wrap` returns: the loader's own class, and a report."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from typing import TYPE_CHECKING, Any
+
+from headrace import _core
+from headrace.loaders.kit.base import Adapter, Attachment
+from headrace.loaders.torch_dataloader import hook, loaders
+from headrace.loaders.torch_dataloader.settings import model_of, settings_of_report
+from headrace.record.operator import itself
+
+if TYPE_CHECKING:
+    from headrace.results.figures import LoaderModel
+
+
+def _dataloader_class() -> type | None:
+    module = sys.modules.get("torch.utils.data")
+    found = getattr(module, "DataLoader", None)
+    return found if isinstance(found, type) else None
+
+
+class DataLoaderAdapter(Adapter):
+    """A DataLoader with or without worker processes, also one that a framework makes from it."""
+
+    library = "torch"
+    keeps_class = True
+
+    def detect(self, obj: object) -> int:
+        loader = _dataloader_class()
+        return 30 if loader is not None and isinstance(obj, loader) else 0
+
+    def name(self, obj: object) -> str:
+        return type(obj).__name__
+
+    def attach(self, obj: Any, name: str | None = None) -> Attachment:
+        # Not the loader itself: its recording lives in a class, which only the garbage collector frees.
+        return Attachment(())
+
+    def as_instance(self, obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
+        return as_instance(obj, handle, methods)
+
+    def unrecorded(self, obj: Any) -> Any:
+        plain = copy.copy(obj)
+        plain.__dict__[loaders.UNRECORDED] = True
+        plain.__dict__["_iterator"] = None  # persistent workers stay with the loader that has them
+        return plain
+
+    def generators(self, obj: Any) -> list[Any]:
+        samplers = [getattr(obj, name, None) for name in ("sampler", "batch_sampler")]
+        inner = [getattr(sampler, "sampler", None) for sampler in samplers]
+        found = [getattr(one, "generator", None) for one in (obj, *samplers, *inner)]
+        return [each for each in {id(each): each for each in found}.values() if hasattr(each, "get_state")]
+
+    def model_of_report(self, profile: dict[str, Any]) -> LoaderModel | None:
+        written = profile["settings"]
+        if written.get("framework") != "torch":
+            return None
+        model = model_of(settings_of_report(written))
+        delivery = model.delivery
+        makes = model.buffers[0].from_
+        in_loop = model.stages[makes].workers == 0
+        stages = {"sampler": delivery.draws, "handoff": delivery.hands_over, "pin_memory": delivery.pins}
+        operators = profile.get("operators")
+        for index, op in enumerate(operators if isinstance(operators, list) else []):
+            if not isinstance(op, dict):
+                continue
+            stage = stages.get(str(op.get("kind")), makes)
+            ran_there = op.get("fidelity") != "inclusive" and bool(op.get("in_sink")) == in_loop
+            if stage != makes or (op.get("kind") != "transfer" and ran_there):
+                model.stages[stage].operators.append(index)
+        return model
+
+
+def as_instance(obj: Any, handle: _core.LoaderHandle, methods: dict[str, Any]) -> Any:
+    """A shallow copy of the loader that is still an instance of its class and is recorded by ``handle``.
+
+    Loaders that are made later over the same dataset are adopted: frameworks re-create them.
+    """
+    base = type(obj)
+
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:  # noqa: N807
+        plain: Any = object.__new__(base)
+        plain.__dict__.update(self.__dict__)
+        # In other processes it is the bare loader: it is recorded where it was wrapped.
+        return itself, (plain,)
+
+    record = loaders.Record(handle)
+    namespace = {
+        # In the class, not in the object: a framework's loaders of this class are recorded as well.
+        loaders.RECORD: record,
+        "_get_iterator": hook.hooked_get_iterator(base),
+        "__reduce_ex__": __reduce_ex__,
+        "__module__": base.__module__,
+        "__qualname__": base.__qualname__,
+        "__doc__": base.__doc__,
+        **methods,
+    }
+    if namespace["_get_iterator"] is None:
+        # The hook of another loader class: it may make a DataLoader inside, which is adopted.
+        del namespace["_get_iterator"]
+    wrapped = copy.copy(obj)
+    # Not by setattr: accelerate's loaders have a property of that name, without a setter.
+    object.__dict__["__class__"].__set__(wrapped, type(base.__name__, (base,), namespace))
+    loaders.register(record, wrapped, instead_of=obj)
+    hook.patch_class()
+    hook.adopt_iterators(wrapped, record)
+    return wrapped

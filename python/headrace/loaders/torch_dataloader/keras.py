@@ -1,0 +1,28 @@
+"""Keras on torch reads a user's ``PyDataset`` through a DataLoader of its own.
+
+Name and workers are then those of the PyDataset.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.common.own_attributes import own_attribute
+
+_CONVERTER = "keras.src.trainers.data_adapters.data_adapter_utils"
+
+
+def users_dataset(dataset: Any) -> Any:
+    """The PyDataset behind ``dataset``, if Keras made that; else ``dataset`` itself."""
+    if type(dataset).__module__ != _CONVERTER:
+        return dataset
+    frame = getattr(own_attribute(dataset, "iterable"), "gi_frame", None)
+    adapter = frame.f_locals.get("self") if frame is not None else None
+    return getattr(adapter, "py_dataset", dataset)
+
+
+def workers_of(dataset: Any) -> int | None:
+    """``PyDataset(workers=)``: 0 and 1 load in the loop, more are threads of its own. None: not Keras'."""
+    found = users_dataset(dataset)
+    workers = getattr(found, "workers", None) if found is not dataset else None
+    return workers if isinstance(workers, int) else None

@@ -1,0 +1,240 @@
+"""Which loaders are recorded: wrapped ones, those made from them, and under ``headrace run`` all of them."""
+
+from __future__ import annotations
+
+import re
+import sys
+import weakref
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol
+
+from headrace import _core
+from headrace.loaders.kit.names import is_the_users, object_name
+from headrace.loaders.torch_dataloader import keras
+from headrace.loaders.torch_dataloader.settings import Settings, settings_of
+from headrace.record.operator import readable
+from headrace.record.session import enabled, kept_open, loader_handle, not_recorded, open_session
+
+#: Attribute of a wrapped loader's class, and of a loader under `headrace run`.
+RECORD = "_headrace_record"
+SITE = "_headrace_site"
+#: Attribute of a loader that must not be recorded, though others over its dataset are.
+UNRECORDED = "_headrace_unrecorded"
+
+
+class Record:
+    """One loader of the report; several DataLoader objects may be the same loader, one after the other."""
+
+    def __init__(self, handle: _core.LoaderHandle) -> None:
+        self.handle = handle
+
+
+class Watcher(Protocol):
+    """A framework's callback, which knows what the loops of its trainer are for."""
+
+    def role(self) -> str:
+        """What a loop that begins now is for: "train", "validation", ...; empty: unknown."""
+
+    def recorded(self, record: Record, role: str) -> None:
+        """``record`` is that of a loop that begins."""
+
+
+class _Adopting:
+    """Loaders over this dataset belong to the record, except the bare loader that was wrapped."""
+
+    def __init__(self, record: Record, dataset: Any, bare: Any) -> None:
+        self.record = record
+        self.bare = weakref.ref(bare)
+        try:
+            self._dataset: Any = weakref.ref(dataset)
+        except TypeError:
+            self._dataset = lambda: dataset  # a list: kept as long as the wrapped loader is
+
+    def fits(self, loader: Any) -> bool:
+        return self._dataset() is getattr(loader, "dataset", None) and self.bare() is not loader
+
+
+_adopting: dict[int, _Adopting] = {}
+#: Records made for `headrace run`: by loader object, and by where it was made.
+_of_object: dict[int, Record] = {}
+_of_site: dict[tuple[str, str, Settings], tuple[Record, weakref.ref[Any]]] = {}
+_every = False
+#: Receives new records; None: no callback is active.
+_watcher: Watcher | None = None
+#: A run has room for 32 loaders. Beyond this many, loaders whose objects are gone are closed.
+_MANY = 24
+
+
+def register(record: Record, wrapped: Any, instead_of: Any) -> None:
+    """Adopt loaders that are made over the dataset of ``wrapped``, while that exists."""
+    dataset = getattr(wrapped, "dataset", None)
+    if dataset is None:
+        return
+    key = id(dataset)
+    entry = _adopting[key] = _Adopting(record, dataset, instead_of)
+
+    def forget() -> None:
+        if _adopting.get(key) is entry:
+            del _adopting[key]
+
+    weakref.finalize(wrapped, forget).atexit = False
+
+
+def record_all() -> None:
+    """From now on every loader is recorded."""
+    global _every
+    _every = True
+
+
+def record_only_wrapped() -> None:
+    """Loops that begin from here on are recorded only if their loader was wrapped."""
+    global _every
+    _every = False
+    _of_object.clear()
+    _of_site.clear()
+
+
+def records_all() -> bool:
+    return _every
+
+
+def set_watcher(watcher: Watcher | None) -> None:
+    """There is one at most."""
+    global _watcher
+    _watcher = watcher
+
+
+#: Datasets of loaders that the user's own lines made, with those lines; a framework makes more over them.
+_user_lines: dict[int, tuple[weakref.ref[Any], str]] = {}
+#: Functions of frameworks whose names show what their loader is for.
+_ROLES = {"train": "train", "val": "validation", "eval": "validation", "test": "test", "predict": "predict"}
+_ROLE = re.compile(rf"(?:^|_)({'|'.join(_ROLES)})_dataloader")
+
+
+def note_site(loader: Any, dataset: Any = None, *_: Any) -> None:
+    """Remember the line of the user's code that makes ``loader``; called when its ``__init__`` begins.
+
+    Frames of installed packages and of Python itself are skipped: if a framework makes the loader, the
+    user's line is the one that calls the framework.
+    """
+    if SITE in loader.__dict__:
+        return
+    frame: FrameType | None = sys._getframe(1)
+    nearest = ""
+    role = ""
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        # Else its own __init__, or a framework's wrapper of it.
+        if not is_method_of(frame, loader) and not module.startswith(("torch.", "torchdata.")):
+            site = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+            if is_the_users(frame.f_code.co_filename):
+                loader.__dict__[SITE] = role, site
+                if not nearest and dataset is not None:
+                    _note_line(dataset, site)
+                return
+            nearest = nearest or site
+            if said := _ROLE.search(frame.f_code.co_name):
+                role = role or _ROLES[said[1]]
+        frame = frame.f_back
+    if nearest:
+        loader.__dict__[SITE] = role, nearest
+
+
+def is_method_of(frame: FrameType, loader: Any) -> bool:
+    """Whether its function was called with ``loader`` as its first argument."""
+    code = frame.f_code
+    return code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is loader
+
+
+def name_of_new(loader: Any, dataset: Any) -> str:
+    """The name under which a loader will be recorded that is being made over ``dataset``."""
+    note_site(loader, dataset)
+    return _readable_name(dataset, *_made_by(loader, dataset))
+
+
+def name_when_made(loader: Any) -> str:
+    """What `name_of_new` returned for it."""
+    dataset = getattr(loader, "dataset", None)
+    return _readable_name(dataset, *_made_by(loader, dataset))
+
+
+def _readable_name(dataset: Any, role: str, site: str) -> str:
+    called = _called(dataset, role)
+    return readable(f"{called} at {site}" if site else called)
+
+
+def _called(dataset: Any, role: str) -> str:
+    name = object_name(keras.users_dataset(dataset))
+    return f"{name} ({role})" if role else name
+
+
+def _note_line(dataset: Any, site: str) -> None:
+    try:
+        _user_lines[id(dataset)] = weakref.ref(dataset), site
+    except TypeError:  # a list
+        return
+    weakref.finalize(dataset, _user_lines.pop, id(dataset), None).atexit = False
+
+
+def _made_by(loader: Any, dataset: Any) -> tuple[str, str]:
+    """Its purpose and the line that made it, each empty if unknown.
+
+    For a framework's loader: the line where the user made one over the same dataset.
+    """
+    role, site = loader.__dict__.get(SITE, ("", ""))
+    known, line = _user_lines.get(id(dataset), (None, site))
+    return role, line if known is not None and known() is dataset else site
+
+
+def record_of(loader: Any) -> Record | None:
+    """The record of ``loader``; None: not recorded."""
+    if not enabled() or UNRECORDED in loader.__dict__:
+        return None
+    own = getattr(type(loader), RECORD, None)
+    if isinstance(own, Record):
+        return own
+    known = _of_object.get(id(loader))
+    if known is not None:
+        return known
+    adopting = _adopting.get(id(getattr(loader, "dataset", None)))
+    if adopting is not None and adopting.fits(loader):
+        return adopting.record
+    try:
+        return _record_by_site(loader) if _every else None
+    except Exception as error:  # the loop must still run
+        not_recorded(error)
+        return None
+
+
+def _forget_gone() -> None:
+    """Close the records of loaders that are gone; the run merges closed ones when it needs room."""
+    if len(_of_site) >= _MANY:
+        for key in [key for key, (_, loader) in _of_site.items() if loader() is None]:
+            del _of_site[key]
+
+
+def _record_by_site(loader: Any) -> Record:
+    dataset = getattr(loader, "dataset", None)
+    role, site = _made_by(loader, dataset)
+    if not role and _watcher is not None:
+        role = _watcher.role()
+    name = _readable_name(dataset, role, site)
+    key = _called(dataset, role), site, settings_of(loader)
+    earlier = _of_site.get(key)
+    # Made anew for each epoch by the same line, it is the same loader; two that coexist are not.
+    if earlier is not None and earlier[1]() is None:
+        record = earlier[0]
+    else:
+        session = open_session(None, None)
+        kept_open.add(session)
+        _forget_gone()
+        record = Record(loader_handle(session, name, None))
+        if site:
+            record.handle.note("made_at", site)
+    _of_site[key] = record, weakref.ref(loader)
+    if _watcher is not None:
+        _watcher.recorded(record, role)
+    _of_object[id(loader)] = record
+    weakref.finalize(loader, _of_object.pop, id(loader), None).atexit = False
+    return record

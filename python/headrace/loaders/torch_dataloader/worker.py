@@ -1,0 +1,112 @@
+"""What runs in each worker process of a DataLoader between the user's worker_init_fn and its first batch."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+from headrace import _core
+from headrace.loaders.torch_dataloader import queues
+from headrace.loaders.torch_dataloader.operators import instrument
+from headrace.record.session import join_run
+
+
+class WorkerStart:
+    """Called with the worker's number: enters it into the run, times its fetcher, follows its queues.
+
+    Reaches the worker by fork or by pickle. Never raises.
+    """
+
+    def __init__(
+        self, live_path: str, loader: int, pass_number: int, siblings: int, has_init: bool = False
+    ) -> None:
+        """``has_init``: the loader's user has a worker_init_fn, which may give each worker its part."""
+        self.live_path = live_path
+        self.loader = loader
+        self.pass_number = pass_number
+        self.siblings = siblings
+        self.has_init = has_init
+
+    def __call__(self, _: Any, worker_id: int) -> None:
+        if not join_run(self.live_path):
+            return
+        writer = _core.DeliveryWriter.enter(self.loader, self.pass_number, worker_id, self.siblings)
+        if writer is None:
+            return
+        try:
+            self.time_fetcher()
+        except Exception:
+            _core.miss(self.loader, _core.NO_WORKER_DETAIL)
+        try:
+            _follow_queues(writer)
+        except Exception:
+            _core.miss(self.loader, _core.NO_HANDOFF_DETAIL)
+
+    def time_fetcher(self) -> None:
+        """A fetcher is made after this call, and again for each epoch of a persistent worker."""
+        kind = sys.modules["torch.utils.data"]._DatasetKind
+        loader = self.loader
+        may_read_all = self.siblings > 1 and not self.has_init
+        worker_info = sys.modules["torch.utils.data"].get_worker_info
+
+        def made(fetcher: Any, _: Any, dataset: Any, *others: Any) -> None:
+            info = worker_info()
+            if info is None or dataset is not info.dataset:
+                return  # the fetcher of a loader that is used inside this worker
+            try:
+                instrument(fetcher, loader, names_functions=info.id == 0)
+                if may_read_all and hasattr(fetcher, "dataset_iter"):
+                    _note_undivided_stream(fetcher, info, loader)
+            except Exception:
+                _core.miss(loader, _core.NO_WORKER_DETAIL)
+
+        kind.create_fetcher = _core.HookedCall(kind.create_fetcher, None, made)
+
+
+def _note_undivided_stream(fetcher: Any, info: Any, loader: int) -> None:
+    """A stream that has made its first batch without asking for the worker's number reads all of its data."""
+    kind = type(info)
+
+    class WorkerInfo(kind):  # type: ignore[misc, valid-type]
+        """Of torch's class, by the same name; tells that its user divides the stream."""
+
+        __slots__ = ()
+
+        def __getattribute__(self, name: str) -> Any:
+            if name in ("id", "num_workers", "seed"):
+                asked.append(name)
+                object.__setattr__(self, "__class__", kind)
+            return object.__getattribute__(self, name)
+
+    WorkerInfo.__qualname__ = kind.__qualname__
+    asked: list[str] = []
+    timed = fetcher.__dict__["fetch"]
+
+    def after_first(*_: Any) -> None:
+        fetcher.__dict__["fetch"] = timed
+        object.__setattr__(info, "__class__", kind)
+        if not asked:
+            _core.note(loader, "each_worker_reads", "all")
+
+    object.__setattr__(info, "__class__", WorkerInfo)
+    fetcher.__dict__["fetch"] = _core.HookedCall(timed, None, after_first)
+
+
+def _worker_frame() -> FrameType | None:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "_worker_loop":
+        frame = frame.f_back
+    return frame
+
+
+def _follow_queues(writer: _core.DeliveryWriter) -> None:
+    frame = _worker_frame()
+    if frame is None:
+        raise LookupError("no _worker_loop on the stack")
+    index_queue = frame.f_locals["index_queue"]
+    data_queue = frame.f_locals["data_queue"]
+    queues.follow(index_queue, "get", "take", writer)
+    queues.follow(data_queue, "put", "deliver", writer)
+    # The feeder thread, which starts with the first put, takes this from the queue object.
+    data_queue.__dict__["_send_bytes"] = _core.QueueCall("send", data_queue._send_bytes, writer)

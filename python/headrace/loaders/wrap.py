@@ -1,0 +1,310 @@
+"""`wrap`: the one call that a user makes."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, cast
+
+from headrace import _core
+from headrace.common.messages import warn_once
+from headrace.errors import Error, UsageError
+from headrace.loaders import adapter_for
+from headrace.loaders.function import Calls
+from headrace.loaders.kit import loop_pauses
+from headrace.loaders.kit.base import Adapter, Attachment
+from headrace.loaders.kit.inside_next import watch_iterator
+from headrace.record.operator import readable
+from headrace.record.session import (
+    bare_iterator,
+    enabled,
+    in_its_phase,
+    join_run,
+    kept_open,
+    loader_handle,
+    not_recorded,
+    open_session,
+    say_all,
+)
+from headrace.results.report import Report, report_of_loop
+
+T = TypeVar("T")
+
+
+def _in_next(loop: weakref.ref[_core.TimedIterator]) -> bool | None:
+    """Whether the loop waits for a batch; None: it is over."""
+    timed = loop()
+    return None if timed is None else bool(_core.thread_in_next(timed))
+
+
+#: Live wrapped objects per session that `wrap(run=...)` opened: the last one closes it.
+_users: dict[_core.Session, int] = {}
+
+
+class _Recording:
+    """One wrapped loader: its attachment and its record in the run."""
+
+    def __init__(self, attachment: Attachment, session: _core.Session, name: str) -> None:
+        self.attachment = attachment
+        self.handle = loader_handle(session, name, attachment.source)
+        self.session = session
+        self._detail(lambda: attachment.open(self.handle))
+
+    def iterate(self, iterable: Any, owner: Any) -> Any:
+        self._detail(lambda: self.attachment.begin_loop(self.handle))
+        timed = _core.TimedIterator(self.handle, iterable, owner, self.attachment.ready)
+        if self.attachment.unknown:
+            self._detail(lambda: watch_iterator(timed, self.handle, iterable))
+        alive = weakref.ref(timed)
+        self._detail(lambda: loop_pauses.watch(self.handle, lambda: _in_next(alive)))
+        return timed
+
+    def _detail(self, record: Callable[[], None]) -> None:
+        try:
+            record()
+        except Exception as error:  # the loop must still run
+            self.handle.miss(_core.NO_ITERATOR_DETAIL)
+            warn_once(f"operator detail unavailable: the loader is not as its adapter expects ({error!r})")
+
+    def report(self, epoch: Any = None) -> Report:
+        return report_of_loop(self.handle, epoch)
+
+
+def _keep_open(owner: object, session: _core.Session) -> None:
+    """A session that wrap opened for a run of its own closes when its last wrapped object is gone."""
+    if session in kept_open:
+        return
+    _users[session] = _users.get(session, 0) + 1
+    weakref.finalize(owner, _let_go, session).atexit = False
+
+
+def _let_go(session: _core.Session) -> None:
+    _users[session] -= 1
+    if _users[session] > 0:
+        return
+    del _users[session]
+    if session in kept_open or not session.owner:
+        return
+    session.close()
+    say_all(session.take_messages())
+    _core.leave_session(session)
+
+
+class Wrapped:
+    """What `wrap` returns: iterates as the wrapped object, with a report. Everything else is forwarded."""
+
+    def __init__(self, obj: Any, recording: _Recording, name: str | None) -> None:
+        self._headrace = recording
+        self._headrace_name = name
+        self._headrace_object = obj
+        _keep_open(self, recording.session)
+
+    def __iter__(self) -> Iterator[Any]:
+        iterator: Iterator[Any] = self._headrace.iterate(self._headrace.attachment.iterable, self)
+        phased: Iterator[Any] = in_its_phase(iterator, self._headrace.handle, self, bare_iterator)
+        return phased
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_headrace"):
+            raise AttributeError(name)
+        return getattr(self._headrace_object, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_headrace"):
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._headrace_object, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._headrace_object, name)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._headrace_object
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rewrap, (self._headrace_object, self._headrace_name, self._headrace.session.live_path)
+
+    def __repr__(self) -> str:
+        return f"<headrace.wrap '{self._headrace.handle.name}': {self._headrace_object!r}>"
+
+    def report(self, epoch: int | None = None) -> Report:
+        """What was recorded since `wrap`, or in one epoch (1 the first, -1 the last; the last four are kept).
+
+        May be called while the loop runs, from any thread.
+        """
+        return self._headrace.report(epoch)
+
+
+class WrappedSized(Wrapped):
+    """A wrapped object that has a length."""
+
+    def __len__(self) -> int:
+        return len(self._headrace_object)
+
+    def __bool__(self) -> bool:
+        return bool(self._headrace_object)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._headrace_object[index]
+
+    def __reversed__(self) -> Iterator[Any]:
+        items: Iterator[Any] = reversed(self._headrace_object)
+        return items
+
+
+class WrappedIterator(Wrapped):
+    """A wrapped iterator: ``next()`` works on it as well."""
+
+    _headrace_current: Any = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return super().__iter__()
+
+    def __next__(self) -> Any:
+        if self._headrace_current is None:
+            # Not the owner itself: in a cycle, the run would close only at the next collection.
+            self._headrace_current = self._headrace.iterate(self._headrace.attachment.iterable, None)
+        return next(self._headrace_current)
+
+
+class WrappedFunction(Wrapped):
+    """A wrapped function: each call is a GetNext of the loop that calls it.
+
+    A call while another one runs (in another thread, or from inside the function) is made, and not recorded.
+    """
+
+    def __init__(self, obj: Any, recording: _Recording, name: str | None) -> None:
+        super().__init__(obj, recording, name)
+        self._headrace_calls: Any = recording.attachment.iterable
+        self._headrace_loop: Any = None
+        self._headrace_free = threading.Lock()
+        for attribute in functools.WRAPPER_ASSIGNMENTS:
+            if hasattr(obj, attribute):
+                object.__setattr__(self, attribute, getattr(obj, attribute))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._headrace_free.acquire(blocking=False):
+            return self._headrace_object(*args, **kwargs)
+        calls = self._headrace_calls
+        try:
+            if self._headrace_loop is None:
+                self._headrace_loop = self._headrace.iterate(calls, None)
+            calls.args, calls.kwargs = args, kwargs
+            return next(self._headrace_loop)
+        except StopIteration:
+            self._headrace_loop = None  # the function's own; its next call begins another loop
+            raise
+        finally:
+            calls.args, calls.kwargs = (), {}
+            self._headrace_free.release()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(f"{self._headrace.handle.name} is a function: call it")
+
+
+def wrap(
+    obj: T, *, name: str | None = None, run: str | os.PathLike[str] | None = None, rank: int | None = None
+) -> T:
+    """Record the loop over ``obj``: what it waits for, and what feeds it.
+
+    obj: a DataLoader, an SPDL pipeline, ``iter(q.get, sentinel)``, or any iterable or iterator; or a function
+    that makes a batch at each call, as in ``get_batch = hr.wrap(get_batch)``. The result yields, returns,
+    raises and ends as it does, for several epochs, and has ``report()``. name: of the loader in
+    reports, and of the operator for a plain iterable. run: the run folder (created, mode 0700);
+    default $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from the launcher's environment.
+
+    Raises UsageError if obj can neither be iterated nor called. If nothing can be recorded (no memory is
+    left), one warning says so, and the loop runs as if it were not wrapped. With HEADRACE=0 in the
+    environment obj itself is returned.
+    """
+    if name is not None and not isinstance(name, str):
+        raise UsageError(f"name is a str, not {type(name).__name__}")
+    adapter = adapter_for(obj)
+    if not enabled():
+        return obj
+    itself = adapter.records_itself(obj, name, run, rank)
+    if itself is not None:
+        return cast(T, itself)
+    try:
+        session = open_session(run, rank)
+        if run is None and session not in _users:
+            kept_open.add(session)
+        shown = readable(name) if name else None
+        recording = _Recording(adapter.attach(obj, shown), session, shown or readable(adapter.name(obj)))
+    except UsageError:
+        raise
+    except Exception as error:  # the loop must still run
+        reason = not_recorded(error)
+        return obj if adapter.keeps_class else cast(T, Unrecorded(obj, reason))
+    if adapter.keeps_class:
+        return _wrap_instance(obj, adapter, recording)
+    wrapper = Wrapped
+    if isinstance(recording.attachment.iterable, Calls):
+        wrapper = WrappedFunction
+    elif hasattr(type(obj), "__next__"):
+        wrapper = WrappedIterator
+    elif hasattr(type(obj), "__len__"):
+        wrapper = WrappedSized
+    return wrapper(obj, recording, name)  # type: ignore[return-value]
+
+
+def _wrap_instance(obj: T, adapter: Adapter, recording: _Recording) -> T:
+    def report(self: Any, epoch: int | None = None) -> Report:
+        return recording.report(epoch)
+
+    report.__qualname__ = f"{type(obj).__name__}.report"  # as messages call it
+    report.__doc__ = Wrapped.report.__doc__
+    wrapped: T = adapter.as_instance(obj, recording.handle, {"report": report})
+    _keep_open(wrapped, recording.session)
+    return wrapped
+
+
+class Unrecorded:
+    """What `wrap` returns if nothing can be recorded: the object itself, plus `report`."""
+
+    def __init__(self, obj: Any, reason: str) -> None:
+        self._headrace_object = obj
+        self._headrace_reason = reason
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._headrace_object)
+
+    def __next__(self) -> Any:
+        return next(self._headrace_object)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._headrace_object(*args, **kwargs)
+
+    def __len__(self) -> int:
+        return len(self._headrace_object)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._headrace_object[index]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._headrace_object, name)
+
+    def report(self, epoch: int | None = None) -> Report:
+        """Raises Error: there is nothing to report."""
+        raise Error(f"nothing was recorded of this loop: {self._headrace_reason}")
+
+
+def bare(obj: Any) -> Any:
+    """What was given to `wrap`; an object that keeps its own class, or was not wrapped: itself."""
+    while isinstance(obj, (Wrapped, Unrecorded)):
+        obj = obj._headrace_object
+    return obj
+
+
+def _rewrap(obj: Any, name: str | None, live_path: str) -> Any:
+    """In a worker process: record into the run that obj was pickled in; where that is gone: obj itself."""
+    if live_path and not join_run(live_path):
+        return obj
+    return wrap(obj, name=name)

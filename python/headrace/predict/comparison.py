@@ -1,0 +1,179 @@
+"""`compare`: two runs side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, overload
+
+from headrace import _core
+from headrace.errors import UsageError
+from headrace.results.report import Report
+
+Side = Report | str | os.PathLike[str]
+
+
+def check_slowdown(name: str, share: float) -> None:
+    """Raises UsageError for what is no share that a step may take longer: a ratio, for example."""
+    if not 0 <= share < 1:
+        hint = (
+            f"; a step that takes {share:g} times as long is {share - 1:g} longer" if 1 <= share < 100 else ""
+        )
+        raise UsageError(f"{name} is a share from 0 to 1, such as 0.05 for 5 % longer, not {share:g}{hint}")
+
+
+@dataclass(frozen=True)
+class ComparedFigure:
+    """One figure of both sides, of several runs their mean."""
+
+    a: float
+    b: float
+    #: b / a; equal runs lie between ``low`` and ``high`` in 99 of 100 pairs.
+    ratio: float
+    low: float
+    #: None: too little was recorded to tell.
+    high: float | None
+    #: The interval leaves 1 out, and the difference is 2 % or more.
+    changed: bool
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that is not the same on both sides."""
+
+    #: "setting", "operator" (its demand, seconds a batch / workers), "new operator" or "gone operator".
+    what: str
+    name: str
+    a: Any
+    b: Any
+
+
+class Comparison:
+    """Two runs, or two sets of runs. ``print(comparison)`` is the text. Immutable."""
+
+    def __init__(self, a: Sequence[Report], b: Sequence[Report], names: tuple[str, str] = ("A", "B")) -> None:
+        """names: what text and page call the two sides."""
+        self._compared = _core.ComparedReports(
+            [each._parsed for each in a], [each._parsed for each in b], *names
+        )
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        import json
+
+        document: dict[str, Any] = json.loads(self._compared.json(-1))
+        return document
+
+    @property
+    def step(self) -> ComparedFigure:
+        """Seconds a step."""
+        return ComparedFigure(**self._document["step"])
+
+    @property
+    def wait(self) -> ComparedFigure:
+        """Seconds of a step in GetNext."""
+        return ComparedFigure(**self._document["wait"])
+
+    @property
+    def compute(self) -> ComparedFigure:
+        """Seconds of a step in the training step."""
+        return ComparedFigure(**self._document["compute"])
+
+    @property
+    def operators(self) -> dict[str, ComparedFigure]:
+        """The demand of each operator that both sides timed, the largest difference first."""
+        return {
+            each["name"]: ComparedFigure(**each["demand"])
+            for each in self._document["operators"]
+            if each["demand"]
+        }
+
+    @property
+    def changes(self) -> list[Change]:
+        """Settings that differ, then operators that are new, gone, slower or faster."""
+        found = [Change("setting", each["name"], each["a"], each["b"]) for each in self._document["settings"]]
+        for each in self._document["operators"]:
+            demand = each["demand"]
+            if each["in_a"] != each["in_b"]:
+                found.append(
+                    Change("new operator" if each["in_b"] else "gone operator", each["name"], None, None)
+                )
+            elif demand and demand["changed"]:
+                found.append(Change("operator", each["name"], demand["a"], demand["b"]))
+        return found
+
+    @property
+    def reason(self) -> str:
+        """Why the steps cannot be compared; empty if they can."""
+        return str(self._document["reason"])
+
+    @property
+    def notes(self) -> list[str]:
+        """What may explain a difference beside the change itself, such as other processes on the machine."""
+        return [str(note) for note in self._document["notes"]]
+
+    @property
+    def headline(self) -> str:
+        """The first line of the text."""
+        return self._compared.headline()
+
+    def to_text(self, width: int = 100, color: bool = False) -> str:
+        """The comparison for people, no line wider than ``width`` columns (at least 40)."""
+        return self._compared.text(int(width), bool(color))
+
+    @overload
+    def to_html(self, path: str | os.PathLike[str]) -> None: ...
+    @overload
+    def to_html(self, path: None = None) -> str: ...
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """One page that opens offline: written to ``path``, or returned without one."""
+        page = self._compared.html() + "\n"
+        if path is None:
+            return page
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
+            file.write(page)
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        import json
+
+        document: dict[str, Any] = json.loads(self.to_json())
+        return document
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """All of it in JSON; an interval without an end has null there."""
+        return self._compared.json(-1 if indent is None else indent)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"<headrace.Comparison: {self.headline}>"
+
+
+def compare(a: Side | Sequence[Side], b: Side | Sequence[Side]) -> Comparison:
+    """What is different in ``b``, and what that does to the step.
+
+    a, b: a `Report`, what `Report.load` reads, or a list of these: runs of the same program, of which the
+    mean is compared and whose differences widen the interval. Raises UsageError for an empty list, and what
+    `Report.load` raises.
+    """
+    return Comparison(_reports(a), _reports(b), side_names(a, b))
+
+
+def side_names(a: Side | Sequence[Side], b: Side | Sequence[Side]) -> tuple[str, str]:
+    """The last parts of two paths; "A" and "B" where there are none, or they are the same."""
+    if not isinstance(a, (str, os.PathLike)) or not isinstance(b, (str, os.PathLike)):
+        return "A", "B"
+    first, second = (os.path.basename(os.path.abspath(os.fspath(path))) for path in (a, b))  # noqa: PTH100, PTH119
+    return (first, second) if first and second and first != second else ("A", "B")
+
+
+def _reports(side: Side | Sequence[Side]) -> list[Report]:
+    sides: Sequence[Side] = [side] if isinstance(side, (Report, str, os.PathLike)) else side
+    if not sides:
+        raise UsageError("a comparison needs at least one run on each side")
+    return [each if isinstance(each, Report) else Report.load(each) for each in sides]

@@ -1,0 +1,408 @@
+"""The search for faster parameters of a loader: predict, measure, learn from the difference."""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from headrace.common.plain import error_line
+from headrace.errors import Error
+from headrace.results.report import Report
+
+#: Parameters with their values, in the framework's names.
+Changes = dict[str, Any]
+
+#: A gain below this is noise, however quiet the machine is.
+LEAST_GAIN = 0.02
+#: More workers than this, for each core, are not tried.
+_WORKERS_PER_CORE = 4
+#: A trial that takes this many times as long as the slowest one before it is ended early, but not before it
+#: had the time in which the budget has room for a search: more workers take longer to start.
+_HOPELESS = 1.5
+#: What must be left for another one: its own time, and the comparison at the end, in trials.
+_WITH_COMPARISON = _HOPELESS + 2
+#: Start, two changes and a part of the comparison: with less, a search finds little.
+_TRIALS_OF_A_SEARCH = 6
+#: Real steps of a run that are not measured: this share of them, and at least three.
+_WARM_UP = 0.1
+_BLOCKS = 8
+
+
+@dataclass
+class Measured:
+    """Seconds a step, its standard error, and the report of those steps (None: nothing was recorded)."""
+
+    step_s: float
+    error_s: float
+    report: Report | None = None
+
+
+def mean_step(times: Sequence[float]) -> Measured:
+    """The mean of step times in their order, without the beginning; its error from blocks of them.
+
+    The error is that of the usual block, so one step that another program made slow does not change it.
+    Raises Error for fewer than eight steps.
+    """
+    if len(times) < 8:
+        raise Error(f"{len(times)} steps are too few to measure: at least 8 are needed")
+    steady = times[min(max(3, int(_WARM_UP * len(times))), len(times) - 5) :]
+    blocks = min(_BLOCKS, len(steady) // 2)
+    size = len(steady) // blocks
+    means = [statistics.fmean(steady[i * size : (i + 1) * size]) for i in range(blocks)]
+    middle = statistics.median(means)
+    deviation = 1.4826 * statistics.median(abs(each - middle) for each in means)
+    return Measured(statistics.fmean(steady), deviation / math.sqrt(blocks))
+
+
+@dataclass
+class Candidate:
+    """Changes to try, and the step that is expected; None: it cannot be predicted."""
+
+    changes: Changes
+    predicted_s: float | None = None
+    low_s: float | None = None
+    high_s: float | None = None
+
+    @property
+    def key(self) -> str:
+        """Parameters whose predictions are wrong in the same way."""
+        return ", ".join(sorted(self.changes))
+
+
+@dataclass
+class Trial:
+    """One measurement. settings: all parameters that differ from the start. changes: those that are new."""
+
+    settings: Changes
+    changes: Changes
+    before: Changes
+    expected: Candidate
+    measured: Measured
+    repeats: bool = False  #: of the start, or of the winner
+
+    @property
+    def step_s(self) -> float:
+        return self.measured.step_s
+
+    @property
+    def in_words(self) -> str:
+        """``num_workers 0 -> 2``; empty for the start."""
+        return ", ".join(f"{name} {self.before.get(name)} -> {value}" for name, value in self.changes.items())
+
+
+class Measure(Protocol):
+    """Runs the loop with these parameters in place of the start's, for ``limit_s`` seconds at most."""
+
+    def __call__(self, settings: Changes, limit_s: float) -> Measured: ...
+
+
+@dataclass
+class Outcome:
+    trials: list[Trial] = field(default_factory=list)
+    best: Trial | None = None
+    #: Why the search ended.
+    reason: str = ""
+    #: Trials that raised, a sentence each.
+    failures: list[str] = field(default_factory=list)
+    #: Steps of the last comparison, interleaved: of the start and of the best.
+    start_s: float = math.nan
+    best_s: float = math.nan
+
+    @property
+    def start(self) -> Trial:
+        return self.trials[0]
+
+
+class BudgetError(Error):
+    """Only the start could be measured."""
+
+    def __init__(self, trial_s: float, step_s: float) -> None:
+        super().__init__(
+            f"a trial takes {trial_s:.3g} s and a search needs about {_TRIALS_OF_A_SEARCH} of them"
+        )
+        #: Seconds that a search needs.
+        self.needs_s = _TRIALS_OF_A_SEARCH * trial_s
+        self._trial_s = trial_s
+        self._step_s = step_s
+
+    def steps_within(self, budget_s: float, steps: int) -> int | None:
+        """Steps of trials that fit into ``budget_s``, if trials of ``steps`` do not; None: too few."""
+        start_up_s = max(self._trial_s - steps * self._step_s, 0.0)
+        fit = int((budget_s / _TRIALS_OF_A_SEARCH - start_up_s) / self._step_s)
+        return min(fit, steps - 1) if fit >= 8 and steps > 8 else None
+
+
+class Search:
+    """Greedy: the change with the best prediction is measured next, from the best parameters so far.
+
+    Predictions come from the recording of these best parameters; where a parameter's predictions were wrong
+    before, they are corrected by as much. What cannot be predicted is tried where it may help.
+    """
+
+    def __init__(
+        self,
+        measure: Measure,
+        budget_s: float,
+        tunable: Callable[[str], bool] = lambda _: True,
+        progress: Callable[[str], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._measure = measure
+        self._budget_s = budget_s
+        self._tunable = tunable
+        self._progress = progress
+        self._clock = clock
+        self._began = clock()
+        self._ratios: dict[str, list[float]] = {}
+        self._tried: list[Changes] = [{}]
+        self._longest_s = 0.0
+        self.outcome = Outcome()
+
+    def run(self) -> Outcome:
+        """Raises what the measurement of the start raises; a trial that fails later is left out. Raises
+        BudgetError if there is no time to try anything."""
+        outcome = self.outcome
+        self._progress("start")
+        outcome.trials.append(Trial({}, {}, {}, Candidate({}), self._timed({}, max(self._budget_s / 3, 1))))
+        outcome.best = outcome.start
+        outcome.reason = self._try_candidates()
+        if outcome.best is not outcome.start:
+            self._compare_again()
+        else:
+            outcome.start_s = outcome.best_s = outcome.start.step_s
+        return outcome
+
+    # --- what to try ---
+
+    def _try_candidates(self) -> str:
+        outcome = self.outcome
+        while True:
+            best = outcome.best
+            assert best is not None
+            found = self._next(best)
+            if found is None:
+                return self._no_further(best)
+            if self._left_s() < _WITH_COMPARISON * self._longest_s:
+                if len(self._tried) == 1:
+                    raise BudgetError(self._longest_s, best.step_s)
+                return "the time is over"
+            settings = {**best.settings, **found.changes}
+            before = {name: value_of(best.measured.report, name) for name in found.changes}
+            self._tried.append(settings)
+            expected = f", predicted {found.predicted_s * 1e3:.3g} ms" if found.predicted_s else ""
+            self._progress(f"{_in_words(found.changes)}{expected}")
+            try:
+                measured = self._quieter(best, settings)
+            except (Exception, SystemExit) as error:
+                self._failed(_in_words(found.changes), error)
+                continue
+            trial = Trial(settings, found.changes, before, found, measured)
+            outcome.trials.append(trial)
+            self._learn(found, measured)
+            if measured.step_s < best.step_s * (1 - noise_of(best.measured, measured)):
+                outcome.best = trial
+
+    def _no_further(self, best: Trial) -> str:
+        noise = noise_of(best.measured)
+        reason = f"no further change is predicted to gain more than the noise ({100 * noise:.0f} %)"
+        hidden = [each for each in self.outcome.trials if each.step_s < best.step_s * (1 - LEAST_GAIN)]
+        if hidden:
+            fastest = min(hidden, key=lambda each: each.step_s)
+            gain, noise = 1 - fastest.step_s / best.step_s, noise_of(best.measured, fastest.measured)
+            reason += f"; {fastest.in_words} gained {100 * gain:.0f} %, its noise is {100 * noise:.0f} %"
+        return reason
+
+    def _failed(self, what: str, error: BaseException) -> None:
+        """An `exit()` of a trial is its failure, too."""
+        said = str(error).strip().splitlines() if isinstance(error, Exception) else []
+        self.outcome.failures.append(f"{what} failed: {error_line(said[-1] if said else repr(error))}")
+        self._progress(self.outcome.failures[-1])
+
+    def _next(self, best: Trial) -> Candidate | None:
+        report = best.measured.report
+        if report is None:
+            return None
+        noise = noise_of(best.measured)
+        fresh = [each for each in candidates(report, self._tunable) if self._is_new(best, each)]
+        predicted = [each for each in fresh if each.predicted_s is not None]
+        if predicted:
+            first = min(predicted, key=self._corrected)
+            # Of the same simulation: what it misses of the run as it was, it misses of the changed run, too.
+            unchanged_s = unchanged_step(report, first) or best.step_s
+            return first if self._corrected(first) < unchanged_s * (1 - noise) else None
+        waits = report.profile.sink.wait_share > 0.05
+        return fresh[0] if fresh and waits else None
+
+    def _is_new(self, best: Trial, candidate: Candidate) -> bool:
+        return {**best.settings, **candidate.changes} not in self._tried
+
+    def _corrected(self, candidate: Candidate) -> float:
+        assert candidate.predicted_s is not None
+        return candidate.predicted_s * statistics.median(self._ratios.get(candidate.key, [1.0]))
+
+    def _learn(self, candidate: Candidate, measured: Measured) -> None:
+        if candidate.predicted_s:
+            self._ratios.setdefault(candidate.key, []).append(measured.step_s / candidate.predicted_s)
+
+    # --- the end ---
+
+    def _compare_again(self) -> None:
+        """Start and winner in turn; the start stays where the winner is not faster again."""
+        outcome = self.outcome
+        best = outcome.best
+        assert best is not None
+        steps: dict[int, list[Measured]] = {0: [], 1: []}
+        for _ in range(2):
+            for side, trial in enumerate((outcome.start, best)):
+                if steps[0] and steps[1] and self._left_s() < self._longest_s:
+                    break
+                what = "start again" if side == 0 else "winner again"
+                self._progress(what)
+                try:
+                    measured = self._timed(trial.settings, self._hopeless_s)
+                except (Exception, SystemExit) as error:
+                    self._failed(what, error)
+                    continue
+                steps[side].append(measured)
+                repeated = Trial(trial.settings, {}, {}, Candidate({}), measured, repeats=True)
+                outcome.trials.append(repeated)
+        if not (steps[0] and steps[1]):
+            outcome.reason = "start and winner could not be measured again"
+            outcome.best = outcome.start
+            outcome.start_s = outcome.best_s = outcome.start.step_s
+            return
+        outcome.start_s, outcome.best_s = (
+            statistics.fmean(each.step_s for each in steps[side]) for side in (0, 1)
+        )
+        noise = noise_of(*steps[0], *steps[1])
+        if outcome.best_s >= outcome.start_s * (1 - noise):
+            outcome.reason = (
+                "measured again, the winner was not faster than the start by more than the noise "
+                f"({100 * noise:.0f} %)"
+            )
+            outcome.best = outcome.start
+            outcome.best_s = outcome.start_s
+
+    def _quieter(self, best: Trial, settings: Changes) -> Measured:
+        """Measured a second time where noise hides a gain; of the two, the one with the smaller error."""
+        first = self._timed(settings, self._hopeless_s)
+        gain = 1 - first.step_s / best.step_s
+        hidden = LEAST_GAIN < gain <= noise_of(best.measured, first)
+        if not hidden or self._left_s() < _WITH_COMPARISON * self._longest_s:
+            return first
+        second = self._timed(settings, self._hopeless_s)
+        return min(first, second, key=lambda each: each.error_s)
+
+    def _timed(self, settings: Changes, limit_s: float) -> Measured:
+        began = self._clock()
+        measured = self._measure(settings, min(limit_s, self._left_s()))
+        self._longest_s = max(self._longest_s, self._clock() - began)
+        return measured
+
+    @property
+    def _hopeless_s(self) -> float:
+        return max(_HOPELESS * self._longest_s, self._budget_s / _TRIALS_OF_A_SEARCH)
+
+    def _left_s(self) -> float:
+        return self._budget_s - (self._clock() - self._began)
+
+
+def noise_of(*measured: Measured) -> float:
+    """Share of a step by which two equal measurements may differ."""
+    errors = [each.error_s / each.step_s for each in measured if each.step_s > 0]
+    return max(LEAST_GAIN, 2 * math.sqrt(2) * statistics.fmean(errors or [0.0]))
+
+
+def _in_words(changes: Changes) -> str:
+    return ", ".join(f"{name} -> {value}" for name, value in changes.items())
+
+
+# --- what a report offers ---
+
+
+def candidates(report: Report, tunable: Callable[[str], bool]) -> list[Candidate]:
+    """Changes worth a prediction: those that the report advises, then the neighbours of what is set."""
+    found = _advised(report, tunable)
+    for name, value in _neighbours(report):
+        if tunable(name) and all(each.changes != {name: value} for each in found):
+            try:
+                said = report.what_if(**{name: value})
+            except Error:
+                continue
+            found.append(Candidate({name: value}, said["step_s"], said["low"], said["high"]))
+    return found
+
+
+def _advised(report: Report, tunable: Callable[[str], bool]) -> list[Candidate]:
+    """Rows about capacities share one prediction, so they are tried together."""
+    found: list[Candidate] = []
+    longer: Candidate | None = None
+    for row in report.diagnosis.advice:
+        if not row.parameter or row.to is None or not tunable(row.parameter):
+            continue
+        is_capacity = row.parameter.endswith(".capacity")
+        if is_capacity and longer is not None:
+            longer.changes[row.parameter] = row.to
+            continue
+        found.append(Candidate({row.parameter: row.to}, row.predicted_step_s, row.low, row.high))
+        longer = found[-1] if is_capacity else longer
+    return found
+
+
+def _neighbours(report: Report) -> list[tuple[str, int]]:
+    """More and fewer workers, a longer and a shorter window."""
+    most = _WORKERS_PER_CORE * (os.cpu_count() or 1)
+    found: list[tuple[str, int]] = []
+    model = report.profile.model
+    knobs: list[tuple[str, str, Any, float | None, float | None]] = []
+    if model is not None:
+        workers = max((stage.workers for stage in model.stages), default=0)
+        knobs = [(one.name, one.sets, one.value, one.min, one.max) for one in model.parameters]
+        knobs = [knob for knob in knobs if knob[1] != "window" or workers > 0]
+    else:
+        for op in report.profile.operators:
+            knobs += [(one.parameter, one.sets, one.value, one.min, one.max) for one in op.knobs]
+    for name, sets, value, least, largest in knobs:
+        if sets not in ("workers", "window"):
+            continue
+        now = int(value) if value is not None else 2
+        near = [now * 2, now + 1, now - 1, now // 2] if sets == "workers" else [now * 2, now // 2]
+        for each in dict.fromkeys(near):
+            within = (least or 0) <= each <= (most if largest is None else min(most, largest))
+            if each != now and within:
+                found.append((name, each))
+    return found
+
+
+def unchanged_step(report: Report, candidate: Candidate) -> float | None:
+    """The prediction for the parameters of ``candidate`` as they are."""
+    now = {name: value_of(report, name) for name in candidate.changes}
+    if any(value is None for value in now.values()):
+        return None
+    try:
+        step_s: float | None = report.what_if(**now)["step_s"]
+    except Error:
+        return None
+    return step_s
+
+
+def value_of(report: Report | None, parameter: str) -> Any:
+    """What the parameter is set to in the report's run; None if unknown."""
+    if report is None:
+        return None
+    model = report.profile.model
+    if model is not None:
+        return next((one.value for one in model.parameters if one.name == parameter), None)
+    for op in report.profile.operators:
+        for knob in op.knobs:
+            if knob.parameter == parameter:
+                return int(knob.value)
+    for queue in report.profile.queues:
+        if parameter == f"{queue.name}.capacity":
+            return queue.capacity
+    return None

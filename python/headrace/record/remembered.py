@@ -1,0 +1,247 @@
+"""The first batches of a loader, kept in memory, and the time of a step over them."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from headrace.errors import Error
+from headrace.record.batch_copy import IMMUTABLE, copy_batch, is_copy
+
+#: A round is at least this long, so that reading the clock and waiting for the device cost nothing beside it.
+_ROUND_S = 0.05
+_LEAST_ROUNDS, _MOST_ROUNDS = 5, 1000
+#: Measured no shorter than this, unless the caller allows less.
+_LEAST_S = 1.0
+#: Copies of batches for a round: so many, and of this size at most, which stays in a processor's cache.
+_MOST_PREPARED, _PREPARED_BYTES = 1024, 1 << 20
+#: Rounds end once the standard error of their median is this share of it.
+_STABLE = 0.005
+
+
+class Remembered:
+    """Batches in the order in which they came: at most ``most``, with at most ``max_bytes`` (or just one).
+
+    A step may change what it gets, so every step of a round gets a copy of its own. `prepare` makes them
+    between rounds. A copy that no step has changed is used again, so that the step finds memory and caches as
+    if nothing were copied.
+    """
+
+    def __init__(self, most: int, max_bytes: int) -> None:
+        self._most = most
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._batches: list[Any] = []
+        #: False if objects in them may be of any size.
+        self._size_is_known = True
+        #: Copies, each with the number of its batch: for the next steps, and of the last ones.
+        self._prepared: deque[tuple[int, Any]] = deque()
+        self._handed_out: list[tuple[int, Any]] = []
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    @property
+    def full(self) -> bool:
+        return len(self._batches) >= self._most or (bool(self._batches) and self._bytes >= self._max_bytes)
+
+    def add(self, batch: Any) -> None:
+        """Keep a copy of ``batch``, if there is room. Raises BatchCopyError."""
+        if self.full:
+            return
+        size = size_of(batch)
+        if self._batches and self._bytes + size > self._max_bytes:
+            self._bytes = self._max_bytes
+            return
+        self._bytes += size
+        self._size_is_known = self._size_is_known and size_is_known(batch)
+        self._batches.append(copy_batch(batch))
+
+    def prepare(self, steps: int) -> int:
+        """Copies for the next ``steps`` steps, fewer if they are large; returns how many.
+
+        A multiple of the batches.
+        """
+        spare: list[list[Any]] = [[] for _ in self._batches]
+        for number, batch in self._handed_out:
+            if is_copy(batch, self._batches[number]):
+                spare[number].append(batch)
+        self._handed_out.clear()
+        most = min(steps, _MOST_PREPARED) // len(self._batches)
+        # A device works ahead, so short rounds would make its steps longer. Caches matter without one.
+        room = self._max_bytes if _device() is not None else _PREPARED_BYTES
+        fit = room // max(self._bytes, 1) if self._size_is_known else 1
+        count = max(1, min(most, fit)) * len(self._batches)
+        while len(self._prepared) < count:
+            copies = spare[self._next]
+            copied = copies.pop() if copies else copy_batch(self._batches[self._next])
+            self._prepared.append((self._next, copied))
+            self._next = (self._next + 1) % len(self._batches)
+        return count
+
+    def next(self) -> Any:
+        """The batches in turn, for ever."""
+        if not self._prepared:
+            self.prepare(1)
+        self._handed_out.append(self._prepared.popleft())
+        return self._handed_out[-1][1]
+
+
+def size_of(batch: Any) -> int:
+    """Bytes of the arrays, tensors and strings in ``batch``; objects without a size count as 0."""
+    if isinstance(batch, dict):
+        return sum(size_of(value) for value in batch.values())
+    if isinstance(batch, (list, tuple)):
+        return sum(size_of(value) for value in batch)
+    if isinstance(batch, (bytes, bytearray, str)):
+        return len(batch)
+    size = getattr(batch, "nbytes", 0)
+    return int(size) if isinstance(size, int) else 0
+
+
+def size_is_known(batch: Any) -> bool:
+    """True if `size_of` counts all that is in ``batch``."""
+    if isinstance(batch, dict):
+        return all(size_is_known(value) for value in batch.values())
+    if isinstance(batch, (list, tuple)):
+        return all(size_is_known(value) for value in batch)
+    return isinstance(batch, (*IMMUTABLE, bytearray)) or isinstance(getattr(batch, "nbytes", None), int)
+
+
+class MeasuredStep(NamedTuple):
+    """Seconds a step, the median of rounds over the remembered batches; ``error_s``: its standard error."""
+
+    step_s: float
+    error_s: float
+    steps: int
+
+
+class Rounds:
+    """Steps over remembered batches, in rounds: ``begin``, then ``stepped`` after each.
+
+    A round contains every batch equally often, so batches of unequal size do not move the median.
+    """
+
+    def __init__(
+        self,
+        prepare: Callable[[int], int],
+        seconds: float,
+        clock: Callable[[], float] = time.perf_counter,
+        round_steps: int = sys.maxsize,
+    ) -> None:
+        """prepare: called before each round, outside of its time, with the steps that are wanted; returns how
+        many the round has. seconds: the longest time. round_steps: steps of a round at most.
+        """
+        self._prepare = prepare
+        self._round_steps = round_steps
+        self._seconds = seconds
+        self._clock = clock
+        self._rounds: list[float] = []
+        self._steps = 0
+        self._in_round = self._planned = 0
+        self._warm_s: float | None = None
+        self._warming = True
+        self._began = self._round_began = 0.0
+
+    def begin(self) -> None:
+        self._planned = self._prepare(1)
+        _wait_for_device()
+        self._began = self._round_began = self._clock()
+
+    def stepped(self) -> bool:
+        """One more step has ended. True once the median is stable, or the time is over."""
+        self._in_round += 1
+        if self._in_round < self._planned:
+            return False
+        _wait_for_device()
+        now = self._clock()
+        mean_s = (now - self._round_began) / self._in_round
+        if self._warming:
+            self._warm(mean_s, now)
+        else:
+            self._rounds.append(mean_s)
+            self._steps += self._in_round
+        if not self._warming and self._done(now):
+            return True
+        self._in_round = 0
+        wanted = self._round_steps if mean_s * self._round_steps <= _ROUND_S else math.ceil(_ROUND_S / mean_s)
+        self._planned = self._prepare(wanted)
+        _wait_for_device()
+        self._round_began = self._clock()
+        return False
+
+    def _warm(self, mean_s: float, now: float) -> None:
+        """The first round is never counted; compilers and caches may need more than one."""
+        slower = self._warm_s is None or mean_s < 0.95 * self._warm_s
+        if not slower or now - self._began > self._seconds / 3:
+            self._warming = False
+            self._began = now
+        self._warm_s = mean_s
+
+    def _done(self, now: float) -> bool:
+        if len(self._rounds) < _LEAST_ROUNDS:
+            return False
+        if len(self._rounds) >= _MOST_ROUNDS:
+            return True
+        elapsed = now - self._began
+        if elapsed >= self._seconds:
+            return True
+        return (
+            elapsed >= min(self._seconds, _LEAST_S)
+            and self.result().error_s <= _STABLE * self.result().step_s
+        )
+
+    def result(self) -> MeasuredStep:
+        """So far. Raises Error if no round was counted."""
+        if not self._rounds:
+            raise Error("no step over remembered batches was measured")
+        middle = statistics.median(self._rounds)
+        deviation = 1.4826 * statistics.median(abs(each - middle) for each in self._rounds)
+        return MeasuredStep(middle, 1.2533 * deviation / len(self._rounds) ** 0.5, self._steps)
+
+
+def _wait_for_device() -> None:
+    """Work that was only queued on a device is part of the step."""
+    device = _device()
+    if device is not None:
+        device.synchronize()
+
+
+def _device() -> Any:
+    """torch.cuda, if it is used."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    return cuda if cuda is not None and cuda.is_initialized() else None
+
+
+@contextmanager
+def random_state_kept(*generators: Any) -> Iterator[None]:
+    """Afterwards the random numbers of Python, NumPy and torch, and of torch's ``generators``, go on as if
+    nothing had been drawn. Imports no library."""
+    numpy = sys.modules.get("numpy")
+    torch = sys.modules.get("torch")
+    python_state = random.getstate()
+    numpy_state = numpy.random.get_state() if numpy is not None else None
+    torch_state = torch.get_rng_state() if torch is not None else None
+    on_gpu = torch is not None and torch.cuda.is_initialized()
+    cuda_states = torch.cuda.get_rng_state_all() if torch is not None and on_gpu else None
+    states = [(each, each.get_state()) for each in generators]
+    try:
+        yield
+    finally:
+        random.setstate(python_state)
+        if numpy is not None:
+            numpy.random.set_state(numpy_state)
+        if torch is not None:
+            torch.set_rng_state(torch_state)
+            if cuda_states is not None:
+                torch.cuda.set_rng_state_all(cuda_states)
+        for generator, state in states:
+            generator.set_state(state)

@@ -1,0 +1,163 @@
+"""Finds and reads what a report is made of: a run folder, a segment, a saved report."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from headrace import _core
+from headrace.common.folder_files import read_file
+from headrace.common.plain import error_line
+from headrace.errors import Error, FormatError, UsageError
+from headrace.results.older_reports import upgraded
+from headrace.results.report import Report
+
+#: A report of 64 workers has 0.5 MiB; what is much larger takes minutes to read and is none.
+_MOST_BYTES = 64 << 20
+
+
+def load_report(path: str | os.PathLike[str], loader: str | None, rank: int | None) -> Report:
+    """See `Report.load`."""
+    where = Path(path)
+    if where.is_dir():
+        return _load_run(where, loader, rank)
+    if not where.exists():
+        raise Error(f"{where}: no such file or folder")
+    if where.suffix == ".json":
+        report = _load_saved(where)
+        if loader not in (None, report.loader):
+            raise UsageError(f"{where}: no loader {loader!r}; it is a report on {report.loader!r}")
+        _check_rank(where, rank, [report.rank])
+        return report
+    if where.suffix == ".hrseg":
+        found = [(str(where), entry) for entry in _core.segment_loaders(str(where))]
+        report = _choose(where, found, loader, None)
+        _check_rank(where, rank, report.ranks)
+        return report
+    raise FormatError(
+        str(where), None, "no run: expected a run folder, a .hrseg segment or a saved report (.json)"
+    )
+
+
+def _check_rank(where: Path, rank: int | None, ranks: list[int]) -> None:
+    if rank is not None and rank not in ranks:
+        there = f"are {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"is only rank {ranks[0]}"
+        raise UsageError(f"{where}: no rank {rank}; there {there}")
+
+
+def _load_saved(path: Path) -> Report:
+    try:
+        document = json.loads(read_file(path, _MOST_BYTES))
+    except UnicodeDecodeError as error:
+        raise FormatError(str(path), error.start, "UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise FormatError(str(path), error.pos, f"JSON ({error.msg})") from None
+    except ValueError as error:  # a whole number of thousands of digits
+        raise FormatError(str(path), 0, f"a saved report ({error_line(error)[:60]})") from None
+    except RecursionError:
+        raise FormatError(str(path), 0, "a saved report (this is nested too deeply)") from None
+    if not isinstance(document, dict) or not isinstance(document.get("profile"), dict):
+        raise FormatError(str(path), 0, 'a saved report with a "profile"')
+    version = document.get("version", 1)
+    if not isinstance(version, int) or version > 1:
+        raise FormatError(str(path), 0, f"a report of version 1, not {version!r} (a newer Headrace wrote it)")
+    try:
+        profile = upgraded(document["profile"])
+        profile.setdefault("slow_ranks", _slow_ranks_said(profile, document.get("diagnosis")))
+        return Report(json.dumps(profile))
+    except FormatError as error:
+        raise FormatError(str(path), error.offset, error.expected) from None
+
+
+def _slow_ranks_said(profile: dict[str, Any], diagnosis: Any) -> list[int]:
+    """Of a report saved before profiles had `slow_ranks`: what its diagnosis says."""
+    try:
+        if diagnosis["cause"] == "slow_rank":
+            return [int(profile["rank"])]
+        said = [one["figures"]["rank"] for one in diagnosis["evidence"] if one["rule"] == "ranks"]
+        return [int(rank) for rank in said]
+    except (KeyError, TypeError, ValueError):  # damaged, or of another program
+        return []
+
+
+def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
+    segments = _core.find_segments(folder)
+    ranks = sorted({segment["rank"] for segment in segments})
+    if not segments:
+        missing = "; ".join(_core.missing_recordings(folder))
+        if not missing and (found_ranks := _core.profiler_ranks(folder)):
+            return _load_profiler(folder, found_ranks, loader, rank)
+        raise Error(f"{folder}: {missing or _no_run_in(folder)}")
+    _check_rank(folder, rank, ranks)
+    wanted = ranks[0] if rank is None else rank
+    found: list[tuple[str, dict[str, Any]]] = []
+    trouble: list[Error] = []
+    for segment in segments:
+        if segment["rank"] != wanted:
+            continue
+        try:
+            found += [(segment["path"], entry) for entry in _core.segment_loaders(segment["path"])]
+        except Error as error:
+            trouble.append(error)
+    if not found and trouble:
+        raise trouble[0]
+    report = _choose(folder, found, loader, ranks)
+    others = same_loader([s for s in segments if s["rank"] != wanted], report.loader)
+    if not others:
+        return report
+    beside = _core.add_ranks(report.to_profile_json(), others)
+    return Report(beside, loaders=report.loaders, ranks=ranks, segments=report._segments)
+
+
+def _no_run_in(folder: Path) -> str:
+    from headrace.results.runs_folder import RunsFolder
+
+    if runs := RunsFolder(folder, tunings=False).newest():
+        return f"no recorded run, but a folder of {len(runs)}; the newest: headrace report {folder / runs[0]}"
+    return (
+        "no recorded run; a run is a folder with rank0.hrseg (and one such file for each other rank), "
+        "which `headrace run train.py` and hr.wrap write, or a folder of MindSpore's profiler"
+    )
+
+
+def _load_profiler(folder: Path, ranks: list[int], loader: str | None, rank: int | None) -> Report:
+    """A folder that another profiler wrote."""
+    _check_rank(folder, rank, ranks)
+    profile = _core.profiler_profile_json(folder, ranks[0] if rank is None else rank)
+    report = Report(profile, ranks=ranks, folder=str(folder))
+    if loader not in (None, report.loader):
+        raise UsageError(f"{folder}: no loader {loader!r}; there is {report.loader!r}")
+    return report
+
+
+def same_loader(segments: list[Any], name: str) -> list[tuple[str, int, int]]:
+    """Path, index and rank of the loader of that name in each of the segments that has one."""
+    others: dict[int, tuple[float, str, int]] = {}
+    for segment in segments:
+        try:
+            entries = _core.segment_loaders(segment["path"])
+        except Error:
+            others.setdefault(segment["rank"], (-1.0, segment["path"], 0))  # said in the report's notes
+            continue
+        for entry in entries:
+            known = others.get(segment["rank"])
+            if entry["name"] == name and (known is None or entry["wait_s"] > known[0]):
+                others[segment["rank"]] = (entry["wait_s"], segment["path"], entry["index"])
+    return [(path, index, rank) for rank, (_, path, index) in sorted(others.items())]
+
+
+def _choose(
+    where: Path, found: list[tuple[str, dict[str, Any]]], loader: str | None, ranks: list[int] | None
+) -> Report:
+    found = sorted(found, key=lambda item: -item[1]["wait_s"])
+    names = [entry["name"] for _, entry in found]
+    if not found:
+        raise Error(f"{where}: a recorded run without a loader: nothing was wrapped (hr.wrap) in it")
+    matching = [item for item in found if loader is None or item[1]["name"] == loader]
+    if not matching:
+        raise UsageError(f"{where}: no loader {loader!r}; there are {', '.join(map(repr, names))}")
+    path, entry = matching[0]
+    profile = _core.segment_profile_json(path, entry["index"])
+    return Report(profile, loaders=names, ranks=ranks, segments=(path,))

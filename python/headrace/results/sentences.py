@@ -1,0 +1,57 @@
+"""What a report says, in one line each: for terminals, logs and other tools' pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.common.plain import plain
+from headrace.traces.table_text import seconds
+
+if TYPE_CHECKING:
+    from headrace.results.figures import Profile
+    from headrace.results.report import Report
+
+
+def verdict(report: Report) -> str:
+    return str(report.diagnosis)
+
+
+def cost(profile: Profile) -> str:
+    """The step and its wait, in one line."""
+    sink = profile.sink
+    if not sink.steps:
+        return "no step yet"
+    return (
+        f"step {seconds(sink.step_s)}, waits {share(sink.wait_share)} of the time, "
+        f"starved {share(sink.starved_share)}, {count(sink.steps)} steps"
+    )
+
+
+def advice(report: Report) -> list[str]:
+    lines = []
+    for one in report.diagnosis.advice:
+        gain = ""
+        if one.predicted_step_s is not None:
+            gain = f": step {seconds(one.predicted_step_s)}"
+            if one.low is not None and one.high is not None:
+                gain += f" ({seconds(one.low)} to {seconds(one.high)})"
+        lines.append(plain(one.text) + gain)
+    return lines
+
+
+def risks(report: Report) -> list[str]:
+    return [plain(f"{one.risk.replace('_', ' ')}: {one.says}") for one in report.diagnosis.risks]
+
+
+def one_line(report: Report) -> str:
+    """Verdict, cost, the first advice, and every risk."""
+    parts = [verdict(report), cost(report.profile), *advice(report)[:1], *risks(report)]
+    return " | ".join(parts)
+
+
+def count(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def share(number: float) -> str:
+    return f"{100 * number:.0f} %"

@@ -1,0 +1,95 @@
+"""What a search for parameters found, as plain data: a JSON document, its headline and its page."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from typing import Any
+
+from headrace import _core
+from headrace.common.folder_files import read_file
+from headrace.errors import FormatError
+from headrace.traces.table_text import seconds
+
+#: A search of a day has a tenth of it.
+_MOST_BYTES = 64 << 20
+#: How each document begins, so that a file can be recognised by its first bytes.
+BEGINS = '{"tuning": '
+_TITLES = ["change", "#predicted step", "#low", "#high", "#measured step", "#standard error"]
+#: Of a search whose start could not be predicted from: parameter, its value, points.
+NO_CURVE: tuple[str, int, list[tuple[int, float, float, float, str]]] = ("", 0, [])
+_NUMBERS = ("predicted_step_s", "low_s", "high_s", "measured_step_s", "error_s")
+
+
+class TuningRecord:
+    """``Tuned`` without its reports. Immutable."""
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        """found: ``{"of", "changed", "start_step_s", "best_step_s", "took_s", "trials", "notes"}``, and
+        ``{"curve", "measured"}`` of the parameter whose steps were predicted from the start; older files have
+        no such picture.
+        """
+        self.found = found
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> TuningRecord:
+        """Raises FormatError for a file that `Tuned.save` has not written."""
+        try:
+            record = cls(json.loads(read_file(path, _MOST_BYTES))["tuning"])
+            record.html(whole_page=False)  # whatever is missing is found here
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise FormatError(os.fspath(path), 0, "a file of `headrace tune -o`") from None
+        return record
+
+    def to_json(self) -> str:
+        """An unknown figure is null."""
+        return json.dumps({"tuning": _without_nan(self.found)})
+
+    @property
+    def headline(self) -> str:
+        start_s, best_s = self.found["start_step_s"], self.found["best_step_s"]
+        if not self.found["changed"]:
+            return f"TUNED   nothing to change: {seconds(start_s)} a step"
+        gain = f"{seconds(start_s)} -> {seconds(best_s)} a step ({start_s / best_s:.2f}x)"
+        return f"TUNED   {gain} with {assignments(self.found['changed'])}"
+
+    @property
+    def about(self) -> str:
+        of = f"{self.found['of']}: " if self.found["of"] else ""
+        return f"{of}{len(self.found['trials'])} trials in {self.found['took_s']:.0f} s"
+
+    def html(self, whole_page: bool) -> str:
+        """One page, or one ``<div>``."""
+        trials = self.found["trials"]
+        points = [
+            _core.TuningPoint(trial["parameter"], *(_number(trial[name]) for name in _NUMBERS))
+            for trial in trials
+        ]
+        rows = [[str(trial["parameter"]), *(_cell(trial[name]) for name in _NUMBERS)] for trial in trials]
+        curve = self.found.get("curve") or NO_CURVE
+        measured = self.found.get("measured") or []
+        page = _core.TuningPage(
+            self.headline, self.about, points, _TITLES, rows, self.found["notes"], curve, measured
+        )
+        return page.html(whole_page)
+
+
+def assignments(settings: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _cell(value: float | None) -> str:
+    return "-" if value is None or math.isnan(value) else seconds(value)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nan(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,48 @@
+"""``headrace compare A B``: two runs side by side."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from headrace.predict.comparison import Comparison, side_names
+from headrace.results.report import Report
+
+
+@click.command()
+@click.argument("a", type=click.Path())
+@click.argument("b", type=click.Path())
+@click.option("--loader", metavar="NAME", help="Which loader (default: the one of A that waited most).")
+@click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Which rank (default: the lowest).")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "html"]), default="text", show_default=True
+)
+@click.option("-o", "out", type=click.Path(), metavar="FILE", help="Write to FILE.")
+def compare(a: str, b: str, loader: str | None, rank: int | None, form: str, out: str | None) -> None:
+    """Say what is different in run B, and what that does to the step.
+
+    A and B are what `headrace report` reads: run folders, segments, saved reports.
+    """
+    first, second = load_both(a, b, loader, rank)
+    comparison = Comparison([first], [second], side_names(a, b))
+    if form == "json":
+        said = comparison.to_json() + "\n"
+    elif form == "html":
+        said = comparison.to_html() + "\n"
+    else:
+        said = comparison.to_text(color=out is None and sys.stdout.isatty())
+    if out is None:
+        click.echo(said, nl=False)
+    else:
+        with open(out, "w", encoding="utf-8") as file:  # noqa: PTH123
+            file.write(said)
+
+
+def load_both(a: str, b: str, loader: str | None, rank: int | None) -> tuple[Report, Report]:
+    """The same loader of both, where B has one of that name."""
+    first = Report.load(a, loader=loader, rank=rank)
+    second = Report.load(b, loader=loader, rank=rank)
+    if loader is None and second.loader != first.loader and first.loader in second.loaders:
+        second = Report.load(b, loader=first.loader, rank=rank)
+    return first, second

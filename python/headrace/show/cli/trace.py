@@ -1,0 +1,160 @@
+"""``headrace trace PATH...``."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headrace.show.cli import _options
+
+if TYPE_CHECKING:
+    from headrace.traces.table import Table
+    from headrace.traces.trace import Trace
+
+#: What `--table` takes: name, and how to get it.
+TABLES: dict[str, Callable[[Trace], Table]] = {
+    "time_breakdown": lambda trace: trace.time_breakdown(),
+    "idle_breakdown": lambda trace: trace.idle_breakdown().idle,
+    "idle_intervals": lambda trace: trace.idle_breakdown().intervals,
+    "overlap": lambda trace: trace.overlap(),
+    "kernel_breakdown": lambda trace: trace.kernel_breakdown(),
+    "kernels": lambda trace: trace.kernels(),
+    "queue_length": lambda trace: trace.queue_length().summary,
+    "queue_length_series": lambda trace: trace.queue_length().series,
+    "memory_bandwidth": lambda trace: trace.memory_bandwidth().summary,
+    "memory_bandwidth_series": lambda trace: trace.memory_bandwidth().series,
+    "launches": lambda trace: trace.launches(),
+    "operators": lambda trace: trace.operators(),
+    "advice": lambda trace: trace.advice(),
+    "annotations": lambda trace: trace.annotations().ranges,
+    "host_annotations": lambda trace: trace.annotations(on_device=False).ranges,
+    "sequences": lambda trace: trace.sequences(),
+    "steps": lambda trace: trace.steps(),
+    "step_time": lambda trace: trace.step_time(),
+    "step_breakdown": lambda trace: trace.step_breakdown().steps,
+    "device_idle": lambda trace: trace.device_idle().total,
+    "cluster_step_time": lambda trace: trace.cluster().step_time,
+    "cluster_gaps": lambda trace: trace.cluster().gaps,
+    "cluster_communication": lambda trace: trace.cluster().communication,
+    "cluster_matrix": lambda trace: trace.cluster().matrix,
+    "cluster_slow_ranks": lambda trace: trace.cluster().slow_ranks,
+    "cluster_slow_links": lambda trace: trace.cluster().slow_links,
+    "critical_path": lambda trace: trace.critical_path().path,
+    "critical_path_summary": lambda trace: trace.critical_path().summary,
+    "collectives": lambda trace: trace.collectives(),
+    "stragglers": lambda trace: trace.stragglers(),
+}
+#: Tables of the first rank.
+_OF_ONE_RANK = {"device_idle", "critical_path", "critical_path_summary"}
+#: The one whose points can be named.
+_STEP_TRACE = "step_trace"
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Only this rank.")
+@click.option(
+    "--table",
+    "name",
+    metavar="NAME",
+    help="One table instead of the summary: of the analyses, or one that the profiler wrote. "
+    "An unknown name lists them.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "json", "csv"]),
+    default="text",
+    show_default=True,
+    help="Of a table.",
+)
+@_options.fp_point
+@_options.bp_point
+def trace(
+    paths: tuple[str, ...],
+    rank: int | None,
+    name: str | None,
+    format_: str,
+    fp_point: str | None,
+    bp_point: str | None,
+) -> None:
+    """Say what the device did, from traces (.json, .json.gz) of a profiler: files, folders or URLs."""
+    if name is None and format_ != "text":
+        raise click.UsageError(f"--format {format_} needs --table NAME")
+    if name != _STEP_TRACE and (fp_point is not None or bp_point is not None):
+        raise click.UsageError(f"--fp-point and --bp-point need --table {_STEP_TRACE}")
+    loaded = _load(list(paths))
+    if rank is not None:
+        loaded = loaded.rank(rank)
+    on_terminal = sys.stdout.isatty()
+    width = min(shutil.get_terminal_size((100, 24)).columns, 160) if on_terminal else 100
+    if name is None:
+        from headrace.traces.summary import summary
+
+        click.echo(summary(loaded, width))
+        return
+    if name == _STEP_TRACE:
+        table = loaded.step_points(fp_point=fp_point, bp_point=bp_point).steps
+    else:
+        table = table_of(loaded, name)
+        if name in _OF_ONE_RANK and len(loaded) > 1:
+            click.echo(f"note: rank {loaded.ranks[0]} only; --rank N for another", err=True)
+    if format_ == "json":
+        click.echo(table.to_json(indent=1))
+    elif format_ == "csv":
+        click.echo(table.to_csv(), nl=False)
+    else:
+        click.echo(table.to_text(width, None if not on_terminal else 30))
+    if format_ != "text":
+        for note in table.notes:
+            click.echo(f"note: {note}", err=True)
+
+
+def table_of(loaded: Trace, name: str) -> Table:
+    """The table that an analysis makes, or that the profiler wrote. An unknown name lists them all."""
+    if name in TABLES:
+        return TABLES[name](loaded)
+    written = loaded.tables()
+    if name in written:
+        return loaded.table(name)
+    lists = [f"of the analyses: {', '.join(sorted([*TABLES, _STEP_TRACE]))}"]
+    if written:
+        lists.append(f"of the profiler: {', '.join(written)}")
+    raise click.UsageError(f"no table {name!r}. There are, {'; '.join(lists)}")
+
+
+def _load(paths: list[str]) -> Trace:
+    """Reads with a progress bar where a person looks on."""
+    from headrace.traces import files as _trace_files
+    from headrace.traces.trace import Trace
+
+    loader = _trace_files.loader(_trace_files.expand(paths), paths, None)
+    if not sys.stderr.isatty() or loader.progress[1] < 20_000_000:
+        return Trace.of_loader(loader)
+    found: list[Any] = []
+    failed: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            found.append(Trace.of_loader(loader))
+        except BaseException as error:
+            failed.append(error)
+
+    reader = threading.Thread(target=read, name="headrace-reader", daemon=True)
+    reader.start()
+    with click.progressbar(length=loader.progress[1], label="reading", file=sys.stderr) as bar:
+        shown = 0
+        while reader.is_alive():
+            reader.join(0.1)
+            done = loader.progress[0]
+            bar.update(done - shown)
+            shown = done
+    if failed:
+        raise failed[0]
+    loaded: Trace = found[0]
+    return loaded

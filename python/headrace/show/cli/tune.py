@@ -1,0 +1,148 @@
+"""``headrace tune SCRIPT``."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from headrace.errors import Error, UsageError
+
+if TYPE_CHECKING:
+    from headrace.predict.search import BudgetError
+
+_ONE_RANK = (
+    "the environment is that of a job with several ranks. Only this rank is tuned; a script that waits for "
+    "the others cannot run"
+)
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", value)
+    if found is None or float(found[1]) == 0:
+        raise click.BadParameter(f"{value!r} is no time: write 90s, 10m or 1h", ctx, param)
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _output(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is None or (value.endswith((".html", ".json")) and Path(value).absolute().parent.is_dir()):
+        return value
+    raise click.BadParameter(
+        f"{value!r}: name a file that ends in .html or .json, in a folder that exists", ctx, param
+    )
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option(
+    "--steps", type=click.IntRange(min=8), default=300, show_default=True, metavar="N",
+    help="Steps of each trial.",
+)  # fmt: skip
+@click.option(
+    "--budget", callback=_seconds, default="10m", show_default=True, metavar="TIME",
+    help="No trial ends later: 90s, 10m, 1h.",
+)  # fmt: skip
+@click.option(
+    "--scratch/--in-place", "scratch", default=True, show_default=True,
+    help="What the script writes goes into a copy that is removed, or into the folder itself.",
+)  # fmt: skip
+@click.option(
+    "-o", "--out", callback=_output, metavar="FILE",
+    help="Also write the trials: FILE.html is a page, FILE.json is shown by `headrace view`.",
+)  # fmt: skip
+@click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module, as for python -m.")
+@click.argument("script")
+@click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+def tune(
+    steps: int,
+    budget: float,
+    scratch: bool,
+    out: str | None,
+    is_module: bool,
+    script: str,
+    arguments: tuple[str, ...],
+) -> None:
+    """Find faster parameters for the loader of an unchanged SCRIPT, by running it with them.
+
+    The script runs several times, each time with other parameters of one loader (the one whose loop does N
+    steps first), until its loop has done N steps. Then it ends as by sys.exit(0).
+    """
+    from headrace.common.launcher import in_a_job
+    from headrace.predict.search import BudgetError, Search
+    from headrace.predict.tuning import Tuned
+    from headrace.record.session import enabled
+    from headrace.run.launch import check_script
+    from headrace.run.scratch import WorkingFolder
+    from headrace.run.script_trials import ScriptTrials
+    from headrace.run.stop_signals import ended_by_signals
+
+    if not enabled():
+        raise Error("nothing can be tuned while HEADRACE=0 switches recording off")
+    if script == "-":
+        raise UsageError("the script runs several times, so it cannot come on stdin: give its file")
+    if not is_module:
+        check_script(script)
+    program = ["-m", script, *arguments] if is_module else [script, *arguments]
+    progress = _Progress()
+    with ended_by_signals(), WorkingFolder(not scratch, program) as folder:
+        click.echo(f"headrace: {folder.in_words}", err=True)
+        if in_a_job():
+            click.echo(f"headrace: {_ONE_RANK}", err=True)
+        trials = ScriptTrials(program, steps, budget, folder, progress.alive)
+        began = time.monotonic()
+        search = Search(trials, budget, trials.tunable, progress.begins)
+        try:
+            outcome = search.run()
+        except BudgetError as error:
+            raise Error(f"{error}: {_enough(error, budget, steps)}") from None
+        finally:
+            progress.end()
+    tuned = Tuned(outcome, time.monotonic() - began)
+    click.echo(tuned.to_text(), nl=False)
+    if out is not None:
+        tuned.to_html(out) if out.endswith(".html") else tuned.save(out, Path(script).name)
+    if tuned.changed:
+        click.echo(f"\nchange   {trials.line_to_change(tuned.changed, outcome.start.measured.report)}")
+    else:
+        click.echo("\nchange   nothing")
+    if not trials.any_tunable:
+        click.echo(
+            f"headrace: parameters of {trials.loader!r} cannot be set from outside. `headrace run` says what "
+            "to change",
+            err=True,
+        )
+
+
+def _enough(error: BudgetError, budget_s: float, steps: int) -> str:
+    """The options with which a search would have time."""
+    needs_s = math.ceil(error.needs_s)
+    budget = f"--budget {needs_s}s" if needs_s < 120 else f"--budget {math.ceil(needs_s / 60)}m"
+    fit = error.steps_within(budget_s, steps)
+    return budget if fit is None else f"{budget}, or --steps {fit}"
+
+
+class _Progress:
+    """One line on a terminal; nothing in a pipe."""
+
+    def __init__(self) -> None:
+        self._shows = sys.stderr is not None and sys.stderr.isatty()
+        self._number = 0
+        self._what = ""
+
+    def begins(self, what: str) -> None:
+        self._number += 1
+        self._what = what
+        self.alive(0)
+
+    def alive(self, seconds: float) -> None:
+        if self._shows:
+            click.echo(f"\r\x1b[Ktrial {self._number}: {self._what} ({seconds:.0f} s)", nl=False, err=True)
+
+    def end(self) -> None:
+        if self._shows:
+            click.echo("\r\x1b[K", nl=False, err=True)

@@ -1,0 +1,135 @@
+"""Notebooks: ``%load_ext headrace``, then ``%%headrace`` above a cell that holds a loop."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from headrace import _core
+from headrace.export._recorded import reports_in
+from headrace.record.session import enabled, session
+from headrace.results.report import Report
+from headrace.results.sentences import one_line
+
+#: Between two updates of the line that is shown while the cell runs.
+_EVERY_S = 2.0
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by ``%load_ext headrace``."""
+
+    def headrace(line: str, cell: str) -> Report | None:
+        return run_cell(shell, line, cell)
+
+    headrace.__doc__ = run_cell.__doc__
+    shell.register_magic_function(headrace, "cell", "headrace")
+
+
+def run_cell(shell: Any, line: str, cell: str) -> Report | None:
+    """Record the loaders that the cell iterates, and show the report on the one that it waited for longest.
+
+        %%headrace [RUN]
+        for batch in loader:
+            step(batch)
+
+    DataLoaders are recorded as they are, other loaders and iterables if they are wrapped (`hr.wrap`) in the
+    cell. A line says what was found so far while the cell runs. The recording ends with the cell; RUN names
+    a folder that keeps it. The report is the cell's value: ``_`` in the next cell.
+    """
+    if not enabled():
+        shell.run_cell(cell)
+        return None
+    with _folder(line.strip()) as run, session(run), _DataLoaders(), _News(shell) as news:
+        result = shell.run_cell(cell)
+        reports = [report for report in news.reports() if report.profile.sink.steps > 0]
+    if not reports:
+        if result.success:
+            print("headrace: no loop over a DataLoader or a wrapped loader began in this cell")
+        return None
+    longest = max(reports, key=_waited_s)
+    others = [report.loader for report in reports if report is not longest]
+    if others:
+        print(f"headrace: other loaders of this cell: {', '.join(others)}")
+    return longest
+
+
+@contextmanager
+def _folder(named: str) -> Iterator[str]:
+    """The run folder; one without a name is gone after the cell."""
+    if named:
+        yield named
+        return
+    with tempfile.TemporaryDirectory(prefix="headrace-") as folder:
+        yield folder
+
+
+class _DataLoaders:
+    """Inside the block every DataLoader is recorded, if PyTorch is there."""
+
+    def __enter__(self) -> None:
+        self._mine = False
+        if "torch.utils.data" in sys.modules:
+            from headrace.loaders.torch_dataloader import loaders, record_every_loader
+
+            self._mine = not loaders.records_all()
+            record_every_loader()
+
+    def __exit__(self, *_: object) -> None:
+        if self._mine:
+            from headrace.loaders.torch_dataloader import loaders
+
+            loaders.record_only_wrapped()
+
+
+class _News:
+    """A line below the cell, until it has ended. In a terminal there is none."""
+
+    def __init__(self, shell: Any) -> None:
+        current = _core.current_session()
+        self._segment = current.live_path if current is not None else ""
+        self._shows = hasattr(shell, "kernel")
+        self._end = threading.Event()
+        self._shown: Any = None
+        self._thread = threading.Thread(target=self._run, name="headrace-notebook", daemon=True)
+
+    def __enter__(self) -> _News:
+        if self._shows:
+            from IPython.display import display
+
+            self._shown = display(_line("recording"), display_id=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        if self._shows:
+            self._thread.join()
+            self._shown.update(_line(""))
+
+    def reports(self) -> list[Report]:
+        """Of all loaders so far."""
+        return reports_in(self._segment) if self._segment else []
+
+    def _run(self) -> None:
+        while not self._end.wait(_EVERY_S):
+            reports = self.reports()
+            if reports:
+                longest = max(reports, key=_waited_s)
+                self._shown.update(_line(f"{longest.loader}: {one_line(longest)}"))
+
+
+def _line(text: str) -> Any:
+    from html import escape
+
+    from IPython.display import HTML
+
+    return HTML(f"<small>{escape(text)}</small>")
+
+
+def _waited_s(report: Report) -> float:
+    wait = report.profile.sink.getnext_wait
+    return wait.mean_s * wait.count

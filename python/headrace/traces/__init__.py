@@ -1,0 +1,1 @@
+"""Device traces: reading them, and tables over them."""

@@ -1,0 +1,119 @@
+"""`Table`: the result of an analysis of device traces, in columns of C++ memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from headrace import _core
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas
+
+#: Rows of a printed table; the rest is counted below it.
+_SHOWN = 30
+
+
+class Table:
+    """Named columns of one length.
+
+    ``print(table)`` shows it, ``table.column("idle_s")`` is a NumPy view, ``table.to_pandas()`` a data frame.
+    It is an Arrow stream (``__arrow_c_stream__``), so ``pyarrow.table(table)``, ``polars.from_arrow`` and
+    DuckDB take it without a copy. Columns in seconds end in ``_s``. Immutable.
+    """
+
+    def __init__(self, columns: _core.Columns) -> None:
+        self._columns = columns
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return self._columns.names
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader has to know, a sentence each."""
+        return self._columns.notes
+
+    def __len__(self) -> int:
+        return self._columns.rows
+
+    def __bool__(self) -> bool:
+        return True
+
+    def column(self, name: str) -> Any:
+        """The values of a column: numbers as a read-only view of its memory, texts as an array of ``str``.
+
+        Raises UsageError if there is no such column.
+        """
+        numpy = _numpy()
+        if self._columns.is_text(name):
+            return numpy.array(self._columns.values(name), dtype=object)
+        return self._columns.view(name)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Each column as a list. A missing number is NaN."""
+        return {name: self._columns.values(name) for name in self.columns}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows, each as a dict of Python objects."""
+        names = self.columns
+        for values in zip(*self.to_dict().values(), strict=True):
+            yield dict(zip(names, values, strict=True))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame with its own memory. Raises UsageError if pandas is not installed."""
+        try:
+            import pandas
+        except ImportError:
+            raise UsageError("to_pandas needs pandas: pip install pandas") from None
+        return pandas.DataFrame({name: self.column(name) for name in self.columns}, copy=True)
+
+    def to_json(self, indent: int | None = None) -> str:
+        """A list of rows. A missing number is null."""
+        import json
+
+        return json.dumps([{k: _json_value(v) for k, v in row.items()} for row in self.rows()], indent=indent)
+
+    def to_csv(self) -> str:
+        """Comma-separated, with a header line. A missing number is empty."""
+        import csv
+        import io
+
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.columns)
+        for row in self.rows():
+            writer.writerow("" if _json_value(value) is None else value for value in row.values())
+        return out.getvalue()
+
+    def to_text(self, width: int = 100, max_rows: int | None = _SHOWN) -> str:
+        """For people: times with their units, at most ``max_rows`` rows, long names cut in their middle."""
+        from headrace.traces.table_text import table_text
+
+        return table_text(self, width, max_rows)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._columns.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        from headrace.traces.table_text import table_html
+
+        return table_html(self, _SHOWN)
+
+
+def _json_value(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _numpy() -> Any:
+    try:
+        import numpy
+    except ImportError:
+        raise UsageError("columns as arrays need numpy: pip install numpy") from None
+    return numpy
