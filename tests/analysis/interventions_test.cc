@@ -94,6 +94,8 @@ TEST(MoreWorkers, LackWhatTheyWouldGainWith) {
   EXPECT_TRUE(more(0.011, 0.005, 0.010).lack_the_lock());
   EXPECT_FALSE(more(0.011, 0.005, 0.004).lack_the_lock());  // cores gain more
   EXPECT_TRUE(more(0.011, 0.005, 0.004).lack_cores());
+  EXPECT_TRUE(more(0.0095, 0.009, 0.004).lack_cores());
+  EXPECT_FALSE(more(0.0085, 0.009, 0.004).lack_cores());  // with more cores much more, but they help as it is
   EXPECT_FALSE(more(0.010, 0.0099, 0.0099).lack_cores());  // nothing gains
   EXPECT_FALSE(try_more_workers(MoreOf(profile, 1, 1, 1), Interventions{}, 0).known());
 }
