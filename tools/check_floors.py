@@ -141,7 +141,7 @@ def main() -> int:
                 print(f"{place}: {floor or 'the ground'} includes {other}, which is not below it")
                 wrong += 1
     if not wrong:
-        print(f"floors: {len(files)} files, no include runs up, none knows a framework")
+        print(f"floors: {len(files)} files, no include or import runs up, none knows a framework")
     return 1 if wrong else 0
 
 

@@ -926,7 +926,7 @@ def profile_table(profiles: Sequence[ProfileFolder], name: str) -> Columns: ...
 
 @final
 class JobSimulation:
-    """What a job's steps would take; `Job` of headrace.predict.job explains it."""
+    """What a job's steps would take; `Job` of headrace.job explains it."""
 
     def __init__(
         self,

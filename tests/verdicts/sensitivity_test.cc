@@ -64,7 +64,6 @@ const std::map<std::string, std::set<std::string>>& turned_by() {
       {"gate.starved_share", {"loader_varying_400", "varying_producer_500"}},
       // Filled queues hid the operator at first; it was as busy then, which is what the threshold looks for.
       {"phases.calm_busy_share", {"prefilled_501"}},
-      // The process uses 0.89 of a core, and nothing else tells of its lock.
       // Their demand is 0.97 and 1.01 times the training step's compute: longer buffers help, and so does a worker.
       {"rate.too_slow", {"varying_producer_500", "varying_producer_501"}},
       // Others use a part of its cores, so nothing is simulated; a fifth more than the threshold is more than all of them.

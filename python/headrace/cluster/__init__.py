@@ -393,7 +393,7 @@ class Cluster:
     def timeline(
         self, out: str | os.PathLike[str], ranks: Sequence[int] | None = None, **options: Any
     ) -> Timeline:
-        """Write ranks below each other into one file for Perfetto; see `headrace.results.timeline.merge`.
+        """Write ranks below each other into one file for Perfetto; see `hr.timeline.merge`.
 
         ``ranks``: default the latest, the median and the earliest one. Clocks of device traces are laid over
         the first rank's by the collectives that both have; ``notes`` say by how much and what may remain.

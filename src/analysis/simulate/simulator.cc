@@ -23,7 +23,8 @@ namespace {
 /// A simulated step that is so much off is one of another pipeline.
 constexpr double kReproduced = 0.1;
 constexpr double kSpent = 0.95;
-/// Standard deviations that hold nine in ten differences between what the recorded items say and another run of as many.
+/// Standard deviations that hold nine in ten differences between what the recorded items say and another run of as
+/// many.
 constexpr double kNineInTen = 2.33;
 /// Of the predicted step, to either side.
 constexpr double kWidest = 0.6;

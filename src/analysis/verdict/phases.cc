@@ -138,14 +138,11 @@ std::optional<std::pair<int, int>> alternating_pair(const std::vector<Phase>& ph
                                                     const std::vector<ServiceShape>& shapes,
                                                     const PhaseThresholds& thresholds) {
   std::vector<double> led_s(shapes.size(), 0);
-  double bound_s = 0;
   for (const Phase& phase : phases) {
     if (!phase.bound || phase.leader() < 0) continue;
     led_s[static_cast<std::size_t>(phase.leader())] += phase.starved_s;
-    bound_s += phase.starved_s;
   }
-  if (static_cast<double>(phases.size()) < thresholds.fewest_phases || led_s.size() < 2 || bound_s <= 0)
-    return std::nullopt;
+  if (static_cast<double>(phases.size()) < thresholds.fewest_phases || led_s.size() < 2) return std::nullopt;
   std::vector<int> order(led_s.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
   std::partial_sort(order.begin(), order.begin() + 2, order.end(), [&](int a, int b) {
@@ -170,22 +167,17 @@ std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int
   Phase calm;
   double bound_demand = 0;
   double calm_demand = 0;
-  double total_s = 0;
-  double starved_s = 0;
   for (const Phase& phase : phases) {
     const bool starves = phase.starved_share() >= thresholds.starved_share;
     Phase& into = starves ? bound : calm;
     into.steps += phase.steps;
-    into.starved_s += phase.starved_s;
     into.wait_s += phase.wait_s;
     into.compute_s += phase.compute_s;
     (starves ? bound_demand : calm_demand) += steady_demand(phase, op) * phase.steps;
-    total_s += phase.duration_s();
-    starved_s += phase.starved_s;
   }
-  if (bound.steps <= 0 || calm.steps <= 0 || starved_s <= 0) return std::nullopt;
+  if (bound.steps <= 0 || calm.steps <= 0) return std::nullopt;
   Intermittence found;
-  found.bound_time_share = ratio(bound.duration_s(), total_s);
+  found.bound_time_share = ratio(bound.duration_s(), bound.duration_s() + calm.duration_s());
   found.bound_demand_s = bound_demand / bound.steps;
   found.bound_step_s = bound.duration_s() / bound.steps;
   found.bound_compute_s = bound.compute_s / bound.steps;

@@ -22,8 +22,7 @@ struct ServiceShape {
   double between_share =
       0;  ///< items that are neither usual (2 medians) nor slow (6 tenths of the tail's mean)
 
-  /// Rare items of another kind, with a good part of the busy time, and next to nothing between them and the
-  /// usual ones.
+  /// Rare items of another kind, and next to nothing between them and the usual ones.
   bool heavy_tailed(const TailThresholds& thresholds) const noexcept {
     return tail_item_share > 0 && tail_item_share <= thresholds.most_items &&
            between_share <= thresholds.most_between;

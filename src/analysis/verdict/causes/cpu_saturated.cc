@@ -76,7 +76,7 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   finding.op = named.name;
   finding.headline = "the CPU is spent: " + named.name + " and the rest use all of " + cores;
   if (facts.more.lack_cores() && *host.cpu_share < thresholds.spent)
-    finding.headline = "more workers of " + named.name + " would find no core: the run uses " +
+    finding.headline = "more workers of " + op.name + " would find no core: the run uses " +
                        percent(*host.cpu_share) + " of " + cores;
   if (crowded) {
     finding.headline = "the training loop waits for a core for " + percent(facts.gate.crowded_share) +
