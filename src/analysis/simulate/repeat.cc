@@ -37,7 +37,7 @@ Repeated repeat(const Network& network) {
   std::vector<double> steps;
   Repeated repeated;
   repeated.mean = mean_along(network, varies, &steps);
-  std::mt19937_64 random(1);
+  std::mt19937_64 random(1);  // NOLINT(bugprone-random-generator-seed): the same answer each time
   for (int run = 0; run < (varies ? kDrawnAgain : 0); ++run) {
     Network again = network;
     again.draw_again(random);
