@@ -159,8 +159,9 @@ format: system $(STAMPS)/requirements  ## formatters, in place
 	$(VENV)/ruff check --fix-only $(PY_DIRS)
 	$(VENV)/ruff format $(PY_DIRS)
 
-figures: setup  ## docs/figures.md and python/headrace/results/figures.py, from the declared figures
+figures: setup  ## what is written from declarations: figures, their page, the import hook's table of loaders
 	$(VENV)/python tools/figures.py
+	$(VENV)/python tools/loader_modules.py
 
 # --- release ----------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,10 @@ from typing import Any
 from headrace import _core
 
 ROOT = Path(__file__).resolve().parent.parent
-CLASSES = ROOT / "python" / "headrace" / "results" / "figures.py"
+RESULTS = ROOT / "python" / "headrace" / "results"
+CLASSES = RESULTS / "figures.py"
+#: What recording needs of them, so that it imports no more.
+LOADER_MODEL = RESULTS / "loader_model.py"
 PAGE = ROOT / "docs" / "figures.md"
 
 TYPES = {
@@ -37,6 +40,24 @@ def schema() -> list[Struct]:
     """Each struct after those that it is made of, the profile last."""
     structs: list[Struct] = json.loads(_core.profile_schema())
     return structs
+
+
+def in_order(structs: list[Struct], first: Struct) -> list[Struct]:
+    """A struct and all that it is made of, each where it is first named."""
+    by_name = {struct["name"]: struct for struct in structs}
+    order = [first]
+    for struct in order:
+        for figure in struct["figures"]:
+            part = by_name.get(figure["type"])
+            if part is not None and part not in order:
+                order.append(part)
+    return order
+
+
+def parts_of(name: str, structs: list[Struct]) -> list[Struct]:
+    """The same in the order of `schema`."""
+    parts = in_order(structs, next(struct for struct in structs if struct["name"] == name))
+    return [struct for struct in structs if struct in parts]
 
 
 # --- Python's classes ---------------------------------------------------------------------------------------
@@ -82,29 +103,35 @@ def class_of(struct: Struct) -> str:
     return "\n".join(lines) + "\n"
 
 
-def classes(structs: list[Struct]) -> str:
-    head = '''"""The figures of a profile as plain typed objects. Written by tools/figures.py; do not edit."""
+def module_of(says: str, structs: list[Struct], imported: list[Struct] | None = None) -> str:
+    head = f'''"""{says} Written by tools/figures.py; do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 '''
+    if imported:
+        names = ", ".join(sorted(struct["name"] for struct in imported))
+        head += f"\nfrom headrace.results.loader_model import {names}\n"
     return "\n\n".join([head, *map(class_of, structs)])
 
 
+def classes(structs: list[Struct]) -> dict[Path, str]:
+    """The text of each module of classes."""
+    model = parts_of("LoaderModel", structs)
+    others = [struct for struct in structs if struct not in model]
+    used = {figure["type"] for struct in others for figure in struct["figures"]}
+    return {
+        LOADER_MODEL: module_of("How a loader is built and set.", model),
+        CLASSES: module_of(
+            "The figures of a profile as plain typed objects.",
+            others,
+            [struct for struct in model if struct["name"] in used],
+        ),
+    }
+
+
 # --- the page -----------------------------------------------------------------------------------------------
-
-
-def in_order(structs: list[Struct]) -> list[Struct]:
-    """The profile first, each part where it is first named."""
-    by_name = {struct["name"]: struct for struct in structs}
-    order = [structs[-1]]
-    for struct in order:
-        for figure in struct["figures"]:
-            part = by_name.get(figure["type"])
-            if part is not None and part not in order:
-                order.append(part)
-    return order
 
 
 def type_of(figure: Struct) -> str:
@@ -139,12 +166,12 @@ are seconds, shares are 0 to 1. What the machine or the loader cannot give is nu
 [verdicts.md](verdicts.md) says what a verdict makes of them. This page is written by `make figures` from the
 declarations in `include/headrace/profile`; do not edit it.
 """
-    return "\n".join([head, *map(table_of, in_order(structs))])
+    return "\n".join([head, *map(table_of, in_order(structs, structs[-1]))])
 
 
 def main() -> int:
     structs = schema()
-    wanted = {CLASSES: classes(structs), PAGE: page(structs)}
+    wanted = {**classes(structs), PAGE: page(structs)}
     if "--check" in sys.argv[1:]:
         stale = [path for path, text in wanted.items() if path.read_text(encoding="utf-8") != text]
         for path in stale:

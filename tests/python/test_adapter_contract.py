@@ -14,7 +14,7 @@ import headrace as hr
 from headrace import _core
 from headrace import loaders as adapters
 from headrace.loaders.kit.base import Adapter, Attachment
-from headrace.results.figures import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
+from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
 
 pytestmark = pytest.mark.usefixtures("run")
 

@@ -23,9 +23,10 @@ ROOT = Path(__file__).resolve().parents[2]
 STRUCTS: dict[str, Any] = {struct["name"]: struct for struct in json.loads(_core.profile_schema())}
 
 
-def test_the_page_and_the_classes_are_up_to_date() -> None:
+@pytest.mark.parametrize("tool", ["figures.py", "loader_modules.py"])
+def test_what_is_written_from_declarations_is_up_to_date(tool: str) -> None:
     run = subprocess.run(
-        [sys.executable, str(ROOT / "tools" / "figures.py"), "--check"], capture_output=True, text=True
+        [sys.executable, str(ROOT / "tools" / tool), "--check"], capture_output=True, text=True
     )
     assert run.returncode == 0, run.stdout + run.stderr
 

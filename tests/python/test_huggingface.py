@@ -10,6 +10,7 @@ import pytest
 
 import headrace as hr
 from headrace.loaders.huggingface import stages
+from headrace.loaders.kit import streams
 from recorded_loops import burn, consume, operators, outcome, quiet, run_script
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -295,7 +296,7 @@ def test_another_version_is_seen_from_outside(
     def fail() -> None:
         raise LookupError("a name is gone")
 
-    monkeypatch.setattr(stages, "install", fail)
+    monkeypatch.setattr(streams, "of_libraries", [stages.STAGES._replace(install=fail)])
     loader = hr.wrap(stream().filter(even))
     assert len(consume(loader)) == 80
     assert "operator detail unavailable: datasets" in caplog.text

@@ -1,4 +1,4 @@
-"""The supported loaders. To add one: a file here, and its adapter in the list below."""
+"""The supported loaders. To add one: a file or folder here, and its adapter in the list below."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from headrace.loaders.function import FunctionAdapter
 from headrace.loaders.grain import GrainAdapter
 from headrace.loaders.huggingface import DatasetsAdapter
 from headrace.loaders.iterable import IterableAdapter, PoolResultsAdapter
+from headrace.loaders.kit import every_loop, streams
 from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.loaders.kit.mistakes import refuse_mistakes
 from headrace.loaders.mindspore import MindSporeAdapter
@@ -41,6 +42,8 @@ ADAPTERS: list[Adapter] = [
     FunctionAdapter(),
 ]
 older_models.extend(adapter.model_of_report for adapter in ADAPTERS)
+every_loop.libraries.extend(library for adapter in ADAPTERS for library in adapter.libraries)
+streams.of_libraries.extend(adapter.stages for adapter in ADAPTERS if adapter.stages is not None)
 
 
 def adapter_for(obj: object) -> Adapter:

@@ -56,7 +56,7 @@ def _timed(group: Any) -> _core.TimedCallable:
 class DaliAdapter(Adapter):
     """GetNext waits for DALI's threads, of which nothing is recorded."""
 
-    library = "nvidia"
+    libraries = ("nvidia.dali",)
 
     def detect(self, obj: object) -> int:
         return 50 if _pipelines(obj) is not None else 0
@@ -70,8 +70,12 @@ class DaliAdapter(Adapter):
         return DaliAttachment(obj, _pipelines(obj) or [], source)
 
 
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {"nvidia.dali.plugin.base_iterator": ""}
+
+
 def record_every_loader() -> None:
     """Record every loop over an iterator of DALI's (``headrace run``)."""
     from headrace.loaders.kit.every_loop import patch
 
-    patch(sys.modules[_ITERATORS]._DaliBaseIterator, "nvidia", DaliAdapter())
+    patch(sys.modules[_ITERATORS]._DaliBaseIterator, DaliAdapter())

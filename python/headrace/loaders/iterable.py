@@ -41,8 +41,6 @@ class IterableAdapter(Adapter):
 class PoolResultsAdapter(Adapter):
     """Results of an executor or a multiprocessing pool: GetNext waits for their workers and does no work."""
 
-    library = "concurrent.futures"
-
     def detect(self, obj: object) -> int:
         if isinstance(obj, GeneratorType):
             path = obj.gi_code.co_filename.replace("\\", "/")

@@ -28,13 +28,27 @@ _ITERATORS = {
 }
 
 
+class FastaiAdapter(IterableAdapter):
+    """fastai's DataLoader."""
+
+    libraries = ("fastai",)
+
+
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {
+    "fastai.data.load": "",
+    "batchgenerators.dataloading.multi_threaded_augmenter": "",
+    "batchgenerators.dataloading.nondet_multi_threaded_augmenter": "",
+}
+
+
 def record_every_loader() -> None:
     """Record the loops over those classes that are imported (``headrace run``)."""
     for module, name in _ITERABLES.items():
         kind = getattr(sys.modules.get(module), name, None)
         if kind is not None:
             # Its trainer iterates over it in the library's own code.
-            every_loop.patch(kind, "fastai", IterableAdapter(), feeds=lambda _: False)
+            every_loop.patch(kind, FastaiAdapter(), feeds=lambda _: False)
     for module, name in _ITERATORS.items():
         kind = getattr(sys.modules.get(module), name, None)
         if kind is not None and not isinstance(kind.__next__, _core.HookedCall):

@@ -12,8 +12,6 @@ from headrace.loaders.kit.base import Adapter, Attachment
 class PipelineAdapter(Adapter):
     """A `headrace.Pipeline`; detected by its own class, because it reports to be an IterableDataset."""
 
-    library = "headrace"
-
     def detect(self, obj: object) -> int:
         module = sys.modules.get("headrace.pipeline")
         return 100 if module is not None and type(obj) is module.Pipeline else 0

@@ -39,8 +39,6 @@ def _queue_of(obj: object) -> tuple[Any, Any] | None:
 class QueueConsumerAdapter(Adapter):
     """Readiness of the awaited batch is exact: headrace.Queue records it, queue.Queue is checked."""
 
-    library = "queue"
-
     def detect(self, obj: object) -> int:
         return 20 if _queue_of(obj) is not None else 0
 

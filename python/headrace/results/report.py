@@ -333,8 +333,9 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
         from headrace.results import data as _data
         from headrace.results import figures as _figures
+        from headrace.results import loader_model as _loader_model
 
-        for module in (_figures, _data):
+        for module in (_figures, _loader_model, _data):
             found = getattr(module, name, None)
             if isinstance(found, type) and found.__module__ == module.__name__:
                 return found

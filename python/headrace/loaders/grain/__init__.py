@@ -14,6 +14,9 @@ import sys
 
 from headrace.loaders.grain.adapter import GrainAdapter
 
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {"grain": "_src"}
+
 
 def record_every_loader() -> None:
     """From now on each loop over a dataset or DataLoader in this process is recorded (``headrace run``)."""
@@ -21,7 +24,7 @@ def record_every_loader() -> None:
     from headrace.loaders.kit import every_loop
 
     adapter = GrainAdapter()
-    every_loop.patch(sys.modules["grain"].DataLoader, "grain", adapter)
+    every_loop.patch(sys.modules["grain"].DataLoader, adapter)
     every.patch_datasets(adapter)
 
 

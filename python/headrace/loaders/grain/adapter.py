@@ -12,7 +12,7 @@ _CLASSES = ("IterDataset", "MapDataset", "DatasetIterator", "DataLoader", "DataL
 class GrainAdapter(Adapter):
     """A ``MapDataset``, an ``IterDataset``, a ``DatasetIterator``, a ``DataLoader`` or its iterator."""
 
-    library = "grain"
+    libraries = ("grain",)
 
     def detect(self, obj: object) -> int:
         return 50 if isinstance(obj, classes_of("grain", *_CLASSES)) else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace import _core
 from headrace.common.messages import warn_once
@@ -14,9 +14,7 @@ from headrace.loaders.grain.graph import INTERLEAVE, Graph, kind_of, number, rea
 from headrace.loaders.grain.recorder import Recorder, install
 from headrace.loaders.grain.settings import model_of, queues_of, setters_of
 from headrace.loaders.kit.base import Attachment
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderModel
+from headrace.results.loader_model import LoaderModel
 
 
 class _Followed:

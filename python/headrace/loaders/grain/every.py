@@ -12,7 +12,7 @@ from headrace.loaders.kit.base import Adapter
 def patch_datasets(adapter: Adapter) -> None:
     """Each class of datasets has an `__iter__` of its own, those that the user makes later as well."""
     module: Any = sys.modules["grain"]
-    every_loop.patch(module.MapDataset, "grain", adapter)
+    every_loop.patch(module.MapDataset, adapter)
     base = module.IterDataset
     begin = base.__init_subclass__.__func__
     if getattr(begin, "headrace", False):
@@ -35,4 +35,4 @@ def _patch(kind: type, adapter: Adapter) -> None:
     if own is None:
         return
     own.headrace = False  # Grain copies the attributes of the method that it puts its own around
-    every_loop.patch(kind, "grain", adapter)
+    every_loop.patch(kind, adapter)

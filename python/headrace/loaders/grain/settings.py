@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.loaders.grain.graph import (
     INTERLEAVE,
@@ -23,9 +23,7 @@ from headrace.loaders.grain.graph import (
     threads_of,
 )
 from headrace.loaders.kit.base import classes_of
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderModel, LoaderParameter, LoaderStage
+from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
 
 _READ_OPTIONS = "set it in ReadOptions(), which to_iter_dataset() takes"
 _PROCESSES = "set it in MultiprocessingOptions(), which mp_prefetch() takes"
@@ -93,8 +91,6 @@ class _Parameters:
 
 def model_of(graph: Graph, is_loader: bool = False) -> LoaderModel:
     """is_loader: of a DataLoader, which has names of its own for some parameters."""
-    from headrace.results.figures import LoaderBuffer, LoaderModel, LoaderStage
-
     parameters = _Parameters(is_loader)
     stages = []
     for place, stage in enumerate(graph.stages):
@@ -125,8 +121,6 @@ def model_of(graph: Graph, is_loader: bool = False) -> LoaderModel:
 
 def _of_stage(stage: Stage, place: int, graph: Graph, parameters: _Parameters) -> str:
     """The parameters of a stage; the one that sets its workers."""
-    from headrace.results.figures import LoaderParameter
-
     if stage.runs_in == "loop":
         return _of_loop(stage, place, graph, parameters)
     if stage.runs_in == "process":
@@ -153,8 +147,6 @@ def _of_stage(stage: Stage, place: int, graph: Graph, parameters: _Parameters) -
 
 
 def _of_loop(stage: Stage, place: int, graph: Graph, parameters: _Parameters) -> str:
-    from headrace.results.figures import LoaderParameter
-
     if any(wait.stage is stage for wait in graph.inline) and len(graph.stages) == 1:
         threads = LoaderParameter(name="num_threads", value=0, usual=16, min=0, sets="workers", stage=place)
         threads.set_in = _READ_OPTIONS
@@ -167,8 +159,6 @@ def _of_loop(stage: Stage, place: int, graph: Graph, parameters: _Parameters) ->
 
 
 def _of_edge(edge: Edge, graph: Graph, parameters: _Parameters) -> str:
-    from headrace.results.figures import LoaderParameter
-
     node = edge.fills.node
     if node is None or edge.kind == INTERLEAVE:
         return ""
@@ -187,8 +177,6 @@ def _of_edge(edge: Edge, graph: Graph, parameters: _Parameters) -> str:
 
 
 def _of_interleave(nested: Nested, graph: Graph, stages: list[LoaderStage], parameters: _Parameters) -> None:
-    from headrace.results.figures import LoaderParameter
-
     node = nested.node
     if kind_of(node) != INTERLEAVE:
         return

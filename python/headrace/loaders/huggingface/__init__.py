@@ -10,6 +10,9 @@ import sys
 
 from headrace.loaders.huggingface.adapter import DatasetsAdapter
 
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {"datasets": "iterable_dataset.py"}
+
 
 def record_every_loader() -> None:
     """From now on each loop over a dataset in this process is recorded (``headrace run``)."""
@@ -19,7 +22,7 @@ def record_every_loader() -> None:
     for module, name in (("iterable_dataset", "IterableDataset"), ("arrow_dataset", "Dataset")):
         kind = getattr(sys.modules[f"datasets.{module}"], name)
         for method in ("__iter__", "iter"):  # rows, or batches of them
-            every_loop.patch(kind, "datasets", adapter, method)
+            every_loop.patch(kind, adapter, method)
 
 
 __all__ = ["DatasetsAdapter", "record_every_loader"]

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace import _core
+from headrace.loaders.huggingface.stages import STAGES, parameters_of
 from headrace.loaders.kit import streams as _streams
 from headrace.loaders.kit.base import Adapter, Attachment, classes_of
 from headrace.record.operator import name_of, readable
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderModel
+from headrace.results.loader_model import LoaderModel
 
 
 class DatasetsAdapter(Adapter):
     """An ``IterableDataset``, which streams, or a ``Dataset``, a table."""
 
-    library = "datasets"
+    libraries = ("datasets",)
+    stages = STAGES
 
     def detect(self, obj: object) -> int:
         streams = classes_of("datasets.iterable_dataset", "IterableDataset")
@@ -36,8 +36,6 @@ class StreamAttachment(Attachment):
     """An ``IterableDataset``: each stage is timed."""
 
     def opened(self, handle: _core.LoaderHandle) -> None:
-        from headrace.loaders.huggingface.stages import parameters_of
-
         dataset: Any = self.iterable
         _streams.record(dataset, handle.id)
         self._model = _streams.model_in_loop("datasets", parameters_of(dataset), int(dataset.num_shards))

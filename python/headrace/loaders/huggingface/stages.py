@@ -11,13 +11,11 @@ import functools
 import sys
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.loaders.kit import streams as _streams
 from headrace.record.operator import name_of
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderParameter
+from headrace.results.loader_model import LoaderParameter
 
 _MODULE = "datasets.iterable_dataset"
 #: The stages of loops that have begun: the operators of the stream, and how far below its last stage.
@@ -125,8 +123,6 @@ def shards_of(dataset: Any) -> int | None:
 
 def parameters_of(dataset: Any) -> list[LoaderParameter]:
     """What its user set in the stages."""
-    from headrace.results.figures import LoaderParameter
-
     found: dict[str, LoaderParameter] = {}
 
     def add(name: str, value: Any, usual: Any, set_in: str) -> None:
@@ -144,3 +140,6 @@ def parameters_of(dataset: Any) -> list[LoaderParameter]:
             add(f"{name}.batch_size", size, 1, f"set batched=True, batch_size=... in .{kind}({name})")
         pending += _below(stage)
     return list(found.values())
+
+
+STAGES = _streams.StreamStages(_MODULE, install, shards_of, parameters_of)

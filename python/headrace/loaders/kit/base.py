@@ -11,13 +11,12 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace import _core
+from headrace.loaders.kit.streams import StreamStages
 from headrace.record.session import set_in_trial
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderModel
+from headrace.results.loader_model import LoaderModel
 
 
 def classes_of(module: str, *names: str) -> tuple[type, ...]:
@@ -91,8 +90,10 @@ class Attachment:
 class Adapter(ABC):
     """Detects and attaches to one kind of loader."""
 
-    #: Name of the loader's library, for messages.
-    library = ""
+    #: Packages of the loader's library: a loop that begins below their code is part of that loader's.
+    libraries: tuple[str, ...] = ()
+    #: If a DataLoader may read its datasets: how their stages are timed then.
+    stages: StreamStages | None = None
     #: Other code checks the class of such a loader, so `wrap` always returns an instance of it.
     keeps_class = False
 

@@ -40,18 +40,8 @@ class _Recording(NamedTuple):
     loop: Loop
 
 
-#: Modules that call datasets of the user's own.
-_LOADERS = (
-    "torch.utils.data.",
-    "torchdata.",
-    "spdl.",
-    "datasets.",
-    "webdataset.",
-    "grain.",
-    "streaming.",
-    "tensorflow.",
-    "keras.",
-)
+#: Of all adapters; code below these packages calls datasets of the user's own.
+libraries: list[str] = []
 #: By object, and by line: made anew for each epoch by the same line, it is the same loader.
 _of_object: dict[int, _Recording] = {}
 _of_line: dict[str, tuple[weakref.ref[Any], _Recording]] = {}
@@ -61,7 +51,6 @@ _beginning = threading.local()
 
 def patch(
     kind: Any,
-    library: str,
     adapter: Adapter,
     method: str = "__iter__",
     feeds: Callable[[FrameType], bool] | None = None,
@@ -83,7 +72,7 @@ def patch(
             return iterate(self, *args, **kwargs)
         if not enabled() or _in_worker_process() or is_part(frame):
             return iterate(self, *args, **kwargs)
-        return record(self, library, adapter, lambda: iterate(self, *args, **kwargs))
+        return record(self, adapter, lambda: iterate(self, *args, **kwargs))
 
     recorded.headrace = True  # type: ignore[attr-defined]
     setattr(kind, method, recorded)
@@ -99,23 +88,24 @@ def feeds_a_loader(frame: FrameType) -> bool:
     if not is_the_users(frame.f_code.co_filename):
         return True
     around: FrameType | None = frame
+    calling = tuple(f"{library}." for library in libraries)
     while around is not None:
-        if str(around.f_globals.get("__name__", "")).startswith(_LOADERS):
+        if str(around.f_globals.get("__name__", "")).startswith(calling):
             return True
         around = around.f_back
     return False
 
 
-def record(obj: Any, library: str, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> Any:
+def record(obj: Any, adapter: Adapter, iterate: Callable[[], Iterator[Any]]) -> Any:
     try:
-        handle, attachment, _ = _of_object.get(id(obj)) or _open(obj, library, adapter)
+        handle, attachment, _ = _of_object.get(id(obj)) or _open(obj, adapter)
     except Exception as error:  # the loop must still run
         not_recorded(error)
         return iterate()
     try:
         attachment.begin_loop(handle)
     except Exception as error:
-        _unavailable(handle, library, error)
+        _unavailable(handle, adapter, error)
     _beginning.of = obj
     try:
         iterator = _core.TimedIterator(handle, attachment.around(iterate()), None, attachment.ready)
@@ -126,8 +116,8 @@ def record(obj: Any, library: str, adapter: Adapter, iterate: Callable[[], Itera
     return in_its_phase(iterator, handle, obj, bare_iterator)
 
 
-def _open(obj: Any, library: str, adapter: Adapter) -> _Recording:
-    line = user_line(library)
+def _open(obj: Any, adapter: Adapter) -> _Recording:
+    line = user_line(*adapter.libraries)
     known = _of_line.get(line)
     attachment = adapter.attach(obj)
     if known is not None and known[0]() is None:
@@ -141,7 +131,7 @@ def _open(obj: Any, library: str, adapter: Adapter) -> _Recording:
     try:
         attachment.open(handle)
     except Exception as error:
-        _unavailable(handle, library, error)
+        _unavailable(handle, adapter, error)
     # Its recording ends with the object.
     attachment.iterable = ()
     recording = _Recording(handle, attachment, Loop(handle))
@@ -157,6 +147,8 @@ def loop_of(obj: Any) -> Loop | None:
     return recording.loop if recording is not None else None
 
 
-def _unavailable(handle: _core.LoaderHandle, library: str, error: Exception) -> None:
+def _unavailable(handle: _core.LoaderHandle, adapter: Adapter, error: Exception) -> None:
     handle.miss(_core.NO_ITERATOR_DETAIL)
-    warn_once(f"operator detail unavailable: {library} is not as its adapter expects ({error!r})")
+    warn_once(
+        f"operator detail unavailable: {adapter.libraries[0]} is not as its adapter expects ({error!r})"
+    )

@@ -19,12 +19,12 @@ def object_name(obj: Any) -> str:
     return type(obj).__name__
 
 
-def user_line(library: str) -> str:
-    """``file.py:12``: the nearest line outside of ``library`` and Headrace; empty if there is none."""
+def user_line(*libraries: str) -> str:
+    """``file.py:12``: the nearest line outside of packages and Headrace; empty if there is none."""
     frame: types.FrameType | None = sys._getframe(1)
+    packages = {each.partition(".")[0] for each in (*libraries, "headrace")}
     while frame is not None:
-        package = str(frame.f_globals.get("__name__", "")).split(".")[0]
-        if package not in (library, "headrace"):
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in packages:
             return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
         frame = frame.f_back
     return ""

@@ -6,25 +6,34 @@ recorded, and by which loader: one of the library's own, or a DataLoader whose d
 
 from __future__ import annotations
 
-import importlib
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.record.operator import readable
+from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
 
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderModel, LoaderParameter
 
-#: The module that a library's datasets are in, and the adapter's module with `install`.
-_LIBRARIES = {
-    "datasets.iterable_dataset": "headrace.loaders.huggingface.stages",
-    "webdataset.pipeline": "headrace.loaders.webdataset.stages",
-    "streaming.base.dataset": "headrace.loaders.mosaicml.stages",
-    "ray.data.iterator": "headrace.loaders.ray_data.inside",
-}
+class StreamStages(NamedTuple):
+    """How the stages of a library's streams are timed."""
+
+    #: Where its datasets are defined.
+    module: str
+    #: Datasets ask from now on whether they are recorded. Raises LookupError for another version.
+    install: Callable[[], None]
+    #: How many parts workers can share; None: not known, or not a stream.
+    shards_of: Callable[[Any], int | None] = lambda _: None
+    #: What its user set in a stream.
+    parameters_of: Callable[[Any], list[LoaderParameter]] = lambda _: []
+    #: Whether a stream gives each worker a part of its samples, however many workers there are.
+    splits_itself: bool = False
+
+
+#: Of all adapters that have one.
+of_libraries: list[StreamStages] = []
 #: Below the dataset that a DataLoader reads, which has `STAGE_DATASET` + 50.
 _HIGHEST = _core.STAGE_DATASET + 49
 SHARD_ADVICE = "each worker reads shards of its own, so there must be as many shards as workers"
@@ -73,7 +82,7 @@ def record(dataset: Any, loader: int) -> bool:
         except TypeError:  # an object of the user's with slots
             return False
     _chains[key] = Chain(loader)
-    return _adapter_of(dataset) is not None
+    return _stages_of(dataset) is not None
 
 
 def record_in_worker(dataset: Any, loader: int) -> bool:
@@ -91,54 +100,48 @@ def chain_of(dataset: Any) -> Chain | None:
 
 def shards_of(dataset: Any) -> int | None:
     """How many workers a stream has shards for; None: not known, or not a stream of a known library."""
-    adapter = _adapter_of(dataset)
-    if adapter is None:
-        return None
+    stages = _stages_of(dataset)
     try:
-        shards = importlib.import_module(adapter).shards_of(dataset)
+        return (stages and stages.shards_of(dataset)) or None
     except Exception:  # another version
         return None
-    return int(shards) if shards else None
 
 
 def parameters_of(dataset: Any) -> list[LoaderParameter]:
     """What the user of a stream, of a known library, set in it."""
-    adapter = _adapter_of(dataset)
-    if adapter is None:
-        return []
+    stages = _stages_of(dataset)
     try:
-        found: list[LoaderParameter] = importlib.import_module(adapter).parameters_of(dataset)
+        return stages.parameters_of(dataset) if stages is not None else []
     except Exception:  # another version, or a table
         return []
-    return found
 
 
 def splits_itself(dataset: Any) -> bool:
     """Whether a stream gives each worker a part of its samples, however many workers there are."""
-    adapter = _adapter_of(dataset)
-    return adapter is not None and bool(getattr(importlib.import_module(adapter), "SPLITS_ITSELF", False))
+    stages = _stages_of(dataset)
+    return stages is not None and stages.splits_itself
 
 
-def _adapter_of(dataset: Any) -> str | None:
-    """The adapter's module for a dataset of a known library, or of a class of the user's below it."""
+def _stages_of(dataset: Any) -> StreamStages | None:
+    """For a dataset of a known library, or of a class of the user's below it."""
     libraries = {kind.__module__.partition(".")[0] for kind in type(dataset).__mro__}
-    for module, adapter in _LIBRARIES.items():
-        if module in sys.modules and module.partition(".")[0] in libraries:
-            return adapter
+    for stages in of_libraries:
+        if stages.module in sys.modules and stages.module.partition(".")[0] in libraries:
+            return stages
     return None
 
 
 def install() -> bool:
     """Datasets of known libraries ask from now on whether they are recorded. False: none is imported."""
     found = False
-    for library, adapter in _LIBRARIES.items():
-        if library not in sys.modules:
+    for stages in of_libraries:
+        if stages.module not in sys.modules:
             continue
         try:
-            importlib.import_module(adapter).install()
+            stages.install()
             found = True
         except Exception as error:  # the loop must still run
-            name = library.partition(".")[0]
+            name = stages.module.partition(".")[0]
             warn_once(f"operator detail unavailable: {name} is not as its adapter expects ({error!r})")
     return found
 
@@ -148,8 +151,6 @@ def model_in_loop(framework: str, parameters: list[LoaderParameter], most_worker
 
     most_workers: parts that workers can share; None: unknown.
     """
-    from headrace.results.figures import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
-
     where = "iterate over it with torch.utils.data.DataLoader"
     ahead = LoaderParameter(name="prefetch_factor", value=2, usual=2, min=1, sets="window", set_in=where)
     ahead.needs_workers = True

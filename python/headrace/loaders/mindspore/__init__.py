@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from headrace.loaders.mindspore.adapter import MindSporeAdapter
 
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {"mindspore.dataset": "engine"}
+
 
 def record_every_loader() -> None:
     """From now on each iterator over a dataset in this process is recorded (``headrace run``)."""

@@ -11,7 +11,7 @@ from headrace.loaders.kit.base import Adapter, Attachment, classes_of
 class MindSporeAdapter(Adapter):
     """A ``Dataset``, which goes on being one, or what its ``create_..._iterator`` returns."""
 
-    library = "mindspore"
+    libraries = ("mindspore",)
     keeps_class = True
 
     def detect(self, obj: object) -> int:

@@ -6,12 +6,16 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.loaders.mindspore.tree import Stage, Tree
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderModel, LoaderParameter
+from headrace.results.loader_model import (
+    LoaderBuffer,
+    LoaderDelivery,
+    LoaderModel,
+    LoaderParameter,
+    LoaderStage,
+)
 
 
 def prefetch_size() -> int:
@@ -20,14 +24,6 @@ def prefetch_size() -> int:
 
 
 def model_of(tree: Tree) -> LoaderModel:
-    from headrace.results.figures import (
-        LoaderBuffer,
-        LoaderDelivery,
-        LoaderModel,
-        LoaderParameter,
-        LoaderStage,
-    )
-
     capacity = prefetch_size()
     parameters = [
         LoaderParameter(
@@ -82,8 +78,6 @@ def edges_of(tree: Tree) -> list[tuple[int, int]]:
 
 
 def _parameters_of(stage: Stage, place: int) -> list[LoaderParameter]:
-    from headrace.results.figures import LoaderParameter
-
     where = {"source": f"in {type(stage.node).__name__}()", "map": "in .map()", "batch": "in .batch()"}
     set_in = f"set it {where.get(stage.kind, f'in .{stage.kind}()')}"
     parameters = []

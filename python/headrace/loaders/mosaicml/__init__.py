@@ -10,13 +10,16 @@ import sys
 
 from headrace.loaders.mosaicml.adapter import StreamingAdapter
 
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {"streaming.base.dataset": "stream.py"}
+
 
 def record_every_loader() -> None:
     """From now on each loop over a dataset in this process is recorded (``headrace run``)."""
     from headrace.loaders.kit import every_loop
 
     kind = sys.modules["streaming.base.dataset"].StreamingDataset
-    every_loop.patch(kind, "streaming", StreamingAdapter())
+    every_loop.patch(kind, StreamingAdapter())
 
 
 __all__ = ["StreamingAdapter", "record_every_loader"]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace import _core
 from headrace.loaders.kit.base import Adapter, Attachment, classes_of
+from headrace.loaders.mosaicml.stages import STAGES, Ahead, follow, install, parameters_of
 from headrace.record.operator import readable
-
-if TYPE_CHECKING:
-    from headrace.loaders.mosaicml.stages import Ahead
-    from headrace.results.figures import LoaderModel
+from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
 
 _DOWNLOADS, _LOOP = 0, 1
 _WITH_WORKERS = "iterate over it with torch.utils.data.DataLoader"
@@ -20,7 +18,8 @@ _WITH_WORKERS = "iterate over it with torch.utils.data.DataLoader"
 class StreamingAdapter(Adapter):
     """A ``StreamingDataset`` in the training loop; one in a DataLoader is recorded with that."""
 
-    library = "streaming"
+    libraries = ("streaming",)
+    stages = STAGES
 
     def detect(self, obj: object) -> int:
         return 50 if isinstance(obj, classes_of("streaming.base.dataset", "StreamingDataset")) else 0
@@ -54,10 +53,8 @@ class StreamingAttachment(Attachment):
         self._model: LoaderModel | None = None
 
     def opened(self, handle: _core.LoaderHandle) -> None:
-        from headrace.loaders.mosaicml import stages
-
         dataset: Any = self._dataset()
-        stages.install()
+        install()
         shown = int(dataset.predownload)
 
         def operator(name: str, kind: str, stage: int) -> _core.OperatorHandle:
@@ -69,8 +66,8 @@ class StreamingAttachment(Attachment):
         downloads = operator("download", "source", _DOWNLOADS)
         decodes = operator(type(dataset).__name__, "map", _LOOP)
         level = _core.QueueHandle("predownload", shown, handle.id, _DOWNLOADS, _LOOP)
-        self._ahead = stages.Ahead(downloads, level)
-        stages.follow(dataset, self._ahead)
+        self._ahead = Ahead(downloads, level)
+        follow(dataset, self._ahead)
         self._decodes = decodes
         self._model = _model_of(dataset, shown)
 
@@ -82,9 +79,6 @@ class StreamingAttachment(Attachment):
 
 
 def _model_of(dataset: Any, ahead: int) -> LoaderModel:
-    from headrace.loaders.mosaicml.stages import parameters_of
-    from headrace.results.figures import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
-
     parameters = parameters_of(dataset)
     for each in parameters:
         if each.name == "predownload":

@@ -14,16 +14,12 @@ import threading
 import weakref
 from collections.abc import Iterator
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace import _core
 from headrace.loaders.kit import streams
+from headrace.results.loader_model import LoaderParameter
 
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderParameter
-
-#: There may be any number of workers.
-SPLITS_ITSELF = True
 _NAMES = ("_prepare_thread", "_each_sample_id", "prepare_shard")
 #: Datasets that are loaders of their own.
 _alone: dict[int, Ahead] = {}
@@ -130,8 +126,6 @@ def shards_of(dataset: Any) -> int | None:
 
 def parameters_of(dataset: Any) -> list[LoaderParameter]:
     """What its user set in the dataset."""
-    from headrace.results.figures import LoaderParameter
-
     where = "set it in StreamingDataset()"
     found = []
     for name in ("predownload", "cache_limit", "batch_size"):
@@ -139,3 +133,6 @@ def parameters_of(dataset: Any) -> list[LoaderParameter]:
         if value is not None:
             found.append(LoaderParameter(name=name, value=value, set_in=where))
     return found
+
+
+STAGES = streams.StreamStages("streaming.base.dataset", install, shards_of, parameters_of, splits_itself=True)

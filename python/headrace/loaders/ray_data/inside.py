@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.loaders.kit import streams
 from headrace.loaders.kit.names import is_the_users
-from headrace.loaders.ray_data.adapter import RayAttachment
+from headrace.loaders.ray_data.attachment import RayAttachment
 from headrace.record.session import enabled
 
 if TYPE_CHECKING:
@@ -47,3 +47,6 @@ def _around(frame: FrameType) -> Around | None:
     from headrace.loaders.torch_dataloader.hook import loader_around
 
     return loader_around(frame)
+
+
+STAGES = streams.StreamStages("ray.data.iterator", install)

@@ -10,6 +10,9 @@ every       records all pipelines of a process (``headrace run``)
 
 from headrace.loaders.spdl.adapter import SpdlAdapter
 
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {"spdl.pipeline": ""}
+
 
 def record_every_loader() -> None:
     """From now on each pipeline of this process is recorded when it is iterated over."""

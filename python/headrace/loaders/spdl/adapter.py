@@ -19,7 +19,7 @@ def _pipeline_class() -> type | None:
 class SpdlAdapter(Adapter):
     """A ``Pipeline``, or the iterable of one that runs in a process of its own."""
 
-    library = "spdl"
+    libraries = ("spdl",)
 
     def detect(self, obj: object) -> int:
         pipeline = _pipeline_class()

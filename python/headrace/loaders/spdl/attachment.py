@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace import _core
 from headrace.common.messages import warn_once
@@ -11,9 +11,7 @@ from headrace.loaders.kit.base import Attachment
 from headrace.loaders.spdl import probes
 from headrace.loaders.spdl.graph import Stage, is_started, read_graph
 from headrace.loaders.spdl.settings import model_of, setters_of
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderModel
+from headrace.results.loader_model import LoaderModel
 
 
 class PipelineAttachment(Attachment):

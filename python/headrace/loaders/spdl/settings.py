@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.loaders.spdl.graph import Graph, Stage, is_of_threads, read_graph
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderModel, LoaderParameter
+from headrace.results.loader_model import (
+    LoaderBuffer,
+    LoaderDelivery,
+    LoaderModel,
+    LoaderParameter,
+    LoaderStage,
+)
 
 
 def model_of(graph: Graph) -> LoaderModel:
-    from headrace.results.figures import LoaderBuffer, LoaderDelivery, LoaderModel, LoaderStage
-
     asked = sum(stage.concurrency for stage in graph.stages if stage.shares_pool)
     parameters = _of_build(graph, asked)
     stages = []
@@ -70,8 +72,6 @@ def setters_of(pipeline: Any) -> dict[str, Callable[[Any], None]]:
 
 
 def _of_build(graph: Graph, asked: int) -> list[LoaderParameter]:
-    from headrace.results.figures import LoaderParameter
-
     return [
         LoaderParameter(
             name="num_threads",
@@ -96,8 +96,6 @@ def _limit_of(stage: Stage) -> str:
 
 
 def _of_pipe(stage: Stage, place: int) -> list[LoaderParameter]:
-    from headrace.results.figures import LoaderParameter
-
     def parameter(name: str, value: Any, set_in: str, **others: Any) -> LoaderParameter:
         return LoaderParameter(name=f"{stage.name}.{name}", value=value, stage=place, set_in=set_in, **others)
 

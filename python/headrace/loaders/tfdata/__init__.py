@@ -14,6 +14,9 @@ import sys
 
 from headrace.loaders.tfdata.adapter import TfDataAdapter
 
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {"tensorflow": "python", "keras.src.backend.tensorflow.trainer": ""}
+
 
 def record_every_loader() -> None:
     """From now on each loop over a dataset in this process is recorded (``headrace run``)."""
@@ -21,7 +24,7 @@ def record_every_loader() -> None:
     from headrace.loaders.tfdata import keras_fit
 
     kind = sys.modules["tensorflow.python.data.ops.dataset_ops"].DatasetV2
-    every_loop.patch(kind, "tensorflow", TfDataAdapter())
+    every_loop.patch(kind, TfDataAdapter())
     keras_fit.install(TfDataAdapter())
     keras_fit.begin(None)
 

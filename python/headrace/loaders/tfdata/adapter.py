@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from headrace import _core
 from headrace.loaders.kit.base import Adapter, Attachment, classes_of
+from headrace.results.loader_model import LoaderModel
 
 if TYPE_CHECKING:
     from headrace.loaders.tfdata.counters import Counters
     from headrace.loaders.tfdata.graph import Graph
-    from headrace.results.figures import LoaderModel
 
 
 class TfDataAdapter(Adapter):
     """A ``tf.data.Dataset``."""
 
-    library = "tensorflow"
+    libraries = ("tensorflow", "keras")
 
     def detect(self, obj: object) -> int:
         return 50 if isinstance(obj, classes_of("tensorflow.python.data.ops.dataset_ops", "DatasetV2")) else 0

@@ -129,7 +129,7 @@ def _iterating(iterate: Any, adapter: Adapter) -> Any:
         bare = iterate(self)
 
         def recorded() -> Any:
-            iterator = every_loop.record(self, "keras", adapter, lambda: bare)
+            iterator = every_loop.record(self, adapter, lambda: bare)
             if _Recording.watcher is not None and (loop := every_loop.loop_of(self)) is not None:
                 _Recording.watcher.recorded(loop, _Recording.watcher.role())
             return iterator

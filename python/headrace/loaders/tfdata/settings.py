@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.loaders.tfdata.graph import AUTOTUNE, Graph, Node, Stage
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderModel, LoaderParameter
+from headrace.results.loader_model import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
 
 
 def workers_of(stage: Stage, tuned: dict[int, int]) -> int:
@@ -17,8 +15,6 @@ def workers_of(stage: Stage, tuned: dict[int, int]) -> int:
 
 
 def model_of(graph: Graph, tuned: dict[int, int], options: Any) -> LoaderModel:
-    from headrace.results.figures import LoaderBuffer, LoaderModel, LoaderParameter, LoaderStage
-
     parameters: list[LoaderParameter] = []
     stages = []
     for place, stage in enumerate(graph.stages):
@@ -61,8 +57,6 @@ def prefetch_name(graph: Graph, node: Node) -> str:
 
 
 def _of_node(node: Node, stage: Stage, place: int, workers: int, parameters: list[LoaderParameter]) -> str:
-    from headrace.results.figures import LoaderParameter
-
     takes_calls = node.calls is not None or node.family in ("Map", "Batch", "PaddedBatch", "Interleave")
     if node.cycle is not None:
         length = LoaderParameter(name=f"{node.name}.cycle_length", value=node.cycle)
@@ -82,8 +76,6 @@ def _of_node(node: Node, stage: Stage, place: int, workers: int, parameters: lis
 
 def _of_options(options: Any) -> list[LoaderParameter]:
     """What the user has set of the limits of tuning."""
-    from headrace.results.figures import LoaderParameter
-
     found = []
     for group, names in (
         ("autotune", ("enabled", "cpu_budget", "ram_budget")),

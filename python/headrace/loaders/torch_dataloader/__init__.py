@@ -14,4 +14,13 @@ adapter   detects a DataLoader, and makes what `wrap` returns
 from headrace.loaders.torch_dataloader.adapter import DataLoaderAdapter, as_instance
 from headrace.loaders.torch_dataloader.hook import record_every_loader
 
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {
+    "torch.utils.data": "",
+    "torch.utils.data.dataloader": "",
+    "accelerate.data_loader": "",
+    "torchdata.stateful_dataloader": "",
+    "torchdata.stateful_dataloader.stateful_dataloader": "",
+}
+
 __all__ = ["DataLoaderAdapter", "as_instance", "record_every_loader"]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import copy
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace import _core
 from headrace.loaders.kit.base import Adapter, Attachment
 from headrace.loaders.torch_dataloader import hook, loaders
 from headrace.loaders.torch_dataloader.settings import model_of, settings_of_report
 from headrace.record.operator import itself
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderModel
+from headrace.results.loader_model import LoaderModel
 
 
 def _dataloader_class() -> type | None:
@@ -25,7 +23,7 @@ def _dataloader_class() -> type | None:
 class DataLoaderAdapter(Adapter):
     """A DataLoader with or without worker processes, also one that a framework makes from it."""
 
-    library = "torch"
+    libraries = ("torch.utils.data",)
     keeps_class = True
 
     def detect(self, obj: object) -> int:

@@ -13,7 +13,7 @@ import sys
 import threading
 import weakref
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.messages import warn_once
@@ -33,9 +33,7 @@ from headrace.loaders.torch_dataloader.settings import (
 )
 from headrace.loaders.torch_dataloader.worker import WorkerStart
 from headrace.record.session import TRIAL, phased_loops
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderModel
+from headrace.results.loader_model import LoaderModel
 
 _WATCH = own_loops.WATCH
 _PHASE = "_headrace_phase"

@@ -6,14 +6,18 @@ import json
 import sys
 import types
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.loaders.kit import streams
 from headrace.loaders.torch_dataloader import keras
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderModel, LoaderParameter
+from headrace.results.loader_model import (
+    LoaderBuffer,
+    LoaderDelivery,
+    LoaderModel,
+    LoaderParameter,
+    LoaderStage,
+)
 
 #: Frames between a trainer's loop and the loader's iterator: a few of torch's, accelerate's and ours.
 _DEEPEST_STACK = 40
@@ -139,14 +143,6 @@ def settings_of_report(written: dict[str, str]) -> Settings:
 
 def model_of(settings: Settings) -> LoaderModel:
     """Workers make whole batches, assigned in turn, in a window of prefetch_factor batches for each."""
-    from headrace.results.figures import (
-        LoaderBuffer,
-        LoaderDelivery,
-        LoaderModel,
-        LoaderParameter,
-        LoaderStage,
-    )
-
     runs_in = "process" if settings.num_workers > 0 else "loop"
 
     def parameter(name: str, sets: str = "none", usual: Any = None, **others: Any) -> LoaderParameter:
@@ -259,7 +255,6 @@ def fed_by_thread(handle: _core.LoaderHandle, settings: Settings, room: int) -> 
     if settings.num_workers > 0:
         return _HANDS_OVER
     from headrace.results.data import as_json
-    from headrace.results.figures import LoaderBuffer, LoaderDelivery
 
     model = model_of(settings)
     del model.stages[_MAKES + 1 :]

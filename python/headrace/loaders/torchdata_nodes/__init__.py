@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from headrace.loaders.torchdata_nodes.adapter import NodesAdapter
 
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {"torchdata.nodes": ""}
+
 
 def record_every_loader() -> None:
     """From now on each Loader of this process is recorded when it is iterated over (``headrace run``)."""
@@ -19,7 +22,7 @@ def record_every_loader() -> None:
     from headrace.loaders.kit import every_loop
 
     adapter = NodesAdapter()
-    every_loop.patch(sys.modules["torchdata.nodes"].Loader, "torchdata", adapter)
+    every_loop.patch(sys.modules["torchdata.nodes"].Loader, adapter)
 
 
 __all__ = ["NodesAdapter", "record_every_loader"]

@@ -10,7 +10,7 @@ from headrace.loaders.kit.base import Adapter, Attachment, classes_of
 class NodesAdapter(Adapter):
     """A ``Loader`` over nodes, or a node."""
 
-    library = "torchdata"
+    libraries = ("torchdata",)
 
     def detect(self, obj: object) -> int:
         return 50 if isinstance(obj, classes_of("torchdata.nodes", "Loader", "BaseNode")) else 0

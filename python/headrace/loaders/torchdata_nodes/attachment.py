@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace import _core
 from headrace.loaders.kit.base import Attachment
 from headrace.loaders.torchdata_nodes import probes
 from headrace.loaders.torchdata_nodes.graph import Stage, read_graph
 from headrace.loaders.torchdata_nodes.settings import model_of, setters_of
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderModel
+from headrace.results.loader_model import LoaderModel
 
 
 class NodesAttachment(Attachment):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.loaders.torchdata_nodes.graph import Graph, Stage, Threads, limit_of
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderBuffer, LoaderModel, LoaderParameter
+from headrace.results.loader_model import (
+    LoaderBuffer,
+    LoaderDelivery,
+    LoaderModel,
+    LoaderParameter,
+    LoaderStage,
+)
 
 
 def model_of(graph: Graph) -> LoaderModel:
-    from headrace.results.figures import LoaderDelivery, LoaderModel, LoaderParameter, LoaderStage
-
     parameters: list[LoaderParameter] = []
     stages = []
     for place, stage in enumerate(graph.stages):
@@ -81,8 +83,6 @@ def _inline_mapper(stage: Stage) -> str:
 def _buffers_of(
     threads: Threads, graph: Graph, parameters: list[LoaderParameter], number: int
 ) -> list[LoaderBuffer]:
-    from headrace.results.figures import LoaderBuffer, LoaderParameter
-
     node, limit = threads.node, limit_of(threads.node)
     if threads.through >= 0:
         name = f"{graph.stages[threads.through].name}.max_concurrent"
@@ -109,8 +109,6 @@ def _buffers_of(
 
 
 def _of_mapper(stage: Stage, place: int) -> list[LoaderParameter]:
-    from headrace.results.figures import LoaderParameter
-
     node = stage.mapper
 
     def parameter(name: str, value: Any, **others: Any) -> LoaderParameter:

@@ -10,12 +10,15 @@ import sys
 
 from headrace.loaders.webdataset.adapter import WebDatasetAdapter
 
+#: `record_every_loader` is called after their import (`tools/loader_modules.py`).
+RECORDED_AFTER = {"webdataset": "pipeline.py"}
+
 
 def record_every_loader() -> None:
     """From now on each loop over a pipeline in this process is recorded (``headrace run``)."""
     from headrace.loaders.kit import every_loop
 
-    every_loop.patch(sys.modules["webdataset"].DataPipeline, "webdataset", WebDatasetAdapter())
+    every_loop.patch(sys.modules["webdataset"].DataPipeline, WebDatasetAdapter())
 
 
 __all__ = ["WebDatasetAdapter", "record_every_loader"]

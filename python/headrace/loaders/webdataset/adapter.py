@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace import _core
 from headrace.loaders.kit import streams
 from headrace.loaders.kit.base import Adapter, Attachment, classes_of
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderModel
+from headrace.loaders.webdataset.stages import STAGES, parameters_of, shards_of
+from headrace.results.loader_model import LoaderModel
 
 
 class WebDatasetAdapter(Adapter):
     """A ``DataPipeline``: ``WebDataset``, ``WebLoader`` and what is made of them."""
 
-    library = "webdataset"
+    libraries = ("webdataset",)
+    stages = STAGES
 
     def detect(self, obj: object) -> int:
         return 50 if isinstance(obj, classes_of("webdataset.pipeline", "DataPipeline")) else 0
@@ -35,8 +35,6 @@ class PipelineAttachment(Attachment):
         self._model: LoaderModel | None = None
 
     def opened(self, handle: _core.LoaderHandle) -> None:
-        from headrace.loaders.webdataset.stages import parameters_of, shards_of
-
         pipeline: Any = self.iterable
         streams.record(pipeline, handle.id)
         self._model = streams.model_in_loop("webdataset", parameters_of(pipeline), shards_of(pipeline))

@@ -10,13 +10,11 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.loaders.kit import streams
 from headrace.record.operator import name_of
-
-if TYPE_CHECKING:
-    from headrace.results.figures import LoaderParameter
+from headrace.results.loader_model import LoaderParameter
 
 #: webdataset's names of stages with an operator's kind of their own; all others are maps.
 _KINDS = {
@@ -105,8 +103,6 @@ def shards_of(pipeline: Any) -> int | None:
 
 def parameters_of(pipeline: Any) -> list[LoaderParameter]:
     """What its user set in the stages."""
-    from headrace.results.figures import LoaderParameter
-
     found: dict[str, LoaderParameter] = {}
 
     def add(name: str, value: Any, set_in: str) -> None:
@@ -128,3 +124,6 @@ def parameters_of(pipeline: Any) -> list[LoaderParameter]:
         elif own == "_batched":
             add("batched", size, "set it in .batched()")
     return list(found.values())
+
+
+STAGES = streams.StreamStages("webdataset.pipeline", install, shards_of, parameters_of)

@@ -19,26 +19,27 @@ if TYPE_CHECKING:  # typing is not loaded yet
 #: Modules after whose import the loaders of this process are recorded: the packages, whose public names are
 #: there then, and the modules inside them, which may be reloaded alone. Each has the adapter that records it,
 #: and a file or folder beside the module's own that a module of the user's with the same name does not have.
+#: Written by tools/loader_modules.py from what each loader declares.
 LOADER_MODULES = {
+    "nvidia.dali.plugin.base_iterator": ("dali", ""),
+    "grain": ("grain", "_src"),
+    "datasets": ("huggingface", "iterable_dataset.py"),
+    "mindspore.dataset": ("mindspore", "engine"),
+    "streaming.base.dataset": ("mosaicml", "stream.py"),
+    "fastai.data.load": ("own_workers", ""),
+    "batchgenerators.dataloading.multi_threaded_augmenter": ("own_workers", ""),
+    "batchgenerators.dataloading.nondet_multi_threaded_augmenter": ("own_workers", ""),
+    "ray.data.iterator": ("ray_data", ""),
+    "spdl.pipeline": ("spdl", ""),
+    "tensorflow": ("tfdata", "python"),
+    "keras.src.backend.tensorflow.trainer": ("tfdata", ""),
     "torch.utils.data": ("torch_dataloader", ""),
     "torch.utils.data.dataloader": ("torch_dataloader", ""),
     "accelerate.data_loader": ("torch_dataloader", ""),
     "torchdata.stateful_dataloader": ("torch_dataloader", ""),
     "torchdata.stateful_dataloader.stateful_dataloader": ("torch_dataloader", ""),
     "torchdata.nodes": ("torchdata_nodes", ""),
-    "datasets": ("huggingface", "iterable_dataset.py"),
     "webdataset": ("webdataset", "pipeline.py"),
-    "grain": ("grain", "_src"),
-    "tensorflow": ("tfdata", "python"),
-    "keras.src.backend.tensorflow.trainer": ("tfdata", ""),
-    "streaming.base.dataset": ("mosaicml", "stream.py"),
-    "spdl.pipeline": ("spdl", ""),
-    "mindspore.dataset": ("mindspore", "engine"),
-    "nvidia.dali.plugin.base_iterator": ("dali", ""),
-    "ray.data.iterator": ("ray_data", ""),
-    "fastai.data.load": ("own_workers", ""),
-    "batchgenerators.dataloading.multi_threaded_augmenter": ("own_workers", ""),
-    "batchgenerators.dataloading.nondet_multi_threaded_augmenter": ("own_workers", ""),
 }
 
 

@@ -1,0 +1,46 @@
+"""Write the modules after whose import loaders are recorded into the import hook of `headrace run`.
+
+    python tools/loader_modules.py          # after a change to a `RECORDED_AFTER`
+    python tools/loader_modules.py --check  # exit 1 if the hook is out of date
+
+Each loader in python/headrace/loaders declares its own. The hook must not import them: it runs in every
+interpreter that the user's program starts.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from pathlib import Path
+
+from headrace import loaders
+
+HOOK = Path(__file__).resolve().parent.parent / "python/headrace/run/inject/_headrace_import_hook.py"
+
+
+def with_table(hook: str) -> str:
+    """The hook's text with the table of today."""
+    rows = []
+    for found in pkgutil.iter_modules(loaders.__path__):
+        adapter = importlib.import_module(f"headrace.loaders.{found.name}")
+        for module, beside in getattr(adapter, "RECORDED_AFTER", {}).items():
+            rows.append(f'    "{module}": ("{found.name}", "{beside}"),\n')
+    head, _, rest = hook.partition("LOADER_MODULES = {\n")
+    _, _, tail = rest.partition("}\n")
+    return f"{head}LOADER_MODULES = {{\n{''.join(rows)}}}\n{tail}"
+
+
+def main() -> int:
+    hook = HOOK.read_text(encoding="utf-8")
+    wanted = with_table(hook)
+    if "--check" not in sys.argv[1:]:
+        HOOK.write_text(wanted, encoding="utf-8")
+    elif hook != wanted:
+        print(f"{HOOK.name} is out of date: run `make figures`")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
