@@ -40,7 +40,7 @@ def updates_of(what: str, folder: str) -> Callable[[], object]:
     def page() -> str:
         run = library.find("run")
         assert run is not None
-        return run_page(run, library.look(run), alone=False)
+        return run_page(run, library.state(run), alone=False)
 
     return page
 

@@ -44,7 +44,7 @@ def timed(function):
 library = Library(sys.argv[1])
 said = {"list": timed(lambda: list_page(library)), "list again": timed(lambda: list_page(library))}
 run = library.runs()[0][0]
-page = lambda: run_page(run, library.look(run), alone=False)
+page = lambda: run_page(run, library.state(run), alone=False)
 said["page"] = timed(page)
 said["page again"] = timed(page)
 print(json.dumps(said))

@@ -231,7 +231,7 @@ class LoaderHandle:
         """A fact about it that verdicts use; the first one of a key stays."""
 
     def set_ceiling(self, step_s: float) -> None:
-        """Seconds of a step over remembered batches, measured."""
+        """Seconds of a step over cached batches, measured."""
 
     def profile_json(self, epoch: int = 0) -> str:
         """A `Profile` in JSON; epochs count from 1, negative ones from the end, 0 is everything."""

@@ -1,4 +1,4 @@
-"""`ceiling`: the loop over remembered batches, beside a loader that is left as it was."""
+"""`ceiling`: the loop over cached batches, beside a loader that is left as it was."""
 
 import random
 import sys
@@ -13,7 +13,7 @@ import pytest
 
 import headrace as hr
 from headrace.record.batch_copy import copy_batch
-from headrace.record.remembered import Remembered, Rounds, size_of
+from headrace.record.cached_batches import CachedBatches, Rounds, size_of
 
 pytestmark = pytest.mark.usefixtures("run")
 
@@ -88,17 +88,17 @@ def test_ends_when_the_time_is_over() -> None:
 
 
 def test_bytes_are_bounded() -> None:
-    remembered = Remembered(8, 250)
-    while not remembered.full:
-        remembered.add([b"x" * 100])
-    assert len(remembered) == 2
+    cached = CachedBatches(8, 250)
+    while not cached.full:
+        cached.add([b"x" * 100])
+    assert len(cached) == 2
 
 
 def test_the_first_batch_is_kept_whatever_its_size() -> None:
-    remembered = Remembered(8, 10)
-    remembered.add(b"x" * 100)
-    assert len(remembered) == 1
-    assert remembered.full
+    cached = CachedBatches(8, 10)
+    cached.add(b"x" * 100)
+    assert len(cached) == 1
+    assert cached.full
 
 
 def test_size_of_nested_batches() -> None:
@@ -204,30 +204,30 @@ def test_what_no_step_has_changed_is_used_again() -> None:
         lambda batch: batch["z"].__iadd__(1),
         lambda batch: batch["z"].resize(1, 3, refcheck=False),
     ]
-    remembered = Remembered(1, 1000)
-    remembered.add({"x": [torch.ones(3), 1.5, "a"], "y": (1,), "z": numpy.ones(3)})
-    remembered.prepare(1)
-    first = remembered.next()
+    cached = CachedBatches(1, 1000)
+    cached.add({"x": [torch.ones(3), 1.5, "a"], "y": (1,), "z": numpy.ones(3)})
+    cached.prepare(1)
+    first = cached.next()
     for change in changes:
-        remembered.prepare(1)
-        again = remembered.next()
+        cached.prepare(1)
+        again = cached.next()
         assert again is first
         change(again)
-        remembered.prepare(1)
-        first = remembered.next()
+        cached.prepare(1)
+        first = cached.next()
         assert first is not again
 
 
 def test_as_many_copies_as_there_is_room() -> None:
-    remembered = Remembered(4, 10 << 20)
+    cached = CachedBatches(4, 10 << 20)
     for _ in range(4):
-        remembered.add(bytearray(60_000))
-    assert remembered.prepare(1) == 4
-    assert remembered.prepare(10) == 8
-    assert remembered.prepare(10**9) == 16
-    remembered = Remembered(4, 10 << 20)
-    remembered.add(Labelled([1]))  # of unknown size
-    assert remembered.prepare(10**9) == 1
+        cached.add(bytearray(60_000))
+    assert cached.prepare(1) == 4
+    assert cached.prepare(10) == 8
+    assert cached.prepare(10**9) == 16
+    cached = CachedBatches(4, 10 << 20)
+    cached.add(Labelled([1]))  # of unknown size
+    assert cached.prepare(10**9) == 1
 
 
 def test_an_input_that_sleeps_is_not_in_it() -> None:

@@ -1,4 +1,4 @@
-"""Which function of a loop makes its batches: from its source, and from looks at a stack."""
+"""Which function of a loop makes its batches: from its source, and from samples of a stack."""
 
 import linecache
 import queue
@@ -11,7 +11,7 @@ import pytest
 from headrace.loaders.no_loader import completed_futures
 from headrace.loaders.no_loader.batch_functions import is_called_in_a_loop, makes_batches
 from headrace.loaders.no_loader.named_objects import GET, used
-from headrace.loaders.no_loader.stack_looks import Function, Look
+from headrace.loaders.no_loader.stack_samples import Function, StackSample
 from headrace.loaders.no_loader.training_loop import find
 
 
@@ -110,15 +110,15 @@ def functions(source: str) -> dict[str, Function]:
     return {each.co_name: Function(each, {}) for each in [code, *inner]}
 
 
-def looks_of(codes: dict[str, Function], *turns: str, times: int) -> list[Look]:
-    """One look at each path of names, again and again; a call is another frame each time."""
-    looks = []
+def samples_of(codes: dict[str, Function], *turns: str, times: int) -> list[StackSample]:
+    """One sample of each path of names, again and again; a call is another frame each time."""
+    samples = []
     for number in range(times):
         for turn in turns:
             path = ["<module>", *turn.split()]
             frames = [1, *(10 + number * 10 + depth for depth in range(len(path) - 1))]
-            looks.append(Look(tuple(frames), tuple(codes[name] for name in path)))
-    return looks
+            samples.append(StackSample(tuple(frames), tuple(codes[name] for name in path)))
+    return samples
 
 
 SCRIPT = """
@@ -138,28 +138,29 @@ while True:
 def test_the_candidate_and_its_share() -> None:
     codes = functions(SCRIPT)
     turns = ("get_batch read", "get_batch", "get_batch read", "train")
-    found: Any = find(looks_of(codes, *turns, times=50))
+    found: Any = find(samples_of(codes, *turns, times=50))
     assert (found.function, found.caller) == (codes["get_batch"], codes["<module>"])
     assert found.share == pytest.approx(0.75)
     assert 0.05 < found.error < 0.07
 
 
-def test_too_few_looks_find_nothing() -> None:
+def test_too_few_samples_find_nothing() -> None:
     codes = functions(SCRIPT)
-    assert find(looks_of(codes, "get_batch", "train", times=30)) is None
+    assert find(samples_of(codes, "get_batch", "train", times=30)) is None
     assert find([]) is None
 
 
 def test_a_function_that_was_called_once_is_none() -> None:
     codes = functions(SCRIPT)
-    once = [Look((1, 5), (codes["<module>"], codes["get_batch"]))] * 150
-    assert find([*once, *looks_of(codes, "train", times=100)]) is None
+    once = [StackSample((1, 5), (codes["<module>"], codes["get_batch"]))] * 150
+    assert find([*once, *samples_of(codes, "train", times=100)]) is None
 
 
 def test_a_long_loop_inside_the_function_is_not_the_training_loop() -> None:
     codes = functions(SCRIPT)
     inside = [
-        Look((1, 5, 100 + i), tuple(codes[n] for n in ("<module>", "get_batch", "read"))) for i in range(300)
+        StackSample((1, 5, 100 + i), tuple(codes[n] for n in ("<module>", "get_batch", "read")))
+        for i in range(300)
     ]
     assert find(inside) is None
 
@@ -177,9 +178,9 @@ while True:
     )
     forward = compile("def _call_impl(): ...", "/site-packages/torch/nn/modules/module.py", "exec")
     codes["_call_impl"] = next(Function(one, {}) for one in forward.co_consts if isinstance(one, CodeType))
-    looks = looks_of(codes, "train_step get_batch", "train_step _call_impl", times=30)
-    found: Any = find(looks)
+    samples = samples_of(codes, "train_step get_batch", "train_step _call_impl", times=30)
+    found: Any = find(samples)
     assert (found.function, found.caller) == (codes["get_batch"], codes["train_step"])
     assert found.share == 0.5
     # Without a function that makes batches the step is no candidate.
-    assert find(looks_of(codes, "train_step _call_impl", times=60)) is None
+    assert find(samples_of(codes, "train_step _call_impl", times=60)) is None

@@ -69,19 +69,19 @@ def test_a_running_run_comes_before_newer_ones(
     os.utime(ended / "rank0.hrseg", (2e9, 2e9))
     followed = Followed(tmp_path)
     assert followed.name == "run"
-    look = followed.look()
-    assert look.running
+    state = followed.state()
+    assert state.running
     assert folder_of(program.process.pid) == tmp_path / "run"
     assert followed.waits() == []
     program.process.stdin.write("\n")
     program.process.stdin.flush()
-    before = look.report.profile.sink.steps
-    while followed.look().report.profile.sink.steps == before:
+    before = state.report.profile.sink.steps
+    while followed.state().report.profile.sink.steps == before:
         time.sleep(0.01)
     assert any(one is not None and one > 0.2 for one in followed.waits())
     program.process.stdin.close()
     program.process.wait()
-    assert not followed.look().running
+    assert not followed.state().running
     with pytest.raises(UsageError, match="no process"):
         folder_of(program.process.pid)
 
@@ -300,7 +300,7 @@ def test_many_operators_are_cut_and_memory_stays_flat(tmp_path: Path, recorded: 
     (tmp_path / "report.json").write_text(json.dumps(document))
     followed = Followed(tmp_path / "report.json")
     for _ in range(300):
-        followed.look()
+        followed.state()
     assert len(followed.waits()) == 60
 
     async def act(app: Any, pilot: Any) -> None:

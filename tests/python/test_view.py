@@ -342,7 +342,7 @@ def test_one_run_or_one_saved_report_is_shown_at_once(recorded: Path, tmp_path: 
             assert answer.status == 307
             assert answer.getheader("location") == f"/run/{path.name}"
             answer, page = ask(address, f"/run/{path.name}", cookie=cookie_of(address))
-            assert answer.getheader("x-headrace-news") == "this run has ended"
+            assert answer.getheader("x-headrace-status") == "this run has ended"
             assert "all runs" not in page
             stamp = answer.getheader("etag") or ""
             again, nothing = ask(address, f"/run/{path.name}", cookie=cookie_of(address), if_none_match=stamp)
@@ -380,17 +380,17 @@ def test_a_run_that_falls_silent_is_said(tmp_path: Path) -> None:
             run = library.find("run")
             assert run is not None
             assert run.running
-            assert library.look(run).silent_s == 0
+            assert library.state(run).idle_s == 0
             now[0] = 112.0
-            look = library.look(run)
-            assert look.silent_s == 12
-            assert look.news == "no news for 12 s"
+            state = library.state(run)
+            assert state.idle_s == 12
+            assert state.status_text == "no change for 12 s"
         finally:
             script.kill()
     run = library.find("run")
     assert run is not None
     assert not run.running
-    assert library.look(run).news == "this run has ended"
+    assert library.state(run).status_text == "this run has ended"
 
 
 def test_memory_stays_bounded(recorded: Path, tmp_path: Path) -> None:
@@ -401,7 +401,7 @@ def test_memory_stays_bounded(recorded: Path, tmp_path: Path) -> None:
     library = Library(tmp_path)
     for run in library.runs()[0]:
         assert library.summary(run).operator == "decode"
-        library.look(run)
+        library.state(run)
     assert len(library._seen) == 16
     shutil.rmtree(tmp_path / "run")
     assert library.find("run") is None
@@ -445,14 +445,14 @@ def test_the_page_follows_a_run(browser: Browser, tmp_path: Path) -> None:
                         break
                 assert browser.ask(steps) > first
                 assert browser.ask(f"{operators}.parentElement.open")
-                assert browser.ask("document.querySelector('.news').textContent") == "live"
+                assert browser.ask("document.querySelector('.status').textContent") == "live"
                 script.kill()
                 script.wait()
                 for _ in range(100):
                     time.sleep(0.1)
-                    if browser.ask("document.querySelector('.news').textContent") == "this run has ended":
+                    if browser.ask("document.querySelector('.status').textContent") == "this run has ended":
                         break
-                assert browser.ask("document.querySelector('.news').textContent") == "this run has ended"
+                assert browser.ask("document.querySelector('.status').textContent") == "this run has ended"
                 assert browser.messages() == []
                 server = urlsplit(address).netloc
                 assert {urlsplit(url).netloc for url in browser.requests() if url != "data:,"} == {server}

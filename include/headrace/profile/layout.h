@@ -155,7 +155,7 @@ struct alignas(64) LoaderRecord {
   metrics::Relaxed<std::uint32_t> gaps;             ///< LoaderGap
   metrics::Relaxed<std::uint32_t> workers;  ///< worker processes of the last pass; 0: in the sink's thread
   metrics::Relaxed<std::uint64_t> batch_bytes;  ///< largest batch of those that were looked at; 0: unknown
-  metrics::Relaxed<std::uint64_t> ceiling_ns;   ///< measured step over remembered batches; 0: not measured
+  metrics::Relaxed<std::uint64_t> ceiling_ns;   ///< measured step over cached batches; 0: not measured
   metrics::Relaxed<std::uint64_t>
       identity;  ///< of the object that loops: its next loop continues in this record; 0: none
   Name name;

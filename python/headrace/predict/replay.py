@@ -9,7 +9,7 @@ from headrace.errors import Error, UsageError
 from headrace.loaders import adapter_for
 from headrace.loaders.wrap import bare
 from headrace.pipeline._stages import whole
-from headrace.record.remembered import MeasuredStep, Remembered, Rounds, random_state_kept
+from headrace.record.cached_batches import CachedBatches, MeasuredStep, Rounds, random_state_kept
 
 
 def ceiling(
@@ -20,7 +20,7 @@ def ceiling(
     max_bytes: int = 256 << 20,
     seconds: float = 5.0,
 ) -> float:
-    """Seconds a step with remembered batches: the floor below which no change of the input can bring a step.
+    """Seconds a step with cached batches: the floor below which no change of the input can bring a step.
 
     Takes the first ``batches`` batches of ``loader`` (a DataLoader, a `Pipeline`, any iterable, wrapped or
     not), fewer if they exceed ``max_bytes`` together. Closes what makes them, so nothing else runs, and calls
@@ -54,27 +54,27 @@ def measured_ceiling(
     source = bare(loader)
     adapter = adapter_for(source)
     with random_state_kept(*adapter.generators(source)):
-        remembered = Remembered(min(batches, adapter.most_batches(source)), max_bytes)
-        _take(adapter.unrecorded(source), remembered, loader)
-        rounds = Rounds(remembered.prepare, seconds)
+        cached = CachedBatches(min(batches, adapter.most_batches(source)), max_bytes)
+        _take(adapter.unrecorded(source), cached, loader)
+        rounds = Rounds(cached.prepare, seconds)
         rounds.begin()
         while True:
-            step(remembered.next())
+            step(cached.next())
             if rounds.stepped():
                 return rounds.result()
 
 
-def _take(source: Any, remembered: Remembered, loader: Any) -> None:
+def _take(source: Any, cached: CachedBatches, loader: Any) -> None:
     iterator = iter(source)
     try:
         for batch in iterator:
-            remembered.add(batch)
-            if remembered.full:
+            cached.add(batch)
+            if cached.full:
                 break
     finally:
         if iterator is not loader and iterator is not source:  # the caller's own iterator stays open
             close(iterator)
-    if not len(remembered):
+    if not len(cached):
         raise Error(f"{type(loader).__name__} yields no batch, so there is nothing to step over")
 
 

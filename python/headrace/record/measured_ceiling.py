@@ -1,4 +1,4 @@
-"""``headrace run --ceiling``: the script's own loop, for some steps, over remembered batches.
+"""``headrace run --ceiling``: the script's own loop, for some steps, over cached batches.
 
 ::
 
@@ -22,13 +22,13 @@ from headrace.common.messages import warn_once
 from headrace.common.process_control import descendants
 from headrace.errors import Error
 from headrace.record.batch_copy import BatchCopyError
+from headrace.record.cached_batches import CachedBatches, Rounds
 from headrace.record.loop_phases import RealBatches
-from headrace.record.remembered import Remembered, Rounds
 
-#: Real steps before the remembered ones: so many, or those of this time if they are long.
+#: Real steps before the cached ones: so many, or those of this time if they are long.
 _STEPS, _LEAST_STEPS, _RECORDED_S = 100, 16, 20.0
 _BATCHES, _BYTES = 4, 256 << 20
-#: Longest time of the remembered steps. A thousand rounds end it, too: a loop may keep part of each step.
+#: Longest time of the cached steps. A thousand rounds end it, too: a loop may keep part of each step.
 _SECONDS, _ROUND_STEPS = 10.0, 4
 #: Workers and threads rest when they use less of a core than this, and are waited for so long at most.
 _REST, _REST_WITHIN_S = 0.05, 3.0
@@ -38,14 +38,14 @@ _measured: set[str] = set()
 
 
 class CeilingPhase:
-    """One loop over the loader of ``handle``: whether its next batch is a real or a remembered one."""
+    """One loop over the loader of ``handle``: whether its next batch is a real or a cached one."""
 
     def __init__(self, handle: _core.LoaderHandle, length: int | None) -> None:
         """length: batches of the loop, None if unknown."""
         self._handle = handle
         self._name = handle.name
         self._length = length
-        self._remembered = Remembered(_BATCHES, _BYTES)
+        self._cached = CachedBatches(_BATCHES, _BYTES)
         self._rounds: Rounds | None = None
         self._given = 0
         self._began = 0.0
@@ -62,7 +62,7 @@ class CeilingPhase:
             self._end()
         if not self._over:
             self._given += 1
-            return self._remembered.next()
+            return self._cached.next()
         # As many steps as the loop would have, so that schedules and progress bars fit.
         if self._given == self._length:
             raise StopIteration
@@ -73,11 +73,11 @@ class CeilingPhase:
         try:
             batch = real.take()
         except StopIteration:
-            # A loop of unknown length gets the remembered steps at its end.
+            # A loop of unknown length gets the cached steps at its end.
             if self._length is not None or self._given < _LEAST_STEPS or self._is_left_alone:
                 raise
             self._begin(real)
-            return self._remembered.next()
+            return self._cached.next()
         if self._given == 0:
             self._began = time.monotonic()
         self._given += 1
@@ -92,7 +92,7 @@ class CeilingPhase:
     def _remember(self, batch: Any) -> None:
         """A loop whose batches cannot be copied gets its own batches to the end."""
         try:
-            self._remembered.add(batch)
+            self._cached.add(batch)
         except BatchCopyError as error:
             self._real_only = True
             warn_once(f"the ceiling of {self._name!r} is not measured: {error}")
@@ -107,7 +107,7 @@ class CeilingPhase:
         _measured.add(self._name)
         real.end_recording()
         wait_for_rest()
-        self._rounds = Rounds(self._remembered.prepare, _SECONDS, round_steps=_ROUND_STEPS)
+        self._rounds = Rounds(self._cached.prepare, _SECONDS, round_steps=_ROUND_STEPS)
         self._rounds.begin()
 
     def _end(self) -> None:

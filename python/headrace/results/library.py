@@ -57,7 +57,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Look:
+class ReportState:
     """What a report looks like now."""
 
     report: Report
@@ -65,16 +65,16 @@ class Look:
     stamp: str
     running: bool
     #: Seconds since the loop or an operator was last seen to go on; None for a run that has ended.
-    silent_s: float | None
+    idle_s: float | None
 
     @property
-    def news(self) -> str:
+    def status_text(self) -> str:
         """Whether what is shown still changes."""
         if not self.running:
             return "this run has ended"
-        if self.silent_s is None or self.silent_s < 10:
+        if self.idle_s is None or self.idle_s < 10:
             return "live"
-        return f"no news for {self.silent_s:.0f} s"
+        return f"no change for {self.idle_s:.0f} s"
 
 
 class Library:
@@ -127,7 +127,7 @@ class Library:
         path = self.root / name
         return self._run_at(path) if path.is_dir() or (path.suffix in FILES and path.exists()) else None
 
-    def look(self, run: Run, loader: str | None = None, rank: int | None = None) -> Look:
+    def state(self, run: Run, loader: str | None = None, rank: int | None = None) -> ReportState:
         """The report on ``loader`` of ``rank``; by default those that ``headrace report`` would show.
 
         Raises Error for a run that cannot be read.
@@ -139,7 +139,7 @@ class Library:
             known = self._seen.get(key)
         # What a running process maps into memory changes without a trace in the files' times.
         if known is not None and known[0] == files and not run.running:
-            return Look(known[1], str(hash(known[1].to_profile_json())), False, None)
+            return ReportState(known[1], str(hash(known[1].to_profile_json())), False, None)
         report = _load(run.path, loader, rank)
         same = known is not None and _progress(known[1]) == _progress(report)
         changed_at = known[2] if known is not None and same else now
@@ -148,8 +148,8 @@ class Library:
             self._seen.move_to_end(key)
             while len(self._seen) > _KEPT:
                 self._seen.popitem(last=False)
-        silent_s = now - changed_at if run.running else None
-        return Look(report, str(hash(report.to_profile_json())), run.running, silent_s)
+        idle_s = now - changed_at if run.running else None
+        return ReportState(report, str(hash(report.to_profile_json())), run.running, idle_s)
 
     def summary(self, run: Run) -> Summary:
         """What was found of the run. Never fails."""

@@ -14,15 +14,15 @@ from headrace.record.session import CEILING, enabled
 from headrace.run.child import end_as, run_child
 from headrace.run.ending import ending
 from headrace.run.environment import recording_environment, records_already
-from headrace.run.epilogue import print_epilogue, say
 from headrace.run.folder import choose_run_folder
 from headrace.run.interpreter import python_command
+from headrace.run.summary import print_summary, say
 
 
 def launch(program: Sequence[str], out: str | None, ceiling: bool = False) -> NoReturn:
     """Run ``program`` (a script or ``-m`` and a module, arguments), print its report, end as it ended.
 
-    ceiling: its loops go on with remembered batches for some steps.
+    ceiling: its loops go on with cached batches for some steps.
     """
     command = python_command(program)
     if not enabled():
@@ -38,7 +38,7 @@ def launch(program: Sequence[str], out: str | None, ceiling: bool = False) -> No
     began = time.monotonic()
     status = run_child(command, environment)
     if speaks:
-        print_epilogue(folder, ending(status, time.monotonic() - began), ceiling)
+        print_summary(folder, ending(status, time.monotonic() - began), ceiling)
     end_as(status)
 
 

@@ -1,4 +1,4 @@
-"""``headrace run --ceiling``: the loop goes on with remembered batches, and has as many steps as ever."""
+"""``headrace run --ceiling``: the loop goes on with cached batches, and has as many steps as ever."""
 
 import re
 from pathlib import Path
@@ -32,7 +32,7 @@ def measured(scripts: Any, source: str, *options: str) -> Any:
 
 
 def ceiling_ms(said: str) -> float:
-    found = re.search(r"CEILING .* a step over remembered batches takes ([0-9.]+) (ms|us)", said)
+    found = re.search(r"CEILING .* a step over cached batches takes ([0-9.]+) (ms|us)", said)
     assert found, said
     return float(found[1]) * (1 if found[2] == "ms" else 1e-3)
 
@@ -97,7 +97,7 @@ def test_too_few_steps_are_all_real(scripts: Any) -> None:
     assert "CEILING   not measured" in outcome.said
 
 
-def test_without_the_option_nothing_is_remembered(scripts: Any) -> None:
+def test_without_the_option_nothing_is_cached(scripts: Any) -> None:
     outcome = measured(
         scripts,
         SLEEPS

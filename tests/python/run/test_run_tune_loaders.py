@@ -101,6 +101,6 @@ def test_ceiling_of_a_loop(scripts: Any, library: str, source: str) -> None:
     script = scripts.write((SLOW + source).replace("range(4000)", "range(200)"))
     outcome = scripts.run("--ceiling", script)
     assert outcome.status == 0, outcome.err
-    found = re.search(r"CEILING .* a step over remembered batches takes ([0-9.]+) ms", outcome.said)
+    found = re.search(r"CEILING .* a step over cached batches takes ([0-9.]+) ms", outcome.said)
     assert found, outcome.said
     assert 3 <= float(found[1]) < 10

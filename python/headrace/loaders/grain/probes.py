@@ -254,7 +254,7 @@ def follow_thread(node: Any, level: Level, is_first: bool = True) -> None:
     buffer.put, buffer._put, buffer._get = timed_put, level_put, level_get
 
 
-class Looked:
+class PolledLevel:
     """Buffers of worker processes and what hands on their elements: looked at whenever one is taken."""
 
     def __init__(self, handle: _core.QueueHandle) -> None:

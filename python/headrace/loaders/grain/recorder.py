@@ -41,7 +41,7 @@ class Recorder:
         #: By the stage that fills it: name, capacity, the stage that takes from it, whether it is looked at.
         self._queues = queues
         self._operators: dict[tuple[int, str], _core.OperatorHandle] = {}
-        self._followed: dict[int, probes.Level | probes.Looked] = {}
+        self._followed: dict[int, probes.Level | probes.PolledLevel] = {}
         self._is_worker = False
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -111,9 +111,9 @@ class Recorder:
         followed = self._followed.get(fills)
         if followed is None:
             handle = _core.QueueHandle(name, capacity, self.loader, fills, takes)
-            followed = probes.Looked(handle) if is_looked_at else probes.Level(handle, workers)
+            followed = probes.PolledLevel(handle) if is_looked_at else probes.Level(handle, workers)
             self._followed[fills] = followed
-        if isinstance(followed, probes.Looked):
+        if isinstance(followed, probes.PolledLevel):
             if kind in (PROCESS, THREAD):
                 followed.follow(node)
         elif kind == READS:

@@ -1,8 +1,8 @@
 """Scripts without a loader under ``headrace run``: the function that makes the batches is found and recorded.
 
-A thread looks at the main thread's stack now and then (`stack_looks`). Looks show the training loop and the
-function in it that makes batches (`training_loop`, `batch_functions`). From then on each of its calls is
-recorded as a GetNext (`found_function`).
+A thread samples the main thread's stack now and then (`stack_samples`). The samples show the training loop
+and the function in it that makes batches (`training_loop`, `batch_functions`). From then on each of its calls
+is recorded as a GetNext (`recorded_function`).
 """
 
 from __future__ import annotations

@@ -10,12 +10,12 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from headrace import _core
+from headrace.loaders.no_loader.call_site_loop import CallSiteLoop
 from headrace.loaders.no_loader.executor_work import RecordedWork
 from headrace.loaders.no_loader.named_objects import GET, PUT, Used, used
-from headrace.loaders.no_loader.place_loop import PlaceLoop
 from headrace.record.operator import readable
 
-#: Looks that found the loop until it is recorded, and the most tasks and coroutines in each other.
+#: Samples that found the loop until it is recorded, and the most tasks and coroutines in each other.
 _SEEN = 4
 _MOST_TASKS = 100
 _DEEPEST = 20
@@ -27,13 +27,13 @@ class _Taker(NamedTuple):
 
 
 class AsyncQueues:
-    """Looks at the tasks of the main thread's event loop: which one takes from a queue and puts to none."""
+    """Samples at the tasks of the main thread's event loop: which one takes from a queue and puts to none."""
 
     def __init__(self) -> None:
         self._seen: Counter[CodeType] = Counter()
-        self.recorded: PlaceLoop | None = None
+        self.recorded: CallSiteLoop | None = None
 
-    def look(self, stack: list[FrameType]) -> None:
+    def observe(self, stack: list[FrameType]) -> None:
         """``stack``: the main thread's, outermost frame first."""
         event_loop = _event_loop(stack)
         if event_loop is None or self.recorded is not None:
@@ -64,7 +64,7 @@ class AsyncQueues:
         name = fills.pop() if len(fills) == 1 else queue.path
         flags = _core.WRAPPED_OBJECT | _core.RUNS_OWN_WORKERS
         source = _core.OperatorHandle(readable(name), "source", 0, flags)
-        self.recorded = PlaceLoop(queue.path, code, queue.line, source)
+        self.recorded = CallSiteLoop(queue.path, code, queue.line, source)
         named = {*code.co_names, *code.co_freevars, *code.co_cellvars, *code.co_varnames}
         RecordedWork(lambda called: called.co_name in named)  # the loop's own calls are the training step
         RecordedGets(self.recorded)
@@ -101,7 +101,7 @@ def _suspended(event_loop: Any) -> Iterator[FrameType]:
 class RecordedGets:
     """Each ``await queue.get()`` of the loop's function is a GetNext, which ends as the item is taken."""
 
-    def __init__(self, loop: PlaceLoop) -> None:
+    def __init__(self, loop: CallSiteLoop) -> None:
         self._loop = loop
         self._from: Any = None
         kind: Any = sys.modules["asyncio.queues"].Queue

@@ -9,8 +9,8 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from headrace import _core
+from headrace.loaders.no_loader.call_site_loop import CallSiteLoop
 from headrace.loaders.no_loader.named_objects import used
-from headrace.loaders.no_loader.place_loop import PlaceLoop
 
 _MODULE = "concurrent.futures._base"
 #: The module's own function that makes the futures that are done into an iterator.
@@ -38,7 +38,7 @@ class RecordedCompletions:
     wait and ends with the first of them; each further one is a GetNext that did not wait.
     """
 
-    def __init__(self, loop: PlaceLoop) -> None:
+    def __init__(self, loop: CallSiteLoop) -> None:
         self._loop = loop
         module: Any = sys.modules[_MODULE]
         bare = getattr(module, _YIELDS)
@@ -70,7 +70,7 @@ class RecordedCompletions:
 class _Finished:
     """The futures that are done, for `as_completed` to yield."""
 
-    def __init__(self, futures: Any, waiting: list[Any], loop: PlaceLoop) -> None:
+    def __init__(self, futures: Any, waiting: list[Any], loop: CallSiteLoop) -> None:
         self._futures = futures
         self._waiting = waiting
         self._loop = loop

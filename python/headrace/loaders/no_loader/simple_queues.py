@@ -1,6 +1,6 @@
 """``queue.SimpleQueue``: written in C, so its calls have no frame, and an instance has no room for hooks.
 
-Looks show a function of the user's whose source says ``q.get(...)``, and what ``q`` stands for there. From
+Samples show a function of the user's whose source says ``q.get(...)``, and what ``q`` stands for there. From
 then on the class has hooked methods. They record the queues that the user's code uses and no others.
 """
 

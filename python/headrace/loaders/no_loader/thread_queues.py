@@ -15,7 +15,7 @@ from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.common.own_attributes import own_attribute
 from headrace.loaders.no_loader import simple_queues
-from headrace.loaders.no_loader.stack_looks import users_frame
+from headrace.loaders.no_loader.stack_samples import users_frame
 from headrace.record import session as _session
 from headrace.record.get_next import BlockLoop
 from headrace.record.operator import readable
@@ -39,31 +39,31 @@ class ThreadQueues:
         self._seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._recorded: weakref.WeakSet[Any] = weakref.WeakSet()
         self._starting = threading.Lock()
-        self._looks_at_simple = True
+        self._finds_simple = True
         #: Takes from which queue, once it does: the training loop's GetNext.
         self.sink: RecordedQueue | None = None
         self.loop: BlockLoop | None = None
         self.started: list[RecordedQueue] = []  # the same, for hooks: empty or not
 
-    def look(self, frames: list[FrameType]) -> None:
+    def observe(self, frames: list[FrameType]) -> None:
         """``frames``: the innermost one of each thread."""
         for frame in frames:
-            self._look_at(frame)
-            if self._looks_at_simple:
-                self._look_for_simple(frame, frames)
+            self._observe_frame(frame)
+            if self._finds_simple:
+                self._find_simple(frame, frames)
 
-    def _look_for_simple(self, innermost: FrameType, frames: list[FrameType]) -> None:
+    def _find_simple(self, innermost: FrameType, frames: list[FrameType]) -> None:
         for frame in _stack(innermost):
             simple = simple_queues.taken_from(frame)
             if simple is None:
                 continue
             self._seen[simple] = self._seen.get(simple, 0) + 1
             if self._seen[simple] >= _SEEN:
-                self._looks_at_simple = False
+                self._finds_simple = False
                 self._record_simple(frames)
             return
 
-    def _look_at(self, frame: FrameType | None) -> None:
+    def _observe_frame(self, frame: FrameType | None) -> None:
         for _ in range(_INNERMOST):
             if frame is None:
                 return

@@ -1,4 +1,4 @@
-"""Finds the training loop in looks at a stack, and the function in it that makes the batches."""
+"""Finds the training loop in samples of a stack, and the function in it that makes the batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from headrace.loaders.no_loader.batch_functions import is_called_in_a_loop, makes_batches
-from headrace.loaders.no_loader.stack_looks import Function, Look
+from headrace.loaders.no_loader.stack_samples import Function, StackSample
 
 #: Files of libraries in which forward, backward and updates run, and the functions that do; none: all of it.
 _COMPUTES = {
@@ -21,26 +21,26 @@ _COMPUTES = {
     "tensorflow/python/eager/": set(),
     "keras/src/trainers/": set(),
 }
-#: Looks at one frame until it may be the training loop, and without a library's forward or backward in it.
-_LOOKS = 50
+#: Samples at one frame until it may be the training loop, and without a library's forward or backward in it.
+_SAMPLES = 50
 _LOOKS_OF_ANY_LOOP = 100
-#: Looks that found the function, and how often they found it anew: a call that was made once is no batch's.
+#: Samples that found the function, and how often they found it anew: a call that was made once is no batch's.
 _LEAST = 4
 _LEAST_ANEW = 3
 #: Of the loop's time that a generator takes before it is worth a word.
 _WORTH_A_WORD = 0.1
-#: Of a function's looks in which a library computes: it does more than make a batch.
+#: Share of a function's samples in which a library computes: above it, it does more than make a batch.
 _MIXED = 0.05
 _GENERATOR = 0x20
 
 
 class Candidate(NamedTuple):
-    """A function that makes batches, as far as looks show."""
+    """A function that makes batches, as far as samples show."""
 
     caller: Function
     function: Function
-    looks: int
-    of: int  #: looks at the loop
+    samples: int
+    of: int  #: samples of the loop
 
     @property
     def is_generator(self) -> bool:
@@ -50,26 +50,26 @@ class Candidate(NamedTuple):
     @property
     def share(self) -> float:
         """Of the loop's time."""
-        return self.looks / self.of
+        return self.samples / self.of
 
     @property
     def error(self) -> float:
-        """Of `share`, for looks that are independent: 95 % are within."""
+        """Of `share`, for samples that are independent: 95 % are within."""
         share = self.share
         return 1.96 * float((share * (1 - share) / self.of) ** 0.5)
 
 
-def find(looks: Sequence[Look]) -> Candidate | None:
+def find(samples: Sequence[StackSample]) -> Candidate | None:
     """The function that makes the batches of the training loop that runs now; None: none is seen."""
-    if not looks:
+    if not samples:
         return None
-    last = looks[-1]
+    last = samples[-1]
     caller: Function | None = None
     for depth, (frame, function) in enumerate(zip(*last, strict=True)):
         if not function.is_the_users:
             continue
-        paths = _paths_below(looks, depth, frame)
-        if len(paths) < _LOOKS:
+        paths = _paths_below(samples, depth, frame)
+        if len(paths) < _SAMPLES:
             break  # frames further in are younger
         computes = [_depth_of_compute(path) for path in paths]
         of_library = max(computes) >= 0
@@ -78,7 +78,7 @@ def find(looks: Sequence[Look]) -> Candidate | None:
             if found is not None:
                 return found
         if not of_library and caller is not None and is_called_in_a_loop(caller.code, function.name):
-            takers = {each.name for look in looks for each in look.functions if each is not function}
+            takers = {each.name for sample in samples for each in sample.functions if each is not function}
             if makes_batches(caller.code, function.name, caller.namespace, takers):
                 break  # a loop that makes one batch
         caller = function
@@ -88,13 +88,13 @@ def find(looks: Sequence[Look]) -> Candidate | None:
 _Path = tuple[Function, ...]
 
 
-def _paths_below(looks: Sequence[Look], depth: int, frame: int) -> list[_Path]:
-    """What ran inside the frame, in the last looks that found it."""
+def _paths_below(samples: Sequence[StackSample], depth: int, frame: int) -> list[_Path]:
+    """What ran inside the frame, in the last samples that found it."""
     paths = []
-    for look in reversed(looks):
-        if len(look.frames) <= depth or look.frames[depth] != frame:
+    for sample in reversed(samples):
+        if len(sample.frames) <= depth or sample.frames[depth] != frame:
             break
-        paths.append(look.functions[depth + 1 :])
+        paths.append(sample.functions[depth + 1 :])
     return paths
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from headrace import _core
 from headrace.loaders.no_loader.batch_functions import is_called_in_a_loop
+from headrace.loaders.no_loader.call_site_loop import CallSiteLoop
 from headrace.loaders.no_loader.named_objects import CALLED, used
-from headrace.loaders.no_loader.place_loop import PlaceLoop
 
 _MODULE = "concurrent.futures._base"
 #: The module's own function that makes what `wait` waits for.
@@ -58,7 +58,7 @@ class RecordedWaits:
     result of each further one is a GetNext that did not wait.
     """
 
-    def __init__(self, loop: PlaceLoop) -> None:
+    def __init__(self, loop: CallSiteLoop) -> None:
         self._loop = loop
         #: The first result after a wait belongs to the GetNext of that wait.
         self._has_waited = False

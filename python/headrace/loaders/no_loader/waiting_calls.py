@@ -1,6 +1,6 @@
 """Calls in which a training loop waits for what others make: futures, pools, queues between processes.
 
-Found in looks at the main thread's stack, then recorded: each such call by the loop is a GetNext.
+Found in samples of the main thread's stack, then recorded: each such call by the loop is a GetNext.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from headrace import _core
+from headrace.loaders.no_loader.call_site_loop import BEHIND, INNERMOST, CallSiteLoop
 from headrace.loaders.no_loader.completed_futures import RecordedCompletions, loops_over_completed
 from headrace.loaders.no_loader.executor_work import RecordedWork, under_way
-from headrace.loaders.no_loader.place_loop import BEHIND, INNERMOST, PlaceLoop
-from headrace.loaders.no_loader.stack_looks import users_frame
+from headrace.loaders.no_loader.stack_samples import users_frame
 from headrace.loaders.no_loader.waited_futures import RecordedWaits, loops_over_waits, waited_for
 
 
@@ -60,31 +60,31 @@ class _Place(NamedTuple):
 
 
 class WaitingCalls:
-    """Counts in looks where the main thread waits; once it is clear, records that place."""
+    """Counts in samples where the main thread waits; once it is clear, records that place."""
 
     def __init__(self) -> None:
         self._seen: Counter[_Place] = Counter()
         self._loops: Counter[tuple[CodeType, int]] = Counter()
         self._waited_for: set[int] = set()
         self._last: tuple[int, int, int] | None = None
-        self._ahead: dict[_Place, int] = {}  # futures under way, if the same in all looks; 0: unknown
-        self.recorded: PlaceLoop | None = None
+        self._ahead: dict[_Place, int] = {}  # futures under way, if the same in all samples; 0: unknown
+        self.recorded: CallSiteLoop | None = None
 
-    def look(self, stack: list[FrameType]) -> None:
+    def observe(self, stack: list[FrameType]) -> None:
         """``stack``: the main thread's, outermost frame first."""
         if self.recorded is not None:
             return
-        self._look_for_source(stack)
+        self._find_source(stack)
         now = _waiting_in(stack)
         if now is not None and now[1:] != self._last:
             place = now[0]
             self._seen[place] += 1
-            self._look_ahead(place, stack, now[3])
+            self._note_ahead(place, stack, now[3])
             if self._seen[place] == _SEEN and self.recorded is None:
                 self.recorded = _record(place, self._ahead.get(place, 0))
         self._last = now[1:] if now is not None else None
 
-    def _look_for_source(self, stack: list[FrameType]) -> None:
+    def _find_source(self, stack: list[FrameType]) -> None:
         """By the source: where threads compete for the interpreter lock, the loop is hardly seen waiting."""
         completed = loops_over_completed(stack)
         place = completed or loops_over_waits(stack)
@@ -96,11 +96,11 @@ class WaitingCalls:
             self._waited_for.add(futures)
         if self._loops[place] == _SEEN:
             code, line = place
-            self.recorded = PlaceLoop("futures", code, line)
+            self.recorded = CallSiteLoop("futures", code, line)
             (RecordedCompletions if completed else RecordedWaits)(self.recorded)
             RecordedWork(ahead=min(self._waited_for) if len(self._waited_for) == 1 else 0)
 
-    def _look_ahead(self, place: _Place, stack: list[FrameType], index: int) -> None:
+    def _note_ahead(self, place: _Place, stack: list[FrameType], index: int) -> None:
         if place.call.owner != "Future":
             return
         caller = next((each for each in reversed(stack[:index]) if each.f_code is place.code), None)
@@ -125,9 +125,9 @@ def _waiting_in(stack: list[FrameType]) -> tuple[_Place, int, int, int] | None:
     return None
 
 
-def _record(place: _Place, ahead: int) -> PlaceLoop:
+def _record(place: _Place, ahead: int) -> CallSiteLoop:
     """``ahead``: as for `RecordedWork`."""
-    loop = PlaceLoop(place.call.word, place.code, place.line)
+    loop = CallSiteLoop(place.call.word, place.code, place.line)
     RecordedCalls(place.call, loop)
     if place.call.owner == "Future":
         RecordedWork(ahead=ahead)
@@ -148,7 +148,7 @@ def _known() -> dict[CodeType, _Call]:
 class RecordedCalls:
     """Every call of the method by the loop's line is a GetNext."""
 
-    def __init__(self, call: _Call, loop: PlaceLoop) -> None:
+    def __init__(self, call: _Call, loop: CallSiteLoop) -> None:
         self._call = call
         self._loop = loop
         owner: Any = getattr(sys.modules[call.module], call.owner)

@@ -1,4 +1,4 @@
-"""The thread that looks for the function that makes the batches."""
+"""The thread that finds the function that makes the batches."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from pathlib import Path
 
 from headrace.common.messages import warn_once
 from headrace.loaders.no_loader.async_queues import AsyncQueues
-from headrace.loaders.no_loader.found_function import FoundFunction, put_in_place
-from headrace.loaders.no_loader.stack_looks import Function, StackLooks
+from headrace.loaders.no_loader.recorded_function import RecordedFunction, install
+from headrace.loaders.no_loader.stack_samples import Function, StackSampler
 from headrace.loaders.no_loader.thread_queues import ThreadQueues
 from headrace.loaders.no_loader.training_loop import Candidate, find
 from headrace.loaders.no_loader.waiting_calls import WaitingCalls
 from headrace.record import session
 from headrace.record.session import enabled, phased_loops
 
-#: Looks between two searches.
+#: Samples between two searches.
 _SEARCHED = 25
-#: Looks between two at all threads; so many at the threads that are behind a queue.
+#: Samples between two at all threads; so many at the threads that are behind a queue.
 _ALL_THREADS = 3
-_LOOKS_AT_QUEUES = 500
+_QUEUE_SAMPLES = 500
 
 
 def watch() -> None:
-    """Look at the main thread until its loop is known; returns once another loader records, or nothing can.
+    """Sample the main thread until its loop is known; returns once another loader records, or nothing can.
 
     Called on a thread of its own. Changes nothing before it has found a function that makes batches.
     """
     main = threading.main_thread().ident
     if not enabled() or phased_loops() or main is None or multiprocessing.parent_process() is not None:
         return
-    looks = StackLooks(main)
+    sampler = StackSampler(main)
     queues = ThreadQueues()
     calls = WaitingCalls()
     async_queues = AsyncQueues()
@@ -40,44 +40,44 @@ def watch() -> None:
     said: set[Function] = set()
     searched = 0
     while not session.loaders_opened:
-        looks.wait()
-        stack = looks.look()
-        calls.look(stack)
-        async_queues.look(stack)
+        sampler.wait()
+        stack = sampler.sample()
+        calls.observe(stack)
+        async_queues.observe(stack)
         if searched % _ALL_THREADS == 0 and threading.active_count() > 1:
-            queues.look(looks.everywhere())
+            queues.observe(sampler.everywhere())
         if candidate is not None and stack:
-            seen = looks.looks[-1].functions
+            seen = sampler.samples[-1].functions
             if candidate.function in seen and candidate.caller in seen:
-                found = put_in_place(candidate, stack)
+                found = install(candidate, stack)
                 stack.clear()
                 if found is None:
                     _say_unrecorded(candidate)
                     return
-                _name_its_functions(found, looks)
+                _name_its_functions(found, sampler)
                 return
         stack.clear()
         searched += 1
         if candidate is None and searched % (_SEARCHED if searched < 8 * _SEARCHED else 4 * _SEARCHED) == 0:
-            candidate = find(looks.looks)
+            candidate = find(sampler.samples)
             if candidate is not None and candidate.is_generator:
                 if candidate.function not in said:
                     said.add(candidate.function)
                     _say_iterated(candidate)
                 candidate = None
     if queues.sink is not None:
-        for _ in range(_LOOKS_AT_QUEUES):  # those further away from the loop
-            looks.wait()
-            queues.look(looks.everywhere())
+        for _ in range(_QUEUE_SAMPLES):  # those further away from the loop
+            sampler.wait()
+            queues.observe(sampler.everywhere())
 
 
-def _name_its_functions(found: FoundFunction, looks: StackLooks) -> None:
-    looks.looks.clear()
+def _name_its_functions(found: RecordedFunction, sampler: StackSampler) -> None:
+    sampler.samples.clear()
     while not sys.is_finalizing():
-        looks.wait()
-        looks.look().clear()
-        if looks.looks:
-            found.looked(looks.looks[-1])
+        sampler.wait()
+        sampler.sample().clear()
+        if sampler.samples:
+            found.add_sample(sampler.samples[-1])
 
 
 def _say_iterated(candidate: Candidate) -> None:

@@ -140,7 +140,7 @@ class Tools:
         run = self._library.find(name)
         if run is None or not self._is_inside(run.path):
             raise UsageError(f"no run {name!r} in this folder; list_runs gives their names")
-        return self._library.look(run, loader, rank).report
+        return self._library.state(run, loader, rank).report
 
     def _is_inside(self, path: Path) -> bool:
         """Whether ``path`` is in the folder, and no link in it leads out."""

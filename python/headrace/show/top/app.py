@@ -9,7 +9,7 @@ from rich.text import Text
 
 from headrace.common.plain import error_line, plain
 from headrace.errors import Error, UsageError
-from headrace.results.library import Look
+from headrace.results.library import ReportState
 from headrace.results.sentences import advice, cost, risks, share, verdict
 from headrace.show.top import words
 from headrace.show.top.followed import Followed
@@ -52,7 +52,7 @@ class Top(App[None]):
         super().__init__()
         self._followed = followed
         self._every_s = every_s
-        self._look: Look | None = None
+        self._state: ReportState | None = None
         self._frozen = False
         self._trouble = ""
         self._who, self._said, self._waits, self._explained = (
@@ -88,28 +88,28 @@ class Top(App[None]):
     def _read_now(self) -> None:
         """In a thread: a run of many workers takes some milliseconds."""
         try:
-            look, trouble = self._followed.look(), ""
+            state, trouble = self._followed.state(), ""
         except (Error, OSError) as error:
-            look, trouble = None, error_line(error)
-        self.call_from_thread(self._found, look, trouble)
+            state, trouble = None, error_line(error)
+        self.call_from_thread(self._found, state, trouble)
 
-    def _found(self, look: Look | None, trouble: str) -> None:
-        self._look = look or self._look
+    def _found(self, state: ReportState | None, trouble: str) -> None:
+        self._state = state or self._state
         self._trouble = trouble
         self._show()
 
     # --- what is shown ---
 
     def _show(self) -> None:
-        look = self._look
-        if look is None:
+        state = self._state
+        if state is None:
             self._who.update(plain(self._trouble) or "reading")
             return
-        report = look.report
-        news = plain(self._trouble) or ("frozen" if self._frozen else look.news)
-        who = f"{plain(report.loader)}   rank {report.rank} of {len(report.ranks)}   {news}"
+        report = state.report
+        status = plain(self._trouble) or ("frozen" if self._frozen else state.status_text)
+        who = f"{plain(report.loader)}   rank {report.rank} of {len(report.ranks)}   {status}"
         self._who.update(f"{who}   {plain(self._followed.name)}")
-        self._said.update(_said(look))
+        self._said.update(_said(state))
         waits = self._followed.waits()
         known = [one for one in waits if one is not None]
         now = f" {share(known[-1])} now" if known else ""
@@ -166,22 +166,22 @@ class Top(App[None]):
         self._read()
 
     def action_next_rank(self) -> None:
-        if self._look is not None:
-            self._followed.next_rank(self._look)
+        if self._state is not None:
+            self._followed.next_rank(self._state)
             self._read()
 
     def action_next_loader(self) -> None:
-        if self._look is not None:
-            self._followed.next_loader(self._look)
+        if self._state is not None:
+            self._followed.next_loader(self._state)
             self._read()
 
 
 _COLUMNS = {"operators": words.OPERATORS, "queues": words.QUEUES, "ranks": words.RANKS}
 
 
-def _said(look: Look) -> Text:
+def _said(state: ReportState) -> Text:
     """Verdict, what it costs, what to do, what will go wrong."""
-    report = look.report
+    report = state.report
     color = {"input_bound": "bold dark_orange", "not_input_bound": "bold green"}
     said = Text()
     said.append(verdict(report), style=color.get(report.diagnosis.kind, "bold"))

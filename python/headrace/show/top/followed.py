@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from headrace.common.folder_files import read_file
 from headrace.errors import Error, FormatError, UsageError
-from headrace.results.library import Library, Look
+from headrace.results.library import Library, ReportState
 
 T = TypeVar("T")
 
@@ -40,15 +40,15 @@ class Followed:
         #: Time and wait of the loop, at each look.
         self._totals: deque[tuple[float, float]] = deque(maxlen=_KEPT + 1)
 
-    def look(self) -> Look:
+    def state(self) -> ReportState:
         """What there is now. Raises Error if the run cannot be read or is gone."""
         run = self._library.find(self.name)
         if run is None:
             raise Error(f"{self.name}: the run is gone")
-        look = self._library.look(run, self._loader, self._rank)
-        profile = look.report.profile
+        state = self._library.state(run, self._loader, self._rank)
+        profile = state.report.profile
         self._totals.append((profile.elapsed_s, (profile.sink.wait_share or 0) * profile.elapsed_s))
-        return look
+        return state
 
     def waits(self) -> list[float | None]:
         """The share of time that the loop waited between two looks, oldest first; None: it did not run."""
@@ -59,13 +59,13 @@ class Followed:
             shares.append(min(1.0, max(0.0, (waited_s - waited_before_s) / ran_s)) if ran_s > 0 else None)
         return shares
 
-    def next_rank(self, look: Look) -> None:
+    def next_rank(self, state: ReportState) -> None:
         """Show the next rank from now on."""
-        self._choose(look.report.loader, _after(look.report.ranks, look.report.rank))
+        self._choose(state.report.loader, _after(state.report.ranks, state.report.rank))
 
-    def next_loader(self, look: Look) -> None:
+    def next_loader(self, state: ReportState) -> None:
         """Show the next loader of this rank."""
-        self._choose(_after(look.report.loaders, look.report.loader), look.report.rank)
+        self._choose(_after(state.report.loaders, state.report.loader), state.report.rank)
 
     def _choose(self, loader: str, rank: int) -> None:
         if (loader, rank) != (self._loader, self._rank):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from headrace.common.plain import plain
-from headrace.results.library import Look
+from headrace.results.library import ReportState
 from headrace.results.sentences import one_line
 from headrace.show.top.followed import Followed
 
@@ -24,19 +24,19 @@ def lines(
     said_at = float("-inf")
     known: set[str] = set()
     while True:
-        look = followed.look()
-        new = {one.risk for one in look.report.diagnosis.risks} - known
-        if new or not look.running or clock() - said_at >= _EVERY_S:
+        state = followed.state()
+        new = {one.risk for one in state.report.diagnosis.risks} - known
+        if new or not state.running or clock() - said_at >= _EVERY_S:
             said_at = clock()
             known |= new
-            yield line(look)
-        if not look.running:
+            yield line(state)
+        if not state.running:
             return
         sleep(_LOOK_EVERY_S)
 
 
-def line(look: Look) -> str:
+def line(state: ReportState) -> str:
     """All that matters: who, whether it goes on, verdict, step, what to do, what will go wrong."""
-    report = look.report
-    who = f"{plain(report.loader)}, rank {report.rank}, {look.news}"
+    report = state.report
+    who = f"{plain(report.loader)}, rank {report.rank}, {state.status_text}"
     return f"{time.strftime('%H:%M:%S')} {who} | {one_line(report)}"

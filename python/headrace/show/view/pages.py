@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from headrace import _core
 from headrace.predict.comparison import Comparison
-from headrace.results.library import Library, Look, Run, Summary
+from headrace.results.library import Library, ReportState, Run, Summary
 from headrace.results.tuning_record import TuningRecord
 from headrace.traces.table_text import seconds
 
@@ -19,7 +19,7 @@ _STYLE = """<style>
 .headrace nav { display: flex; flex-wrap: wrap; gap: 4px 18px; max-width: 1152px; margin: 0 auto;
   padding: 14px 28px 0; color: var(--soft); font-size: 14px; }
 .headrace nav a, .headrace .sheet > p a, .headrace .runs a { color: var(--predicted); }
-.headrace nav .news { margin-left: auto; }
+.headrace nav .status { margin-left: auto; }
 .headrace nav [aria-current] { color: var(--ink); font-weight: 650; }
 .headrace .runs { width: 100%; border-collapse: collapse; margin: 18px 0; }
 .headrace .runs th, .headrace .runs td { text-align: left; padding: 7px 14px 7px 0; vertical-align: baseline;
@@ -44,13 +44,13 @@ _STYLE = """<style>
 </style>"""
 
 
-def run_page(run: Run, look: Look, alone: bool, shown: tuple[float, float] = (0.0, 0.0)) -> str:
+def run_page(run: Run, state: ReportState, alone: bool, shown: tuple[float, float] = (0.0, 0.0)) -> str:
     """The report of `Report.to_html` below links to other loaders and ranks. alone: there is no list.
 
     shown: what the workers' lanes show, in seconds since the first GetNext; (0, 0): the newest steps.
     """
     links = [] if alone else ['<a href="/">all runs</a>']
-    chosen = look.report
+    chosen = state.report
     if len(chosen.loaders) > 1:
         links += [
             _link(run, name, name == chosen.loader, loader=name, rank=chosen.rank) for name in chosen.loaders
@@ -60,7 +60,7 @@ def run_page(run: Run, look: Look, alone: bool, shown: tuple[float, float] = (0.
             _link(run, f"rank {rank}", rank == chosen.rank, loader=chosen.loader, rank=rank)
             for rank in chosen.ranks
         ]
-    links.append(f'<span class="news" role="status">{escape(look.news)}</span>')
+    links.append(f'<span class="status" role="status">{escape(state.status_text)}</span>')
     here = f"/run/{quote(run.name)}?{urlencode({'loader': chosen.loader, 'rank': chosen.rank})}&"
     report = chosen._parsed.html(False, chosen._segment(), *shown, here)
     return _page(run.name, f"<nav>{''.join(links)}</nav><main>{report}</main>")

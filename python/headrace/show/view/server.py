@@ -50,17 +50,17 @@ def application(library: Library) -> App:
             return _said("a rank is a number", 404)
         began_s = time.thread_time()
         try:
-            look = library.look(
+            state = library.state(
                 found, request.query_params.get("loader"), None if rank is None else int(rank)
             )
         except Error as error:
             return _said(error_line(error), 404 if isinstance(error, UsageError) else 200)
-        headers = {"ETag": f'"{look.stamp}"', "X-Headrace-News": look.news}
+        headers = {"ETag": f'"{state.stamp}"', "X-Headrace-Status": state.status_text}
         if request.headers.get("If-None-Match") == headers["ETag"]:
             headers["X-Headrace-Pause"] = str(pause_ms(time.thread_time() - began_s))
             return Response(status_code=304, headers=headers)
         shown = (_seconds(request, "from"), _seconds(request, "to"))
-        page = pages.run_page(found, look, alone, shown)
+        page = pages.run_page(found, state, alone, shown)
         headers["X-Headrace-Pause"] = str(pause_ms(time.thread_time() - began_s))
         return HTMLResponse(page, headers=headers)
 
@@ -75,9 +75,9 @@ def application(library: Library) -> App:
         if chosen[0] is None or chosen[1] is None:
             return _said("choose two runs of the list, one in each column", 404)
         try:
-            first = library.look(chosen[0]).report
-            loader = first.loader if first.loader in library.look(chosen[1]).report.loaders else None
-            second = library.look(chosen[1], loader).report
+            first = library.state(chosen[0]).report
+            loader = first.loader if first.loader in library.state(chosen[1]).report.loaders else None
+            second = library.state(chosen[1], loader).report
         except Error as error:
             return _said(error_line(error))
         names = side_names(chosen[0].name, chosen[1].name)

@@ -20,9 +20,9 @@
 
   async function refresh() {
     const response = await fetch(location.href, {headers: stamp === null ? {} : {"If-None-Match": stamp}});
-    const news = document.querySelector(".news");
-    const said = response.headers.get("X-Headrace-News");
-    if (news && said && news.textContent !== said) news.textContent = said;
+    const status = document.querySelector(".status");
+    const said = response.headers.get("X-Headrace-Status");
+    if (status && said && status.textContent !== said) status.textContent = said;
     pause_ms = Number(response.headers.get("X-Headrace-Pause")) || pause_ms;
     if (response.status !== 200) return response.status === 304;
     stamp = response.headers.get("ETag");
@@ -150,8 +150,8 @@
     try {
       if (!document.hidden && drag === null) goes_on = await refresh();
     } catch {
-      const news = document.querySelector(".news");
-      if (news) news.textContent = "the viewer has ended";
+      const status = document.querySelector(".status");
+      if (status) status.textContent = "the viewer has ended";
     }
     if (goes_on) setTimeout(again, pause_ms);
   }

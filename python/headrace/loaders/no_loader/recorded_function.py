@@ -12,19 +12,19 @@ from typing import Any
 
 from headrace import _core
 from headrace.loaders.kit.names import is_the_users
-from headrace.loaders.no_loader.stack_looks import Function, Look, of_function
+from headrace.loaders.no_loader.stack_samples import Function, StackSample, of_function
 from headrace.loaders.no_loader.training_loop import Candidate
 from headrace.record.get_next import BlockLoop
 from headrace.record.operator import _code, code_key, readable
 from headrace.record.session import kept_open, open_session
 
-#: Looks inside the function until the functions that it calls are named, and the least share that is.
-_LOOKS = 50
+#: Samples inside the function until the functions that it calls are named, and the least share that is.
+_SAMPLES = 50
 _WORTH_NAMING = 0.05
 _MOST_NAMED = 3
 
 
-class FoundFunction:
+class RecordedFunction:
     """A function in the place where its caller finds it; each call by that caller is a GetNext."""
 
     def __init__(self, candidate: Candidate, function: Any, line: int) -> None:
@@ -60,19 +60,19 @@ class FoundFunction:
             self._recorded = False
             self._loop.end(error)
 
-    def looked(self, look: Look) -> None:
-        """Counts which of the functions that this one calls ran in the look. By the thread that looks."""
+    def add_sample(self, sample: StackSample) -> None:
+        """Counts which of the functions that this one calls ran in the sample. For the sampling thread."""
         own = self._candidate.function
-        if own not in look.functions:
+        if own not in sample.functions:
             return
-        inside = look.functions[look.functions.index(own) :]
+        inside = sample.functions[sample.functions.index(own) :]
         self._inside[next(each for each in reversed(inside) if not each.is_part_of_caller)] += 1
-        looks = self._inside.total()
-        if looks == _LOOKS or (looks > _LOOKS and looks & (looks - 1) == 0):
+        samples = self._inside.total()
+        if samples == _SAMPLES or (samples > _SAMPLES and samples & (samples - 1) == 0):
             self._lines = "".join(
-                f"{_shown(function.code)}\t{count / looks:.2f}\n"
+                f"{_shown(function.code)}\t{count / samples:.2f}\n"
                 for function, count in self._inside.most_common(_MOST_NAMED)
-                if count >= _WORTH_NAMING * looks and function is not own
+                if count >= _WORTH_NAMING * samples and function is not own
             )
 
 
@@ -81,7 +81,7 @@ def _shown(code: CodeType) -> str:
     return readable(f"{name[:60]} ({Path(code.co_filename).name}:{code.co_firstlineno})")
 
 
-def put_in_place(candidate: Candidate, stack: list[FrameType]) -> FoundFunction | None:
+def install(candidate: Candidate, stack: list[FrameType]) -> RecordedFunction | None:
     """Puts a recorded function where the candidate's caller finds the bare one.
 
     stack: in which the caller runs the candidate. None: no place is known from which it is called.
@@ -94,7 +94,7 @@ def put_in_place(candidate: Candidate, stack: list[FrameType]) -> FoundFunction 
     if not places:
         return None
     function = places[0][0]
-    found = FoundFunction(candidate, function, outer.f_lineno)
+    found = RecordedFunction(candidate, function, outer.f_lineno)
     for held, put in places:
         if held is function:
             put(found.in_place)

@@ -1,4 +1,4 @@
-"""Looks at one thread's stack: what it is, and when the next one comes."""
+"""Samples of one thread's stack, and when the next one is taken."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from headrace.loaders.kit.names import is_the_users
 
-#: Share of a core that looks may take, and what they may take at first beyond it.
+#: Share of a core that sampling may take, and the seconds beyond it that it may take at first.
 _BUDGET = 0.005
 _FIRST_S = 0.05
 _PERIOD_S = 0.01
-#: After so many, and so many are kept for the search.
+#: The period after `_KEPT` samples, the number that is kept for the search.
 _LATER_PERIOD_S = 0.03
 _KEPT = 1000
-#: A deeper stack is not looked at.
+#: A deeper stack is not sampled.
 _DEEPEST = 150
 
 
@@ -40,7 +40,7 @@ class Function:
         return self.name.endswith("comp>")
 
 
-class Look(NamedTuple):
+class StackSample(NamedTuple):
     """One stack, outermost frame first."""
 
     frames: tuple[int, ...]  #: identities; of a frame that is still there, the same one
@@ -65,8 +65,8 @@ def users_frame(frame: FrameType | None, behind: Container[str], most: int) -> F
     return None
 
 
-class StackLooks:
-    """Looks at the thread ``ident`` at times that do not depend on what it does. Used by one thread."""
+class StackSampler:
+    """Samples at the thread ``ident`` at times that do not depend on what it does. Used by one thread."""
 
     def __init__(self, ident: int) -> None:
         self._ident = ident
@@ -75,16 +75,16 @@ class StackLooks:
         self._cpu_s = time.thread_time()
         self._functions: dict[int, Function] = {}  # by their codes' identities
         self._taken = 0
-        self.looks: deque[Look] = deque(maxlen=_KEPT)
+        self.samples: deque[StackSample] = deque(maxlen=_KEPT)
 
     def wait(self) -> None:
-        """Until the next look: 10 ms on average, or as long as the CPU time of this thread asks for."""
+        """Until the next sample: 10 ms on average, or as long as the CPU time of this thread asks for."""
         period_s = _PERIOD_S if self._taken < _KEPT else _LATER_PERIOD_S
         used_s = time.thread_time() - self._cpu_s - _FIRST_S
         late_s = used_s / _BUDGET - (time.monotonic() - self._began_s)
         time.sleep(max(period_s * self._random.uniform(0.5, 1.5), min(late_s, 1.0)))
 
-    def look(self) -> list[FrameType]:
+    def sample(self) -> list[FrameType]:
         """The thread's stack now, outermost frame first; empty if it is too deep or gone.
 
         The caller drops the frames at once: they keep the thread's objects alive.
@@ -99,7 +99,7 @@ class StackLooks:
             stack = []
         else:
             functions = tuple([self._function(each) for each in stack])
-            self.looks.append(Look(tuple(map(id, stack)), functions))
+            self.samples.append(StackSample(tuple(map(id, stack)), functions))
             self._taken += 1
         return stack
 

@@ -26,7 +26,7 @@ _MOST_PREPARED, _PREPARED_BYTES = 1024, 1 << 20
 _STABLE = 0.005
 
 
-class Remembered:
+class CachedBatches:
     """Batches in the order in which they came: at most ``most``, with at most ``max_bytes`` (or just one).
 
     A step may change what it gets, so every step of a round gets a copy of its own. `prepare` makes them
@@ -117,7 +117,7 @@ def size_is_known(batch: Any) -> bool:
 
 
 class MeasuredStep(NamedTuple):
-    """Seconds a step, the median of rounds over the remembered batches; ``error_s``: its standard error."""
+    """Seconds a step, the median of rounds over the cached batches; ``error_s``: its standard error."""
 
     step_s: float
     error_s: float
@@ -125,7 +125,7 @@ class MeasuredStep(NamedTuple):
 
 
 class Rounds:
-    """Steps over remembered batches, in rounds: ``begin``, then ``stepped`` after each.
+    """Steps over cached batches, in rounds: ``begin``, then ``stepped`` after each.
 
     A round contains every batch equally often, so batches of unequal size do not move the median.
     """
@@ -202,7 +202,7 @@ class Rounds:
     def result(self) -> MeasuredStep:
         """So far. Raises Error if no round was counted."""
         if not self._rounds:
-            raise Error("no step over remembered batches was measured")
+            raise Error("no step over cached batches was measured")
         middle = statistics.median(self._rounds)
         deviation = 1.4826 * statistics.median(abs(each - middle) for each in self._rounds)
         return MeasuredStep(middle, 1.2533 * deviation / len(self._rounds) ** 0.5, self._steps)

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 from headrace import _core
-from headrace.loaders.no_loader.stack_looks import users_frame
+from headrace.loaders.no_loader.stack_samples import users_frame
 from headrace.record.get_next import BlockLoop
 from headrace.record.operator import readable
 from headrace.record.session import kept_open, open_session
@@ -19,7 +19,7 @@ BEHIND = ("asyncio", "concurrent", "multiprocessing", "threading", "headrace")
 INNERMOST = 8
 
 
-class PlaceLoop:
+class CallSiteLoop:
     """Opens a run and its loop; `begin` and `end` are called by hooks around the call, in any thread."""
 
     def __init__(

@@ -35,7 +35,7 @@ def write(text: str) -> None:
         pass  # the status must still be returned
 
 
-def print_epilogue(folder: RunFolder, ended: str, ceiling: bool = False) -> None:
+def print_summary(folder: RunFolder, ended: str, ceiling: bool = False) -> None:
     """Prints the report of the loader that waited longest, on the rank that starves most.
 
     ended: how the script ended, empty for a normal end. ceiling: was it to be measured?
@@ -85,7 +85,7 @@ def _ceiling(report: Report, name: str) -> str:
     ratio = sink.step_s / ceiling_s
     gain = f"{ratio:.3g}x at most" if ratio > 1.02 else "nothing"
     return (
-        f"CEILING   {name}a step over remembered batches takes {seconds(ceiling_s)}; "
+        f"CEILING   {name}a step over cached batches takes {seconds(ceiling_s)}; "
         f"recorded: {seconds(sink.step_s)}, "
         f"of it {seconds(sink.compute_s)} compute\n"
         f"          a faster input gains {gain}\n"
