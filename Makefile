@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
+PYTEST_JOBS ?= $(shell expr $(JOBS) + 1)
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 0
 HEADRACE_WERROR ?= OFF
@@ -112,8 +113,10 @@ test-asan: build-asan  ## C++ tests and fuzz corpora under Address- and Undefine
 test-tsan: build-tsan  ## C++ tests under ThreadSanitizer
 	ctest --preset tsan -j $(JOBS)
 
+# Most tests wait more than they compute, so several run side by side; then those that judge loops in real time, alone.
 test-python: setup torch  ## Python tests; the wheel's test runs where `make wheel` did
-	HEADRACE_WHEEL="$$(ls dist/headrace-*.whl 2>/dev/null)" $(VENV)/python -m pytest
+	HEADRACE_WHEEL="$$(ls dist/headrace-*.whl 2>/dev/null)" $(VENV)/python -m pytest -m "not real_time" -n $(PYTEST_JOBS) --dist loadfile
+	$(VENV)/python -m pytest -m real_time
 
 fuzz: build-asan  ## each fuzz target for FUZZ_SECONDS (60); FUZZ_SEED other than 0 repeats a run
 	@printf '%s\n' build/asan/fuzz/*_fuzz | xargs -P $(JOBS) -I {} tools/fuzz.sh {} $(FUZZ_SECONDS) $(FUZZ_SEED)
@@ -159,8 +162,9 @@ format: system $(STAMPS)/requirements  ## formatters, in place
 	$(VENV)/ruff check --fix-only $(PY_DIRS)
 	$(VENV)/ruff format $(PY_DIRS)
 
-figures: setup  ## what is written from declarations: figures, their page, the import hook's table of loaders
+figures: setup  ## what is written from declarations: figures and tables with their pages, the import hook's table of loaders
 	$(VENV)/python tools/figures.py
+	$(VENV)/python tools/table_columns.py
 	$(VENV)/python tools/loader_modules.py
 
 # --- release ----------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ using namespace headrace::analysis;
 using headrace::demand;
 
 constexpr std::size_t kRow = 9;
-constexpr std::size_t kMostRows = 2000;
+constexpr std::size_t kMaxRows = 2000;
 
 /// Mostly small numbers; some bytes are what no clock gives.
 double time_of(std::uint8_t byte) {
@@ -84,7 +84,7 @@ void judge(const std::uint8_t* data, std::size_t rows) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::size_t rows = std::min(size / kRow, kMostRows);
+  const std::size_t rows = std::min(size / kRow, kMaxRows);
   simulate(operations_of(data, rows));
   judge(data, rows);
   return 0;

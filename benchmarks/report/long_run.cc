@@ -93,7 +93,7 @@ Profile long_run() {
     op.items_per_batch = i == kOperators - 1 ? 1 : 64;
     op.demand_s = i == 3 ? 0.058 : 0.002;
     op.states = {i == 3 ? 0.9 : 0.02, 0.03, 0.05, 0.02};
-    op.knobs = {{"num_workers", kWorkers, 0.0, {}, false, profile::Quantity::workers}};
+    op.parameters = {{"num_workers", kWorkers, 0.0, {}, false, profile::Quantity::workers}};
     for (int worker = 0; worker < kWorkers; ++worker) {
       op.per_worker.push_back(worker_of(i, worker));
       op.busy_s += op.per_worker.back().busy_s;

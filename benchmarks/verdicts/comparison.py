@@ -12,7 +12,7 @@ from scoring import share_in_words
 
 OURS = "Headrace"
 #: Tools that look at the CPU use of the whole machine take the strangers' for the draw's.
-MOST_FOREIGN = 0.4
+MAX_FOREIGN = 0.4
 Said = list[tuple[Record, Answer]]
 
 
@@ -52,7 +52,7 @@ def answers_of(records: list[Record], name: str) -> Said:
         for one in records
         if name in one.answers
         and not one.answers[name].unable
-        and one.answers[name].foreign <= min(one.foreign_limit, MOST_FOREIGN)
+        and one.answers[name].foreign <= min(one.foreign_limit, MAX_FOREIGN)
     ]
 
 

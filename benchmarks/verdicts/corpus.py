@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 #: A window list as a longer run has it: the recorder halves its number the same way.
-MOST_WINDOWS = 20
+MAX_WINDOWS = 20
 #: Recorded items per operator, and steps. Below, the rules turn to the histograms.
 SAMPLES = 40
 STEPS = 40
@@ -61,7 +61,7 @@ def compact(profile: dict[str, Any]) -> dict[str, Any]:
     """A copy with shorter sequences, wider windows, fewer digits, and nothing that names a process."""
     profile = dict(profile)
     windows = profile["windows"]
-    while len(windows) > MOST_WINDOWS:
+    while len(windows) > MAX_WINDOWS:
         pairs = [_joined(*windows[i : i + 2]) for i in range(0, len(windows) - 1, 2)]
         windows = pairs + windows[2 * len(pairs) :]
     profile["windows"] = rounded(windows, 3)

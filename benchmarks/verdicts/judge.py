@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from calibration import print_calibration
-from experiment.score import LEAST_PART, Score, in_words, print_scores
+from experiment.score import MIN_PART, Score, in_words, print_scores
 from experiment.store import HALVES, judged, stored
 from scoring import share_in_words
 
@@ -34,7 +34,7 @@ SIMULATED_CASES = 500
 CASES = ROOT / "build" / "verdicts" / "cases"
 ANSWERS = ROOT / "build" / "verdicts" / "answers.json"
 
-MOST_SHOWN = 12
+MAX_SHOWN = 12
 
 #: Kind, operator and cause, as said.
 Answer = tuple[str, str, str]
@@ -79,7 +79,7 @@ def judge_cases(folder: Path, title: str) -> Iterator[tuple[str, Answer]]:
     print(f"  {'kind':<36}{share_in_words(kinds, count):>26}")
     print(f"  {'operator':<36}{share_in_words(operators, with_operator):>26}")
     print(f"  {'cause':<36}{share_in_words(causes, with_cause):>26}")
-    print("\n".join(wrong[:MOST_SHOWN]))
+    print("\n".join(wrong[:MAX_SHOWN]))
 
 
 class QueueScore:
@@ -189,7 +189,7 @@ def write_cases(draws: Path, samples: Path) -> None:
 def sample_names_operator(truth: dict[str, Any]) -> bool:
     """Else no operator alone is what limits: handing the batches over is."""
     best = max(truth["removal_gains"].values(), default=0.0)
-    return bool(truth["right_operators"]) and best >= LEAST_PART * truth["lost_share"]
+    return bool(truth["right_operators"]) and best >= MIN_PART * truth["lost_share"]
 
 
 def print_changes(answers: dict[str, Answer]) -> None:

@@ -8,9 +8,9 @@ namespace headrace::python {
 namespace {
 
 constexpr int kDeepest = 6;
-constexpr int kMostObjects = 512;
+constexpr int kMaxObjects = 512;
 /// Texts and numbers are passed over, but not for ever.
-constexpr int kMostPassed = 8192;
+constexpr int kMaxPassed = 8192;
 
 bool is_plain_value(PyObject* object) {
   return object == Py_None || PyUnicode_CheckExact(object) != 0 || PyLong_CheckExact(object) != 0 ||
@@ -38,8 +38,8 @@ bool has_attributes(PyObject* object) {
 class Look {
  public:
   void at(PyObject* object, int depth) {
-    if (++passed_ > kMostPassed || is_plain_value(object)) return;
-    if (depth > kDeepest || ++objects_ > kMostObjects) return;
+    if (++passed_ > kMaxPassed || is_plain_value(object)) return;
+    if (depth > kDeepest || ++objects_ > kMaxObjects) return;
     PyTypeObject* type = Py_TYPE(object);
     if (PyBytes_CheckExact(object)) {
       found_.bytes += static_cast<std::uint64_t>(PyBytes_GET_SIZE(object));

@@ -28,45 +28,8 @@ struct FoundPath {
   std::shared_ptr<ColumnSet> summary;
 };
 
-template <class T>
-analysis::Integers integers(const std::vector<T>& values) {
-  return analysis::Integers(values.begin(), values.end());
-}
-
-/// Rows of the trace, -1 for nobody's.
-analysis::Integers rows(const std::vector<trace::Row>& values) {
-  analysis::Integers out;
-  out.reserve(values.size());
-  for (const trace::Row row : values) out.push_back(row == trace::kNoRow ? -1 : std::int64_t{row});
-  return out;
-}
-
-analysis::Table nodes_of(const device::CriticalPathGraph& graph) {
-  analysis::Table table;
-  table.add("time_ns", integers(graph.node_time_ns));
-  table.add("row", rows(graph.node_row));
-  table.add("is_start", integers(graph.node_is_start));
-  return table;
-}
-
-analysis::Table edges_of(const device::CriticalPath& path) {
-  const device::CriticalPathGraph& graph = path.graph;
-  analysis::Texts types;
-  for (const device::EdgeType type : graph.edge_type) types.push_back(device::to_string(type));
-  analysis::Integers on_path(graph.edges());
-  for (const std::uint32_t edge : path.edges) on_path[edge] = 1;
-  analysis::Table table;
-  table.add("from", integers(graph.edge_from));
-  table.add("to", integers(graph.edge_to));
-  table.add("weight_ns", integers(graph.edge_weight_ns));
-  table.add("type", std::move(types));
-  table.add("row", rows(graph.edge_row));
-  table.add("on_path", std::move(on_path));
-  return table;
-}
-
 FoundPath find(const TraceSet set, const device::CriticalPathOptions& options) {
-  const LockReleased without_lock;
+  const LockReleased released;
   FoundPath found{device::critical_path(set.traces()[0], options), nullptr, nullptr};
   found.table = shared(std::move(found.path.path));
   found.summary = shared(std::move(found.path.summary));
@@ -82,8 +45,8 @@ void add_critical_path(PyObject* into) {
       .def_property_readonly("summary", [](const FoundPath& self) { return self.summary; })
       .def_property_readonly("length_ns", [](const FoundPath& self) { return self.path.length_ns; })
       .def_property_readonly("valid", [](const FoundPath& self) { return self.path.valid(); })
-      .def("nodes", [](const FoundPath& self) { return shared(nodes_of(self.path.graph)); })
-      .def("edges", [](const FoundPath& self) { return shared(edges_of(self.path)); });
+      .def("nodes", [](const FoundPath& self) { return shared(device::nodes_table(self.path.graph)); })
+      .def("edges", [](const FoundPath& self) { return shared(device::edges_table(self.path)); });
   // What is None or empty is as the core has it.
   module.def(
       "critical_path",

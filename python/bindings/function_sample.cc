@@ -12,10 +12,10 @@ namespace headrace::python {
 namespace {
 
 /// Calls and returns of a fetch: at 0.2 us each they cost the worker 20 ms, once.
-constexpr std::int64_t kMostEvents = 100'000;
+constexpr std::int64_t kMaxEvents = 100'000;
 /// Of an operator's own time: less is not worth a name.
 constexpr double kWorthNaming = 0.05;
-constexpr std::size_t kMostNamed = 3;
+constexpr std::size_t kMaxNamed = 3;
 constexpr std::size_t kLongestName = 56;
 constexpr std::size_t kLongestWithCaller = 84;
 /// A library's function that takes so much of the time is named itself, else what the user's code called.
@@ -170,7 +170,7 @@ int FunctionSample::on_event(PyObject*, PyFrameObject* frame, int what, PyObject
   FunctionSample* sample = current;
   if (sample == nullptr || !sample->follows_ || !sample->is_of_this_thread()) return 0;
   sample->charge();
-  if (++sample->events_ > kMostEvents) {
+  if (++sample->events_ > kMaxEvents) {
     sample->follows_ = false;
     return 0;
   }
@@ -219,7 +219,7 @@ void FunctionSample::record() const {
     std::sort(sorted.begin(), sorted.end(),
               [&](const Own* a, const Own* b) { return shown_ns(a) > shown_ns(b); });
     std::string text;
-    for (std::size_t i = 0; i < std::min(kMostNamed, sorted.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(kMaxNamed, sorted.size()); ++i) {
       const double share = static_cast<double>(shown_ns(sorted[i])) / all_ns;
       if (share < kWorthNaming) break;
       char line[kLongestWithCaller + 16];

@@ -193,8 +193,8 @@ void add_recording(py::module_& module) {
   py::class_<profile::OperatorHandle, std::shared_ptr<profile::OperatorHandle>>(module, "OperatorHandle")
       .def(
           py::init<std::string, std::string, std::uint64_t, std::uint32_t, std::string, int, std::uint32_t>(),
-          py::arg("name"), py::arg("kind"), py::arg("key") = 0, py::arg("flags") = 0, py::arg("knob") = "",
-          py::arg("loader") = -1, py::arg("stage") = 0)
+          py::arg("name"), py::arg("kind"), py::arg("key") = 0, py::arg("flags") = 0,
+          py::arg("parameter") = "", py::arg("loader") = -1, py::arg("stage") = 0)
       .def("begin", [](profile::OperatorHandle& self) { return self.begin(); })
       .def("end", &profile::OperatorHandle::end)
       .def("sampled_functions",

@@ -36,12 +36,12 @@ class SampledBatches {
     ++seen_;
     return batch;
   }
-  bool enough() const noexcept { return seen_ >= kMostBatches || sample_.elapsed_ns() >= kEnough_ns; }
+  bool enough() const noexcept { return seen_ >= kMaxBatches || sample_.elapsed_ns() >= kEnough_ns; }
 
  private:
   static constexpr std::int64_t kLongEnough_ns = 2'000'000;
   static constexpr std::int64_t kEnough_ns = 100'000'000;
-  static constexpr int kMostBatches = 10;
+  static constexpr int kMaxBatches = 10;
 
   FunctionSample sample_;
   std::int64_t last_ns_ = 0;

@@ -92,11 +92,11 @@ class OperatorHandle:
         kind: str,
         key: int = 0,
         flags: int = 0,
-        knob: str = "",
+        parameter: str = "",
         loader: int = -1,
         stage: int = 0,
     ) -> None:
-        """``knob``: the parameter that sets its workers; ``x<=8``: that is x, and at most 8 can be busy.
+        """``parameter``: the parameter that sets its workers; ``x<=8``: that is x, and at most 8 can be busy.
         ``loader``, ``stage``: the loader whose own graph it belongs to, and its index there."""
 
     def begin(self) -> bool:
@@ -250,7 +250,7 @@ class IteratorWatch:
         """The number of a batch was given to a worker while the iterator was being made."""
 
     def restart(self) -> None:
-        """The same iterator begins another epoch."""
+        """This iterator begins another epoch."""
 
     def end_loop(self) -> None:
         """The loop over it ends; another one begins with its next GetNext."""

@@ -107,8 +107,8 @@ std::string passed_over(const profile::DeviceProfile& device) {
   std::string why = "the device trace tells no parts";
   if (device.steps && device.steps->steps > 0) why = "the device trace does not tell where backward ends";
   std::string notes;
-  constexpr std::size_t kMostNotes = 3;
-  for (std::size_t i = 0; i < std::min(kMostNotes, device.step_notes.size()); ++i)
+  constexpr std::size_t kMaxNotes = 3;
+  for (std::size_t i = 0; i < std::min(kMaxNotes, device.step_notes.size()); ++i)
     notes += (i == 0 ? " (" : "; ") + device.step_notes[i];
   return why + notes + (notes.empty() ? "; " : "); ");
 }

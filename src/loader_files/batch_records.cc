@@ -9,9 +9,9 @@
 namespace headrace::loader_files {
 namespace {
 
-constexpr std::size_t kMostBatches = 1 << 23;
+constexpr std::size_t kMaxBatches = 1 << 23;
 constexpr std::size_t kFewestWords = 4;
-constexpr std::size_t kMostWords = 5;
+constexpr std::size_t kMaxWords = 5;
 constexpr std::int64_t kTimeLine = 0;
 constexpr std::int64_t kQueueLine = 1;
 constexpr std::int64_t kWaitTime = 0;
@@ -28,15 +28,15 @@ struct Line {
 
 std::optional<Line> line_of(std::string_view text) {
   const std::vector<std::string_view> words = words_of(text);
-  if (words.size() < kFewestWords || words.size() > kMostWords) return std::nullopt;
-  std::array<std::int64_t, kMostWords> numbers{};
+  if (words.size() < kFewestWords || words.size() > kMaxWords) return std::nullopt;
+  std::array<std::int64_t, kMaxWords> numbers{};
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::optional<std::int64_t> number = whole_number(words[i]);
     if (!number) return std::nullopt;
     numbers[i] = *number;
   }
   Line line{numbers[0], numbers[1], numbers[2], numbers[3], std::nullopt};
-  if (words.size() == kMostWords) line.time = numbers[4];
+  if (words.size() == kMaxWords) line.time = numbers[4];
   if ((line.type != kTimeLine && line.type != kQueueLine) || line.batch < 0 || line.value < 0)
     return std::nullopt;
   return line;
@@ -83,8 +83,8 @@ BatchRecords read_batch_records(std::string_view text, const std::string& path) 
       continue;
     }
     if (records.batches.empty() || is_taken(records.batches.back(), *read)) {
-      if (records.batches.size() >= kMostBatches)
-        throw FormatError(path, 0, "at most " + std::to_string(kMostBatches) + " batches");
+      if (records.batches.size() >= kMaxBatches)
+        throw FormatError(path, 0, "at most " + std::to_string(kMaxBatches) + " batches");
       records.batches.emplace_back().batch = read->batch;
     }
     add(records.batches.back(), *read);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kKilobyte = 1e3;
 /// Links and operators of all steps together; a job of 1024 ranks has some thousand links a step.
-constexpr std::size_t kMostLinks = 1 << 22;
+constexpr std::size_t kMaxLinks = 1 << 22;
 
 class CollectivesReader {
  public:
@@ -70,8 +70,8 @@ class CollectivesReader {
   }
 
   void count_entry() {
-    if (++entries_ > kMostLinks)
-      throw Error(path_ + ": more than " + std::to_string(kMostLinks) + " links and operators");
+    if (++entries_ > kMaxLinks)
+      throw Error(path_ + ": more than " + std::to_string(kMaxLinks) + " links and operators");
   }
 
   /// {"1-0": {"SDMA": [time, size, bandwidth, wait]}}

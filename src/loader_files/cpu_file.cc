@@ -9,7 +9,7 @@
 namespace headrace::loader_files {
 namespace {
 
-constexpr int kMostCores = 1 << 20;
+constexpr int kMaxCores = 1 << 20;
 
 using Values = std::vector<double>;
 
@@ -39,7 +39,7 @@ class CpuFileReader {
     const std::optional<Json> cores = member(root_, "cpu_processor_num");
     if (interval) file_.interval_ms = number_of(*interval);
     const std::optional<std::int64_t> count = cores ? integer_of(*cores) : std::nullopt;
-    if (count && *count > 0 && *count <= kMostCores) file_.cores = static_cast<int>(*count);
+    if (count && *count > 0 && *count <= kMaxCores) file_.cores = static_cast<int>(*count);
     file_.time_stamps_ms = *stamps;
     const bool grows = std::is_sorted(stamps->begin(), stamps->end()) &&
                        std::none_of(stamps->begin(), stamps->end(), [](double t) { return std::isnan(t); });
@@ -126,7 +126,7 @@ class CpuFileReader {
       const std::optional<std::int64_t> number = id ? integer_of(*id) : std::nullopt;
       const std::optional<Json> metrics = member(op, "metrics");
       // An entry of -1 is of no operator.
-      if (!number || *number < 0 || !metrics || file_.operators.size() >= kMostOperators) continue;
+      if (!number || *number < 0 || !metrics || file_.operators.size() >= kMaxOperators) continue;
       const std::optional<Values> percent = both(*metrics);
       file_.operators.push_back(
           {*number, series(percent, false, "the CPU time of operator " + std::to_string(*number))});

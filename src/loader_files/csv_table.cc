@@ -54,8 +54,8 @@ FileTable csv_table(const std::string& path, std::span<const Renamed> names) {
   const std::string text = read_text(path);
   const std::vector<Row> rows = rows_of(text, path);
   if (rows.empty()) throw FormatError(path, 0, "a heading of column names");
-  if (rows.front().size() > kMostTableColumns)
-    throw FormatError(path, 0, "at most " + std::to_string(kMostTableColumns) + " columns");
+  if (rows.front().size() > kMaxTableColumns)
+    throw FormatError(path, 0, "at most " + std::to_string(kMaxTableColumns) + " columns");
   FileTable table;
   for (std::size_t column = 0; column < rows.front().size(); ++column) {
     if (rows.front()[column].empty()) continue;

@@ -20,7 +20,7 @@ using Texts = std::vector<std::string>;
 inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 /// Tables of operators have ten or twenty.
-inline constexpr std::size_t kMostTableColumns = 1024;
+inline constexpr std::size_t kMaxTableColumns = 1024;
 
 /// A column of a file under another name, in other units.
 struct Renamed {
@@ -30,7 +30,7 @@ struct Renamed {
 };
 
 /// The table of the file. Columns without a name, and those whose name is taken, are left out; "total_time(us)"
-/// becomes total_time_s. FormatError for a file without a heading or with over kMostTableColumns.
+/// becomes total_time_s. FormatError for a file without a heading or with over kMaxTableColumns.
 FileTable csv_table(const std::string& path, std::span<const Renamed> names = {});
 
 /// Whole numbers, numbers or texts, whichever all values are; with a factor other than 1 never whole numbers.

@@ -15,7 +15,7 @@ namespace headrace::loader_files {
 using Json = simdjson::dom::element;
 
 /// Operators of a pipeline: one that a person wrote has tens.
-inline constexpr std::size_t kMostOperators = 4096;
+inline constexpr std::size_t kMaxOperators = 4096;
 
 /// Keeps the memory that its elements point to.
 class JsonDocument {

@@ -69,7 +69,7 @@ FileTable memory_breakdown(const RankFolder& folder) {
     if (tensor.get(members) != simdjson::SUCCESS) return;
     if (names.empty()) {
       for (const simdjson::dom::key_value_pair each : members) {
-        if (names.size() < kMostTableColumns && each.key != "graph" && each.key != "place")
+        if (names.size() < kMaxTableColumns && each.key != "graph" && each.key != "place")
           names.emplace_back(each.key);
       }
       values.resize(names.size());

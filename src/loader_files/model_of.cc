@@ -108,8 +108,8 @@ class Modeller {
             "threads that run a Python function share one interpreter lock: for such a function set "
             "python_multiprocessing=True as well";
       }
-      found->knobs.push_back({workers.name, static_cast<double>(*op.workers), workers.min, workers.max, false,
-                              Quantity::workers});
+      found->parameters.push_back({workers.name, static_cast<double>(*op.workers), workers.min, workers.max,
+                                   false, Quantity::workers});
       if (workers.stage >= 0)
         model_.stages[static_cast<std::size_t>(workers.stage)].widened_by = workers.name;
       model_.parameters.push_back(workers);
@@ -145,7 +145,7 @@ class Modeller {
     prefetch.set_in = "ds.config.set_prefetch_size sets it for all operators";
     for (std::size_t q = 0; q < profile_.queues.size(); ++q) {
       if (profile_.queues[q].name == "data queue") continue;
-      profile_.queues[q].knobs.push_back(
+      profile_.queues[q].parameters.push_back(
           {prefetch.name, static_cast<double>(capacity), prefetch.min, {}, false, Quantity::capacity});
       model_.buffers[q].set_by = prefetch.name;
     }

@@ -9,15 +9,15 @@
 namespace headrace::loader_files {
 namespace {
 
-constexpr std::size_t kMostParts = 64;  // columns
-constexpr std::int64_t kMostRanks = 1 << 24;
+constexpr std::size_t kMaxParts = 64;  // columns
+constexpr std::int64_t kMaxRanks = 1 << 24;
 
 /// Takes the number behind the last '_' off `name`.
 std::optional<int> number_off(std::string_view& name) {
   const std::size_t at = name.rfind('_');
   if (at == std::string_view::npos) return std::nullopt;
   const std::optional<std::int64_t> value = whole_number(name.substr(at + 1));
-  if (!value || *value < 0 || *value > kMostRanks) return std::nullopt;
+  if (!value || *value < 0 || *value > kMaxRanks) return std::nullopt;
   name = name.substr(0, at);
   return static_cast<int>(*value);
 }
@@ -47,8 +47,8 @@ std::optional<ParallelPlace> parallel_place(std::string_view file_name) {
 ParallelStepsFile read_parallel_steps(std::string_view text, const std::string& path) {
   const std::vector<Row> rows = rows_of(text, path);
   if (rows.empty()) throw FormatError(path, 0, "a heading of column names");
-  if (rows.front().size() > kMostParts)
-    throw FormatError(path, 0, "at most " + std::to_string(kMostParts) + " columns");
+  if (rows.front().size() > kMaxParts)
+    throw FormatError(path, 0, "at most " + std::to_string(kMaxParts) + " columns");
   ParallelStepsFile file;
   file.columns = rows.front();
   for (std::size_t i = 1; i < rows.size(); ++i) {

@@ -13,11 +13,11 @@
 namespace headrace::loader_files {
 namespace {
 
-constexpr int kMostWorkers = 1 << 20;
+constexpr int kMaxWorkers = 1 << 20;
 constexpr std::int64_t kLargestQueue = 1LL << 40;
 
 std::optional<int> sensible_workers(std::optional<std::int64_t> workers) {
-  if (!workers || *workers < 0 || *workers > kMostWorkers) return std::nullopt;
+  if (!workers || *workers < 0 || *workers > kMaxWorkers) return std::nullopt;
   return static_cast<int>(*workers);
 }
 
@@ -59,7 +59,7 @@ PipelineOperator operator_of(Json op, const std::string& path) {
   made.workers = sensible_workers(workers ? integer_of(*workers) : std::nullopt);
   if (const auto children = array_of(op, "children")) {
     for (const Json child : *children) {
-      if (made.children.size() >= kMostOperators) break;
+      if (made.children.size() >= kMaxOperators) break;
       if (const std::optional<std::int64_t> of = integer_of(child)) made.children.push_back(*of);
     }
   }
@@ -154,8 +154,8 @@ PipelineFile read_pipeline_profiling(std::string_view text, const std::string& p
   const std::optional<Json> interval = member(document.root(), "sampling_interval");
   if (interval) file.interval_ms = number_of(*interval);
   for (const Json op : *operators) {
-    if (file.operators.size() >= kMostOperators)
-      throw FormatError(path, 0, "at most " + std::to_string(kMostOperators) + " operators");
+    if (file.operators.size() >= kMaxOperators)
+      throw FormatError(path, 0, "at most " + std::to_string(kMaxOperators) + " operators");
     file.operators.push_back(operator_of(op, path));
   }
   if (file.operators.empty()) throw FormatError(path, 0, "at least one operator in \"op_info\"");
@@ -173,8 +173,8 @@ PipelineFile read_pipeline_table(std::string_view text, const std::string& path)
     const Row& row = rows[i];
     const std::optional<std::int64_t> id = whole_number(heading.value(row, "op_id"));
     if (!id) throw FormatError(path, 0, "a number as op_id in row " + std::to_string(i));
-    if (file.operators.size() >= kMostOperators)
-      throw FormatError(path, 0, "at most " + std::to_string(kMostOperators) + " operators");
+    if (file.operators.size() >= kMaxOperators)
+      throw FormatError(path, 0, "at most " + std::to_string(kMaxOperators) + " operators");
     PipelineOperator op;
     op.id = *id;
     op.type = heading.value(row, "op_type");

@@ -71,7 +71,7 @@ PipelineSummaryFile read_pipeline_summary(std::string_view text, const std::stri
   const Json root = document.root();
   const auto ids = array_of(root, "op_ids");
   const auto names = array_of(root, "op_names");
-  if (!ids || !names || ids->size() == 0 || ids->size() != names->size() || ids->size() > kMostOperators)
+  if (!ids || !names || ids->size() == 0 || ids->size() != names->size() || ids->size() > kMaxOperators)
     throw FormatError(path, 0, "lists \"op_ids\" and \"op_names\" of a pipeline's operators");
   PipelineSummaryFile file;
   for (const Json id : *ids) file.operators.emplace_back().id = integer_of(id).value_or(-1);
@@ -113,7 +113,7 @@ PipelineSummaryFile read_pipeline_summary_table(std::string_view text, const std
   }
   const Row& ids = lines["op_ids"];
   const Row& names = lines["op_names"];
-  if (ids.empty() || ids.size() != names.size() || ids.size() > kMostOperators)
+  if (ids.empty() || ids.size() != names.size() || ids.size() > kMaxOperators)
     throw FormatError(path, 0, "lines \"op_ids\" and \"op_names\" of a pipeline's operators");
   const Row& children = lines["children_ids"];
   PipelineSummaryFile file;

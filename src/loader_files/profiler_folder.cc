@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Entries of a folder that are looked at: a profile of 10,000 ranks has some hundred thousand.
-constexpr std::size_t kMostEntries = 1'000'000;
-constexpr std::size_t kMostFolders = 4096;
+constexpr std::size_t kMaxEntries = 1'000'000;
+constexpr std::size_t kMaxFolders = 4096;
 constexpr std::int64_t kHighestRank = 1 << 24;
 
 /// A file's name is `before`, the rank, `after`.
@@ -106,7 +106,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (entries.size() >= kMostEntries) break;
+    if (entries.size() >= kMaxEntries) break;
     entries.push_back(entry->path());
   }
   std::sort(entries.begin(), entries.end());
@@ -122,7 +122,7 @@ class Search {
     std::error_code error;
     std::size_t entries = 0;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-      if (++entries > kMostEntries) break;
+      if (++entries > kMaxEntries) break;
       const std::string name = entry->path().filename().string();
       std::error_code unknown;
       const bool known = name == kSharedPoints || kind_of(name).has_value();
@@ -211,7 +211,7 @@ ProfilerFolder find_profiler_files(const std::string& folder) {
   std::vector<fs::path> inside;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code unknown;
-    if (inside.size() < kMostFolders && entry->is_directory(unknown)) inside.push_back(entry->path());
+    if (inside.size() < kMaxFolders && entry->is_directory(unknown)) inside.push_back(entry->path());
   }
   std::sort(inside.begin(), inside.end());
   for (const fs::path& each : inside) {

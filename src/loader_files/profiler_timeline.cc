@@ -15,7 +15,7 @@ namespace headrace::loader_files {
 namespace {
 
 /// A file has a few dozen; a damaged one may have any number.
-constexpr std::size_t kMostRows = 4096;
+constexpr std::size_t kMaxRows = 4096;
 
 using TimelineRow = std::pair<std::int64_t, std::string>;  // process and, as it is written, thread
 
@@ -58,7 +58,7 @@ std::optional<std::set<TimelineRow>> rows_of_events(const std::string& text) {
       const std::optional<Json> process = member(event, "pid");
       const std::optional<Json> thread = member(event, "tid");
       const std::optional<std::int64_t> pid = process ? integer_of(*process) : std::nullopt;
-      if (!pid || !thread || rows.size() == kMostRows) continue;
+      if (!pid || !thread || rows.size() == kMaxRows) continue;
       rows.emplace(*pid, simdjson::minify(*thread));
     }
   } catch (const FormatError&) {

@@ -12,7 +12,7 @@ namespace headrace::loader_files {
 /// Fills the queue's histogram with levels[begin, end); none of them is negative.
 template <class Levels>
 void fill_queue(const Levels& levels, std::size_t begin, std::size_t end, profile::QueueProfile& queue) {
-  constexpr std::int64_t kMostBins = 64;  // levels that have a bin of their own
+  constexpr std::int64_t kMaxBins = 64;  // levels that have a bin of their own
   end = std::min(end, levels.size());
   if (begin >= end) {
     queue.samples = 0;
@@ -21,7 +21,7 @@ void fill_queue(const Levels& levels, std::size_t begin, std::size_t end, profil
   const std::int64_t highest = *std::max_element(levels.begin() + static_cast<std::ptrdiff_t>(begin),
                                                  levels.begin() + static_cast<std::ptrdiff_t>(end));
   const std::int64_t top = std::max<std::int64_t>(queue.capacity, highest);
-  queue.levels_per_bin = static_cast<int>(top / kMostBins + 1);
+  queue.levels_per_bin = static_cast<int>(top / kMaxBins + 1);
   queue.occupancy.assign(static_cast<std::size_t>(top / queue.levels_per_bin + 1), 0);
   const auto count = static_cast<double>(end - begin);
   double sum = 0;

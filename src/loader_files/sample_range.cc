@@ -8,7 +8,7 @@ namespace {
 /// A source that ran dry had its queue at least so full before, and less full afterwards.
 constexpr double kFull = 0.5;
 /// What is in the queues then may keep the pipeline going for half of the run at most.
-constexpr std::size_t kMostOfRun = 2;
+constexpr std::size_t kMaxOfRun = 2;
 
 /// The CPU file is written at the same ticks; newer ones have one stamp more, taken before the first.
 std::vector<double> stamps_of(const RankFiles& files, std::size_t samples) {
@@ -70,7 +70,7 @@ void drop_dry_end(const PipelineFile& pipeline, bool however_long, SampleRange& 
   for (const PipelineOperator& op : pipeline.operators) {
     if (op.children.empty() && op.queue) end = std::min(end, end_of_source(*op.queue, range));
   }
-  if (however_long || range.end - end <= range.size() / kMostOfRun) range.end = end;
+  if (however_long || range.end - end <= range.size() / kMaxOfRun) range.end = end;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 using profile::GapReason;
 
 /// Collectives that a profile lists by name; the table of steps has all.
-constexpr std::size_t kMostSegments = 256;
+constexpr std::size_t kMaxSegments = 256;
 
 /// Time in which at least one of them ran.
 double covered_s(const StepRow& step) {
@@ -61,7 +61,7 @@ void add_means(const StepTraceFile& file, profile::DeviceSteps& steps) {
 }
 
 void add_segments(const StepTraceFile& file, profile::DeviceSteps& steps) {
-  for (std::size_t i = 0; i < std::min(kMostSegments, file.collectives.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxSegments, file.collectives.size()); ++i) {
     profile::StepSegment segment{file.collectives[i], 0, 0};
     double count = 0;
     for (const StepRow& row : file.steps) {

@@ -29,8 +29,8 @@ class RowReader {
     Row row;
     for (;;) {
       row.push_back(value());
-      if (row.size() > kMostColumns)
-        throw FormatError(path_, at_, "at most " + std::to_string(kMostColumns) + " columns");
+      if (row.size() > kMaxColumns)
+        throw FormatError(path_, at_, "at most " + std::to_string(kMaxColumns) + " columns");
       if (at_end()) return row;
       if (text_[at_++] == '\n') return row;
     }
@@ -78,7 +78,7 @@ std::optional<Number> whole(std::string_view text) {
 
 }  // namespace
 
-std::string read_text(const std::string& path) { return profile::read_regular_file(path, kMostBytes); }
+std::string read_text(const std::string& path) { return profile::read_regular_file(path, kMaxBytes); }
 
 std::optional<std::string_view> next_line(std::string_view& rest) {
   if (rest.empty()) return std::nullopt;
@@ -115,8 +115,8 @@ std::vector<Row> rows_of(std::string_view text, const std::string& path) {
   while (!reader.at_end()) {
     Row row = reader.row();
     values += row.size();
-    if (values > kMostValues)
-      throw FormatError(path, 0, "a table of at most " + std::to_string(kMostValues) + " values");
+    if (values > kMaxValues)
+      throw FormatError(path, 0, "a table of at most " + std::to_string(kMaxValues) + " values");
     if (row.size() > 1 || !row.front().empty()) rows.push_back(std::move(row));
   }
   return rows;

@@ -12,13 +12,13 @@
 namespace headrace::loader_files {
 
 /// A profile file of a day is far below this; what is larger is none.
-inline constexpr std::uint64_t kMostBytes = 256ULL << 20;
+inline constexpr std::uint64_t kMaxBytes = 256ULL << 20;
 /// Columns of a row: a step trace has three for each collective.
-inline constexpr std::size_t kMostColumns = 1 << 16;
+inline constexpr std::size_t kMaxColumns = 1 << 16;
 /// Values of a table, all rows together.
-inline constexpr std::size_t kMostValues = 1 << 24;
+inline constexpr std::size_t kMaxValues = 1 << 24;
 
-/// The bytes of a regular file. FormatError where it cannot be opened, is no file, or has over kMostBytes.
+/// The bytes of a regular file. FormatError where it cannot be opened, is no file, or has over kMaxBytes.
 std::string read_text(const std::string& path);
 
 /// The next line of `rest` without its end, which is taken off `rest`; empty once there is none.
@@ -35,7 +35,7 @@ using Row = std::vector<std::string>;
 
 /// The rows of comma-separated values; texts in double quotes may hold commas, line ends and "" for a quote.
 /// Blanks around a value that is not quoted are dropped. Empty lines are left out. FormatError for a quote
-/// that is never closed, for a row of over kMostColumns and for over kMostValues.
+/// that is never closed, for a row of over kMaxColumns and for over kMaxValues.
 std::vector<Row> rows_of(std::string_view text, const std::string& path);
 
 /// Finds a row's values by the names of their columns; rows may be shorter than the heading.

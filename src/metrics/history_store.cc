@@ -10,7 +10,7 @@ namespace headrace::metrics {
 namespace {
 
 constexpr std::uint32_t kShare = 24;
-constexpr std::uint32_t kLeastWords = 64;
+constexpr std::uint32_t kMinWords = 64;
 
 constexpr std::uint32_t life_of(TrackLife life) { return static_cast<std::uint32_t>(life); }
 
@@ -55,8 +55,8 @@ HistoryTrack* HistoryStore::find_live(const TrackOwner& owner) const noexcept {
 bool HistoryStore::allot(HistoryTrack& track) noexcept {
   std::uint32_t first = words_used_->load(std::memory_order_relaxed);
   for (;;) {
-    if (first > word_count_ || word_count_ - first < kLeastWords) return false;
-    const std::uint32_t words = std::max(kLeastWords, (word_count_ - first) / kShare / 8 * 8);
+    if (first > word_count_ || word_count_ - first < kMinWords) return false;
+    const std::uint32_t words = std::max(kMinWords, (word_count_ - first) / kShare / 8 * 8);
     if (!back_pages(words_ + first, words * sizeof(HistoryWord))) return false;
     if (!words_used_->compare_exchange_weak(first, first + words, std::memory_order_relaxed)) continue;
     track.first_word.store(first);

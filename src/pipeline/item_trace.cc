@@ -10,7 +10,7 @@ void ItemTrace::until(std::int64_t now, What what, int stage) {
     parts_.back().until_ns = now;
     return;
   }
-  if (parts_.size() == kMostParts) thin_out();
+  if (parts_.size() == kMaxParts) thin_out();
   parts_.push_back({now, what, static_cast<std::int16_t>(stage)});
 }
 

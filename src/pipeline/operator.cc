@@ -41,12 +41,12 @@ std::int64_t default_capacity(int workers, bool of_batches) noexcept {
 void check(const OperatorSettings& its) {
   const std::string which = its.kind.text() + " '" + its.name + "': ";
   if (its.name.empty()) throw UsageError(its.kind.text() + ": the operator needs a name");
-  if (its.workers < 1 || its.workers > kMostWorkers) {
-    throw UsageError(which + "workers is 1 to " + std::to_string(kMostWorkers) + ", not " +
+  if (its.workers < 1 || its.workers > kMaxWorkers) {
+    throw UsageError(which + "workers is 1 to " + std::to_string(kMaxWorkers) + ", not " +
                      std::to_string(its.workers));
   }
-  if (its.capacity < 0 || its.capacity > queues::kMostItems) {
-    throw UsageError(which + "capacity is 1 to " + std::to_string(queues::kMostItems) +
+  if (its.capacity < 0 || its.capacity > queues::kMaxItems) {
+    throw UsageError(which + "capacity is 1 to " + std::to_string(queues::kMaxItems) +
                      " items (0: chosen by Headrace), not " + std::to_string(its.capacity));
   }
 }

@@ -14,7 +14,7 @@ using profile::CurrentSession;
 namespace {
 
 /// Operators whose part in a wait is distinguished.
-constexpr std::size_t kMostStages = 64;
+constexpr std::size_t kMaxStages = 64;
 
 }  // namespace
 
@@ -165,8 +165,8 @@ void Runtime::wait_delivered(const ItemTrace* trace, bool at_once) noexcept {
   if (recorder_ == nullptr) return;
   const std::int64_t now = metrics::Clock::now_ns();
   if (trace != nullptr) {
-    std::array<int, kMostStages> ids{};
-    const std::size_t stages = std::min(operators_.size(), kMostStages);
+    std::array<int, kMaxStages> ids{};
+    const std::size_t stages = std::min(operators_.size(), kMaxStages);
     for (std::size_t i = 0; i < stages; ++i) ids[i] = operators_[i]->handle()->id_in(*loader_->session());
     const metrics::WaitCharges charges = trace->charges(asked_ns_, now, std::span(ids.data(), stages));
     if (!charges.ready) last_charges_ = charges;

@@ -37,8 +37,8 @@ void* map(int fd, std::int64_t bytes) {
 
 /// Items differ in size: rounded up to one of eight steps per octave, so that a slot fits the next item, too.
 std::int64_t rounded(std::int64_t bytes) noexcept {
-  constexpr std::int64_t kLeast = 64 << 10;
-  if (bytes <= kLeast) return kLeast;
+  constexpr std::int64_t kMin = 64 << 10;
+  if (bytes <= kMin) return kMin;
   const auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(bytes)) / 8);
   return (bytes + step - 1) / step * step;
 }

@@ -30,8 +30,8 @@ class SignalsBlocked {
 };
 
 void name_thread(const std::string& name) noexcept {
-  constexpr std::size_t kMost = 15;  // the kernel's limit
-  pthread_setname_np(pthread_self(), name.substr(0, kMost).c_str());
+  constexpr std::size_t kMax = 15;  // the kernel's limit
+  pthread_setname_np(pthread_self(), name.substr(0, kMax).c_str());
 }
 
 }  // namespace
@@ -60,9 +60,9 @@ void WorkerGroup::begin(StopState& stop) {
 }
 
 void WorkerGroup::resize(int workers) {
-  if (workers < 1 || workers > kMostWorkers) {
-    throw UsageError("'" + operator_.name() + "': workers is 1 to " + std::to_string(kMostWorkers) +
-                     ", not " + std::to_string(workers));
+  if (workers < 1 || workers > kMaxWorkers) {
+    throw UsageError("'" + operator_.name() + "': workers is 1 to " + std::to_string(kMaxWorkers) + ", not " +
+                     std::to_string(workers));
   }
   if (operator_.settings().serial && workers != 1) {
     throw UsageError("'" + operator_.name() + "' is a " + operator_.settings().kind.text() +

@@ -57,7 +57,7 @@ void clear_sink(metrics::SinkCell& sink) noexcept { zero_from<0>(sink); }
 
 void empty_cell(OperatorCell& cell) noexcept {
   cell.sampled.store(0);
-  zero_from<offsetof(OperatorCell, looks)>(cell);
+  zero_from<offsetof(OperatorCell, samples)>(cell);
 }
 
 void clear_queue(metrics::QueueCell& queue) noexcept {

@@ -49,7 +49,7 @@ void DeliveryWriter::note_busy() noexcept {
   busy_count_ = 0;
   const ThreadContext& context = ThreadContext::local();
   for (metrics::OperatorCell* cell : context.probe.owned()) {
-    if (busy_count_ == kMostOperators) return;
+    if (busy_count_ == kMaxOperators) return;
     busy_[busy_count_++] = {cell, cell->busy_ns.load()};
   }
 }
@@ -78,11 +78,11 @@ void DeliveryWriter::took_nothing() noexcept {
 }
 
 void DeliveryWriter::write_parts(Delivery& delivery) const noexcept {
-  std::array<std::pair<std::int64_t, std::uint32_t>, kMostOperators> parts{};
+  std::array<std::pair<std::int64_t, std::uint32_t>, kMaxOperators> parts{};
   std::size_t count = 0;
   const ThreadContext& context = ThreadContext::local();
   for (metrics::OperatorCell* cell : context.probe.owned()) {
-    if (count == kMostOperators) break;
+    if (count == kMaxOperators) break;
     const auto* known = std::find_if(busy_.begin(), busy_.begin() + static_cast<std::ptrdiff_t>(busy_count_),
                                      [cell](const Busy& one) { return one.cell == cell; });
     const bool was_known = known != busy_.begin() + static_cast<std::ptrdiff_t>(busy_count_);

@@ -188,7 +188,7 @@ std::vector<ServiceSample> sequence_of(const metrics::ServiceSequence& sequence,
     const auto& sample = sequence.samples[i % kLength];
     const double wall = sample.wall_ns.load();
     const double cpu = sample.cpu_ns.load();
-    if (!std::isfinite(wall) || wall < 0 || wall > static_cast<double>(kMostNs) || !std::isfinite(cpu))
+    if (!std::isfinite(wall) || wall < 0 || wall > static_cast<double>(kMaxNs) || !std::isfinite(cpu))
       continue;
     // The low 32 bits are stored; the rest follows from the item count.
     const std::uint64_t index = (items & ~std::uint64_t{0xFFFFFFFF}) | sample.index.load();

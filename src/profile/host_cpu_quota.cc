@@ -80,7 +80,7 @@ std::optional<std::int64_t> CpuQuota::throttled_ns() noexcept {
 
 std::uint32_t usable_cores(std::size_t allowed_cpus, double quota_cores) noexcept {
   if (allowed_cpus == 0) allowed_cpus = static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-  const auto cpus = static_cast<double>(std::min(allowed_cpus, kMostCpus));
+  const auto cpus = static_cast<double>(std::min(allowed_cpus, kMaxCpus));
   return static_cast<std::uint32_t>(std::clamp(std::ceil(quota_cores), 1.0, cpus));
 }
 

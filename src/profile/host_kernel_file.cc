@@ -39,12 +39,12 @@ std::string_view KernelFile::read_once(const char* path, std::span<char> buffer)
 }
 
 std::string KernelFile::read_whole(const char* path) {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
   KernelFile file;
   std::string text;
   if (!file.open(path)) return text;
   std::array<char, 4096> part;
-  while (text.size() < kMostBytes) {
+  while (text.size() < kMaxBytes) {
     const ssize_t got = ::read(file.fd_, part.data(), part.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;

@@ -149,7 +149,7 @@ std::optional<std::int64_t> parse_busy_ns(std::string_view text, const CpuSet& c
     if (!whole) return std::nullopt;
     if (!starts_with(line, "cpu")) return any ? std::optional(busy) : std::nullopt;
     const auto cpu = number<std::uint32_t>(take_word(line).substr(3));
-    if (!cpu || *cpu >= kMostCpus || !cpus.test(*cpu)) continue;  // "cpu": all of them
+    if (!cpu || *cpu >= kMaxCpus || !cpus.test(*cpu)) continue;  // "cpu": all of them
     for (int field = user; field < count; ++field) {
       // Old kernels end the line earlier.
       if (line.empty() && field >= iowait) break;

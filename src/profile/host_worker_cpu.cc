@@ -244,13 +244,13 @@ void WorkerCpuReader::note(const Slot& slot, std::uint32_t account,
   if (glance.threads > worker.process_threads.load()) worker.process_threads.store(glance.threads);
   if (glance.state == 0 || account < metrics::kOperatorAccount || reading.paused) return;
   metrics::OperatorCell& cell = segment_.cells()[(account - metrics::kOperatorAccount) % kMaxCells];
-  cell.state_looks.bump(1);
+  cell.state_samples.bump(1);
   const bool waits =
       glance.state == 'D' || (glance.state == 'S' && waits_for_files(sleeps_in(slot.pid, slot.tid)));
   if (!waits) return;
-  cell.storage_looks.bump(1);
+  cell.storage_samples.bump(1);
   // Seldom, as it takes several files: the 1st, 2nd, 4th, ... time.
-  if (!std::has_single_bit(cell.storage_looks.load())) return;
+  if (!std::has_single_bit(cell.storage_samples.load())) return;
   const std::uint32_t type = file_system_code(file_system_in_use(slot.pid, slot.tid));
   if (type != 0) cell.file_system.store(type);
 }

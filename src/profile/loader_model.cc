@@ -8,9 +8,9 @@
 namespace headrace::profile {
 namespace {
 
-constexpr std::int64_t kMost = 1'000'000;
+constexpr std::int64_t kMax = 1'000'000;
 /// A loader that a person wrote has a handful of each.
-constexpr std::size_t kMostParts = 256;
+constexpr std::size_t kMaxParts = 256;
 
 int within(int index, std::size_t size) {
   return index >= 0 && static_cast<std::size_t>(index) < size ? index : -1;
@@ -40,17 +40,17 @@ const LoaderParameter* parameter_named(const LoaderModel& model, std::string_vie
 }
 
 void put_within_bounds(LoaderModel& model, std::size_t operators) {
-  model.stages.resize(std::min(model.stages.size(), kMostParts));
-  model.buffers.resize(std::min(model.buffers.size(), kMostParts));
-  model.parameters.resize(std::min(model.parameters.size(), kMostParts));
+  model.stages.resize(std::min(model.stages.size(), kMaxParts));
+  model.buffers.resize(std::min(model.buffers.size(), kMaxParts));
+  model.parameters.resize(std::min(model.parameters.size(), kMaxParts));
   for (LoaderStage& stage : model.stages) {
-    stage.workers = static_cast<int>(std::clamp<std::int64_t>(stage.workers, 0, kMost));
+    stage.workers = static_cast<int>(std::clamp<std::int64_t>(stage.workers, 0, kMax));
     std::erase_if(stage.operators, [&](int op) { return within(op, operators) < 0; });
   }
   for (LoaderBuffer& buffer : model.buffers) {
     buffer.from = within(buffer.from, model.stages.size());
     buffer.to = within(buffer.to, model.stages.size());
-    buffer.capacity = std::clamp<std::int64_t>(buffer.capacity, 0, kMost);
+    buffer.capacity = std::clamp<std::int64_t>(buffer.capacity, 0, kMax);
   }
   for (LoaderParameter& parameter : model.parameters)
     parameter.stage = within(parameter.stage, model.stages.size());

@@ -19,10 +19,10 @@ template <class Cell>
 void count(Cell& cell, const metrics::WorkerCell& worker, const ThreadLook& look, std::uintptr_t lock,
            std::optional<int> holder) noexcept {
   if (!look.known) return;
-  cell.looks.bump(1);
-  if (is_at(look.futex, lock)) cell.lock_looks.bump(1);
-  if (holder) cell.holder_looks.bump(1);
-  if (holder == worker.tid.load()) cell.held_looks.bump(1);
+  cell.samples.bump(1);
+  if (is_at(look.futex, lock)) cell.lock_samples.bump(1);
+  if (holder) cell.holder_samples.bump(1);
+  if (holder == worker.tid.load()) cell.held_samples.bump(1);
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ void LockWatch::look_at_loops(std::uintptr_t lock, std::optional<int> holder) {
       continue;
     const ThreadLook look = look_at(find_or_add(worker));
     count(sink, worker, look, lock, holder);
-    if (look.runs) sink.running_looks.bump(1);
+    if (look.runs) sink.running_samples.bump(1);
   }
 }
 

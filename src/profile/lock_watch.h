@@ -25,7 +25,7 @@ class LockWatch {
 
  private:
   /// Threads beyond are not looked at; their operators' figures come from the others.
-  static constexpr std::size_t kMostThreads = 64;
+  static constexpr std::size_t kMaxThreads = 64;
 
   struct Thread {
     int tid = 0;
@@ -40,7 +40,7 @@ class LockWatch {
   std::uint32_t used(Section section) const noexcept;
 
   Segment& segment_;
-  std::array<Thread, kMostThreads> threads_;
+  std::array<Thread, kMaxThreads> threads_;
 };
 
 }  // namespace headrace::profile

@@ -21,10 +21,10 @@ namespace fs = std::filesystem;
 
 /// Where a write to `path` would end: symbolic links are followed, also one whose target does not exist yet.
 std::string behind_links(const std::string& path) {
-  constexpr int kMostLinks = 40;
+  constexpr int kMaxLinks = 40;
   fs::path now = path;
   std::error_code error;
-  for (int i = 0; i < kMostLinks && fs::is_symlink(fs::symlink_status(now, error)); ++i) {
+  for (int i = 0; i < kMaxLinks && fs::is_symlink(fs::symlink_status(now, error)); ++i) {
     const fs::path next = fs::read_symlink(now, error);
     if (error) break;
     now = next.is_absolute() ? next : now.parent_path() / next;

@@ -6,7 +6,7 @@
 namespace headrace::profile {
 namespace {
 
-constexpr std::size_t kMostLanes = 64;
+constexpr std::size_t kMaxLanes = 64;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ OverlappingCalls::Lane* OverlappingCalls::free_lane(std::int64_t began_ns) {
   for (const auto& lane : lanes_) {
     if (lane->busy_until_ns <= began_ns) return lane.get();
   }
-  if (lanes_.size() == kMostLanes) return nullptr;
+  if (lanes_.size() == kMaxLanes) return nullptr;
   metrics::WorkerCell* worker = session_->claim_worker(began_ns);
   if (worker == nullptr) return nullptr;
   // The kernel has no figures of it.

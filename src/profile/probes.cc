@@ -18,12 +18,12 @@ using metrics::WorkerState;
 // --- operator ---
 
 OperatorHandle::OperatorHandle(std::string name, std::string kind, std::uint64_t key, std::uint32_t flags,
-                               std::string knob, int loader, std::uint32_t stage)
+                               std::string parameter, int loader, std::uint32_t stage)
     : name_(std::move(name)),
       kind_(std::move(kind)),
       key_(key),
       flags_(flags),
-      knob_(std::move(knob)),
+      parameter_(std::move(parameter)),
       loader_(loader),
       stage_(stage) {}
 
@@ -44,7 +44,7 @@ int OperatorHandle::id_in(Session& session, int loader) noexcept try {
   const std::uint64_t cached = cached_.load(std::memory_order_relaxed);
   const std::uint64_t where = session.uid() << 8 | static_cast<std::uint64_t>(loader + 1);
   if (cached >> 16 == where) return static_cast<int>(cached & 0xFFFFU) - 1;
-  OperatorSpec spec{name_, kind_, key_, flags_, knob_, {}, {}, loader, stage_};
+  OperatorSpec spec{name_, kind_, key_, flags_, parameter_, {}, {}, loader, stage_};
   if (session.uid() == fed_session_) spec.feeds = fed_loader_;
   for (const auto& queue : inputs_) spec.inputs.push_back(queue->id_in(session));
   for (const auto& queue : outputs_) spec.outputs.push_back(queue->id_in(session));
@@ -292,10 +292,10 @@ void LoaderHandle::put_in_front(std::uint32_t stages) noexcept {
 }
 
 bool LoaderHandle::wants_handoff_sample() const noexcept {
-  constexpr std::int64_t kMostSamples = 2;
+  constexpr std::int64_t kMaxSamples = 2;
   const LoaderRecord* record = session_->loader_record(id_);
   return record != nullptr && record->workers.load() == 0 &&
-         record->handoff.pickle_cpu_reads.load() < kMostSamples;
+         record->handoff.pickle_cpu_reads.load() < kMaxSamples;
 }
 
 void LoaderHandle::sampled_handoff(const HandoffSample& sample, std::string_view batch_type) noexcept {

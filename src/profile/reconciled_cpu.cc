@@ -48,7 +48,7 @@ double estimated_cpu_ns(const CellFigures& cell) {
 }
 
 void reconcile_cpu(SegmentFigures& figures, std::span<const OperatorRecord> operators) {
-  // Of a sink's thread, the training step is estimated, too: the difference is known no better than this.
+  // The training step of a sink's thread is estimated, too: the difference is known no better than this.
   constexpr double kOfTheSink = 0.05;
   for (std::size_t w = 0; w < figures.workers.size(); ++w) {
     const WorkerFigures& worker = figures.workers[w];

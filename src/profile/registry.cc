@@ -106,7 +106,8 @@ int Registry::operator_id(const OperatorSpec& spec) {
   made.loader.store(static_cast<std::uint32_t>(spec.loader + 1));
   made.stage.store(spec.stage);
   std::copy(kind.begin(), kind.end(), made.kind.begin());
-  std::copy_n(spec.knob.begin(), std::min(spec.knob.size(), made.knob.size() - 1), made.knob.begin());
+  std::copy_n(spec.parameter.begin(), std::min(spec.parameter.size(), made.parameter.size() - 1),
+              made.parameter.begin());
   for (std::size_t i = 0; i < std::min(spec.inputs.size(), made.inputs.size()); ++i) {
     made.inputs[i] = static_cast<std::uint32_t>(spec.inputs[i] + 1);
   }

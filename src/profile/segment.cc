@@ -113,7 +113,7 @@ void fill_header(SegmentHeader& header, const Layout& layout, int rank) {
 
 std::unique_ptr<Segment> Segment::create(const Places& places, int rank) {
   const Layout layout = Layout::current();
-  std::string trouble;
+  std::string problem;
   void* base = nullptr;
   std::string path;
   for (const std::string* candidate : {&places.first, &places.second}) {
@@ -127,7 +127,7 @@ std::unique_ptr<Segment> Segment::create(const Places& places, int rank) {
     if (base != nullptr) {
       path = *candidate;
     } else {
-      trouble += (trouble.empty() ? "" : "; ") + reason;
+      problem += (problem.empty() ? "" : "; ") + reason;
     }
   }
   if (base == nullptr) {
@@ -136,7 +136,7 @@ std::unique_ptr<Segment> Segment::create(const Places& places, int rank) {
     path.clear();
   }
   std::unique_ptr<Segment> segment(new Segment(base, layout.total_bytes, path));
-  segment->trouble_ = trouble;
+  segment->problem_ = problem;
   segment->header().in_memory.store(path.empty() ? 1 : 0);
   fill_header(segment->header(), layout, rank);
   return segment;

@@ -33,10 +33,10 @@ std::shared_ptr<Session> Session::open(const SessionOptions& options) {
   metrics::Clock::calibrate();
   collect_orphans(options.run);
   std::string copy_path;
-  std::string trouble;
+  std::string problem;
   if (!options.run.empty()) {
-    trouble = make_run_folder(options.run);
-    if (trouble.empty()) copy_path = free_copy_path(options.run, options.rank);
+    problem = make_run_folder(options.run);
+    if (problem.empty()) copy_path = free_copy_path(options.run, options.rank);
   }
   const Segment::Places places{shared_memory_path(),
                                copy_path.empty() ? "" : copy_path + std::string(kLiveSegmentSuffix)};
@@ -46,7 +46,7 @@ std::shared_ptr<Session> Session::open(const SessionOptions& options) {
   session->unnamed_ = options.unnamed;
   session->copy_path_ = copy_path;
   session->owner_pid_ = current_pid();
-  session->say_where_it_records(trouble);
+  session->say_where_it_records(problem);
   return session;
 }
 
@@ -75,16 +75,16 @@ void Session::bind_run(const std::string& run, bool unnamed) {
   if (!run_.empty() || !owner()) return;
   run_ = run;
   unnamed_ = unnamed;
-  const std::string trouble = make_run_folder(run);
-  if (trouble.empty()) copy_path_ = free_copy_path(run, rank_);
-  say_where_it_records(trouble);
+  const std::string problem = make_run_folder(run);
+  if (problem.empty()) copy_path_ = free_copy_path(run, rank_);
+  say_where_it_records(problem);
 }
 
 // Links the live segment with the place of its copy, and says what a reader of the folder will not find.
-void Session::say_where_it_records(const std::string& trouble) {
+void Session::say_where_it_records(const std::string& problem) {
   const std::string& live = segment_->path();
-  if (!trouble.empty()) {
-    say("nothing will be left on disk, recording goes on in memory (" + trouble + ")");
+  if (!problem.empty()) {
+    say("nothing will be left on disk, recording goes on in memory (" + problem + ")");
     return;
   }
   if (copy_path_.empty()) return;
@@ -93,11 +93,11 @@ void Session::say_where_it_records(const std::string& trouble) {
   if (live.empty()) {
     say("recording goes on in memory: operators in spawned processes are not recorded, and nothing is left "
         "should this process be killed (" +
-        segment_->trouble() + ")");
+        segment_->problem() + ")");
   } else if (!reason.empty()) {
     say("nothing can be written to the run folder now (" + reason + "); recording goes on in shared memory");
-  } else if (!segment_->trouble().empty()) {
-    say(segment_->trouble() + ": the recording is a file in the run folder");
+  } else if (!segment_->problem().empty()) {
+    say(segment_->problem() + ": the recording is a file in the run folder");
   }
 }
 
@@ -160,12 +160,12 @@ void Session::close() noexcept try {
     is_kept = !unnamed_ || !all_reported();
   }
   const std::string& live = segment_->path();
-  std::string trouble;
-  if (!path.empty() && is_kept) trouble = write_copy(path);
-  if (!trouble.empty()) {
+  std::string problem;
+  if (!path.empty() && is_kept) problem = write_copy(path);
+  if (!problem.empty()) {
     // Without a copy the live file is all there is: it stays, for whoever reads the run.
     const std::scoped_lock lock(mutex_);
-    say("the recording could not be saved (" + trouble + ")" +
+    say("the recording could not be saved (" + problem + ")" +
         (live.empty()
              ? "; it ends with this process"
              : "; until tomorrow it stays in " + live + ", where headrace report " + run_ + " finds it"));
@@ -383,8 +383,8 @@ int Session::in_service_by_stages(int loader) const noexcept {
   const auto given_out = [&](Section section) {
     return segment.header().high_water[static_cast<std::size_t>(section)].load(std::memory_order_relaxed);
   };
-  constexpr std::size_t kMostStages = 64;
-  std::array<int, kMostStages> busy;
+  constexpr std::size_t kMaxStages = 64;
+  std::array<int, kMaxStages> busy;
   busy.fill(kNobody);
   for (std::uint32_t i = 0; i < given_out(Section::workers); ++i) {
     const metrics::WorkerCell& worker = segment.workers()[i];
@@ -394,20 +394,20 @@ int Session::in_service_by_stages(int loader) const noexcept {
         segment.cells()[(account - metrics::kOperatorAccount) % kMaxCells].operator_id.load() % kMaxOperators;
     const OperatorRecord& record = segment.operators()[op];
     const std::uint32_t stage = record.stage.load() / kPlacesPerStage;
-    if (static_cast<int>(record.loader.load()) == loader + 1 && stage < kMostStages)
+    if (static_cast<int>(record.loader.load()) == loader + 1 && stage < kMaxStages)
       busy[stage] = static_cast<int>(op);
   }
   std::uint64_t has_input = 0;
   for (std::uint32_t i = 0; i < given_out(Section::queues); ++i) {
     const QueueRecord& queue = segment.queues()[i];
     const std::uint32_t to = queue.to.load();
-    if (static_cast<int>(queue.loader.load()) == loader + 1 && to > 0 && to <= kMostStages &&
+    if (static_cast<int>(queue.loader.load()) == loader + 1 && to > 0 && to <= kMaxStages &&
         queue.cell.occupancy.level.load() > 0) {
       has_input |= std::uint64_t{1} << (to - 1);
     }
   }
   int candidate = kNobody;
-  for (std::size_t stage = kMostStages; stage-- > 0;) {
+  for (std::size_t stage = kMaxStages; stage-- > 0;) {
     if (busy[stage] == kNobody) continue;
     candidate = busy[stage];
     if ((has_input >> stage & 1) != 0) break;

@@ -12,6 +12,6 @@ inline constexpr double kSecond = 1e-9;
 inline double share(double part, double whole) { return whole > 0 ? std::clamp(part / whole, 0.0, 1.0) : 0; }
 
 /// Looks at threads that are needed to say what share of their time they waited for a lock or for storage.
-inline constexpr double kLeastLooks = 10;
+inline constexpr double kMinSamples = 10;
 
 }  // namespace headrace::profile

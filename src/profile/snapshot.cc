@@ -54,7 +54,7 @@ std::optional<Transfer> transfer_of(const TransferFigures& figures) {
 }
 
 /// More threads than any machine's cores are a damaged record.
-constexpr double kMostPoolThreads = 4096;
+constexpr double kMaxPoolThreads = 4096;
 /// An item that takes as long may never end.
 constexpr double kLongItem_s = 5;
 
@@ -169,13 +169,13 @@ class ProfileBuilder {
       out.samples = figures->samples;
     }
     out.fidelity = figures->sampled || !reported ? Fidelity::sampled : Fidelity::exact;
-    if (const auto knob =
-            loader_queue_knob(image_.queues()[of.queue], static_cast<double>(out.capacity), profile_.model)) {
+    if (const auto parameter = loader_queue_parameter(image_.queues()[of.queue],
+                                                      static_cast<double>(out.capacity), profile_.model)) {
       out.unit = by_stages() && !of.to_sink ? "items" : "batches";
-      if (!knob->parameter.empty() && knob->value > 0) out.knobs.push_back(*knob);
+      if (!parameter->parameter.empty() && parameter->value > 0) out.parameters.push_back(*parameter);
     } else if (out.capacity > 0) {
-      out.knobs.push_back({out.name + ".capacity", static_cast<double>(out.capacity), 1.0, std::nullopt,
-                           false, Quantity::capacity});
+      out.parameters.push_back({out.name + ".capacity", static_cast<double>(out.capacity), 1.0, std::nullopt,
+                                false, Quantity::capacity});
     }
     profile_.queues.push_back(std::move(out));
   }
@@ -200,12 +200,12 @@ class ProfileBuilder {
   /// Batches of its own that one of the loop's is made of.
   double joined_batches() const {
     constexpr std::string_view kFact = "batches_per_step=";
-    constexpr int kMost = 100'000;
+    constexpr int kMax = 100'000;
     const std::string_view facts = text_of(image_.loaders()[loader_].facts);
     int joined = 1;
     if (const std::size_t at = facts.find(kFact); at != std::string_view::npos)
       std::from_chars(facts.data() + at + kFact.size(), facts.data() + facts.size(), joined);
-    return std::clamp(joined, 1, kMost);
+    return std::clamp(joined, 1, kMax);
   }
   /// Its stages are connected by queues.
   bool by_stages() const { return graph_kind() == LoaderGraph::stages; }
@@ -291,8 +291,8 @@ class ProfileBuilder {
     out.pid = worker.pid;
     out.tid = worker.tid;
     out.alive = worker.alive;
-    tell_all<CellTotals>(out, cell);
-    tell_all<WorkerTotals>(out, worker);
+    copy_totals<CellTotals>(out, cell);
+    copy_totals<WorkerTotals>(out, worker);
     if (cell.sampled_wall_ns > 0) out.cpu_s = out.busy_s * share(cell.sampled_cpu_ns, cell.sampled_wall_ns);
     if (worker.open_cell == cell.cell) {
       out.current_item_s = worker.open_s;
@@ -332,7 +332,7 @@ class ProfileBuilder {
       const WorkerFigures& worker = figures_.workers[cell.worker];
       add<CellTotals>(total, cell);
       sampled |= cell.sampled;
-      if (!cell.file_system.empty()) file_systems[cell.file_system] += cell.storage_looks;
+      if (!cell.file_system.empty()) file_systems[cell.file_system] += cell.storage_samples;
       if (worker.run_queue_ns)
         out.run_queue_wait_s = out.run_queue_wait_s.value_or(0) + run_queue_waits_ns_[number] * kSecond;
       threads &= (worker.retired && !of_framework()) || worker.pid == image_.header().owner_pid;
@@ -350,18 +350,18 @@ class ProfileBuilder {
       out.busy_s = std::max(0.0, out.busy_s - figures_.sink.redirected_ns * kSecond);
       states.busy = std::max(0.0, states.busy - figures_.sink.redirected_ns);
     }
-    if (total.looks >= kLeastLooks) out.lock_wait_s = out.busy_s * share(total.lock_looks, total.looks);
-    if (total.holder_looks >= kLeastLooks)
-      out.lock_held_s = out.busy_s * share(total.held_looks, total.holder_looks);
-    if (total.state_looks >= kLeastLooks)
-      out.storage_wait_s = out.busy_s * share(total.storage_looks, total.state_looks);
+    if (total.samples >= kMinSamples) out.lock_wait_s = out.busy_s * share(total.lock_samples, total.samples);
+    if (total.holder_samples >= kMinSamples)
+      out.lock_held_s = out.busy_s * share(total.held_samples, total.holder_samples);
+    if (total.state_samples >= kMinSamples)
+      out.storage_wait_s = out.busy_s * share(total.storage_samples, total.state_samples);
     const auto most = std::max_element(file_systems.begin(), file_systems.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != file_systems.end()) out.file_system = most->first;
     if (total.sampled_wall_ns > 0)
       out.cpu_s = out.busy_s * share(total.sampled_cpu_ns, total.sampled_wall_ns);
     if (in_loader_processes(node) && total.sampled_wall_ns > 0)
-      out.pool_cpu_s = out.busy_s * std::min(kMostPoolThreads, total.sampled_pool_ns / total.sampled_wall_ns);
+      out.pool_cpu_s = out.busy_s * std::min(kMaxPoolThreads, total.sampled_pool_ns / total.sampled_wall_ns);
     // Idle is what is left of the time of the workers it has at once: earlier epochs' threads are no idle
     // workers.
     if (by_stages() && !node.in_sink && !node.in_step)
@@ -406,31 +406,33 @@ class ProfileBuilder {
 
   void add_knobs(const GraphNode& node, OperatorProfile& out) const {
     if (node.in_step || node.serves) return;
-    const auto [knob, most] = split_knob(text_of(image_.operators()[node.op].knob));
+    const auto [parameter, most] = split_parameter(text_of(image_.operators()[node.op].parameter));
     if (by_stages()) {
-      if (profile_.model) out.knobs = stage_knobs(*profile_.model, node);
+      if (profile_.model) out.parameters = stage_parameters(*profile_.model, node);
       return;
     }
     if (of_framework()) {
       const double value = node.in_sink ? 0 : out.workers;
-      if (!knob.empty()) out.knobs.push_back({knob, value, 0.0, std::nullopt, false, Quantity::workers});
+      if (!parameter.empty())
+        out.parameters.push_back({parameter, value, 0.0, std::nullopt, false, Quantity::workers});
       return;
     }
     const bool is_start = out.kind == OperatorKind::source || out.kind == OperatorKind::generator;
     const bool marked_serial = (node.flags & kMarkedSerial) != 0;
     if (node.in_sink) {
       // Given a number of workers, or a queue of batches, it leaves the loop.
-      const Quantity sets = knob.empty() ? Quantity::capacity : Quantity::workers;
+      const Quantity sets = parameter.empty() ? Quantity::capacity : Quantity::workers;
       if (out.in_sink)
-        out.knobs.push_back({knob.empty() ? "prefetch" : knob, 0, 0.0, std::nullopt, false, sets});
+        out.parameters.push_back(
+            {parameter.empty() ? "prefetch" : parameter, 0, 0.0, std::nullopt, false, sets});
       return;
     }
     if (marked_serial || (is_start && node.inputs.empty() && out.workers == 1)) return;
     const bool live = (node.flags & kIsResizable) != 0;
-    out.knobs.push_back({knob.empty() ? out.name + ".workers" : knob, static_cast<double>(out.workers), 1.0,
-                         most, live, Quantity::workers});
+    out.parameters.push_back({parameter.empty() ? out.name + ".workers" : parameter,
+                              static_cast<double>(out.workers), 1.0, most, live, Quantity::workers});
     if ((node.flags & kKeepsOrder) != 0)
-      out.knobs.push_back({out.name + ".ordered", 1, 0.0, 1.0, false, Quantity::order});
+      out.parameters.push_back({out.name + ".ordered", 1, 0.0, 1.0, false, Quantity::order});
   }
 
   bool other_loops_ran() const {

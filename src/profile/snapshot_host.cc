@@ -12,7 +12,7 @@ using metrics::HostFigure;
 /// The machine counts as full from here on: then what others use is taken from this run.
 constexpr double kFull = 0.95;
 /// Probes of the interpreter lock that are needed to say anything.
-constexpr std::uint64_t kLeastProbes = 3;
+constexpr std::uint64_t kMinProbes = 3;
 
 /// Increase of a figure over some stretch of loop time; empty if it is unknown.
 using Increase = std::optional<double>;
@@ -140,7 +140,7 @@ void add_host(const SegmentImage& image, const SegmentFigures& figures, Profile&
   if (run_queue_known && present > 0) host.run_queue_wait_share = std::clamp(run_queue / present, 0.0, 1.0);
   add_room(cell, host);
   if (cell.memory_bytes.load() > 0) host.memory = cell.memory_bytes.load();
-  if (cell.gil_probes.load() >= kLeastProbes) {
+  if (cell.gil_probes.load() >= kMinProbes) {
     host.gil_share = std::clamp(
         static_cast<double>(cell.gil_contended.load()) / static_cast<double>(cell.gil_probes.load()), 0.0,
         1.0);

@@ -81,16 +81,16 @@ void join(WorkerProfile& to, const WorkerProfile& from) {
   if (to.slowest.size() > kSlowest) to.slowest.resize(kSlowest);
 }
 
-Knob knob_of(const LoaderParameter& parameter, double value) {
+Parameter parameter_of(const LoaderParameter& parameter, double value) {
   return {parameter.name, value, parameter.min, parameter.max, parameter.live, parameter.sets};
 }
 
 /// The parameter that lengthens the buffer between these stages of the model.
-Knob buffer_knob(const LoaderModel& model, int from, int to, double capacity) {
+Parameter buffer_parameter(const LoaderModel& model, int from, int to, double capacity) {
   for (const LoaderBuffer& buffer : model.buffers) {
     if (buffer.from != from || buffer.to != to) continue;
     if (const LoaderParameter* parameter = parameter_named(model, buffer.set_by))
-      return knob_of(*parameter, capacity);
+      return parameter_of(*parameter, capacity);
   }
   return {};
 }
@@ -135,50 +135,50 @@ std::optional<LoaderModel> model_of(const LoaderRecord& loader) {
   return loader.has_own_graph.load() == 0 ? std::nullopt : loader_model_from_json(text_of(loader.model));
 }
 
-std::pair<std::string, std::optional<double>> split_knob(std::string_view knob) {
-  const std::size_t at = knob.find("<=");
+std::pair<std::string, std::optional<double>> split_parameter(std::string_view parameter) {
+  const std::size_t at = parameter.find("<=");
   int most = 0;
   if (at != std::string_view::npos) {
-    std::from_chars(knob.data() + at + 2, knob.data() + knob.size(), most);
-    knob = knob.substr(0, at);
+    std::from_chars(parameter.data() + at + 2, parameter.data() + parameter.size(), most);
+    parameter = parameter.substr(0, at);
   }
-  return {std::string(knob), most > 0 ? std::optional<double>(most) : std::nullopt};
+  return {std::string(parameter), most > 0 ? std::optional<double>(most) : std::nullopt};
 }
 
-std::vector<Knob> stage_knobs(const LoaderModel& model, const GraphNode& node) {
-  std::vector<Knob> knobs;
-  if (node.stage < 0 || static_cast<std::size_t>(node.stage) >= model.stages.size()) return knobs;
+std::vector<Parameter> stage_parameters(const LoaderModel& model, const GraphNode& node) {
+  std::vector<Parameter> parameters;
+  if (node.stage < 0 || static_cast<std::size_t>(node.stage) >= model.stages.size()) return parameters;
   const LoaderStage& of = model.stages[static_cast<std::size_t>(node.stage)];
   if (const LoaderParameter* widens = parameter_named(model, node.pool > 0 ? of.pool : of.widened_by)) {
     // A stage that runs in the program's own thread has one worker, and its parameter is 0.
     const auto* written = std::get_if<std::int64_t>(&widens->value);
     const bool in_own_thread = written != nullptr && *written == 0 && of.runs_in == RunsIn::thread;
-    knobs.push_back(knob_of(*widens, node.pool > 0 ? node.pool : in_own_thread ? 0 : of.workers));
+    parameters.push_back(parameter_of(*widens, node.pool > 0 ? node.pool : in_own_thread ? 0 : of.workers));
   }
   for (const LoaderParameter& parameter : model.parameters) {
     if (parameter.stage == node.stage && parameter.sets == Quantity::order)
-      knobs.push_back(knob_of(parameter, of.ordered ? 1 : 0));
+      parameters.push_back(parameter_of(parameter, of.ordered ? 1 : 0));
   }
-  return knobs;
+  return parameters;
 }
 
-std::optional<Knob> loader_queue_knob(const QueueRecord& queue, double capacity,
-                                      const std::optional<LoaderModel>& model) {
+std::optional<Parameter> loader_queue_parameter(const QueueRecord& queue, double capacity,
+                                                const std::optional<LoaderModel>& model) {
   const std::uint32_t role = queue.role.load();
   if (role == static_cast<std::uint32_t>(QueueRole::user)) return std::nullopt;
   if (role == static_cast<std::uint32_t>(QueueRole::between)) {
     const int from = static_cast<int>(queue.from.load()) - 1;
     const int to = static_cast<int>(queue.to.load()) - 1;
-    return model ? buffer_knob(*model, from, to, capacity) : Knob{};
+    return model ? buffer_parameter(*model, from, to, capacity) : Parameter{};
   }
   const LoaderBuffer* window = model ? window_of(*model) : nullptr;
-  Knob knob{window == nullptr ? "" : window->set_by, 0, 1.0, std::nullopt, false, Quantity::window};
-  if (knob.parameter.empty()) return knob;
+  Parameter parameter{window == nullptr ? "" : window->set_by, 0, 1.0, std::nullopt, false, Quantity::window};
+  if (parameter.parameter.empty()) return parameter;
   // An index queue holds one worker's part of the window.
-  if (role == static_cast<std::uint32_t>(QueueRole::index)) knob.value = capacity;
+  if (role == static_cast<std::uint32_t>(QueueRole::index)) parameter.value = capacity;
   if (role == static_cast<std::uint32_t>(QueueRole::results))
-    knob.value = static_cast<double>(window->capacity);
-  return knob;
+    parameter.value = static_cast<double>(window->capacity);
+  return parameter;
 }
 
 bool is_stream(const std::optional<LoaderModel>& model) noexcept {

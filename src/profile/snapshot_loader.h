@@ -26,8 +26,8 @@ void merge_worker_rows(std::vector<WorkerProfile>& rows);
 std::optional<LoaderModel> model_of(const LoaderRecord& loader);
 
 /// The parameter behind a queue of a framework's loader (value 0: it has none); empty for any other queue.
-std::optional<Knob> loader_queue_knob(const QueueRecord& queue, double capacity,
-                                      const std::optional<LoaderModel>& model);
+std::optional<Parameter> loader_queue_parameter(const QueueRecord& queue, double capacity,
+                                                const std::optional<LoaderModel>& model);
 
 /// A stage reads a stream that its workers share out among them.
 bool is_stream(const std::optional<LoaderModel>& model) noexcept;
@@ -39,10 +39,10 @@ void fill_stages(const Graph& graph, Profile& profile);
 const LoaderStage* stage_of(const GraphNode& node, const std::optional<LoaderModel>& model) noexcept;
 
 /// Parameters of an operator of the model's stages: what sets its workers, and what else is of its stage.
-std::vector<Knob> stage_knobs(const LoaderModel& model, const GraphNode& node);
+std::vector<Parameter> stage_parameters(const LoaderModel& model, const GraphNode& node);
 
 /// The parameter's name in an operator's record, and the most workers that can be busy: "x<=8" is x, 8.
-std::pair<std::string, std::optional<double>> split_knob(std::string_view knob);
+std::pair<std::string, std::optional<double>> split_parameter(std::string_view parameter);
 
 void add_loader_facts(const LoaderRecord& loader, const SegmentFigures& figures, Profile& profile);
 void add_loader_notes(const LoaderRecord& loader, Profile& profile);

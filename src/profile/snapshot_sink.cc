@@ -70,11 +70,11 @@ SinkProfile sink_of(const LoaderRecord& record, const SegmentFigures& figures, s
   if (sink.sampled_compute_ns > 0) {
     out.compute_cpu_s = out.compute_s * share(sink.sampled_compute_cpu_ns, sink.sampled_compute_ns);
   }
-  if (sink.looks >= kLeastLooks) {
-    out.compute_lock_wait_s = out.compute_s * share(sink.lock_looks, sink.looks);
-    if (sink.holder_looks >= kLeastLooks)
-      out.compute_lock_held_s = out.compute_s * share(sink.held_looks, sink.holder_looks);
-    const double ready_s = out.compute_s * share(sink.running_looks, sink.looks);
+  if (sink.samples >= kMinSamples) {
+    out.compute_lock_wait_s = out.compute_s * share(sink.lock_samples, sink.samples);
+    if (sink.holder_samples >= kMinSamples)
+      out.compute_lock_held_s = out.compute_s * share(sink.held_samples, sink.holder_samples);
+    const double ready_s = out.compute_s * share(sink.running_samples, sink.samples);
     if (out.compute_cpu_s) out.compute_core_wait_s = std::max(0.0, ready_s - *out.compute_cpu_s);
   }
   const std::uint32_t thread = record.sink.worker.load();
@@ -89,10 +89,10 @@ SinkProfile sink_of(const LoaderRecord& record, const SegmentFigures& figures, s
   }
   out.device_steps = static_cast<std::uint64_t>(sink.device_steps);
   if (const std::uint64_t bytes = record.batch_bytes.load(); bytes > 0) {
-    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-    out.batch_bytes = static_cast<std::int64_t>(std::min(bytes, kMost));
+    constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
+    out.batch_bytes = static_cast<std::int64_t>(std::min(bytes, kMax));
   }
-  if (const std::uint64_t ns = record.ceiling_ns.load(); ns > 0 && ns <= static_cast<std::uint64_t>(kMostNs))
+  if (const std::uint64_t ns = record.ceiling_ns.load(); ns > 0 && ns <= static_cast<std::uint64_t>(kMaxNs))
     out.ceiling_step_s = static_cast<double>(ns) * kSecond;
   out.getnext_wait = sink.wait.latency();
   out.wait_share = share(sink.wait_ns, elapsed);

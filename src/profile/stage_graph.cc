@@ -19,7 +19,7 @@ using metrics::Place;
 
 /// A pool whose threads are busy for so much of the time is what limits its stages.
 constexpr double kPoolIsBusy = 0.9;
-constexpr std::int64_t kMostThreads = 1 << 20;
+constexpr std::int64_t kMaxThreads = 1 << 20;
 
 class StageGraphBuilder {
  public:
@@ -147,7 +147,7 @@ class StageGraphBuilder {
       if (!known.insert(pool).second) continue;
       const LoaderParameter* size = pool.empty() ? nullptr : parameter_named(model_, pool);
       const auto* threads = size == nullptr ? nullptr : std::get_if<std::int64_t>(&size->value);
-      if (threads == nullptr || *threads < 1 || *threads > kMostThreads) continue;
+      if (threads == nullptr || *threads < 1 || *threads > kMaxThreads) continue;
       const auto is_in_pool = [&](const GraphNode& node) {
         return !node.in_step && node.stage >= 0 &&
                model_.stages[static_cast<std::size_t>(node.stage)].pool == pool;

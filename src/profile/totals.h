@@ -14,8 +14,8 @@
 namespace headrace::profile {
 
 /// No counter reaches so much (73 years); a damaged file may say more. Three such times can be added up.
-inline constexpr std::int64_t kMostNs = std::int64_t{1} << 61;
-inline std::int64_t sane_time(std::int64_t ns) { return std::clamp<std::int64_t>(ns, 0, kMostNs); }
+inline constexpr std::int64_t kMaxNs = std::int64_t{1} << 61;
+inline std::int64_t sane_time(std::int64_t ns) { return std::clamp<std::int64_t>(ns, 0, kMaxNs); }
 inline double sane(std::int64_t ns) { return static_cast<double>(sane_time(ns)); }
 inline double sane(std::uint32_t count) { return count; }
 inline std::uint64_t sane(std::uint64_t count) { return std::min(count, std::uint64_t{1} << 53); }
@@ -175,7 +175,7 @@ void tell(std::optional<Figure>& figure, const std::optional<double>& total) {
 
 /// The totals that a figure of the profile is named for.
 template <Listed Totals, class Profile>
-void tell_all(Profile& to, const Totals& totals) {
+void copy_totals(Profile& to, const Totals& totals) {
   totals_of(Of<Totals>{}, [&]<class... Figure>(auto total, auto, Figure... figure) {
     if constexpr (sizeof...(Figure) > 0) (tell(to.*figure, totals.*total), ...);
   });

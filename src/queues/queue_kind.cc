@@ -20,12 +20,12 @@ std::int64_t checked_capacity(std::int64_t capacity, std::int64_t most) {
 }
 
 std::int64_t checked_room(std::int64_t capacity, std::int64_t asked) {
-  checked_capacity(capacity, kMostItems);
+  checked_capacity(capacity, kMaxItems);
   if (asked == 0) return std::max(capacity, kRoomToGrow);
   if (asked < capacity) {
     throw UsageError(fmt::format("a queue of capacity {} cannot be limited to {} items", capacity, asked));
   }
-  return checked_capacity(asked, kMostItems);
+  return checked_capacity(asked, kMaxItems);
 }
 
 }  // namespace headrace::queues

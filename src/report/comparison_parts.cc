@@ -15,7 +15,7 @@ using analysis::percent;
 
 namespace {
 
-constexpr std::size_t kMostComparedRows = 64;
+constexpr std::size_t kMaxComparedRows = 64;
 /// Share of the step's difference from which on a part of the step is named for it.
 constexpr double kInPart = 0.3;
 /// Times of one worker that differ by less are the same.
@@ -139,7 +139,7 @@ std::vector<ComparisonTable> tables(const analysis::Comparison& comparison) {
   const std::string b = name_of_side(comparison.name_b);
   ComparisonTable settings{"Set differently", {"", a, b}, {}};
   for (const analysis::ComparedSetting& each : comparison.settings) {
-    if (settings.rows.size() == kMostComparedRows) break;
+    if (settings.rows.size() == kMaxComparedRows) break;
     settings.rows.push_back({each.name, each.a.empty() ? "-" : each.a, each.b.empty() ? "-" : each.b});
   }
   const std::vector<std::string> figures{"", a, b, "ratio", "99 % interval", ""};
@@ -149,7 +149,7 @@ std::vector<ComparisonTable> tables(const analysis::Comparison& comparison) {
   step.rows.push_back(row_of("training step", comparison.compute));
   ComparisonTable operators{"Operators: time a batch / workers", figures, {}};
   for (const analysis::ComparedOperator& op : comparison.operators) {
-    if (operators.rows.size() == kMostComparedRows) break;
+    if (operators.rows.size() == kMaxComparedRows) break;
     if (op.demand) {
       operators.rows.push_back(row_of(op.name, *op.demand));
     } else {

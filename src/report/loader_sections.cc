@@ -21,7 +21,7 @@ using analysis::percent;
 namespace {
 
 /// As many rows as can be compared at a glance.
-constexpr std::size_t kMostWorkers = 8;
+constexpr std::size_t kMaxWorkers = 8;
 constexpr std::size_t kSlowestShown = 4;
 constexpr std::size_t kFastestShown = 2;
 
@@ -73,7 +73,7 @@ Lines worker_section(const profile::Profile& profile, std::size_t width) {
   std::vector<WorkerRow> rows = worker_rows(profile);
   if (rows.size() < 2) return {};
   std::string between;
-  if (rows.size() > kMostWorkers) {
+  if (rows.size() > kMaxWorkers) {
     std::stable_sort(rows.begin(), rows.end(),
                      [](const WorkerRow& a, const WorkerRow& b) { return a.batch_s() > b.batch_s(); });
     const auto first = rows.begin() + kSlowestShown;

@@ -56,8 +56,8 @@ char32_t next_point(std::string_view text, std::size_t& at) {
     if ((follow & 0xC0) != 0x80) return kBroken;
     point = point << 6 | (follow & 0x3F);
   }
-  constexpr char32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
-  if (point < kLeast[more] || point > 0x10FFFF) return kBroken;
+  constexpr char32_t kMin[] = {0, 0x80, 0x800, 0x10000};
+  if (point < kMin[more] || point > 0x10FFFF) return kBroken;
   at += static_cast<std::size_t>(more);
   return point;
 }

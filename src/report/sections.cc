@@ -21,14 +21,14 @@ using profile::as_written;
 namespace {
 
 /// No more rows than a screen has; the JSON contains all.
-constexpr std::size_t kMostRows = 24;
+constexpr std::size_t kMaxRows = 24;
 
 /// Eight heights, one per group of levels, relative to the most frequent.
 std::string levels(const std::vector<double>& occupancy) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMax = 12;
   constexpr const char* kHeights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   if (occupancy.empty()) return "-";
-  std::vector<double> bars(std::min(kMost, occupancy.size()), 0);
+  std::vector<double> bars(std::min(kMax, occupancy.size()), 0);
   for (std::size_t i = 0; i < occupancy.size(); ++i) {
     const double share = occupancy[i];
     bars[i * bars.size() / occupancy.size()] += std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0;
@@ -139,7 +139,7 @@ Lines operator_section(const profile::Profile& profile, const analysis::Diagnosi
   for (std::size_t i = 0; i < profile.operators.size(); ++i) {
     const profile::OperatorProfile& op = profile.operators[i];
     const bool here = diagnosis.op && *diagnosis.op == op.name;
-    if (shown >= kMostRows && !here) continue;
+    if (shown >= kMaxRows && !here) continue;
     ++shown;
     const ShownStates states = shown_states(profile, i);
     const auto share = [&](double value) { return states.known ? percent(value) : "-"; };
@@ -177,7 +177,7 @@ Lines queue_section(const profile::Profile& profile, std::size_t width) {
                {"full", 7, true, false},
                {"mean", 3, true, false}});
   const std::vector<profile::QueueProfile> queues = folded(profile.queues);
-  for (std::size_t i = 0; i < std::min(kMostRows, queues.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxRows, queues.size()); ++i) {
     const profile::QueueProfile& queue = queues[i];
     // Of one whose level was never read nothing but its capacity is known.
     const bool read = queue.samples.value_or(1) > 0;
@@ -232,27 +232,27 @@ Lines device_section(const profile::Profile& profile, std::size_t width) {
 Lines opinion_section(const profile::Profile& profile, std::size_t width) {
   if (profile.second_opinions.empty()) return {};
   Lines lines{"SECOND OPINIONS"};
-  for (std::size_t i = 0; i < std::min(kMostRows, profile.second_opinions.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxRows, profile.second_opinions.size()); ++i) {
     const profile::SecondOpinion& each = profile.second_opinions[i];
     add_sentence(lines, "  ", shortened(each.tool + ", " + each.rule + ": " + each.says, 600), width);
     if (!each.misled.empty()) add_sentence(lines, "    misled: ", shortened(each.misled, 600), width);
   }
-  if (profile.second_opinions.size() > kMostRows)
-    lines.push_back("  and " + std::to_string(profile.second_opinions.size() - kMostRows) + " more");
+  if (profile.second_opinions.size() > kMaxRows)
+    lines.push_back("  and " + std::to_string(profile.second_opinions.size() - kMaxRows) + " more");
   return lines;
 }
 
 Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
   if (diagnosis.windows.empty()) return {};
-  constexpr std::size_t kMostWindows = 8;
+  constexpr std::size_t kMaxWindows = 8;
   Lines lines{"IN TIME"};
-  for (std::size_t i = 0; i < std::min(kMostWindows, diagnosis.windows.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxWindows, diagnosis.windows.size()); ++i) {
     const analysis::VerdictWindow& window = diagnosis.windows[i];
     const std::string when = "  " + number(window.start_s, 1) + " s to " + number(window.end_s, 1) + " s";
     lines.push_back(shortened(padded(when, 24) + window_words(window), width));
   }
-  if (diagnosis.windows.size() > kMostWindows) {
-    lines.push_back("  and " + std::to_string(diagnosis.windows.size() - kMostWindows) + " more changes");
+  if (diagnosis.windows.size() > kMaxWindows) {
+    lines.push_back("  and " + std::to_string(diagnosis.windows.size() - kMaxWindows) + " more changes");
   }
   return lines;
 }
@@ -282,7 +282,7 @@ Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosi
   if (!handoff.empty()) add_sentence(lines, "  " + padded("hand-off", kRuleWidth), handoff, width);
   for (const std::string& transfer : transfers)
     add_sentence(lines, "  " + padded("transfer", kRuleWidth), transfer, width);
-  for (std::size_t i = 0; i < std::min(kMostRows, profile.notes.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxRows, profile.notes.size()); ++i) {
     add_sentence(lines, "  " + padded("note", kRuleWidth), profile.notes[i], width);
   }
   return lines;

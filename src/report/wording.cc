@@ -160,11 +160,11 @@ std::string window_words(const analysis::VerdictWindow& window) {
 }
 
 std::vector<std::string> transfer_sentences(const profile::Profile& profile) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMax = 8;
   std::vector<std::string> sentences;
   for (const profile::OperatorProfile& op : profile.operators) {
     std::string sentence = transfer_sentence(op);
-    if (!sentence.empty() && sentences.size() < kMost) sentences.push_back(std::move(sentence));
+    if (!sentence.empty() && sentences.size() < kMax) sentences.push_back(std::move(sentence));
   }
   return sentences;
 }
@@ -236,9 +236,9 @@ std::vector<std::string> device_part_sentences(const profile::Profile& profile) 
   std::vector<profile::StepSegment> longest = steps.segments;
   std::stable_sort(longest.begin(), longest.end(),
                    [](const auto& a, const auto& b) { return a.takes_s > b.takes_s; });
-  constexpr std::size_t kMost = 3;
+  constexpr std::size_t kMax = 3;
   std::string collectives;
-  for (std::size_t i = 0; i < std::min(kMost, longest.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMax, longest.size()); ++i) {
     collectives += (i == 0 ? "Longest of " + std::to_string(longest.size()) + " collectives: " : ", ") +
                    shortened(longest[i].name, 60) + " " + duration(longest[i].takes_s) + " from " +
                    duration(longest[i].start_s) + " on";

@@ -7,7 +7,7 @@ namespace headrace::timeline {
 namespace {
 
 /// As many as a run keeps of its own steps.
-constexpr std::size_t kMostSteps = 512;
+constexpr std::size_t kMaxSteps = 512;
 
 std::optional<double> known(double figure) {
   return std::isnan(figure) ? std::nullopt : std::optional<double>(figure);
@@ -41,7 +41,7 @@ std::optional<profile::DeviceSteps> device_steps(const analysis::Table& steps,
       found.communication_s += step.communication_s;
       found.communication_overlap_s += step.communication_overlap_s;
     }
-    if (row + kMostSteps >= rows) found.sequence.push_back(step);
+    if (row + kMaxSteps >= rows) found.sequence.push_back(step);
   }
   if (found.steps > 0) {
     for (double* sum : {&found.iteration_gap_s, &found.forward_backward_s, &found.tail_s,

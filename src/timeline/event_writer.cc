@@ -24,11 +24,11 @@ void EventWriter::line(const Prepared& name, std::size_t most, Write&& write) {
   std::string_view head = name.head;
   // No comma before the first event.
   if (std::exchange(first_, false)) head.remove_prefix(2);
-  if (head.size() + most > GzipWriter::kMostRoom) {
+  if (head.size() + most > GzipWriter::kMaxRoom) {
     out_.write(head);
     head = {};
   }
-  if (most > GzipWriter::kMostRoom) {
+  if (most > GzipWriter::kMaxRoom) {
     std::string text(most, '\0');
     return out_.write({text.data(), static_cast<std::size_t>(write(text.data()) - text.data())});
   }

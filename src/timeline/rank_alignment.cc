@@ -13,11 +13,11 @@ constexpr std::size_t kFewest = 8;
 constexpr std::ptrdiff_t kFarthest = 256;
 /// Pairs of one try; more say nothing new.
 constexpr std::size_t kCompared = 512;
-/// Of the pairs of a try, so many have equal names. A profiler may lose an event.
+/// Share of a try's pairs that must have equal names: a profiler may lose an event.
 constexpr double kSameNames = 0.95;
 /// So many pairs deviate by the error at most. (Half of them would fit by chance where two collectives alternate.)
 constexpr double kWithinError = 0.9;
-constexpr std::int64_t kMostErrorNs = 5'000'000;
+constexpr std::int64_t kMaxErrorNs = 5'000'000;
 /// Errors that differ by less say nothing.
 constexpr std::int64_t kEqualErrorNs = 100'000;
 
@@ -69,7 +69,7 @@ RankAlignment align_ranks(std::span<const CollectiveEnd> first, std::span<const 
   for (std::ptrdiff_t far = 0; far <= kFarthest; ++far) {
     for (const std::ptrdiff_t ahead : {far, -far}) {
       const std::optional<RankAlignment> found = tried(first, other, ahead);
-      if (found && *found->error_ns <= kMostErrorNs && is_better(*found)) best = *found;
+      if (found && *found->error_ns <= kMaxErrorNs && is_better(*found)) best = *found;
     }
   }
   return best;

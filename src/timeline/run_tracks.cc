@@ -105,7 +105,7 @@ class RunWriter {
       EventWriter::Prepared name;
       std::int64_t busy_until;
     };
-    constexpr std::size_t kMostLanes = 64;
+    constexpr std::size_t kMaxLanes = 64;
     std::map<int, std::vector<BatchRow>> lanes_of_worker;
     std::map<std::uint64_t, Ready> ready;
     for (const profile::BatchMaking& batch : loop.batches) {
@@ -115,7 +115,7 @@ class RunWriter {
       auto lane = std::find_if(lanes.begin(), lanes.end(),
                                [&](const BatchRow& one) { return one.busy_until <= begin; });
       if (lane == lanes.end()) {
-        if (lanes.size() == kMostLanes) continue;
+        if (lanes.size() == kMaxLanes) continue;
         std::string name = "batches" + suffix;
         if (batch.worker >= 0) name += " worker " + std::to_string(batch.worker);
         const Row row = new_row(name);

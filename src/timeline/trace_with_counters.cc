@@ -68,10 +68,10 @@ class CounterEvents {
   void point(std::int64_t time_ns, Value value) {
     const std::string_view head = std::string_view(head_).substr(std::exchange(first_, false) ? 2 : 0);
     out_.write(head);
-    char* const begin = out_.room(tail_.size() + kMostFigures);
+    char* const begin = out_.room(tail_.size() + kMaxFigures);
     char* at = put_text(put_microseconds(begin, time_ns), tail_);
     // The shortest digits that read back as the same number.
-    at = std::to_chars(at, at + kMostFigures, value).ptr;
+    at = std::to_chars(at, at + kMaxFigures, value).ptr;
     out_.wrote(static_cast<std::size_t>(put_text(at, "}}") - begin));
     ++count_;
   }
@@ -80,7 +80,7 @@ class CounterEvents {
 
  private:
   /// Room for the time, the value and what stands between them.
-  static constexpr std::size_t kMostFigures = 256;
+  static constexpr std::size_t kMaxFigures = 256;
 
   GzipWriter& out_;
   bool first_;

@@ -72,7 +72,7 @@ bool CsvReader::next(std::vector<std::string>& fields) {
     if (c == ',' || c == '\n' || c == kEnd) {
       if (!was_quoted) trim(field);
       if (fields.empty() && first && field.starts_with(kByteOrderMark)) field.erase(0, kByteOrderMark.size());
-      if (fields.size() == kMostFields)
+      if (fields.size() == kMaxFields)
         throw FormatError(name_, offset_ + begin_, "a table with fewer than 4096 columns");
       fields.push_back(std::exchange(field, {}));
       was_quoted = false;

@@ -85,10 +85,10 @@ void EventArray::read_damaged(std::size_t begin, std::size_t end) {
     --length;
   if (parser_.parse(text, length, offset).whole) return;
   if (repair_texts(text, length) && parser_.parse(text, length, offset).whole) {
-    notes_.count(Trouble::repaired, offset);
+    notes_.count(ReadProblem::repaired, offset);
     return;
   }
-  parser_.skip(Trouble::unreadable, offset);
+  parser_.skip(ReadProblem::unreadable, offset);
 }
 
 /// False when the stream has ended.
@@ -101,7 +101,7 @@ bool EventArray::make_room() {
 }
 
 bool EventArray::skip_long_event() {
-  parser_.skip(Trouble::too_long, window_.offset());
+  parser_.skip(ReadProblem::too_long, window_.offset());
   EventBoundaries boundaries;
   for (;;) {
     const std::string_view text = window_.text();

@@ -121,7 +121,7 @@ EventParser::Outcome EventParser::parse(char* text, std::size_t length, std::uin
         break;
       }
       if (token.front() != '{') {
-        skip(Trouble::not_an_object, event_offset_);
+        skip(ReadProblem::not_an_object, event_offset_);
         element_done = true;
         continue;
       }
@@ -144,11 +144,11 @@ EventParser::Outcome EventParser::parse(char* text, std::size_t length, std::uin
 bool EventParser::parse_all(char* text, std::size_t length, std::uint64_t offset) {
   const auto rows = static_cast<Row>(columns_.size());
   const auto lanes = static_cast<std::uint32_t>(columns_.lanes.size());
-  const auto troubles = notes_.troubles;
+  const auto problems = notes_.problems;
   const std::uint32_t position = position_;
   if (parse(text, length, offset).up_to_end) return true;
   forget_from(rows, lanes);
-  notes_.troubles = troubles;
+  notes_.problems = problems;
   position_ = position;
   return false;
 }
@@ -172,15 +172,15 @@ void EventParser::forget_from(Row row, std::uint32_t lane) {
   for (ArgumentColumn& column : c.arguments) shorten_argument(column);
 }
 
-void EventParser::skip(Trouble trouble, std::uint64_t offset) {
-  notes_.count(trouble, offset);
+void EventParser::skip(ReadProblem problem, std::uint64_t offset) {
+  notes_.count(problem, offset);
   ++position_;
 }
 
 bool EventParser::read_event(ondemand::object& object) {
   event_ = {};
   pending_.clear();
-  troubles_.clear();
+  problems_.clear();
   // The field stays where the iterator made it: copies of its few words, stored apart and loaded together,
   // cost a quarter of all reading.
   for (auto found : object) {
@@ -289,22 +289,22 @@ void EventParser::append() {
   if (event_.phase == 'M') {
     lanes_.label(lane, columns_.names[event_.name], columns_.names[event_.label]);
   } else if (event_.phase == '\0') {
-    count(Trouble::no_phase);
+    count(ReadProblem::no_phase);
   } else if (event_.time_is_wrong) {
-    count(Trouble::time_out_of_range);
+    count(ReadProblem::time_out_of_range);
   } else if (!event_.has_start) {
-    count(Trouble::no_time_stamp);
+    count(ReadProblem::no_time_stamp);
   } else if (event_.phase == 'X' && !event_.has_duration) {
-    count(Trouble::no_duration);
+    count(ReadProblem::no_duration);
   } else if (event_.duration_ns < 0) {
-    count(Trouble::negative_duration);
+    count(ReadProblem::negative_duration);
   } else if (std::abs(event_.start_ns) > kFurthestNs || event_.duration_ns > kLongestNs) {
-    count(Trouble::time_out_of_range);
+    count(ReadProblem::time_out_of_range);
   } else {
     columns_.lane.push_back(lane);
     append_row();
   }
-  for (const Trouble trouble : troubles_) notes_.count(trouble, event_offset_);
+  for (const ReadProblem problem : problems_) notes_.count(problem, event_offset_);
   ++position_;
 }
 
@@ -353,7 +353,7 @@ std::string_view EventParser::content_of(ondemand::value& value) {
   if (!has_backslash(raw)) return raw;
   std::string_view text;
   if (value.get_string().get(text) == simdjson::SUCCESS) return text;
-  count(Trouble::bad_escape);
+  count(ReadProblem::bad_escape);
   return raw;
 }
 
@@ -400,7 +400,7 @@ bool EventParser::integer_of(ondemand::value& value, std::int64_t& integer) {
   const NumberError error = to_integer(unquoted(token), integer);
   if (error == NumberError::none) return true;
   if (is_text(token) || token == "null") return false;
-  count(error == NumberError::out_of_range ? Trouble::number_out_of_range : Trouble::not_a_number);
+  count(error == NumberError::out_of_range ? ReadProblem::number_out_of_range : ReadProblem::not_a_number);
   return false;
 }
 
@@ -409,7 +409,7 @@ bool EventParser::number_of(ondemand::value& value, double& number) {
   const NumberError error = to_number(unquoted(token), number);
   if (error == NumberError::none) return true;
   if (is_text(token) || token == "null") return false;
-  count(error == NumberError::out_of_range ? Trouble::number_out_of_range : Trouble::not_a_number);
+  count(error == NumberError::out_of_range ? ReadProblem::number_out_of_range : ReadProblem::not_a_number);
   return false;
 }
 

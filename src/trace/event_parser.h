@@ -45,7 +45,7 @@ class EventParser {
   bool parse_all(char* text, std::size_t length, std::uint64_t offset);
 
   /// Counts an element that could not be read.
-  void skip(Trouble trouble, std::uint64_t offset);
+  void skip(ReadProblem problem, std::uint64_t offset);
 
   /// Once, behind the last event.
   void finish() { lanes_.finish(); }
@@ -94,7 +94,7 @@ class EventParser {
   bool time_of(simdjson::ondemand::value& value, std::int64_t& ns);
   bool integer_of(simdjson::ondemand::value& value, std::int64_t& integer);
   bool number_of(simdjson::ondemand::value& value, double& number);
-  void count(Trouble trouble) { troubles_.push_back(trouble); }
+  void count(ReadProblem problem) { problems_.push_back(problem); }
 
   Columns& columns_;
   ReadNotes& notes_;
@@ -104,7 +104,7 @@ class EventParser {
   Event event_;
   std::vector<Pending> pending_;
   /// Of the event; counted with it, or an event that has to be read again would count twice.
-  std::vector<Trouble> troubles_;
+  std::vector<ReadProblem> problems_;
   std::uint64_t event_offset_ = 0;
   std::uint32_t position_ = 0;
 };

@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostGroups = 4096;
-constexpr std::size_t kMostRanks = 1'000'000;
+constexpr std::size_t kMaxGroups = 4096;
+constexpr std::size_t kMaxRanks = 1'000'000;
 constexpr std::uintmax_t kLongestMetadata = std::uintmax_t{4} << 20;
 
 std::string text_at(const json& object, const char* key) {
@@ -107,9 +107,9 @@ std::vector<ProcessGroup> process_groups(const TraceFile& file) {
     const auto listed = info.find("pg_config");
     if (listed == info.end() || !listed->is_array()) continue;
     const std::int64_t world = integer_at(info, "world_size");
-    std::size_t left = kMostRanks;
+    std::size_t left = kMaxRanks;
     for (const json& each : *listed) {
-      if (!each.is_object() || groups.size() == kMostGroups) continue;
+      if (!each.is_object() || groups.size() == kMaxGroups) continue;
       ProcessGroup group{text_at(each, "pg_name"), text_at(each, "pg_desc"), ranks_at(each, "ranks", left)};
       std::int64_t size = integer_at(each, "pg_size");
       if (size < 0) size = integer_at(each, "group_size");
@@ -133,9 +133,9 @@ std::vector<ProcessGroup> process_groups(const ascend::ProfileFolder& profile) {
   if (!metadata.is_object()) return groups;
   const auto listed = metadata.find("parallel_group_info");
   if (listed == metadata.end() || !listed->is_object()) return groups;
-  std::size_t left = kMostRanks;
+  std::size_t left = kMaxRanks;
   for (const auto& [name, each] : listed->items()) {
-    if (!each.is_object() || groups.size() == kMostGroups) continue;
+    if (!each.is_object() || groups.size() == kMaxGroups) continue;
     groups.push_back({name, text_at(each, "group_name"), ranks_at(each, "global_ranks", left)});
   }
   return groups;

@@ -30,7 +30,7 @@ std::optional<std::int64_t> integer_in(const std::string& json, std::string_view
   return value;
 }
 
-void take_facts(TraceFile& file) {
+void read_metadata(TraceFile& file) {
   for (const auto& [key, value] : file.metadata) {
     if (key == "distributedInfo") file.rank = integer_in(value, "rank");
     if (key == "baseTimeNanoseconds") file.base_time_ns = integer_in(value, "");
@@ -104,7 +104,7 @@ TraceFile read_source(ByteSource& source, const std::string& name, const ReadOpt
   file.metadata = std::move(document.metadata);
   file.notes.bytes = window.offset();
   file.notes.damage = inflated.damage();
-  take_facts(file);
+  read_metadata(file);
   return file;
 }
 

@@ -21,7 +21,7 @@ static_assert(offsetof(dlpack::ManagedTensorVersioned, flags) == 24);
 
 __extension__ using int128 = __int128;  // sums of addresses and strides that no 64 bits hold
 
-constexpr int kMostDimensions = 64;
+constexpr int kMaxDimensions = 64;
 constexpr std::size_t kLargestTensor = std::numeric_limits<std::ptrdiff_t>::max();
 
 [[noreturn]] void refuse(const std::string& what) { throw UsageError("DLPack: " + what); }
@@ -120,8 +120,8 @@ ImportedArray imported(const dlpack::Tensor& tensor) {
   array.device = tensor.device;
   array.type = tensor.dtype;
   array.element_bytes = checked_element(tensor.dtype);
-  if (tensor.ndim < 0 || tensor.ndim > kMostDimensions)
-    refuse(std::to_string(tensor.ndim) + " dimensions; 0 to " + std::to_string(kMostDimensions) +
+  if (tensor.ndim < 0 || tensor.ndim > kMaxDimensions)
+    refuse(std::to_string(tensor.ndim) + " dimensions; 0 to " + std::to_string(kMaxDimensions) +
            " are understood");
   if (tensor.ndim > 0 && tensor.shape == nullptr) refuse("dimensions without a shape");
   const auto dimensions = static_cast<std::size_t>(tensor.ndim);

@@ -144,7 +144,7 @@ TEST(EdgeCases, AGeneratorThatWaitsWhileUnseenThreadsComputeIsNotBlamed) {
   profile.sink.compute_cpu_s = 0.0005;
   profile.operators.push_back(inclusive(0.03, true));
   OperatorProfile& op = profile.operators.front();
-  op.knobs.push_back({"prefetch", 0, 0.0, {}, false, profile::Quantity::capacity});
+  op.parameters.push_back({"prefetch", 0, 0.0, {}, false, profile::Quantity::capacity});
   op.executor = profile::Executor::thread;
   op.cpu_s = 0.02 * op.busy_s;
   profile.host.process_cpu_cores = 0.04;  // a server answers, or a disk
@@ -172,7 +172,8 @@ TEST(EdgeCases, PlainLoopGetsTheLinesThatPrefetch) {
 TEST(EdgeCases, WorkerlessLoaderNeedsAsManyWorkersAsKeepUp) {
   Profile profile = sink_only(0.512, 0.031);  // G16
   profile.operators.push_back(inclusive(0.512, true));
-  profile.operators.front().knobs.push_back({"num_workers", 0, 0.0, {}, false, profile::Quantity::workers});
+  profile.operators.front().parameters.push_back(
+      {"num_workers", 0, 0.0, {}, false, profile::Quantity::workers});
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(diagnosis.cause, Cause::no_overlap);
   ASSERT_FALSE(diagnosis.advice.empty());
@@ -219,7 +220,7 @@ TEST(EdgeCases, StartUpLongerThanTheLoopIsSaid) {
   EXPECT_EQ(diagnosis.kind, VerdictKind::not_input_bound);
   EXPECT_EQ(diagnosis.cause, Cause::startup);
   EXPECT_TRUE(diagnosis.advice.empty());
-  profile.operators.front().knobs.push_back(
+  profile.operators.front().parameters.push_back(
       {"persistent_workers", 0, {}, {}, false, profile::Quantity::keeps_workers});
   diagnosis = diagnose(profile);
   ASSERT_EQ(diagnosis.advice.size(), 1u);
@@ -242,7 +243,7 @@ TEST(EdgeCases, ReadyBatchesThatAreSlowToFetchAreAHandoff) {
                             .mean = 2,
                             .full_share = 1,
                             .fidelity = {},
-                            .knobs = {}});
+                            .parameters = {}});
   const Diagnosis diagnosis = diagnose(profile);
   EXPECT_EQ(diagnosis.cause, Cause::handoff);
   EXPECT_EQ(diagnosis.op, "handoff");
@@ -261,7 +262,7 @@ Profile process_map(double work_s, double handoff_s) {
     op.segment = 1;
     op.workers = 1;
     op.states.busy = demand_s / (work_s + handoff_s);
-    op.knobs.push_back({"decode.workers", 1, 1.0, {}, true, profile::Quantity::workers});
+    op.parameters.push_back({"decode.workers", 1, 1.0, {}, true, profile::Quantity::workers});
     profile.operators.push_back(op);
   }
   return profile;

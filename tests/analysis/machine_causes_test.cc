@@ -200,14 +200,14 @@ TEST(InterpreterLock, WhoHoldsItIsToBlameNotWhoComputesOrWaitsLonger) {
   OperatorProfile& resize = op_named(profile, "resize");
   tokenize.lock_held_s.reset();
   resize.lock_held_s.reset();
-  const auto blamed = [&] {
+  const auto longest_holder = [&] {
     const InterpreterLock lock = read_interpreter_lock(profile);
-    return lock.contended ? profile.operators[static_cast<std::size_t>(lock.blamed)].name : "";
+    return lock.contended ? profile.operators[static_cast<std::size_t>(lock.longest_holder)].name : "";
   };
-  EXPECT_EQ(blamed(), "resize");  // more CPU time, and nothing else is known
+  EXPECT_EQ(longest_holder(), "resize");  // more CPU time, and nothing else is known
   tokenize.lock_held_s = 0.95 * tokenize.busy_s;
   resize.lock_held_s = 0.1 * resize.busy_s;
-  EXPECT_EQ(blamed(), "tokenize");
+  EXPECT_EQ(longest_holder(), "tokenize");
   resize.lock_held_s = 0.001 * resize.busy_s;
   EXPECT_FALSE(read_interpreter_lock(profile).needed.at(1));
 }
@@ -316,7 +316,7 @@ Profile on_cores(std::int64_t allowed, double used) {
 }
 
 /// Batches are ready; 2 workers use the cores, and the loop waits for one for so much of its step.
-Profile crowded(double core_wait_share) {
+Profile loop_waits_for_core(double core_wait_share) {
   Profile profile = simulation::simulate(images(2, 0, 0.0015), 1);
   profile.host.cores = 2;
   profile.host.cpu_share = 0.9;
@@ -326,7 +326,7 @@ Profile crowded(double core_wait_share) {
 }
 
 TEST(Gate, CoresThatTheInputTakesFromTheLoopAreItsCost) {
-  const Diagnosis diagnosis = diagnose(crowded(0.3));
+  const Diagnosis diagnosis = diagnose(loop_waits_for_core(0.3));
   EXPECT_EQ(diagnosis.kind, VerdictKind::input_bound);
   EXPECT_EQ(diagnosis.cause, Cause::cpu_saturated);
   EXPECT_EQ(diagnosis.op, "Images");
@@ -337,7 +337,7 @@ TEST(Gate, CoresThatTheInputTakesFromTheLoopAreItsCost) {
 }
 
 TEST(CpuSaturated, NamesWhoseLibraryUsesTheCores) {
-  Profile profile = crowded(0.3);
+  Profile profile = loop_waits_for_core(0.3);
   ASSERT_EQ(diagnose(profile).op, "Images");
   OperatorProfile& collate = op_named(profile, "collate");
   collate.pool_cpu_s = 0.05 * collate.busy_s;
@@ -349,7 +349,7 @@ TEST(CpuSaturated, NamesWhoseLibraryUsesTheCores) {
 /// What the gate expects of an input without cost, per compute without waits: of a step that waits for a core for so much
 /// of the time, and else is on one for `cpu` of it, in one step for `light` of it.
 double expected_of(double waits, double cpu, double light) {
-  Profile profile = crowded(waits);
+  Profile profile = loop_waits_for_core(waits);
   profile::SinkProfile& sink = profile.sink;
   const double own_s = sink.compute_s - *sink.compute_core_wait_s;
   sink.compute_cpu_s = cpu * own_s;
@@ -368,7 +368,7 @@ TEST(Gate, TheStepThatUsedLeastCpuTimeTellsWhatTheOthersTakeAlone) {
 }
 
 TEST(Gate, AMeasuredCeilingReplacesTheEstimate) {
-  Profile profile = crowded(0.05);
+  Profile profile = loop_waits_for_core(0.05);
   ASSERT_EQ(diagnose(profile).kind, VerdictKind::not_input_bound);
   profile.sink.ceiling_step_s = 0.6 * profile.sink.step_s;
   const Diagnosis diagnosis = diagnose(profile);
@@ -380,12 +380,12 @@ TEST(Gate, AMeasuredCeilingReplacesTheEstimate) {
 }
 
 TEST(Gate, CoresThatOthersTakeFromTheLoopAreNot) {
-  EXPECT_EQ(diagnose(crowded(0.08)).kind, VerdictKind::not_input_bound);
-  Profile beside = crowded(0.3);  // other programs
+  EXPECT_EQ(diagnose(loop_waits_for_core(0.08)).kind, VerdictKind::not_input_bound);
+  Profile beside = loop_waits_for_core(0.3);  // other programs
   beside.host.cpu_share = 0.4;
   beside.host.foreign_cpu_share = 0.6;
   EXPECT_EQ(diagnose(beside).kind, VerdictKind::not_input_bound);
-  Profile pool = crowded(0.12);  // the step's own threads
+  Profile pool = loop_waits_for_core(0.12);  // the step's own threads
   pool.host.process_cpu_cores = 1.5;
   pool.sink.compute_cpu_s = 0.5 * pool.sink.step_s;
   for (OperatorProfile& op : pool.operators) op.executor = profile::Executor::process;

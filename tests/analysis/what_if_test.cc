@@ -97,7 +97,7 @@ TEST(WhatIf, PrefetchNeedsWorkers) {
 TEST(WhatIf, AFrameworksOwnLimitHolds) {
   Profile profile = simulation::simulate(two_stages(), 1);
   for (profile::OperatorProfile& op : profile.operators) {
-    for (profile::Knob& knob : op.knobs) knob.max = 16;
+    for (profile::Parameter& parameter : op.parameters) parameter.max = 16;
   }
   EXPECT_NE(refused(profile, {{"decode.workers", "17"}}).find("1 to 16"), std::string::npos);
 }

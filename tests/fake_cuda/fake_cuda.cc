@@ -20,7 +20,7 @@ constexpr int kOutOfMemory = 2;
 constexpr int kInvalidDevice = 101;
 constexpr int kInvalidContext = 201;
 constexpr int kNotReady = 600;
-constexpr std::size_t kMostMemory = std::size_t{1} << 30;
+constexpr std::size_t kMaxMemory = std::size_t{1} << 30;
 
 struct Event {
   bool reached = true;  ///< one that was never recorded is no obstacle
@@ -223,7 +223,7 @@ int cuCtxPopCurrent_v2(void** context) {
 int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
   HEADRACE_ENTER(true);
   if (bytes == 0) return kInvalidValue;
-  if (bytes > kMostMemory) return kOutOfMemory;
+  if (bytes > kMaxMemory) return kOutOfMemory;
   *address = reinterpret_cast<std::uintptr_t>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   state().device_memory[*address] = bytes;
   return kSuccess;
@@ -239,7 +239,7 @@ int cuMemFree_v2(std::uint64_t address) {
 
 int cuMemHostAlloc(void** data, std::size_t bytes, unsigned) {
   HEADRACE_ENTER(true);
-  if (bytes == 0 || bytes > kMostMemory) return kOutOfMemory;
+  if (bytes == 0 || bytes > kMaxMemory) return kOutOfMemory;
   *data = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   state().pinned_memory[reinterpret_cast<std::uintptr_t>(*data)] = bytes;
   return kSuccess;

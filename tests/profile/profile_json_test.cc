@@ -28,7 +28,7 @@ Profile full_profile() {
   OperatorProfile op;
   op.name = "decode";
   op.cpu_s = 0.7;
-  op.knobs = {{"decode.workers", 2, 1.0, std::nullopt, true, Quantity::workers}};
+  op.parameters = {{"decode.workers", 2, 1.0, std::nullopt, true, Quantity::workers}};
   op.transfer = Transfer{};
   op.transfer->copies = 3;
   op.transfer->bytes = 1ULL << 60;

@@ -21,7 +21,7 @@ TEST(Segment, IsAPrivateFileThatTakesWhatIsUsed) {
   const ScratchFolder folder;
   const auto segment = Segment::create({folder / "a.hrseg", ""}, 3);
   EXPECT_EQ(segment->path(), folder / "a.hrseg");
-  EXPECT_EQ(segment->trouble(), "");
+  EXPECT_EQ(segment->problem(), "");
   EXPECT_EQ(segment->header().rank, 3);
   EXPECT_EQ(segment->header().owner_pid, getpid());
   struct stat info{};
@@ -43,7 +43,7 @@ TEST(Segment, NeverTouchesAFileThatExists) {
   for (const std::string taken : {"a.hrseg", "link.hrseg"}) {
     const auto segment = Segment::create({folder / taken, folder / "second-" + taken}, 0);
     EXPECT_EQ(segment->path(), folder / "second-" + taken);
-    EXPECT_NE(segment->trouble().find(taken), std::string::npos) << segment->trouble();
+    EXPECT_NE(segment->problem().find(taken), std::string::npos) << segment->problem();
   }
   EXPECT_EQ(read_bytes(folder / "a.hrseg"), "somebody's data");
   EXPECT_FALSE(std::filesystem::exists(folder / "nowhere"));
@@ -53,8 +53,8 @@ TEST(Segment, FallsBackToMemoryAndSaysWhy) {
   const ScratchFolder folder;
   const auto segment = Segment::create({folder / "no/such/folder.hrseg", "/proc/headrace.hrseg"}, 0);
   EXPECT_EQ(segment->path(), "");
-  EXPECT_NE(segment->trouble().find("no/such/folder.hrseg"), std::string::npos) << segment->trouble();
-  EXPECT_NE(segment->trouble().find("/proc/headrace.hrseg"), std::string::npos) << segment->trouble();
+  EXPECT_NE(segment->problem().find("no/such/folder.hrseg"), std::string::npos) << segment->problem();
+  EXPECT_NE(segment->problem().find("/proc/headrace.hrseg"), std::string::npos) << segment->problem();
   Registry registry(*segment);
   EXPECT_EQ(registry.operator_id({.name = "decode"}), 0);
   SegmentImage image;
@@ -74,7 +74,7 @@ TEST(Segment, FallsBackToMemoryWhereTheFileMayNotGrow) {
     signal(SIGXFSZ, SIG_DFL);  // would end this process
     const auto segment = Segment::create({folder / "a.hrseg", folder / "b.hrseg"}, 0);
     EXPECT_EQ(segment->path(), "");
-    EXPECT_NE(segment->trouble(), "");
+    EXPECT_NE(segment->problem(), "");
     EXPECT_NE(before->copy_to(folder / "copy.hrseg"), "");
     segment->header().anchors.add_now();
   }));

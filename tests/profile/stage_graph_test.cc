@@ -127,14 +127,14 @@ TEST_F(StageGraph, WorkersAndParametersAreTheModels) {
   loop(12);
   const Profile found = profile();
   EXPECT_EQ(found.operators[0].workers, 1);
-  EXPECT_TRUE(found.operators[0].knobs.empty());
+  EXPECT_TRUE(found.operators[0].parameters.empty());
   EXPECT_EQ(found.operators[1].workers, 2);
-  ASSERT_EQ(found.operators[1].knobs.size(), 1U);
-  EXPECT_EQ(found.operators[1].knobs[0].parameter, "decode.hands");
-  EXPECT_EQ(found.operators[1].knobs[0].value, 2);
-  EXPECT_TRUE(found.queues[0].knobs.empty());
-  ASSERT_EQ(found.queues[2].knobs.size(), 1U);
-  EXPECT_EQ(found.queues[2].knobs[0].parameter, "tray");
+  ASSERT_EQ(found.operators[1].parameters.size(), 1U);
+  EXPECT_EQ(found.operators[1].parameters[0].parameter, "decode.hands");
+  EXPECT_EQ(found.operators[1].parameters[0].value, 2);
+  EXPECT_TRUE(found.queues[0].parameters.empty());
+  ASSERT_EQ(found.queues[2].parameters.size(), 1U);
+  EXPECT_EQ(found.queues[2].parameters[0].parameter, "tray");
 }
 
 TEST_F(StageGraph, AStageIsBlockedWhileItsItemsWaitToBePut) {

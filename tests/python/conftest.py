@@ -36,7 +36,8 @@ LAUNCHERS = (
     *("SLURM_JOB_ID", "MASTER_ADDR", "MASTER_PORT", "MS_SCHED_HOST", "MS_SCHED_PORT", "NO_COLOR", "COLUMNS"),
 )
 
-#: Verdicts of loops that run in real time, beside whatever else the machine does: run again if they fail.
+#: Verdicts of loops that run in real time: nothing runs beside them (`make test-python`), and they are run again
+#: if they fail.
 IN_REAL_TIME = {
     *("test_run_asyncio", "test_run_no_loader", "test_run_thread_queues", "test_run_tune"),
     *("test_run_waiting_calls", "test_adapter_contract", "test_ceiling", "test_dali", "test_get_next"),
@@ -53,6 +54,8 @@ PLAY_BARE = {"test_nothing_changes"}
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if item.path.stem in IN_REAL_TIME:
+            item.add_marker(pytest.mark.real_time)
         if item.path.stem in IN_REAL_TIME | PLAY_BARE:
             item.add_marker(pytest.mark.flaky(reruns=1))
 

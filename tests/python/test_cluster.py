@@ -287,7 +287,7 @@ class TestDamage:
         cluster = hr.Cluster.load(job)
         assert [slow.rank for slow in cluster.diagnosis.slow] == [3]
         assert cluster.missing[:2] == [1, 4]
-        assert "rank4.json.gz" in [name for name, _ in cluster.trouble]
+        assert "rank4.json.gz" in [name for name, _ in cluster.read_errors]
         text = str(cluster)
         assert "no file of rank: 1, 4" in text
         assert "not read: rank4.json.gz:" in text
@@ -297,7 +297,7 @@ class TestDamage:
         shutil.copy(slow_input / "rank0.json.gz", slow_input / "again" / "rank0.json.gz")
         cluster = hr.Cluster.load(slow_input)
         assert len(cluster) == 4
-        assert ("rank0.json.gz", "rank 0 has another file") in cluster.trouble
+        assert ("rank0.json.gz", "rank 0 has another file") in cluster.read_errors
 
     def test_nothing_to_read_is_one_line(self, tmp_path: Path) -> None:
         for path, said in ((tmp_path / "absent", "no such folder"), (tmp_path, "no rank of a job in it")):
@@ -322,7 +322,7 @@ class TestDamage:
 
         cluster = hr.Cluster.load(slow_input, Broken())
         assert cluster.missing == [1]
-        assert cluster.trouble == [("rank1.json.gz", "the engine failed: node 7 is gone")]
+        assert cluster.read_errors == [("rank1.json.gz", "the engine failed: node 7 is gone")]
 
     def test_a_rank_that_ends_its_process_is_listed(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -330,7 +330,7 @@ class TestDamage:
         job = write_job(tmp_path / "job", {2: {"input": 400}}, ranks=5)
         monkeypatch.setattr(_engines, "summarise_or_say", dies_at_rank_1)
         cluster = hr.Cluster.load(job)
-        assert cluster.trouble == [("rank1.json.gz", "reading it ended the process (out of memory?)")]
+        assert cluster.read_errors == [("rank1.json.gz", "reading it ended the process (out of memory?)")]
         assert [slow.rank for slow in cluster.diagnosis.slow] == [2]
 
     @pytest.mark.parametrize("thread", [False, True])  # processes are forked only from one without threads

@@ -223,7 +223,7 @@ def test_a_damaged_file_of_mindspore_is_said(tmp_path: Path) -> None:
     (job / "step_trace_raw_1_detail_time.csv").write_text("")
     cluster = hr.Cluster.load(job)
     assert cluster.missing == [1]
-    assert [name for name, _ in cluster.trouble] == ["step_trace_raw_1_detail_time.csv"]
+    assert [name for name, _ in cluster.read_errors] == ["step_trace_raw_1_detail_time.csv"]
     assert any("hccl_raw_0.csv" in note for note in cluster.notes)
     assert [slow.rank for slow in cluster.diagnosis.slow] == [3]
 

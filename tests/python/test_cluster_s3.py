@@ -54,7 +54,7 @@ def test_a_job_behind_s3_has_the_same_verdict(bucket: Any, tmp_path: Path) -> No
     cluster = hr.Cluster.load("s3://job/run", cache=tmp_path / "kept")
     assert [slow.rank for slow in cluster.diagnosis.slow] == [2]
     assert cluster.diagnosis.to_dict() == local.diagnosis.to_dict()
-    assert cluster.trouble == []
+    assert cluster.read_errors == []
     # Kept summaries are used as long as the objects are the same.
     assert len(list((tmp_path / "kept").iterdir())) == 4
     other = write_job(tmp_path / "other", {2: {"input": 400}, 1: {"compute": 900}})

@@ -118,7 +118,7 @@ def test_runs_are_shown_beside_it(recorded: Path, tmp_path: Path, make: Callable
     pytest.importorskip("mcp")
     script = (
         "import sys; from headrace.show.mcp.tools import Tools; "
-        "print([(run['name'], run.get('trouble')) for run in Tools(sys.argv[1]).list_runs()['runs']])"
+        "print([(run['name'], run.get('problem')) for run in Tools(sys.argv[1]).list_runs()['runs']])"
     )
     command = [sys.executable, "-c", script, str(tmp_path)]
     listed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)

@@ -98,7 +98,7 @@ def test_annotated_stages() -> None:
         one = operator(report, name)
         assert (one.items, one.workers, one.fidelity, one.executor) == (ITEMS, 1, "exact", "thread")
         assert one.items_per_batch == pytest.approx(1, abs=0.1)
-    assert [knob.parameter for knob in operator(report, "decode").knobs] == ["decode.workers"]
+    assert [parameter.parameter for parameter in operator(report, "decode").parameters] == ["decode.workers"]
     assert [(one.puts, one.gets) for one in report.profile.queues] == [(ITEMS, ITEMS)] * 2
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from device_traces import two_steps
 from headrace.errors import UsageError
-from headrace.show.mcp.tools import MOST_CHARACTERS, Tools
+from headrace.show.mcp.tools import MAX_CHARACTERS, Tools
 
 if not os.environ.get("CI"):
     pytest.importorskip("mcp", reason="needs headrace[mcp]")
@@ -131,7 +131,7 @@ def test_parts_of_a_report_and_their_limits(runs: Path) -> None:
     operators = tools.report("before", part="operators")["operators"]
     assert "decode" in [one["name"] for one in operators]
     for part in ("diagnosis", "sink", "operators", "queues", "windows", "host", "steps"):
-        assert len(json.dumps(tools.report("before", part=part))) < MOST_CHARACTERS + 1000
+        assert len(json.dumps(tools.report("before", part=part))) < MAX_CHARACTERS + 1000
     with pytest.raises(UsageError, match="there are diagnosis"):
         tools.report("before", part="everything")
     with pytest.raises(UsageError, match="decode"):

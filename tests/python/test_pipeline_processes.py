@@ -183,7 +183,7 @@ def test_results_outlive_the_pipeline_and_slots_are_used_again() -> None:
 
 
 def test_memory_beyond_the_bound_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.pipeline._process_map._LEAST_BYTES", 2 << 20)
+    monkeypatch.setattr("headrace.pipeline._process_map._MIN_BYTES", 2 << 20)
     monkeypatch.setattr("headrace.pipeline._process_map._MEMORY_SHARE", 0)
     before = slots_mapped()
     out = list(in_processes(range(40), bodies.large))

@@ -117,9 +117,9 @@ PROMISED = {
     "sink": "steps step_s compute_s compute_cpu_s getnext_wait wait_share starved_share handoff_floor_s",
     "sink.getnext_wait": "count mean_s p50_s p90_s p99_s max_s",
     "operators.0": "name kind workers items items_per_batch busy_s cpu_s demand_s service states failures "
-    "per_worker segment knobs fidelity",
+    "per_worker segment parameters fidelity",
     "operators.0.states": "busy blocked_in blocked_out idle",
-    "operators.1.knobs.0": "parameter value min max live",
+    "operators.1.parameters.0": "parameter value min max live",
     "queues.0": "name from to capacity unit occupancy mean empty_share full_share puts gets "
     "put_wait_s get_wait_s",
     "stall_ledger.0": "what operator seconds share",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.results.summary import MOST_BYTES, to_json
+from headrace.results.summary import MAX_BYTES, to_json
 
 CORPUS = sorted((Path(__file__).parents[1] / "verdicts" / "corpus").glob("*.json"))
 
@@ -74,7 +74,7 @@ def summary_of(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     label = json.loads(path.read_text(encoding="utf-8"))
     report = hr.Report.from_profile_json(json.dumps(label["profile"]))
     text = to_json(report.to_summary())
-    assert len(text.encode()) <= MOST_BYTES
+    assert len(text.encode()) <= MAX_BYTES
     return json.loads(text), label
 
 
@@ -119,7 +119,7 @@ def test_it_stays_small_whatever_a_run_holds(name: str) -> None:
     profile["settings"] = {f"{name}{at}": name for at in range(200)}
     report = hr.Report.from_profile_json(json.dumps(profile))
     summary = report.to_summary()
-    assert len(to_json(summary).encode()) <= MOST_BYTES
+    assert len(to_json(summary).encode()) <= MAX_BYTES
     assert summary["verdict"]["kind"]
     shown = len(summary["operators"])
     assert shown + summary["left_out"]["operators"] == 200

@@ -220,8 +220,8 @@ def test_a_list_does_not_wait_for_slow_runs(
     read = library.summary
     monkeypatch.setattr(library, "summary", lambda run: read(run) if go.wait(60) else None)
     runs = library.runs()[0]
-    assert [found.trouble for found in library.summaries(runs, 0.05)] == ["reading ..."]
-    assert [found.trouble for found in library.summaries(runs, 0.05)] == ["reading ..."]
+    assert [found.problem for found in library.summaries(runs, 0.05)] == ["reading ..."]
+    assert [found.problem for found in library.summaries(runs, 0.05)] == ["reading ..."]
     go.set()
     assert [found.operator for found in library.summaries(runs)] == ["decode"]
     library.close()
@@ -299,7 +299,7 @@ def test_the_list_says_what_the_reports_say(recorded: Path, tmp_path: Path) -> N
     library = Library(tmp_path)
     for run, said in zip(library.runs()[0], library.summaries(library.runs()[0]), strict=True):
         if run.name == "none":
-            assert "nothing was wrapped" in said.trouble
+            assert "nothing was wrapped" in said.problem
             continue
         report = hr.Report.load(run.path)
         found, sink = report.diagnosis, report.profile.sink

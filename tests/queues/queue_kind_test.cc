@@ -123,7 +123,7 @@ TYPED_TEST(Kinds, CapacityGrowsAndShrinksWithItemsInside) {
 TYPED_TEST(Kinds, ImpossibleCapacitiesAreUsageErrors) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
   for (const std::int64_t capacity :
-       {std::int64_t{0}, std::int64_t{-1}, -kLargest, kMostItems + 1, kLargest}) {
+       {std::int64_t{0}, std::int64_t{-1}, -kLargest, kMaxItems + 1, kLargest}) {
     EXPECT_THROW(TypeParam kind(capacity), UsageError) << capacity;
   }
   EXPECT_THROW(TypeParam(8, 4), UsageError);

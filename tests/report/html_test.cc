@@ -373,7 +373,7 @@ TEST(Html, HostileNamesAreSafe) {
     for (std::size_t i : {0u, 1u}) profile.operators[i].name = name;
     profile.operators[1].kind = name;
     profile.operators[1].executor = name;
-    profile.operators[1].knobs[0].parameter = name + ".workers";
+    profile.operators[1].parameters[0].parameter = name + ".workers";
     profile.operators[1].per_worker[0].name = profile.operators[1].per_worker[0].shard = name;
     profile.queues[1].name = profile.queues[1].from = profile.queues[0].to = name;
     profile.stall_ledger[0].op = name;

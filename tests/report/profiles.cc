@@ -36,7 +36,7 @@ Profile decode_limits() {
     op.service = {1000, op.demand_s, op.demand_s, op.demand_s, op.demand_s, op.demand_s};
     op.fidelity = "exact";
     op.executor = "thread";
-    if (slow) op.knobs = {{"decode.workers", 1, 1.0, {}, false, profile::Quantity::workers}};
+    if (slow) op.parameters = {{"decode.workers", 1, 1.0, {}, false, profile::Quantity::workers}};
     profile.operators.push_back(op);
   }
   const auto queue = [&](const char* name, const char* from, const char* to, std::vector<double> occupancy) {

@@ -214,7 +214,7 @@ TEST(Text, HostileNamesAreSafe) {
     Profile profile = decode_limits();
     profile.loader = name;
     profile.operators[1].name = name;
-    profile.operators[1].knobs[0].parameter = name + ".workers";
+    profile.operators[1].parameters[0].parameter = name + ".workers";
     profile.queues[1].name = name;
     profile.queues[1].from = profile.queues[0].to = name;
     profile.stall_ledger[0].op = name;

@@ -53,7 +53,7 @@ TEST(CsvReader, AFileThatEndsInAQuoteIsCut) {
 
 TEST(CsvReader, RefusesFieldsAndColumnsWithoutEnd) {
   EXPECT_THROW(records_of("\"" + std::string(CsvReader::kLongestField + 1, 'x')), FormatError);
-  EXPECT_THROW(records_of(std::string(CsvReader::kMostFields + 1, ',')), FormatError);
+  EXPECT_THROW(records_of(std::string(CsvReader::kMaxFields + 1, ',')), FormatError);
 }
 
 }  // namespace

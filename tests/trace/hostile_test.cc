@@ -31,57 +31,60 @@ struct Case {
   /// What of it becomes rows.
   RowNames rows;
   /// What is counted, once.
-  Trouble trouble;
+  ReadProblem problem;
 };
 
 std::vector<Case> cases() {
   return {
-      {"a number", "17", {}, Trouble::not_an_object},
-      {"a string", R"("},{\"ph\":")", {}, Trouble::not_an_object},
-      {"an array", "[[{}]]", {}, Trouble::not_an_object},
-      {"null", "null", {}, Trouble::not_an_object},
-      {"an empty object", "{}", {}, Trouble::no_phase},
-      {"no time stamp", R"({"ph": "X", "dur": 1})", {}, Trouble::no_time_stamp},
-      {"a time stamp that is NaN", R"({"ph": "X", "ts": NaN, "dur": 1})", {}, Trouble::no_time_stamp},
-      {"a time stamp that is N/A", R"({"ph": "X", "ts": N/A, "dur": 1})", {}, Trouble::no_time_stamp},
-      {"no duration", R"({"ph": "X", "ts": 1})", {}, Trouble::no_duration},
-      {"a negative duration", R"({"ph": "X", "ts": 1, "dur": -0.001})", {}, Trouble::negative_duration},
-      {"a time beyond int64", R"({"ph": "i", "ts": 9223372036854775807})", {}, Trouble::time_out_of_range},
-      {"an end beyond int64", R"({"ph": "X", "ts": 9e15, "dur": 9e15})", {}, Trouble::time_out_of_range},
-      {"a time of the year 2100", R"({"ph": "i", "ts": 4.1e15})", {}, Trouble::time_out_of_range},
-      {"half a year", R"({"ph": "X", "ts": 1, "dur": 1.6e13})", {}, Trouble::time_out_of_range},
+      {"a number", "17", {}, ReadProblem::not_an_object},
+      {"a string", R"("},{\"ph\":")", {}, ReadProblem::not_an_object},
+      {"an array", "[[{}]]", {}, ReadProblem::not_an_object},
+      {"null", "null", {}, ReadProblem::not_an_object},
+      {"an empty object", "{}", {}, ReadProblem::no_phase},
+      {"no time stamp", R"({"ph": "X", "dur": 1})", {}, ReadProblem::no_time_stamp},
+      {"a time stamp that is NaN", R"({"ph": "X", "ts": NaN, "dur": 1})", {}, ReadProblem::no_time_stamp},
+      {"a time stamp that is N/A", R"({"ph": "X", "ts": N/A, "dur": 1})", {}, ReadProblem::no_time_stamp},
+      {"no duration", R"({"ph": "X", "ts": 1})", {}, ReadProblem::no_duration},
+      {"a negative duration", R"({"ph": "X", "ts": 1, "dur": -0.001})", {}, ReadProblem::negative_duration},
+      {"a time beyond int64",
+       R"({"ph": "i", "ts": 9223372036854775807})",
+       {},
+       ReadProblem::time_out_of_range},
+      {"an end beyond int64", R"({"ph": "X", "ts": 9e15, "dur": 9e15})", {}, ReadProblem::time_out_of_range},
+      {"a time of the year 2100", R"({"ph": "i", "ts": 4.1e15})", {}, ReadProblem::time_out_of_range},
+      {"half a year", R"({"ph": "X", "ts": 1, "dur": 1.6e13})", {}, ReadProblem::time_out_of_range},
       {"NaN in an argument",
        event("a", R"(, "args": {"bytes": NaN, "stream": 3})"),
        {"a"},
-       Trouble::not_a_number},
+       ReadProblem::not_a_number},
       {"-Infinity",
        event("a", R"x(, "args": {"memory bandwidth (GB/s)": -Infinity})x"),
        {"a"},
-       Trouble::not_a_number},
-      {"bare N/A", event("a", R"(, "args": {"device": N/A, "stream": 3})"), {"a"}, Trouble::not_a_number},
+       ReadProblem::not_a_number},
+      {"bare N/A", event("a", R"(, "args": {"device": N/A, "stream": 3})"), {"a"}, ReadProblem::not_a_number},
       {"a huge integer",
        event("a", R"(, "args": {"bytes": 123456789012345678901234567890})"),
        {"a"},
-       Trouble::number_out_of_range},
+       ReadProblem::number_out_of_range},
       {"a huge number",
        event("a", R"(, "args": {"blocks per SM": 1e999})"),
        {"a"},
-       Trouble::number_out_of_range},
-      {"a bad escape", event("C:\\path"), {"C:\\path"}, Trouble::bad_escape},
-      {"a lone surrogate", event("\\ud800"), {"\\ud800"}, Trouble::bad_escape},
-      {"a line break in a name", event("two\nlines"), {"two lines"}, Trouble::repaired},
-      {"invalid UTF-8", event("caf\xe9"), {"caf?"}, Trouble::repaired},
-      {"a trailing comma in an object", R"({"ph": "i", "ts": 1,})", {}, Trouble::unreadable},
-      {"a missing colon", R"({"ph" "i", "ts": 1})", {}, Trouble::unreadable},
-      {"single quotes", "{'ph': 'i', 'ts': 1}", {}, Trouble::unreadable},
-      {"two words", R"({"ph": "i", "ts": not valid})", {}, Trouble::unreadable},
-      {"a quote too many", event("a\"b"), {}, Trouble::unreadable},
-      {"a backslash that swallows the quote", event("C:\\"), {}, Trouble::unreadable},
-      {"a brace too few", R"({"ph": "i", "ts": 1, "args": {"a": 1})", {}, Trouble::unreadable},
+       ReadProblem::number_out_of_range},
+      {"a bad escape", event("C:\\path"), {"C:\\path"}, ReadProblem::bad_escape},
+      {"a lone surrogate", event("\\ud800"), {"\\ud800"}, ReadProblem::bad_escape},
+      {"a line break in a name", event("two\nlines"), {"two lines"}, ReadProblem::repaired},
+      {"invalid UTF-8", event("caf\xe9"), {"caf?"}, ReadProblem::repaired},
+      {"a trailing comma in an object", R"({"ph": "i", "ts": 1,})", {}, ReadProblem::unreadable},
+      {"a missing colon", R"({"ph" "i", "ts": 1})", {}, ReadProblem::unreadable},
+      {"single quotes", "{'ph': 'i', 'ts': 1}", {}, ReadProblem::unreadable},
+      {"two words", R"({"ph": "i", "ts": not valid})", {}, ReadProblem::unreadable},
+      {"a quote too many", event("a\"b"), {}, ReadProblem::unreadable},
+      {"a backslash that swallows the quote", event("C:\\"), {}, ReadProblem::unreadable},
+      {"a brace too few", R"({"ph": "i", "ts": 1, "args": {"a": 1})", {}, ReadProblem::unreadable},
       {"a bracket that is never closed",
        event("a", R"(, "args": {"Input Dims": [1, 2})"),
        {},
-       Trouble::unreadable},
+       ReadProblem::unreadable},
   };
 }
 
@@ -101,8 +104,8 @@ TEST(HostileTrace, OneBadEventCostsItselfAndNoOther) {
       EXPECT_FALSE(file.notes.cut) << c.what;
       EXPECT_EQ(file.metadata.size(), 1U) << c.what;
       EXPECT_EQ(file.notes.sentences().size(), 1U) << c.what;
-      EXPECT_EQ(file.notes.of(c.trouble).count, 1U) << c.what;
-      EXPECT_EQ(file.notes.of(c.trouble).first_offset, text.find(c.text)) << c.what;
+      EXPECT_EQ(file.notes.of(c.problem).count, 1U) << c.what;
+      EXPECT_EQ(file.notes.of(c.problem).first_offset, text.find(c.text)) << c.what;
       EXPECT_EQ(file.notes.skipped(), c.rows.empty() ? 1U : 0U) << c.what;
     }
   }
@@ -174,8 +177,8 @@ TEST(HostileTrace, AnEventLongerThanTheWindowIsReadOneLongerThanTheLimitIsSkippe
   options.longest_event_bytes = 4000;
   const TraceFile limited = read_text(text, options);
   EXPECT_EQ(names_of(limited), (RowNames{"before", "after"}));
-  EXPECT_EQ(limited.notes.of(Trouble::too_long).count, 1U);
-  EXPECT_EQ(limited.notes.of(Trouble::too_long).first_offset, text.find(long_event));
+  EXPECT_EQ(limited.notes.of(ReadProblem::too_long).count, 1U);
+  EXPECT_EQ(limited.notes.of(ReadProblem::too_long).first_offset, text.find(long_event));
   EXPECT_EQ(limited.columns.position, (std::vector<std::uint32_t>{0, 2}));
 
   const TraceFile cut = read_text(text.substr(0, 4900), options);

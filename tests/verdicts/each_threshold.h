@@ -15,13 +15,13 @@ void each_threshold(Thresholds& all, Visit&& visit) {
   visit("gate.fewest_steps", all.gate.fewest_steps);
   visit("gate.shortest_s", all.gate.shortest_s);
   visit("gate.starved_share", all.gate.starved_share);
-  visit("gate.certain_errors", all.gate.certain_errors);
+  visit("gate.starved_sigmas", all.gate.starved_sigmas);
   visit("gate.settling_steps", all.gate.settling_steps);
   visit("gate.settled_share", all.gate.settled_share);
   visit("gate.served_share", all.gate.served_share);
   visit("gate.opaque_handoff_s", all.gate.opaque_handoff_s);
   visit("gate.contended_share", all.gate.contended_share);
-  visit("gate.crowded_share", all.gate.crowded_share);
+  visit("gate.loop_core_wait_share", all.gate.loop_core_wait_share);
   visit("gate.crowded_cores", all.gate.crowded_cores);
   visit("lock.busy_threads", all.lock.busy_threads);
   visit("lock.taken_share", all.lock.taken_share);

@@ -107,8 +107,8 @@ void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 class NativePipeline : public ::testing::TestWithParam<Case> {};
 
 /// One run of the pipeline; what is not as expected, empty where all is.
-std::string trouble_of_a_run(const Case& expected) {
-  std::ostringstream trouble;
+std::string problem_of_a_run(const Case& expected) {
+  std::ostringstream problem;
   const auto run = std::filesystem::temp_directory_path() /
                    ("headrace-verdict-" + std::to_string(getpid()) + "-" + expected.name);
   const auto session = profile::CurrentSession::for_run(run, 0);
@@ -121,11 +121,11 @@ std::string trouble_of_a_run(const Case& expected) {
         profile::read_profile(image, static_cast<std::uint32_t>(chain.runtime().loader()->id()));
     const Diagnosis said = diagnose(profile);
     if (std::find(expected.kinds.begin(), expected.kinds.end(), word_of(said.kind)) == expected.kinds.end())
-      trouble << "kind " << word_of(said.kind) << " (" << said.reason << ") ";
+      problem << "kind " << word_of(said.kind) << " (" << said.reason << ") ";
     if (expected.op != kAny && said.op.value_or("") != expected.op)
-      trouble << "operator '" << said.op.value_or("") << "', not '" << expected.op << "' ";
+      problem << "operator '" << said.op.value_or("") << "', not '" << expected.op << "' ";
     if (word_of(said.cause) != expected.cause)
-      trouble << "cause '" << word_of(said.cause) << "', not '" << expected.cause << "' ";
+      problem << "cause '" << word_of(said.cause) << "', not '" << expected.cause << "' ";
     // The ledger is exact here: it sums to the wait.
     double charged = 0;
     for (const auto& row : profile.stall_ledger) charged += row.seconds;
@@ -135,19 +135,19 @@ std::string trouble_of_a_run(const Case& expected) {
   }
   profile::CurrentSession::close_all();
   std::filesystem::remove_all(run);
-  return trouble.str();
+  return problem.str();
 }
 
 /// Threads that sleep are at the mercy of what else runs on the machine: a run that was disturbed is drawn
 /// again.
 TEST_P(NativePipeline, GetsItsVerdict) {
   constexpr int kDraws = 3;
-  std::string trouble;
+  std::string problem;
   for (int draw = 0; draw < kDraws; ++draw) {
-    trouble = trouble_of_a_run(GetParam());
-    if (trouble.empty()) return;
+    problem = problem_of_a_run(GetParam());
+    if (problem.empty()) return;
   }
-  FAIL() << "in each of " << kDraws << " runs, at last: " << trouble;
+  FAIL() << "in each of " << kDraws << " runs, at last: " << problem;
 }
 
 const std::vector<std::string> kHealthy = {"not_input_bound"};

@@ -16,7 +16,7 @@ BOUND, HEALTHY = 0.12, 0.05
 #: An operator is right if taking it away gains this share of the best gain.
 NEARLY = 0.7
 #: Below this share of the step, or of what an input without cost gains, no operator alone is what limits.
-LEAST_GAIN, LEAST_PART = 0.05, 0.2
+MIN_GAIN, MIN_PART = 0.05, 0.2
 CLOSE = 0.10
 #: Fewer predictions than this cannot show that their intervals are too wide.
 MANY = 34
@@ -68,7 +68,7 @@ class Score:
     def operators(self) -> list[str]:
         """The right answers; empty if no operator alone is one."""
         best = next(iter(self.gains.values()))
-        if self.kind != "input_bound" or best < max(LEAST_GAIN, LEAST_PART * self.share):
+        if self.kind != "input_bound" or best < max(MIN_GAIN, MIN_PART * self.share):
             return []
         return [name for name, gain in self.gains.items() if gain >= NEARLY * best]
 

@@ -26,7 +26,7 @@ struct StepTime {
   std::optional<double> forward_backward_s;
   std::optional<double> tail_s;
   double total_s = 0;
-  // Of a device trace only.
+  // From device traces only.
   std::optional<std::int64_t> step;               ///< the profiler's number; none of the average
   std::optional<double> communication_s;          ///< in which a collective ran
   std::optional<double> communication_overlap_s;  ///< of that: under computation

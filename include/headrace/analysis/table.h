@@ -59,7 +59,7 @@ class Table {
 
   /// UsageError if no column has the name; it says which ones there are.
   const Column& column(std::string_view name) const;
-  /// The same by type; UsageError if the column is of another.
+  /// A column of one type; UsageError if it is of another.
   const Integers& integers(std::string_view name) const;
   const Numbers& numbers(std::string_view name) const;
   const Texts& texts(std::string_view name) const;

@@ -1,4 +1,4 @@
-// The same files without the samples of the start and of the end of the run.
+// Files without the samples of the start and of the end of the run.
 #pragma once
 
 #include "headrace/loader_files/rank_files.h"

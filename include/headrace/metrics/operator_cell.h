@@ -30,12 +30,12 @@ struct alignas(64) OperatorCell {
   // Written by the sampler of the owning process: looks at the thread in this body, and those that found it
   // waiting for the interpreter lock, holding it (of those at which its holder was known), or waiting for
   // storage.
-  Relaxed<std::uint32_t> looks;
-  Relaxed<std::uint32_t> lock_looks;
-  Relaxed<std::uint32_t> holder_looks;
-  Relaxed<std::uint32_t> held_looks;
-  Relaxed<std::uint32_t> state_looks;
-  Relaxed<std::uint32_t> storage_looks;
+  Relaxed<std::uint32_t> samples;
+  Relaxed<std::uint32_t> lock_samples;
+  Relaxed<std::uint32_t> holder_samples;
+  Relaxed<std::uint32_t> held_samples;
+  Relaxed<std::uint32_t> state_samples;
+  Relaxed<std::uint32_t> storage_samples;
   Relaxed<std::uint32_t> file_system;  ///< the one that it last waited for (host_storage.h); 0: not known
   // Written by the worker again.
   Relaxed<std::uint64_t> items;           ///< finished, start-up included
@@ -61,12 +61,12 @@ struct alignas(64) OperatorCell {
     sampled_wall_ns.store(0);
     sampled_cpu_ns.store(0);
     sampled_pool_ns.store(0);
-    looks.store(0);
-    lock_looks.store(0);
-    holder_looks.store(0);
-    held_looks.store(0);
-    state_looks.store(0);
-    storage_looks.store(0);
+    samples.store(0);
+    lock_samples.store(0);
+    holder_samples.store(0);
+    held_samples.store(0);
+    state_samples.store(0);
+    storage_samples.store(0);
     file_system.store(0);
     service.reset();
     slowest.reset();

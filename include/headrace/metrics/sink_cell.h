@@ -39,11 +39,11 @@ struct alignas(64) SinkCell {
   Relaxed<std::uint32_t> worker;  ///< 1 + worker cell of the loop's thread; 0: none yet
   // Written by the sampler: looks at the thread while it computes, those that found it waiting for the
   // interpreter lock, holding it (of those at which its holder was known), and on a core or ready to run.
-  Relaxed<std::uint32_t> looks;
-  Relaxed<std::uint32_t> lock_looks;
-  Relaxed<std::uint32_t> holder_looks;
-  Relaxed<std::uint32_t> held_looks;
-  Relaxed<std::uint32_t> running_looks;
+  Relaxed<std::uint32_t> samples;
+  Relaxed<std::uint32_t> lock_samples;
+  Relaxed<std::uint32_t> holder_samples;
+  Relaxed<std::uint32_t> held_samples;
+  Relaxed<std::uint32_t> running_samples;
 
   alignas(64) Seqlock lock;
   Relaxed<std::uint32_t> waiting;  ///< 1 during a steady GetNext

@@ -37,12 +37,12 @@ struct WaitCharges {
     int op;  ///< operator id; -1 for handoff
     std::int64_t ns;
   };
-  static constexpr std::size_t kMost = 12;
+  static constexpr std::size_t kMax = 12;
 
   bool ready =
       false;  ///< complete at the call: all of the wait is hand-off floor, `charges` count for nothing
   bool workers_first = false;  ///< the first batch of the worker that made it: it had to start
-  std::array<Charge, kMost> charges;
+  std::array<Charge, kMax> charges;
   std::size_t count = 0;
   // When the batch was being made, for the timeline; 0: not known.
   std::int64_t made_from_ns = 0;
@@ -50,7 +50,7 @@ struct WaitCharges {
   int made_by = -1;  ///< number of the worker that made it; -1: not known
 
   void add(What what, int op, std::int64_t ns) noexcept {
-    if (ns > 0 && count < kMost) charges[count++] = {what, op, ns};
+    if (ns > 0 && count < kMax) charges[count++] = {what, op, ns};
   }
 };
 

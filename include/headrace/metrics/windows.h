@@ -1,4 +1,4 @@
-// The same figures per time window, in fixed memory whatever the length of the run.
+// Figures per time window, in fixed memory whatever the length of the run.
 #pragma once
 
 #include <array>

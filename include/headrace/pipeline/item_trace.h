@@ -42,7 +42,7 @@ class ItemTrace {
     std::int16_t stage;
   };
   /// Limit for one batch. Beyond it neighbours are merged, and the longer of the two names the result.
-  static constexpr std::size_t kMostParts = 4096;
+  static constexpr std::size_t kMaxParts = 4096;
 
   void thin_out();
 

@@ -25,7 +25,7 @@ enum class OnError {
 /// Makes a worker's hooks; called once per worker thread.
 using WaitHooksFactory = std::function<std::unique_ptr<WaitHooks>()>;
 
-inline constexpr int kMostWorkers = 1024;
+inline constexpr int kMaxWorkers = 1024;
 
 /// What all operators have.
 struct OperatorSettings {

@@ -205,7 +205,7 @@ class Pipeline {
     at_once_ = true;
     runtime_->wait_began();
   }
-  /// The same without waiting: done, or not_now if nothing is ready or the pass may be over.
+  /// Without waiting: done, or not_now if nothing is ready or the pass may be over.
   queues::QueueStatus poll_next(std::optional<T>& item) {
     Token<T> token;
     while (last_->output().try_get(token) == queues::QueueStatus::done && !runtime_->stopped()) {

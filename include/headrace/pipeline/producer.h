@@ -39,7 +39,7 @@ class Producer : public Operator {
     gone.swap(output_);
   }
   void set_capacity(std::int64_t capacity) override {
-    queues::checked_capacity(capacity, queues::kMostItems);
+    queues::checked_capacity(capacity, queues::kMaxItems);
     const std::scoped_lock lock(mutex_);
     if (output_ != nullptr) output_->set_capacity(capacity);
     remember_capacity(capacity);

@@ -27,7 +27,7 @@ class WorkerGroup {
   /// Throws Error if the system cannot create a thread.
   void begin(StopState& stop);
   /// Additional workers start at once; surplus workers leave after their current item. UsageError outside
-  /// 1..kMostWorkers.
+  /// 1..kMaxWorkers.
   void resize(int workers);
   void wait_until_idle();
   int size() const noexcept { return wanted_.load(std::memory_order_relaxed); }

@@ -49,7 +49,7 @@ class DeliveryWriter {
     metrics::OperatorCell* cell = nullptr;
     std::int64_t ns = 0;
   };
-  static constexpr std::size_t kMostOperators = 24;
+  static constexpr std::size_t kMaxOperators = 24;
 
   DeliveryWriter(std::shared_ptr<Session> session, metrics::DeliveryRing* ring)
       : session_(std::move(session)), ring_(ring) {}
@@ -60,7 +60,7 @@ class DeliveryWriter {
   metrics::DeliveryRing* ring_;
   metrics::Delivery* open_ = nullptr;
   bool exhausted_ = false;
-  std::array<Busy, kMostOperators> busy_{};
+  std::array<Busy, kMaxOperators> busy_{};
   std::size_t busy_count_ = 0;
 
   std::mutex mutex_;

@@ -95,8 +95,9 @@ constexpr void figures_of(Of<DeviceStep>, Visit&& figure) {
   figure("tail_s", &DeviceStep::tail_s, {"From the end of backward on."});
   figure("total_s", &DeviceStep::total_s, {"The whole step."});
   figure("communication_s", &DeviceStep::communication_s, {"Time in which a collective ran."});
-  figure("communication_overlap_s", &DeviceStep::communication_overlap_s,
-         {"Of that: under computation; null where the trace does not tell.", nullptr, Null::when_unset});
+  figure(
+      "communication_overlap_s", &DeviceStep::communication_overlap_s,
+      {"The part of it under computation; null where the trace does not tell.", nullptr, Null::when_unset});
 }
 
 struct DeviceSteps {
@@ -122,15 +123,17 @@ template <class Visit>
 constexpr void figures_of(Of<DeviceSteps>, Visit&& figure) {
   figure("steps", &DeviceSteps::steps, {"Steps in which the beginning of forward was found."});
   figure("of_steps", &DeviceSteps::of_steps, {"Whole steps of the trace."});
-  figure("tail_steps", &DeviceSteps::tail_steps, {"Of `steps`: the end of backward was found too."});
+  figure("tail_steps", &DeviceSteps::tail_steps,
+         {"Those of `steps` in which the end of backward was found too."});
   figure("iteration_gap_s", &DeviceSteps::iteration_gap_s, {"Until forward began."});
   figure("forward_backward_s", &DeviceSteps::forward_backward_s,
          {"Forward and backward, with the tail of steps whose end of backward is unknown."});
   figure("tail_s", &DeviceSteps::tail_s,
          {"From the end of backward on; 0 in steps whose end of backward is unknown."});
   figure("communication_s", &DeviceSteps::communication_s, {"Time in which a collective ran."});
-  figure("communication_overlap_s", &DeviceSteps::communication_overlap_s,
-         {"Of that: under computation; null where the trace does not tell.", nullptr, Null::when_unset});
+  figure(
+      "communication_overlap_s", &DeviceSteps::communication_overlap_s,
+      {"The part of it under computation; null where the trace does not tell.", nullptr, Null::when_unset});
   figure("gap", &DeviceSteps::gap, {"What `iteration_gap_s` was spent on; empty where nothing tells."});
   figure("segments", &DeviceSteps::segments, {"Its collectives by name, where the trace tells them."});
   figure("fp_point", &DeviceSteps::fp_point,
@@ -161,13 +164,14 @@ constexpr void figures_of(Of<DeviceProfile>, Visit&& figure) {
   figure("window_s", &DeviceProfile::window_s,
          {"Time looked at: of the trace's steps, or from the first to the last work on the device."});
   figure("idle_s", &DeviceProfile::idle_s,
-         {"Of that: nothing was computed; null where the trace has steps only.", nullptr, Null::when_unset});
+         {"The part of it in which nothing was computed; null where the trace has steps only.", nullptr,
+          Null::when_unset});
   figure("causes", &DeviceProfile::causes, {"Why, the largest first; they sum to `idle_s`."});
   figure("waits_from", &DeviceProfile::waits_from,
          {"Where the waits come from: `run` (recorded) or `trace` (its own `__next__` ranges)."});
   figure("clock_error_s", &DeviceProfile::clock_error_s,
          {"How far the run's clock and the trace's may be apart; null where no clocks were compared."});
-  figure("rank", &DeviceProfile::rank, {"Of the trace; null where its file does not say.", &kName});
+  figure("rank", &DeviceProfile::rank, {"The rank of the trace; null where its file does not say.", &kName});
   figure("steps", &DeviceProfile::steps, {"The trace's steps; null where it has no whole step."});
   figure("step_notes", &DeviceProfile::step_notes, {"What the trace's steps lack, a sentence each."});
 }

@@ -28,7 +28,8 @@ template <class Visit>
 constexpr void figures_of(Of<Handoff>, Visit&& figure) {
   figure("batches", &Handoff::batches, {"Received."});
   figure("message_bytes", &Handoff::message_bytes,
-         {"Of the pickled message, through the pipe: 0.3 to 1 kB for tensors; megabytes are arrays, see "
+         {"Size of the pickled message that goes through the pipe: 0.3 to 1 kB for tensors; megabytes are "
+          "arrays, see "
           "`handoff`."});
   figure("tensors", &Handoff::tensors, {"Passed through shared memory, each 0.2 to 0.4 ms to receive."});
   figure(

@@ -31,25 +31,27 @@ constexpr About about(Of<Host>) { return {"Host", "The machine."}; }
 template <class Visit>
 constexpr void figures_of(Of<Host>, Visit&& figure) {
   figure("cores", &Host::cores, {"That affinity and cgroup quota allow, rounded up.", &kCores});
-  figure("cpu_share", &Host::cpu_share, {"Of the cores: this run with its workers."});
+  figure("cpu_share", &Host::cpu_share, {"Share of the cores that this run uses, with its workers."});
   figure("process_cpu_cores", &Host::process_cpu_cores,
          {"The loop's own process, in cores. Near 1 with busy threads: think of the interpreter lock.",
           &kCores});
   figure("foreign_cpu_share", &Host::foreign_cpu_share,
-         {"Of the cores: everybody else, stolen time included."});
+         {"Share of the cores that everybody else uses, stolen time included."});
   figure("foreign_contention_share", &Host::foreign_contention_share,
-         {"Of the foreign CPU: what this run went without. From 0.05 on the verdict is less sure, above 0.2 "
+         {"The part of `foreign_cpu_share` that this run went without. From 0.05 on the verdict is less "
+          "sure, above 0.2 "
           "there are no predictions."});
   figure("throttled_share", &Host::throttled_share,
-         {"Of the time: the CPU quota stopped the run. 0.1 is a cause by itself."});
+         {"Share of the time in which the CPU quota stopped the run. 0.1 is a cause by itself."});
   figure("run_queue_wait_share", &Host::run_queue_wait_share,
-         {"Of the workers' time: ready to run, no core. 0.04 is usual, more says that cores are short."});
+         {"Share of the workers' time spent ready to run, without a core. 0.04 is usual, more says that "
+          "cores are short."});
   figure("io_pressure_share", &Host::io_pressure_share,
-         {"Of the time: some task on the machine waited for I/O. Shown, and part of no rule."});
-  figure(
-      "memory_pressure_share", &Host::memory_pressure_share,
-      {"Of the time: some task of the run's cgroup (or the machine) waited for memory. Near 0 where memory "
-       "suffices."});
+         {"Share of the time in which some task on the machine waited for I/O. Shown, and part of no rule."});
+  figure("memory_pressure_share", &Host::memory_pressure_share,
+         {"Share of the time in which some task of the run's cgroup (or the machine) waited for memory. Near "
+          "0 where memory "
+          "suffices."});
   figure("refaulted_bytes", &Host::refaulted_bytes,
          {"Read again soon after the page cache had to drop it, on the whole machine.", &kBytes});
   figure("swapped_in_bytes", &Host::swapped_in_bytes,

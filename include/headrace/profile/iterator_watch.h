@@ -25,7 +25,7 @@ class IteratorWatch {
   void follow(const BatchTracker::Shape& shape);
   /// The number of a batch was given to a worker while the iterator was being made, at an unknown time.
   void dispatched_at_start(int worker, std::int64_t batch) noexcept;
-  /// The same iterator begins another epoch.
+  /// This iterator begins another epoch.
   void restart() noexcept;
 
   /// The loop over it ends, and with its next GetNext another one begins: its owner keeps it for all epochs.

@@ -91,7 +91,8 @@ class JsonFieldReader {
 
   template <class T>
   void operator()(const char* name, T& value) {
-    const auto found = object_.find(name);
+    auto found = object_.find(name);
+    if (found == object_.end()) found = object_.find(older_name(name));
     if (found == object_.end()) return;
     if (found->is_null()) {
       if constexpr (requires { value.has_value(); }) value.reset();
@@ -101,6 +102,9 @@ class JsonFieldReader {
   }
 
  private:
+  /// What reports of earlier versions call it.
+  static std::string_view older_name(std::string_view name) { return name == "parameters" ? "knobs" : name; }
+
   [[noreturn]] static void fail(const std::string& where, const char* expected) {
     throw FormatError("JSON", 0, std::string(expected) + " at " + where);
   }

@@ -99,7 +99,7 @@ struct alignas(64) OperatorRecord {
   metrics::Relaxed<std::uint32_t> flags;
   std::uint64_t key;  ///< tells two operators of one name apart (code object), 0: by name only
   std::array<char, 16> kind;
-  std::array<char, 32> knob;  ///< parameter that widens it, if not "<name>.workers"; "x<=8": up to 8
+  std::array<char, 32> parameter;  ///< parameter that widens it, if not "<name>.workers"; "x<=8": up to 8
   metrics::Relaxed<std::uint32_t>
       loader;  ///< 1 + the loader whose own graph it belongs to; 0: it is shown where it runs
   metrics::Relaxed<std::uint32_t> stage;  ///< place in that graph: smaller ones come first

@@ -66,7 +66,7 @@ constexpr void figures_of(Of<LoaderParameter>, Visit&& figure) {
   figure("value", &LoaderParameter::value, {"What it is set to, in its own type."});
   figure("usual", &LoaderParameter::usual,
          {"The framework's default: a value like that goes without saying."});
-  figure("choices", &LoaderParameter::choices, {"Of a text: the values that there are."});
+  figure("choices", &LoaderParameter::choices, {"The values that a text may have."});
   figure("min", &LoaderParameter::min, {"The least value that it takes; null: no limit.", &kName});
   figure("max", &LoaderParameter::max, {"The largest value that it takes; null: no limit.", &kName});
   figure("live", &LoaderParameter::live, {"Whether it can be set while the loader runs."});
@@ -188,7 +188,7 @@ constexpr void figures_of(Of<LoaderModel>, Visit&& figure) {
          {"How the user takes the rows of a batch at once; may be empty."});
 }
 
-/// The first LoaderParameter, or Knob, that sets it; null if there is none.
+/// The first LoaderParameter, or Parameter, that sets it; null if there is none.
 template <class Parameter>
 const Parameter* parameter_that_sets(const std::vector<Parameter>& parameters, Quantity quantity) noexcept {
   const auto found = std::find_if(parameters.begin(), parameters.end(),

@@ -176,11 +176,11 @@ constexpr void figures_of(Of<WorkerProfile>, Visit&& figure) {
       "current_item_s", &WorkerProfile::current_item_s,
       {"How long it has been at the item that it makes now; null where the run has ended or it makes none."});
   figure("waits_in", &WorkerProfile::waits_in,
-         {"Of an item that takes 5 seconds and more: what the kernel says its thread does (\"sleeps in "
+         {"What the kernel says the thread of an item of 5 seconds and more does (\"sleeps in "
           "futex_do_wait\"); else \"\"."});
 }
 
-struct Knob {
+struct Parameter {
   std::string parameter;
   double value = 0;
   std::optional<double> min;
@@ -189,18 +189,18 @@ struct Knob {
   Quantity sets = Quantity::none;
 };
 
-constexpr About about(Of<Knob>) {
-  return {"Knob", "A parameter of the framework that changes an operator or a queue."};
+constexpr About about(Of<Parameter>) {
+  return {"Parameter", "A parameter of the framework that changes an operator or a queue."};
 }
 template <class Visit>
-constexpr void figures_of(Of<Knob>, Visit&& figure) {
-  figure("parameter", &Knob::parameter,
+constexpr void figures_of(Of<Parameter>, Visit&& figure) {
+  figure("parameter", &Parameter::parameter,
          {"Its name, as the user writes it: `decode.workers`, `decoded.capacity`."});
-  figure("value", &Knob::value, {"What it is set to."});
-  figure("min", &Knob::min, {"The least value that makes sense; null: no limit."});
-  figure("max", &Knob::max, {"The largest value that makes sense; null: no limit."});
-  figure("live", &Knob::live, {"Whether it can be set while the loader runs."});
-  figure("sets", &Knob::sets, {"What it sets, as in LoaderParameter."});
+  figure("value", &Parameter::value, {"What it is set to."});
+  figure("min", &Parameter::min, {"The least value that makes sense; null: no limit."});
+  figure("max", &Parameter::max, {"The largest value that makes sense; null: no limit."});
+  figure("live", &Parameter::live, {"Whether it can be set while the loader runs."});
+  figure("sets", &Parameter::sets, {"What it sets, as in LoaderParameter."});
 }
 
 struct Transfer {
@@ -267,7 +267,7 @@ struct OperatorProfile {
   Word<Executor> executor;
   Word<Fidelity> fidelity;
   std::optional<Transfer> transfer;
-  std::vector<Knob> knobs;
+  std::vector<Parameter> parameters;
   std::vector<FunctionShare> functions;
   std::vector<WorkerProfile> per_worker;
 };
@@ -302,21 +302,23 @@ constexpr void figures_of(Of<OperatorProfile>, Visit&& figure) {
   figure("service", &OperatorProfile::service, {"Time per item."});
   figure("states", &OperatorProfile::states, {"What its workers did, as shares of their time."});
   figure("failures", &OperatorProfile::failures, {"Calls that raised; null where they were not counted."});
-  figure(
-      "run_queue_wait_s", &OperatorProfile::run_queue_wait_s,
-      {"Of the busy time: ready to run, without a core. A fifth or more: too many workers for the cores."});
-  figure(
-      "lock_wait_s", &OperatorProfile::lock_wait_s,
-      {"Of the busy time: waiting for the interpreter lock, from looks at its threads 50 times a second. A "
-       "third or more: its threads take turns. Null where it was not looked at, and in processes."});
+  figure("run_queue_wait_s", &OperatorProfile::run_queue_wait_s,
+         {"The part of the busy time spent ready to run, without a core. A fifth or more: too many workers "
+          "for the cores."});
+  figure("lock_wait_s", &OperatorProfile::lock_wait_s,
+         {"The part of the busy time spent waiting for the interpreter lock, from 50 samples of its threads "
+          "a second. A "
+          "third or more: its threads take turns. Null without samples, and in processes."});
   figure(
       "lock_held_s", &OperatorProfile::lock_held_s,
-      {"Of the busy time: holding the interpreter lock, from the same looks. Near `cpu_s`: it computes in "
+      {"The part of the busy time spent holding the interpreter lock, from these samples. Near `cpu_s`: it "
+       "computes in "
        "Python, or in C code that keeps the lock; far below: in C code that releases it. Null where nothing "
        "tells who holds the lock."});
-  figure("storage_wait_s", &OperatorProfile::storage_wait_s,
-         {"Of the busy time: waiting for a disk, a network file system or one in user space, from looks at "
-          "its threads up to 4 times a second. Null where it was not looked at."});
+  figure(
+      "storage_wait_s", &OperatorProfile::storage_wait_s,
+      {"The part of the busy time spent waiting for a disk, a network file system or one in user space, from "
+       "up to 4 samples of its threads a second. Null without samples."});
   figure("file_system", &OperatorProfile::file_system,
          {"Type of the file system that most of these waits were for (`nfs4`, `fuse`, `ext4`). Null where "
           "that is not known."});
@@ -335,11 +337,11 @@ constexpr void figures_of(Of<OperatorProfile>, Visit&& figure) {
           "`counter`: the loader's own figures. `inclusive`: its time contains what "
           "feeds it, so what happens inside is not told apart."});
   figure("transfer", &OperatorProfile::transfer, {"Copies to a device; null where it makes none."});
-  figure("knobs", &OperatorProfile::knobs,
+  figure("parameters", &OperatorProfile::parameters,
          {"Parameters that set its number of workers or what each worker does."});
   figure("functions", &OperatorProfile::functions,
          {"The functions that take most of its time, from a few batches of one worker; may be empty."});
-  figure("per_worker", &OperatorProfile::per_worker, {"The same per worker."});
+  figure("per_worker", &OperatorProfile::per_worker, {"These figures per worker."});
 }
 
 }  // namespace headrace::profile

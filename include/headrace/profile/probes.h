@@ -25,10 +25,10 @@ namespace headrace::profile {
 /// An operator by name, in whatever session is current. One object per operator, shared by all its threads.
 class OperatorHandle {
  public:
-  /// `knob`: the framework's parameter that widens it, where that is not "<name>.workers". `loader`, `stage`:
+  /// `parameter`: the framework's parameter that widens it, where that is not "<name>.workers". `loader`, `stage`:
   /// the loader whose own graph it belongs to, and its place there.
   OperatorHandle(std::string name, std::string kind, std::uint64_t key, std::uint32_t flags = 0,
-                 std::string knob = "", int loader = -1, std::uint32_t stage = 0);
+                 std::string parameter = "", int loader = -1, std::uint32_t stage = 0);
 
   /// Begins a call on this thread; returns false if nothing is recorded (then do not call `end`). `label`:
   /// what the framework calls the item, below 0: nothing.
@@ -68,7 +68,7 @@ class OperatorHandle {
   std::string kind_;
   std::uint64_t key_;
   std::uint32_t flags_;
-  std::string knob_;
+  std::string parameter_;
   int loader_;
   std::uint32_t stage_;
   std::vector<std::shared_ptr<class QueueHandle>> inputs_;

@@ -58,7 +58,7 @@ constexpr void figures_of(Of<RankFigures>, Visit&& figure) {
   figure("compute_s", &RankFigures::compute_s, {"Mean time between two GetNext calls."});
   figure("wait_share", &RankFigures::wait_share, {"GetNext wait / time."});
   figure("starved_share", &RankFigures::starved_share, {"Part of it in which no batch was there."});
-  figure("demand_s", &RankFigures::demand_s, {"Of its operator with the largest demand."});
+  figure("demand_s", &RankFigures::demand_s, {"Demand of its operator with the largest one."});
   figure("operator", &RankFigures::op, {"Name of that operator."});
 }
 
@@ -105,7 +105,8 @@ constexpr void figures_of(Of<Profile>, Visit&& figure) {
   figure("stall_ledger", &Profile::stall_ledger, {"What the awaited batches were doing."});
   figure("handoff", &Profile::handoff, {"Null where batches do not pass between processes."});
   figure("handoff_estimate", &Profile::handoff_estimate,
-         {"Of a loader without workers; null where there are workers, or the batch cannot be pickled."});
+         {"What handing over a batch would cost with workers, for a loader without them; null where there "
+          "are workers, or the batch cannot be pickled."});
   figure("windows", &Profile::windows, {"The run over time."});
   figure("ranks", &Profile::ranks, {"The other ranks of the run folder; empty where it was not read."});
   figure("slow_ranks", &Profile::slow_ranks,

@@ -34,7 +34,7 @@ struct QueueProfile {
   std::optional<double> put_wait_s = std::nullopt;
   std::optional<double> get_wait_s = std::nullopt;
   Word<Fidelity> fidelity;
-  std::vector<Knob> knobs;
+  std::vector<Parameter> parameters;
 };
 
 constexpr About about(Of<QueueProfile>) { return {"Queue", "A bounded buffer between two operators."}; }
@@ -70,7 +70,7 @@ constexpr void figures_of(Of<QueueProfile>, Visit&& figure) {
   figure("fidelity", &QueueProfile::fidelity,
          {"`exact`: each put and get was seen. `sampled`: the level was read at times: 1000 times a second "
           "where items came too fast (`puts` and `gets` are exact), or as often as `samples` says."});
-  figure("knobs", &QueueProfile::knobs, {"Parameters that set its capacity."});
+  figure("parameters", &QueueProfile::parameters, {"Parameters that set its capacity."});
 }
 
 }  // namespace headrace::profile

@@ -17,8 +17,8 @@ struct OperatorSpec {
   std::string_view kind = "map";
   std::uint64_t key = 0;  ///< equal for the same code in every process; tells two operators of one name apart
   std::uint32_t flags = 0;
-  std::string_view knob = {};    ///< parameter that widens it; "": "<name>.workers"
-  std::vector<int> inputs = {};  ///< declared queues, by id
+  std::string_view parameter = {};  ///< parameter that widens it; "": "<name>.workers"
+  std::vector<int> inputs = {};     ///< declared queues, by id
   std::vector<int> outputs = {};
   int loader = -1;          ///< whose own graph it belongs to; names are unique within it
   std::uint32_t stage = 0;  ///< place in that graph

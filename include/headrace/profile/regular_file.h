@@ -9,7 +9,7 @@ namespace headrace::profile {
 /// A regular file, open for reading.
 ///
 ///     const RegularFile file(path);
-///     const std::string text = file.read_all(kMostBytes);
+///     const std::string text = file.read_all(kMaxBytes);
 ///
 /// A named pipe would block until somebody writes into it, and a device may never end: both are refused, as are
 /// sockets and folders. The check is made on the open descriptor, so the file cannot be replaced in between.

@@ -43,7 +43,7 @@ class Segment {
   /// The file behind it; empty where recording goes to the process's own memory.
   const std::string& path() const noexcept { return path_; }
   /// Why the first place was not taken, and the second one where that failed too; empty when all is well.
-  const std::string& trouble() const noexcept { return trouble_; }
+  const std::string& problem() const noexcept { return problem_; }
 
   /// Gives the pages of a record their memory; false if there is no room. Before its first use.
   bool back_record(Section section, std::uint32_t index) noexcept;
@@ -86,7 +86,7 @@ class Segment {
   void* base_;
   std::size_t size_;
   std::string path_;
-  std::string trouble_;
+  std::string problem_;
 };
 
 }  // namespace headrace::profile

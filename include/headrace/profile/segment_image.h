@@ -28,7 +28,7 @@ class SegmentImage {
   void include_history() noexcept { with_history_ = true; }
   /// Reads a segment: a live one by pread, or a copy (gzip). Throws SegmentError (file, reason).
   void read_file(const std::string& path);
-  /// The same for an open file, whose name is only for messages.
+  /// From an open file, whose name is only for messages.
   void read_descriptor(int fd, const std::string& name);
   /// Reads a segment in this process's memory.
   void read_memory(const void* data, std::size_t size);

@@ -28,7 +28,7 @@ struct SessionOptions {
 /// never throw. The session lives as long as anything records into it, closed or not.
 class Session final : public metrics::SinkSurroundings, public std::enable_shared_from_this<Session> {
  public:
-  /// Never fails: where no file can be had recording goes to the process's own memory (see `trouble`).
+  /// Never fails: where no file can be had recording goes to the process's own memory (see `problem`).
   static std::shared_ptr<Session> open(const SessionOptions& options);
   /// Joins the run whose live segment is at `path`. Throws SegmentError.
   static std::shared_ptr<Session> attach(const std::string& path);
@@ -117,7 +117,7 @@ class Session final : public metrics::SinkSurroundings, public std::enable_share
   std::unique_ptr<Segment> segment_;
   Registry registry_;
   /// `mutex_` is held, or the session is not shared yet.
-  void say_where_it_records(const std::string& trouble);
+  void say_where_it_records(const std::string& problem);
   void say(const std::string& line) noexcept;
   bool all_reported() const noexcept;
   /// Returns "" or why it could not be written.

@@ -75,7 +75,7 @@ template <class Visit>
 constexpr void figures_of(Of<Startup>, Visit&& figure) {
   figure("first_batch_s", &Startup::first_batch_s, {"From iter() to the first batch of the first epoch."});
   figure("worker_start_s", &Startup::worker_start_s,
-         {"Of that: until the first worker began its first item; 0 where there is none."});
+         {"The part of it until the first worker began its first item; 0 where there is none."});
   figure("later_epochs_s", &Startup::later_epochs_s, {"First batches of the later epochs, summed."});
 }
 
@@ -95,9 +95,9 @@ constexpr void figures_of(Of<StepSample>, Visit&& figure) {
   figure("cpu_s", &StepSample::cpu_s,
          {"CPU time of that in the loop's own thread; null where it was not read."});
   figure("before_forward_s", &StepSample::before_forward_s,
-         {"Of the compute: until forward began; null where no hook marked it."});
+         {"The part of the compute until forward began; null where no hook marked it."});
   figure("tail_s", &StepSample::tail_s,
-         {"Of the compute: from the end of backward on; null where no hook marked it."});
+         {"The part of the compute from the end of backward on; null where no hook marked it."});
 }
 
 struct MarkedSteps {
@@ -118,7 +118,8 @@ template <class Visit>
 constexpr void figures_of(Of<MarkedSteps>, Visit&& figure) {
   figure("steps", &MarkedSteps::steps, {"Steps in which the beginning of forward was marked."});
   figure("of_steps", &MarkedSteps::of_steps, {"Steps with a steady wait; first steps of epochs have none."});
-  figure("tail_steps", &MarkedSteps::tail_steps, {"Of `steps`: the end of backward was marked too."});
+  figure("tail_steps", &MarkedSteps::tail_steps,
+         {"Those of `steps` in which the end of backward was marked too."});
   figure("iteration_gap_s", &MarkedSteps::iteration_gap_s, {"From the end of a step to the next forward."});
   figure("forward_backward_s", &MarkedSteps::forward_backward_s,
          {"Forward and backward, with the tail of steps whose end of backward is unknown."});
@@ -163,21 +164,21 @@ constexpr void figures_of(Of<SinkProfile>, Visit&& figure) {
   figure("compute_cpu_s", &SinkProfile::compute_cpu_s,
          {"CPU time of that in the loop's own thread. Far below `compute_s`: the step sleeps or waits for a "
           "device."});
-  figure(
-      "compute_lock_wait_s", &SinkProfile::compute_lock_wait_s,
-      {"Of `compute_s`: the loop's thread waited for the interpreter lock, from looks at it 50 times a "
-       "second. A tenth of the step or more: threads of the input slow the step down. Null where it was not "
-       "looked at."});
-  figure(
-      "compute_lock_held_s", &SinkProfile::compute_lock_held_s,
-      {"Of `compute_s`: the loop's thread held the interpreter lock, from the same looks. Null where nothing "
-       "tells who holds the lock."});
-  figure(
-      "compute_core_wait_s", &SinkProfile::compute_core_wait_s,
-      {"Of `compute_s`: the loop's thread was ready to run and had no core, from the same looks and its CPU "
-       "time. Many busy workers or threads on few cores slow the step down like that."});
+  figure("compute_lock_wait_s", &SinkProfile::compute_lock_wait_s,
+         {"The part of `compute_s` in which the loop's thread waited for the interpreter lock, from 50 "
+          "samples a "
+          "second. A tenth of the step or more: threads of the input slow the step down. Null without "
+          "samples."});
+  figure("compute_lock_held_s", &SinkProfile::compute_lock_held_s,
+         {"The part of `compute_s` in which the loop's thread held the interpreter lock, from these samples. "
+          "Null where nothing "
+          "tells who holds the lock."});
+  figure("compute_core_wait_s", &SinkProfile::compute_core_wait_s,
+         {"The part of `compute_s` in which the loop's thread was ready to run without a core, from samples "
+          "and CPU "
+          "time. Many busy workers or threads on few cores slow the step down like that."});
   figure("gc_s", &SinkProfile::gc_s,
-         {"Of a step, on average: the loop's thread was in Python's garbage collector."});
+         {"Mean time per step of the loop's thread in Python's garbage collector."});
   figure(
       "quiet_compute_s", &SinkProfile::quiet_compute_s,
       {"Mean compute of steps with no busy worker. Well below `compute_s`: the workers slow the step down."});
@@ -202,9 +203,10 @@ constexpr void figures_of(Of<SinkProfile>, Visit&& figure) {
   figure("wait_share", &SinkProfile::wait_share,
          {"GetNext wait / time. Near 0 the input is free; at 0.5 half of the device's time may go into "
           "waiting."});
-  figure("worker_start_wait_s", &SinkProfile::worker_start_wait_s,
-         {"Of the starved time, in seconds: waits for the first batch that a worker made at all, while it "
-          "started. The gate leaves it out."});
+  figure(
+      "worker_start_wait_s", &SinkProfile::worker_start_wait_s,
+      {"The part of the starved time spent waiting for the first batch that a worker made at all, while it "
+       "started. The gate leaves it out."});
   figure("starved_share", &SinkProfile::starved_share,
          {"Part of `wait_share` in which no batch was there. Under 0.05: healthy."});
   figure("handoff_floor_s", &SinkProfile::handoff_floor_s,

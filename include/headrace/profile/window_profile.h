@@ -55,10 +55,11 @@ struct WindowHost {
 constexpr About about(Of<WindowHost>) { return {"WindowHost", "The machine in one window."}; }
 template <class Visit>
 constexpr void figures_of(Of<WindowHost>, Visit&& figure) {
-  figure("cpu_share", &WindowHost::cpu_share, {"Of the cores: this run's process trees."});
+  figure("cpu_share", &WindowHost::cpu_share, {"Share of the cores that this run's process trees use."});
   figure("foreign_cpu_share", &WindowHost::foreign_cpu_share,
-         {"Of the cores: everybody else, plus stolen time."});
-  figure("throttled_share", &WindowHost::throttled_share, {"Of the window: stopped by the CPU quota."});
+         {"Share of the cores that everybody else uses, plus stolen time."});
+  figure("throttled_share", &WindowHost::throttled_share,
+         {"Share of the window in which the CPU quota stopped the run."});
 }
 
 struct Window {
@@ -82,7 +83,7 @@ constexpr void figures_of(Of<Window>, Visit&& figure) {
   figure("end_s", &Window::end_s, {"The same."});
   figure("steps", &Window::steps, {"Batches delivered."});
   figure("wait_s", &Window::wait_s, {"Time in GetNext."});
-  figure("starved_s", &Window::starved_s, {"Of that: no batch was there."});
+  figure("starved_s", &Window::starved_s, {"The part of it in which no batch was there."});
   figure("compute_s", &Window::compute_s, {"Time between GetNext calls."});
   figure("operators", &Window::operators, {"As of the whole run, in its order."});
   figure("queues", &Window::queues, {"As of the whole run, in its order."});

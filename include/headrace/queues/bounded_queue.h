@@ -36,7 +36,7 @@ class BoundedQueue {
   using T = typename Kind::value_type;
 
   /// `max_capacity`: how far `set_capacity` may go; 0: kRoomToGrow, or `capacity` where that is more.
-  /// UsageError if a capacity is below 1 or above kMostItems.
+  /// UsageError if a capacity is below 1 or above kMaxItems.
   explicit BoundedQueue(std::int64_t capacity, Recorder recorder = Recorder(), std::int64_t max_capacity = 0)
       : kind_(capacity, max_capacity), recorder_(std::move(recorder)) {
     recorder_.attach(kind_);
@@ -56,7 +56,7 @@ class BoundedQueue {
     if (attempt.status == QueueStatus::closed) return QueueStatus::closed;
     return wait(Side::put, deadline, loop_name, [&] { return kind_.try_push(item); });
   }
-  /// The same without waiting: done, not_now or closed.
+  /// Without waiting: done, not_now or closed.
   QueueStatus try_put(T&& item, const char* loop_name = nullptr) {
     const Attempt attempt = kind_.try_push(item);
     if (attempt.status == QueueStatus::done) told_done(Side::put, attempt, loop_name);
@@ -79,7 +79,7 @@ class BoundedQueue {
     get(out, deadline, loop_name);
     return out;
   }
-  /// The same without waiting: done, not_now or closed.
+  /// Without waiting: done, not_now or closed.
   QueueStatus try_get(std::optional<T>& out, const char* loop_name = nullptr) {
     const Attempt attempt = kind_.try_pop(out);
     if (attempt.status == QueueStatus::done) told_done(Side::get, attempt, loop_name);

@@ -18,7 +18,7 @@ struct Attempt {
 };
 
 /// The largest capacity of a queue: more is a mistake in the units.
-inline constexpr std::int64_t kMostItems = std::int64_t{1} << 24;
+inline constexpr std::int64_t kMaxItems = std::int64_t{1} << 24;
 /// Room that a queue reserves if no limit for its capacity is given.
 inline constexpr std::int64_t kRoomToGrow = 1024;
 
@@ -65,7 +65,7 @@ std::int64_t level_of(const Kind& kind) noexcept {
 /// `capacity` if a queue may have it; UsageError if it is below 1 or above `most`.
 std::int64_t checked_capacity(std::int64_t capacity, std::int64_t most);
 /// How far the capacity may grow: `asked`, or kRoomToGrow if `asked` is 0; never less than `capacity`.
-/// UsageError if `asked` is below `capacity` or above kMostItems.
+/// UsageError if `asked` is below `capacity` or above kMaxItems.
 std::int64_t checked_room(std::int64_t capacity, std::int64_t asked);
 
 }  // namespace headrace::queues

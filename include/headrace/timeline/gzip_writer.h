@@ -31,7 +31,7 @@ class GzipWriter {
   void write(std::string_view text);
 
   /// The most bytes that `room` gives.
-  static constexpr std::size_t kMostRoom = 4096;
+  static constexpr std::size_t kMaxRoom = 4096;
   /// Room for at most `most` bytes of text; `wrote` then says how many there are.
   char* room(std::size_t most) {
     if (kBuffer - used_ < most) compress(false);

@@ -24,7 +24,7 @@ struct Lane {
   /// `pid` and `tid` as the file writes them; some are names ("Spans", "stream 7").
   std::string process;
   std::string thread;
-  /// The same as numbers, kAbsent where they are names.
+  /// Both as numbers, kAbsent where they are names.
   std::int64_t pid = kAbsent;
   std::int64_t tid = kAbsent;
   /// What the file's metadata events call them, empty if it does not.

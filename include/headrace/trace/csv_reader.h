@@ -19,7 +19,7 @@ class CsvReader {
  public:
   /// Longer fields and more columns are damage: FormatError.
   static constexpr std::size_t kLongestField = std::size_t{4} << 20;
-  static constexpr std::size_t kMostFields = 4096;
+  static constexpr std::size_t kMaxFields = 4096;
 
   /// `name`: what errors call the file. `source` must outlive this.
   CsvReader(ByteSource& source, std::string name);

@@ -10,7 +10,7 @@
 namespace headrace::trace {
 
 /// Something that is wrong with an event. Nothing is dropped in silence: each is counted.
-enum class Trouble : std::uint8_t {
+enum class ReadProblem : std::uint8_t {
   // The event is skipped.
   not_an_object,
   unreadable,
@@ -27,13 +27,13 @@ enum class Trouble : std::uint8_t {
   bad_escape,
   repaired,
 };
-inline constexpr std::size_t kTroubles = static_cast<std::size_t>(Trouble::repaired) + 1;
+inline constexpr std::size_t kReadProblems = static_cast<std::size_t>(ReadProblem::repaired) + 1;
 
-/// True when an event in this trouble is not in the columns.
-constexpr bool is_skipped(Trouble trouble) noexcept { return trouble <= Trouble::time_out_of_range; }
+/// True when an event in this problem is not in the columns.
+constexpr bool is_skipped(ReadProblem problem) noexcept { return problem <= ReadProblem::time_out_of_range; }
 
 /// In plain words: "negative duration".
-const char* to_string(Trouble trouble) noexcept;
+const char* to_string(ReadProblem problem) noexcept;
 
 /// How reading went.
 struct ReadNotes {
@@ -52,12 +52,12 @@ struct ReadNotes {
   std::string cut_where;
   /// What was wrong with the compressed stream, empty when nothing was.
   std::string damage;
-  std::array<Count, kTroubles> troubles{};
+  std::array<Count, kReadProblems> problems{};
   /// Anything else, a sentence each: "table TASK has no column streamId".
   std::vector<std::string> remarks;
 
-  void count(Trouble trouble, std::uint64_t offset) noexcept;
-  const Count& of(Trouble trouble) const noexcept { return troubles[static_cast<std::size_t>(trouble)]; }
+  void count(ReadProblem problem, std::uint64_t offset) noexcept;
+  const Count& of(ReadProblem problem) const noexcept { return problems[static_cast<std::size_t>(problem)]; }
   std::uint64_t skipped() const noexcept;
   bool clean() const noexcept;
 

@@ -58,7 +58,7 @@ struct TraceFile {
 /// be read at all or holds no events array.
 TraceFile read_file(const std::string& path, const ReadOptions& options = {});
 
-/// The same from any source; `name` is what errors and `path` call it.
+/// Reads from any source; `name` is what errors and `path` call it.
 TraceFile read_source(ByteSource& source, const std::string& name, const ReadOptions& options = {});
 
 }  // namespace headrace::trace

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "JobDiagnosis"]
 
 #: In the JSON: slow ones come first.
-_MOST_LINKS = 1000
+_MAX_LINKS = 1000
 
 
 class Cluster:
@@ -49,7 +49,7 @@ class Cluster:
     def __init__(
         self,
         merged: _merge.Merged,
-        trouble: Sequence[tuple[str, str]] = (),
+        read_errors: Sequence[tuple[str, str]] = (),
         notes: Sequence[str] = (),
         files: Sequence[_files.RankFiles] = (),
         stages: Stages | None = None,
@@ -60,8 +60,8 @@ class Cluster:
         self._links = Links(self._ranks)
         self._histogram = merged.histogram
         #: Files that could not be read, and why.
-        self.trouble: list[tuple[str, str]] = [*trouble]
-        self.trouble += [(name, f"rank {rank} has another file") for name, rank in merged.twice]
+        self.read_errors: list[tuple[str, str]] = [*read_errors]
+        self.read_errors += [(name, f"rank {rank} has another file") for name, rank in merged.twice]
         self._notes = list(notes)
 
     @classmethod
@@ -82,8 +82,8 @@ class Cluster:
         pipeline, in lists or as "0-7", "0-56/8"; default: as the traces' process groups say. ``progress`` is
         called with the ranks that are done and all of them.
 
-        A rank that is missing, damaged or cut off is listed, in `trouble` or `missing`. Raises Error if no
-        rank is found or none can be read, UsageError for stages that are not those of the ranks.
+        A rank that is missing, damaged or cut off is listed, in `read_errors` or `missing`. Raises Error if
+        no rank is found or none can be read, UsageError for stages that are not those of the ranks.
         """
         found = _files.find_ranks(path)
         if stages is not None:
@@ -92,17 +92,17 @@ class Cluster:
             found.ranks = [replace(one, stages=given) for one in found.ranks]
         kept = Cache(Path(cache) if cache is not None else _summary.beside(os.fspath(path)))
         parts: dict[str, _merge.Merged] = {}
-        trouble: list[tuple[str, str]] = []
+        read_errors: list[tuple[str, str]] = []
         stamps: dict[str, str | None] = {}
 
         def add(files: _files.RankFiles, summary: dict[str, Any]) -> None:
-            if "trouble" in summary:
-                trouble.append((files.name, str(summary["trouble"])))
+            if "problem" in summary:
+                read_errors.append((files.name, str(summary["problem"])))
             else:
                 kept.write(files, summary, stamps.get(files.path))
                 parts[files.path] = _merge.Merged.of(summary)
             if progress is not None:
-                progress(len(parts) + len(trouble), len(found.ranks))
+                progress(len(parts) + len(read_errors), len(found.ranks))
 
         unread = []
         for files in found.ranks:
@@ -114,12 +114,12 @@ class Cluster:
                 unread.append(files)
                 stamps[files.path] = stamp_of(files)
         _engines.summaries(unread, executor, add)
-        notes = [*found.notes, *([kept.trouble] if kept.trouble else [])]
+        notes = [*found.notes, *([kept.problem] if kept.problem else [])]
         if not parts:
-            name, why = trouble[0]
-            raise _none_readable(os.fspath(path), len(trouble), name, why)
+            name, why = read_errors[0]
+            raise _none_readable(os.fspath(path), len(read_errors), name, why)
         merged = _merge.merge([parts[files.path] for files in found.ranks if files.path in parts])
-        return cls(merged, sorted(trouble), notes, found.ranks, stages)
+        return cls(merged, sorted(read_errors), notes, found.ranks, stages)
 
     @property
     def missing(self) -> list[int]:
@@ -344,7 +344,7 @@ class Cluster:
 
     @property
     def step_quantiles(self) -> dict[str, float | None]:
-        """Of all steps of all ranks, from the merged histogram (9 % exact)."""
+        """Step times of all ranks, from the merged histogram (9 % exact)."""
         return {
             name: _summary.quantile(self._histogram, share)
             for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
@@ -359,12 +359,12 @@ class Cluster:
             "stages": json.loads(self.stages.to_json()),
             "step_times": json.loads(self.step_times.to_json()),
             "step_shares": self.step_shares,
-            "links": [dict(row) for row in islice(self.links.rows(), _MOST_LINKS)],
+            "links": [dict(row) for row in islice(self.links.rows(), _MAX_LINKS)],
             "steps": self.step_quantiles,
             "what_ifs": [] if isinstance(self._simulated, str) else [*self._simulated.what_ifs.rows()],
             "missing": self.missing,
             "running": self.running,
-            "trouble": [{"file": name, "says": why} for name, why in self.trouble],
+            "read_errors": [{"file": name, "says": why} for name, why in self.read_errors],
             "notes": self.notes,
         }
 

@@ -16,18 +16,18 @@ from headrace.common.plain import error_line
 from headrace.errors import FormatError
 
 #: A summary takes at most 256 kB; a larger file is something else.
-_MOST_BYTES = 256 << 10
+_MAX_BYTES = 256 << 10
 
 
 class Cache:
     """A folder of summaries. Two analyses may use it at once: each file is replaced as a whole.
 
-    Nothing that goes wrong with it ends an analysis: ``trouble`` says it.
+    Nothing that goes wrong with it ends an analysis: ``problem`` says it.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self.trouble: str | None = None
+        self.problem: str | None = None
         self.hits = 0
 
     def read(self, files: RankFiles) -> dict[str, Any] | None:
@@ -35,7 +35,7 @@ class Cache:
         if self._folder is None or files.running:
             return None
         try:
-            content = read_file(self._folder / kept_name(files), _MOST_BYTES, follow=False)
+            content = read_file(self._folder / kept_name(files), _MAX_BYTES, follow=False)
         except FormatError:
             return None
         head, _, body = content.partition(b"\n")
@@ -48,20 +48,20 @@ class Cache:
 
     def write(self, files: RankFiles, summary: dict[str, Any], stamp: str | None) -> None:
         """``stamp``: of the files before they were read."""
-        if self._folder is None or files.running or stamp is None or "trouble" in summary:
+        if self._folder is None or files.running or stamp is None or "problem" in summary:
             return
         path = self._folder / kept_name(files)
         part = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
         try:
             body = encoded(summary)
-            if len(body) + 512 > _MOST_BYTES:
+            if len(body) + 512 > _MAX_BYTES:
                 return
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             part.write_bytes(_head(stamp, body) + b"\n" + body)
             part.replace(path)
         except OSError as error:
             part.unlink(missing_ok=True) if self._folder.is_dir() else None
-            self.trouble = f"summaries are not kept in {self._folder}: {error.strerror or error_line(error)}"
+            self.problem = f"summaries are not kept in {self._folder}: {error.strerror or error_line(error)}"
             self._folder = None
 
 

@@ -15,9 +15,9 @@ from headrace.cluster._summary import kernels_of, unpacked
 _EXPLAINS = 0.5
 #: A kernel is slower on the rank if it takes so much longer than elsewhere.
 _SLOWER = 1.1
-_MOST_KERNELS = 3
+_MAX_KERNELS = 3
 #: Ranks that a slow one is compared with.
-_MOST_COMPARED = 256
+_MAX_COMPARED = 256
 
 
 @dataclass
@@ -34,11 +34,11 @@ class Cause:
 def cause_of(
     summary: Mapping[str, Any], others: Sequence[Mapping[str, Any]], late_s: float, since_step: int = 0
 ) -> Cause:
-    """Of a rank that is `late_s` later than the others on average, in steps from `since_step` on."""
+    """Causes for a rank that is `late_s` later than the others on average, in steps from `since_step` on."""
     diagnosis = summary.get("diagnosis")
     if isinstance(diagnosis, Mapping):
         return _of_diagnosis(diagnosis)
-    stride = max(1, len(others) // _MOST_COMPARED)
+    stride = max(1, len(others) // _MAX_COMPARED)
     compared = [part for part in (mean_parts(other, since_step) for other in others[::stride]) if part]
     own = mean_parts(summary, since_step)
     if not own or not compared:
@@ -117,7 +117,7 @@ def _of_kernels(summary: Mapping[str, Any], others: Sequence[Mapping[str, Any]],
             slower.append((one["step_s"] * (1 - usual / mean), one["name"], mean / usual))
     slower.sort(reverse=True)
     if sum(cost for cost, _, _ in slower) >= _EXPLAINS * excess_s:
-        named = ", ".join(f"{name[:60]} {ratio:.2f} x" for _, name, ratio in slower[:_MOST_KERNELS])
+        named = ", ".join(f"{name[:60]} {ratio:.2f} x" for _, name, ratio in slower[:_MAX_KERNELS])
         return Cause(
             "compute",
             f"its device is slower at the same kernels: {named} as long as elsewhere",

@@ -12,12 +12,12 @@ from headrace.cluster._links import Links, SlowLink
 from headrace.traces.table_text import counted, seconds
 
 #: Slow links that the verdict lists, and that its sentence names.
-_MOST_LINKS = 20
+_MAX_LINKS = 20
 _NAMED_LINKS = 3
 #: What a slow link must cost, as a share of the step, to be the verdict on the job.
-_LEAST_LOSS = 0.01
+_MIN_LOSS = 0.01
 #: Causes are looked for in so many slow ranks; they are named first.
-_MOST_CAUSES = 10
+_MAX_CAUSES = 10
 
 
 @dataclass
@@ -157,7 +157,7 @@ def _add_stages(
 
 
 def _with_links(result: JobDiagnosis, links: Links) -> JobDiagnosis:
-    result.slow_links = links.slow[:_MOST_LINKS]
+    result.slow_links = links.slow[:_MAX_LINKS]
     if not links.slow:
         return result
     loss = links.loss_s / result.step_s if result.step_s else 0.0
@@ -171,7 +171,7 @@ def _with_links(result: JobDiagnosis, links: Links) -> JobDiagnosis:
     else:
         advice = f"check {links.slow[0]}: cables, switches, the route, what else uses it"
     at_most = f"; without it the job would be at most {1 / (1 - loss):.2f} x as fast" if 0 < loss < 1 else ""
-    if result.verdict == "even" and loss >= _LEAST_LOSS:
+    if result.verdict == "even" and loss >= _MIN_LOSS:
         result.verdict = "slow_link"
         result.summary = f"No rank is slow, but {counted(len(links.slow), 'link')}: {named}."
         _set_gain(result, min(loss, 0.99))
@@ -206,7 +206,7 @@ def _add_slow(
             period_steps=one["period_steps"],
             gain_share=one["gain_share"],
         )
-        if i < _MOST_CAUSES:
+        if i < _MAX_CAUSES:
             cause = cause_of(ranks[found.rank], others, found.late_s, found.since_step)
             causes.append(cause)
             found.resource, found.says = cause.resource, cause.says

@@ -26,10 +26,10 @@ _FEW = 4
 def summaries(
     ranks: Sequence[RankFiles], executor: Executor | None, done: Callable[[RankFiles, dict[str, Any]], None]
 ) -> None:
-    """Calls ``done`` in this thread with the summary of each rank as it is ready, or with its trouble."""
+    """Calls ``done`` in this thread with the summary of each rank as it is ready, or with its problem."""
     if executor is not None:
         for files in _map(ranks, executor, done):
-            done(files, {"trouble": "the engine lost the process that read it"})
+            done(files, {"problem": "the engine lost the process that read it"})
         return
     if len(ranks) < _FEW:
         for files in ranks:
@@ -40,7 +40,7 @@ def summaries(
     for files in lost:  # one of these ended the process that read it: each gets a process of its own
         with _pool(1) as pool:
             for again in _map([files], pool, done):
-                done(again, {"trouble": "reading it ended the process (out of memory?)"})
+                done(again, {"problem": "reading it ended the process (out of memory?)"})
 
 
 class _Process(SpawnProcess):
@@ -94,7 +94,7 @@ def _map(
             lost.append(futures[future])
         else:
             said = error_line(error)
-            done(futures[future], {"trouble": f"the engine failed: {said[:300]}"})
+            done(futures[future], {"problem": f"the engine failed: {said[:300]}"})
     yield from lost
 
 

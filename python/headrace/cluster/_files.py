@@ -17,7 +17,7 @@ from headrace.traces import files as _trace_files
 #: Folders below the given one that are searched: job / node / rank.
 _DEPTH = 3
 #: More folders are no folder of a job.
-_MOST_FOLDERS = 100_000
+_MAX_FOLDERS = 100_000
 _TRACES = (".json", ".json.gz", ".trace", ".trace.gz")
 _RANK = re.compile(r"rank[-_]?(\d{1,9})(?!\d)")
 
@@ -81,7 +81,7 @@ def find_ranks(path: str | os.PathLike[str]) -> Found:
 
 def _search(found: Found, folder: Path, root: Path, depth: int) -> None:
     found.folders += 1
-    if found.folders > _MOST_FOLDERS:
+    if found.folders > _MAX_FOLDERS:
         return
     try:
         if segments := _core.find_segments(folder):

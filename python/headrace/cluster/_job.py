@@ -18,7 +18,7 @@ from headrace.predict.job import Job
 Worker = tuple[int, int]
 
 #: More operations of a rank do not fit its summary; the newest whole steps that fit are kept.
-_MOST_OPERATIONS = 3000
+_MAX_OPERATIONS = 3000
 #: What a summary holds of each operation, and the numbers' type; the types of operations are indices.
 _CODES = {
     "type": "B",
@@ -52,12 +52,12 @@ def packed_operations(
     count = len(columns["step"])
     begin = 0
     for i, step in enumerate(columns["step"]):
-        if count - begin <= _MOST_OPERATIONS:
+        if count - begin <= _MAX_OPERATIONS:
             break
         if i and columns["step"][i - 1] != step:
             begin = i
-    if count - begin > _MOST_OPERATIONS:
-        says = f"a step has {count - begin:,} operations of a rank; up to {_MOST_OPERATIONS:,} are simulated"
+    if count - begin > _MAX_OPERATIONS:
+        says = f"a step has {count - begin:,} operations of a rank; up to {_MAX_OPERATIONS:,} are simulated"
         return {"missing": says, "expected": expected}
     types = sorted(set(columns["type"]))
     columns["type"] = [types.index(one) for one in columns["type"]]

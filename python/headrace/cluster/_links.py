@@ -13,7 +13,7 @@ from headrace.cluster._causes import floats_of
 from headrace.traces.table_text import bandwidth, counted, seconds
 
 #: Members of a link whose exposed communication is looked up.
-_MOST_MEMBERS = 64
+_MAX_MEMBERS = 64
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Links:
         """Mean exposed communication of the members, seconds a step; infinite if it is unknown."""
         members = [int(one) for one in ranks.split(">")] if ">" in ranks else _core.ranks_of_text(ranks)
         found = []
-        for rank in members[:_MOST_MEMBERS]:
+        for rank in members[:_MAX_MEMBERS]:
             if rank in self._ranks:
                 total, own = (floats_of(self._ranks[rank], name) for name in ("total", "own"))
                 if total and len(total) == len(own):

@@ -14,7 +14,7 @@ _FAN_IN = 16
 
 @dataclass
 class Merged:
-    """Of any number of ranks. Merging is associative, so it may be done in a tree."""
+    """The summary of any number of ranks. Merging is associative, so it may be done in a tree."""
 
     ranks: dict[int, dict[str, Any]] = field(default_factory=dict)
     histogram: dict[str, int] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Merged:
         return cls({summary["rank"]: {**summary, "steps": steps}}, dict(summary["histogram"]))
 
     def add(self, other: Merged) -> None:
-        """Of two files of one rank the first by name is kept."""
+        """Adds ``other``; of two files of one rank, keeps the first by name."""
         for rank, summary in other.ranks.items():
             known = self.ranks.get(rank)
             if known is None:

@@ -17,7 +17,7 @@ from headrace.traces.table import Table
 STEP_TRACE = re.compile(r"step_trace_raw_(\d{1,9})_detail_time\.csv")
 _PLACE = re.compile(r"(?:ascend|gpu)_cluster_analyse_[a-z-]+_(\d{1,9})_(\d{1,9})_(\d{1,9})\.csv")
 #: Lines of links, of a rank with the files of thousands of steps.
-_MOST_LINKS = 128
+_MAX_LINKS = 128
 
 
 def steps_of(path: str, rank: int) -> tuple[list[int], dict[str, list[float]], list[str]]:
@@ -77,7 +77,7 @@ def links_of(path: str, rank: int, place: tuple[int, int] | None) -> tuple[str, 
         own = source == target  # a copy on the device says which rank of the group this is
         figures = "0\t0" if own else f"{size / len(steps):.6g}\t{spent / len(steps):.6g}"
         lines.append(f"l\t{' '.join(kind.split())[:100]}\t{group}\t{source}>{target}\t1\t{figures}\n")
-    return "".join(lines[:_MOST_LINKS]), notes
+    return "".join(lines[:_MAX_LINKS]), notes
 
 
 def _rows(tables: Mapping[str, Table], name: str, notes: list[str]) -> Iterable[dict[str, Any]]:

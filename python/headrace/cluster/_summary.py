@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 #: Part of every key of a kept summary: it changes with what a summary says.
 VERSION = 6
 #: Newest steps that are kept; a segment has no more.
-MOST_STEPS = 512
-_MOST_KERNELS = 40
-_MOST_TEXT = 400
+MAX_STEPS = 512
+_MAX_KERNELS = 40
+_MAX_TEXT = 400
 #: No job has more. A file may say anything.
-MOST_RANKS = 10_000_000
+MAX_RANKS = 10_000_000
 #: Columns of the step table, seconds. `own`: without the time in which the rank waited for others.
 COLUMNS = ("total", "own", "input", "compute")
 #: What the mean step consists of. `communication`: exposed, without waits for another stage (`bubble`);
@@ -53,12 +53,12 @@ def summarise(files: RankFiles) -> dict[str, Any]:
 
 
 def summarise_or_say(files: RankFiles) -> dict[str, Any]:
-    """The same; `{"trouble": why}` for a rank that cannot be read."""
+    """`summarise`; `{"problem": why}` for a rank that cannot be read."""
     try:
         return summarise(files)
     except (Error, OSError, ValueError, MemoryError, RecursionError) as error:
         said = error_line(error)
-        return {"trouble": said.replace(without_secrets(files.path), files.name)[:_MOST_TEXT]}
+        return {"problem": said.replace(without_secrets(files.path), files.name)[:_MAX_TEXT]}
 
 
 def packed(values: Iterable[float], code: str) -> str:
@@ -77,9 +77,9 @@ def unpacked(text: Any) -> bytes:
 
 def step_table(steps: Sequence[int], columns: Mapping[str, Sequence[float]]) -> dict[str, str]:
     """The newest steps, one row each. A value that is unknown is NaN."""
-    table = {"step": packed(steps[-MOST_STEPS:], "q")}
+    table = {"step": packed(steps[-MAX_STEPS:], "q")}
     for name in COLUMNS:
-        table[name] = packed(columns[name][-MOST_STEPS:], "f")
+        table[name] = packed(columns[name][-MAX_STEPS:], "f")
     return table
 
 
@@ -118,7 +118,7 @@ def histogram(values: Iterable[float]) -> dict[str, int]:
 
 
 def quantile(counts: Mapping[str, int], share: float) -> float | None:
-    """Of a histogram: the middle of the bucket, 9 % wide to each side. None if it is empty."""
+    """A quantile of a histogram: the middle of the bucket, 9 % wide to each side. None if it is empty."""
     wanted = share * sum(counts.values())
     seen = 0
     for bucket in sorted(counts, key=int):
@@ -129,7 +129,7 @@ def quantile(counts: Mapping[str, int], share: float) -> float | None:
 
 
 def _summary(files: RankFiles, rank: int, source: str, **more: Any) -> dict[str, Any]:
-    if not 0 <= rank < MOST_RANKS:
+    if not 0 <= rank < MAX_RANKS:
         raise Error(f"{files.name}: says that it is of rank {rank}, which no job has")
     return {"version": VERSION, "rank": rank, "source": source, "name": files.name, **more}
 
@@ -153,7 +153,7 @@ def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
         files,
         int(profile["rank"]) if files.rank is None else files.rank,
         "segment",
-        loader=str(profile["loader"])[:_MOST_TEXT],
+        loader=str(profile["loader"])[:_MAX_TEXT],
         running=files.running,
         steps=step_table(
             range(first, first + len(samples)),
@@ -170,7 +170,7 @@ def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
             "kind": diagnosis.kind,
             "operator": diagnosis.operator,
             "cause": diagnosis.cause,
-            "summary": diagnosis.summary[:_MOST_TEXT],
+            "summary": diagnosis.summary[:_MAX_TEXT],
             "advice": _advice(diagnosis),
             "share": sink["starved_share"],
         },
@@ -183,8 +183,8 @@ def _of_segment(files: RankFiles, path: str) -> dict[str, Any]:
 
 def _advice(diagnosis: Diagnosis) -> list[str]:
     """The first text for each parameter; further ones are alternatives to it."""
-    first = {one.parameter: one.text[:_MOST_TEXT] for one in reversed(diagnosis.advice)}
-    return [one.text[:_MOST_TEXT] for one in diagnosis.advice if first.pop(one.parameter, None)][:3]
+    first = {one.parameter: one.text[:_MAX_TEXT] for one in reversed(diagnosis.advice)}
+    return [one.text[:_MAX_TEXT] for one in diagnosis.advice if first.pop(one.parameter, None)][:3]
 
 
 def _of_mindspore(files: RankFiles) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def _of_mindspore(files: RankFiles) -> dict[str, Any]:
         kernels="[]",
         links=links,
         places={} if place is None else {"pipeline": list(place)},
-        notes=[note[:_MOST_TEXT] for note in [*notes, *unread][:5]],
+        notes=[note[:_MAX_TEXT] for note in [*notes, *unread][:5]],
     )
 
 
@@ -255,7 +255,7 @@ def _of_trace(files: RankFiles) -> dict[str, Any]:
             role: [index, size] for role, index, size in _core.parallel_places(trace._traces, profile, rank)
         },
         job=packed_operations(trace, rank, numbers, listed(files.stages)),
-        notes=[note[:_MOST_TEXT] for note in notes],
+        notes=[note[:_MAX_TEXT] for note in notes],
     )
 
 
@@ -264,11 +264,11 @@ def _kernels(trace: Any, steps: int) -> str:
     rows = [row for row in trace.kernels(memory=False).rows() if "communication" not in str(row.get("kind"))]
     kernels = [
         {
-            "name": str(row["name"])[:_MOST_TEXT],
+            "name": str(row["name"])[:_MAX_TEXT],
             "step_s": row["total_s"] / steps,
             "calls": row["calls"] / steps,
         }
-        for row in rows[:_MOST_KERNELS]
+        for row in rows[:_MAX_KERNELS]
         if steps
     ]
     return json.dumps(kernels, separators=(",", ":"))
@@ -301,7 +301,7 @@ def decoded(content: bytes) -> dict[str, Any] | None:
     if not isinstance(summary, dict) or summary.get("version") != VERSION:
         return None
     rank = summary.get("rank")
-    fits = isinstance(rank, int) and 0 <= rank < MOST_RANKS and isinstance(summary.get("steps"), dict)
+    fits = isinstance(rank, int) and 0 <= rank < MAX_RANKS and isinstance(summary.get("steps"), dict)
     fits = fits and isinstance(summary.get("histogram"), dict) and isinstance(summary.get("kernels"), str)
     fits = fits and isinstance(summary.get("parts"), dict)
     fits = fits and isinstance(summary.get("links"), str) and isinstance(summary.get("places"), dict)

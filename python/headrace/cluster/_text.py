@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from headrace.traces.table import Table
 
 _WORST = 10
-#: Of the page's table.
-_MOST_ROWS = 200
-_MOST_TROUBLE = 10
-_MOST_STAGES = 32
+#: Rows of the page's table.
+_MAX_ROWS = 200
+_MAX_ERRORS = 10
+_MAX_STAGES = 32
 #: Columns of the stages' table and their headings.
 _STAGE_PARTS = {
     "compute_s": "compute",
@@ -65,7 +65,7 @@ def text_of(cluster: Cluster, width: int) -> str:
 
 
 def page_of(cluster: Cluster) -> _core.ClusterPage:
-    """The same words for the page."""
+    """These words for the page."""
     diagnosis = cluster.diagnosis
     page = _core.ClusterPage()
     page.title = f"{counted(len(cluster), 'rank')}{_quantiles(cluster)}"
@@ -76,17 +76,17 @@ def page_of(cluster: Cluster) -> _core.ClusterPage:
     page.summary = first.rstrip(".")
     page.why = rest
     page.advice = list(diagnosis.advice)
-    page.columns, page.rows = _cells(cluster.ranks, _MOST_ROWS)
+    page.columns, page.rows = _cells(cluster.ranks, _MAX_ROWS)
     page.tables = [
         _core.ClusterTable(heading, *_cells(part, most))
         for heading, part, most in (
-            ("Stages", cluster.stages, _MOST_ROWS),
+            ("Stages", cluster.stages, _MAX_ROWS),
             *_what_if_table(cluster),
             ("Links", cluster.links, _WORST if not diagnosis.slow_links else 2 * _WORST),
         )
         if len(part)
     ]
-    left = [f"{len(cluster) - _MOST_ROWS:,} more ranks are in the JSON"] if len(cluster) > _MOST_ROWS else []
+    left = [f"{len(cluster) - _MAX_ROWS:,} more ranks are in the JSON"] if len(cluster) > _MAX_ROWS else []
     page.remarks = [
         *left,
         *_distribution(cluster),
@@ -117,7 +117,7 @@ def _stages(cluster: Cluster) -> list[str]:
         f"{'stage':>8}  {'ranks':>10}  {'own time':>10}  {'beyond':>8}  "
         + "  ".join(f"{heading:>10}" for heading in _STAGE_PARTS.values()),
     ]
-    for row in islice(cluster.stages.rows(), _MOST_STAGES):
+    for row in islice(cluster.stages.rows(), _MAX_STAGES):
         mark = "  long" if row["stage"] == cluster.diagnosis.long_stage else ""
         times = "  ".join(f"{_known(row[name]):>10}" for name in _STAGE_PARTS)
         lines.append(
@@ -240,8 +240,8 @@ def _absent(cluster: Cluster, width: int) -> list[str]:
         lines += _wrapped(f"{shown}{f' and {more:,} more' if more > 0 else ''}", width, "no file of rank: ")
     if cluster.running:
         lines.append(f"still running: {counted(len(cluster.running), 'rank')}")
-    for name, why in cluster.trouble[:_MOST_TROUBLE]:
+    for name, why in cluster.read_errors[:_MAX_ERRORS]:
         lines += _wrapped(why, width, f"not read: {name}: ")
-    if len(cluster.trouble) > _MOST_TROUBLE:
-        lines.append(f"not read: {len(cluster.trouble) - _MOST_TROUBLE:,} more files")
+    if len(cluster.read_errors) > _MAX_ERRORS:
+        lines.append(f"not read: {len(cluster.read_errors) - _MAX_ERRORS:,} more files")
     return lines

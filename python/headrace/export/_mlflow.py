@@ -15,7 +15,7 @@ from headrace.results.report import Report
 #: What a metric's name may hold.
 _NOT_ALLOWED = re.compile(r"[^\w\-. :/]", re.ASCII)
 #: Characters of a tag's value, and metrics of one call.
-_MOST_OF_TAG, _MOST_AT_ONCE = 5000, 1000
+_MAX_OF_TAG, _MAX_AT_ONCE = 5000, 1000
 
 
 def mlflow(*, run_id: str | None = None, every_s: float = 30.0) -> Publisher:
@@ -55,12 +55,12 @@ class _Target:
             Metric(f"headrace/{_NOT_ALLOWED.sub('_', name)}"[:250], value, now_ms, step)
             for name, value in figures.items()
         ]
-        for first in range(0, len(metrics), _MOST_AT_ONCE):
-            self._client.log_batch(self._run_id, metrics=metrics[first : first + _MOST_AT_ONCE])
+        for first in range(0, len(metrics), _MAX_AT_ONCE):
+            self._client.log_batch(self._run_id, metrics=metrics[first : first + _MAX_AT_ONCE])
 
     def verdict(self, report: Report, sentence: str) -> None:
         name = _NOT_ALLOWED.sub("_", report.loader)[:200]
-        self._client.set_tag(self._run_id, f"headrace.verdict.{name}", sentence[:_MOST_OF_TAG])
+        self._client.set_tag(self._run_id, f"headrace.verdict.{name}", sentence[:_MAX_OF_TAG])
 
     def files(self, paths: Sequence[Path]) -> None:
         for path in paths:

@@ -19,9 +19,9 @@ _RECENT_S = 60.0
 class Reading(NamedTuple):
     """One loop at one moment."""
 
-    #: Of the whole run.
+    #: The report of the whole run.
     report: Report
-    #: Of its last minute or two; of a shorter run the same as ``report``.
+    #: The report of its last minute or two; equal to ``report`` for a shorter run.
     recent: Report
 
 
@@ -53,7 +53,7 @@ class RecordedReports:
         return self._readings
 
     def reports(self) -> list[Report]:
-        """Of the whole run; like `readings`."""
+        """Reports of the whole run; like `readings`."""
         return [reading.report for reading in self.readings()]
 
     def _read(self, path: str, now: float) -> list[Reading]:
@@ -98,7 +98,7 @@ def _reading(image: _core.SegmentImage, index: int, since: _core.SegmentImage | 
 
 
 def reports_in(path: str) -> list[Report]:
-    """Of every loader in a segment; empty if it cannot be read."""
+    """A report for each loader in a segment; empty if it cannot be read."""
     try:
         entries: list[dict[str, Any]] = _core.segment_loaders(path)
         return [Report(_core.segment_profile_json(path, entry["index"])) for entry in entries]

@@ -121,7 +121,7 @@ class Loops:
 
 
 def _last_epoch(handle: _core.LoaderHandle) -> Report | None:
-    """Of the loop that has ended. A framework may have begun the next one."""
+    """The report of the loop that has ended. A framework may have begun the next one."""
     for number in (-1, -2):
         try:
             report = report_of_loop(handle, number)

@@ -22,7 +22,7 @@ except ImportError:
 #: Ray Train shows what its workers log here.
 logger = logging.getLogger("ray.train")
 
-#: Of this worker, while its training function runs.
+#: This worker's recording, while its training function runs.
 _loops: Loops | None = None
 
 
@@ -54,7 +54,7 @@ def epoch() -> dict[str, float]:
 
 
 def reports() -> dict[str, Report]:
-    """Of this worker's loaders since the beginning, as of the last `epoch`."""
+    """Reports of this worker's loaders since the beginning, as of the last `epoch`."""
     return _loops.reports if _loops is not None else {}
 
 

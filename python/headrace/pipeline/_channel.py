@@ -30,8 +30,8 @@ _HEADER = struct.Struct("<BBIQIqqqqq")
 #: offset in the slot, bytes, 1 if read-only
 _ENTRY = struct.Struct("<qq?")
 #: Table and pickle up to this go with the message.
-_MOST_INLINE = 32 << 10
-_MOST_MESSAGE = _HEADER.size + _MOST_INLINE
+_MAX_INLINE = 32 << 10
+_MAX_MESSAGE = _HEADER.size + _MAX_INLINE
 _ALIGNMENT = 64
 
 _HAS_SLOT = 1
@@ -89,7 +89,7 @@ class Channel:
         self._socket = connection
         self._sender = _core.SlotSender(most_bytes)
         self._receiver = _core.SlotReceiver()
-        self._room = bytearray(_MOST_MESSAGE)
+        self._room = bytearray(_MAX_MESSAGE)
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -102,7 +102,7 @@ class Channel:
         service = service or Service()
         buffers = parcel.buffers
         head_bytes = len(buffers) * _ENTRY.size + parcel.stream_bytes
-        if not buffers and head_bytes <= _MOST_INLINE:
+        if not buffers and head_bytes <= _MAX_INLINE:
             header = _HEADER.pack(kind, 0, 0, number, 0, 0, head_bytes, *service)
             self._socket.sendmsg([header, *_joined(parcel.stream)])
             return
@@ -112,7 +112,7 @@ class Channel:
             entries.append((end, buffer.nbytes, buffer.readonly))
             end = -(-(end + buffer.nbytes) // _ALIGNMENT) * _ALIGNMENT
         head = [b"".join(_ENTRY.pack(*entry) for entry in entries), *parcel.stream]
-        inline = head_bytes <= _MOST_INLINE
+        inline = head_bytes <= _MAX_INLINE
         writer = self._sender.claim(end if inline else end + head_bytes)
         for (offset, _, _), buffer in zip(entries, buffers, strict=True):
             writer.write(offset, buffer)

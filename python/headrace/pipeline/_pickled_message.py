@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 #: Below this a buffer is cheaper in the pickle than as an array over shared memory.
-LEAST_SHARED_BYTES = 4096
+MIN_SHARED_BYTES = 4096
 
 
 class PickledMessage:
@@ -38,7 +38,7 @@ class PickledMessage:
             raw = buffer.raw()
         except BufferError:
             return True
-        if raw.nbytes < LEAST_SHARED_BYTES:
+        if raw.nbytes < MIN_SHARED_BYTES:
             return True
         self.buffers.append(raw)
         return False

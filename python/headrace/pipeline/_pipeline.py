@@ -276,11 +276,11 @@ class Pipeline(Generic[T]):
     def _recorded_as(
         self, name: str | None, run: str | os.PathLike[str] | None, rank: int | None
     ) -> Pipeline[T]:
-        """The same pipeline under another name or in another run: what `wrap` returns."""
+        """This pipeline under another name or in another run: what `wrap` returns."""
         return self._again(_Record(name, run, rank, self._record.identity))
 
     def _unrecorded(self) -> Pipeline[T]:
-        """The same pipeline; its passes leave no record."""
+        """This pipeline, without a record of its passes."""
         return self._again(_NoRecord())
 
     def _again(self, record: _Record) -> Pipeline[T]:

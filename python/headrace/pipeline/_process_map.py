@@ -23,7 +23,7 @@ from headrace.pipeline._stages import Map
 _PATIENCE_S = 1.0
 #: Shared memory of all workers of one map, as a share of the machine's.
 _MEMORY_SHARE = 0.25
-_LEAST_BYTES = 64 << 20
+_MIN_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def _packed(function: Any) -> PickledMessage:
 def _shared_bytes(workers: int) -> int:
     """Shared memory for each direction of one worker."""
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(_LEAST_BYTES, int(machine * _MEMORY_SHARE) // (2 * workers))
+    return max(_MIN_BYTES, int(machine * _MEMORY_SHARE) // (2 * workers))
 
 
 class WorkerPool:
@@ -133,7 +133,7 @@ class WorkerPool:
 
     @property
     def pids(self) -> list[int]:
-        """Of the worker processes."""
+        """Process IDs of the workers."""
         with self._lock:
             return sorted(worker.pid for worker in self._all)
 

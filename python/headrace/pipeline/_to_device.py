@@ -57,7 +57,7 @@ class OnBatch:
 
 
 class OnBatches(OnBatch):
-    """The same for a collate function, or for a plain list."""
+    """`OnBatch` for a collate function, or for a plain list."""
 
     def __call__(self, items: Any) -> Any:
         return self._function([copied.ready() for copied in items])

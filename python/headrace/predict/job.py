@@ -39,7 +39,7 @@ _COLUMNS = {
 }
 _OPTIONAL = {"sequence", "chunk", "model_chunk", "micro_batch", "input_s", "kernel"}
 #: A change that gains less is not in the table.
-_LEAST_SPEEDUP = 1.005
+_MIN_SPEEDUP = 1.005
 #: Share of the workers that count as the slowest.
 _SLOWEST = 0.03
 
@@ -98,7 +98,7 @@ class Job:
         return {value: _ratio(self.with_only(by, value), self.even_s) for value in self._values(by)}
 
     def slowdown_of_steps(self, by: By) -> dict[int, dict[int | str, float]]:
-        """The same step by step."""
+        """`slowdown`, step by step."""
         values = self._values(by)
         return {
             step: {value: self.with_only(by, value)[i] / self.even_s[i] for value in values}
@@ -166,7 +166,7 @@ class Job:
                 continue
             for value in values:
                 change = self.what_if(**{f"without_{by}": value})  # type: ignore[arg-type]
-                if change["speedup"] >= _LEAST_SPEEDUP:
+                if change["speedup"] >= _MIN_SPEEDUP:
                     parts.append((f"the imbalance of {words} {value}".replace("  ", " "), change))
         rows += sorted(parts, key=lambda row: -row[1]["speedup"])
         columns: list[Any] = [("without", [name for name, _ in rows])]

@@ -18,7 +18,7 @@ from headrace.results.report import Report
 Changes = dict[str, Any]
 
 #: A gain below this is noise, however quiet the machine is.
-LEAST_GAIN = 0.02
+MIN_GAIN = 0.02
 #: More workers than this, for each core, are not tried.
 _WORKERS_PER_CORE = 4
 #: A trial that takes this many times as long as the slowest one before it is ended early, but not before it
@@ -210,7 +210,7 @@ class Search:
     def _no_further(self, best: Trial) -> str:
         noise = noise_of(best.measured)
         reason = f"no further change is predicted to gain more than the noise ({100 * noise:.0f} %)"
-        hidden = [each for each in self.outcome.trials if each.step_s < best.step_s * (1 - LEAST_GAIN)]
+        hidden = [each for each in self.outcome.trials if each.step_s < best.step_s * (1 - MIN_GAIN)]
         if hidden:
             fastest = min(hidden, key=lambda each: each.step_s)
             gain, noise = 1 - fastest.step_s / best.step_s, noise_of(best.measured, fastest.measured)
@@ -232,7 +232,7 @@ class Search:
         predicted = [each for each in fresh if each.predicted_s is not None]
         if predicted:
             first = min(predicted, key=self._corrected)
-            # Of the same simulation: what it misses of the run as it was, it misses of the changed run, too.
+            # One simulation for both: what it misses of the recorded run, it misses of the changed run, too.
             unchanged_s = unchanged_step(report, first) or best.step_s
             return first if self._corrected(first) < unchanged_s * (1 - noise) else None
         waits = report.profile.sink.wait_share > 0.05
@@ -292,7 +292,7 @@ class Search:
         """Measured a second time where noise hides a gain; of the two, the one with the smaller error."""
         first = self._timed(settings, self._hopeless_s)
         gain = 1 - first.step_s / best.step_s
-        hidden = LEAST_GAIN < gain <= noise_of(best.measured, first)
+        hidden = MIN_GAIN < gain <= noise_of(best.measured, first)
         if not hidden or self._left_s() < _WITH_COMPARISON * self._longest_s:
             return first
         second = self._timed(settings, self._hopeless_s)
@@ -315,7 +315,7 @@ class Search:
 def noise_of(*measured: Measured) -> float:
     """Share of a step by which two equal measurements may differ."""
     errors = [each.error_s / each.step_s for each in measured if each.step_s > 0]
-    return max(LEAST_GAIN, 2 * math.sqrt(2) * statistics.fmean(errors or [0.0]))
+    return max(MIN_GAIN, 2 * math.sqrt(2) * statistics.fmean(errors or [0.0]))
 
 
 def _in_words(changes: Changes) -> str:
@@ -359,15 +359,15 @@ def _neighbours(report: Report) -> list[tuple[str, int]]:
     most = _WORKERS_PER_CORE * (os.cpu_count() or 1)
     found: list[tuple[str, int]] = []
     model = report.profile.model
-    knobs: list[tuple[str, str, Any, float | None, float | None]] = []
+    parameters: list[tuple[str, str, Any, float | None, float | None]] = []
     if model is not None:
         workers = max((stage.workers for stage in model.stages), default=0)
-        knobs = [(one.name, one.sets, one.value, one.min, one.max) for one in model.parameters]
-        knobs = [knob for knob in knobs if knob[1] != "window" or workers > 0]
+        parameters = [(one.name, one.sets, one.value, one.min, one.max) for one in model.parameters]
+        parameters = [each for each in parameters if each[1] != "window" or workers > 0]
     else:
         for op in report.profile.operators:
-            knobs += [(one.parameter, one.sets, one.value, one.min, one.max) for one in op.knobs]
-    for name, sets, value, least, largest in knobs:
+            parameters += [(one.parameter, one.sets, one.value, one.min, one.max) for one in op.parameters]
+    for name, sets, value, least, largest in parameters:
         if sets not in ("workers", "window"):
             continue
         now = int(value) if value is not None else 2
@@ -399,9 +399,9 @@ def value_of(report: Report | None, parameter: str) -> Any:
     if model is not None:
         return next((one.value for one in model.parameters if one.name == parameter), None)
     for op in report.profile.operators:
-        for knob in op.knobs:
-            if knob.parameter == parameter:
-                return int(knob.value)
+        for one in op.parameters:
+            if one.parameter == parameter:
+                return int(one.value)
     for queue in report.profile.queues:
         if parameter == f"{queue.name}.capacity":
             return queue.capacity

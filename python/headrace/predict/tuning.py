@@ -53,13 +53,13 @@ class Tuned:
 
     @property
     def changed(self) -> dict[str, Any]:
-        """Of `best`, what is not as it was at the start."""
+        """The parameters of `best` that differ from the start."""
         assert self._outcome.best is not None
         return dict(self._outcome.best.settings)
 
     @property
     def report(self) -> Report:
-        """Of the best parameters' own trial. Raises Error if it could not be recorded."""
+        """The report of the best parameters' own trial. Raises Error if it could not be recorded."""
         assert self._outcome.best is not None
         report = self._outcome.best.measured.report
         if report is None:

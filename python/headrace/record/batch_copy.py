@@ -71,7 +71,7 @@ def _copy_tensor(tensor: Any) -> Any:
 
 
 def _copy_mapping(mapping: Any, known: dict[int, Any]) -> Any:
-    """Of a library's class: as `copy.copy` makes it, with copied values."""
+    """A copy of an object of a library's class: `copy.copy`, with copied values."""
     made = copy.copy(mapping)
     try:
         for key, value in mapping.items():

@@ -17,11 +17,11 @@ from headrace.record.batch_copy import IMMUTABLE, copy_batch, is_copy
 
 #: A round is at least this long, so that reading the clock and waiting for the device cost nothing beside it.
 _ROUND_S = 0.05
-_LEAST_ROUNDS, _MOST_ROUNDS = 5, 1000
+_MIN_ROUNDS, _MAX_ROUNDS = 5, 1000
 #: Measured no shorter than this, unless the caller allows less.
-_LEAST_S = 1.0
+_MIN_S = 1.0
 #: Copies of batches for a round: so many, and of this size at most, which stays in a processor's cache.
-_MOST_PREPARED, _PREPARED_BYTES = 1024, 1 << 20
+_MAX_PREPARED, _PREPARED_BYTES = 1024, 1 << 20
 #: Rounds end once the standard error of their median is this share of it.
 _STABLE = 0.005
 
@@ -75,7 +75,7 @@ class CachedBatches:
             if is_copy(batch, self._batches[number]):
                 spare[number].append(batch)
         self._handed_out.clear()
-        most = min(steps, _MOST_PREPARED) // len(self._batches)
+        most = min(steps, _MAX_PREPARED) // len(self._batches)
         # A device works ahead, so short rounds would make its steps longer. Caches matter without one.
         room = self._max_bytes if _device() is not None else _PREPARED_BYTES
         fit = room // max(self._bytes, 1) if self._size_is_known else 1
@@ -187,16 +187,15 @@ class Rounds:
         self._warm_s = mean_s
 
     def _done(self, now: float) -> bool:
-        if len(self._rounds) < _LEAST_ROUNDS:
+        if len(self._rounds) < _MIN_ROUNDS:
             return False
-        if len(self._rounds) >= _MOST_ROUNDS:
+        if len(self._rounds) >= _MAX_ROUNDS:
             return True
         elapsed = now - self._began
         if elapsed >= self._seconds:
             return True
         return (
-            elapsed >= min(self._seconds, _LEAST_S)
-            and self.result().error_s <= _STABLE * self.result().step_s
+            elapsed >= min(self._seconds, _MIN_S) and self.result().error_s <= _STABLE * self.result().step_s
         )
 
     def result(self) -> MeasuredStep:

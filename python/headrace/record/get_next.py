@@ -99,7 +99,7 @@ class _Phases(threading.local):
 
 
 _phases = _Phases()
-#: Of open sessions: by name, or by code and instruction of the caller.
+#: Loops of open sessions: by name, or by code and instruction of the caller.
 _loops: dict[tuple[_core.Session, object], BlockLoop] = {}
 _making = threading.Lock()
 

@@ -35,7 +35,7 @@ class Phase(Protocol):
 
 
 def phase_of(handle: _core.LoaderHandle, length: int | None, made_as: str = "") -> Phase | None:
-    """Of a loop that begins over the loader that ``handle`` records.
+    """The phase of a loop that begins over the loader that ``handle`` records.
 
     length: its batches, None if unknown. made_as: its name when it was made; the user may have given another.
     """

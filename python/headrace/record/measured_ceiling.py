@@ -26,7 +26,7 @@ from headrace.record.cached_batches import CachedBatches, Rounds
 from headrace.record.loop_phases import RealBatches
 
 #: Real steps before the cached ones: so many, or those of this time if they are long.
-_STEPS, _LEAST_STEPS, _RECORDED_S = 100, 16, 20.0
+_STEPS, _MIN_STEPS, _RECORDED_S = 100, 16, 20.0
 _BATCHES, _BYTES = 4, 256 << 20
 #: Longest time of the cached steps. A thousand rounds end it, too: a loop may keep part of each step.
 _SECONDS, _ROUND_STEPS = 10.0, 4
@@ -74,7 +74,7 @@ class CeilingPhase:
             batch = real.take()
         except StopIteration:
             # A loop of unknown length gets the cached steps at its end.
-            if self._length is not None or self._given < _LEAST_STEPS or self._is_left_alone:
+            if self._length is not None or self._given < _MIN_STEPS or self._is_left_alone:
                 raise
             self._begin(real)
             return self._cached.next()
@@ -99,7 +99,7 @@ class CeilingPhase:
 
     def _enough(self) -> bool:
         most = _STEPS if self._length is None else min(_STEPS, self._length // 2)
-        if self._is_left_alone or min(self._given, most) < _LEAST_STEPS:
+        if self._is_left_alone or min(self._given, most) < _MIN_STEPS:
             return False
         return self._given >= most or time.monotonic() - self._began > _RECORDED_S
 

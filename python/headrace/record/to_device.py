@@ -31,7 +31,7 @@ def _events_on(device: Any) -> tuple[Any, Any] | None:
 
 
 class _Progress:
-    """Of copies on torch's current stream; without events the call's time stands for them."""
+    """Times copies on torch's current stream; without events, the call's time stands for them."""
 
     def __init__(self, events: tuple[Any, Any] | None) -> None:
         self.events = events

@@ -17,7 +17,7 @@ from headrace.record.loop_phases import RealBatches
 from headrace.record.session import TRIAL, unnumbered
 
 #: Fewer steps are no measurement.
-LEAST_STEPS = 8
+MIN_STEPS = 8
 #: Parameters of a DataLoader that can be injected when it is made.
 OF_DATALOADER = ("num_workers", "prefetch_factor", "in_order", "pin_memory")
 #: What a DataLoader without workers must not be given.
@@ -73,13 +73,13 @@ class Trial:
         """One more step. Raises TrialOver after the last."""
         times = self._times.setdefault(name, [])
         times.append(seconds)
-        late = len(times) >= LEAST_STEPS and time.monotonic() > self._ends_at
+        late = len(times) >= MIN_STEPS and time.monotonic() > self._ends_at
         if len(times) >= self._steps or late:
             self._save()
             raise TrialOver(0)
 
     def _save(self) -> None:
-        """Of the loader with the most steps. Only once, and not in forked children."""
+        """Saves the result of the loader with the most steps. Only once, and not in forked children."""
         if self._over or not self._times or os.getpid() != _pid:
             return
         self._over = True
@@ -138,7 +138,7 @@ def trial_phase(name: str, made_as: str) -> TrialPhase | None:
 
 
 def same_name(first: str, second: str) -> bool:
-    """The same loader in two processes; a number distinguishes loaders that exist at the same time."""
+    """Whether two names are one loader's; a number distinguishes loaders that exist at the same time."""
     return unnumbered(first) == unnumbered(second)
 
 
@@ -146,7 +146,8 @@ def same_name(first: str, second: str) -> bool:
 
 
 def set_parameters(setters: Callable[[], dict[str, Callable[[Any], None]]], name: str) -> None:
-    """Of a loader that is about to run. setters: by parameter; asked only if this loader is concerned."""
+    """Sets the trial's parameters in a loader that is about to run. setters: by parameter; called only if the
+    trial changes this loader."""
     current = trial()
     if current is None or not current.concerns(name):
         return

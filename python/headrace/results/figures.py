@@ -190,7 +190,7 @@ class Transfer:
 
 
 @dataclass
-class Knob:
+class Parameter:
     """A parameter of the framework that changes an operator or a queue."""
 
     #: Its name, as the user writes it: `decode.workers`, `decoded.capacity`.
@@ -352,7 +352,7 @@ class Operator:
     #: Copies to a device; null where it makes none.
     transfer: Transfer | None = None
     #: Parameters that set its number of workers or what each worker does.
-    knobs: list[Knob] = field(default_factory=list)
+    parameters: list[Parameter] = field(default_factory=list)
     #: The functions that take most of its time, from a few batches of one worker; may be empty.
     functions: list[FunctionShare] = field(default_factory=list)
     #: The same per worker.
@@ -404,7 +404,7 @@ class Queue:
     #: items came too fast (`puts` and `gets` are exact), or as often as `samples` says.
     fidelity: str = ""
     #: Parameters that set its capacity.
-    knobs: list[Knob] = field(default_factory=list)
+    parameters: list[Parameter] = field(default_factory=list)
 
 
 @dataclass

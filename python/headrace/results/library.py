@@ -21,7 +21,7 @@ from headrace.results.runs_folder import FILES, RunsFolder, entries, is_report, 
 from headrace.results.tuning_record import TuningRecord, assignments
 
 #: Runs that a list shows; older ones are counted.
-MOST_RUNS = 200
+MAX_RUNS = 200
 #: Runs that are read at the same time. Reading one is mostly C++ without the interpreter lock.
 _READERS = 4
 #: Reports that stay in memory.
@@ -42,7 +42,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Summary:
-    """A row of the list. Empty texts and zeros with ``trouble``: why the run cannot be read."""
+    """A row of the list. Empty texts and zeros with ``problem``: why the run cannot be read."""
 
     kind: str = ""
     operator: str = ""
@@ -53,7 +53,7 @@ class Summary:
     loader: str = ""
     #: By how much an input that is never waited for shortens the step. None: not known.
     most_gain: float | None = None
-    trouble: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ReportState:
     """What a report looks like now."""
 
     report: Report
-    #: Of the report's content: equal stamps, equal pages.
+    #: Hash of the report's content: equal stamps, equal pages.
     stamp: str
     running: bool
     #: Seconds since the loop or an operator was last seen to go on; None for a run that has ended.
@@ -110,8 +110,8 @@ class Library:
             run = self._run_at(self.root)
             return ([run] if run else []), 0
         found = self._folder.newest()
-        shown = [run for name in found[:MOST_RUNS] if (run := self._run_at(self.root / name)) is not None]
-        return shown, max(0, len(found) - MOST_RUNS)
+        shown = [run for name in found[:MAX_RUNS] if (run := self._run_at(self.root / name)) is not None]
+        return shown, max(0, len(found) - MAX_RUNS)
 
     @property
     def is_one_run(self) -> bool:
@@ -160,14 +160,14 @@ class Library:
         try:
             found = _tuning_summary(run.path) if run.is_tuning else _run_summary(run.path)
         except Error as error:
-            found = Summary(trouble=error_line(error)[:200])
-        if len(self._summaries) > 4 * MOST_RUNS:
+            found = Summary(problem=error_line(error)[:200])
+        if len(self._summaries) > 4 * MAX_RUNS:
             self._summaries.clear()  # of runs that are long gone
         self._summaries[run.name] = files, found
         return found
 
     def summaries(self, runs: Sequence[Run], within_s: float | None = None) -> list[Summary]:
-        """The same of each of ``runs``, which are read side by side.
+        """The summary of each of ``runs``, which are read side by side.
 
         within_s: those that are not read by then say so, and are read in the background.
         """
@@ -180,7 +180,7 @@ class Library:
         wait(asked, within_s)
         with self._lock:
             self._reading = {name: one for name, one in self._reading.items() if not one.done()}
-        return [one.result() if one.done() else Summary(trouble="reading ...") for one in asked]
+        return [one.result() if one.done() else Summary(problem="reading ...") for one in asked]
 
     def close(self) -> None:
         """Read nothing more in the background."""

@@ -15,7 +15,7 @@ from headrace.results.older_reports import upgraded
 from headrace.results.report import Report
 
 #: A report of 64 workers has 0.5 MiB; what is much larger takes minutes to read and is none.
-_MOST_BYTES = 64 << 20
+_MAX_BYTES = 64 << 20
 
 
 def load_report(path: str | os.PathLike[str], loader: str | None, rank: int | None) -> Report:
@@ -49,7 +49,7 @@ def _check_rank(where: Path, rank: int | None, ranks: list[int]) -> None:
 
 def _load_saved(path: Path) -> Report:
     try:
-        document = json.loads(read_file(path, _MOST_BYTES))
+        document = json.loads(read_file(path, _MAX_BYTES))
     except UnicodeDecodeError as error:
         raise FormatError(str(path), error.start, "UTF-8 text") from None
     except json.JSONDecodeError as error:
@@ -72,7 +72,7 @@ def _load_saved(path: Path) -> Report:
 
 
 def _slow_ranks_said(profile: dict[str, Any], diagnosis: Any) -> list[int]:
-    """Of a report saved before profiles had `slow_ranks`: what its diagnosis says."""
+    """Slow ranks of a report saved before profiles had `slow_ranks`: what its diagnosis says."""
     try:
         if diagnosis["cause"] == "slow_rank":
             return [int(profile["rank"])]
@@ -93,16 +93,16 @@ def _load_run(folder: Path, loader: str | None, rank: int | None) -> Report:
     _check_rank(folder, rank, ranks)
     wanted = ranks[0] if rank is None else rank
     found: list[tuple[str, dict[str, Any]]] = []
-    trouble: list[Error] = []
+    problem: list[Error] = []
     for segment in segments:
         if segment["rank"] != wanted:
             continue
         try:
             found += [(segment["path"], entry) for entry in _core.segment_loaders(segment["path"])]
         except Error as error:
-            trouble.append(error)
-    if not found and trouble:
-        raise trouble[0]
+            problem.append(error)
+    if not found and problem:
+        raise problem[0]
     report = _choose(folder, found, loader, ranks)
     others = same_loader([s for s in segments if s["rank"] != wanted], report.loader)
     if not others:

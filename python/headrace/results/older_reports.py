@@ -23,7 +23,7 @@ def upgraded(profile: dict[str, Any]) -> dict[str, Any]:
         parts = profile.get(part)
         for each in parts if isinstance(parts, list) else []:
             if isinstance(each, dict):
-                _say_quantities(each.get("knobs"))
+                _say_quantities(each.get("knobs"))  # today's "parameters"
     if not isinstance(profile.get("settings"), dict):
         return profile
     for model_of in older_models:

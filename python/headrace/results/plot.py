@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headrace.results.report import Report
 
 #: Operators and queues that are drawn: the largest demands, the first queues of the data flow.
-_MOST = 24
+_MAX = 24
 #: Told apart by people who see colours differently, and in grey.
 _WAIT, _OPERATOR, _STEP, _QUEUE = "#d55e00", "#0072b2", "#000000", "#009e73"
 
@@ -24,7 +24,7 @@ def plot(report: Report, axes: Any = None) -> Any:
             from matplotlib import pyplot
         except ImportError:
             raise UsageError("plot needs matplotlib: pip install matplotlib") from None
-        shown = max(1, min(_MOST, len(report.profile.operators)))
+        shown = max(1, min(_MAX, len(report.profile.operators)))
         figure, axes = pyplot.subplots(1, 3, figsize=(14, 2.2 + 0.22 * shown), layout="constrained")
         figure.suptitle(f"{_name(report.loader)}: {_escaped(verdict(report))}")
     if len(axes) != 3:
@@ -49,7 +49,7 @@ def _waits(axes: Any, report: Report) -> None:
 
 def _demands(axes: Any, report: Report) -> None:
     known = [(one.demand_s, one.name) for one in report.profile.operators if one.demand_s is not None]
-    largest = sorted(known)[-_MOST:]
+    largest = sorted(known)[-_MAX:]
     # By place, because several may have the same name.
     axes.barh(range(len(largest)), [1000 * demand_s for demand_s, _ in largest], color=_OPERATOR)
     axes.set_yticks(range(len(largest)), [_name(name) for _, name in largest])
@@ -60,7 +60,7 @@ def _demands(axes: Any, report: Report) -> None:
 
 
 def _queues(axes: Any, report: Report) -> None:
-    queues = report.profile.queues[:_MOST]
+    queues = report.profile.queues[:_MAX]
     places = range(len(queues))
     axes.barh(places, [100 * one.empty_share for one in queues], color=_WAIT, label="empty")
     full = [100 * one.full_share for one in queues]

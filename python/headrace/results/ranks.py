@@ -16,7 +16,7 @@ _CLEAR = 0.01
 #: Below it a rank does not starve (the gate of a verdict).
 _STARVES = 0.05
 #: Ranks of another profiler that are read to choose one of them.
-_MOST_COMPARED = 64
+_MAX_COMPARED = 64
 
 
 class RankWait(NamedTuple):
@@ -32,7 +32,7 @@ class RankWait(NamedTuple):
 
 
 def ranks_of(run: str | os.PathLike[str], loader: str | None = None) -> list[RankWait]:
-    """Of a run folder, lowest rank first; empty for a segment or a saved report, which has one rank only.
+    """The ranks of a run folder, lowest first; empty for a segment or a saved report, which has one rank.
 
     Raises UsageError where no rank has that loader, Error where a rank's segments cannot be read.
     """
@@ -40,13 +40,13 @@ def ranks_of(run: str | os.PathLike[str], loader: str | None = None) -> list[Ran
         return []
     segments = _core.find_segments(str(run))
     if not segments and not _core.missing_recordings(str(run)):
-        ranks = _core.profiler_ranks(str(run))[:_MOST_COMPARED]
+        ranks = _core.profiler_ranks(str(run))[:_MAX_COMPARED]
         return [_wait_in(rank, _core.profiler_profile_json(str(run), rank)) for rank in ranks]
     return ranks_in(((one["path"], one["rank"]) for one in segments), loader)
 
 
 def ranks_in(segments: Iterable[tuple[str, int]], loader: str | None = None) -> list[RankWait]:
-    """The same of segments, given as path and rank."""
+    """The ranks of segments, given as path and rank."""
     found: dict[int, tuple[float, str, int]] = {}
     names: set[str] = set()
     for path, rank in segments:

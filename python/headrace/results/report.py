@@ -40,7 +40,7 @@ class Report:
         folder: str | None = None,
     ) -> None:
         self._profile_json = profile_json
-        #: Of another profiler, whose tables are read from it when they are asked for.
+        #: Another profiler's folder; its tables are read when they are asked for.
         self._folder = folder
         self._parsed = _core.ParsedReport(profile_json)
         self._loaders = loaders
@@ -174,7 +174,7 @@ class Report:
         fp_point: str | None = None,
         bp_point: str | None = None,
     ) -> Report:
-        """The same report with what the device did: the parts of its steps, and why it was idle.
+        """This report with what the device did: the parts of its steps, and why it was idle.
 
         ``trace``: a `Trace` or its file, of this rank if there are several. The GetNext waits are those
         that the run recorded. For a saved report without its run, they are those of the trace itself.

@@ -10,15 +10,16 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-#: Of this document. It grows when a field is renamed, removed or changes its meaning, not when one is added.
+#: The document's version. It grows when a field is renamed, removed or changes its meaning, not when one is
+#: added.
 VERSION = 1
 #: Bytes of the document in UTF-8, written by `to_json`.
-MOST_BYTES = 4096
+MAX_BYTES = 4096
 
 #: Characters of a sentence, and of a name. If the document is too large, they are shortened further.
 _LENGTHS = ((240, 60), (120, 40), (60, 20))
 #: Entries of each list, before the document is fitted.
-_MOST = {
+_MAX = {
     "advice": 3,
     "risks": 3,
     "operators": 8,
@@ -92,16 +93,16 @@ def _made(document: dict[str, Any], loaders: list[str], ranks: list[int], texts:
             {key: sink[key] for key in _STEP}
             | {"getnext_wait_s": sink["getnext_wait"]["mean_s"], "elapsed_s": profile["elapsed_s"]}
         ),
-        **{key: entries[: _MOST[key]] for key, entries in lists.items()},
+        **{key: entries[: _MAX[key]] for key, entries in lists.items()},
         "left_out": {
-            key: len(entries) - _MOST[key] for key, entries in lists.items() if len(entries) > _MOST[key]
+            key: len(entries) - _MAX[key] for key, entries in lists.items() if len(entries) > _MAX[key]
         },
     }
 
 
 def _fitted(made: dict[str, Any]) -> bool:
     """Shortens the lists until the document is small enough. False if even its least is too large."""
-    while len(to_json(made).encode()) > MOST_BYTES:
+    while len(to_json(made).encode()) > MAX_BYTES:
         # Twos first: one entry of everything says more than all of one thing.
         list_ = next((key for least in (2, 1, 0) for key in _SHORTENED if len(made[key]) > least), None)
         if list_ is None:

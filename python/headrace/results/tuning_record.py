@@ -13,11 +13,11 @@ from headrace.errors import FormatError
 from headrace.traces.table_text import seconds
 
 #: A search of a day has a tenth of it.
-_MOST_BYTES = 64 << 20
+_MAX_BYTES = 64 << 20
 #: How each document begins, so that a file can be recognised by its first bytes.
 BEGINS = '{"tuning": '
 _TITLES = ["change", "#predicted step", "#low", "#high", "#measured step", "#standard error"]
-#: Of a search whose start could not be predicted from: parameter, its value, points.
+#: Points of a search whose start allowed no prediction: parameter, its value, points.
 NO_CURVE: tuple[str, int, list[tuple[int, float, float, float, str]]] = ("", 0, [])
 _NUMBERS = ("predicted_step_s", "low_s", "high_s", "measured_step_s", "error_s")
 
@@ -36,7 +36,7 @@ class TuningRecord:
     def load(cls, path: str | os.PathLike[str]) -> TuningRecord:
         """Raises FormatError for a file that `Tuned.save` has not written."""
         try:
-            record = cls(json.loads(read_file(path, _MOST_BYTES))["tuning"])
+            record = cls(json.loads(read_file(path, _MAX_BYTES))["tuning"])
             record.html(whole_page=False)  # whatever is missing is found here
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise FormatError(os.fspath(path), 0, "a file of `headrace tune -o`") from None

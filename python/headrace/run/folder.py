@@ -18,7 +18,7 @@ class RunFolder(NamedTuple):
 
     path: str
     #: Why it is not the requested folder; empty if it is.
-    trouble: str
+    problem: str
     #: Segments of earlier runs, and of those that record beside this one.
     others: frozenset[str]
     #: The folders that this run has made, the innermost first.
@@ -50,18 +50,18 @@ def choose_run_folder(out: str | None) -> RunFolder:
     try:
         return RunFolder(asked, "", _segments_in(asked), _make(asked))
     except OSError as error:
-        trouble = f"{asked}: {error.strerror or error_line(error)}"
+        problem = f"{asked}: {error.strerror or error_line(error)}"
     instead = tempfile.mkdtemp(prefix="headrace-")
-    return RunFolder(instead, trouble, frozenset(), (instead,))
+    return RunFolder(instead, problem, frozenset(), (instead,))
 
 
 def _make(folder: str) -> tuple[str, ...]:
     """Make it and missing parents; returns those made. Raises OSError if it is not writable."""
     path = Path(folder)
     missing = tuple(str(above) for above in (path, *path.parents) if not above.exists())
-    trouble = _core.make_run_folder(folder)
-    if trouble:
-        raise OSError(trouble.removeprefix(f"{folder}: "))
+    problem = _core.make_run_folder(folder)
+    if problem:
+        raise OSError(problem.removeprefix(f"{folder}: "))
     return missing
 
 

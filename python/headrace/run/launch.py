@@ -30,8 +30,8 @@ def launch(program: Sequence[str], out: str | None, ceiling: bool = False) -> No
     # One report in a job: by rank 0, and by the outer of two runs that record into one folder.
     speaks = speaks_for_job() and (out is not None or not records_already(os.environ))
     folder = choose_run_folder(out)
-    if folder.trouble and speaks:
-        say(f"cannot record in {folder.trouble}; recording in {folder.path} instead")
+    if folder.problem and speaks:
+        say(f"cannot record in {folder.problem}; recording in {folder.path} instead")
     environment = recording_environment(os.environ, folder.path)
     if ceiling and speaks:
         environment[CEILING] = "1"

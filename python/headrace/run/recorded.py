@@ -34,12 +34,12 @@ def recorded_loaders(segments: Iterable[str]) -> list[Recorded]:
     Raises Error if a segment cannot be read and no other has a loader.
     """
     found: list[Recorded] = []
-    trouble: list[Error] = []
+    problem: list[Error] = []
     for segment in segments:
         try:
             entries = _core.segment_loaders(segment)
         except Error as error:
-            trouble.append(error)
+            problem.append(error)
             continue
         found += [
             Recorded(segment, entry["index"], entry["name"], entry["wait_s"])
@@ -47,6 +47,6 @@ def recorded_loaders(segments: Iterable[str]) -> list[Recorded]:
             # One that was killed while it waited for its first batch has no step yet.
             if entry["steps"] > 0 or entry["wait_s"] > 0
         ]
-    if trouble and not found:
-        raise trouble[0]
+    if problem and not found:
+        raise problem[0]
     return sorted(found, key=lambda loader: -loader.waited_s)

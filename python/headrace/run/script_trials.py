@@ -13,7 +13,7 @@ from headrace import _core
 from headrace.errors import Error
 from headrace.predict.search import Changes, Measured, mean_step
 from headrace.record.session import TRIAL
-from headrace.record.trial import LEAST_STEPS, same_name
+from headrace.record.trial import MIN_STEPS, same_name
 from headrace.results.report import Report
 from headrace.run.ending import ending
 from headrace.run.environment import recording_environment
@@ -27,7 +27,7 @@ from headrace.run.supervisor import Supervised
 _TO_END_S, _TO_STOP_S = 30.0, 5.0
 #: Share of a trial's time after which its loop ends, so that the script has the rest to end by itself.
 _OF_LIMIT = 0.9
-#: Of a script that failed: lines, and characters of each.
+#: Shown of a script that failed: lines, and characters of each.
 _LAST_LINES, _LINE = 3, 200
 
 
@@ -82,7 +82,7 @@ class ScriptTrials:
                 seconds = time.monotonic() - began
                 how = f"the script was stopped after {seconds:.0f} s" if cut_off else ending(status, seconds)
                 raise Error(
-                    f"{how or 'the script ended'} before a loop had {LEAST_STEPS} steps{_last_lines(said)}"
+                    f"{how or 'the script ended'} before a loop had {MIN_STEPS} steps{_last_lines(said)}"
                 ) from None
             if not self.loader:
                 self.loader, self._made_as = measured["loader"], measured["made_as"]

@@ -69,7 +69,7 @@ def print_summary(folder: RunFolder, ended: str, ceiling: bool = False) -> None:
 
 
 def _ceilings(reports: list[Report]) -> str:
-    """Of each loader that was measured; with its name if it is not the one of the report above."""
+    """The ceiling of each measured loader; with its name if it is not the one of the report above."""
     lines = ""
     for report in reports:
         if report.profile.sink.ceiling_step_s is not None:
@@ -105,7 +105,7 @@ _NO_LOADER = (
     "(or only where Headrace cannot be seen: python -I, -E, -S, an environment without it)"
 )
 #: No recording is smaller.
-_LEAST_FILE_BYTES = 64 << 10
+_MIN_FILE_BYTES = 64 << 10
 #: After that, for scripts whose loop has no DataLoader.
 _WRAP_IT = """\
   To record a loop without a DataLoader, wrap what it takes its batches from:
@@ -126,7 +126,7 @@ def _unsaved(folder: RunFolder) -> str:
     if os.statvfs(folder.path).f_bavail == 0:
         return f"the file system of {folder.path} is full"
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if 0 <= limit < _LEAST_FILE_BYTES:
+    if 0 <= limit < _MIN_FILE_BYTES:
         return (
             f"no loader was iterated, or files may be too small for its recording ({limit} bytes, ulimit -f)"
         )

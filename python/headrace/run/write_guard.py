@@ -8,12 +8,12 @@ import struct
 from collections.abc import Iterable
 from contextlib import suppress
 
-# The same numbers on every architecture.
+# These numbers are equal on every architecture.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG, _PATH_BENEATH = 1, 1
 _PR_SET_NO_NEW_PRIVS = 38
 #: The first version that allows files to be moved between folders.
-_LEAST_VERSION, _WITH_TRUNCATE = 2, 3
+_MIN_VERSION, _WITH_TRUNCATE = 2, 3
 _WRITE_FILE, _TRUNCATE = 1 << 1, 1 << 14
 #: Remove and make entries of every kind, move them between folders.
 _CHANGE_FOLDER = sum(1 << bit for bit in range(4, 14))
@@ -22,7 +22,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def can_guard_writes() -> bool:
-    return _version() >= _LEAST_VERSION
+    return _version() >= _MIN_VERSION
 
 
 def guard_writes(allowed: Iterable[str]) -> None:

@@ -111,7 +111,7 @@ class _News:
             self._shown.update(_line(""))
 
     def reports(self) -> list[Report]:
-        """Of all loaders so far."""
+        """Reports of all loaders so far."""
         return reports_in(self._segment) if self._segment else []
 
     def _run(self) -> None:

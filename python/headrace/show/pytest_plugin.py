@@ -45,7 +45,7 @@ class HeadraceSession:
         return wrapped
 
     def report(self) -> Report:
-        """Of the loader that was waited for longest. Raises UsageError if nothing was wrapped."""
+        """The report of the loader that was waited for longest. Raises UsageError if nothing was wrapped."""
         from headrace.errors import UsageError
 
         reports: list[Report] = [one.report() for one in self._wrapped]

@@ -50,7 +50,7 @@ class Found:
 
     @property
     def ranks(self) -> list[int]:
-        """Of each file, where all of their names or folders say it; else empty."""
+        """Each file's rank, where all of their names or folders say it; else empty."""
         known = {profile.events_file: profile.rank for profile in self.profiles}
         of_profiles = [known.get(path) for path in self.files]
         if of_profiles and None not in of_profiles:
@@ -59,7 +59,7 @@ class Found:
         return [int(one["rank"]) for one in matches if one] if all(matches) else []
 
     def without(self, merged: set[str]) -> Found:
-        """The same without those of its searched files that turned out to be timelines."""
+        """These files without the searched ones that turned out to be timelines."""
         left = [path for path in self.files if path not in merged]
         return Found(left, self.searched - merged, self.notes, self.summary, self.profiles)
 

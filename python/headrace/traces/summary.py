@@ -102,7 +102,7 @@ def _steps(trace: Trace) -> str:
 
 
 def _findings(rows: list[dict[str, Any]], several: bool) -> list[str]:
-    """Of ranks with the same finding, the one where it is worst."""
+    """The worst of the ranks with one finding."""
     worst: dict[str, dict[str, Any]] = {}
     for row in rows:
         seen = worst.get(row["finding"])

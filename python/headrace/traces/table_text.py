@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headrace.traces.table import Table
 
 #: A text column is never narrower than this, however many columns there are.
-_LEAST_TEXT = 16
+_MIN_TEXT = 16
 
 
 def figure(name: str, value: Any) -> str:
@@ -102,7 +102,7 @@ def table_text(table: Table, width: int, max_rows: int | None) -> str:
     over = sum(widths) + 2 * (len(widths) - 1) - width
     for i in sorted(range(len(widths)), key=lambda i: -widths[i]):
         if over > 0 and is_text[i]:
-            narrower = max(_LEAST_TEXT, widths[i] - over, len(titles[i]))
+            narrower = max(_MIN_TEXT, widths[i] - over, len(titles[i]))
             over -= max(0, widths[i] - narrower)
             widths[i] = min(widths[i], narrower)
     lines = []

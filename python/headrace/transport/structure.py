@@ -11,7 +11,7 @@ from headrace import _core
 
 
 def map_leaves(batch: Any, change: Callable[[Any], Any]) -> Any:
-    """The same structure with every leaf replaced by ``change(leaf)``.
+    """This structure with every leaf replaced by ``change(leaf)``.
 
     Dicts, lists, tuples, named tuples and dataclasses are containers, subclasses included; each is made anew.
     """

@@ -15,7 +15,7 @@
 namespace headrace::analysis::cluster {
 namespace {
 
-constexpr std::size_t kMostRanks = 1'000'000;
+constexpr std::size_t kMaxRanks = 1'000'000;
 /// A group of scattered ranks is not worth more of a summary.
 constexpr std::size_t kLongestMembers = 1000;
 constexpr std::size_t kLongestName = 100;
@@ -147,7 +147,7 @@ std::string to_text(std::vector<LinkRecord> records) {
   std::string text;
   std::size_t lines = 0;
   for (const LinkRecord& record : records) {
-    if (lines == kMostLinkRecords) break;
+    if (lines == kMaxLinkRecords) break;
     if (record.members.size() > kLongestMembers) continue;
     ++lines;
     text += static_cast<char>(record.form);
@@ -235,7 +235,7 @@ std::vector<std::int64_t> ranks_of_text(std::string_view text) {
   std::vector<std::int64_t> ranks;
   for (const RankRun& run : runs_of_text(text)) {
     const std::int64_t more = (run.last - run.first) / run.stride;
-    if (static_cast<std::uint64_t>(more) + ranks.size() >= kMostRanks) return {};
+    if (static_cast<std::uint64_t>(more) + ranks.size() >= kMaxRanks) return {};
     for (std::int64_t i = 0; i <= more; ++i) ranks.push_back(run.first + i * run.stride);
   }
   return ranks;

@@ -12,7 +12,7 @@ namespace {
 /// Slow ranks whose gain is computed one by one.
 /// Mean steps of ranks that meet in every step differ by less, as a share.
 constexpr double kInStep = 0.05;
-constexpr std::size_t kMostPasses = 16;
+constexpr std::size_t kMaxPasses = 16;
 
 /// The last steps are judged alone if there are so many of them.
 constexpr std::size_t kFewestRecent = 10;
@@ -214,7 +214,7 @@ class Judge {
       const std::size_t rank = order_[i];
       counts[rank] = false;
       // Thousands of slow ranks would be thousands of passes: the gain of all is asked for once.
-      if (i < kMostPasses || i + 1 == count) left_s = mean_of_latest(matrix_, counts, begin_);
+      if (i < kMaxPasses || i + 1 == count) left_s = mean_of_latest(matrix_, counts, begin_);
       result_.slow.push_back(describe_one(ranks[rank].rank, rank));
       SlowRank& slow = result_.slow.back();
       slow.margin =

@@ -155,11 +155,12 @@ Settings settings_of(const profile::Profile& profile) {
       settings[each.name] = profile::as_written(each.value);
   }
   for (const profile::OperatorProfile& op : profile.operators) {
-    for (const profile::Knob& knob : op.knobs) settings.try_emplace(knob.parameter, as_written(knob.value));
+    for (const profile::Parameter& parameter : op.parameters)
+      settings.try_emplace(parameter.parameter, as_written(parameter.value));
   }
   for (const profile::QueueProfile& queue : profile.queues) {
-    for (const profile::Knob& knob : queue.knobs)
-      settings.try_emplace(knob.parameter, as_written(knob.value));
+    for (const profile::Parameter& parameter : queue.parameters)
+      settings.try_emplace(parameter.parameter, as_written(parameter.value));
   }
   return settings;
 }

@@ -6,7 +6,7 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr std::size_t kMostBlocks = 20;
+constexpr std::size_t kMaxBlocks = 20;
 constexpr std::size_t kFewestBlocks = 4;
 constexpr double kStepsOfBlock = 3;
 /// By what the means of equal runs differ on a quiet machine, beyond what varies within them (measured: 0.3 % for
@@ -26,7 +26,7 @@ Mean mean_of_run(const std::vector<Stretch>& stretches, double computes) {
     seconds += each.seconds;
   }
   if (steps <= 0 || seconds <= 0) return {};
-  const double of_block = std::max(kStepsOfBlock, steps / kMostBlocks);
+  const double of_block = std::max(kStepsOfBlock, steps / kMaxBlocks);
   std::vector<Stretch> blocks(1);
   for (const Stretch& each : stretches) {
     if (blocks.back().steps >= of_block) blocks.emplace_back();

@@ -24,7 +24,7 @@ std::string_view direction(std::string_view name) noexcept {
 }
 
 /// Nothing copies more at once; what claims to is counted as so much.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 53;
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 53;
 
 struct Copy {
   std::int64_t start_ns = 0;
@@ -46,7 +46,7 @@ class CopyArguments {
 
   std::int64_t bytes(trace::Row row) const {
     const auto at = bytes_ == nullptr ? std::nullopt : bytes_->find(row);
-    return at ? std::clamp<std::int64_t>(bytes_->integers[*at], 0, kMostBytes) : 0;
+    return at ? std::clamp<std::int64_t>(bytes_->integers[*at], 0, kMaxBytes) : 0;
   }
 
   /// GB/s is bytes per nanosecond. 0 if there is no figure.

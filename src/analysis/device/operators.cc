@@ -61,9 +61,9 @@ bool charge_memory(const trace::Trace& trace, const Calls& calls, std::vector<Co
     const auto kind = device->find(row);
     Cost& cost = costs[static_cast<std::size_t>(call)];
     const bool on_host = !kind || device->integers[*kind] == kHost;
-    constexpr std::int64_t kMost = std::int64_t{1} << 53;  // nobody has more, and sums must not overflow
+    constexpr std::int64_t kMax = std::int64_t{1} << 53;  // nobody has more, and sums must not overflow
     (on_host ? cost.host_self_bytes : cost.device_self_bytes) +=
-        std::clamp<std::int64_t>(bytes->integers[i], -kMost, kMost);
+        std::clamp<std::int64_t>(bytes->integers[i], -kMax, kMax);
   }
   return any;
 }

@@ -144,11 +144,11 @@ void note_missing(std::span<const ProfileFolder> profiles, const std::string& na
 }  // namespace
 
 std::vector<std::string> profile_tables(std::span<const ProfileFolder> profiles) {
-  constexpr std::size_t kMostFiles = 10'000;
+  constexpr std::size_t kMaxFiles = 10'000;
   std::set<std::string> names;
   for (const ProfileFolder& profile : profiles) {
     std::error_code error;
-    std::size_t left = kMostFiles;
+    std::size_t left = kMaxFiles;
     for (fs::directory_iterator at(profile.output, error), end; !error && at != end && left > 0;
          at.increment(error), --left) {
       const std::string file = at->path().filename().string();

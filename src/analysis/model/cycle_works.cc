@@ -13,16 +13,16 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr std::size_t kMostCycles = 4096;
+constexpr std::size_t kMaxCycles = 4096;
 constexpr std::size_t kComposedCycles = 512;
-/// Of a cycle: what takes less is as good as constant.
+/// Share of a cycle: what takes less is as good as constant.
 constexpr double kHardlyMatters = 0.01;
 /// Items per cycle: fewer take part in some cycles only.
 constexpr double kInEach = 0.8;
 /// Probes that find the lock taken by chance.
 constexpr double kLockSeen = 0.1;
-/// Of its CPU time: even C code that releases the lock at once needs it for each call.
-constexpr double kLeastHeld = 0.01;
+/// Share of its CPU time: even C code that releases the lock at once needs it for each call.
+constexpr double kMinHeld = 0.01;
 /// Code that holds it for so much computes in Python, and gives it up only when it is asked to.
 constexpr double kAlwaysHeld = 0.7;
 
@@ -74,7 +74,7 @@ LockShares lock_shares(const profile::Profile& profile) {
   const double usual = held_of_cpu(profile, lock);
   const auto share = [](double held_s, std::optional<double> cpu_s) {
     const double held = ratio(held_s, cpu_s.value_or(0));
-    return held >= kAlwaysHeld ? 1 : std::max(kLeastHeld, held);
+    return held >= kAlwaysHeld ? 1 : std::max(kMinHeld, held);
   };
   LockShares use;
   if (lock.contended && lock.waiting < 0) use.waiters = std::max(0.0, lock.busy_threads - 1);
@@ -141,7 +141,7 @@ std::vector<WorkSequence> CycleWorks::lanes(const std::vector<int>& operators, d
   }
   count = std::min<std::size_t>(count, static_cast<std::size_t>(std::max(1, most)));
   if (composes) length = std::max(length, std::max<std::size_t>(8, kComposedCycles / count));
-  length = std::clamp<std::size_t>(length, 1, std::max<std::size_t>(8, kMostCycles / count));
+  length = std::clamp<std::size_t>(length, 1, std::max<std::size_t>(8, kMaxCycles / count));
   std::vector<WorkSequence> lanes(count, WorkSequence(length));
   for (std::size_t number = 0; number < length; ++number) {
     for (std::size_t lane = 0; lane < count; ++lane) {

@@ -4,7 +4,7 @@
 namespace headrace::analysis {
 
 /// Beyond these, a change makes no difference that could be simulated. The window is in batches.
-inline constexpr int kMostWorkers = 512;
+inline constexpr int kMaxWorkers = 512;
 inline constexpr int kLargestQueue = 1 << 20;
 inline constexpr int kLongestWindow = 4096;
 

@@ -5,7 +5,7 @@
 
 #include "../read/device_lag.h"
 #include "../read/numbers.h"
-#include "headrace/analysis/read/beside_others.h"
+#include "headrace/analysis/read/cpu_contention.h"
 #include "headrace/analysis/read/disturbance.h"
 #include "limits.h"
 #include "network_of.h"
@@ -16,7 +16,7 @@ namespace {
 /// Cycles of all stages in one run.
 constexpr double kCyclesPerRun = 6000;
 constexpr double kFewestBatchesPerRun = 60;
-constexpr double kMostBatchesPerRun = 200;
+constexpr double kMaxBatchesPerRun = 200;
 
 double variation_of(const std::vector<WorkSequence>& lanes) {
   double sum = 0;
@@ -72,7 +72,7 @@ double Network::variation() const {
 int Network::batches() const noexcept {
   double cycles = 1;
   for (const Stage& stage : stages) cycles += stage.cycles_per_batch;
-  return static_cast<int>(std::clamp(kCyclesPerRun / cycles, kFewestBatchesPerRun, kMostBatchesPerRun));
+  return static_cast<int>(std::clamp(kCyclesPerRun / cycles, kFewestBatchesPerRun, kMaxBatchesPerRun));
 }
 
 std::size_t Network::recorded() const noexcept {
@@ -102,7 +102,7 @@ bool make_network(const profile::Profile& profile, const std::vector<Change>& ch
                   std::uint64_t seed, Network& network) {
   network = Network{};
   if (profile.sink.step_s <= 0 || profile.operators.empty()) return false;
-  network.cores = free_cores(profile.host, kMostWorkers).held;
+  network.cores = free_cores(profile.host, kMaxWorkers).held;
   network.pool_cpu_s = pool_work_s(profile);
   network.device_s = device_behind_s(profile.sink);
   std::vector<Change> others = changes;
@@ -115,7 +115,7 @@ bool make_network(const profile::Profile& profile, const std::vector<Change>& ch
   const bool made = loader ? network_of_window(profile, *loader, others, seed, network)
                            : network_of_queues(profile, others, ordered, seed, network);
   if (made && even) network.make_even();
-  if (cores) network.cores = kMostWorkers;
+  if (cores) network.cores = kMaxWorkers;
   return made;
 }
 

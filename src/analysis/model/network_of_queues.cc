@@ -14,17 +14,17 @@ namespace headrace::analysis {
 namespace {
 
 /// Nobody builds a pipeline of more stages; simulating it would take seconds.
-constexpr std::size_t kMostStages = 128;
-constexpr int kMostWorkersOfAll = 2048;
+constexpr std::size_t kMaxStages = 128;
+constexpr int kMaxWorkersOfAll = 2048;
 /// More items than this per batch travel several as one, unless workers or short queues need it finer.
 constexpr double kTokens = 8;
-constexpr double kMostTokens = 64;
-/// Of the cores: what threads of one process fill beside a training step that computes. They come to the next core
+constexpr double kMaxTokens = 64;
+/// Share of the cores that threads of one process fill beside a training step that computes. They come to the next core
 /// only through the interpreter lock.
 constexpr double kFilledByThreads = 0.8;
-/// Of its time: a training step that computes.
+/// Share of its time from which on a training step computes.
 constexpr double kStepComputes = 0.5;
-/// Of an operator's time: its threads come to a core through the lock, too.
+/// Share of an operator's time from which on its threads come to a core through the lock, too.
 constexpr double kWaitsForLock = 0.1;
 
 bool wait_for_lock(const profile::Profile& profile) {
@@ -64,7 +64,7 @@ bool runs_in_sink(const PipelineGraph& graph, int index) {
 
 bool apply(const Change& change, PipelineGraph& graph, Effects& effects, Network& network) {
   const bool known_op = change.index >= 0 && static_cast<std::size_t>(change.index) < effects.service.size();
-  const int workers = std::clamp(change.to, 1, kMostWorkers);
+  const int workers = std::clamp(change.to, 1, kMaxWorkers);
   switch (change.kind) {
     case Change::Kind::kCapacity:
       if (change.index < 0 || static_cast<std::size_t>(change.index) >= graph.capacity.size()) return false;
@@ -127,7 +127,7 @@ class QueueNetwork {
         tokens_ = std::max(tokens_, flow.per_batch / graph_.capacity[static_cast<std::size_t>(flow.queue)]);
       }
     }
-    tokens_ = std::min(tokens_, kMostTokens);
+    tokens_ = std::min(tokens_, kMaxTokens);
   }
 
   int tokens_in(double items, double per_token) const {
@@ -153,8 +153,9 @@ class QueueNetwork {
       fit_capacity(flow);
     }
     for (int i : group.operators) {
-      const std::vector<profile::Knob>& knobs = profile_.operators[static_cast<std::size_t>(i)].knobs;
-      const profile::Knob* ordered = parameter_that_sets(knobs, profile::Quantity::order);
+      const std::vector<profile::Parameter>& parameters =
+          profile_.operators[static_cast<std::size_t>(i)].parameters;
+      const profile::Parameter* ordered = parameter_that_sets(parameters, profile::Quantity::order);
       stage.ordered = stage.ordered || (ordered != nullptr && ordered->value != 0);
     }
     stage.lock.waited_s = works_.lock_wait_s(group.operators);
@@ -203,10 +204,10 @@ bool network_of_queues(const profile::Profile& profile, const std::vector<Change
   }
   int workers = 0;
   for (Group& group : graph.groups) {
-    group.workers = std::clamp(group.workers, 1, kMostWorkers);
+    group.workers = std::clamp(group.workers, 1, kMaxWorkers);
     workers += group.workers;
   }
-  if (graph.groups.size() > kMostStages || workers > kMostWorkersOfAll) return false;
+  if (graph.groups.size() > kMaxStages || workers > kMaxWorkersOfAll) return false;
   const bool in_processes =
       std::find(effects.in_process.begin(), effects.in_process.end(), true) != effects.in_process.end();
   if (!in_processes && !effects.free_threaded) network.cores = cores_in_reach(profile, network.cores);

@@ -46,7 +46,7 @@ bool apply(const profile::Profile& profile, const Change& change, Changed& chang
   switch (change.kind) {
     case Change::Kind::kWorkers:
       if (!of_workers) return false;
-      loader.workers = std::clamp(change.to, 0, kMostWorkers);
+      loader.workers = std::clamp(change.to, 0, kMaxWorkers);
       return true;
     case Change::Kind::kWindow:
       if (loader.workers == 0) return false;
@@ -90,7 +90,7 @@ class WindowNetwork {
         network_(network) {}
 
   void build() {
-    std::vector<WorkSequence> lanes = works_.lanes(loader_.in_workers, 1, kMostWorkers);
+    std::vector<WorkSequence> lanes = works_.lanes(loader_.in_workers, 1, kMaxWorkers);
     const std::string slowest = works_.largest(loader_.in_workers);
     if (loader_.workers > 0) {
       add_workers(std::move(lanes), slowest);
@@ -192,11 +192,11 @@ class WindowNetwork {
 bool network_of_window(const profile::Profile& profile, const Loader& loader,
                        const std::vector<Change>& changes, std::uint64_t seed, Network& network) {
   // Nobody writes more operators; composing batches of them would take seconds.
-  constexpr std::size_t kMostOperators = 256;
+  constexpr std::size_t kMaxOperators = 256;
   const std::size_t operators = loader.in_workers.size();
-  if (operators == 0 || operators > kMostOperators || work_per_batch_s(profile, loader) <= 0) return false;
+  if (operators == 0 || operators > kMaxOperators || work_per_batch_s(profile, loader) <= 0) return false;
   Changed changed{loader, Effects(profile.operators.size()), 0};
-  changed.loader.workers = std::min(loader.workers, kMostWorkers);
+  changed.loader.workers = std::min(loader.workers, kMaxWorkers);
   for (const Change& change : changes) {
     if (!apply(profile, change, changed)) return false;
   }

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "../read/numbers.h"
-#include "headrace/analysis/read/beside_others.h"
+#include "headrace/analysis/read/cpu_contention.h"
 #include "headrace/analysis/read/service_shape.h"
 
 namespace headrace::analysis {
@@ -14,8 +14,8 @@ namespace {
 /// So many whole recorded batches keep their order; fewer are composed of items drawn at random.
 constexpr std::size_t kWholeBatches = 24;
 /// Items drawn per batch; larger batches are scaled so that their spread stays right.
-constexpr double kMostDrawn = 24;
-constexpr std::size_t kMostLanes = 512;
+constexpr double kMaxDrawn = 24;
+constexpr std::size_t kMaxLanes = 512;
 
 Work work_of(const profile::ServiceSample& sample, const TimeSplit& split) {
   const double cpu_s =
@@ -87,7 +87,7 @@ void RecordedBatches::read_lanes(const profile::OperatorProfile& op, const TimeS
   int entry = 0;
   for (const profile::WorkerProfile& worker : op.per_worker) {
     if (worker.sequence.empty() || (numbered && !worker.worker_id)) continue;
-    if (lanes.size() >= kMostLanes) break;
+    if (lanes.size() >= kMaxLanes) break;
     WorkerRecord& lane = lanes[numbered ? static_cast<int>(*worker.worker_id) : entry++];
     for (const profile::ServiceSample& sample : worker.sequence) {
       lane.sequence.push_back(work_of(sample, split));
@@ -166,7 +166,7 @@ Work RecordedBatches::recorded(const WorkerRecord& lane, std::size_t number) con
 }
 
 Work RecordedBatches::composed(const WorkerRecord& lane, Random& random) const {
-  const int drawn = static_cast<int>(std::min(per_batch_, kMostDrawn));
+  const int drawn = static_cast<int>(std::min(per_batch_, kMaxDrawn));
   Work sum;
   for (int i = 0; i < drawn; ++i) sum += one(lane, random);
   const double more = per_batch_ / drawn;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "../read/numbers.h"
-#include "headrace/analysis/read/beside_others.h"
+#include "headrace/analysis/read/cpu_contention.h"
 
 namespace headrace::analysis {
 

@@ -25,9 +25,9 @@ double cpu_per_batch_s(const profile::OperatorProfile& op) noexcept {
 
 double all_cpu_per_batch_s(const profile::OperatorProfile& op) noexcept {
   // Less is that of the thread that sends batches.
-  constexpr double kLeastPool = 0.1;
+  constexpr double kMinPool = 0.1;
   const double pool = ratio(op.pool_cpu_s.value_or(0), op.busy_s);
-  return cpu_per_batch_s(op) + (pool >= kLeastPool ? std::max(0.0, op.demand_s) * op.workers * pool : 0);
+  return cpu_per_batch_s(op) + (pool >= kMinPool ? std::max(0.0, op.demand_s) * op.workers * pool : 0);
 }
 
 double input_cpu_s(const profile::Profile& profile) noexcept {
@@ -36,13 +36,13 @@ double input_cpu_s(const profile::Profile& profile) noexcept {
   return sum;
 }
 
-int dearest_operator(const profile::Profile& profile) noexcept {
+int operator_with_most_cpu(const profile::Profile& profile) noexcept {
   const auto& operators = profile.operators;
-  const auto dearest = std::max_element(operators.begin(), operators.end(), [](const auto& a, const auto& b) {
-    return all_cpu_per_batch_s(a) < all_cpu_per_batch_s(b);
-  });
-  const bool known = dearest != operators.end() && all_cpu_per_batch_s(*dearest) > 0;
-  return known ? static_cast<int>(dearest - operators.begin()) : -1;
+  const auto most_cpu = std::max_element(
+      operators.begin(), operators.end(),
+      [](const auto& a, const auto& b) { return all_cpu_per_batch_s(a) < all_cpu_per_batch_s(b); });
+  const bool known = most_cpu != operators.end() && all_cpu_per_batch_s(*most_cpu) > 0;
+  return known ? static_cast<int>(most_cpu - operators.begin()) : -1;
 }
 
 double cpu_bound_share(const profile::OperatorProfile& op) noexcept {

@@ -8,7 +8,7 @@
 namespace headrace::analysis {
 namespace {
 
-/// Of the time that the host is in a step: less, and the device is used by the way.
+/// Device time over the host's time in a step below which the device is hardly used.
 constexpr double kMainly = 0.5;
 /// Fewer marked steps tell no mean.
 constexpr std::uint64_t kFewestMarked = 5;

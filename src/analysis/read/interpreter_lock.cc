@@ -101,8 +101,9 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
       threads.busy_with_cpu += busy;
     }
     if (!lock.needed[i] || cpu <= 0) continue;
-    if (lock.blamed < 0 || holds_longer(op, profile.operators[static_cast<std::size_t>(lock.blamed)]))
-      lock.blamed = static_cast<int>(i);
+    if (lock.longest_holder < 0 ||
+        holds_longer(op, profile.operators[static_cast<std::size_t>(lock.longest_holder)]))
+      lock.longest_holder = static_cast<int>(i);
   }
   const double sink_cpu = profile.sink.compute_cpu_s.value_or(0) / step_s;
   lock.process_cores = profile.host.process_cpu_cores.value_or(threads.cpu_cores + sink_cpu);
@@ -110,14 +111,14 @@ InterpreterLock read_interpreter_lock(const profile::Profile& profile, const Loc
 
   if (lock.waiting >= 0) {
     const double stretch_s = profile.sink.compute_lock_wait_s.value_or(0);
-    lock.contended = lock.blamed >= 0 && threads.cpu_cores >= thresholds.operator_cores &&
+    lock.contended = lock.longest_holder >= 0 && threads.cpu_cores >= thresholds.operator_cores &&
                      (largest_lock_wait(profile) >= thresholds.waits_share ||
                       stretch_s >= thresholds.stretched_share * step_s);
     if (lock.contended) lock.stretch_s = stretch_s;
     // The waits of an event loop's own thread are in no operator.
     if (lock.contended || !has_event_loop(profile)) return lock;
   }
-  if (threads.cpu_cores < thresholds.operator_cores || lock.blamed < 0 ||
+  if (threads.cpu_cores < thresholds.operator_cores || lock.longest_holder < 0 ||
       lock.busy_threads < thresholds.busy_threads)
     return lock;
   // Without probes, their threads must be off the cores.

@@ -12,7 +12,7 @@ namespace headrace::analysis {
 /// the least memory.
 inline constexpr double kAsGood = 1.02;
 /// Each operator is simulated, in milliseconds; with more of them a verdict would take seconds.
-inline constexpr std::size_t kMostOperators = 32;
+inline constexpr std::size_t kMaxOperators = 32;
 
 /// `part / whole`, 0 if there is no whole.
 inline double ratio(double part, double whole) noexcept { return whole > 0 ? part / whole : 0; }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "fast_steps.h"
-#include "headrace/analysis/read/beside_others.h"
+#include "headrace/analysis/read/cpu_contention.h"
 #include "headrace/analysis/read/demand.h"
 #include "numbers.h"
 
@@ -17,7 +17,7 @@ constexpr double kComputes = 0.5;
 /// What may be slowness of what a step takes beside its waits, per share of the waits in its compute; and at most. More of
 /// it is other work (measured: up to 4 times the share of the waits).
 constexpr double kSlowPerWait = 4;
-constexpr double kMostSlow = 0.5;
+constexpr double kMaxSlow = 0.5;
 /// A step that sleeps wakes up late, beyond what it is seen to wait. Measured in 25 draws: the fastest hundredth of
 /// the steps is within 2 % of the ceiling, and no further below the mean than so many waits.
 constexpr double kWakesLate = 1.5;
@@ -27,7 +27,7 @@ constexpr double kWakesLate = 1.5;
 constexpr double kMeetsLock = 0.1;
 constexpr double kAlwaysMet = 0.55;
 /// CPU work beside that of all other cores / alone, at most (measured: 1.00 to 1.20, docs/benchmarks.md).
-constexpr double kMostBesideAll = 1.15;
+constexpr double kMaxContention = 1.15;
 
 /// Of the other cores, what the input's CPU work takes.
 double busy_share(const profile::Profile& profile) {
@@ -40,7 +40,7 @@ double least_s(const profile::Profile& profile, double waited_s) {
   const profile::SinkProfile& sink = profile.sink;
   if (sleeps(sink)) return sink.compute_s - kWakesLate * waited_s;
   const double own_s = sink.compute_s - waited_s;
-  const double beside = 1 + (kMostBesideAll - 1) * busy_share(profile);
+  const double beside = 1 + (kMaxContention - 1) * busy_share(profile);
   // Where the waits are a fifth of the compute, at most a fifth of the rest is slowness (measured: 0.1 to 1.7 of that).
   return own_s * std::min(ratio(own_s, sink.compute_s), 1 / beside);
 }
@@ -77,7 +77,7 @@ double own_compute_s(const profile::Profile& profile, const InterpreterLock& loc
   if (light_s <= 0 || cpu_s < kComputes * own_s) return alone_s;
   // Each time that its thread comes back to a core, a step takes CPU time of its own for it (docs/benchmarks.md): the step
   // that was least disturbed tells what it takes without.
-  const double slow = std::min(kMostSlow, kSlowPerWait * ratio(waited_s, sink.compute_s));
+  const double slow = std::min(kMaxSlow, kSlowPerWait * ratio(waited_s, sink.compute_s));
   return std::min(alone_s, std::max(own_s - cpu_s + light_s, (1 - slow) * own_s));
 }
 

@@ -10,7 +10,7 @@ namespace headrace::analysis {
 namespace {
 
 /// A window list longer than any recorder makes would cost memory when it is padded.
-constexpr std::size_t kMostWindows = 4096;
+constexpr std::size_t kMaxWindows = 4096;
 /// No loop takes a batch in less.
 constexpr double kShortestStep_s = 1e-8;
 /// Figures that are read while a loop runs are of slightly different moments.
@@ -40,7 +40,7 @@ void keep_overlap_inside(Step& step) {
 
 profile::Profile plausible(const profile::Profile& recorded) {
   profile::Profile profile = recorded;
-  if (profile.windows.size() > kMostWindows) profile.windows.resize(kMostWindows);
+  if (profile.windows.size() > kMaxWindows) profile.windows.resize(kMaxWindows);
   profile::bound_figures(profile);
   profile.sink.starved_share = std::min(profile.sink.starved_share, profile.sink.wait_share);
   for (profile::Window& window : profile.windows) {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kEnoughSamples = 40;
 constexpr std::size_t kShortSequence = 200;
 /// More would sharpen nothing and cost a verdict milliseconds: what-if asks for shapes many times.
-constexpr std::size_t kMostSamples = 2048;
+constexpr std::size_t kMaxSamples = 2048;
 /// Between usual and slow: above so many medians, and below this part of the slow items' mean.
 constexpr double kUsualMedians = 2;
 constexpr double kOfTailMean = 0.6;
@@ -90,9 +90,9 @@ ServiceShape from_latency(const profile::Latency& service) {
 ServiceShape shape_of(const profile::OperatorProfile& op) {
   std::size_t recorded = 0;
   for (const profile::WorkerProfile& worker : op.per_worker) recorded += worker.sequence.size();
-  const std::size_t stride = recorded / kMostSamples + 1;
+  const std::size_t stride = recorded / kMaxSamples + 1;
   std::vector<double> walls;
-  walls.reserve(std::min(recorded, kMostSamples));
+  walls.reserve(std::min(recorded, kMaxSamples));
   std::size_t at = 0;
   for (const profile::WorkerProfile& worker : op.per_worker) {
     for (const profile::ServiceSample& sample : worker.sequence) {

@@ -12,13 +12,13 @@ namespace headrace::analysis {
 namespace {
 
 /// Other ranks that are read to compare: a verdict on one of ten thousand needs no more.
-constexpr std::size_t kMostCompared = 256;
+constexpr std::size_t kMaxCompared = 256;
 
 void add_other_ranks(const loader_files::ProfilerFolder& folder, profile::Profile& profile) {
   cluster::RunRanks ranks(profile);
   std::size_t compared = 0;
   for (const loader_files::RankFolder& other : folder.ranks) {
-    if (other.rank == profile.rank || compared >= kMostCompared) continue;
+    if (other.rank == profile.rank || compared >= kMaxCompared) continue;
     try {
       const profile::Profile its = loader_files::profile_of(loader_files::read_rank(other));
       if (its.sink.steps == 0) continue;

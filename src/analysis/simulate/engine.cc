@@ -5,13 +5,13 @@
 #include <limits>
 #include <utility>
 
-#include "headrace/analysis/read/beside_others.h"
+#include "headrace/analysis/read/cpu_contention.h"
 
 namespace headrace::analysis {
 namespace {
 
 /// Each is an event of every step, and a step has time for all of its work beside so many.
-constexpr double kMostInPool = 16;
+constexpr double kMaxInPool = 16;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void Engine::hand_lock_over() {
 }
 
 void Engine::compute_in_pool(double cpu_s) {
-  const int threads = static_cast<int>(std::clamp(std::ceil(cores_), 1.0, kMostInPool));
+  const int threads = static_cast<int>(std::clamp(std::ceil(cores_), 1.0, kMaxInPool));
   for (int i = 0; i < threads; ++i) compute(kPool, cpu_s / threads);
   pool_left_ += threads;
 }

@@ -15,7 +15,7 @@ namespace headrace::analysis {
 namespace {
 
 /// Rates that no recording has could keep a run going for ever.
-constexpr int kMostEvents = 4'000'000;
+constexpr int kMaxEvents = 4'000'000;
 
 class NetworkRun {
  public:
@@ -53,7 +53,7 @@ class NetworkRun {
     }
     for (std::size_t w = 0; w < workers_.size(); ++w) runnable_.push_back(actor_of(w));
     runnable_.push_back(kSink);
-    for (int events = 0; done_ < steps_ && events < kMostEvents; ++events) {
+    for (int events = 0; done_ < steps_ && events < kMaxEvents; ++events) {
       if (!runnable_.empty()) {
         const int actor = runnable_.front();
         runnable_.pop_front();
@@ -78,7 +78,7 @@ class NetworkRun {
   };
 
   /// Tokens still to pass over one edge: fractions add up over the cycles.
-  struct Debt {
+  struct TokenCredit {
     double fraction = 0;
     int tokens = 0;
 
@@ -97,7 +97,7 @@ class NetworkRun {
     Token token;
     Phase phase = Phase::kBegin;
     double since_s = 0;
-    std::vector<Debt> took, made;
+    std::vector<TokenCredit> took, made;
     Task task;
     std::deque<int> dealt;    ///< items of its window that it has not begun
     int on_their_way = 0;     ///< items of its window that the training loop has not taken
@@ -160,7 +160,8 @@ class NetworkRun {
   }
 
   /// False: the actor waits at a queue that is empty. `token`: the last that it took.
-  bool take(int actor, const std::vector<Network::Edge>& edges, std::vector<Debt>& debts, Token& token) {
+  bool take(int actor, const std::vector<Network::Edge>& edges, std::vector<TokenCredit>& debts,
+            Token& token) {
     for (std::size_t e = 0; e < edges.size(); ++e) {
       Queue& queue = queues_[static_cast<std::size_t>(edges[e].queue)];
       for (; debts[e].tokens > 0; --debts[e].tokens) {
@@ -179,7 +180,7 @@ class NetworkRun {
   }
 
   /// False: the actor waits at a queue that is full.
-  bool put(int actor, const std::vector<Network::Edge>& edges, std::vector<Debt>& debts, Token token) {
+  bool put(int actor, const std::vector<Network::Edge>& edges, std::vector<TokenCredit>& debts, Token token) {
     for (std::size_t e = 0; e < edges.size(); ++e) {
       const std::size_t at = static_cast<std::size_t>(edges[e].queue);
       Queue& queue = queues_[at];
@@ -275,7 +276,7 @@ class NetworkRun {
   void hand_on(std::size_t w) {
     Worker& worker = workers_[w];
     worker.sends.push_back(worker.token);
-    for (Debt& made : worker.made) made.tokens = 0;
+    for (TokenCredit& made : worker.made) made.tokens = 0;
     if (worker.sends.size() == 1) engine_.compute(sender_of(w), network_.stages[worker.stage].hands_on_cpu_s);
   }
 
@@ -461,7 +462,7 @@ class NetworkRun {
   std::vector<Order> orders_;              // per stage
   std::vector<std::uint64_t> taken_;       // cycles begun, per stage
   std::vector<double> busy_s_;             // per stage
-  std::vector<Debt> took_;                 // of the training loop
+  std::vector<TokenCredit> took_;          // of the training loop
   std::deque<int> runnable_;               // may go on now
   std::size_t turn_ = 0;
   int next_ = 0, awaited_ = 0;  // items of a window: to deal out, and to take in order

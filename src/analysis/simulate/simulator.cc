@@ -26,7 +26,7 @@ constexpr double kSpent = 0.95;
 /// Standard deviations that hold nine in ten differences between what the recorded items say and another run of as
 /// many.
 constexpr double kNineInTen = 2.33;
-/// Of the predicted step, to either side.
+/// Share of the predicted step, to either side.
 constexpr double kWidest = 0.6;
 /// Per second. Two threads that each read so often were measured 1.2 to 1.5 times as slow as one.
 constexpr double kManyReads = 20'000;
@@ -52,11 +52,11 @@ std::string limit_of(const Network& network, const SimulatedRun& run) {
 /// Turns that bring the waits for the lock to those that were recorded.
 void fit_turns(Network& network) {
   constexpr int kRounds = 4;
-  constexpr double kMostTurns = 64;
+  constexpr double kMaxTurns = 64;
   const auto fit = [&](LockUse& lock, double waited_s) {
     if (!lock.waited_s) return;
     const double factor = waited_s > 0 ? std::clamp(*lock.waited_s / waited_s, 0.25, 4.0) : 1;
-    lock.turns = static_cast<int>(std::clamp(std::round(lock.turns * factor), 1.0, kMostTurns));
+    lock.turns = static_cast<int>(std::clamp(std::round(lock.turns * factor), 1.0, kMaxTurns));
   };
   for (int round = 0; round < kRounds; ++round) {
     const SimulatedRun run = simulate(network, network.batches(), 0);
@@ -125,9 +125,9 @@ bool free_threaded(const std::vector<Change>& changes) {
   });
 }
 
-/// Of an operator's time, from which on its threads share cores and the interpreter lock with others.
+/// Share of an operator's time, from which on its threads share cores and the interpreter lock with others.
 constexpr double kShares = 0.1;
-/// Of its time: an operator that computes.
+/// Share of its time from which on an operator computes.
 constexpr double kOperatorComputes = 0.3;
 
 /// Threads of Python that compute beside others. What they lose when they hand over the lock, cores and caches is not
@@ -201,9 +201,9 @@ std::string unknown_pools(const profile::Profile& profile, const std::optional<L
   if (changed == changes.end()) return "";
   if (loader->workers == 0 && pool_share_of_loop(profile) >= kMuchInPools)
     return "a library computes in threads of its own; how many each worker would have is not known";
-  constexpr double kLeastCores = 0.25;
+  constexpr double kMinCores = 0.25;
   const double pool_share = pool_share_of_workers(profile);
-  if (pool_share * cpu_share * profile.host.cores < kLeastCores) return "";
+  if (pool_share * cpu_share * profile.host.cores < kMinCores) return "";
   const double times = std::max(1.0, ratio(changed->to, std::max(1, loader->workers)));
   return filled_by_pools(cpu_share * times, pool_share);
 }

@@ -8,7 +8,7 @@ namespace {
 /// Work that is nearly all of one kind is done at once.
 constexpr double kMixed = 0.1;
 /// Everything takes some time, so that one thing is never called from within another.
-constexpr double kLeast_s = 1e-7;
+constexpr double kMin_s = 1e-7;
 
 }  // namespace
 
@@ -19,7 +19,7 @@ void Task::set(const Work& work, int turns) noexcept {
                      (work.locked_s > 0 && work.locked_s < work.total_s());
   turns_ = mixed ? std::max(1, turns) : 1;
   turn_ = work * (1.0 / turns_);
-  if (turn_.total_s() <= 0) turn_.off_s = kLeast_s;
+  if (turn_.total_s() <= 0) turn_.off_s = kMin_s;
   next_ = Part::kOff;
 }
 

@@ -72,12 +72,13 @@ class WorkersPredicted {
 
 /// A queue whose length the user can change: in a framework's loader those that a parameter sets.
 bool can_be_lengthened(const profile::Profile& profile, const profile::QueueProfile& queue) {
-  return queue.capacity > 0 && (!profile.model || !queue.knobs.empty());
+  return queue.capacity > 0 && (!profile.model || !queue.parameters.empty());
 }
 
-/// What sets the workers of `op`: the loader's own parameter, else the operator's knob, else
+/// What sets the workers of `op`: the loader's own parameter, else the operator's parameter, else
 /// "<name>.workers".
-profile::Knob knob_that_widens(const profile::OperatorProfile& op, const std::optional<Loader>& loader) {
+profile::Parameter parameter_that_widens(const profile::OperatorProfile& op,
+                                         const std::optional<Loader>& loader) {
   constexpr auto kWorkers = profile::Quantity::workers;
   if (const profile::LoaderParameter* own = loader ? loader->parameter(kWorkers) : nullptr) {
     // Of some, 1 is the training loop itself.
@@ -85,7 +86,7 @@ profile::Knob knob_that_widens(const profile::OperatorProfile& op, const std::op
     const std::int64_t now = std::max<std::int64_t>(loader->workers, value == nullptr ? 0 : *value);
     return {own->name, static_cast<double>(now), own->min, own->max, own->live, kWorkers};
   }
-  if (const profile::Knob* knob = parameter_that_sets(op.knobs, kWorkers)) return *knob;
+  if (const profile::Parameter* parameter = parameter_that_sets(op.parameters, kWorkers)) return *parameter;
   return {op.name + ".workers", static_cast<double>(op.workers), {}, {}, false, kWorkers};
 }
 
@@ -128,8 +129,8 @@ ExecutorValues executor_values(const profile::Profile& profile, const std::strin
 
 bool cannot_be_multiplied(const profile::OperatorProfile& op) {
   if (op.kind == profile::OperatorKind::sampler) return true;
-  const profile::Knob* knob = parameter_that_sets(op.knobs, profile::Quantity::workers);
-  if (knob != nullptr) return knob->max && *knob->max <= 1;
+  const profile::Parameter* parameter = parameter_that_sets(op.parameters, profile::Quantity::workers);
+  if (parameter != nullptr) return parameter->max && *parameter->max <= 1;
   using enum profile::OperatorKind;
   constexpr std::array kSerial = {source, generator, shuffle, filter, batch, transfer};
   return op.workers == 1 && !op.in_sink &&
@@ -190,11 +191,11 @@ std::vector<Advice> advise_workers(const Predictor& predictor, int index) {
   const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
   const std::optional<Loader> loader = loader_of(profile);
   const bool is_fixed =
-      profile.model && !loader && parameter_that_sets(op.knobs, profile::Quantity::workers) == nullptr;
+      profile.model && !loader && parameter_that_sets(op.parameters, profile::Quantity::workers) == nullptr;
   if (is_fixed) return rows;  // by the framework
-  const profile::Knob widens = knob_that_widens(op, loader);
+  const profile::Parameter widens = parameter_that_widens(op, loader);
   const int now = static_cast<int>(std::min(widens.value, 1e6));
-  const double limit = std::min<double>(widens.max.value_or(kMostAdvisedWorkers), kMostAdvisedWorkers);
+  const double limit = std::min<double>(widens.max.value_or(kMaxAdvisedWorkers), kMaxAdvisedWorkers);
   WorkersPredicted predicted(predictor, index);
 
   int most = std::min(static_cast<int>(limit), std::max(kWorkersWithoutDoubt, 8 * now));
@@ -264,20 +265,21 @@ std::vector<Advice> advise_capacity(const Predictor& predictor, int index) {
   const double best_s = predictor.predict(changes(kLongestBuffer)).step_s;
   int factor = 2;
   while (factor < kLongestBuffer &&
-         step_s - predictor.predict(changes(factor)).step_s < kMostOfTheGain * (step_s - best_s)) {
+         step_s - predictor.predict(changes(factor)).step_s < kGainKept * (step_s - best_s)) {
     factor *= 2;
   }
   const Prediction prediction = predictor.predict(changes(factor));
   for (const Change& change : changes(factor)) {
     const profile::QueueProfile& queue = profile.queues[static_cast<std::size_t>(change.index)];
-    const profile::Knob* knob = queue.knobs.empty() ? nullptr : &queue.knobs.front();
+    const profile::Parameter* parameter = queue.parameters.empty() ? nullptr : &queue.parameters.front();
     // One parameter may set several queues.
-    const bool is_said = knob != nullptr && std::any_of(rows.begin(), rows.end(), [&](const Advice& each) {
-                           return each.parameter == knob->parameter;
-                         });
+    const bool is_said =
+        parameter != nullptr && std::any_of(rows.begin(), rows.end(), [&](const Advice& each) {
+          return each.parameter == parameter->parameter;
+        });
     if (is_said) continue;
     Advice advice;
-    advice.parameter = knob != nullptr ? knob->parameter : queue.name + ".capacity";
+    advice.parameter = parameter != nullptr ? parameter->parameter : queue.name + ".capacity";
     advice.from = queue.capacity;
     advice.to = change.to;
     advice.changes = {change};

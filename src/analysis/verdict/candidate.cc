@@ -10,7 +10,7 @@ namespace {
 
 using enum profile::OperatorKind;
 
-/// Of the largest gain: nearer than simulations of two recordings of one pipeline are to each other.
+/// Share of the largest gain: nearer than simulations of two recordings of one pipeline are to each other.
 constexpr double kTies = 0.93;
 
 /// Finished batches pass through it on their way to the training loop. (The hand-off of a pipeline's map to its
@@ -27,8 +27,8 @@ bool behind_workers(const Case& facts, int op) {
 /// Handing batches over is part of making them, unless it costs more than a healthy loop pays, and more than batches
 /// that are not finished.
 bool may_limit(const Case& facts, int op) {
-  return !hands_over(facts, op) || (facts.gate.floor_share >= facts.thresholds.gate.served_share &&
-                                    facts.gate.floor_share >= facts.gate.starved_share);
+  return !hands_over(facts, op) || (facts.gate.handoff_share >= facts.thresholds.gate.served_share &&
+                                    facts.gate.handoff_share >= facts.gate.starved_share);
 }
 
 /// The operator whose absence gains most. Where several gain nearly as much: the one that the queues name, else the
@@ -90,7 +90,7 @@ int candidate_of(const Case& facts) {
   if (makers_unknown && !facts.gate.handoff_only) return -1;
   const int op = by_absence(facts);
   if (op >= 0) return op;
-  return facts.gate.crowded ? dearest_operator(facts.profile) : by_demand(facts);
+  return facts.gate.loop_waits_for_core ? operator_with_most_cpu(facts.profile) : by_demand(facts);
 }
 
 }  // namespace

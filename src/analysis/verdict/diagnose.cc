@@ -136,7 +136,7 @@ std::pair<const CauseRule*, std::optional<Finding>> find_cause(const Case& facts
   for (const CauseRule& rule : causes_in_order()) {
     if (!bound && !rule.otherwise_healthy) continue;
     if (bound && served && !rule.judged_when_served) continue;
-    if (bound && facts.gate.crowded && !rule.judged_when_crowded) continue;
+    if (bound && facts.gate.loop_waits_for_core && !rule.judged_when_loop_waits_for_core) continue;
     if (bound && !rule.otherwise_healthy && facts.demand.empty() && !served) continue;
     if (std::optional<Finding> finding = rule.judge(facts)) return {&rule, std::move(finding)};
   }
@@ -173,8 +173,8 @@ double charged_to(const Case& facts, const std::string& name) {
 
 double share_of_step(const Case& facts, const std::optional<std::string>& op) {
   if (facts.lock.contended) return facts.gate.input_share;
-  if (facts.gate.crowded) return facts.gate.input_share;
-  if (facts.gate.handoff_only) return facts.gate.floor_share;
+  if (facts.gate.loop_waits_for_core) return facts.gate.input_share;
+  if (facts.gate.handoff_only) return facts.gate.handoff_share;
   if (facts.gate.transfer_only) return facts.gate.transfer_share;
   if (facts.gate.floor_by_workers) return facts.gate.wait_share;
   const double charged = op ? charged_to(facts, *op) : -1;
@@ -186,9 +186,9 @@ double share_of_step(const Case& facts, const std::optional<std::string>& op) {
 std::optional<std::string> next_limit(const Case& facts, const Diagnosis& diagnosis) {
   const bool advised = !diagnosis.advice.empty() && diagnosis.advice.front().predicted_step_s.has_value();
   if (advised && diagnosis.advice.front().then_limit == "cpu") {
-    const int dearest = dearest_operator(facts.profile);
-    if (dearest < 0) return std::nullopt;
-    return facts.profile.operators[static_cast<std::size_t>(dearest)].name;
+    const int most_cpu = operator_with_most_cpu(facts.profile);
+    if (most_cpu < 0) return std::nullopt;
+    return facts.profile.operators[static_cast<std::size_t>(most_cpu)].name;
   }
   if (advised && !diagnosis.advice.front().then_limit.empty()) return diagnosis.advice.front().then_limit;
   Prediction then;
@@ -320,7 +320,7 @@ void conclude_healthy(const Case& facts, Diagnosis& diagnosis) {
                              duration(facts.gate.step_s) + ", " + percent(facts.gate.wait_share) + ")";
   // A large wait beside "not input-bound" needs its reason in the same line.
   const double noticeable = facts.thresholds.gate.starved_share;
-  const bool receives = facts.gate.floor_share >= noticeable && facts.gate.starved_share < noticeable;
+  const bool receives = facts.gate.handoff_share >= noticeable && facts.gate.starved_share < noticeable;
   diagnosis.summary =
       receives ? "the training step is the limit; batches were ready (receiving them took " + waited
                : "the training step is the limit (waited " + waited;
@@ -530,7 +530,7 @@ bool Case::waits_for_unseen() const noexcept {
   if (loader) return false;
   // A generator (its parameter is prefetch) may wait for a server or a disk itself. Where threads that nobody recorded
   // compute meanwhile, beside a step that does not, it more likely waits for them.
-  const bool elsewhere = op().knobs.empty() || (sleeps(profile.sink) && pool_cpu_s(profile) > 0);
+  const bool elsewhere = op().parameters.empty() || (sleeps(profile.sink) && pool_cpu_s(profile) > 0);
   return is_whole && elsewhere && computes >= 0 && computes < thresholds.rate.hardly_computes_share;
 }
 

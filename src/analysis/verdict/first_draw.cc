@@ -9,7 +9,7 @@
 namespace headrace::analysis {
 namespace {
 
-/// Of the start-up: from here on the draws are the reason.
+/// Share of the start-up from which on the draws are the reason.
 constexpr double kByDrawing = 0.5;
 
 }  // namespace

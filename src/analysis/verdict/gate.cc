@@ -19,12 +19,12 @@
 namespace headrace::analysis {
 namespace {
 
-/// Of the hand-off: however long it waits for a core, the rest is its own cost.
-constexpr double kMostCoreWait = 0.8;
-/// Of the threshold, without what chance may have added.
+/// Share of the hand-off: however long it waits for a core, the rest is its own cost.
+constexpr double kMaxCoreWait = 0.8;
+/// Share of the threshold, without what chance may have added.
 constexpr double kNearly = 0.7;
 /// A loop that starves for so much of its time is not healthy, however uneven its waits are.
-constexpr double kMostOfTheTime = 0.5;
+constexpr double kMaxOfTheTime = 0.5;
 /// At this multiple of its threshold a share is far from it, as far as the confidence goes.
 constexpr double kFar = 2.5;
 
@@ -56,7 +56,7 @@ double copied_in_step_s(const profile::Profile& profile) {
 double core_wait_of_handoff(const profile::Profile& profile) {
   for (const profile::OperatorProfile& op : profile.operators) {
     if (op.kind != profile::OperatorKind::handoff) continue;
-    return std::clamp(core_wait_share(op), 0.0, kMostCoreWait);
+    return std::clamp(core_wait_share(op), 0.0, kMaxCoreWait);
   }
   return 0;
 }
@@ -97,7 +97,7 @@ Evidence gate_evidence(const Gate& gate, const profile::Host& host) {
                       {"compute_s", gate.compute_s},
                       {"wait_share", gate.wait_share},
                       {"starved_share", gate.starved_share},
-                      {"handoff_floor_share", gate.floor_share}};
+                      {"handoff_floor_share", gate.handoff_share}};
   // Beside other processes, part of the waits and of the compute is theirs, and stays.
   if (!has_neighbours(host)) evidence.figures["most_speedup"] = gate.most_speedup();
   evidence.says = "the training loop waited " + duration(gate.wait_share * gate.step_s) + " of " +
@@ -107,9 +107,9 @@ Evidence gate_evidence(const Gate& gate, const profile::Host& host) {
     evidence.says += "; " + percent(gate.starting_share) + " more while the input started";
     evidence.figures["starting_share"] = gate.starting_share;
   }
-  if (gate.few_waits) evidence.says += "; in few of the steps, while other programs had the cores";
-  if (gate.floor_share > 0.001) {
-    evidence.says += "; hand-off of finished batches " + duration(gate.floor_share * gate.step_s);
+  if (gate.waits_are_noise) evidence.says += "; in few of the steps, while other programs had the cores";
+  if (gate.handoff_share > 0.001) {
+    evidence.says += "; hand-off of finished batches " + duration(gate.handoff_share * gate.step_s);
     if (gate.core_wait_share > 0.005) {
       evidence.says += ", " + duration(gate.core_wait_share * gate.step_s) + " of it waiting for a core";
       evidence.figures["core_wait_share"] = gate.core_wait_share;
@@ -126,7 +126,7 @@ Evidence gate_evidence(const Gate& gate, const profile::Host& host) {
     evidence.says += "; measured over batches in memory, a step takes " + duration(gate.ceiling_s);
     evidence.figures["ceiling_s"] = gate.ceiling_s;
   }
-  if (gate.crowded_share > 0) evidence.figures["crowded_share"] = gate.crowded_share;
+  if (gate.loop_core_wait_share > 0) evidence.figures["loop_core_wait_share"] = gate.loop_core_wait_share;
   if (gate.stretch_share > 0) evidence.figures["stretch_share"] = gate.stretch_share;
   if (gate.transfer_share > 0) evidence.figures["transfer_share"] = gate.transfer_share;
   return evidence;
@@ -141,8 +141,8 @@ bool others_have_the_cores(const profile::Host& host, const GateThresholds& thre
 }
 
 double Gate::most_speedup() const noexcept {
-  constexpr double kMost = 1e6;
-  return std::min(kMost, 1 / std::max(1 / kMost, 1 - input_share));
+  constexpr double kMax = 1e6;
+  return std::min(kMax, 1 / std::max(1 / kMax, 1 - input_share));
 }
 
 bool not_begun(const profile::Profile& profile) {
@@ -181,7 +181,7 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
   const double starting_s = std::max(sink.worker_start_wait_s, settling_s(sink, thresholds));
   gate.starting_share = std::min(ratio(starting_s, profile.elapsed_s), sink.starved_share);
   gate.starved_share = ratio(sink.starved_share - gate.starting_share, 1 - gate.starting_share);
-  gate.floor_share = sink.wait_share - sink.starved_share;
+  gate.handoff_share = sink.wait_share - sink.starved_share;
   gate.stretch_share = std::min(1 - gate.wait_share, ratio(stretch_s, gate.step_s));
   gate.transfer_share = ratio(copied_in_step_s(profile), gate.step_s);
   gate.input_share = std::min(1.0, gate.wait_share + gate.stretch_share + gate.transfer_share);
@@ -196,32 +196,37 @@ Gate judge_gate(const profile::Profile& profile, const InterpreterLock& lock,
   // Where other programs have the cores, a few waits may be theirs.
   const double error_share = lock.contended || !others_have_the_cores(profile.host, thresholds)
                                  ? 0
-                                 : thresholds.certain_errors * error_of_waits(sink);
-  const bool starves = counted_share >= threshold && (counted_share >= kMostOfTheTime ||
-                                                      counted_share - error_share >= kNearly * threshold);
-  gate.few_waits = !starves && counted_share >= threshold;
-  gate.core_wait_share = gate.floor_share * core_wait_of_handoff(profile);
-  const double own_floor_share = gate.floor_share - gate.core_wait_share;
-  gate.served_share = std::max(own_floor_share, gate.transfer_share);
-  gate.crowded_share = (gate.core_wait_share + ratio(core_wait_s(profile), gate.step_s)) *
-                       input_share_of_cpu(profile, thresholds);
+                                 : thresholds.starved_sigmas * error_of_waits(sink);
+  const bool starves = counted_share >= threshold &&
+                       (counted_share >= kMaxOfTheTime || counted_share - error_share >= kNearly * threshold);
+  gate.waits_are_noise = !starves && counted_share >= threshold;
+  gate.core_wait_share = gate.handoff_share * core_wait_of_handoff(profile);
+  const double own_handoff_share = gate.handoff_share - gate.core_wait_share;
+  gate.served_share = std::max(own_handoff_share, gate.transfer_share);
+  gate.loop_core_wait_share = (gate.core_wait_share + ratio(core_wait_s(profile), gate.step_s)) *
+                              input_share_of_cpu(profile, thresholds);
   if (const auto measured_s = sink.ceiling_step_s; measured_s && *measured_s > 0) {
     gate.ceiling_s = *measured_s;
     gate.input_share = std::clamp(1 - *measured_s / gate.step_s, 0.0, 1.0);
-    if (gate.crowded_share > 0)
-      gate.crowded_share = std::max(gate.crowded_share, gate.input_share - gate.wait_share);
+    if (gate.loop_core_wait_share > 0)
+      gate.loop_core_wait_share = std::max(gate.loop_core_wait_share, gate.input_share - gate.wait_share);
   }
-  gate.crowded = !starves && gate.crowded_share >= std::max(thresholds.crowded_share, gate.served_share);
-  const bool served_slowly = !starves && !gate.crowded && gate.served_share >= thresholds.served_share;
-  gate.transfer_only = served_slowly && gate.transfer_share > own_floor_share;
+  gate.loop_waits_for_core =
+      !starves && gate.loop_core_wait_share >= std::max(thresholds.loop_core_wait_share, gate.served_share);
+  const bool served_slowly =
+      !starves && !gate.loop_waits_for_core && gate.served_share >= thresholds.served_share;
+  gate.transfer_only = served_slowly && gate.transfer_share > own_handoff_share;
   gate.handoff_only = served_slowly && !gate.transfer_only;
-  gate.state = starves || gate.crowded || served_slowly ? Gate::State::kBound : Gate::State::kHealthy;
-  const double share = gate.crowded ? gate.crowded_share : served_slowly ? gate.served_share : counted_share;
-  const double limit = gate.crowded    ? thresholds.crowded_share
-                       : served_slowly ? thresholds.served_share
-                                       : threshold;
+  gate.state =
+      starves || gate.loop_waits_for_core || served_slowly ? Gate::State::kBound : Gate::State::kHealthy;
+  const double share = gate.loop_waits_for_core ? gate.loop_core_wait_share
+                       : served_slowly          ? gate.served_share
+                                                : counted_share;
+  const double limit = gate.loop_waits_for_core ? thresholds.loop_core_wait_share
+                       : served_slowly          ? thresholds.served_share
+                                                : threshold;
   const double nearest = std::max({ratio(share, limit), ratio(gate.served_share, thresholds.served_share),
-                                   ratio(gate.crowded_share, thresholds.crowded_share)});
+                                   ratio(gate.loop_core_wait_share, thresholds.loop_core_wait_share)});
   gate.distance =
       gate.state == Gate::State::kBound ? ramp(share, limit, kFar * limit) : std::max(0.0, 1 - nearest);
   gate.evidence = gate_evidence(gate, profile.host);

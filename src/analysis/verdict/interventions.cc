@@ -11,8 +11,8 @@ namespace {
 constexpr double kRepeats = 0.01;
 
 int more_of(const profile::OperatorProfile& op) noexcept {
-  constexpr int kMost = 1 << 20;
-  return MoreWorkers::kTimes * std::clamp(op.workers, 1, kMost);
+  constexpr int kMax = 1 << 20;
+  return MoreWorkers::kTimes * std::clamp(op.workers, 1, kMax);
 }
 
 /// The step with `changes`; `as_is_s` where that is not known.
@@ -33,7 +33,7 @@ bool Interventions::gains(int op) const noexcept { return gain(op) > kRepeats; }
 Interventions try_interventions(const Predictor& predictor) {
   const profile::Profile& profile = predictor.profile();
   Interventions found;
-  if (profile.operators.size() > kMostOperators) return found;
+  if (profile.operators.size() > kMaxOperators) return found;
   const Prediction as_is = predictor.predict({});
   if (!as_is.known) return found;
   found.as_is_s = as_is.step_s;

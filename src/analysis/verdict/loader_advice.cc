@@ -38,13 +38,13 @@ std::optional<Advice> if_worth_it(Advice advice, double step_s, const Prediction
 std::optional<Advice> advise_prefetch(const Loader& loader, const Predictor& predictor) {
   const profile::Profile& profile = predictor.profile();
   const profile::LoaderParameter* window = loader.parameter(Quantity::window);
-  if (window == nullptr || loader.workers < 1 || loader.per_worker >= kMostBuffered) return std::nullopt;
+  if (window == nullptr || loader.workers < 1 || loader.per_worker >= kMaxBuffered) return std::nullopt;
   const double step_s = profile.sink.step_s;
   const auto predicted = [&](int to) { return predictor.predict({{Change::Kind::kWindow, 0, to, 1}}); };
-  const int longest = std::min(kMostBuffered, 16 * loader.per_worker);
+  const int longest = std::min(kMaxBuffered, 16 * loader.per_worker);
   const double gain_s = step_s - predicted(longest).step_s;
   int to = 2 * loader.per_worker;
-  while (to < longest && step_s - predicted(to).step_s < kMostOfTheGain * gain_s) to *= 2;
+  while (to < longest && step_s - predicted(to).step_s < kGainKept * gain_s) to *= 2;
   to = std::min(to, longest);
   Advice advice = change_of(*window, to,
                             "keep up to " + as_written(static_cast<double>(to) * loader.workers) +

@@ -27,7 +27,7 @@ void add_loader(const Loader& loader, std::vector<Parameter>& parameters) {
                           std::min(max, of->max.value_or(max)), of->needs_workers});
   };
   add(profile::Quantity::workers, Kind::kWorkers, Value::kWhole, loader.in_workers.front(),
-      as_written(loader.workers), 0, kMostWorkers);
+      as_written(loader.workers), 0, kMaxWorkers);
   add(profile::Quantity::window, Kind::kWindow, Value::kWhole, 0, as_written(loader.per_worker), 1,
       kLongestWindow);
   add(profile::Quantity::order, Kind::kOrder, Value::kTrueFalse, 0, loader.ordered ? "True" : "False", 0, 1);
@@ -36,12 +36,14 @@ void add_loader(const Loader& loader, std::vector<Parameter>& parameters) {
 void add_operator(const profile::Profile& profile, int index, std::vector<Parameter>& parameters) {
   const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(index)];
   if (runs_in_step(profile, index) || op.in_sink) return;
-  const profile::Knob* knob = parameter_that_sets(op.knobs, profile::Quantity::workers);
-  if (profile.model && knob == nullptr) return;  // fixed by the framework
-  const double most =
-      knob != nullptr ? std::min<double>(kMostWorkers, knob->max.value_or(kMostWorkers)) : kMostWorkers;
-  parameters.push_back({knob != nullptr ? knob->parameter : op.name + ".workers", Kind::kWorkers, index,
-                        Value::kWhole, as_written(knob != nullptr ? knob->value : op.workers), 1, most});
+  const profile::Parameter* parameter = parameter_that_sets(op.parameters, profile::Quantity::workers);
+  if (profile.model && parameter == nullptr) return;  // fixed by the framework
+  const double most = parameter != nullptr
+                          ? std::min<double>(kMaxWorkers, parameter->max.value_or(kMaxWorkers))
+                          : kMaxWorkers;
+  parameters.push_back({parameter != nullptr ? parameter->parameter : op.name + ".workers", Kind::kWorkers,
+                        index, Value::kWhole,
+                        as_written(parameter != nullptr ? parameter->value : op.workers), 1, most});
   const std::string executor = executor_parameter(profile, index);
   if (op.executor == profile::Executor::thread && !executor.empty()) {
     parameters.push_back({executor, Kind::kProcesses, index, Value::kExecutor,
@@ -58,10 +60,11 @@ void add_pipeline(const profile::Profile& profile, std::vector<Parameter>& param
   }
   for (std::size_t q = 0; q < profile.queues.size(); ++q) {
     const profile::QueueProfile& queue = profile.queues[q];
-    if (profile.model && queue.knobs.empty()) continue;  // fixed by the framework
-    parameters.push_back({queue.knobs.empty() ? queue.name + ".capacity" : queue.knobs.front().parameter,
-                          Kind::kCapacity, static_cast<int>(q), Value::kWhole,
-                          as_written(static_cast<double>(queue.capacity)), 1, kLargestQueue});
+    if (profile.model && queue.parameters.empty()) continue;  // fixed by the framework
+    parameters.push_back(
+        {queue.parameters.empty() ? queue.name + ".capacity" : queue.parameters.front().parameter,
+         Kind::kCapacity, static_cast<int>(q), Value::kWhole, as_written(static_cast<double>(queue.capacity)),
+         1, kLargestQueue});
   }
   const bool threads = std::any_of(
       profile.operators.begin(), profile.operators.end(),

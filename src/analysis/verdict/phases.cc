@@ -13,7 +13,7 @@ namespace headrace::analysis {
 namespace {
 
 /// A tenth of a run's steps at most: long windows of a long run are phases as they are.
-constexpr std::size_t kMostPhases = 64;
+constexpr std::size_t kMaxPhases = 64;
 
 struct Mean {
   double sum = 0;
@@ -71,7 +71,7 @@ std::vector<Phase> phases_of(const profile::Profile& profile, const Thresholds& 
   const std::size_t count = profile.operators.size();
   double total_steps = 0;
   for (const profile::Window& window : profile.windows) total_steps += static_cast<double>(window.steps);
-  const double enough = std::max(thresholds.gate.fewest_steps, total_steps / kMostPhases);
+  const double enough = std::max(thresholds.gate.fewest_steps, total_steps / kMaxPhases);
   std::vector<double> sampled(count, 0);
   for (std::size_t i = 0; i < count; ++i) sampled[i] = samples_per_s(profile, i);
   std::vector<Phase> phases;

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kLongestPlan = 3;
 /// Less is within what a prediction is off by.
 constexpr double kGains = 1.1;
-/// Of the best value's step: the smallest value that is as good is advised.
+/// Step over the best value's step up to which a value is as good; the smallest such value is advised.
 constexpr double kAsGoodValue = 1.03;
 
 struct Candidate {
@@ -40,14 +40,14 @@ std::vector<int> values_of(const profile::Profile& profile, const Parameter& par
     case Change::Kind::kWorkers: {
       const profile::OperatorProfile& op = profile.operators[static_cast<std::size_t>(parameter.index)];
       const bool computes = cpu_bound_share(op) > kMostlyComputes && profile.host.cores > 0;
-      const double most = computes ? std::min(kMostAdvisedWorkers, profile.host.cores) : kMostAdvisedWorkers;
+      const double most = computes ? std::min(kMaxAdvisedWorkers, profile.host.cores) : kMaxAdvisedWorkers;
       for (double more : {1, 2, 3, 4, 6, 8}) add(now + more, most);
       break;
     }
     case Change::Kind::kCapacity:
     case Change::Kind::kWindow:
       for (double times : {2, 4, 8, 16})
-        add(std::max(1.0, now) * times, std::max<double>(kMostBuffered, 4 * now));
+        add(std::max(1.0, now) * times, std::max<double>(kMaxBuffered, 4 * now));
       break;
     default:
       break;
@@ -145,7 +145,7 @@ std::vector<Advice> plan_after(const Predictor& predictor, const std::vector<Adv
     limit = advice.then_limit;
   }
   std::vector<Advice> plan;
-  if (profile.operators.size() > kMostOperators) return plan;
+  if (profile.operators.size() > kMaxOperators) return plan;
   const Search search(predictor);
   while (plan.size() < kLongestPlan && limit != "sink" && limit != "cpu") {
     const std::optional<Candidate> found = search.next(changes, step_s);

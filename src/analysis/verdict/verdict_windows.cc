@@ -7,8 +7,8 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr std::size_t kMost = 32;
-/// Of the run: a shorter window is not worth a line, except where operators limit in turn.
+constexpr std::size_t kMax = 32;
+/// Share of the run below which a window is not worth a line, except where operators limit in turn.
 constexpr double kBrief = 0.1;
 
 /// Of an operator that was neither timed nor sampled, no window says how busy it was: it may lead where others
@@ -63,7 +63,7 @@ std::vector<VerdictWindow> verdict_windows(const Case& facts, const Diagnosis& w
   const bool same_everywhere = whole.cause && rule_of(*whole.cause).same_in_every_window;
   // Windows look at starving alone; what fetching, copying or drawing indices costs, and waits for a core, are
   // the same in all of them.
-  const bool served = facts.gate.handoff_only || facts.gate.transfer_only || facts.gate.crowded ||
+  const bool served = facts.gate.handoff_only || facts.gate.transfer_only || facts.gate.loop_waits_for_core ||
                       facts.candidate_is(profile::OperatorKind::sampler);
   if (windows.size() < 2 || same_everywhere || served) return {};
   double total_s = 0;
@@ -74,12 +74,12 @@ std::vector<VerdictWindow> verdict_windows(const Case& facts, const Diagnosis& w
     const bool brief = !in_turn && window.end_s - window.start_s < kBrief * total_s;
     return (!in_turn && same) || brief;
   });
-  if (windows.size() > kMost) {
-    std::nth_element(windows.begin(), windows.begin() + kMost, windows.end(),
+  if (windows.size() > kMax) {
+    std::nth_element(windows.begin(), windows.begin() + kMax, windows.end(),
                      [](const VerdictWindow& a, const VerdictWindow& b) {
                        return a.end_s - a.start_s > b.end_s - b.start_s;
                      });
-    windows.resize(kMost);
+    windows.resize(kMax);
     std::sort(windows.begin(), windows.end(),
               [](const VerdictWindow& a, const VerdictWindow& b) { return a.start_s < b.start_s; });
   }

@@ -13,7 +13,7 @@ namespace headrace::analysis {
 namespace {
 
 constexpr int kFewestShown = 4;
-constexpr std::size_t kMostPoints = 12;
+constexpr std::size_t kMaxPoints = 12;
 /// Tried where they are in range, besides today's number and the advised one.
 constexpr int kTried[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
 
@@ -64,7 +64,7 @@ StepCurve step_curve(const Predictor& predictor, const Diagnosis& diagnosis) {
   const double most = std::min(asked->max, std::max<double>(kFewestShown, 2.0 * std::max(curve.now, better)));
   std::set<int> values{curve.now, better};
   for (int each : kTried) {
-    if (each >= asked->min && each <= most && values.size() < kMostPoints) values.insert(each);
+    if (each >= asked->min && each <= most && values.size() < kMaxPoints) values.insert(each);
   }
   for (int value : values) {
     if (value < asked->min || value > asked->max) continue;

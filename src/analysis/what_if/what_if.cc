@@ -13,14 +13,14 @@ namespace headrace::analysis {
 namespace {
 
 std::string listed(const std::vector<Parameter>& parameters) {
-  constexpr std::size_t kMost = 40;
+  constexpr std::size_t kMax = 40;
   std::vector<std::string> names;
   for (const Parameter& each : parameters) {
     if (std::find(names.begin(), names.end(), each.name) == names.end()) names.push_back(each.name);
   }
   std::string text;
-  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > kMost) text += ", and " + std::to_string(names.size() - kMost) + " more";
+  for (std::size_t i = 0; i < std::min(kMax, names.size()); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kMax) text += ", and " + std::to_string(names.size() - kMax) + " more";
   return text;
 }
 

@@ -16,7 +16,7 @@ using profile::as_written;
 
 namespace {
 
-constexpr std::size_t kMostAdvice = 8;
+constexpr std::size_t kMaxAdvice = 8;
 
 bool known(const std::optional<double>& value) { return value && std::isfinite(*value) && *value >= 0; }
 
@@ -114,7 +114,7 @@ void write_advice(Markup& out, const Subject& subject) {
   const auto section = out.open("section", {{"class", "advice"}});
   out.leaf("h2", "Do this");
   const auto list = out.open("ol");
-  for (std::size_t i = 0; i < std::min(kMostAdvice, advice.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxAdvice, advice.size()); ++i) {
     write_one(out, subject, i);
   }
 }

@@ -62,7 +62,7 @@ std::vector<MeasuredStep> drawn_of(const std::vector<MeasuredStep>& measured) {
   std::vector<MeasuredStep> drawn;
   std::copy_if(measured.begin(), measured.end(), std::back_inserter(drawn),
                [](const MeasuredStep& each) { return std::isfinite(each.step_s) && each.step_s > 0; });
-  if (drawn.size() > kMostDrawn) drawn.resize(kMostDrawn);
+  if (drawn.size() > kMaxDrawn) drawn.resize(kMaxDrawn);
   return drawn;
 }
 

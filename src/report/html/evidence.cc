@@ -10,7 +10,7 @@
 namespace headrace::report {
 namespace {
 
-constexpr std::size_t kMostNotes = 32;
+constexpr std::size_t kMaxNotes = 32;
 
 void write_sentence(Markup& out, std::string_view rule, const std::string& says) {
   out.leaf("dt", rule);
@@ -45,8 +45,7 @@ void write_evidence(Markup& out, const Subject& subject) {
     for (const analysis::Evidence& one : diagnosis.evidence) write_sentence(out, name_of(one.rule), one.says);
     if (!handoff.empty()) write_sentence(out, "hand-off", handoff);
     for (const std::string& transfer : transfers) write_sentence(out, "transfer", transfer);
-    for (std::size_t i = 0; i < std::min(kMostNotes, notes.size()); ++i)
-      write_sentence(out, "note", notes[i]);
+    for (std::size_t i = 0; i < std::min(kMaxNotes, notes.size()); ++i) write_sentence(out, "note", notes[i]);
   }
   write_figures(out, diagnosis.evidence);
 }

@@ -18,7 +18,7 @@ using analysis::percent;
 namespace {
 
 /// More lines make a box unreadable; the bottleneck and the largest are kept.
-constexpr std::size_t kMostLines = 10;
+constexpr std::size_t kMaxLines = 10;
 
 double level_of(const profile::QueueProfile& queue) {
   return queue.capacity > 0 ? fraction(queue.mean / static_cast<double>(queue.capacity)) : 0;
@@ -79,13 +79,13 @@ void write_operators(Markup& out, const Subject& subject, const Box& box) {
            box.operators.size() == 1 && !first.kind.empty() ? brief(first.kind.text()) + " · " + who : who);
   // Of many the bottleneck and those that take longest, in the order of the data flow.
   std::vector<const profile::OperatorProfile*> shown = box.operators;
-  if (shown.size() > kMostLines) {
+  if (shown.size() > kMaxLines) {
     const auto weight = [&](const profile::OperatorProfile* op) {
       return subject.is_bottleneck(*op) ? 1e300 : std::isfinite(op->demand_s) ? op->demand_s : 0;
     };
     std::stable_sort(shown.begin(), shown.end(),
                      [&](const auto* a, const auto* b) { return weight(a) > weight(b); });
-    shown.resize(kMostLines - 1);
+    shown.resize(kMaxLines - 1);
     std::sort(shown.begin(), shown.end());  // they lie in one vector, in the order of the flow
   }
   const auto list = out.open("ul");
@@ -114,7 +114,7 @@ bool holds_bottleneck(const Subject& subject, const Box& box) {
 }
 
 /// Side by side there are as many as are read; the bottleneck is always among them.
-constexpr std::size_t kMostSideBySide = 16;
+constexpr std::size_t kMaxSideBySide = 16;
 
 void write_stage(Markup& out, const Subject& subject, const Stage& stage, bool first) {
   const auto item = out.open("li", {{"class", "stage"}});
@@ -125,19 +125,19 @@ void write_stage(Markup& out, const Subject& subject, const Stage& stage, bool f
   }
   if (!stage.queues.empty()) {
     const auto queues = out.open("div", {{"class", "queues"}});
-    for (std::size_t i = 0; i < std::min(kMostSideBySide, stage.queues.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(kMaxSideBySide, stage.queues.size()); ++i) {
       write_queue(out, stage.queues[i]);
     }
-    if (stage.queues.size() > kMostSideBySide) {
+    if (stage.queues.size() > kMaxSideBySide) {
       out.leaf("p", {{"class", "more"}},
-               "and " + counted(static_cast<double>(stage.queues.size() - kMostSideBySide), "more queue"));
+               "and " + counted(static_cast<double>(stage.queues.size() - kMaxSideBySide), "more queue"));
     }
   }
   const auto boxes = out.open("div", {{"class", "boxes"}});
   std::size_t drawn = 0;
   for (const Box& box : stage.boxes) {
     const bool here = holds_bottleneck(subject, box);
-    if (drawn >= kMostSideBySide && !here) continue;
+    if (drawn >= kMaxSideBySide && !here) continue;
     ++drawn;
     const auto element = out.open("div", {{"class", here            ? "box bottleneck"
                                                     : box.is_sink() ? "box sink"
@@ -170,7 +170,7 @@ void write_graph(Markup& out, const Subject& subject) {
   std::size_t at = 0;
   std::erase_if(stages, [&](const Stage& stage) {
     ++at;
-    const bool kept = at < kMostDrawn || at == all ||
+    const bool kept = at < kMaxDrawn || at == all ||
                       std::any_of(
                           stage.boxes.begin(), stage.boxes.end(),
                           [&](const Box& box) { return holds_bottleneck(subject, box); });

@@ -16,7 +16,7 @@ using analysis::percent;
 namespace {
 
 /// More bars are thinner than a pixel on a phone.
-constexpr std::size_t kMostBars = 32;
+constexpr std::size_t kMaxBars = 32;
 
 struct LevelBar {
   double share = 0;
@@ -27,7 +27,7 @@ struct LevelBar {
 /// Levels as bars; of a large capacity, neighbours together.
 std::vector<LevelBar> bars_of(const profile::QueueProfile& queue) {
   const std::size_t levels = queue.occupancy.size();
-  std::vector<LevelBar> bars(std::min(kMostBars, levels));
+  std::vector<LevelBar> bars(std::min(kMaxBars, levels));
   const auto per_bin = static_cast<std::size_t>(std::max(1, queue.levels_per_bin));
   for (std::size_t i = 0; i < levels; ++i) {
     const std::size_t at = i * bars.size() / levels;
@@ -105,7 +105,7 @@ void write_histograms(Markup& out, const Subject& subject) {
       "Share of the time at each level, empty on the left, full on the right; heights are relative to each "
       "queue's most frequent level. A queue that is mostly empty starves what takes from it; one that is "
       "mostly full is ahead of it.");
-  const std::size_t drawn = std::min(kMostDrawn, queues.size());
+  const std::size_t drawn = std::min(kMaxDrawn, queues.size());
   {
     const auto grid = out.open("div", {{"class", "histograms"}});
     for (std::size_t i = 0; i < drawn; ++i) write_queue(out, queues[i]);

@@ -21,13 +21,13 @@ namespace {
 
 constexpr std::size_t kColumns = 480;
 constexpr std::size_t kColumnsCloseUp = 160;
-constexpr std::size_t kMostLanes = 32;
+constexpr std::size_t kMaxLanes = 32;
 /// Below this there is nothing to see: the history counts in microseconds.
 constexpr std::int64_t kShortest_ns = 10'000;
-constexpr std::size_t kMostWaits = 5;
+constexpr std::size_t kMaxWaits = 5;
 /// Around a wait that is shown close up: so much of its length on each side.
 constexpr std::int64_t kAround = 2;
-constexpr std::size_t kMostNamed = 3;
+constexpr std::size_t kMaxNamed = 3;
 /// Shown unless the reader asks for another range: the newest steps, of which the history is finest.
 constexpr std::size_t kSteps = 20;
 
@@ -46,7 +46,7 @@ void write_lane(Markup& out, const LaneRow& row, std::size_t columns) {
 
 void write_picture(Markup& out, const LoopLanes& lanes, Span shown, std::size_t columns) {
   const auto grid = out.open("div", {{"class", "time"}});
-  for (const LaneRow& row : lane_rows(lanes, shown, columns, kMostLanes)) write_lane(out, row, columns);
+  for (const LaneRow& row : lane_rows(lanes, shown, columns, kMaxLanes)) write_lane(out, row, columns);
   out.leaf("span", {{"class", "label"}}, "");
   const auto axis = out.open("div", {{"class", "axis"}});
   const auto seconds = [&](std::int64_t ns) {
@@ -61,7 +61,7 @@ std::string busy_words(const LoopLanes& lanes, Span wait) {
   std::string words;
   std::size_t named = 0;
   for (const BusyOperator& op : busy_operators(lanes, wait)) {
-    if (op.share < 0.01 || named++ == kMostNamed) break;
+    if (op.share < 0.01 || named++ == kMaxNamed) break;
     words += (words.empty() ? "Busy in that time: " : ", ") + brief(op.name) + " " + percent(op.share);
   }
   return words.empty() ? "No recorded worker was busy in that time." : words + ".";
@@ -165,11 +165,11 @@ void write_lanes(Markup& out, const Subject& subject, const HtmlOptions& options
   RangeLinks links(out, lanes, options.range_link);
   links.write_around(shown);
   write_picture(out, lanes, shown, kColumns);
-  if (lanes.workers.size() > kMostLanes) {
+  if (lanes.workers.size() > kMaxLanes) {
     out.leaf("p", {{"class", "read"}},
-             "and " + counted(static_cast<double>(lanes.workers.size() - kMostLanes), "more worker"));
+             "and " + counted(static_cast<double>(lanes.workers.size() - kMaxLanes), "more worker"));
   }
-  const std::vector<profile::GetNextCall> waits = longest_calls(*lanes.loop, kMostWaits);
+  const std::vector<profile::GetNextCall> waits = longest_calls(*lanes.loop, kMaxWaits);
   if (!waits.empty()) out.leaf("h3", "The longest waits, close up");
   for (const profile::GetNextCall& call : waits) write_wait(out, lanes, call, shown, links);
 }

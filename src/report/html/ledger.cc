@@ -16,7 +16,7 @@ using analysis::percent;
 
 namespace {
 
-/// Of the wait; what is smaller is counted together.
+/// Share of the wait; what is smaller is counted together.
 constexpr double kSmallestShare = 0.001;
 
 void write_row(Markup& out, const std::string& words, double share, double step_s, bool here) {
@@ -54,7 +54,7 @@ void write_ledger(Markup& out, const Subject& subject) {
   const auto body = out.open("tbody");
   std::size_t shown = 0;
   double rest = total;
-  while (shown < std::min(kMostRows, rows.size()) && rows[shown].seconds >= kSmallestShare * total) {
+  while (shown < std::min(kMaxRows, rows.size()) && rows[shown].seconds >= kSmallestShare * total) {
     const profile::LedgerRow& row = rows[shown++];
     const bool here = subject.diagnosis.op && row.op == *subject.diagnosis.op;
     write_row(out, ledger_words(row), row.seconds / total, row.seconds / steps, here);

@@ -13,7 +13,7 @@ void write_opinions(Markup& out, const Subject& subject) {
   const auto section = out.open("section", {{"class", "evidence"}});
   out.leaf("h2", "Second opinions");
   const auto list = out.open("dl");
-  for (std::size_t i = 0; i < std::min(kMostDrawn, opinions.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxDrawn, opinions.size()); ++i) {
     const profile::SecondOpinion& each = opinions[i];
     out.leaf("dt", shortened(each.tool, 60) + ", " + shortened(each.rule, 60));
     out.leaf("dd", shortened(each.says, kLongest) +

@@ -1,4 +1,4 @@
-// The same loader in the other ranks of the run.
+// This loader in the other ranks of the run.
 #include <algorithm>
 #include <cmath>
 
@@ -72,7 +72,7 @@ void write_ranks(Markup& out, const Subject& subject) {
     const auto body = out.open("tbody");
     for (const RankFigures& rank : ranks) {
       const bool own = rank.rank == subject.profile.rank;
-      if (drawn >= kMostDrawn && !own) continue;
+      if (drawn >= kMaxDrawn && !own) continue;
       ++drawn;
       write_rank(out, rank, longest_s, own);
     }

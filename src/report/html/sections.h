@@ -24,11 +24,11 @@ struct Subject {
 };
 
 /// Drawn at most; what is left out is counted.
-inline constexpr std::size_t kMostDrawn = 64;
+inline constexpr std::size_t kMaxDrawn = 64;
 /// Rows of a table with a bar in each.
-inline constexpr std::size_t kMostRows = 24;
+inline constexpr std::size_t kMaxRows = 24;
 /// A recorder keeps at most 128; a picture has room for no more.
-inline constexpr std::size_t kMostWindows = 256;
+inline constexpr std::size_t kMaxWindows = 256;
 /// A sentence is no longer than this, whatever the names in it.
 inline constexpr std::size_t kLongestSentence = 1200;
 
@@ -66,7 +66,7 @@ void write_lanes(Markup& out, const Subject& subject, const HtmlOptions& options
 void write_ledger(Markup& out, const Subject& subject);
 /// Why the device computed nothing.
 void write_device(Markup& out, const Subject& subject);
-/// The same loader in the other ranks.
+/// This loader in the other ranks.
 void write_ranks(Markup& out, const Subject& subject);
 void write_evidence(Markup& out, const Subject& subject);
 /// What other tools say of the same files.

@@ -77,7 +77,7 @@ void write_row(Markup& out, const profile::OperatorProfile& op, bool is_bottlene
 void write_service(Markup& out, const Subject& subject) {
   std::vector<const profile::OperatorProfile*> shown;
   for (const profile::OperatorProfile& op : subject.profile.operators) {
-    if (is_shown(op) && shown.size() < kMostRows) shown.push_back(&op);
+    if (is_shown(op) && shown.size() < kMaxRows) shown.push_back(&op);
   }
   if (shown.empty()) return;
   const Scale scale(shown);

@@ -88,7 +88,7 @@ std::vector<StateRow> operator_rows(const Subject& subject) {
   for (std::size_t i = 0; i < subject.profile.operators.size(); ++i) {
     const profile::OperatorProfile& op = subject.profile.operators[i];
     const bool here = subject.is_bottleneck(op);
-    if (rows.size() >= kMostDrawn && !here) continue;
+    if (rows.size() >= kMaxDrawn && !here) continue;
     const ShownStates states = shown_states(subject.profile, i);
     rows.push_back({brief(op.name),
                     whole(op.name) + (here ? ": the bottleneck" : ""),
@@ -113,12 +113,12 @@ std::vector<StateRow> operator_rows(const Subject& subject) {
 /// Of more rows than can be read, those whose items take longest.
 template <class Row, class Seconds>
 std::size_t keep_slowest(std::vector<Row>& rows, Seconds seconds) {
-  if (rows.size() <= kMostDrawn) return 0;
+  if (rows.size() <= kMaxDrawn) return 0;
   const auto finite = [&](const Row& row) { return std::isfinite(seconds(row)) ? seconds(row) : 0.0; };
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const Row& a, const Row& b) { return finite(a) > finite(b); });
-  const std::size_t left_out = rows.size() - kMostDrawn;
-  rows.resize(kMostDrawn);
+  const std::size_t left_out = rows.size() - kMaxDrawn;
+  rows.resize(kMaxDrawn);
   return left_out;
 }
 
@@ -197,7 +197,7 @@ void write_states(Markup& out, const Subject& subject) {
   write_processes(out, subject);
   std::size_t listed = 0;
   for (const profile::OperatorProfile& op : profile.operators) {
-    if (listed++ < kMostDrawn || subject.is_bottleneck(op)) write_workers(out, subject, op);
+    if (listed++ < kMaxDrawn || subject.is_bottleneck(op)) write_workers(out, subject, op);
   }
 }
 

@@ -59,7 +59,7 @@ Facts startup_facts(const profile::Startup& startup) {
 Facts setting_facts(const std::vector<profile::Setting>& settings) {
   Facts facts;
   for (const profile::Setting& setting : settings) {
-    if (facts.size() == kMostDrawn) break;
+    if (facts.size() == kMaxDrawn) break;
     facts.emplace_back(shortened(setting.parameter, 40), shortened(setting.value, 60));
   }
   return facts;

@@ -18,9 +18,9 @@ namespace {
 using Cells = std::vector<std::string>;
 using Rows = std::vector<Cells>;
 
-constexpr std::size_t kMostSlowItems = 16;
+constexpr std::size_t kMaxSlowItems = 16;
 /// Columns of operators, and of queues, in the table of windows.
-constexpr std::size_t kMostColumns = 16;
+constexpr std::size_t kMaxColumns = 16;
 
 void write_folded(Markup& out, const std::string& summary, const Cells& titles, const Rows& rows) {
   if (rows.empty()) return;
@@ -37,10 +37,10 @@ std::string optional_count(const std::optional<std::uint64_t>& count) {
   return count ? std::to_string(*count) : "-";
 }
 
-std::string knobs_of(const std::vector<profile::Knob>& knobs) {
+std::string parameter_words(const std::vector<profile::Parameter>& parameters) {
   std::string text;
-  for (const profile::Knob& knob : knobs) {
-    text += (text.empty() ? "" : ", ") + brief(knob.parameter) + "=" + figure_words(knob.value);
+  for (const profile::Parameter& parameter : parameters) {
+    text += (text.empty() ? "" : ", ") + brief(parameter.parameter) + "=" + figure_words(parameter.value);
     if (text.size() > 400) break;
   }
   return text;
@@ -49,14 +49,14 @@ std::string knobs_of(const std::vector<profile::Knob>& knobs) {
 Rows operator_rows(const profile::Profile& profile) {
   Rows rows;
   for (const profile::OperatorProfile& op : profile.operators) {
-    if (rows.size() == kMostDrawn) break;
-    rows.push_back({whole(op.name), brief(op.kind.text()), std::to_string(op.workers),
-                    brief(op.executor.text()), optional_count(op.items),
-                    op.items_per_batch >= 0 ? figure_words(op.items_per_batch) : "-", duration(op.demand_s),
-                    duration(op.busy_s), optional_duration(op.cpu_s), duration(op.service.mean_s),
-                    duration(op.service.p50_s), duration(op.service.p90_s), duration(op.service.p99_s),
-                    duration(op.service.max_s), percent(op.states.idle), optional_count(op.failures),
-                    optional_duration(op.run_queue_wait_s), knobs_of(op.knobs), brief(op.fidelity.text())});
+    if (rows.size() == kMaxDrawn) break;
+    rows.push_back(
+        {whole(op.name), brief(op.kind.text()), std::to_string(op.workers), brief(op.executor.text()),
+         optional_count(op.items), op.items_per_batch >= 0 ? figure_words(op.items_per_batch) : "-",
+         duration(op.demand_s), duration(op.busy_s), optional_duration(op.cpu_s), duration(op.service.mean_s),
+         duration(op.service.p50_s), duration(op.service.p90_s), duration(op.service.p99_s),
+         duration(op.service.max_s), percent(op.states.idle), optional_count(op.failures),
+         optional_duration(op.run_queue_wait_s), parameter_words(op.parameters), brief(op.fidelity.text())});
   }
   return rows;
 }
@@ -64,14 +64,15 @@ Rows operator_rows(const profile::Profile& profile) {
 Rows queue_rows(const profile::Profile& profile) {
   Rows rows;
   for (const profile::QueueProfile& queue : profile.queues) {
-    if (rows.size() == kMostDrawn) break;
+    if (rows.size() == kMaxDrawn) break;
     const bool read = queue.samples.value_or(1) > 0;
-    rows.push_back(
-        {whole(queue.name), brief(queue.from), brief(queue.to),
-         queue.capacity > 0 ? std::to_string(queue.capacity) : "-", read ? figure_words(queue.mean) : "-",
-         read ? percent(queue.empty_share) : "-", read ? percent(queue.full_share) : "-",
-         optional_count(queue.puts), optional_count(queue.gets), optional_duration(queue.put_wait_s),
-         optional_duration(queue.get_wait_s), knobs_of(queue.knobs), brief(queue.fidelity.text())});
+    rows.push_back({whole(queue.name), brief(queue.from), brief(queue.to),
+                    queue.capacity > 0 ? std::to_string(queue.capacity) : "-",
+                    read ? figure_words(queue.mean) : "-", read ? percent(queue.empty_share) : "-",
+                    read ? percent(queue.full_share) : "-", optional_count(queue.puts),
+                    optional_count(queue.gets), optional_duration(queue.put_wait_s),
+                    optional_duration(queue.get_wait_s), parameter_words(queue.parameters),
+                    brief(queue.fidelity.text())});
   }
   return rows;
 }
@@ -79,7 +80,7 @@ Rows queue_rows(const profile::Profile& profile) {
 Rows stall_rows(const profile::SinkProfile& sink) {
   Rows rows;
   for (const profile::Stall& stall : sink.longest_waits) {
-    if (rows.size() == kMostDrawn) break;
+    if (rows.size() == kMaxDrawn) break;
     rows.push_back({duration(stall.wait_s), duration(stall.at_s), std::to_string(stall.step)});
   }
   return rows;
@@ -93,7 +94,7 @@ Rows slow_item_rows(const profile::Profile& profile) {
   std::vector<Item> items;
   std::size_t operators = 0;
   for (const profile::OperatorProfile& op : profile.operators) {
-    if (operators++ == kMostDrawn) break;
+    if (operators++ == kMaxDrawn) break;
     for (const profile::WorkerProfile& worker : op.per_worker) {
       for (const profile::ServiceSample& sample : worker.slowest) {
         if (!std::isfinite(sample.wall_s)) continue;
@@ -106,16 +107,16 @@ Rows slow_item_rows(const profile::Profile& profile) {
   std::stable_sort(items.begin(), items.end(),
                    [](const Item& a, const Item& b) { return a.wall_s > b.wall_s; });
   Rows rows;
-  for (std::size_t i = 0; i < std::min(kMostSlowItems, items.size()); ++i) rows.push_back(items[i].cells);
+  for (std::size_t i = 0; i < std::min(kMaxSlowItems, items.size()); ++i) rows.push_back(items[i].cells);
   return rows;
 }
 
 Cells window_titles(const profile::Profile& profile, const std::vector<QueueGroup>& queues) {
   Cells titles{"from, to", "#steps", "#waited", "#starved", "#computed", "#CPU of the run", "#CPU of others"};
-  for (std::size_t i = 0; i < std::min(kMostColumns, profile.operators.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxColumns, profile.operators.size()); ++i) {
     titles.push_back("#" + brief(profile.operators[i].name) + " busy");
   }
-  for (std::size_t i = 0; i < std::min(kMostColumns, queues.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxColumns, queues.size()); ++i) {
     titles.push_back("#" + brief(queues[i].name) + " level");
   }
   return titles;
@@ -124,7 +125,7 @@ Cells window_titles(const profile::Profile& profile, const std::vector<QueueGrou
 Rows window_rows(const profile::Profile& profile, const std::vector<QueueGroup>& queues) {
   Rows rows;
   for (const profile::Window& window : profile.windows) {
-    if (rows.size() == kMostWindows) break;
+    if (rows.size() == kMaxWindows) break;
     const auto [from, to] = interval(window.start_s, window.end_s);
     const auto share = [](const std::optional<double>& value) { return value ? percent(*value) : "-"; };
     Cells cells{from + " to " + to,
@@ -134,11 +135,11 @@ Rows window_rows(const profile::Profile& profile, const std::vector<QueueGroup>&
                 duration(window.compute_s),
                 share(window.host.cpu_share),
                 share(window.host.foreign_cpu_share)};
-    for (std::size_t i = 0; i < std::min(kMostColumns, profile.operators.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(kMaxColumns, profile.operators.size()); ++i) {
       const bool known = i < window.operators.size() && window.operators[i].busy_share >= 0;
       cells.push_back(known ? percent(window.operators[i].busy_share) : "-");
     }
-    for (std::size_t i = 0; i < std::min(kMostColumns, queues.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(kMaxColumns, queues.size()); ++i) {
       const std::optional<double> level = mean_level(window, queues[i]);
       cells.push_back(level ? number(*level, 1) : "-");
     }

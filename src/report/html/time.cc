@@ -23,9 +23,9 @@ using profile::Window;
 
 namespace {
 
-constexpr std::size_t kMostVerdicts = 48;
+constexpr std::size_t kMaxVerdicts = 48;
 /// Rows of operators, and of queues.
-constexpr std::size_t kMostOfKind = 16;
+constexpr std::size_t kMaxOfKind = 16;
 
 /// The position of a moment of the run in the picture, 0 to 1.
 class TimeAxis {
@@ -54,7 +54,7 @@ std::vector<Window> of_the_loop(const std::vector<Window>& windows) {
   const auto first = std::find_if(windows.begin(), windows.end(), is_active);
   const auto last = std::find_if(windows.rbegin(), windows.rend(), is_active).base();
   if (first >= last) return {};
-  return {first, std::min(last, first + static_cast<std::ptrdiff_t>(kMostWindows))};
+  return {first, std::min(last, first + static_cast<std::ptrdiff_t>(kMaxWindows))};
 }
 
 std::string when(double start_s, double end_s) {
@@ -126,7 +126,7 @@ void write_levels(Markup& out, const std::vector<Window>& windows, const TimeAxi
 void write_verdicts(Markup& out, const Subject& subject, const TimeAxis& axis) {
   std::vector<std::string> names;
   const auto strip = out.open("div", {{"class", "strip"}});
-  for (std::size_t i = 0; i < std::min(kMostVerdicts, subject.diagnosis.windows.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxVerdicts, subject.diagnosis.windows.size()); ++i) {
     const analysis::VerdictWindow& window = subject.diagnosis.windows[i];
     const double left = axis.at(window.start_s);
     const double wide = axis.at(window.end_s) - left;
@@ -148,7 +148,7 @@ void write_verdict_list(Markup& out, const Subject& subject) {
   const auto details = out.open("details");
   out.leaf("summary", "Where the verdict differs");
   std::vector<std::vector<std::string>> rows;
-  for (std::size_t i = 0; i < std::min(kMostVerdicts, windows.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxVerdicts, windows.size()); ++i) {
     rows.push_back({when(windows[i].start_s, windows[i].end_s), shortened(window_words(windows[i]), 80)});
   }
   if (rows.size() < windows.size()) {
@@ -191,14 +191,14 @@ void write_time(Markup& out, const Subject& subject) {
         return i < window.operators.size() && window.operators[i].busy_share >= 0;
       });
       if (!known) continue;
-      if (rows++ >= kMostOfKind && !here) continue;
+      if (rows++ >= kMaxOfKind && !here) continue;
       write_label(out, brief(op.name), whole(op.name) + ": busy share of its workers", here);
       write_levels(out, windows, axis, "busy share of " + brief(op.name) + " over time",
                    [i](const Window& window) {
                      return i < window.operators.size() ? std::max(0.0, window.operators[i].busy_share) : 0;
                    });
     }
-    for (std::size_t i = 0; i < std::min(kMostOfKind, queues.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(kMaxOfKind, queues.size()); ++i) {
       const QueueGroup& group = queues[i];
       const auto capacity =
           static_cast<double>(std::max<std::int64_t>(1, profile.queues[group.members.front()].capacity));
@@ -215,9 +215,9 @@ void write_time(Markup& out, const Subject& subject) {
     out.leaf("span", duration((axis.begin() + axis.end()) / 2));
     out.leaf("span", duration(axis.end()));
   }
-  if (profile.operators.size() > kMostOfKind || queues.size() > kMostOfKind) {
+  if (profile.operators.size() > kMaxOfKind || queues.size() > kMaxOfKind) {
     out.leaf("p", {{"class", "read"}},
-             "Drawn are the first " + std::to_string(kMostOfKind) + " of each kind.");
+             "Drawn are the first " + std::to_string(kMaxOfKind) + " of each kind.");
   }
   if (!subject.diagnosis.windows.empty()) write_verdict_list(out, subject);
 }

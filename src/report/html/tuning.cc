@@ -128,7 +128,7 @@ std::string to_html(const TuningPage& page, bool whole_page) {
     out.leaf("p", printable(page.about));
     std::vector<TuningPoint> drawn;
     std::copy_if(page.points.begin(), page.points.end(), std::back_inserter(drawn), is_drawn);
-    if (drawn.size() > kMostDrawn) drawn.resize(kMostDrawn);
+    if (drawn.size() > kMaxDrawn) drawn.resize(kMaxDrawn);
     write_curve_section(
         out, page.curve, 0, page.measured,
         "Predicted from the recording of the start: the line with small dots, in its range. The "

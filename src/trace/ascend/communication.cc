@@ -33,8 +33,8 @@ std::string text_at(const json& object, const char* key) {
 }
 
 std::int64_t ns_of_us(double us) {
-  constexpr double kMost = 4e15;
-  return us >= 0 && us < kMost ? std::llround(us * 1000) : -1;
+  constexpr double kMax = 4e15;
+  return us >= 0 && us < kMax ? std::llround(us * 1000) : -1;
 }
 
 CommunicationName name_of(const std::string& step, const std::string& type, const std::string& key) {

@@ -17,8 +17,8 @@ namespace {
 /// Stacks and shapes are texts of some kilobytes; what is longer than this is damage.
 constexpr int kLongestValue = 8 << 20;
 constexpr int kLongestSql = 64 << 10;
-constexpr int kMostColumns = 200;
-constexpr std::size_t kMostTables = 1000;
+constexpr int kMaxColumns = 200;
+constexpr std::size_t kMaxTables = 1000;
 /// A row takes its pointer in the page and at least two bytes of its own.
 constexpr std::uint64_t kSmallestRow = 4;
 
@@ -118,7 +118,7 @@ void Database::prepare() {
   sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, kLongestValue);
   sqlite3_limit(handle_.get(), SQLITE_LIMIT_SQL_LENGTH, kLongestSql);
-  sqlite3_limit(handle_.get(), SQLITE_LIMIT_COLUMN, kMostColumns);
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_COLUMN, kMaxColumns);
   sqlite3_limit(handle_.get(), SQLITE_LIMIT_EXPR_DEPTH, 50);
   sqlite3_limit(handle_.get(), SQLITE_LIMIT_ATTACHED, 0);
   // Eight MiB of pages at most, and no page that contradicts itself.
@@ -130,7 +130,7 @@ void Database::prepare() {
   const Statement list(statement);
   while (state == SQLITE_OK || state == SQLITE_ROW) {
     state = sqlite3_step(list.get());
-    if (state != SQLITE_ROW || tables_.size() == kMostTables) break;
+    if (state != SQLITE_ROW || tables_.size() == kMaxTables) break;
     std::string made_by = text_of(list.get(), 1).substr(0, 16);
     std::transform(made_by.begin(), made_by.end(), made_by.begin(),
                    [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
@@ -202,8 +202,8 @@ std::optional<std::int64_t> TableRows::integer(int column) const {
       return sqlite3_column_int64(statement_, column);
     case SQLITE_FLOAT: {
       const double value = sqlite3_column_double(statement_, column);
-      constexpr double kMost = 9.2e18;
-      if (!(value > -kMost && value < kMost)) return std::nullopt;
+      constexpr double kMax = 9.2e18;
+      if (!(value > -kMax && value < kMax)) return std::nullopt;
       return static_cast<std::int64_t>(value);
     }
     case SQLITE_TEXT: {

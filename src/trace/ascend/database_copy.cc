@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A profile of some minutes has a tenth of it.
-constexpr std::uint64_t kMostCopied = std::uint64_t{8} << 30;
+constexpr std::uint64_t kMaxCopied = std::uint64_t{8} << 30;
 constexpr int kTries = 5;
 constexpr std::string_view kCure =
     "; end the program that writes it, or run: sqlite3 FILE 'PRAGMA wal_checkpoint'";
@@ -90,7 +90,7 @@ void DatabaseCopy::copy(const std::string& from, const profile::RegularFile& dat
   bytes_ = database.bytes() + log.bytes();
   std::error_code unknown;
   const fs::space_info room = fs::space(folder_, unknown);
-  if (bytes_ > kMostCopied || (!unknown && room.available < bytes_ + bytes_ / 8))
+  if (bytes_ > kMaxCopied || (!unknown && room.available < bytes_ + bytes_ / 8))
     throw FormatError(from, "its newest rows are in " + log_of(from) +
                                 ", and both are too large to copy to " +
                                 fs::path(folder_).parent_path().string() + std::string(kCure));

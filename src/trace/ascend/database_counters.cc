@@ -13,7 +13,7 @@ namespace {
 constexpr double kKilobyte = 1024;
 constexpr double kMegabyte = 1024 * 1024;
 /// A chip has a few dozen; a damaged file may claim any number.
-constexpr std::size_t kMostCounters = 4096;
+constexpr std::size_t kMaxCounters = 4096;
 
 /// A row of the timeline, with its place in the process ids.
 struct TimelineRow {
@@ -74,7 +74,7 @@ class CounterReader {
     Key key{row.place, device.value_or(0), name};
     auto found = counters_.find(key);
     if (found == counters_.end()) {
-      if (counters_.size() == kMostCounters) return;
+      if (counters_.size() == kMaxCounters) return;
       Counter made{std::string(row.name), made_up_pid(pid_, row.place, device.value_or(0)), name, unit, {}};
       found = counters_.emplace(key, std::move(made)).first;
       order_.push_back(std::move(key));

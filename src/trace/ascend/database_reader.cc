@@ -136,7 +136,7 @@ class Reader {
         rows_.integer("correlation_id", connections.front().second);
       if (type != kOperatorApi) continue;
       // Where there is a task queue its two ends say the same; without one these lead to the operator.
-      if (connections.size() > kMostConnections) continue;
+      if (connections.size() > kMaxConnections) continue;
       for (const auto& [number, connection] : connections)
         operator_of_.try_emplace(connection, std::pair(event.lane, event.start_ns));
     }
@@ -216,8 +216,8 @@ class Reader {
     event.name = part.name;
     event.category = id_of(kTask);
     event.correlation = kAbsent;
-    constexpr std::int64_t kMostPlanes = 1 << 20;
-    const std::int64_t plane = std::clamp<std::int64_t>(part.plane, 0, kMostPlanes);
+    constexpr std::int64_t kMaxPlanes = 1 << 20;
+    const std::int64_t plane = std::clamp<std::int64_t>(part.plane, 0, kMaxPlanes);
     event.lane = rows_.lane(made_up_pid(pid, kCollectivePlace, device), plane + kFirstPlane, "HCCL", "NPU",
                             "Plane " + std::to_string(plane));
     if (!rows_.add(event)) return;
@@ -305,9 +305,9 @@ class Reader {
   }
 
   void read_metadata() {
-    constexpr std::size_t kMost = 1000;
+    constexpr std::size_t kMax = 1000;
     TableRows rows(database_, "META_DATA", {"name", "value"});
-    while (rows.next() && file_.metadata.size() < kMost) {
+    while (rows.next() && file_.metadata.size() < kMax) {
       const std::string value(rows.text(1));
       // Values that are JSON stay JSON.
       const bool is_json = nlohmann::json::accept(value);
@@ -322,7 +322,7 @@ class Reader {
 
   static constexpr std::int64_t kFirstPlane = 1;
   static constexpr std::int64_t kFirstGroup = std::int64_t{1} << 30;
-  static constexpr std::size_t kMostConnections = 10'000;
+  static constexpr std::size_t kMaxConnections = 10'000;
 
   /// Where the tasks of a collective ran.
   struct Place {

@@ -30,15 +30,15 @@ std::uint32_t EventRows::lane(std::int64_t pid, std::int64_t tid, std::string_vi
 
 bool EventRows::add(const EventRow& event) {
   if (event.start_ns < 0 || event.start_ns > kFurthestNs || event.end_ns > kFurthestNs) {
-    notes_.count(Trouble::time_out_of_range, 0);
+    notes_.count(ReadProblem::time_out_of_range, 0);
     return false;
   }
   if (event.end_ns < event.start_ns) {
-    notes_.count(Trouble::negative_duration, 0);
+    notes_.count(ReadProblem::negative_duration, 0);
     return false;
   }
   if (event.end_ns - event.start_ns > kLongestNs || columns_.size() == std::numeric_limits<Row>::max() - 1) {
-    notes_.count(Trouble::time_out_of_range, 0);
+    notes_.count(ReadProblem::time_out_of_range, 0);
     return false;
   }
   columns_.position.push_back(static_cast<std::uint32_t>(columns_.size()));

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kOutput = "ASCEND_PROFILER_OUTPUT";
-constexpr std::size_t kMostEntries = 100'000;
+constexpr std::size_t kMaxEntries = 100'000;
 constexpr int kDeepest = 3;
 /// What describes a run is a few kilobytes.
 constexpr std::uintmax_t kLongestInfo = std::uintmax_t{4} << 20;
@@ -144,7 +144,7 @@ fs::path without_slash(const std::string& path) {
 
 std::vector<ProfileFolder> find_profiles(const std::string& path) {
   std::vector<ProfileFolder> found;
-  std::size_t left = kMostEntries;
+  std::size_t left = kMaxEntries;
   if (is_folder(path)) search(without_slash(path), 0, left, found);
   std::stable_sort(found.begin(), found.end(), [](const ProfileFolder& a, const ProfileFolder& b) {
     constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
@@ -155,7 +155,7 @@ std::vector<ProfileFolder> find_profiles(const std::string& path) {
 
 std::optional<ProfileFolder> profile_of(const std::string& file) {
   const fs::path folder = fs::path(file).lexically_normal().parent_path();
-  std::size_t left = kMostEntries;
+  std::size_t left = kMaxEntries;
   const fs::path at = folder.filename() == kOutput ? folder.parent_path() : folder;
   return profile_at(at.empty() ? fs::path(".") : at, left);
 }

@@ -153,8 +153,8 @@ def test_threads_of_an_executor(scripts: Any, tmp_path: Path, script: str, print
     assert (said.kind, said.operator, said.cause) == ("input_bound", "load", "too_few_workers")
     assert said.advice[0].parameter == "max_workers"
     assert report.what_if(max_workers=4)["step_s"] < report.profile.sink.step_s / 1.5
-    [knob] = op.knobs
-    assert knob.max == 4 if script is FIRST_COMPLETED else knob.max is None or knob.max >= 4
+    [parameter] = op.parameters
+    assert parameter.max == 4 if script is FIRST_COMPLETED else parameter.max is None or parameter.max >= 4
 
 
 NARROW = """
@@ -197,8 +197,8 @@ def test_no_more_workers_than_futures_under_way(
     assert (result.status, result.out) == (0, b"True\n"), result.err
     report = hr.Report.load(tmp_path / "run")
     [op] = report.profile.operators
-    [knob] = op.knobs
-    assert (knob.parameter, knob.value, knob.max) == ("max_workers", 1, 3)
+    [parameter] = op.parameters
+    assert (parameter.parameter, parameter.value, parameter.max) == ("max_workers", 1, 3)
     assert report.diagnosis.advice[0].parameter == "max_workers"
     assert report.what_if(max_workers=3)["step_s"] < report.profile.sink.step_s / 2
     with pytest.raises(hr.UsageError, match="1 to 3"):

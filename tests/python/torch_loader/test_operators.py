@@ -315,9 +315,9 @@ def test_a_loader_with_workers_shows_its_queues_and_settings() -> None:
     settings = dict(profile.settings)
     assert settings["prefetch_factor"] == "3"
     assert settings["in_order"] == "True"
-    knobs = {knob.parameter: knob.value for one in profile.operators for knob in one.knobs}
-    assert knobs == {"num_workers": 2}
-    assert profile.queues[2].knobs[0].parameter == "prefetch_factor"
+    found = {each.parameter: each.value for one in profile.operators for each in one.parameters}
+    assert found == {"num_workers": 2}
+    assert profile.queues[2].parameters[0].parameter == "prefetch_factor"
 
 
 def test_workers_have_numbers_and_shards() -> None:

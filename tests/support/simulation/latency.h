@@ -10,7 +10,7 @@
 
 namespace headrace::simulation {
 
-inline constexpr std::size_t kMostWindows = 128;
+inline constexpr std::size_t kMaxWindows = 128;
 
 inline profile::Latency latency_of(std::vector<double> values) {
   profile::Latency latency;

@@ -40,13 +40,13 @@ struct Stage {
   int workers = 1;
   double sleep_s = 0;  ///< per call, mean
   double cpu_s = 0;
-  bool python = false;   ///< its CPU work holds the interpreter lock
-  bool process = false;  ///< its workers are processes
-  int take = 1;          ///< items taken per item made
-  int capacity = 2;      ///< of the queue after it
-  int prefilled = 0;     ///< items in that queue when the loop starts
-  bool ordered = false;  ///< delivers in the order of its input
-  bool knob = true;      ///< has a worker parameter
+  bool python = false;    ///< its CPU work holds the interpreter lock
+  bool process = false;   ///< its workers are processes
+  int take = 1;           ///< items taken per item made
+  int capacity = 2;       ///< of the queue after it
+  int prefilled = 0;      ///< items in that queue when the loop starts
+  bool ordered = false;   ///< delivers in the order of its input
+  bool parameter = true;  ///< has a worker parameter
   Factor factor = jitter(0.1);
   std::vector<double> worker_times{};  ///< per worker, multiplies its service
 };

@@ -11,7 +11,7 @@ namespace headrace::simulation {
 namespace {
 
 constexpr std::size_t kWorkerSequence = 128;
-constexpr std::size_t kMostIndexQueues = 16;
+constexpr std::size_t kMaxIndexQueues = 16;
 
 class LoaderRecording {
  public:
@@ -67,7 +67,7 @@ class LoaderRecording {
     op.segment = 0;
     op.fidelity = "exact";
     op.items_per_batch = part.per_batch ? 1 : loader_.batch_size;
-    op.knobs.push_back(
+    op.parameters.push_back(
         {"num_workers", static_cast<double>(workers()), 0.0, {}, false, profile::Quantity::workers});
     std::vector<double> walls;
     double cpu = 0;
@@ -159,7 +159,7 @@ class LoaderRecording {
     const std::string& last = loader_.parts.back().name;
     const bool pins = loader_.pin_s > 0;
     const std::int64_t window = workers() * loader_.prefetch_factor;
-    if (happened_.workers.size() <= kMostIndexQueues) {
+    if (happened_.workers.size() <= kMaxIndexQueues) {
       for (std::size_t w = 0; w < happened_.workers.size(); ++w) {
         profile.queues.push_back(queue("index[" + std::to_string(w) + "]", "", source,
                                        loader_.prefetch_factor, happened_.workers[w].index_time));
@@ -167,12 +167,12 @@ class LoaderRecording {
     }
     profile.queues.push_back(
         queue("results", last, pins ? "pin_memory" : "handoff", window, happened_.result_time));
-    profile.queues.back().knobs.push_back({"prefetch_factor",
-                                           static_cast<double>(loader_.prefetch_factor),
-                                           1.0,
-                                           {},
-                                           false,
-                                           profile::Quantity::window});
+    profile.queues.back().parameters.push_back({"prefetch_factor",
+                                                static_cast<double>(loader_.prefetch_factor),
+                                                1.0,
+                                                {},
+                                                false,
+                                                profile::Quantity::window});
     if (pins) profile.queues.push_back(queue("pinned", "pin_memory", "sink", window, happened_.pinned_time));
     profile.queues.push_back(
         queue("reorder", pins ? "pin_memory" : "handoff", "sink", window, happened_.reorder_time));
@@ -234,7 +234,7 @@ class LoaderRecording {
   void fill_windows(profile::Profile& profile) const {
     std::vector<LoaderSums> sums = happened_.windows;
     double width = kLoaderWindow_s;
-    while (sums.size() > kMostWindows) {
+    while (sums.size() > kMaxWindows) {
       std::vector<LoaderSums> half;
       for (std::size_t i = 0; i < sums.size(); i += 2) {
         half.push_back(sums[i]);

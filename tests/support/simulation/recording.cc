@@ -118,13 +118,13 @@ class Recording {
     op.demand_s = op.busy_s / batches / stage.workers;
     op.service = latency_of(walls);
     op.segment = static_cast<int>(s);
-    if (stage.knob && op.kind != profile::OperatorKind::source)
-      op.knobs.push_back({stage.name + ".workers",
-                          static_cast<double>(stage.workers),
-                          1.0,
-                          {},
-                          false,
-                          profile::Quantity::workers});
+    if (stage.parameter && op.kind != profile::OperatorKind::source)
+      op.parameters.push_back({stage.name + ".workers",
+                               static_cast<double>(stage.workers),
+                               1.0,
+                               {},
+                               false,
+                               profile::Quantity::workers});
     return op;
   }
 
@@ -139,12 +139,12 @@ class Recording {
     queue.empty_share = queue.occupancy.front();
     queue.full_share = queue.occupancy.back();
     queue.fidelity = "exact";
-    queue.knobs.push_back({queue.name + ".capacity",
-                           static_cast<double>(queue.capacity),
-                           1.0,
-                           {},
-                           true,
-                           profile::Quantity::capacity});
+    queue.parameters.push_back({queue.name + ".capacity",
+                                static_cast<double>(queue.capacity),
+                                1.0,
+                                {},
+                                true,
+                                profile::Quantity::capacity});
     return queue;
   }
 
@@ -185,7 +185,7 @@ class Recording {
   std::vector<profile::Window> window_profiles() const {
     std::vector<Sums> sums = happened_.windows;
     double width = kWindow_s;
-    while (sums.size() > kMostWindows) {
+    while (sums.size() > kMaxWindows) {
       std::vector<Sums> half;
       for (std::size_t i = 0; i < sums.size(); i += 2) {
         half.push_back(sums[i]);
@@ -247,7 +247,7 @@ profile::Profile simulate_in_sink(const Line& line, std::uint64_t seed) {
     op.demand_s = per_batch;
     op.busy_s = per_batch * line.steps;
     op.cpu_s = line.stages[s].cpu_s * op.items_per_batch * line.steps;
-    op.knobs.clear();
+    op.parameters.clear();
     op.per_worker.clear();
     load_s += per_batch;
     cpu_s += line.stages[s].cpu_s * op.items_per_batch;

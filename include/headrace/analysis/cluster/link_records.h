@@ -35,7 +35,7 @@ struct LinkRecord {
 };
 
 /// Records beyond these are left out; the ones that take most time are kept.
-inline constexpr std::size_t kMostLinkRecords = 128;
+inline constexpr std::size_t kMaxLinkRecords = 128;
 
 /// Of a rank's trace, in the given steps of it (none: no records, because nothing can be compared with a step),
 /// and, where it has one, of its Ascend profile, whose files count by their own steps. Files of the profile that

@@ -13,7 +13,7 @@
 
 namespace headrace::analysis {
 
-/// The same figure of both sides. Of several runs on a side it is the mean.
+/// One figure of both sides: the mean where a side has several runs.
 struct ComparedFigure {
   double a = 0;
   double b = 0;

@@ -53,7 +53,7 @@ double all_cpu_per_batch_s(const profile::OperatorProfile& op) noexcept;
 double input_cpu_s(const profile::Profile& profile) noexcept;
 
 /// The operator with the largest of these: its index; below 0 if none is known.
-int dearest_operator(const profile::Profile& profile) noexcept;
+int operator_with_most_cpu(const profile::Profile& profile) noexcept;
 
 /// On a core, or runnable without one, / busy: 1 burns CPU, 0 sleeps. Below 0: not known.
 double cpu_bound_share(const profile::OperatorProfile& op) noexcept;

@@ -27,9 +27,9 @@ struct FreeCores {
 
 /// `otherwise`: the number of cores where it is unknown. Both are at least what the run itself used.
 inline FreeCores free_cores(const profile::Host& host, double otherwise) noexcept {
-  constexpr double kLeast = 0.25;
+  constexpr double kMin = 0.25;
   const double cores = host.cores > 0 ? host.cores : otherwise;
-  const double used = std::max(kLeast, host.cpu_share.value_or(0) * cores);
+  const double used = std::max(kMin, host.cpu_share.value_or(0) * cores);
   const double yielded = cores * (1 - disturbance(host));
   const double held = cores * (1 - std::max(host.foreign_cpu_share.value_or(0), disturbance(host)));
   return {std::max(used, held), std::max(used, yielded)};

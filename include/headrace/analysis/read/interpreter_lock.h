@@ -14,9 +14,10 @@ namespace headrace::analysis {
 
 struct InterpreterLock {
   bool contended = false;  ///< two or more threads want it at once
-  int blamed = -1;         ///< index of the operator that holds it longest per batch; where nothing tells who
-                           ///< holds it, that with the largest CPU time among those that need it, and of two
-                           ///< alike, the one whose threads wait longer
+  int longest_holder =
+      -1;  ///< index of the operator that holds it longest per batch; where nothing tells who
+           ///< holds it, that with the largest CPU time among those that need it, and of two
+           ///< alike, the one whose threads wait longer
   double process_cores = 0;  ///< CPU of the sink's process, in cores
   double busy_threads = 0;   ///< threads that were busy (or wanted to be) on average, the sink included
   double lock_share = -1;    ///< probes that found the lock taken; below 0: not probed

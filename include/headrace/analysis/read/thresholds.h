@@ -21,7 +21,7 @@ struct GateThresholds {
   /// Standard errors that are taken off the share while other programs have the cores; it must then still be
   /// near the threshold. Measured beside them: two or three waits of 30 to 200 ms in 60 steps, 12 and 13 % of
   /// the time. The corpus has bound runs beside others at 0.060 with an error of 0.012.
-  double certain_errors = 1.5;
+  double starved_sigmas = 1.5;
   /// Waits in so many first steps are the input's start, if the loop hardly waits afterwards, for at least as
   /// many steps. Measured: 5 to 13 steps while a cluster's worker processes import what they run.
   double settling_steps = 16;
@@ -38,7 +38,7 @@ struct GateThresholds {
   double contended_share = 0.1;
   /// Share of the step in which the loop's thread, with batches ready, waits for a core that the input's
   /// operators have. As `contended_share`: that is the same for the lock.
-  double crowded_share = 0.1;
+  double loop_core_wait_share = 0.1;
   double crowded_cores =
       0.7;  ///< of the cores that the run uses; below it, others hold what the loop waits for
 };
@@ -56,7 +56,7 @@ struct LockThresholds {
   double stretch = 1.1;          ///< compute / compute of quiet steps; less is the compute's own spread
   // Where threads were looked at, these three and `operator_cores` decide, and none of the above.
   double waits_share = 0.25;  ///< of the busy time of the operator with the largest demand
-  /// Of the step: what the training loop's thread waits for the lock between two GetNext calls.
+  /// Share of the step: what the training loop's thread waits for the lock between two GetNext calls.
   double stretched_share = 0.1;
   /// Time that an operator holds the lock / its CPU time, below which it computes without it.
   double without_lock = 0.03;
@@ -78,7 +78,7 @@ struct RateThresholds {
   /// Standard deviation / mean per batch; above it, buffers may be what is short. Stages that the benchmark
   /// draws as even have 0.14 at most (uniform, +-25 %).
   double varies = 0.25;
-  /// Of its busy time on a core; below it next() waits for something that was not recorded.
+  /// Share of its busy time on a core; below it next() waits for something that was not recorded.
   double hardly_computes_share = 0.1;
 };
 
@@ -124,7 +124,7 @@ struct CpuThresholds {
 
 /// Does the operator wait for storage?
 struct StorageThresholds {
-  /// Of its busy time in uninterruptible sleep. Work on cached files has 0.00 to 0.02 (measured).
+  /// Share of its busy time in uninterruptible sleep. Work on cached files has 0.00 to 0.02 (measured).
   double waits_share = 0.3;
   /// The same in functions that acquire a lock which workers share. A lock that is free takes microseconds.
   double lock_share = 0.2;

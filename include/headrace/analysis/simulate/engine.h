@@ -6,7 +6,7 @@
 //     engine.compute(1, 0.010);      // so do 1
 //     engine.compute(2, 0.010);      // and 2: together they take 15 ms
 //     int who = engine.next();       // 0, 1 or 2, at engine.now() == 0.0162: CPU work is slower beside CPU
-//                                    // work (beside_others.h)
+//                                    // work (cpu_contention.h)
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-// From a cause to a number: the value of a knob, and what it buys.
+// From a cause to a number: the value of a parameter, and what it buys.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@
 namespace headrace::analysis {
 
 /// Workers that are tried at most, and batches that are kept ready.
-inline constexpr int kMostAdvisedWorkers = 64;
-inline constexpr int kMostBuffered = 64;
-/// Of what the longest buffers gain: the shortest that give so much are advised. The rest would cost twice the
+inline constexpr int kMaxAdvisedWorkers = 64;
+inline constexpr int kMaxBuffered = 64;
+/// Share of what the longest buffers gain: the shortest that give so much are advised. The rest would cost twice the
 /// memory each time.
-inline constexpr double kMostOfTheGain = 0.85;
+inline constexpr double kGainKept = 0.85;
 
 /// The step now and the predicted one, as an Advice without parameter. Nothing is filled in where the
 /// predictor abstains.

@@ -22,21 +22,23 @@ struct Gate {
   double wait_share = 0;
   double starved_share = 0;    ///< waiting for a batch that was not there; the input's start left out
   double starting_share = 0;   ///< of the time: waiting while workers started, or buffers were still empty
-  double floor_share = 0;      ///< waiting for batches that were
+  double handoff_share = 0;    ///< waiting for batches that were
   double core_wait_share = 0;  ///< of that: waiting for a core, which is not the hand-off's own cost
   double stretch_share = 0;    ///< of the step: such waits, as far as the input causes them
   double transfer_share = 0;   ///< of the step: copies to the device that the step itself waits for
-  double crowded_share = 0;    ///< of the step: the loop waits for a core that the input's operators have
-  double served_share = 0;     ///< the larger of both: fetching (without waiting for a core), copying
-  double device_lag_s = 0;     ///< longer waits, which are in no share here: the device still worked
-  double ceiling_s = 0;        ///< a step whose input costs nothing, where it was measured; 0: it was not
-  double input_share = 0;      ///< what the input costs altogether, 0 to 1; measured, where that was done
-  double distance = 0;         ///< from the threshold, relative: 0 at it, 1 far from it; for the confidence
-  bool opaque = false;         ///< readiness is unknown: the loader shows neither queues nor operators
-  bool few_waits = false;      ///< it starved in few steps, while other programs had the cores: healthy
-  bool handoff_only = false;   ///< bound by the hand-off floor alone
-  bool transfer_only = false;  ///< bound by the copies alone
-  bool crowded = false;  ///< batches are ready, and the input's work takes the cores that the loop needs
+  double loop_core_wait_share =
+      0;                         ///< of the step: the loop waits for a core that the input's operators have
+  double served_share = 0;       ///< the larger of both: fetching (without waiting for a core), copying
+  double device_lag_s = 0;       ///< longer waits, which are in no share here: the device still worked
+  double ceiling_s = 0;          ///< a step whose input costs nothing, where it was measured; 0: it was not
+  double input_share = 0;        ///< what the input costs altogether, 0 to 1; measured, where that was done
+  double distance = 0;           ///< from the threshold, relative: 0 at it, 1 far from it; for the confidence
+  bool opaque = false;           ///< readiness is unknown: the loader shows neither queues nor operators
+  bool waits_are_noise = false;  ///< it starved in few steps, while other programs had the cores: healthy
+  bool handoff_only = false;     ///< bound by the hand-off floor alone
+  bool transfer_only = false;    ///< bound by the copies alone
+  bool loop_waits_for_core =
+      false;  ///< batches are ready, and the input's work takes the cores that the loop needs
   /// The workers are the limit, and finished batches wait because those busy workers are slow to pass them
   /// on: the floor is not the hand-off's own cost.
   bool floor_by_workers = false;

@@ -19,7 +19,7 @@ struct Verdict {
   std::optional<double> most_speedup;
 };
 
-/// The same kind, operator and cause as `diagnose`, without its advice: pipelines of threads and queues are simulated only
+/// Kind, operator and cause as in `diagnose`, without its advice: pipelines of threads and queues are simulated only
 /// for what names these, which takes some milliseconds instead of up to 100. Thread-safe; never fails.
 Verdict verdict_on(const profile::Profile& profile);
 

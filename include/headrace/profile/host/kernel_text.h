@@ -22,8 +22,8 @@ std::int64_t tick_ns() noexcept;
 /// empty. A blank or newline behind the number proves that it is whole.
 std::optional<std::int64_t> parse_number_behind(std::string_view text, std::string_view name) noexcept;
 
-inline constexpr std::size_t kMostCpus = 8192;
-using CpuSet = std::bitset<kMostCpus>;
+inline constexpr std::size_t kMaxCpus = 8192;
+using CpuSet = std::bitset<kMaxCpus>;
 
 /// `/proc/<pid>/task/<tid>/schedstat`: "on CPU, waiting for a core, slices".
 struct SchedStat {

@@ -65,7 +65,7 @@ struct Communication {
   std::vector<CommunicationLink> links;
   /// The files that were read; empty if the profile has none.
   std::vector<std::string> files;
-  /// Of the files that could not be read.
+  /// Files that could not be read, and why.
   std::vector<FormatError> failures;
 };
 

@@ -20,7 +20,7 @@ bool is_database(std::string_view first_bytes) noexcept;
 /// FormatError for a file that is no database, is damaged, or has no table of events.
 TraceFile read_database(const std::string& path, const ReadOptions& options = {});
 
-/// The same from memory; `name` is what errors call it.
+/// Reads one in memory; `name` is what errors call it.
 TraceFile read_database_bytes(std::string_view bytes, const std::string& name,
                               const ReadOptions& options = {});
 

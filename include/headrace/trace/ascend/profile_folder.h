@@ -16,7 +16,7 @@ struct ProfileFolder {
   std::string path;
   /// Where tables and traces are: `ASCEND_PROFILER_OUTPUT`, or `path` itself.
   std::string output;
-  /// Of the name of `profiler_info_N.json`, else what that file says, else of the database's name.
+  /// From the name of `profiler_info_N.json`, else from what that file says, else from the database's name.
   std::optional<std::int64_t> rank;
   std::string trace_view;
   std::string database;

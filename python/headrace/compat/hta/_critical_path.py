@@ -82,7 +82,7 @@ class CPGraph:
         return len(self.edges)
 
     def _positions(self) -> np.ndarray:
-        """Of each row of the native columns, its index in the file; -1 behind the last, for nobody's."""
+        """The index in the file of each row of the native columns; behind the last, -1 for nobody's."""
         position = self._trace.readers[self.rank].events()._columns.view("position").astype(np.int64)
         return np.append(position, -1)
 

@@ -121,7 +121,7 @@ def _partners(frame: pd.DataFrame, symbols: TraceSymbolTable) -> np.ndarray:
     device = np.flatnonzero(of_device & (correlation >= 0))
     host = np.flatnonzero(~of_device & (correlation >= 0))
     for here, there in ((device, host), (host, device)):
-        # Of several partners the last one in the file counts.
+        # The last of several partners in the file counts.
         order = there[np.argsort(correlation[there], kind="stable")]
         at = np.searchsorted(correlation[order], correlation[here], side="right") - 1
         hit = (at >= 0) & (len(order) > 0)

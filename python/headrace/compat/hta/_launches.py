@@ -78,7 +78,7 @@ def _innermost(start: np.ndarray, end: np.ndarray, begins: float, ends: float) -
         reaches = np.flatnonzero(end[stretch : at + 1] >= ends)
         if len(reaches):
             at = stretch + int(reaches[-1])
-            # Of operators that began at the same time, the first in the file.
+            # The first in the file of the operators that began at the same time.
             while at > 0 and start[at - 1] == start[at] and end[at - 1] >= ends:
                 at -= 1
             return at

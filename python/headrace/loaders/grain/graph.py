@@ -125,7 +125,7 @@ class Graph:
     reads: list[Any] = field(default_factory=list)
 
     def place(self, stage: Stage, first: int = 0) -> int:
-        """Of a stage in the model; -1: it is the training loop, which has no operators."""
+        """The place of a stage in the model; -1: it is the training loop, which has no operators."""
         return next((first + at for at, each in enumerate(self.stages) if each is stage), -1)
 
     def shape(self) -> list[tuple[int, str]]:
@@ -140,7 +140,7 @@ def kind_of(node: Any) -> str:
 
 
 def threads_of(node: Any) -> int:
-    """Of a node that reads; 0: it has none."""
+    """Threads of a node that reads; 0: it has none."""
     size = getattr(node, "_target_prefetch_buffer_size", node._read_options.prefetch_buffer_size)
     return int(getattr(node, "_target_num_threads", node._read_options.num_threads)) if size else 0
 
@@ -173,7 +173,7 @@ def _below(node: Any) -> list[Any]:
 
 
 def read_graph(root: Any, loop: Stage | None = None) -> Graph:
-    """Of the nodes below ``root``, itself included. ``loop``: what asks it, if not the training loop."""
+    """The graph of ``root`` and the nodes below it. ``loop``: what asks it, if not the training loop."""
     reader = _Reader()
     ends = Stage(workers=0, runs_in="loop") if loop is None else loop
     reader.visit(root, ends, 0)

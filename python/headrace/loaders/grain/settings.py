@@ -38,7 +38,7 @@ def queues_of(graph: Graph) -> dict[int, tuple[str, int, int, bool]]:
     """By the stage that fills it: name, capacity, the stage that takes from it, whether it is looked at."""
     found = {}
     for edge in graph.edges:
-        # Of several processes the first one's buffers are shown.
+        # The first process's buffers stand for all.
         shown = edge.copies if edge.takes.in_process else 1
         found[graph.place(edge.fills)] = (
             _NAMES[edge.kind],

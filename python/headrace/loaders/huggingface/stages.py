@@ -78,7 +78,7 @@ def _timed_method(make: Any) -> Any:
 
 
 def _place_of(stage: Any, caller: Any) -> _Place:
-    """Of a stage that ``caller`` begins; the first one in a loop is the last stage of the stream."""
+    """The place of a stage that ``caller`` begins; a loop begins with the last stage of the stream."""
     if stage in _places:
         return _places[stage]
     if isinstance(caller, sys.modules[_MODULE]._BaseExamplesIterable):

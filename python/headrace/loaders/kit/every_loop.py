@@ -40,7 +40,7 @@ class _Recording(NamedTuple):
     loop: Loop
 
 
-#: Of all adapters; code below these packages calls datasets of the user's own.
+#: Packages of all adapters; their code calls datasets of the user's own.
 libraries: list[str] = []
 #: By object, and by line: made anew for each epoch by the same line, it is the same loader.
 _of_object: dict[int, _Recording] = {}
@@ -142,7 +142,7 @@ def _open(obj: Any, adapter: Adapter) -> _Recording:
 
 
 def loop_of(obj: Any) -> Loop | None:
-    """Of an object whose loops `record` records; None: it could not."""
+    """The record of an object whose loops `record` records; None: there is none."""
     recording = _of_object.get(id(obj))
     return recording.loop if recording is not None else None
 

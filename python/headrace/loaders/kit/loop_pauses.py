@@ -21,10 +21,10 @@ from headrace.loaders.kit.names import is_the_users
 
 #: Between two looks; a loop is watched for no more of them.
 _PERIOD_S = 0.05
-_MOST_LOOKS = 36_000
+_MAX_LOOKS = 36_000
 #: A step is long from so many usual ones, and that time, on; the first steps tell what is usual.
 _TIMES_AS_LONG = 5
-_LEAST_S = 0.1
+_MIN_S = 0.1
 _FEWEST_STEPS = 8
 #: Samples, and long steps, until the call is known.
 _SAMPLES = 6
@@ -66,7 +66,7 @@ class _Loop:
             return False
         done = steps - self._began_steps - len(self._long_steps)
         usual_s = (self._since - self._began - self._not_usual_s) / max(done, 1)
-        if done < _FEWEST_STEPS or now - self._since < max(_LEAST_S, _TIMES_AS_LONG * usual_s):
+        if done < _FEWEST_STEPS or now - self._since < max(_MIN_S, _TIMES_AS_LONG * usual_s):
             return False
         if self._in_next() is not False:  # a wait for the input, or the time between two epochs
             self._leave_out(now)
@@ -99,7 +99,7 @@ class _Loop:
 
 
 def _code_of_loop() -> CodeType | None:
-    """Of the nearest function of the user's program that begins the loop."""
+    """The code of the nearest function of the user's program that begins the loop."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         package = str(frame.f_globals.get("__name__", "")).split(".")[0]
@@ -129,7 +129,7 @@ def watch(handle: _core.LoaderHandle, in_next: Callable[[], bool | None]) -> Non
 def _watch() -> None:
     global _runs
     try:
-        for _ in range(_MOST_LOOKS):
+        for _ in range(_MAX_LOOKS):
             time.sleep(_PERIOD_S)
             _loops[:] = [each for each in _loops if not each.look()]
             if not _loops:

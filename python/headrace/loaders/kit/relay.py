@@ -180,7 +180,7 @@ def _record_of_queue(loader: _core.LoaderHandle, iterator: Any, room: int) -> _c
 
 
 def _loop_name() -> str:
-    """Of the function that feeds, for a thread whose work is not a recorded operator."""
+    """The name of the function that feeds, for a thread whose work is not a recorded operator."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("queue", "headrace"):
         frame = frame.f_back

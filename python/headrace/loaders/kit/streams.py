@@ -32,13 +32,13 @@ class StreamStages(NamedTuple):
     splits_itself: bool = False
 
 
-#: Of all adapters that have one.
+#: Filled from the adapters that have one.
 of_libraries: list[StreamStages] = []
 #: Below the dataset that a DataLoader reads, which has `STAGE_DATASET` + 50.
 _HIGHEST = _core.STAGE_DATASET + 49
 SHARD_ADVICE = "each worker reads shards of its own, so there must be as many shards as workers"
 _chains: dict[int, Chain] = {}
-#: Of the DataLoader that this process is a worker of.
+#: The operators of the DataLoader that this process is a worker of.
 _of_worker: Chain | None = None
 
 

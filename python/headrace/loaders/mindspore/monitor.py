@@ -21,7 +21,7 @@ from headrace.loaders.mindspore.tree import Tree
 
 _INTERVAL_MS = 1000
 _COLLECT_EVERY_S = 5.0
-_MOST_BYTES = 64 << 20
+_MAX_BYTES = 64 << 20
 
 _current: Monitor | None = None
 _lock = threading.Lock()
@@ -147,7 +147,7 @@ class Monitor:
 
 def _only(folder: str, pattern: str) -> dict[str, Any]:
     for path in Path(folder).glob(pattern):
-        if path.stat().st_size <= _MOST_BYTES:
+        if path.stat().st_size <= _MAX_BYTES:
             found = json.loads(path.read_text(encoding="utf-8"))
             if isinstance(found, dict):
                 return found
@@ -177,7 +177,7 @@ def stages_of(operators: list[dict[str, Any]], tree: Tree) -> dict[int, int]:
 
 
 def _with_queues(op_ids: list[int], by_id: dict[int, dict[str, Any]]) -> list[int]:
-    """Of these, those with a queue; of the others, their children in turn."""
+    """Those of these operators with a queue, and the children of those without, in turn."""
     result: list[int] = []
     for op_id in op_ids:
         node = by_id.get(op_id)

@@ -29,7 +29,7 @@ class TimedIterable:
 
 
 class TimedSizedIterable(TimedIterable):
-    """The same with a length."""
+    """A `TimedIterable` with a length."""
 
     def __len__(self) -> int:
         return len(self._source)

@@ -80,7 +80,7 @@ def register(dataset: Any, record: Record) -> None:
 
 
 def record_of(dataset: Any) -> Record | None:
-    """Of the dataset, or of the wrapped one that it is made from; None: not recorded."""
+    """The record of the dataset, or of the wrapped one that it is made from; None: not recorded."""
     if not enabled() or multiprocessing.parent_process() is not None:
         return None
     node = dataset

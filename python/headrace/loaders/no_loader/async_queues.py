@@ -17,7 +17,7 @@ from headrace.record.operator import readable
 
 #: Samples that found the loop until it is recorded, and the most tasks and coroutines in each other.
 _SEEN = 4
-_MOST_TASKS = 100
+_MAX_TASKS = 100
 _DEEPEST = 20
 
 
@@ -88,7 +88,7 @@ def _suspended(event_loop: Any) -> Iterator[FrameType]:
     """The frames of all tasks that wait, each from its outermost coroutine inwards."""
     import asyncio
 
-    for task in islice(asyncio.all_tasks(event_loop), _MOST_TASKS):
+    for task in islice(asyncio.all_tasks(event_loop), _MAX_TASKS):
         coroutine: Any = task.get_coro()
         for _ in range(_DEEPEST):
             frame = getattr(coroutine, "cr_frame", None)

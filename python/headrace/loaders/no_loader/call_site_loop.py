@@ -42,7 +42,7 @@ class CallSiteLoop:
         return caller is not None and caller.f_code is self._code and caller.f_lineno == self._line
 
     def is_in_function(self) -> bool:
-        """The same for any line of the function."""
+        """Whether the caller is at any line of the function."""
         caller = self._caller()
         return caller is not None and caller.f_code is self._code
 

@@ -80,7 +80,7 @@ def under_way(waited_for: Any, caller: FrameType) -> int:
 
 
 def _members(container: Any) -> list[Any]:
-    """Of a dictionary its futures, which are keys or values."""
+    """A dictionary's futures, which are its keys or values."""
     members = list(container)
     if isinstance(container, dict) and not hasattr(_first(members[0]), "add_done_callback"):
         members = list(container.values())

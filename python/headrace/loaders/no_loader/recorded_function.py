@@ -21,7 +21,7 @@ from headrace.record.session import kept_open, open_session
 #: Samples inside the function until the functions that it calls are named, and the least share that is.
 _SAMPLES = 50
 _WORTH_NAMING = 0.05
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 class RecordedFunction:
@@ -71,7 +71,7 @@ class RecordedFunction:
         if samples == _SAMPLES or (samples > _SAMPLES and samples & (samples - 1) == 0):
             self._lines = "".join(
                 f"{_shown(function.code)}\t{count / samples:.2f}\n"
-                for function, count in self._inside.most_common(_MOST_NAMED)
+                for function, count in self._inside.most_common(_MAX_NAMED)
                 if count >= _WORTH_NAMING * samples and function is not own
             )
 

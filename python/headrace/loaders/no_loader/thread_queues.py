@@ -25,7 +25,7 @@ _OWN = ("queue", "headrace")
 _CALLS = {queue.Queue.get.__code__, queue.Queue.put.__code__}
 #: Sightings of a queue until it is recorded, and the most that are.
 _SEEN = 2
-_MOST = 32
+_MAX = 32
 #: How far inside a thread's stack a call of a queue is looked for.
 _INNERMOST = 4
 #: How far a function that takes from a simple queue is looked for.
@@ -78,7 +78,7 @@ class ThreadQueues:
         if caller is None or type(found) not in (queue.Queue, queue.LifoQueue, queue.PriorityQueue):
             return
         self._seen[found] = self._seen.get(found, 0) + 1
-        if self._seen[found] >= _SEEN and found not in self._recorded and len(self._recorded) < _MOST:
+        if self._seen[found] >= _SEEN and found not in self._recorded and len(self._recorded) < _MAX:
             HookedQueue(found, self._new(found, caller), self)
 
     def _new(self, found: Any, caller: FrameType) -> str:
@@ -102,7 +102,7 @@ class ThreadQueues:
 
     def _recorder_of_simple(self, simple: Any, caller: FrameType) -> SimpleRecorder | None:
         frame = users_frame(caller, _OWN, _INNERMOST)
-        if frame is None or len(self._recorded) >= _MOST:
+        if frame is None or len(self._recorded) >= _MAX:
             return None
         return SimpleRecorder(simple, self._new(simple, frame), self)
 
@@ -184,7 +184,7 @@ class SimpleRecorder(RecordedQueue):
 
 
 def _loop_name() -> str:
-    """Of the loop that has called a hook of a queue."""
+    """The name of the loop that has called a queue's hook."""
     frame = users_frame(sys._getframe(1), _OWN, _INNERMOST)
     return readable(frame.f_code.co_name) if frame is not None else "thread"
 

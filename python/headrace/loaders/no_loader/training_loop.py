@@ -25,9 +25,9 @@ _COMPUTES = {
 _SAMPLES = 50
 _LOOKS_OF_ANY_LOOP = 100
 #: Samples that found the function, and how often they found it anew: a call that was made once is no batch's.
-_LEAST = 4
-_LEAST_ANEW = 3
-#: Of the loop's time that a generator takes before it is worth a word.
+_MIN = 4
+_MIN_ANEW = 3
+#: Share of the loop's time from which a generator is worth a word.
 _WORTH_A_WORD = 0.1
 #: Share of a function's samples in which a library computes: above it, it does more than make a batch.
 _MIXED = 0.05
@@ -49,12 +49,12 @@ class Candidate(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Of the loop's time."""
+        """Share of the loop's time."""
         return self.samples / self.of
 
     @property
     def error(self) -> float:
-        """Of `share`, for samples that are independent: 95 % are within."""
+        """Half the 95 % interval of `share`, for independent samples."""
         share = self.share
         return 1.96 * float((share * (1 - share) / self.of) ** 0.5)
 
@@ -111,9 +111,9 @@ def _in_loop(loop: Function, paths: list[_Path], computes: list[int]) -> Candida
             anew[now] += now != before
         before = now
     for (caller, function), count in seen.most_common():
-        if count < _LEAST:
+        if count < _MIN:
             break
-        if anew[caller, function] < _LEAST_ANEW or function.name.startswith("<"):
+        if anew[caller, function] < _MIN_ANEW or function.name.startswith("<"):
             continue
         candidate = Candidate(caller, function, count, len(paths))
         if candidate.is_generator:

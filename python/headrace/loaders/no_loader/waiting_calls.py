@@ -135,7 +135,7 @@ def _record(place: _Place, ahead: int) -> CallSiteLoop:
 
 
 def _known() -> dict[CodeType, _Call]:
-    """Of the modules that the program has imported."""
+    """The waiting calls of modules that the program has imported."""
     found = {}
     for call in _CALLS:
         method = vars(getattr(sys.modules.get(call.module), call.owner, object)).get(call.method)

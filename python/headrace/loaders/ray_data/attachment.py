@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _READY_S = 0.002
 #: Between two looks at the counters.
 _PERIOD_S = 0.05
-#: Of each loader, by their ends: an execution that goes on while the next epoch begins has the same ones.
+#: Queues of each loader by their ends: an execution that goes on while the next epoch begins shares them.
 _queues: weakref.WeakKeyDictionary[_core.LoaderHandle, dict[tuple[int, int], _core.QueueHandle]] = (
     weakref.WeakKeyDictionary()
 )

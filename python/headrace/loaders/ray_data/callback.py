@@ -12,7 +12,7 @@ class Execution(Protocol):
     def went_on(self) -> None: ...
 
 
-#: Of the loop that begins now: the next execution that starts is its own.
+#: The loop that begins now: the next execution that starts belongs to it.
 starting: list[Execution] = []
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from headrace import _core
 
 #: Calls of one moment that are recorded one by one; more are fewer, longer ones.
-_MOST_CALLS = 16
+_MAX_CALLS = 16
 #: Where the time of user's functions is, the first one that has a value: those of newer versions first.
 _BUSY = ("function_body_time_s", "block_transform_time_s", "block_generation_time")
 
@@ -43,7 +43,7 @@ class Progress:
         self._blocks += blocks
         self._busy_s += busy_s
         now_ns = self._calls.now_ns()
-        calls = min(blocks, _MOST_CALLS)
+        calls = min(blocks, _MAX_CALLS)
         for _ in range(calls):
             self._calls.done(now_ns - int(max(0.0, busy_s) / calls * 1e9), False)
 

@@ -23,7 +23,7 @@ _LONGEST_PAUSE_NS = 100_000_000
 #: A pause is so many times as long as the last reading took.
 _PAUSES = 100
 #: So many elements between two readings are recorded one by one; more are recorded as fewer, longer ones.
-_MOST_CALLS = 20_000
+_MAX_CALLS = 20_000
 
 
 class Counters:
@@ -128,7 +128,7 @@ class Counters:
             if parameter.name == "parallelism":
                 for user in users:
                     self.tuned[id(user)] = int(parameter.value)
-        # Of a map and a batch in one it is the map that takes the time.
+        # In a map and batch in one, the map takes the time.
         user = users[-1]
         calls = self._calls.get(id(user))
         more, longer = count - known[0], spent - known[1] + inner
@@ -136,11 +136,11 @@ class Counters:
             return
         if len(users) > 1:
             merged = self._calls.get(id(users[0]))
-            for _ in range(0 if merged is None else min(int(node.num_elements) - known[2], _MOST_CALLS)):
+            for _ in range(0 if merged is None else min(int(node.num_elements) - known[2], _MAX_CALLS)):
                 merged.done(_core.OverlappingCalls.now_ns(), False)  # type: ignore[union-attr]
         if calls is None:
             return
-        recorded = min(more, _MOST_CALLS)
+        recorded = min(more, _MAX_CALLS)
         began = _core.OverlappingCalls.now_ns() - longer // recorded
         for _ in range(recorded):
             calls.done(began, False)

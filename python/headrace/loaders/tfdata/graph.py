@@ -94,7 +94,7 @@ def _number(dataset: Any, *names: str) -> int | None:
 
 
 def read_graph(root: Any, processors: int) -> Graph:
-    """Of ``root`` and what it is made of. processors: the workers of a dataset that is tuned."""
+    """The graph of ``root`` and what it is made of. processors: the workers of a dataset that is tuned."""
     loop = Stage(workers=0)
     graph = Graph()
     _visit(root, loop, graph, processors, 0)

@@ -19,7 +19,7 @@ from headrace.loaders.kit.base import Adapter
 from headrace.record.session import enabled
 
 TRAINER = "keras.src.backend.tensorflow.trainer"
-#: Of the trainer: the method that loops, and the step that it calls.
+#: The trainer's method that loops, and the step that it calls.
 _STEPS = {"fit": "train_function", "evaluate": "test_function"}
 #: Frames of Keras between that method and the beginning of an iteration.
 _BETWEEN = 8

@@ -17,7 +17,7 @@ import weakref
 from typing import Any
 
 #: Pickled bytes after which the sample ends; a longer one takes longer than a loop should wait.
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 
 _HOOKS = (
     "__getattr__",
@@ -48,7 +48,7 @@ class _Count:
     def write(self, data: Any) -> int:
         size = len(data) if isinstance(data, bytes) else memoryview(data).nbytes
         self.bytes += size
-        if self.bytes > _MOST_BYTES:
+        if self.bytes > _MAX_BYTES:
             raise _FullError
         return size
 

@@ -38,7 +38,7 @@ from headrace.results.loader_model import LoaderModel
 _WATCH = own_loops.WATCH
 _PHASE = "_headrace_phase"
 _AROUND = "_headrace_around"
-#: Of a loop that may have a phase: the loader's record, and the name that it had when it was made.
+#: The loader's record of a loop that may have a phase, and the name that it had when it was made.
 _RECORD = "_headrace_names"
 _FOLLOWED = (
     "_index_queues",
@@ -65,7 +65,7 @@ class _Pending(threading.local):
         self.stack: list[_Start | None] = []
 
 
-#: Of loaders that stages of another library feed: their names.
+#: Names of loaders that stages of another library feed.
 _in_front: weakref.WeakKeyDictionary[_core.LoaderHandle, tuple[str, ...]] = weakref.WeakKeyDictionary()
 
 
@@ -74,7 +74,7 @@ class Around(NamedTuple):
 
     handle: _core.LoaderHandle
     settings: Settings
-    #: Of the loader itself.
+    #: The loader's own operators.
     operators: list[_core.OperatorHandle]
 
     def put_in_front(self, stages: tuple[str, ...]) -> None:

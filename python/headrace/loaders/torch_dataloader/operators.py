@@ -22,7 +22,7 @@ from headrace.record.operator import readable
 #: index of a list, a key of a dict, or the name of another object's attribute.
 Swap = tuple[Any, Any, Any, Any]
 
-_MOST_OPERATORS = 40
+_MAX_OPERATORS = 40
 _DEEPEST = 6
 _STAND_INS = (_core.TimedCallable, _core.TimedDataset)
 #: Attributes that are called for each item.
@@ -37,11 +37,11 @@ def _torch_class(name: str, module: str = "torch.utils.data") -> tuple[type, ...
 class _Plan:
     """Walks one fetcher; the order of what it finds is the same in every process."""
 
-    def __init__(self, loader: int, knob: str, in_front: int) -> None:
+    def __init__(self, loader: int, parameter: str, in_front: int) -> None:
         """in_front: stages of another library that feed the loader."""
         self._loader = loader
         self._first_place = in_front * _core.PLACES_PER_STAGE
-        self._knob = knob
+        self._parameter = parameter
         self._names: dict[str, int] = {}
         self._handles: dict[tuple[str, str], _core.OperatorHandle] = {}
         self._places: set[tuple[int, Any]] = set()
@@ -69,13 +69,13 @@ class _Plan:
         number = self._names[name] = self._names.get(name, 0) + 1
         shown = readable(name if number == 1 else f"{name}#{number}")
         place = self._first_place + stage
-        handle = _core.OperatorHandle(shown, kind, 0, 0, self._knob, self._loader, place)
+        handle = _core.OperatorHandle(shown, kind, 0, 0, self._parameter, self._loader, place)
         self._handles[name, kind] = handle
         self.operators.append(handle)
         return handle
 
     def add(self, container: Any, key: Any, bare: Any, timed: Callable[[], Any]) -> None:
-        if len(self.swaps) >= _MOST_OPERATORS or isinstance(bare, _STAND_INS):
+        if len(self.swaps) >= _MAX_OPERATORS or isinstance(bare, _STAND_INS):
             return
         place = (id(container), key)
         if place not in self._places:

@@ -79,12 +79,12 @@ class Settings(NamedTuple):
     sharing_strategy: str = ""
     start_method: str = ""
     trainer: str = ""
-    #: Of a stream that gives each worker shards of its own; None: not known.
+    #: Shards of a stream that gives each worker its own; None: unknown.
     num_shards: int | None = None
     splits_itself: bool = False
-    #: Of Keras' PyDataset, which is then the user's only parameter.
+    #: Workers of Keras' PyDataset, then the user's only parameter.
     keras_workers: int | None = None
-    #: Of a stream of a known library: name, value, default and where its user sets it.
+    #: Parameters of a stream of a known library: name, value, default and where its user sets it.
     of_stream: tuple[tuple[str, Any, Any, str], ...] = ()
 
 

@@ -69,7 +69,7 @@ def _note_undivided_stream(fetcher: Any, info: Any, loader: int) -> None:
     kind = type(info)
 
     class WorkerInfo(kind):  # type: ignore[misc, valid-type]
-        """Of torch's class, by the same name; tells that its user divides the stream."""
+        """Torch's class of this name; notes that its user divides the stream."""
 
         __slots__ = ()
 

@@ -82,7 +82,7 @@ def limit_of(node: Any) -> int:
 
 
 def read_graph(root: Any) -> Graph:
-    """Of the nodes below ``root``, itself included."""
+    """The graph of ``root`` and the nodes below it."""
     reader = _Reader(sys.modules["torchdata.nodes"].BaseNode)
     loop = Stage(workers=0, runs_in="loop")
     reader.visit(root, loop, 0)

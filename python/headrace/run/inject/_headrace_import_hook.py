@@ -9,7 +9,7 @@ from _thread import get_ident, start_new_thread
 
 from _headrace_own_imports import BUILTINS, is_of_library, own_module, spec_for_library  # type: ignore[import-not-found]
 
-# Of the functions below: what they import is ours.
+# The builtins of the functions below: what they import is ours.
 __builtins__ = BUILTINS
 
 TYPE_CHECKING = False

@@ -57,7 +57,7 @@ BUILTINS = {**vars(builtins), "__import__": own_import}
 
 
 def spec_for_library(name: str) -> "Any":
-    """Of a module that the library imports inside one of its functions, if a function of ours called that.
+    """The spec of a module that the library imports in one of its functions, if a function of ours called it.
 
     None if the import is the user's, or if no file of the user's shadows the name.
     """
@@ -96,7 +96,7 @@ class _PassingLoader:
 
 
 class _PassingSpec(ModuleSpec):
-    """Of a module that is imported once and not kept: a later import of the user's finds the user's file."""
+    """The spec of a module that is imported once and not kept: a later import finds the user's file."""
 
     @property
     def _initializing(self) -> bool:

@@ -40,7 +40,7 @@ def compare(a: str, b: str, loader: str | None, rank: int | None, form: str, out
 
 
 def load_both(a: str, b: str, loader: str | None, rank: int | None) -> tuple[Report, Report]:
-    """The same loader of both, where B has one of that name."""
+    """One loader of both runs, where B has one of that name."""
     first = Report.load(a, loader=loader, rank=rank)
     second = Report.load(b, loader=loader, rank=rank)
     if loader is None and second.loader != first.loader and first.loader in second.loaders:

@@ -74,12 +74,12 @@ def report(
     if table is not None:
         _print_table(loaded, table, (search, group_by, sort_by), format_, output)
         return
-    trouble: Error | None = None
+    problem: Error | None = None
     if trace is not None:
         try:
             loaded = loaded.with_trace(trace, fp_point=fp_point, bp_point=bp_point)
         except Error as error:
-            trouble = error  # said below what the run itself has to say
+            problem = error  # said below what the run itself has to say
     on_terminal = output is None and sys.stdout.isatty()
     if summary:
         from headrace.results import summary as _summary
@@ -100,8 +100,8 @@ def report(
     others = [name for name in loaded.loaders if name != loaded.loader]
     if others and loader is None and format_ == "text":
         click.echo(f"other loaders in this run: {', '.join(map(plain, others))} (--loader NAME)", err=True)
-    if trouble is not None:
-        raise trouble
+    if problem is not None:
+        raise problem
 
 
 def _print_table(

@@ -16,11 +16,11 @@ from headrace.results.report import Report
 from headrace.results.summary import summary
 
 #: Characters of an answer, so that one call cannot fill the assistant's context.
-MOST_CHARACTERS = 16_000
+MAX_CHARACTERS = 16_000
 #: Runs of one answer of `list_runs`.
-_MOST_RUNS = 50
+_MAX_RUNS = 50
 #: Rows of one answer of `trace_tables`.
-_MOST_ROWS = 200
+_MAX_ROWS = 200
 
 #: Parts of a report that `report` gives in full.
 _PARTS = ("diagnosis", "sink", "operators", "queues", "stall_ledger", "windows", "host", "settings", "steps")
@@ -42,8 +42,8 @@ class Tools:
         """
         runs, older = self._library.runs()
         inside = [run for run in runs if self._is_inside(run.path)]
-        rows = [self._row(run) for run in inside[:_MOST_RUNS]]
-        return {"runs": rows, "not_listed": older + max(0, len(inside) - _MOST_RUNS)}
+        rows = [self._row(run) for run in inside[:_MAX_RUNS]]
+        return {"runs": rows, "not_listed": older + max(0, len(inside) - _MAX_RUNS)}
 
     def report(
         self, run: str, loader: str | None = None, rank: int | None = None, part: str | None = None
@@ -110,7 +110,7 @@ class Tools:
         if table not in TABLES and table not in trace.tables():
             raise UsageError(f"no table {table!r}; there are {', '.join([*sorted(TABLES), *trace.tables()])}")
         found = table_of(trace, table)
-        shown = json.loads(found.to_json())[: max(1, min(rows, _MOST_ROWS))]
+        shown = json.loads(found.to_json())[: max(1, min(rows, _MAX_ROWS))]
         return {**_bounded("rows", shown), "of_rows": len(found), "notes": found.notes}
 
     # --- inside of the folder ---
@@ -122,8 +122,8 @@ class Tools:
             "running": run.running,
             "changed": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(run.changed)),
         }
-        if found.trouble:
-            return {**row, "trouble": found.trouble}
+        if found.problem:
+            return {**row, "problem": found.problem}
         measured = {
             "wait_share": round(found.wait_share or 0, 4),
             "step_s": float(f"{found.step_s or 0:.4g}"),
@@ -170,10 +170,10 @@ def _bounded(name: str, value: Any) -> dict[str, Any]:
     """``value`` under its name. Its longest lists are cut until it is small enough, which is then said."""
     answer = {name: _without_sequences(value)}
     cut: dict[str, int] = {}
-    while _size(answer) > MOST_CHARACTERS:
+    while _size(answer) > MAX_CHARACTERS:
         place, longest = max(_lists(answer), key=lambda found: _size(found[1]), default=("", []))
         if not longest:
-            return {name: json.dumps(answer)[:MOST_CHARACTERS], "left_out": "the rest of this text"}
+            return {name: json.dumps(answer)[:MAX_CHARACTERS], "left_out": "the rest of this text"}
         kept = len(longest) // 2
         cut[place] = cut.get(place, 0) + len(longest) - kept
         del longest[kept:]

@@ -24,7 +24,7 @@ except ImportError as missing:
     raise UsageError(f"headrace top needs {missing.name}: pip install 'headrace[top]'") from None
 
 #: Rows of a table; the most important ones come first.
-_MOST_ROWS = 64
+_MAX_ROWS = 64
 
 
 class Top(App[None]):
@@ -54,7 +54,7 @@ class Top(App[None]):
         self._every_s = every_s
         self._state: ReportState | None = None
         self._frozen = False
-        self._trouble = ""
+        self._problem = ""
         self._who, self._said, self._waits, self._explained = (
             Static(id=name, markup=False) for name in ("who", "said", "waits", "explained")
         )
@@ -88,14 +88,14 @@ class Top(App[None]):
     def _read_now(self) -> None:
         """In a thread: a run of many workers takes some milliseconds."""
         try:
-            state, trouble = self._followed.state(), ""
+            state, problem = self._followed.state(), ""
         except (Error, OSError) as error:
-            state, trouble = None, error_line(error)
-        self.call_from_thread(self._found, state, trouble)
+            state, problem = None, error_line(error)
+        self.call_from_thread(self._found, state, problem)
 
-    def _found(self, state: ReportState | None, trouble: str) -> None:
+    def _found(self, state: ReportState | None, problem: str) -> None:
         self._state = state or self._state
-        self._trouble = trouble
+        self._problem = problem
         self._show()
 
     # --- what is shown ---
@@ -103,10 +103,10 @@ class Top(App[None]):
     def _show(self) -> None:
         state = self._state
         if state is None:
-            self._who.update(plain(self._trouble) or "reading")
+            self._who.update(plain(self._problem) or "reading")
             return
         report = state.report
-        status = plain(self._trouble) or ("frozen" if self._frozen else state.status_text)
+        status = plain(self._problem) or ("frozen" if self._frozen else state.status_text)
         who = f"{plain(report.loader)}   rank {report.rank} of {len(report.ranks)}   {status}"
         self._who.update(f"{who}   {plain(self._followed.name)}")
         self._said.update(_said(state))
@@ -125,7 +125,7 @@ class Top(App[None]):
         """In place, so that the cursor stays."""
         table = self._tables[name]
         table.set_class(not found, "none")
-        cells = words.rows(found, _COLUMNS[name], self._sorted[name], _MOST_ROWS)
+        cells = words.rows(found, _COLUMNS[name], self._sorted[name], _MAX_ROWS)
         if len(cells) != table.row_count:
             cursor = table.cursor_coordinate
             table.clear()

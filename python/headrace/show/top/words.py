@@ -25,7 +25,7 @@ class Column(NamedTuple):
     title: str
     struct: str
     figure: str
-    #: Of one row's object: what the cell says, and what the rows are sorted by.
+    #: The text of a row's cell, and the key that rows are sorted by.
     text: Callable[[Any], str]
     key: Callable[[Any], Any]
 

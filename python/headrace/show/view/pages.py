@@ -133,7 +133,7 @@ def _row(run: Run, found: Summary) -> str:
     return (
         f'<tr><td><a href="/run/{quote(run.name)}">{name}</a></td>'
         f"<td>{escape(found.loader)}</td>"
-        f'<td class="{kind}">{escape(said or found.trouble)}</td>'
+        f'<td class="{kind}">{escape(said or found.problem)}</td>'
         f'<td class="number"{waits and label("waits")}>{waits}</td>'
         f'<td class="number"{step and label("step")}>{step}</td>'
         f'<td class="number"{gain and label("gain up to")}>{gain}</td><td class="when">{when}</td>'

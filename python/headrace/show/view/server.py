@@ -26,8 +26,8 @@ except ImportError as missing:
     raise UsageError(f"headrace view needs {missing.name}: pip install 'headrace[view]'") from None
 
 
-_LEAST_PAUSE_MS = 2000
-_MOST_CORES = 0.05
+_MIN_PAUSE_MS = 2000
+_MAX_CORES = 0.05
 
 
 def application(library: Library) -> App:
@@ -95,7 +95,7 @@ def application(library: Library) -> App:
 
 def pause_ms(cpu_s: float) -> int:
     """Until a page that took so much CPU time is asked for again: it uses at most 5 % of a core."""
-    return max(_LEAST_PAUSE_MS, round(cpu_s / _MOST_CORES * 1e3))
+    return max(_MIN_PAUSE_MS, round(cpu_s / _MAX_CORES * 1e3))
 
 
 def _seconds(request: Request, name: str) -> float:

@@ -15,12 +15,12 @@ using trace::EventKind;
 using trace::Row;
 
 /// Names of operators one after the other, without namespace and trailing underscore; "*" is up to
-/// `kMostBetween` others.
+/// `kMaxBetween` others.
 struct Pattern {
   std::array<std::string_view, 6> names;
   const char* instead;
 };
-constexpr std::size_t kMostBetween = 4;
+constexpr std::size_t kMaxBetween = 4;
 constexpr std::array<Pattern, 9> kPatterns = {{
     {{"matmul", "*", "softmax", "*", "matmul"}, "torch_npu.npu_fusion_attention"},
     {{"mul", "masked_fill", "softmax"}, "torch_npu.npu_scaled_masked_softmax"},
@@ -51,7 +51,7 @@ bool matches(const Pattern& pattern, const std::vector<std::string_view>& sequen
   for (const std::string_view name : pattern.names) {
     if (name.empty()) break;
     if (name == "*") {
-      between = kMostBetween;
+      between = kMaxBetween;
       continue;
     }
     std::size_t skipped = 0;

@@ -29,10 +29,10 @@ json read_json(const fs::path& path) try {
 
 /// Entries of a folder whose names begin so, by name.
 std::vector<fs::path> entries(const fs::path& folder, std::string_view begin) {
-  constexpr std::size_t kMost = 10'000;
+  constexpr std::size_t kMax = 10'000;
   std::vector<fs::path> found;
   std::error_code error;
-  std::size_t left = kMost;
+  std::size_t left = kMax;
   for (fs::directory_iterator at(folder, error), end; !error && at != end && left > 0;
        at.increment(error), --left) {
     if (at->path().filename().string().starts_with(begin)) found.push_back(at->path());

@@ -13,21 +13,22 @@ namespace {
 constexpr double kNeighbours = 0.2;
 /// Where much is done in threads of libraries: whose work that is, nothing recorded tells.
 constexpr double kUncertain = 0.85;
-/// Of its busy time (0.04 on idle cores, measured).
+/// Share of its busy time (0.04 on idle cores, measured).
 constexpr double kWaitsForCore = 0.2;
 /// Another operator must use so much more CPU than the candidate to be named instead.
-constexpr double kDearer = 1.25;
+constexpr double kClearlyMoreCpu = 1.25;
 
 /// Where nothing can be simulated, whoever uses most of the cores holds the candidate up, by more than threads of libraries
 /// use, whose that is not recorded.
-int spender(const Case& facts) {
+int cpu_bottleneck(const Case& facts) {
   if (facts.interventions.gains(facts.candidate)) return facts.candidate;
-  const int dearest = dearest_operator(facts.profile);
-  if (dearest < 0) return facts.candidate;
+  const int most_cpu = operator_with_most_cpu(facts.profile);
+  if (most_cpu < 0) return facts.candidate;
   const double cpu_s = all_cpu_per_batch_s(facts.op());
-  const double dearest_s = all_cpu_per_batch_s(facts.profile.operators[static_cast<std::size_t>(dearest)]);
-  const bool dearer = dearest_s >= kDearer * cpu_s && dearest_s - cpu_s > pool_cpu_s(facts.profile);
-  return dearer ? dearest : facts.candidate;
+  const double most_cpu_s = all_cpu_per_batch_s(facts.profile.operators[static_cast<std::size_t>(most_cpu)]);
+  const bool clearly_more =
+      most_cpu_s >= kClearlyMoreCpu * cpu_s && most_cpu_s - cpu_s > pool_cpu_s(facts.profile);
+  return clearly_more ? most_cpu : facts.candidate;
 }
 
 /// Simulated, more workers gain little, and much with more cores. Beside others, who would share them, or where nothing can be
@@ -52,19 +53,20 @@ bool lacks_cores(const Case& facts) {
 std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   const profile::Host& host = facts.profile.host;
   const CpuThresholds& thresholds = facts.thresholds.cpu;
-  const bool crowded = facts.gate.crowded;
-  if (facts.candidate < 0 || host.cores <= 0 || !host.cpu_share || !(crowded || facts.rate_bound()))
+  const bool loop_waits_for_core = facts.gate.loop_waits_for_core;
+  if (facts.candidate < 0 || host.cores <= 0 || !host.cpu_share ||
+      !(loop_waits_for_core || facts.rate_bound()))
     return std::nullopt;
-  if (facts.candidate_is(profile::OperatorKind::handoff) && !crowded)
+  if (facts.candidate_is(profile::OperatorKind::handoff) && !loop_waits_for_core)
     return std::nullopt;  // less to hand over is the cure, cores or not
   const profile::OperatorProfile& op = facts.op();
   const double cpu_bound = cpu_bound_share(op);
   const double all_foreign = host.foreign_cpu_share.value_or(0);
   const bool throttled = host.throttled_share.value_or(0) >= thresholds.throttled_share &&
                          cpu_bound >= thresholds.some_cpu_share;
-  if (!crowded && !throttled && !lacks_cores(facts)) return std::nullopt;
+  if (!loop_waits_for_core && !throttled && !lacks_cores(facts)) return std::nullopt;
 
-  const int costly = spender(facts);
+  const int costly = cpu_bottleneck(facts);
   const profile::OperatorProfile& named = facts.profile.operators[static_cast<std::size_t>(costly)];
   const double all_cpu_s =
       facts.profile.sink.compute_cpu_s.value_or(0) + input_cpu_s(facts.profile) + pool_cpu_s(facts.profile);
@@ -78,8 +80,8 @@ std::optional<Finding> judge_cpu_saturated(const Case& facts) {
   if (facts.more.lack_cores() && *host.cpu_share < thresholds.spent)
     finding.headline = "more workers of " + op.name + " would find no core: the run uses " +
                        percent(*host.cpu_share) + " of " + cores;
-  if (crowded) {
-    finding.headline = "the training loop waits for a core for " + percent(facts.gate.crowded_share) +
+  if (loop_waits_for_core) {
+    finding.headline = "the training loop waits for a core for " + percent(facts.gate.loop_core_wait_share) +
                        " of every step: " + named.name + " and the rest use them";
   }
   if (by_neighbours) {

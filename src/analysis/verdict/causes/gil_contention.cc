@@ -21,7 +21,7 @@ bool keeps_workers_from_helping(const Case& facts) {
 /// Of the operator that costs most, and of the one that holds the lock longest: what gains more comes first.
 std::vector<Advice> advise_other_processes(const Case& facts, int costs_most) {
   std::vector<int> indices{costs_most};
-  if (facts.lock.blamed != costs_most) indices.push_back(facts.lock.blamed);
+  if (facts.lock.longest_holder != costs_most) indices.push_back(facts.lock.longest_holder);
   std::vector<Advice> rows;
   for (int index : indices) {
     Advice advice = advise_processes(facts.predictor, index);
@@ -39,8 +39,8 @@ std::vector<Advice> advise_other_processes(const Case& facts, int costs_most) {
 
 std::optional<Finding> judge_gil_contention(const Case& facts) {
   const InterpreterLock& lock = facts.lock;
-  if (lock.blamed < 0 || !keeps_workers_from_helping(facts)) return std::nullopt;
-  const int limits = facts.interventions.gains(facts.candidate) ? facts.candidate : lock.blamed;
+  if (lock.longest_holder < 0 || !keeps_workers_from_helping(facts)) return std::nullopt;
+  const int limits = facts.interventions.gains(facts.candidate) ? facts.candidate : lock.longest_holder;
   const profile::OperatorProfile& op = facts.profile.operators[static_cast<std::size_t>(limits)];
   const double cpu_s = cpu_per_batch_s(op);
   Finding finding;

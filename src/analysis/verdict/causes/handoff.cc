@@ -20,7 +20,7 @@ constexpr double kManyTensors = 3;
 constexpr double kByName = 0.35;
 
 Evidence evidence_of(const Case& facts) {
-  const double floor_s = facts.gate.floor_share * facts.gate.step_s;
+  const double floor_s = facts.gate.handoff_share * facts.gate.step_s;
   Evidence evidence =
       cause_evidence("batches were ready, and still took " + duration(floor_s) + " of every step to fetch",
                      {{"handoff_floor_s", facts.profile.sink.handoff_floor_s},
@@ -82,7 +82,7 @@ std::vector<Advice> cures(const Case& facts) {
       advice.push_back(with_prediction(std::move(advised), facts.gate.step_s, then));
     }
   }
-  const double floor_s = facts.gate.floor_share * facts.gate.step_s;
+  const double floor_s = facts.gate.handoff_share * facts.gate.step_s;
   if (std::optional<Advice> ahead = advise_copying_ahead(facts.profile, floor_s, facts.gate.step_s))
     advice.push_back(std::move(*ahead));
   // Best first; what no parameter does, and large messages need before all else, stays where it is.
@@ -130,7 +130,7 @@ std::optional<Finding> judge_handoff(const Case& facts) {
   Finding finding;
   finding.op = is_handoff ? facts.op().name : "handoff";
   finding.headline =
-      "handing over finished batches takes " + percent(facts.gate.floor_share) + " of every step";
+      "handing over finished batches takes " + percent(facts.gate.handoff_share) + " of every step";
   finding.evidence = evidence_of(facts);
   finding.advice = cures(facts);
   finding.certainty = facts.profile.handoff ? 1 : 0.8;

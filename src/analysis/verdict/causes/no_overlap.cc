@@ -34,9 +34,9 @@ std::vector<Advice> with_plain_batches(const Case& facts) {
 }
 
 /// A loader whose workers are its own number: the fewest that keep up with the sink, as far as cores allow.
-Advice with_workers(const Case& facts, const profile::Knob& knob, double demand_s) {
+Advice with_workers(const Case& facts, const profile::Parameter& parameter, double demand_s) {
   const double needed = std::ceil(ratio(demand_s, std::max(facts.gate.own_compute_s, 1e-4)));
-  int workers = std::max(1, static_cast<int>(std::min(needed, knob.max.value_or(kMostAdvisedWorkers))));
+  int workers = std::max(1, static_cast<int>(std::min(needed, parameter.max.value_or(kMaxAdvisedWorkers))));
   Prediction prediction = facts.predictor.predict({{Change::Kind::kWorkers, facts.candidate, workers, 1}});
   for (int fewer = workers - 1; fewer >= 1; --fewer) {
     const Prediction then = facts.predictor.predict({{Change::Kind::kWorkers, facts.candidate, fewer, 1}});
@@ -45,8 +45,8 @@ Advice with_workers(const Case& facts, const profile::Knob& knob, double demand_
     workers = fewer;
   }
   Advice advice = in_words("load in " + counted(workers, "worker") + " beside the training loop");
-  advice.parameter = knob.parameter;
-  advice.from = static_cast<std::int64_t>(knob.value);
+  advice.parameter = parameter.parameter;
+  advice.from = static_cast<std::int64_t>(parameter.value);
   advice.to = workers;
   advice.changes = {{Change::Kind::kWorkers, facts.candidate, workers, 1}};
   return with_prediction(std::move(advice), facts.gate.step_s, prediction);
@@ -76,9 +76,9 @@ std::optional<Finding> judge_no_overlap(const Case& facts) {
     if (segment->demand_s <= kProcessHandoff_s) drop_unpredicted(finding.advice);
     return finding;
   }
-  const profile::Knob* knob = parameter_that_sets(op.knobs, profile::Quantity::workers);
-  if (knob != nullptr) {
-    finding.advice.push_back(with_workers(facts, *knob, segment->demand_s));
+  const profile::Parameter* parameter = parameter_that_sets(op.parameters, profile::Quantity::workers);
+  if (parameter != nullptr) {
+    finding.advice.push_back(with_workers(facts, *parameter, segment->demand_s));
     return finding;
   }
   Advice advice =

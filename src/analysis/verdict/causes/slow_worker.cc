@@ -8,7 +8,7 @@ namespace headrace::analysis {
 namespace {
 
 /// Standard deviation / mean of a worker's items, at least: short runs of even items show less than there is.
-constexpr double kLeastSpread = 0.1;
+constexpr double kMinSpread = 0.1;
 
 struct Slow {
   const profile::WorkerProfile* worker = nullptr;
@@ -22,7 +22,7 @@ double own_cv(const profile::WorkerProfile& worker) {
   profile::OperatorProfile alone;
   alone.service = worker.service;
   alone.per_worker.push_back(worker);
-  return std::max(kLeastSpread, shape_of(alone).cv);
+  return std::max(kMinSpread, shape_of(alone).cv);
 }
 
 std::optional<Slow> slow_among(const std::vector<profile::WorkerProfile>& workers,

@@ -5,7 +5,7 @@
 namespace headrace::analysis {
 namespace {
 
-/// Of the start-up, in later epochs: less is not worth workers that stay.
+/// Share of the start-up in later epochs below which workers that stay are not worth it.
 constexpr double kEveryEpoch = 0.3;
 
 /// The parameter that would keep the workers between epochs, where they could be kept and are not; else "".
@@ -17,8 +17,8 @@ std::string keeps_workers(const Case& facts) {
     return could ? parameter->name : "";
   }
   for (const profile::OperatorProfile& op : facts.profile.operators) {
-    const profile::Knob* knob = parameter_that_sets(op.knobs, kKeeps);
-    if (knob != nullptr) return knob->value == 0 ? knob->parameter : "";
+    const profile::Parameter* parameter = parameter_that_sets(op.parameters, kKeeps);
+    if (parameter != nullptr) return parameter->value == 0 ? parameter->parameter : "";
   }
   return "";
 }

@@ -6,7 +6,7 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr std::size_t kMostStalls = 3;
+constexpr std::size_t kMaxStalls = 3;
 /// So many steps for each stall: with fewer, what stalls now and then does so often.
 constexpr std::size_t kStepsPerStall[] = {0, 15, 60, 120};
 
@@ -31,7 +31,7 @@ std::size_t stalls_that_explain(const Case& facts) {
   const auto& waits = profile.sink.longest_waits;
   double left_s = profile.sink.starved_share * profile.elapsed_s;
   double elapsed_s = profile.elapsed_s;
-  for (std::size_t n = 1; n <= std::min(kMostStalls, waits.size()); ++n) {
+  for (std::size_t n = 1; n <= std::min(kMaxStalls, waits.size()); ++n) {
     const double wait_s = waits[n - 1].wait_s;
     left_s = std::max(0.0, left_s - wait_s);
     elapsed_s = std::max(0.0, elapsed_s - wait_s);
@@ -59,7 +59,7 @@ std::optional<Finding> judge_transient_stall(const Case& facts) {
       (lost_s < thresholds.worth_share * profile.elapsed_s || lost_s < thresholds.worth_s))
     return std::nullopt;
   const double shortest_s = profile.sink.longest_waits[stalls - 1].wait_s;
-  if (slow_items(facts, shortest_s) > kMostStalls) return std::nullopt;
+  if (slow_items(facts, shortest_s) > kMaxStalls) return std::nullopt;
   const profile::Stall& first = profile.sink.longest_waits.front();
   Finding finding;
   finding.headline =

@@ -78,7 +78,7 @@ struct CauseRule {
   /// much.
   bool judged_when_served = false;
   /// Also judged where batches are ready, and the loop waits for cores that the input's operators have.
-  bool judged_when_crowded = false;
+  bool judged_when_loop_waits_for_core = false;
   /// Different operators limit at different times: the verdict names none of them, every window is shown, and
   /// the advice is a plan already.
   bool moves_between_operators = false;

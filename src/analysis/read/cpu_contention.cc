@@ -1,4 +1,4 @@
-#include "headrace/analysis/read/beside_others.h"
+#include "headrace/analysis/read/cpu_contention.h"
 
 #include <algorithm>
 
@@ -7,12 +7,12 @@
 namespace headrace::analysis {
 namespace {
 
-constexpr double kBesideAll = 0.08;
+constexpr double kContention = 0.08;
 
 }  // namespace
 
 double slowdown(double others_busy_share) noexcept {
-  return 1 + kBesideAll * std::clamp(others_busy_share, 0.0, 1.0);
+  return 1 + kContention * std::clamp(others_busy_share, 0.0, 1.0);
 }
 
 double recorded_slowdown(const profile::Host& host, double own_cores) noexcept {
