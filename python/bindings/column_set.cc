@@ -81,6 +81,7 @@ ColumnSet columns_of(std::shared_ptr<const analysis::Table> table) {
   for (const analysis::Column& column : table->columns()) {
     set.columns.push_back(
         std::visit([&](const auto& values) { return view_of(column.name, values); }, column.values));
+    set.columns.back().says = column.says;
   }
   set.notes = table->notes;
   set.owner = std::move(table);

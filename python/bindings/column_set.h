@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/analysis/table.h"
@@ -22,6 +23,7 @@ struct ColumnView {
   const std::int64_t* offsets = nullptr;  ///< of texts: rows + 1
   /// Where it holds numbers of texts that are stored once: those texts.
   std::shared_ptr<const ColumnView> dictionary;
+  std::string_view says = {};  ///< how to read it; static memory
 
   bool is_text() const noexcept { return format == "U" || dictionary != nullptr; }
   std::size_t item_bytes() const noexcept;

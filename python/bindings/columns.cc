@@ -142,6 +142,14 @@ void add_columns(PyObject* into) {
              return list_of(*column.dictionary);
            })
       .def(
+          "describe",
+          [](const ColumnSet& self) {
+            py::list columns;
+            for (const ColumnView& column : self.columns)
+              columns.append(py::make_tuple(column.name, analysis::unit_of_column(column.name), column.says));
+            return columns;
+          })
+      .def(
           "__arrow_c_stream__",
           [](const SharedColumns& self, const py::object&) { return arrow_capsule(self); },
           py::arg("requested_schema") = py::none());

@@ -2,7 +2,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -13,6 +16,7 @@
 #include "device_trace.h"
 #include "headrace/analysis/device/annotations.h"
 #include "headrace/analysis/device/collectives.h"
+#include "headrace/analysis/device/declared_tables.h"
 #include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/diff.h"
 #include "headrace/analysis/device/idle_breakdown.h"
@@ -39,8 +43,9 @@ namespace headrace::python {
 namespace {
 
 namespace device = analysis::device;
+using analysis::Table;
+using Traces = std::span<const trace::Trace>;
 using Steps = std::vector<std::int64_t>;
-using SharedColumns = std::shared_ptr<ColumnSet>;
 
 constexpr double kNsPerSecond = 1e9;
 
@@ -50,14 +55,6 @@ device::Scope scope_of(Steps steps) {
   return scope;
 }
 
-template <class Options>
-Options of_devices(Steps steps, bool per_device) {
-  Options options;
-  options.scope = scope_of(std::move(steps));
-  options.per_device = per_device;
-  return options;
-}
-
 device::Side side_of(const std::string& name) {
   if (name == "both") return device::Side::both;
   if (name == "host") return device::Side::host;
@@ -65,189 +62,123 @@ device::Side side_of(const std::string& name) {
   throw UsageError("side is 'both', 'host' or 'device', not '" + name + "'");
 }
 
-/// Runs with the interpreter lock let go. What `body` uses is on the stack (traces by value: they are
-/// shared).
-template <class Body>
-auto released(Body&& body) {
-  const LockReleased without_lock;
-  return body();
+using Waits = std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>>;
+
+// What a method of Python's `Trace` wraps: a table, or the parts of its answer in their order.
+auto crossed(Table&& table) { return shared(std::move(table)); }
+template <class... Tables>
+auto crossed_all(Tables&... tables) {
+  return std::tuple(shared(std::move(tables))...);
+}
+auto crossed(device::IdleBreakdown&& found) { return crossed_all(found.idle, found.intervals); }
+auto crossed(device::QueueLength&& found) { return crossed_all(found.summary, found.series); }
+auto crossed(device::MemoryBandwidth&& found) { return crossed_all(found.summary, found.series); }
+auto crossed(device::Annotations&& found) { return crossed_all(found.ranges, found.kernels); }
+auto crossed(device::StepPoints&& found) { return crossed_all(found.steps, found.average); }
+auto crossed(device::StepBreakdown&& found) {
+  return crossed_all(found.steps, found.average, found.findings);
+}
+auto crossed(device::DeviceIdle&& found) { return crossed_all(found.steps, found.total); }
+
+/// Defines a function of Python that runs `analysis` without the interpreter lock, with the traces (by value:
+/// they are shared) and then what is called `names`.
+template <class... Arguments, class Analysis, class... Names>
+void define(py::module_& module, const char* name, Analysis analysis, Names... names) {
+  static_assert(sizeof...(Arguments) == sizeof...(Names));
+  module.def(
+      name,
+      [analysis](const TraceSet set, Arguments... arguments) {
+        const LockReleased without_lock;
+        return crossed(analysis(set.traces(), std::move(arguments)...));
+      },
+      py::arg("traces"), py::arg(names)...);
+}
+
+/// The same for an analysis with options that are a scope and, behind it, `Arguments`.
+template <class... Arguments, class Answer, class Options, class... Names>
+void define_scoped(py::module_& module, const char* name, Answer (*analysis)(Traces, const Options&),
+                   Names... names) {
+  define<Steps, Arguments...>(
+      module, name,
+      [analysis](Traces traces, Steps steps, Arguments... arguments) {
+        return analysis(traces, Options{scope_of(std::move(steps)), std::move(arguments)...});
+      },
+      "steps", names...);
+}
+
+device::DeviceIdle idle_of(const trace::Trace& trace, const Waits& waits) {
+  if (!waits) return device::device_idle(trace, device::loader_waits(trace));
+  std::vector<device::Interval> intervals;
+  for (const auto& [begin, end] : *waits) intervals.push_back({begin, end});
+  return device::device_idle(trace, intervals);
 }
 
 }  // namespace
 
 void add_device_tables(PyObject* into) {
   auto module = py::reinterpret_borrow<py::module_>(into);
-  const auto per_device = [&](const char* name, auto* table) {
-    module.def(
-        name,
-        [table](const TraceSet set, Steps steps, bool devices) {
-          return released([&] {
-            return shared(table(set.traces(), of_devices<device::DeviceOptions>(std::move(steps), devices)));
-          });
-        },
-        py::arg("traces"), py::arg("steps"), py::arg("per_device"));
-  };
-  per_device("time_breakdown", &device::time_breakdown);
-  per_device("overlap", &device::overlap);
-  per_device("kernel_breakdown", &device::kernel_breakdown);
-
-  module.def(
-      "kernels",
-      [](const TraceSet set, Steps steps, bool memory, std::size_t most_names, double time_share) {
-        return released([&] {
-          return shared(
-              device::kernels(set.traces(), {scope_of(std::move(steps)), memory, most_names, time_share}));
-        });
+  define_scoped<bool>(module, "time_breakdown", &device::time_breakdown, "per_device");
+  define_scoped<bool>(module, "overlap", &device::overlap, "per_device");
+  define_scoped<bool>(module, "kernel_breakdown", &device::kernel_breakdown, "per_device");
+  define_scoped<bool, std::size_t, double>(module, "kernels", &device::kernels, "memory", "most_names",
+                                           "time_share");
+  define_scoped<std::int64_t>(module, "queue_length", &device::queue_length, "capacity");
+  define_scoped(module, "memory_bandwidth", &device::memory_bandwidth);
+  define_scoped<bool>(module, "launches", &device::launches, "memory");
+  define_scoped<bool, std::size_t, double, std::vector<std::string>>(
+      module, "annotations", &device::annotations, "on_device", "most_names", "time_share", "always_shown");
+  define_scoped<std::string, std::size_t, std::size_t>(module, "sequences", &device::sequences,
+                                                       "operator_name", "shortest", "most");
+  define_scoped<std::string>(module, "operator_sequences", &device::operator_sequences, "prefix");
+  define_scoped<bool, std::size_t>(module, "operators", &device::operators, "by_input_shapes",
+                                   "stack_frames");
+  define_scoped(module, "collectives", &device::collectives);
+  define(module, "step_time", &device::step_time);
+  define(module, "trace_steps", &device::steps);
+  define(module, "step_breakdown", [](Traces traces) { return device::step_breakdown(traces); });
+  define<std::string, std::string>(
+      module, "step_points",
+      [](Traces traces, std::string fp_point, std::string bp_point) {
+        return device::step_points(traces, {std::move(fp_point), std::move(bp_point)});
       },
-      py::arg("traces"), py::arg("steps"), py::arg("memory"), py::arg("most_names"), py::arg("time_share"));
-  module.def(
-      "idle_breakdown",
-      [](const TraceSet set, Steps steps, double consecutive_kernel_delay_s) {
-        return released([&] {
-          device::IdleBreakdownOptions options;
-          options.scope = scope_of(std::move(steps));
-          options.consecutive_kernel_delay_ns =
-              static_cast<std::int64_t>(consecutive_kernel_delay_s * kNsPerSecond);
-          options.interval_statistics = true;
-          device::IdleBreakdown answer = device::idle_breakdown(set.traces(), options);
-          return std::pair(shared(std::move(answer.idle)), shared(std::move(answer.intervals)));
-        });
+      "fp_point", "bp_point");
+  define<Waits>(
+      module, "device_idle", [](Traces traces, const Waits& waits) { return idle_of(traces[0], waits); },
+      "waits");
+  define<Steps, std::size_t>(
+      module, "stragglers",
+      [](Traces traces, Steps steps, std::size_t candidates) {
+        return device::stragglers(traces, {std::move(steps), candidates});
       },
-      py::arg("traces"), py::arg("steps"), py::arg("consecutive_kernel_delay_s"));
-  module.def(
-      "queue_length",
-      [](const TraceSet set, Steps steps, std::int64_t capacity) {
-        return released([&] {
-          device::QueueLength answer =
-              device::queue_length(set.traces(), {scope_of(std::move(steps)), capacity});
-          return std::pair(shared(std::move(answer.summary)), shared(std::move(answer.series)));
-        });
+      "steps", "candidates");
+  define<Steps, double>(
+      module, "idle_breakdown",
+      [](Traces traces, Steps steps, double consecutive_kernel_delay_s) {
+        const auto delay_ns = static_cast<std::int64_t>(consecutive_kernel_delay_s * kNsPerSecond);
+        return device::idle_breakdown(traces, {scope_of(std::move(steps)), delay_ns, true});
       },
-      py::arg("traces"), py::arg("steps"), py::arg("capacity"));
-  module.def(
-      "memory_bandwidth",
-      [](const TraceSet set, Steps steps) {
-        return released([&] {
-          device::MemoryBandwidth answer = device::memory_bandwidth(set.traces(), scope_of(std::move(steps)));
-          return std::pair(shared(std::move(answer.summary)), shared(std::move(answer.series)));
-        });
-      },
-      py::arg("traces"), py::arg("steps"));
-  module.def(
-      "launches",
-      [](const TraceSet set, Steps steps, bool memory) {
-        return released(
-            [&] { return shared(device::launches(set.traces(), {scope_of(std::move(steps)), memory})); });
-      },
-      py::arg("traces"), py::arg("steps"), py::arg("memory"));
-  module.def(
-      "annotations",
-      [](const TraceSet set, Steps steps, bool on_device, std::size_t most_names, double time_share,
-         std::vector<std::string> always_shown) {
-        return released([&] {
-          device::Annotations answer = device::annotations(
-              set.traces(),
-              {scope_of(std::move(steps)), on_device, most_names, time_share, std::move(always_shown)});
-          return std::pair(shared(std::move(answer.ranges)), shared(std::move(answer.kernels)));
-        });
-      },
-      py::arg("traces"), py::arg("steps"), py::arg("on_device"), py::arg("most_names"), py::arg("time_share"),
-      py::arg("always_shown"));
-  module.def(
-      "sequences",
-      [](const TraceSet set, Steps steps, std::string operator_name, std::size_t shortest, std::size_t most) {
-        return released([&] {
-          return shared(device::sequences(
-              set.traces(), {scope_of(std::move(steps)), std::move(operator_name), shortest, most}));
-        });
-      },
-      py::arg("traces"), py::arg("steps"), py::arg("operator_name"), py::arg("shortest"), py::arg("most"));
-  module.def(
-      "operator_sequences",
-      [](const TraceSet set, Steps steps, std::string prefix) {
-        return released([&] {
-          return shared(
-              device::operator_sequences(set.traces(), {scope_of(std::move(steps)), std::move(prefix)}));
-        });
-      },
-      py::arg("traces"), py::arg("steps"), py::arg("prefix"));
-  module.def(
-      "operators",
-      [](const TraceSet set, Steps steps, bool by_input_shapes, std::size_t stack_frames) {
-        return released([&] {
-          return shared(
-              device::operators(set.traces(), {scope_of(std::move(steps)), by_input_shapes, stack_frames}));
-        });
-      },
-      py::arg("traces"), py::arg("steps"), py::arg("by_input_shapes"), py::arg("stack_frames"));
-  module.def(
-      "collectives",
-      [](const TraceSet set, Steps steps) {
-        return released(
-            [&] { return shared(device::collectives(set.traces(), scope_of(std::move(steps)))); });
-      },
-      py::arg("traces"), py::arg("steps"));
-  module.def(
-      "stragglers",
-      [](const TraceSet set, Steps steps, std::size_t candidates) {
-        return released(
-            [&] { return shared(device::stragglers(set.traces(), {std::move(steps), candidates})); });
-      },
-      py::arg("traces"), py::arg("steps"), py::arg("candidates"));
+      "steps", "consecutive_kernel_delay_s");
   module.def(
       "diff",
-      [](const TraceSet& control, const TraceSet& test, Steps control_steps, Steps test_steps,
+      [](const TraceSet control, const TraceSet test, Steps control_steps, Steps test_steps,
          const std::string& side, bool short_names) {
-        const device::DiffOptions options{scope_of(std::move(control_steps)), scope_of(std::move(test_steps)),
-                                          side_of(side), short_names};
-        return released([&] { return shared(device::diff(control.traces()[0], test.traces()[0], options)); });
+        const LockReleased without_lock;
+        return shared(device::diff(control.traces()[0], test.traces()[0],
+                                   {scope_of(std::move(control_steps)), scope_of(std::move(test_steps)),
+                                    side_of(side), short_names}));
       },
       py::arg("control"), py::arg("test"), py::arg("control_steps"), py::arg("test_steps"), py::arg("side"),
       py::arg("short_names"));
-  module.def(
-      "step_breakdown",
-      [](const TraceSet set) {
-        return released([&] {
-          device::StepBreakdown answer = device::step_breakdown(set.traces());
-          return std::make_tuple(shared(std::move(answer.steps)), shared(std::move(answer.average)),
-                                 shared(std::move(answer.findings)));
-        });
-      },
-      py::arg("traces"));
-  module.def(
-      "step_points",
-      [](const TraceSet set, std::string fp_point, std::string bp_point) {
-        return released([&] {
-          device::StepPoints answer =
-              device::step_points(set.traces(), {std::move(fp_point), std::move(bp_point)});
-          return std::pair(shared(std::move(answer.steps)), shared(std::move(answer.average)));
-        });
-      },
-      py::arg("traces"), py::arg("fp_point"), py::arg("bp_point"));
-  module.def(
-      "device_idle",
-      [](const TraceSet set, std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> waits) {
-        return released([&] {
-          const trace::Trace& trace = set.traces()[0];
-          std::vector<device::Interval> intervals;
-          if (waits) {
-            for (const auto& [begin, end] : *waits) intervals.push_back({begin, end});
-          } else {
-            intervals = device::loader_waits(trace);
-          }
-          device::DeviceIdle answer = device::device_idle(trace, intervals);
-          return std::pair(shared(std::move(answer.steps)), shared(std::move(answer.total)));
-        });
-      },
-      py::arg("traces"), py::arg("waits"));
-  module.def(
-      "step_time",
-      [](const TraceSet set) { return released([&] { return shared(device::step_time(set.traces())); }); },
-      py::arg("traces"));
-  module.def(
-      "trace_steps",
-      [](const TraceSet set) { return released([&] { return shared(device::steps(set.traces())); }); },
-      py::arg("traces"));
+  module.def("declared_tables", [] {
+    py::list tables;
+    for (const device::DeclaredTable& table : device::declared_tables()) {
+      py::list columns;
+      for (const analysis::ColumnShape& column : table.columns)
+        columns.append(py::make_tuple(column.name, column.type, column.unit, column.says, column.optional));
+      tables.append(py::make_tuple(table.name, columns));
+    }
+    return tables;
+  });
 }
 
 }  // namespace headrace::python

@@ -1,5 +1,6 @@
 #include "headrace/analysis/table.h"
 
+#include <array>
 #include <utility>
 
 #include "headrace/profile/errors.h"
@@ -14,7 +15,25 @@ const Values& values_of(const Column& column, const char* type) {
   return *values;
 }
 
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kUnits = {{{"_ns", "ns"},
+                                                                                   {"_s", "s"},
+                                                                                   {"_pct", "%"},
+                                                                                   {"_share", "0 to 1"},
+                                                                                   {"_ratio", "0 to 1"},
+                                                                                   {"_gbps", "GB/s"},
+                                                                                   {"_mb", "MB"},
+                                                                                   {"_kb", "KB"},
+                                                                                   {"_mhz", "MHz"},
+                                                                                   {"bytes", "bytes"}}};
+
 }  // namespace
+
+std::string_view unit_of_column(std::string_view name) noexcept {
+  for (const auto& [ending, unit] : kUnits) {
+    if (name.ends_with(ending)) return unit;
+  }
+  return {};
+}
 
 void Texts::push_back(std::string_view text) {
   bytes_ += text;
@@ -25,8 +44,8 @@ std::size_t Column::size() const noexcept {
   return std::visit([](const auto& held) { return held.size(); }, values);
 }
 
-Table& Table::add(std::string name, std::variant<Integers, Numbers, Texts> values) {
-  Column column{std::move(name), std::move(values)};
+Table& Table::add(std::string name, std::variant<Integers, Numbers, Texts> values, std::string_view says) {
+  Column column{std::move(name), std::move(values), says};
   for (const Column& other : columns_) {
     if (other.name == column.name)
       throw UsageError("two columns of a table are called '" + column.name + "'");

@@ -94,12 +94,21 @@ def test_one_rank(tmp_path: Path) -> None:
     assert [row["rank"] for row in rows] == [1]
 
 
+def test_describe_says_how_to_read_the_columns_of_a_table(tmp_path: Path) -> None:
+    path = str(two_steps(0).write(tmp_path / "a.json"))
+    code, text, _ = run(path, "--table", "overlap", "--describe")
+    assert code == 0
+    (line,) = [line for line in text.splitlines() if line.startswith("overlap_s ")]
+    assert line.split() == ["overlap_s", "s", "Both", "ran."]
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
         (["nowhere.json"], 1, "nowhere.json"),
         ([], 2, "PATH"),
         (["{trace}", "--format", "json"], 2, "--table NAME"),
+        (["{trace}", "--describe"], 2, "--table NAME"),
         (["{trace}", "--table", "nothing"], 2, "nothing"),
         (["{trace}", "--rank", "9"], 2, "no trace of rank 9"),
     ],

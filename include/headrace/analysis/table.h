@@ -39,11 +39,15 @@ using Integers = std::vector<std::int64_t>;
 /// NaN if there is no figure: never 0 in its place.
 using Numbers = std::vector<double>;
 
-/// A column's name ends in its unit: `_s` seconds, `_pct` percent, `_share` 0 to 1, `_gbps` GB/s; counts and
-/// identities have none.
+/// The unit that a column's name ends in: "s" of `_s`, "ns", "%" of `_pct`, "GB/s" of `_gbps`, "MB", "bytes",
+/// "0 to 1" of `_share`. Counts and identities have none.
+std::string_view unit_of_column(std::string_view name) noexcept;
+
 struct Column {
   std::string name;
   std::variant<Integers, Numbers, Texts> values;
+  /// How to read it; empty if the name says it. Static memory.
+  std::string_view says;
 
   std::size_t size() const noexcept;
 };
@@ -52,7 +56,7 @@ struct Column {
 class Table {
  public:
   /// Appends a column. UsageError if the name is there already or the length is another than the rows'.
-  Table& add(std::string name, std::variant<Integers, Numbers, Texts> values);
+  Table& add(std::string name, std::variant<Integers, Numbers, Texts> values, std::string_view says = {});
 
   std::size_t rows() const noexcept { return columns_.empty() ? 0 : columns_.front().size(); }
   const std::vector<Column>& columns() const noexcept { return columns_; }

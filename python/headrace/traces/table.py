@@ -37,6 +37,11 @@ class Table:
         """What a reader has to know, a sentence each."""
         return self._columns.notes
 
+    def describe(self) -> Table:
+        """The columns, their units, and how to read those whose name does not say it."""
+        told = [list(each) for each in zip(*self._columns.describe(), strict=True)] or [[], [], []]
+        return Table(_core.Columns.of(list(zip(("column", "unit", "how_to_read"), told, strict=True)), []))
+
     def __len__(self) -> int:
         return self._columns.rows
 

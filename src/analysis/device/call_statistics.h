@@ -2,13 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 
 #include "headrace/analysis/device/figures.h"
-#include "headrace/analysis/table.h"
 
 namespace headrace::analysis::device {
 
@@ -67,15 +68,12 @@ class CallStatistics {
   double squares_ = 0;
 };
 
-/// The columns `calls total_s total_pct mean_s std_s min_s max_s`.
-class CallColumns {
- public:
-  void add(const CallStatistics& calls, std::int64_t whole_ns);
-  void put_into(Table& table);
-
- private:
-  Integers calls_;
-  Numbers total_s_, total_pct_, mean_s_, std_s_, min_s_, max_s_;
-};
+/// The values of `CallColumns`; `whole_ns`: what the total is a part of.
+inline std::tuple<std::int64_t, std::array<double, 6>> call_figures(const CallStatistics& calls,
+                                                                    std::int64_t whole_ns) noexcept {
+  return {calls.calls(),
+          {seconds(calls.total_ns()), percent(calls.total_ns(), whole_ns), calls.mean_s(), calls.std_s(),
+           seconds(calls.shortest_ns()), seconds(calls.longest_ns())}};
+}
 
 }  // namespace headrace::analysis::device

@@ -60,22 +60,20 @@ class ClusterDatabase {
          {"computing", "communication_not_overlapped", "overlapped", "communication", "free", "stage",
           "bubble", "communication_not_overlapped_and_exclude_receive", "preparing"})
       columns.emplace_back(part);
-    static_assert(std::size(ClusterData::kColumns) == 9);
+    static_assert(StepTimeColumns::kCount == 9);
     TableRows rows(database_, kStepsTable, columns);
     while (rows.next()) {
       const std::vector<std::int64_t> members = ranks_in(rows.text(2));
       if (rows.text(1) == "stage") {
-        if (!members.empty() &&
-            std::find(data_.stages.begin(), data_.stages.end(), members) == data_.stages.end())
-          data_.stages.push_back(members);
+        add_set(members, data_.stages);
         continue;
       }
       if (rows.text(1) != "rank" || members.size() != 1) continue;
       ClusterStep step;
       step.step = rows.text(0);
       step.rank = members.front();
-      for (std::size_t i = 0; i < std::size(ClusterData::kColumns); ++i)
-        step.parts.push_back(value(rows, static_cast<int>(i) + 3) / 1e6);
+      for (std::size_t i = 0; i < step.parts.size(); ++i)
+        step.parts[i] = value(rows, static_cast<int>(i) + 3) / 1e6;
       data_.steps.push_back(std::move(step));
     }
   }

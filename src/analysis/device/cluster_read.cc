@@ -97,35 +97,45 @@ void add_communication(std::int64_t rank, const Communication& communication, Cl
   for (const FormatError& failure : communication.failures) data.notes.emplace_back(failure.what());
 }
 
-/// Rows of a table with the columns of step_trace_time.
-void add_steps(const Table& table, ClusterData& data) {
-  const auto number = [&](std::string_view name, std::size_t row) {
-    for (const Column& column : table.columns()) {
-      // The file's own name of one of them is longer.
-      const bool same =
-          column.name == name || (name == "not_overlapped_exclude_receive_s" &&
-                                  column.name == "communication_not_overlapped_and_exclude_receive_s");
-      if (!same) continue;
-      if (const auto* numbers = std::get_if<Numbers>(&column.values)) return (*numbers)[row];
-    }
-    return kNoFigure;
-  };
-  const Integers* ranks = nullptr;
-  for (const Column& column : table.columns()) {
-    if (column.name == "rank") ranks = std::get_if<Integers>(&column.values);
+/// A column by name, null if the table has none.
+const Column* find_column(const Table& table, std::string_view name) {
+  const auto at = std::find_if(table.columns().begin(), table.columns().end(),
+                               [&](const Column& column) { return column.name == name; });
+  return at == table.columns().end() ? nullptr : &*at;
+}
+
+/// The field of a column of integers or texts, "" for another or none.
+std::string text_at(const Column* column, std::size_t row) {
+  if (column == nullptr) return "";
+  if (const auto* texts = std::get_if<Texts>(&column->values)) return std::string((*texts)[row]);
+  const auto* integers = std::get_if<Integers>(&column->values);
+  return integers == nullptr ? "" : std::to_string((*integers)[row]);
+}
+
+/// Rows of a table with the columns of step_trace_time. `rank_of` takes a row; negative: the row is no rank's.
+template <class RankOf>
+void add_steps(const Table& table, ClusterData& data, RankOf rank_of) {
+  std::array<const Numbers*, StepTimeColumns::kCount> columns{};
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const std::string_view name = StepTimeColumns::names()[i];
+    const Column* column = find_column(table, name);
+    // The file's own name of one of them is longer.
+    if (name == "not_overlapped_exclude_receive_s" && column == nullptr)
+      column = find_column(table, "communication_not_overlapped_and_exclude_receive_s");
+    if (column != nullptr) columns[i] = std::get_if<Numbers>(&column->values);
   }
-  for (std::size_t row = 0; ranks != nullptr && row < table.rows(); ++row) {
-    ClusterStep step;
-    step.rank = (*ranks)[row];
-    for (const Column& column : table.columns()) {
-      if (column.name != "step") continue;
-      if (const auto* texts = std::get_if<Texts>(&column.values)) step.step = (*texts)[row];
-      if (const auto* integers = std::get_if<Integers>(&column.values))
-        step.step = std::to_string((*integers)[row]);
-    }
-    for (const char* name : ClusterData::kColumns) step.parts.push_back(number(name, row));
+  const Column* steps = find_column(table, "step");
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    ClusterStep step{text_at(steps, row), rank_of(row)};
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      step.parts[i] = columns[i] == nullptr ? kNoFigure : (*columns[i])[row];
     data.steps.push_back(std::move(step));
   }
+}
+
+void add_steps(const Table& table, ClusterData& data) {
+  const Integers& ranks = table.integers("rank");
+  add_steps(table, data, [&](std::size_t row) { return ranks[row]; });
 }
 
 void find_stages(ClusterData& data) {
@@ -154,23 +164,13 @@ void read_steps(const fs::path& path, ClusterData& data) {
   const Table table = csv_table(path.string());
   const Texts& types = table.texts("type");
   const Column& index = table.column("index");
-  const auto text_of = [&](std::size_t row) {
-    if (const auto* texts = std::get_if<Texts>(&index.values)) return std::string((*texts)[row]);
-    if (const auto* integers = std::get_if<Integers>(&index.values)) return std::to_string((*integers)[row]);
-    return std::string();
-  };
-  Table steps;
-  for (const Column& column : table.columns()) steps.add(column.name, column.values);
-  Integers ranks;
-  for (std::size_t row = 0; row < table.rows(); ++row) {
-    const std::vector<std::int64_t> members = ranks_in(text_of(row));
-    ranks.push_back(types[row] == "rank" && members.size() == 1 ? members[0] : trace::kAbsent);
-    if (types[row] == "stage" && !members.empty() &&
-        std::find(data.stages.begin(), data.stages.end(), members) == data.stages.end())
-      data.stages.push_back(members);
-  }
-  steps.add("rank", std::move(ranks));
-  add_steps(steps, data);
+  add_steps(table, data, [&](std::size_t row) {
+    std::vector<std::int64_t> members = ranks_in(text_at(&index, row));
+    const bool is_rank = types[row] == "rank" && members.size() == 1;
+    const std::int64_t rank = is_rank ? members[0] : trace::kAbsent;
+    if (types[row] == "stage") add_set(std::move(members), data.stages);
+    return rank;
+  });
   std::erase_if(data.steps, [](const ClusterStep& step) { return step.rank < 0; });
 }
 
@@ -187,58 +187,62 @@ nlohmann::json parsed(const fs::path& path) {
   return document;
 }
 
-/// {group: {step: {operation: {rank: figures}}}}, in newer versions inside p2p and collective.
-void read_groups(const nlohmann::json& document, const std::string& name, const std::string& type,
-                 ClusterData& data) {
+/// Of {group: {step: {operation: ...}}}, in newer versions inside p2p and collective: calls `use` with each
+/// group, step, type and the operations.
+template <class Use>
+void each_step(const nlohmann::json& document, const std::string& type, const Use& use) {
   for (const auto& [group, steps] : document.items()) {
-    if ((group == "p2p" || group == "collective") && type.empty() && steps.is_object()) {
-      read_groups(steps, name, group, data);
+    if (!steps.is_object()) continue;
+    if (type.empty() && (group == "p2p" || group == "collective")) {
+      each_step(steps, group, use);
       continue;
     }
-    if (!steps.is_object()) continue;
     for (const auto& [step, operations] : steps.items()) {
-      if (!operations.is_object()) continue;
-      std::map<std::int64_t, nlohmann::json> by_rank;
-      for (const auto& [operation, ranks] : operations.items()) {
-        if (!ranks.is_object()) continue;
-        for (const auto& [rank, figures] : ranks.items()) {
-          const std::vector<std::int64_t> number = ranks_in(rank);
-          if (number.size() == 1) by_rank[number[0]][operation] = figures;
-        }
-      }
-      for (const auto& [rank, figures] : by_rank) {
-        // What one rank's own file would say.
-        const nlohmann::json own = {{step, {{type.empty() ? "collective" : type, figures}}}};
-        Communication communication;
-        trace::ascend::read_communication_json(
-            own.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), name, communication);
-        for (auto& time : communication.times) {
-          if (time.of.group.empty()) time.of.group = group;
-        }
-        add_communication(rank, communication, data);
-      }
+      if (operations.is_object()) use(group, step, type.empty() ? "collective" : type, operations);
     }
   }
 }
 
-/// The same with {source-target: figures}: links between global ranks.
-void read_matrix(const nlohmann::json& document, const std::string& name, const std::string& type,
-                 ClusterData& data) {
-  for (const auto& [group, steps] : document.items()) {
-    if ((group == "p2p" || group == "collective") && type.empty() && steps.is_object()) {
-      read_matrix(steps, name, group, data);
-      continue;
-    }
-    if (!steps.is_object()) continue;
-    for (const auto& [step, operations] : steps.items()) {
-      if (!operations.is_object()) continue;
-      const nlohmann::json own = {{step, {{type.empty() ? "collective" : type, operations}}}};
-      Communication communication;
-      trace::ascend::read_communication_matrix_json(
-          own.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), name, communication);
-      for (auto& link : communication.links) data.links.push_back({trace::kAbsent, std::move(link)});
-    }
-  }
+/// What a rank's own file would say.
+std::string own_file(const std::string& step, const std::string& type, const nlohmann::json& operations) {
+  const nlohmann::json own = {{step, {{type, operations}}}};
+  return own.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// {operation: {rank: figures}}
+void read_groups(const nlohmann::json& document, const std::string& name, ClusterData& data) {
+  each_step(document, "",
+            [&](const std::string& group, const std::string& step, const std::string& type,
+                const nlohmann::json& operations) {
+              std::map<std::int64_t, nlohmann::json> by_rank;
+              for (const auto& [operation, ranks] : operations.items()) {
+                if (!ranks.is_object()) continue;
+                for (const auto& [rank, figures] : ranks.items()) {
+                  const std::vector<std::int64_t> number = ranks_in(rank);
+                  if (number.size() == 1) by_rank[number[0]][operation] = figures;
+                }
+              }
+              for (const auto& [rank, figures] : by_rank) {
+                Communication communication;
+                trace::ascend::read_communication_json(own_file(step, type, figures), name, communication);
+                for (auto& time : communication.times) {
+                  if (time.of.group.empty()) time.of.group = group;
+                }
+                add_communication(rank, communication, data);
+              }
+            });
+}
+
+/// {operation: {source-target: figures}}: links between global ranks.
+void read_matrix(const nlohmann::json& document, const std::string& name, ClusterData& data) {
+  each_step(document, "",
+            [&](const std::string&, const std::string& step, const std::string& type,
+                const nlohmann::json& operations) {
+              Communication communication;
+              trace::ascend::read_communication_matrix_json(own_file(step, type, operations), name,
+                                                            communication);
+              for (auto& link : communication.links) data.links.push_back({trace::kAbsent, std::move(link)});
+            });
 }
 
 }  // namespace
@@ -291,9 +295,8 @@ ClusterData read_cluster_summary(const std::string& folder) {
     }
   };
   attempt(kStepsFile, [&](const fs::path& path) { read_steps(path, data); });
-  attempt(kCommunicationFile,
-          [&](const fs::path& path) { read_groups(parsed(path), path.string(), "", data); });
-  attempt(kMatrixFile, [&](const fs::path& path) { read_matrix(parsed(path), path.string(), "", data); });
+  attempt(kCommunicationFile, [&](const fs::path& path) { read_groups(parsed(path), path.string(), data); });
+  attempt(kMatrixFile, [&](const fs::path& path) { read_matrix(parsed(path), path.string(), data); });
   if (read == 0)
     throw FormatError(folder, 0,
                       failures.empty() ? std::string("a summary of a cluster (") + kStepsFile + ")"

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/device/communication_tables.h"
+#include "analysis/device/order.h"
 #include "analysis/device/slow_collectives.h"
 #include "headrace/analysis/device/advice_thresholds.h"
 #include "headrace/analysis/device/cluster.h"
@@ -17,7 +19,6 @@
 namespace headrace::analysis::device {
 namespace {
 
-constexpr std::size_t kColumnCount = std::size(ClusterData::kColumns);
 enum Part : std::size_t { kComputing = 0, kExposed = 1, kFree = 4 };
 constexpr const char* kSums = "Total Op Info";
 
@@ -28,98 +29,53 @@ double largest(double a, double b) {
 
 template <class Ranks>
 std::string ranks_text(const Ranks& ranks) {
-  std::string text = "(";
-  for (const std::int64_t rank : ranks) text += (text == "(" ? "" : ", ") + std::to_string(rank);
-  return text + (ranks.size() == 1 ? ",)" : ")");
+  return "(" + joined_numbers(ranks) + (ranks.size() == 1 ? ",)" : ")");
 }
 
 Table step_time_table(const ClusterData& data) {
-  Texts steps, types, indices;
-  std::array<Numbers, kColumnCount> columns;
-  const auto add = [&](const std::string& step, const char* type, const std::string& index,
-                       const std::vector<double>& parts) {
-    steps.push_back(step);
-    types.push_back(type);
-    indices.push_back(index);
-    for (std::size_t i = 0; i < kColumnCount; ++i) columns[i].push_back(parts[i]);
-  };
-  std::map<std::string, std::map<std::int64_t, std::vector<double>>> by_step;
+  Rows<ClusterStepTimeColumns> rows;
+  rows.take_notes(data.notes);
+  std::map<std::string, std::map<std::int64_t, StepTimes>> by_step;
   for (const ClusterStep& step : data.steps) {
-    add(step.step, "rank", std::to_string(step.rank), step.parts);
+    rows.add(step.step, "rank", std::to_string(step.rank), step.parts);
     by_step[step.step][step.rank] = step.parts;
   }
   for (const auto& [step, ranks] : by_step) {
     for (const std::vector<std::int64_t>& stage : data.stages) {
-      std::vector<double> most(kColumnCount, kNoFigure);
+      StepTimes most;
+      most.fill(kNoFigure);
       bool any = false;
       for (const std::int64_t rank : stage) {
         const auto at = ranks.find(rank);
         if (at == ranks.end()) continue;
         any = true;
-        for (std::size_t i = 0; i < kColumnCount; ++i) most[i] = largest(most[i], at->second[i]);
+        for (std::size_t i = 0; i < most.size(); ++i) most[i] = largest(most[i], at->second[i]);
       }
-      if (any) add(step, "stage", ranks_text(stage), most);
+      if (any) rows.add(step, "stage", ranks_text(stage), most);
     }
   }
-  Table table;
-  table.add("step", std::move(steps)).add("type", std::move(types)).add("index", std::move(indices));
-  for (std::size_t i = 0; i < kColumnCount; ++i) table.add(ClusterData::kColumns[i], std::move(columns[i]));
-  table.notes = data.notes;
-  return table;
+  return rows.take();
 }
 
-/// Rows of the table `gaps`.
-class Gaps {
- public:
-  /// `by_rank`: what each rank has. `whole`: what the gap is a share of, 0: the mean. The slow rank is the
-  /// lowest if `low_is_slow`.
-  void add(const char* quantity, const char* unit, const std::map<std::int64_t, double>& by_rank,
-           double whole, double limit, bool low_is_slow) {
-    if (by_rank.empty()) return;
-    const auto by_value = [](const auto& a, const auto& b) { return a.second < b.second; };
-    const auto low = std::min_element(by_rank.begin(), by_rank.end(), by_value);
-    const auto high = std::max_element(by_rank.begin(), by_rank.end(), by_value);
-    double sum = 0;
-    for (const auto& [rank, value] : by_rank) sum += value;
-    const double mean = sum / static_cast<double>(by_rank.size());
-    const double gap = high->second - low->second;
-    const double of = whole > 0 ? whole : mean;
-    const double share = of > 0 ? gap / of : kNoFigure;
-    quantities_.push_back(quantity);
-    units_.push_back(unit);
-    lowest_.push_back(low->second);
-    lowest_rank_.push_back(low->first);
-    highest_.push_back(high->second);
-    highest_rank_.push_back(high->first);
-    mean_.push_back(mean);
-    gap_.push_back(gap);
-    share_.push_back(share);
-    const bool is_slow = share > limit;
-    slow_.push_back(is_slow ? 1 : 0);
-    slow_rank_.push_back(!is_slow ? trace::kAbsent : low_is_slow ? low->first : high->first);
-  }
-
-  Table take() {
-    Table table;
-    table.add("quantity", std::move(quantities_))
-        .add("unit", std::move(units_))
-        .add("lowest", std::move(lowest_))
-        .add("lowest_rank", std::move(lowest_rank_))
-        .add("highest", std::move(highest_))
-        .add("highest_rank", std::move(highest_rank_))
-        .add("mean", std::move(mean_))
-        .add("gap", std::move(gap_))
-        .add("gap_share", std::move(share_))
-        .add("slow", std::move(slow_))
-        .add("slow_rank", std::move(slow_rank_));
-    return table;
-  }
-
- private:
-  Texts quantities_, units_;
-  Numbers lowest_, highest_, mean_, gap_, share_;
-  Integers lowest_rank_, highest_rank_, slow_, slow_rank_;
-};
+/// `by_rank`: what each rank has. `whole`: what the gap is a share of, 0: the mean. The slow rank is the
+/// lowest if `low_is_slow`.
+void add_gap(const char* quantity, const char* unit, const std::map<std::int64_t, double>& by_rank,
+             double whole, double limit, bool low_is_slow, Rows<ClusterGapsColumns>& rows) {
+  if (by_rank.empty()) return;
+  const auto by_value = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto low = std::min_element(by_rank.begin(), by_rank.end(), by_value);
+  const auto high = std::max_element(by_rank.begin(), by_rank.end(), by_value);
+  double sum = 0;
+  for (const auto& [rank, value] : by_rank) sum += value;
+  const double mean = sum / static_cast<double>(by_rank.size());
+  const double gap = high->second - low->second;
+  const double of = whole > 0 ? whole : mean;
+  const double share = of > 0 ? gap / of : kNoFigure;
+  const bool is_slow = share > limit;
+  const std::int64_t slow_rank = low_is_slow ? low->first : high->first;
+  rows.add(quantity, unit, low->second, low->first, high->second, high->first, mean, gap, share, is_slow,
+           is_slow ? slow_rank : trace::kAbsent);
+}
 
 std::map<std::int64_t, double> bandwidth_by_rank(const ClusterData& data, const char* transport) {
   std::map<std::int64_t, std::pair<double, double>> sums;  // MB, seconds
@@ -140,10 +96,10 @@ std::map<std::int64_t, double> bandwidth_by_rank(const ClusterData& data, const 
 }
 
 Table gaps_table(const ClusterData& data) {
-  std::map<std::int64_t, std::vector<double>> sums;
+  std::map<std::int64_t, StepTimes> sums;
   for (const ClusterStep& step : data.steps) {
-    std::vector<double>& sum = sums.try_emplace(step.rank, kColumnCount, 0.0).first->second;
-    for (std::size_t i = 0; i < kColumnCount; ++i) sum[i] += std::isfinite(step.parts[i]) ? step.parts[i] : 0;
+    StepTimes& sum = sums[step.rank];
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += std::isfinite(step.parts[i]) ? step.parts[i] : 0;
   }
   double whole = 0;
   for (const auto& [rank, sum] : sums) whole += sum[kComputing] + sum[kExposed] + sum[kFree];
@@ -153,15 +109,15 @@ Table gaps_table(const ClusterData& data) {
     for (const auto& [rank, sum] : sums) values[rank] = sum[part];
     return values;
   };
-  Gaps gaps;
+  Rows<ClusterGapsColumns> rows;
   const double limit = kAdviceThresholds.rank_gap_share;
-  gaps.add("computing", "s", of(kComputing), whole, limit, false);
-  gaps.add("communication_not_overlapped", "s", of(kExposed), whole, limit, true);
-  gaps.add("free", "s", of(kFree), whole, limit, false);
+  add_gap("computing", "s", of(kComputing), whole, limit, false, rows);
+  add_gap("communication_not_overlapped", "s", of(kExposed), whole, limit, true, rows);
+  add_gap("free", "s", of(kFree), whole, limit, false, rows);
   for (const char* transport : {"SDMA", "RDMA"})
-    gaps.add(transport, "GB/s", bandwidth_by_rank(data, transport), 0, kAdviceThresholds.link_gap_share,
-             true);
-  return gaps.take();
+    add_gap(transport, "GB/s", bandwidth_by_rank(data, transport), 0, kAdviceThresholds.link_gap_share, true,
+            rows);
+  return rows.take();
 }
 
 Table communication_table(const ClusterData& data) {
@@ -170,18 +126,10 @@ Table communication_table(const ClusterData& data) {
   for (const ClusterOperation& each : data.operations) {
     if (!each.time.of.operation.starts_with(kSums)) members[each.time.of.group].insert(each.rank);
   }
-  Integers ranks;
-  Texts steps, types, operations, groups, group_ranks;
-  std::array<Numbers, 5> times;
+  Rows<ClusterCommunicationColumns> rows;
   const auto add = [&](std::int64_t rank, const trace::ascend::CommunicationName& name,
-                       const std::array<double, 5>& values) {
-    ranks.push_back(rank);
-    steps.push_back(name.step);
-    types.push_back(name.point_to_point ? "p2p" : "collective");
-    operations.push_back(name.operation);
-    groups.push_back(name.group);
-    group_ranks.push_back(ranks_text(members[name.group]));
-    for (std::size_t i = 0; i < values.size(); ++i) times[i].push_back(values[i]);
+                       const std::array<double, 5>& times) {
+    rows.add(operation_of(rank, name), ranks_text(members[name.group]), times);
   };
   using Sum = std::pair<trace::ascend::CommunicationName, std::array<double, 5>>;
   std::map<std::tuple<std::int64_t, std::string, std::string, bool>, Sum> sums;
@@ -196,17 +144,7 @@ Table communication_table(const ClusterData& data) {
     for (std::size_t i = 0; i < values.size(); ++i) sum.second[i] += std::isfinite(values[i]) ? values[i] : 0;
   }
   for (const auto& [key, sum] : sums) add(std::get<0>(key), sum.first, sum.second);
-  Table table;
-  table.add("rank", std::move(ranks))
-      .add("step", std::move(steps))
-      .add("type", std::move(types))
-      .add("operation", std::move(operations))
-      .add("group", std::move(groups))
-      .add("ranks", std::move(group_ranks));
-  constexpr std::array<const char*, 5> kTimes = {"elapse_s", "transit_s", "wait_s", "synchronisation_s",
-                                                 "idle_s"};
-  for (std::size_t i = 0; i < times.size(); ++i) table.add(kTimes[i], std::move(times[i]));
-  return table;
+  return rows.take();
 }
 
 /// Local ranks of each group to global ones: a rank's copy to itself is recorded by that rank alone.
@@ -244,33 +182,15 @@ Table matrix_table(const ClusterData& data) {
     cell.transit_s += std::isfinite(each.link.transit_s) ? each.link.transit_s : 0;
     cell.transports.insert(each.link.transport);
   }
-  Texts steps, transports;
-  Integers sources, targets;
-  Numbers size, transit, bandwidth;
+  Rows<ClusterMatrixColumns> rows;
   for (const auto& [key, cell] : cells) {
-    steps.push_back(std::get<0>(key));
-    sources.push_back(std::get<1>(key));
-    targets.push_back(std::get<2>(key));
-    std::string text;
-    for (const std::string& transport : cell.transports) text += (text.empty() ? "" : ", ") + transport;
-    transports.push_back(text);
-    size.push_back(cell.size_mb);
-    transit.push_back(cell.transit_s);
-    bandwidth.push_back(cell.transit_s > 0 ? cell.size_mb / cell.transit_s / 1e3 : kNoFigure);
+    rows.add(key, joined(cell.transports, ", "), cell.size_mb, cell.transit_s,
+             cell.transit_s > 0 ? cell.size_mb / cell.transit_s / 1e3 : kNoFigure);
   }
-  Table table;
-  table.add("step", std::move(steps))
-      .add("source", std::move(sources))
-      .add("target", std::move(targets))
-      .add("transport", std::move(transports))
-      .add("size_mb", std::move(size))
-      .add("transit_s", std::move(transit))
-      .add("bandwidth_gbps", std::move(bandwidth));
   if (unknown > 0)
-    table.notes.push_back(
-        std::to_string(unknown) +
-        " ends of links are left out: which rank they are is not known (ranks are missing)");
-  return table;
+    rows.note(std::to_string(unknown) +
+              " ends of links are left out: which rank they are is not known (ranks are missing)");
+  return rows.take();
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/device/order.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
 #include "headrace/trace/process_groups.h"
@@ -173,49 +174,26 @@ std::vector<CollectiveCalls> collective_calls(const trace::Trace& trace, const S
     calls.transfer_s = seconds(shortest_tenth(times_ns));
     result.push_back(std::move(calls));
   }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const auto& a, const auto& b) { return a.total_s > b.total_s; });
+  sort_descending(result, [](const CollectiveCalls& each) { return each.total_s; });
   return result;
 }
 
 Table collectives(std::span<const trace::Trace> traces, const Scope& scope) {
-  Integers ranks, members, calls;
-  Texts names, groups, lists;
-  Numbers bytes, total, transfer, bandwidth;
-  Table table;
+  Rows<CollectivesColumns> rows;
   for (const trace::Trace& trace : traces) {
     std::int64_t without = 0;
     for (const CollectiveCalls& each : collective_calls(trace, scope, &without)) {
-      ranks.push_back(trace.rank);
-      names.push_back(each.collective);
-      groups.push_back(each.group);
-      std::string list;
-      for (const std::int64_t rank : each.ranks) list += (list.empty() ? "" : ", ") + std::to_string(rank);
-      lists.push_back(list);
-      members.push_back(each.members);
-      bytes.push_back(each.bytes);
-      calls.push_back(each.calls);
-      total.push_back(each.total_s);
-      transfer.push_back(each.transfer_s);
       const double moved = each.bytes * bus_factor(each.collective, each.members);
-      bandwidth.push_back(each.transfer_s > 0 ? moved / each.transfer_s / 1e9 : kNoFigure);
+      rows.add(trace.rank, each.collective, each.group, joined_numbers(each.ranks), each.members, each.bytes,
+               each.calls, each.total_s, each.transfer_s,
+               each.transfer_s > 0 ? moved / each.transfer_s / 1e9 : kNoFigure);
     }
     if (without > 0)
-      table.notes.push_back("rank " + std::to_string(trace.rank) + ": " + std::to_string(without) +
-                            " collectives are recorded without group or size");
+      rows.note(trace.rank,
+                ": " + std::to_string(without) + " collectives are recorded without group or size");
   }
-  table.add("rank", std::move(ranks))
-      .add("collective", std::move(names))
-      .add("group", std::move(groups))
-      .add("ranks", std::move(lists))
-      .add("members", std::move(members))
-      .add("bytes", std::move(bytes))
-      .add("calls", std::move(calls))
-      .add("total_s", std::move(total))
-      .add("transfer_s", std::move(transfer))
-      .add("bandwidth_gbps", std::move(bandwidth));
-  if (table.rows() == 0 && table.notes.empty()) table.notes.emplace_back("no collective is recorded");
-  return table;
+  if (rows.size() == 0 && rows.notes.empty()) rows.note("no collective is recorded");
+  return rows.take();
 }
 
 }  // namespace headrace::analysis::device

@@ -31,122 +31,40 @@ double ratio(double part, double other) {
   return whole > 0 ? part / whole : kNoFigure;
 }
 
-/// The columns that say which operation a row is about.
-class NameColumns {
- public:
-  void add(std::int64_t rank, const CommunicationName& name) {
-    ranks_.push_back(rank);
-    steps_.push_back(name.step);
-    types_.push_back(name.point_to_point ? "p2p" : "collective");
-    operations_.push_back(name.operation);
-    groups_.push_back(name.group);
-  }
-  void put_into(Table& table) {
-    table.add("rank", std::move(ranks_))
-        .add("step", std::move(steps_))
-        .add("type", std::move(types_))
-        .add("operation", std::move(operations_))
-        .add("group", std::move(groups_));
-  }
-
- private:
-  Integers ranks_;
-  Texts steps_, types_, operations_, groups_;
-};
-
 struct OfRank {
   std::int64_t rank;
   Communication communication;
 };
 
 Table times_table(const std::vector<OfRank>& ranks) {
-  NameColumns names;
-  Integers start;
-  Numbers elapse, transit, wait, synchronisation, idle, wait_ratio, synchronisation_ratio;
+  Rows<CommunicationColumns> rows;
   for (const auto& [rank, communication] : ranks) {
-    for (const CommunicationTime& time : communication.times) {
-      names.add(rank, time.of);
-      start.push_back(time.start_ns);
-      elapse.push_back(time.elapse_s);
-      transit.push_back(time.transit_s);
-      wait.push_back(time.wait_s);
-      synchronisation.push_back(time.synchronisation_s);
-      idle.push_back(time.idle_s);
-      wait_ratio.push_back(ratio(time.wait_s, time.transit_s));
-      synchronisation_ratio.push_back(ratio(time.synchronisation_s, time.transit_s));
-    }
+    for (const CommunicationTime& time : communication.times)
+      rows.add(operation_of(rank, time.of), time.start_ns, time.elapse_s, time.transit_s, time.wait_s,
+               time.synchronisation_s, time.idle_s, ratio(time.wait_s, time.transit_s),
+               ratio(time.synchronisation_s, time.transit_s));
   }
-  Table table;
-  names.put_into(table);
-  table.add("start_ns", std::move(start))
-      .add("elapse_s", std::move(elapse))
-      .add("transit_s", std::move(transit))
-      .add("wait_s", std::move(wait))
-      .add("synchronisation_s", std::move(synchronisation))
-      .add("idle_s", std::move(idle))
-      .add("wait_ratio", std::move(wait_ratio))
-      .add("synchronisation_ratio", std::move(synchronisation_ratio));
-  return table;
+  return rows.take();
 }
 
 Table bandwidths_table(const std::vector<OfRank>& ranks) {
-  NameColumns names;
-  Integers packets;
-  Texts transports;
-  Numbers size, transit, bandwidth, large, packet, packets_s;
+  Rows<CommunicationBandwidthColumns> rows;
   for (const auto& [rank, communication] : ranks) {
-    for (const CommunicationBandwidth& row : communication.bandwidths) {
-      names.add(rank, row.of);
-      transports.push_back(row.transport);
-      size.push_back(row.size_mb);
-      transit.push_back(row.transit_s);
-      bandwidth.push_back(row.bandwidth_gbps);
-      large.push_back(row.large_packet_ratio);
-      packet.push_back(row.packet_mb);
-      packets.push_back(row.packets);
-      packets_s.push_back(row.packets_s);
-    }
+    for (const CommunicationBandwidth& each : communication.bandwidths)
+      rows.add(operation_of(rank, each.of), each.transport, each.size_mb, each.transit_s, each.bandwidth_gbps,
+               each.large_packet_ratio, each.packet_mb, each.packets, each.packets_s);
   }
-  Table table;
-  names.put_into(table);
-  table.add("transport", std::move(transports))
-      .add("size_mb", std::move(size))
-      .add("transit_s", std::move(transit))
-      .add("bandwidth_gbps", std::move(bandwidth))
-      .add("large_packet_ratio", std::move(large))
-      .add("packet_mb", std::move(packet))
-      .add("packets", std::move(packets))
-      .add("packets_s", std::move(packets_s));
-  return table;
+  return rows.take();
 }
 
-Table matrix_table(const std::vector<OfRank>& ranks) {
-  NameColumns names;
-  Integers source, target;
-  Texts transports, slowest;
-  Numbers size, transit, bandwidth;
+Table links_table(const std::vector<OfRank>& ranks) {
+  Rows<CommunicationMatrixColumns> rows;
   for (const auto& [rank, communication] : ranks) {
-    for (const CommunicationLink& link : communication.links) {
-      names.add(rank, link.of);
-      source.push_back(link.source);
-      target.push_back(link.target);
-      transports.push_back(link.transport);
-      size.push_back(link.size_mb);
-      transit.push_back(link.transit_s);
-      bandwidth.push_back(link.bandwidth_gbps);
-      slowest.push_back(link.slowest);
-    }
+    for (const CommunicationLink& link : communication.links)
+      rows.add(operation_of(rank, link.of), link.source, link.target, link.transport, link.size_mb,
+               link.transit_s, link.bandwidth_gbps, link.slowest);
   }
-  Table table;
-  names.put_into(table);
-  table.add("source", std::move(source))
-      .add("target", std::move(target))
-      .add("transport", std::move(transports))
-      .add("size_mb", std::move(size))
-      .add("transit_s", std::move(transit))
-      .add("bandwidth_gbps", std::move(bandwidth))
-      .add("slowest", std::move(slowest));
-  return table;
+  return rows.take();
 }
 
 /// StepTraceTime of the analysis database, with the names that the CSV file's columns get.
@@ -218,7 +136,7 @@ std::optional<Table> communication_table(std::span<const ProfileFolder> profiles
   if (ranks.empty() && failures.empty()) return std::nullopt;
   Table table = name == kTimes        ? times_table(ranks)
                 : name == kBandwidths ? bandwidths_table(ranks)
-                                      : matrix_table(ranks);
+                                      : links_table(ranks);
   if (table.rows() == 0 && !failures.empty()) throw FormatError(failures.front());
   for (const FormatError& failure : failures) table.notes.emplace_back(failure.what());
   return table;

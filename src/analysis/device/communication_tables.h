@@ -1,12 +1,16 @@
 // What a profile says about communication as tables, whether it is in JSON or in a database.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/device/column_groups.h"
+#include "headrace/trace/ascend/communication.h"
 #include "headrace/trace/ascend/profile_folder.h"
 
 namespace headrace::analysis::device {
@@ -15,14 +19,27 @@ namespace headrace::analysis::device {
 /// database), those that the profile has.
 std::vector<std::string> communication_tables(const trace::ascend::ProfileFolder& profile);
 
-/// Nothing if no profile has it.
-///
-///     communication            rank step type operation group start_ns elapse_s transit_s wait_s
-///                              synchronisation_s idle_s wait_ratio synchronisation_ratio
-///     communication_bandwidth  rank step type operation group transport size_mb transit_s bandwidth_gbps
-///                              large_packet_ratio packet_mb packets packets_s
-///     communication_matrix     rank step type operation group source target transport size_mb transit_s
-///                              bandwidth_gbps slowest
+using CommunicationColumns = ColumnList<OperationColumns, Integer<"start_ns">, Number<"elapse_s">,
+                                        Number<"transit_s">, Number<"wait_s">, Number<"synchronisation_s">,
+                                        Number<"idle_s">, Number<"wait_ratio", "Of wait and transit.">,
+                                        Number<"synchronisation_ratio", "Of synchronisation and transit.">>;
+using CommunicationBandwidthColumns =
+    ColumnList<OperationColumns, Text<"transport">, Number<"size_mb">, Number<"transit_s">,
+               Number<"bandwidth_gbps">, Number<"large_packet_ratio">, Number<"packet_mb">,
+               Integer<"packets">, Number<"packets_s">>;
+using CommunicationMatrixColumns =
+    ColumnList<OperationColumns, Integer<"source">, Integer<"target">, Text<"transport">, Number<"size_mb">,
+               Number<"transit_s">, Number<"bandwidth_gbps">, Text<"slowest">>;
+
+/// The values of `OperationColumns`.
+inline auto operation_of(std::int64_t rank, const trace::ascend::CommunicationName& name) {
+  return std::tuple(rank, std::string_view(name.step),
+                    std::string_view(name.point_to_point ? "p2p" : "collective"),
+                    std::string_view(name.operation), std::string_view(name.group));
+}
+
+/// `communication`, `communication_bandwidth`, `communication_matrix`, `step_trace_time`. Nothing if no
+/// profile has it.
 std::optional<Table> communication_table(std::span<const trace::ascend::ProfileFolder> profiles,
                                          const std::string& name);
 

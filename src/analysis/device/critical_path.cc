@@ -9,6 +9,7 @@
 
 #include "analysis/device/callers.h"
 #include "analysis/device/critical_path_builder.h"
+#include "analysis/device/order.h"
 #include "headrace/analysis/device/figures.h"
 #include "headrace/analysis/device/kernel_kind.h"
 
@@ -117,6 +118,8 @@ Bound bound_of(const trace::Trace& trace, EdgeType type, Row row, CallersThatLoa
   return kind == KernelKind::communication ? communication : compute;
 }
 
+std::int64_t number_of(Row row) { return row == kNoRow ? trace::kAbsent : std::int64_t{row}; }
+
 /// Fills the two tables.
 void describe_path(const trace::Trace& trace, const CriticalPathOptions& options, CriticalPath& result) {
   const trace::Columns& columns = trace.columns();
@@ -124,9 +127,7 @@ void describe_path(const trace::Trace& trace, const CriticalPathOptions& options
   const std::vector<bool> loads_data = names_containing(columns, options.data_load_events);
   Callers callers(trace, [&](Row row) { return loads_data[columns.name[row]]; });
 
-  Integers ranks, rows, start_ns, streams;
-  Texts names, categories, types, bounds, processes, threads;
-  Numbers duration_s;
+  Rows<CriticalPathColumns> path;
   std::array<std::int64_t, kBounds.size()> time_ns{};
   for (const std::uint32_t edge : result.edges) {
     const Row row = graph.edge_row[edge];
@@ -134,51 +135,45 @@ void describe_path(const trace::Trace& trace, const CriticalPathOptions& options
     time_ns[bound] += graph.edge_weight_ns[edge];
     const trace::Lane nobody;
     const trace::Lane& lane = row == kNoRow ? nobody : columns.lanes[columns.lane[row]];
-    ranks.push_back(trace.rank);
-    rows.push_back(row == kNoRow ? trace::kAbsent : static_cast<std::int64_t>(row));
-    names.push_back(row == kNoRow ? std::string_view() : columns.name_of(row));
-    categories.push_back(row == kNoRow ? std::string_view() : columns.category_of(row));
-    types.push_back(to_string(graph.edge_type[edge]));
-    bounds.push_back(kBounds[bound]);
-    start_ns.push_back(graph.node_time_ns[graph.edge_from[edge]]);
-    duration_s.push_back(seconds(graph.edge_weight_ns[edge]));
-    processes.push_back(lane.process);
-    threads.push_back(lane.thread);
-    streams.push_back(row == kNoRow ? trace::kAbsent : columns.stream[row]);
+    const bool known = row != kNoRow;
+    path.add(trace.rank, number_of(row), known ? columns.name_of(row) : std::string_view(),
+             known ? columns.category_of(row) : std::string_view(), to_string(graph.edge_type[edge]),
+             kBounds[bound], graph.node_time_ns[graph.edge_from[edge]], seconds(graph.edge_weight_ns[edge]),
+             lane.process, lane.thread, known ? columns.stream[row] : trace::kAbsent);
   }
-  result.path.add("rank", std::move(ranks))
-      .add("row", std::move(rows))
-      .add("name", std::move(names))
-      .add("category", std::move(categories))
-      .add("type", std::move(types))
-      .add("bound_by", std::move(bounds))
-      .add("start_ns", std::move(start_ns))
-      .add("duration_s", std::move(duration_s))
-      .add("process", std::move(processes))
-      .add("thread", std::move(threads))
-      .add("stream", std::move(streams));
+  result.path = path.take();
 
-  std::array<std::size_t, kBounds.size()> order{};
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return time_ns[a] > time_ns[b]; });
-  Integers summary_ranks;
-  Texts bound_by;
-  Numbers sum_s, sum_pct;
-  for (const std::size_t bound : order) {
+  Rows<CriticalPathSummaryColumns> summary;
+  for (const std::size_t bound :
+       descending_order(kBounds.size(), [&](std::size_t each) { return time_ns[each]; })) {
     if (time_ns[bound] == 0) break;
-    summary_ranks.push_back(trace.rank);
-    bound_by.push_back(kBounds[bound]);
-    sum_s.push_back(seconds(time_ns[bound]));
-    sum_pct.push_back(percent(time_ns[bound], result.length_ns));
+    summary.add(trace.rank, kBounds[bound], seconds(time_ns[bound]),
+                percent(time_ns[bound], result.length_ns));
   }
-  result.summary.add("rank", std::move(summary_ranks))
-      .add("bound_by", std::move(bound_by))
-      .add("duration_s", std::move(sum_s))
-      .add("duration_pct", std::move(sum_pct));
+  result.summary = summary.take();
 }
 
 }  // namespace
+
+Table nodes_table(const CriticalPathGraph& graph) {
+  Rows<CriticalPathNodesColumns> rows;
+  rows.reserve(graph.nodes());
+  for (Node node = 0; node < graph.nodes(); ++node)
+    rows.add(graph.node_time_ns[node], number_of(graph.node_row[node]), bool{graph.node_is_start[node] != 0});
+  return rows.take();
+}
+
+Table edges_table(const CriticalPath& path) {
+  const CriticalPathGraph& graph = path.graph;
+  std::vector<bool> on_path(graph.edges());
+  for (const std::uint32_t edge : path.edges) on_path[edge] = true;
+  Rows<CriticalPathEdgesColumns> rows;
+  rows.reserve(graph.edges());
+  for (std::size_t edge = 0; edge < graph.edges(); ++edge)
+    rows.add(graph.edge_from[edge], graph.edge_to[edge], graph.edge_weight_ns[edge],
+             to_string(graph.edge_type[edge]), number_of(graph.edge_row[edge]), bool{on_path[edge]});
+  return rows.take();
+}
 
 CriticalPath critical_path(const trace::Trace& trace, const CriticalPathOptions& options) {
   CriticalPath result;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,13 +21,9 @@ using trace::ascend::Database;
 using trace::ascend::ProfileFolder;
 using trace::ascend::TableRows;
 
-constexpr std::array<const char*, 9> kTexts = {
-    "name",          "type",          "accelerator_core",  "input_shapes",  "input_data_types",
-    "input_formats", "output_shapes", "output_data_types", "output_formats"};
-
 /// What COMPUTE_TASK_INFO says of a task; texts by their number.
 struct Kernel {
-  std::array<std::int64_t, kTexts.size()> texts{};
+  std::array<std::int64_t, 9> texts{};
   double block_dim = kNoFigure;
   double mix_block_dim = kNoFigure;
   double wait_s = kNoFigure;
@@ -49,61 +46,38 @@ class Kernels {
       const auto start = tasks.integer(1);
       const auto end = tasks.integer(2);
       if (kernel == kernels.end() || !start || !end || *start < 0 || *end < *start) continue;
-      ranks_.push_back(profile.rank.value_or(trace::kAbsent));
-      start_ns_.push_back(*start);
-      duration_s_.push_back(seconds(*end - *start));
-      streams_.push_back(tasks.integer(3).value_or(trace::kAbsent));
-      tasks_.push_back(tasks.integer(4).value_or(trace::kAbsent));
-      for (std::size_t i = 0; i < kTexts.size(); ++i) {
-        const auto text = strings.find(kernel->second.texts[i]);
-        texts_[i].push_back(text == strings.end() ? std::string_view() : std::string_view(text->second));
-      }
-      wait_s_.push_back(kernel->second.wait_s);
-      block_dim_.push_back(kernel->second.block_dim);
-      mix_block_dim_.push_back(kernel->second.mix_block_dim);
+      const Kernel& of = kernel->second;
+      const auto text = [&](std::size_t i) { return text_at(strings, of.texts[i]); };
+      rows_.add(profile.rank.value_or(trace::kAbsent), tasks.integer(4).value_or(trace::kAbsent),
+                tasks.integer(3).value_or(trace::kAbsent), text(0), text(1), text(2), *start,
+                seconds(*end - *start), of.wait_s, of.block_dim, of.mix_block_dim, text(3), text(4), text(5),
+                text(6), text(7), text(8));
     }
     add_collectives(database, strings, profile.rank.value_or(trace::kAbsent));
   }
 
-  Table take() {
-    Table table;
-    table.add("rank", std::move(ranks_))
-        .add("task_id", std::move(tasks_))
-        .add("stream_id", std::move(streams_));
-    for (std::size_t i = 0; i < 3; ++i) table.add(kTexts[i], std::move(texts_[i]));
-    table.add("start_time_ns", std::move(start_ns_))
-        .add("duration_s", std::move(duration_s_))
-        .add("wait_time_s", std::move(wait_s_))
-        .add("block_dim", std::move(block_dim_))
-        .add("mix_block_dim", std::move(mix_block_dim_));
-    for (std::size_t i = 3; i < kTexts.size(); ++i) table.add(kTexts[i], std::move(texts_[i]));
-    return table;
-  }
+  Table take() { return rows_.take(); }
 
  private:
   /// Rows of their own, as in the CSV file.
   void add_collectives(Database& database, const std::unordered_map<std::int64_t, std::string>& strings,
                        std::int64_t rank) {
     TableRows rows(database, "COMMUNICATION_OP", {"startNs", "endNs", "opName", "opType"});
-    const auto text = [&](std::optional<std::int64_t> id) {
-      const auto at = id ? strings.find(*id) : strings.end();
-      return at == strings.end() ? std::string_view() : std::string_view(at->second);
-    };
     while (rows.next()) {
       const auto start = rows.integer(0);
       const auto end = rows.integer(1);
       if (!start || !end || *start < 0 || *end < *start) continue;
-      ranks_.push_back(rank);
-      tasks_.push_back(trace::kAbsent);
-      streams_.push_back(trace::kAbsent);
-      start_ns_.push_back(*start);
-      duration_s_.push_back(seconds(*end - *start));
-      texts_[0].push_back(text(rows.integer(2)));
-      texts_[1].push_back(text(rows.integer(3)));
-      texts_[2].push_back("HCCL");
-      for (std::size_t i = 3; i < kTexts.size(); ++i) texts_[i].push_back({});
-      for (Numbers* column : {&wait_s_, &block_dim_, &mix_block_dim_}) column->push_back(kNoFigure);
+      constexpr std::string_view kNone;
+      rows_.add(rank, trace::kAbsent, trace::kAbsent, text_at(strings, rows.integer(2)),
+                text_at(strings, rows.integer(3)), "HCCL", *start, seconds(*end - *start), kNoFigure,
+                kNoFigure, kNoFigure, kNone, kNone, kNone, kNone, kNone, kNone);
     }
+  }
+
+  static std::string_view text_at(const std::unordered_map<std::int64_t, std::string>& strings,
+                                  std::optional<std::int64_t> id) {
+    const auto at = id ? strings.find(*id) : strings.end();
+    return at == strings.end() ? std::string_view() : std::string_view(at->second);
   }
 
   static std::unordered_map<std::int64_t, Kernel> read_kernels(Database& database) {
@@ -116,7 +90,7 @@ class Kernels {
       const auto id = rows.integer(0);
       if (!id) continue;
       Kernel kernel;
-      for (std::size_t i = 0; i < kTexts.size(); ++i)
+      for (std::size_t i = 0; i < kernel.texts.size(); ++i)
         kernel.texts[i] = rows.integer(static_cast<int>(i) + 1).value_or(trace::kAbsent);
       kernel.block_dim = rows.number(10).value_or(kNoFigure);
       kernel.mix_block_dim = rows.number(11).value_or(kNoFigure);
@@ -126,9 +100,7 @@ class Kernels {
     return kernels;
   }
 
-  Integers ranks_, tasks_, streams_, start_ns_;
-  Numbers duration_s_, wait_s_, block_dim_, mix_block_dim_;
-  std::array<Texts, kTexts.size()> texts_;
+  Rows<KernelDetailsColumns> rows_;
 };
 
 }  // namespace

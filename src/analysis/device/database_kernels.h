@@ -4,10 +4,17 @@
 #include <optional>
 #include <span>
 
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/rows.h"
 #include "headrace/trace/ascend/profile_folder.h"
 
 namespace headrace::analysis::device {
+
+using KernelDetailsColumns =
+    ColumnList<Integer<"rank">, Integer<"task_id">, Integer<"stream_id">, Text<"name">, Text<"type">,
+               Text<"accelerator_core">, Integer<"start_time_ns">, Number<"duration_s">,
+               Number<"wait_time_s">, Number<"block_dim">, Number<"mix_block_dim">, Text<"input_shapes">,
+               Text<"input_data_types">, Text<"input_formats">, Text<"output_shapes">,
+               Text<"output_data_types">, Text<"output_formats">>;
 
 bool has_database_kernels(const trace::ascend::ProfileFolder& profile);
 

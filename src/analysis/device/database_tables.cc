@@ -216,32 +216,15 @@ class ApiStatistic {
       return a.first.first != b.first.first ? a.first.first < b.first.first
                                             : a.second.total_ns > b.second.total_ns;
     });
-    for (const auto& [key, sum] : sorted) {
-      ranks_.push_back(rank);
-      levels_.push_back(word_at(levels, key.first));
-      names_.push_back(word_at(words, key.second));
-      total_.push_back(sum.total_ns / 1e9);
-      count_.push_back(sum.count);
-      mean_.push_back(sum.mean_ns / 1e9);
-      min_.push_back(sum.min_ns / 1e9);
-      max_.push_back(sum.max_ns / 1e9);
-      variance_.push_back(sum.squares / static_cast<double>(sum.count) / 1e6);
-    }
+    for (const auto& [key, sum] : sorted)
+      rows_.add(rank, word_at(levels, key.first), word_at(words, key.second), sum.total_ns / 1e9, sum.count,
+                sum.mean_ns / 1e9, sum.min_ns / 1e9, sum.max_ns / 1e9,
+                sum.squares / static_cast<double>(sum.count) / 1e6);
   }
 
   Table take() {
-    Table table;
-    table.add("rank", std::move(ranks_))
-        .add("level", std::move(levels_))
-        .add("api_name", std::move(names_))
-        .add("time_s", std::move(total_))
-        .add("count", std::move(count_))
-        .add("avg_s", std::move(mean_))
-        .add("min_s", std::move(min_))
-        .add("max_s", std::move(max_))
-        .add("variance", std::move(variance_));
-    table.notes.emplace_back("variance is in square microseconds, as in the CSV file");
-    return table;
+    rows_.note("variance is in square microseconds, as in the CSV file");
+    return rows_.take();
   }
 
  private:
@@ -265,41 +248,22 @@ class ApiStatistic {
     }
   };
 
-  Integers ranks_, count_;
-  Texts levels_, names_;
-  Numbers total_, mean_, min_, max_, variance_;
+  Rows<ApiStatisticColumns> rows_;
 };
 
 class CounterRows {
  public:
   void add(Database& database, std::int64_t rank) {
     for (const trace::ascend::Counter& counter : trace::ascend::read_counters(database)) {
-      for (const auto& [at_ns, value] : counter.values) {
-        ranks_.push_back(rank);
-        processes_.push_back(counter.process);
-        names_.push_back(counter.name);
-        units_.push_back(counter.unit);
-        stamps_.push_back(at_ns);
-        values_.push_back(value);
-      }
+      for (const auto& [at_ns, value] : counter.values)
+        rows_.add(rank, counter.process, counter.name, at_ns, value, counter.unit);
     }
   }
 
-  Table take() {
-    Table table;
-    table.add("rank", std::move(ranks_))
-        .add("process", std::move(processes_))
-        .add("counter", std::move(names_))
-        .add("timestamp_ns", std::move(stamps_))
-        .add("value", std::move(values_))
-        .add("unit", std::move(units_));
-    return table;
-  }
+  Table take() { return rows_.take(); }
 
  private:
-  Integers ranks_, stamps_;
-  Texts processes_, names_, units_;
-  Numbers values_;
+  Rows<CountersColumns> rows_;
 };
 
 constexpr std::array kCounterTables = {"AICORE_FREQ",         "HBM",    "LLC", "NPU_MEM",

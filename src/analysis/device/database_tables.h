@@ -7,11 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/rows.h"
 #include "headrace/trace/ascend/profile_folder.h"
 #include "trace/ascend/database.h"
 
 namespace headrace::analysis::device {
+
+using ApiStatisticColumns = ColumnList<Integer<"rank">, Text<"level">, Text<"api_name">, Number<"time_s">,
+                                       Integer<"count">, Number<"avg_s">, Number<"min_s">, Number<"max_s">,
+                                       Number<"variance", "In square microseconds, as in the CSV file.">>;
+using CountersColumns = ColumnList<Integer<"rank">, Text<"process">, Text<"counter">, Integer<"timestamp_ns">,
+                                   Number<"value">, Text<"unit">>;
 
 /// api_statistic, counters, memory_record, npu_module_mem, operator_memory: those that the database has rows' tables
 /// for. Nothing for a database that cannot be read.

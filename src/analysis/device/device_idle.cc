@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/device/order.h"
 #include "analysis/device/step_windows.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
@@ -107,12 +108,12 @@ DeviceIdle device_idle(const trace::Trace& trace, std::span<const Interval> wait
   const std::vector<StepWindow> windows = windows_of(trace, all.work);
   const Intervals sorted_waits = merged(std::vector<Interval>(waits.begin(), waits.end()));
 
-  DeviceIdle result;
-  result.steps.notes = all.notes;
+  Rows<DeviceIdleColumns> steps;
+  Rows<DeviceIdleTotalColumns> total;
+  steps.take_notes(all.notes);
   if (!windows.empty() && waits.empty())
-    result.steps.notes.push_back(
-        "rank " + std::to_string(trace.rank) +
-        ": no waits for the input are known, so none of its idle time is charged to it");
+    steps.note(trace.rank, ": no waits for the input are known, so none of its idle time is charged to it");
+  total.notes = steps.notes;
   ByCause causes;
   if (!windows.empty()) {
     const Interval whole{windows.front().time.begin_ns, windows.back().time.end_ns};
@@ -120,51 +121,27 @@ DeviceIdle device_idle(const trace::Trace& trace, std::span<const Interval> wait
   }
   std::vector<Clipper> clippers(causes.begin(), causes.end());
 
-  Integers ranks, numbers;
-  Numbers window_s, idle_s;
-  std::array<Numbers, kCauses.size()> parts_s;
   std::array<std::int64_t, kCauses.size()> sums_ns{};
   for (const StepWindow& window : windows) {
+    std::array<double, kCauses.size()> parts_s{};
     std::int64_t idle_ns = 0;
     for (std::size_t cause = 0; cause < kCauses.size(); ++cause) {
       const std::int64_t part_ns = clippers[cause].within(window.time);
-      parts_s[cause].push_back(seconds(part_ns));
+      parts_s[cause] = seconds(part_ns);
       sums_ns[cause] += part_ns;
       idle_ns += part_ns;
     }
-    ranks.push_back(trace.rank);
-    numbers.push_back(window.number);
-    window_s.push_back(seconds(window.time.end_ns - window.time.begin_ns));
-    idle_s.push_back(seconds(idle_ns));
+    steps.add(trace.rank, window.number, seconds(window.time.end_ns - window.time.begin_ns), seconds(idle_ns),
+              parts_s);
   }
-  result.steps.add("rank", std::move(ranks))
-      .add("step", std::move(numbers))
-      .add("window_s", std::move(window_s))
-      .add("idle_s", std::move(idle_s));
-  for (std::size_t cause = 0; cause < kCauses.size(); ++cause)
-    result.steps.add(std::string(kCauses[cause]) + "_s", std::move(parts_s[cause]));
 
-  result.total.notes = result.steps.notes;
-  std::array<std::size_t, kCauses.size()> order{};
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return sums_ns[a] > sums_ns[b]; });
   const std::int64_t whole_ns = std::accumulate(sums_ns.begin(), sums_ns.end(), std::int64_t{0});
-  Integers total_ranks;
-  Texts names;
-  Numbers total_s, total_pct;
-  for (const std::size_t cause : order) {
+  for (const std::size_t cause :
+       descending_order(kCauses.size(), [&](std::size_t each) { return sums_ns[each]; })) {
     if (windows.empty()) break;
-    total_ranks.push_back(trace.rank);
-    names.push_back(kCauses[cause]);
-    total_s.push_back(seconds(sums_ns[cause]));
-    total_pct.push_back(percent(sums_ns[cause], whole_ns));
+    total.add(trace.rank, kCauses[cause], seconds(sums_ns[cause]), percent(sums_ns[cause], whole_ns));
   }
-  result.total.add("rank", std::move(total_ranks))
-      .add("cause", std::move(names))
-      .add("idle_s", std::move(total_s))
-      .add("idle_pct", std::move(total_pct));
-  return result;
+  return {steps.take(), total.take()};
 }
 
 }  // namespace headrace::analysis::device

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "analysis/device/call_statistics.h"
-#include "analysis/device/rank_rows.h"
 #include "headrace/analysis/device/figures.h"
 #include "headrace/analysis/device/short_name.h"
 
@@ -57,7 +56,7 @@ const char* sign_of(std::int64_t difference) noexcept {
 }  // namespace
 
 Table diff(const trace::Trace& control, const trace::Trace& test, const DiffOptions& options) {
-  Table table;
+  Rows<DiffColumns> rows;
   std::unordered_map<std::string, std::size_t> place;
   std::vector<Compared> compared;
   const std::array<std::pair<const trace::Trace*, const Scope*>, 2> sides = {
@@ -65,8 +64,7 @@ Table diff(const trace::Trace& control, const trace::Trace& test, const DiffOpti
   for (std::size_t side = 0; side < sides.size(); ++side) {
     const auto& [trace, scope] = sides[side];
     const Selection selection(*trace, *scope);
-    for (const std::string& note : selection.notes())
-      table.notes.push_back(std::string(side == 0 ? "control" : "test") + ", " + note);
+    for (const std::string& note : selection.notes()) rows.note((side == 0 ? "control, " : "test, ") + note);
     const std::vector<CallSum> calls = calls_by_name(*trace, selection, options.side);
     for (trace::Names::Id id = 0; id < calls.size(); ++id) {
       if (calls[id].count == 0) continue;
@@ -79,37 +77,19 @@ Table diff(const trace::Trace& control, const trace::Trace& test, const DiffOpti
       sum.total_ns += calls[id].total_ns;
     }
   }
-  if (compared.empty()) table.notes.emplace_back("neither trace has events to compare");
+  if (compared.empty()) rows.note("neither trace has events to compare");
   std::sort(compared.begin(), compared.end(), [](const Compared& a, const Compared& b) {
     const std::int64_t change_a = std::abs(a.diff_ns());
     const std::int64_t change_b = std::abs(b.diff_ns());
     return change_a != change_b ? change_a > change_b : a.name < b.name;
   });
 
-  Texts names, calls_change, change;
-  Integers control_calls, test_calls, diff_calls;
-  Numbers control_s, test_s, diff_s;
   for (const Compared& each : compared) {
-    names.push_back(each.name);
-    control_calls.push_back(each.sides[0].count);
-    control_s.push_back(seconds(each.sides[0].total_ns));
-    test_calls.push_back(each.sides[1].count);
-    test_s.push_back(seconds(each.sides[1].total_ns));
-    diff_calls.push_back(each.diff_calls());
-    diff_s.push_back(seconds(each.diff_ns()));
-    calls_change.push_back(sign_of(each.diff_calls()));
-    change.push_back(change_of(each));
+    const auto& [before, after] = each.sides;
+    rows.add(each.name, before.count, seconds(before.total_ns), after.count, seconds(after.total_ns),
+             each.diff_calls(), seconds(each.diff_ns()), sign_of(each.diff_calls()), change_of(each));
   }
-  table.add("name", std::move(names))
-      .add("control_calls", std::move(control_calls))
-      .add("control_s", std::move(control_s))
-      .add("test_calls", std::move(test_calls))
-      .add("test_s", std::move(test_s))
-      .add("diff_calls", std::move(diff_calls))
-      .add("diff_s", std::move(diff_s))
-      .add("calls_change", std::move(calls_change))
-      .add("change", std::move(change));
-  return table;
+  return rows.take();
 }
 
 }  // namespace headrace::analysis::device

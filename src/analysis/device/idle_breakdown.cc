@@ -5,9 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/device/description_columns.h"
-#include "analysis/device/rank_rows.h"
-#include "analysis/device/stream_rows.h"
+#include "headrace/analysis/device/describe.h"
 #include "headrace/analysis/device/figures.h"
 
 namespace headrace::analysis::device {
@@ -44,42 +42,27 @@ std::int64_t sum(const std::vector<std::int64_t>& lengths) {
 }  // namespace
 
 IdleBreakdown idle_breakdown(std::span<const trace::Trace> traces, const IdleBreakdownOptions& options) {
-  IdleBreakdown result;
-  StreamRows rows, interval_rows;
-  Texts categories, interval_categories;
-  Integers counts;
-  Numbers idle_s, idle_pct;
-  DescriptionColumns intervals;
+  Rows<IdleBreakdownColumns> rows;
+  Rows<IdleIntervalsColumns> intervals;
   for (const trace::Trace& trace : traces) {
     DeviceWork all = device_work(trace, options.scope);
-    take_notes(result.idle, all.notes);
+    rows.take_notes(all.notes);
     for (const WorkOf& each : std::move(all).by_stream()) {
       const GapLengths gaps = gaps_of(trace, each.work, options.consecutive_kernel_delay_ns);
       const std::int64_t whole_ns = sum(gaps[host_wait]) + sum(gaps[kernel_wait]) + sum(gaps[other]);
       for (std::size_t category = 0; category < kCategories.size(); ++category) {
-        rows.add(trace.rank, each.of);
-        categories.push_back(kCategories[category]);
-        counts.push_back(static_cast<std::int64_t>(gaps[category].size()));
-        idle_s.push_back(seconds(sum(gaps[category])));
-        idle_pct.push_back(percent(sum(gaps[category]), whole_ns));
+        const auto& lengths_ns = gaps[category];
+        rows.add(trace.rank, each.of.device, each.of.stream, kCategories[category], lengths_ns.size(),
+                 seconds(sum(lengths_ns)), percent(sum(lengths_ns), whole_ns));
         if (!options.interval_statistics) continue;
-        interval_rows.add(trace.rank, each.of);
-        interval_categories.push_back(kCategories[category]);
-        intervals.add(describe(std::vector<double>(gaps[category].begin(), gaps[category].end())), 1e-9);
+        const Description figures = describe(std::vector<double>(lengths_ns.begin(), lengths_ns.end()));
+        intervals.add(trace.rank, each.of.device, each.of.stream, kCategories[category], figures.count,
+                      figures.mean * 1e-9, figures.std * 1e-9, figures.min * 1e-9, figures.p25 * 1e-9,
+                      figures.p50 * 1e-9, figures.p75 * 1e-9, figures.max * 1e-9);
       }
     }
   }
-  rows.put_into(result.idle);
-  result.idle.add("category", std::move(categories))
-      .add("gaps", std::move(counts))
-      .add("idle_s", std::move(idle_s))
-      .add("idle_pct", std::move(idle_pct));
-  if (options.interval_statistics) {
-    interval_rows.put_into(result.intervals);
-    result.intervals.add("category", std::move(interval_categories));
-    intervals.put_into(result.intervals, "_s");
-  }
-  return result;
+  return {rows.take(), options.interval_statistics ? intervals.take() : Table{}};
 }
 
 }  // namespace headrace::analysis::device

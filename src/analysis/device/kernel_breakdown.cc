@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/device/rank_rows.h"
+#include "analysis/device/order.h"
 #include "headrace/analysis/device/figures.h"
 
 namespace headrace::analysis::device {
@@ -60,34 +60,23 @@ std::string name_of(std::size_t combination) {
 }  // namespace
 
 Table kernel_breakdown(std::span<const trace::Trace> traces, const DeviceOptions& options) {
-  Table table;
-  RankRows rows(options.per_device);
-  Texts kinds;
-  Numbers total_s, total_pct;
+  Rows<KernelBreakdownColumns> rows;
+  rows.show<"device">(options.per_device);
   for (const trace::Trace& trace : traces) {
     DeviceWork all = device_work(trace, options.scope);
-    take_notes(table, all.notes);
+    rows.take_notes(all.notes);
     for (const WorkOf& each : std::move(all).by_device(options.per_device)) {
       const auto time_ns = time_by_combination(each.work);
       const std::int64_t busy_ns = std::accumulate(time_ns.begin(), time_ns.end(), std::int64_t{0});
-      std::vector<std::size_t> order(kCombinations);
-      std::iota(order.begin(), order.end(), std::size_t{0});
-      std::stable_sort(order.begin(), order.end(),
-                       [&](std::size_t a, std::size_t b) { return time_ns[a] > time_ns[b]; });
-      for (const std::size_t combination : order) {
+      for (const std::size_t combination :
+           descending_order(kCombinations, [&](std::size_t each) { return time_ns[each]; })) {
         if (time_ns[combination] == 0) break;
-        rows.add(trace.rank, each.of.device);
-        kinds.push_back(name_of(combination));
-        total_s.push_back(seconds(time_ns[combination]));
-        total_pct.push_back(percent(time_ns[combination], busy_ns));
+        rows.add(trace.rank, each.of.device, name_of(combination), seconds(time_ns[combination]),
+                 percent(time_ns[combination], busy_ns));
       }
     }
   }
-  rows.put_into(table);
-  table.add("kind", std::move(kinds))
-      .add("total_s", std::move(total_s))
-      .add("total_pct", std::move(total_pct));
-  return table;
+  return rows.take();
 }
 
 }  // namespace headrace::analysis::device

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/device/rank_rows.h"
 #include "headrace/analysis/device/describe.h"
 #include "headrace/analysis/device/figures.h"
 
@@ -103,14 +102,12 @@ std::vector<Level> levels_of(const std::vector<Copy>& copies) {
 }  // namespace
 
 MemoryBandwidth memory_bandwidth(std::span<const trace::Trace> traces, const Scope& scope) {
-  MemoryBandwidth result;
-  Integers ranks, time_ns, summary_ranks, counts, bytes;
-  Texts names, summary_names;
-  Numbers gbps, busy_s, mean, p25, p50, p75, most;
+  Rows<MemoryBandwidthSeriesColumns> series;
+  Rows<MemoryBandwidthColumns> summary;
   for (const trace::Trace& trace : traces) {
     const trace::Columns& columns = trace.columns();
     const DeviceWork all = device_work(trace, scope);
-    take_notes(result.summary, all.notes);
+    summary.take_notes(all.notes);
     const CopyArguments arguments(columns);
     std::map<std::string_view, Copies> by_name;
     std::size_t without_figure = 0;
@@ -129,48 +126,23 @@ MemoryBandwidth memory_bandwidth(std::span<const trace::Trace> traces, const Sco
       std::vector<Held> held;
       const std::vector<Level> levels = levels_of(copies.copies);
       for (std::size_t i = 0; i < levels.size(); ++i) {
-        ranks.push_back(trace.rank);
-        names.push_back(name);
-        time_ns.push_back(levels[i].time_ns);
-        gbps.push_back(levels[i].gbps);
+        series.add(trace.rank, name, levels[i].time_ns, levels[i].gbps);
         if (levels[i].running == 0) continue;  // never the last one: that ends the last copy
         held.push_back({levels[i].gbps, levels[i + 1].time_ns - levels[i].time_ns});
         if (!(highest >= levels[i].gbps)) highest = levels[i].gbps;
       }
       const TimeWeighted over_time = weigh(std::move(held));
-      summary_ranks.push_back(trace.rank);
-      summary_names.push_back(name);
-      counts.push_back(copies.count);
-      bytes.push_back(copies.bytes);
-      busy_s.push_back(seconds(over_time.total_ns));
-      mean.push_back(over_time.mean);
-      p25.push_back(over_time.p25);
-      p50.push_back(over_time.p50);
-      p75.push_back(over_time.p75);
-      most.push_back(highest);
+      summary.add(trace.rank, name, copies.count, copies.bytes, seconds(over_time.total_ns), over_time.mean,
+                  over_time.p25, over_time.p50, over_time.p75, highest);
     }
-    if (by_name.empty() && !all.work.empty())
-      result.summary.notes.push_back("rank " + std::to_string(trace.rank) + " has no copies or fills");
+    if (by_name.empty() && !all.work.empty()) summary.note(trace.rank, " has no copies or fills");
     if (without_figure > 0)
-      result.summary.notes.push_back(
-          "rank " + std::to_string(trace.rank) + ": " + std::to_string(without_figure) +
-          " copies or fills have neither bandwidth nor bytes and are left out of the " + "bandwidth");
+      summary.note(trace.rank,
+                   ": " + std::to_string(without_figure) +
+                       " copies or fills have neither bandwidth nor bytes and are left out of the "
+                       "bandwidth");
   }
-  result.series.add("rank", std::move(ranks))
-      .add("name", std::move(names))
-      .add("time_ns", std::move(time_ns))
-      .add("bandwidth_gbps", std::move(gbps));
-  result.summary.add("rank", std::move(summary_ranks))
-      .add("name", std::move(summary_names))
-      .add("copies", std::move(counts))
-      .add("bytes", std::move(bytes))
-      .add("busy_s", std::move(busy_s))
-      .add("mean_gbps", std::move(mean))
-      .add("p25_gbps", std::move(p25))
-      .add("p50_gbps", std::move(p50))
-      .add("p75_gbps", std::move(p75))
-      .add("max_gbps", std::move(most));
-  return result;
+  return {series.take(), summary.take()};
 }
 
 }  // namespace headrace::analysis::device

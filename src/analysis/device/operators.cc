@@ -10,7 +10,7 @@
 
 #include "analysis/device/callers.h"
 #include "analysis/device/calls.h"
-#include "analysis/device/rank_rows.h"
+#include "analysis/device/order.h"
 #include "headrace/analysis/device/figures.h"
 
 namespace headrace::analysis::device {
@@ -204,77 +204,37 @@ class Groups {
   std::vector<OperatorGroup> groups_;
 };
 
-class Answer {
- public:
-  explicit Answer(const OperatorsOptions& options) : options_(options) {}
-
-  void add(std::int64_t rank, const trace::Columns& columns, const OperatorGroup& group) {
-    ranks_.push_back(rank);
-    const std::string_view name = columns.names[group.key.name];
-    names_.push_back(name.starts_with(kStep) ? std::string_view("ProfilerStep*") : name);
-    shapes_.push_back(columns.names[group.key.shapes]);
-    std::string stack;
-    for (const trace::Names::Id frame : group.key.stack)
-      stack.append(stack.empty() ? "" : "; ").append(columns.names[frame]);
-    stacks_.push_back(stack);
-    calls_.push_back(group.calls);
-    const Cost& cost = group.cost;
-    host_total_.push_back(seconds(cost.host_total_ns));
-    host_self_.push_back(seconds(cost.host_self_ns));
-    host_mean_.push_back(seconds(cost.host_total_ns) / static_cast<double>(group.calls));
-    device_total_.push_back(seconds(cost.device_total_ns));
-    device_self_.push_back(seconds(cost.device_self_ns));
-    host_bytes_.push_back(cost.host_bytes);
-    host_self_bytes_.push_back(cost.host_self_bytes);
-    device_bytes_.push_back(cost.device_bytes);
-    device_self_bytes_.push_back(cost.device_self_bytes);
-  }
-
-  Table take(std::vector<std::string> notes) {
-    Table table;
-    table.add("rank", std::move(ranks_)).add("name", std::move(names_));
-    if (options_.by_input_shapes) table.add("input_shapes", std::move(shapes_));
-    if (options_.stack_frames > 0) table.add("stack", std::move(stacks_));
-    table.add("calls", std::move(calls_))
-        .add("host_total_s", std::move(host_total_))
-        .add("host_self_s", std::move(host_self_))
-        .add("host_mean_s", std::move(host_mean_))
-        .add("device_total_s", std::move(device_total_))
-        .add("device_self_s", std::move(device_self_))
-        .add("host_memory_bytes", std::move(host_bytes_))
-        .add("host_memory_self_bytes", std::move(host_self_bytes_))
-        .add("device_memory_bytes", std::move(device_bytes_))
-        .add("device_memory_self_bytes", std::move(device_self_bytes_));
-    table.notes = std::move(notes);
-    return table;
-  }
-
- private:
-  const OperatorsOptions& options_;
-  Integers ranks_, calls_, host_bytes_, host_self_bytes_, device_bytes_, device_self_bytes_;
-  Texts names_, shapes_, stacks_;
-  Numbers host_total_, host_self_, host_mean_, device_total_, device_self_;
-};
+void add_row(const trace::Columns& columns, std::int64_t rank, const OperatorGroup& group,
+             Rows<OperatorsColumns>& rows) {
+  const std::string_view name = columns.names[group.key.name];
+  const std::string stack = joined(group.key.stack, "; ", [&](auto frame) { return columns.names[frame]; });
+  const Cost& cost = group.cost;
+  rows.add(rank, name.starts_with(kStep) ? std::string_view("ProfilerStep*") : name,
+           columns.names[group.key.shapes], stack, group.calls, seconds(cost.host_total_ns),
+           seconds(cost.host_self_ns), seconds(cost.host_total_ns) / static_cast<double>(group.calls),
+           seconds(cost.device_total_ns), seconds(cost.device_self_ns), cost.host_bytes, cost.host_self_bytes,
+           cost.device_bytes, cost.device_self_bytes);
+}
 
 }  // namespace
 
 Table operators(std::span<const trace::Trace> traces, const OperatorsOptions& options) {
-  Answer answer(options);
-  std::vector<std::string> notes;
+  Rows<OperatorsColumns> rows;
+  rows.show<"input_shapes">(options.by_input_shapes);
+  rows.show<"stack">(options.stack_frames > 0);
   for (const trace::Trace& trace : traces) {
     const trace::Columns& columns = trace.columns();
-    const std::string rank = "rank " + std::to_string(trace.rank);
     const Selection selection(trace, options.scope);
-    notes.insert(notes.end(), selection.notes().begin(), selection.notes().end());
+    rows.take_notes(selection.notes());
     const Calls calls(trace);
     if (calls.size() == 0) {
-      notes.push_back(rank + " has no operator of the host");
+      rows.note(trace.rank, " has no operator of the host");
       continue;
     }
     std::vector<Cost> costs(calls.size());
     charge_device(trace, calls, costs);
     if (!charge_memory(trace, calls, costs))
-      notes.push_back(rank + " has no memory figures (profile_memory=True)");
+      rows.note(trace.rank, " has no memory figures (profile_memory=True)");
     add_up(columns, calls, costs);
 
     Groups groups(trace, options);
@@ -282,15 +242,13 @@ Table operators(std::span<const trace::Trace> traces, const OperatorsOptions& op
       if (!calls.is_part(i) && selection.has(calls.row(i))) groups.add(calls.row(i), costs[i]);
     }
     if (options.by_input_shapes && !groups.any_shapes())
-      notes.push_back(rank + " has no input shapes (record_shapes=True)");
+      rows.note(trace.rank, " has no input shapes (record_shapes=True)");
     std::vector<OperatorGroup> found = groups.take();
-    std::stable_sort(found.begin(), found.end(), [](const OperatorGroup& a, const OperatorGroup& b) {
-      const std::int64_t left = a.cost.host_self_ns + a.cost.device_self_ns;
-      return left > b.cost.host_self_ns + b.cost.device_self_ns;
-    });
-    for (const OperatorGroup& group : found) answer.add(trace.rank, columns, group);
+    sort_descending(
+        found, [](const OperatorGroup& each) { return each.cost.host_self_ns + each.cost.device_self_ns; });
+    for (const OperatorGroup& group : found) add_row(columns, trace.rank, group, rows);
   }
-  return answer.take(std::move(notes));
+  return rows.take();
 }
 
 }  // namespace headrace::analysis::device

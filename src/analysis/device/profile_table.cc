@@ -12,6 +12,7 @@
 #include "analysis/device/csv_columns.h"
 #include "analysis/device/database_kernels.h"
 #include "analysis/device/database_tables.h"
+#include "analysis/device/order.h"
 #include "headrace/profile/errors.h"
 #include "headrace/trace/byte_source.h"
 #include "headrace/trace/columns.h"
@@ -174,8 +175,7 @@ Table profile_table(std::span<const ProfileFolder> profiles, const std::string& 
     }
     if (std::optional<Table> table = database_table(profiles, name)) return std::move(*table);
   }
-  std::string there;
-  for (const std::string& other : profile_tables(profiles)) there += (there.empty() ? "" : ", ") + other;
+  const std::string there = joined(profile_tables(profiles), ", ");
   throw UsageError("the profile has no table '" + name + "'; " +
                    (there.empty() ? std::string("it has none") : "there are: " + there));
 }

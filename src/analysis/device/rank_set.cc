@@ -1,7 +1,9 @@
 #include "analysis/device/rank_set.h"
 
+#include <algorithm>
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 namespace headrace::analysis::device {
 
@@ -18,6 +20,11 @@ std::vector<std::int64_t> ranks_in(std::string_view text) {
     at = static_cast<std::size_t>(end - text.data());
   }
   return ranks;
+}
+
+void add_set(std::vector<std::int64_t> ranks, std::vector<std::vector<std::int64_t>>& sets) {
+  if (!ranks.empty() && std::find(sets.begin(), sets.end(), ranks) == sets.end())
+    sets.push_back(std::move(ranks));
 }
 
 }  // namespace headrace::analysis::device

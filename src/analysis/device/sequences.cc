@@ -8,7 +8,7 @@
 #include "analysis/device/call_groups.h"
 #include "analysis/device/callers.h"
 #include "analysis/device/names_that.h"
-#include "analysis/device/rank_rows.h"
+#include "analysis/device/order.h"
 #include "headrace/analysis/device/figures.h"
 
 namespace headrace::analysis::device {
@@ -16,26 +16,18 @@ namespace {
 
 using trace::Row;
 
-std::string joined(const trace::Columns& columns, const CallGroup& group, std::string_view between) {
-  std::string text;
-  for (const trace::Names::Id name : group.sequence) {
-    if (!text.empty()) text += between;
-    text += columns.names[name];
-  }
-  return text;
+std::string sequence_text(const trace::Columns& columns, const CallGroup& group, std::string_view between) {
+  return joined(group.sequence, between, [&](trace::Names::Id name) { return columns.names[name]; });
 }
 
 }  // namespace
 
 Table sequences(std::span<const trace::Trace> traces, const SequencesOptions& options) {
-  Table table;
-  Integers ranks, works, counts;
-  Texts patterns;
-  Numbers kernel_s, host_s;
+  Rows<SequencesColumns> rows;
   for (const trace::Trace& trace : traces) {
     const trace::Columns& columns = trace.columns();
     const DeviceWork all = device_work(trace, options.scope);
-    take_notes(table, all.notes);
+    rows.take_notes(all.notes);
     const std::vector<bool> wanted = names_that(columns, [&](std::string_view name) {
       return name.find(options.operator_name) != std::string_view::npos;
     });
@@ -49,9 +41,8 @@ Table sequences(std::span<const trace::Trace> traces, const SequencesOptions& op
     std::vector<CallWithWork> calls = by_call(std::move(owned));
     std::erase_if(calls, [&](const CallWithWork& call) { return call.work.size() < options.shortest; });
     if (calls.empty())
-      table.notes.push_back("rank " + std::to_string(trace.rank) + " has no call of '" +
-                            options.operator_name + "' that started " + std::to_string(options.shortest) +
-                            " pieces of device work or more");
+      rows.note(trace.rank, " has no call of '" + options.operator_name + "' that started " +
+                                std::to_string(options.shortest) + " pieces of device work or more");
     std::size_t shown = 0;
     for (const CallGroup& each : group(columns, calls)) {
       if (options.most != 0 && shown++ == options.most) break;
@@ -61,32 +52,19 @@ Table sequences(std::span<const trace::Trace> traces, const SequencesOptions& op
         for (const Work& work : calls[call].work) kernel_ns += work.end_ns - work.start_ns;
         host_ns += columns.duration_ns[calls[call].call];
       }
-      ranks.push_back(trace.rank);
-      patterns.push_back(std::string(columns.names[each.name]) + "|" + joined(columns, each, "|"));
-      works.push_back(static_cast<std::int64_t>(each.sequence.size()));
-      counts.push_back(static_cast<std::int64_t>(each.calls.size()));
-      kernel_s.push_back(seconds(kernel_ns));
-      host_s.push_back(seconds(host_ns));
+      rows.add(trace.rank, std::string(columns.names[each.name]) + "|" + sequence_text(columns, each, "|"),
+               each.sequence.size(), each.calls.size(), seconds(kernel_ns), seconds(host_ns));
     }
   }
-  table.add("rank", std::move(ranks))
-      .add("pattern", std::move(patterns))
-      .add("works", std::move(works))
-      .add("count", std::move(counts))
-      .add("kernel_s", std::move(kernel_s))
-      .add("host_s", std::move(host_s));
-  return table;
+  return rows.take();
 }
 
 Table operator_sequences(std::span<const trace::Trace> traces, const OperatorSequencesOptions& options) {
-  Table table;
-  Integers ranks, counts;
-  Texts operators, texts;
-  Numbers operator_delay_s, launch_delay_s;
+  Rows<OperatorSequencesColumns> rows;
   for (const trace::Trace& trace : traces) {
     const trace::Columns& columns = trace.columns();
     const DeviceWork all = device_work(trace, options.scope);
-    take_notes(table, all.notes);
+    rows.take_notes(all.notes);
     const std::vector<bool> wanted =
         names_that(columns, [&](std::string_view name) { return name.starts_with(options.prefix); });
     Callers callers(trace, [&](Row row) { return wanted[columns.name[row]]; });
@@ -97,9 +75,8 @@ Table operator_sequences(std::span<const trace::Trace> traces, const OperatorSeq
       if (call != trace::kNoRow) owned.emplace_back(call, each);
     }
     if (owned.empty() && !all.work.empty())
-      table.notes.push_back("rank " + std::to_string(trace.rank) +
-                            ": no work was launched within an operator whose name begins with '" +
-                            options.prefix + "'");
+      rows.note(trace.rank,
+                ": no work was launched within an operator whose name begins with '" + options.prefix + "'");
     const auto launched_ns = [&](const Work& work) {
       return columns.start_ns[trace.correlation.launch_of(work.row)];
     };
@@ -116,21 +93,11 @@ Table operator_sequences(std::span<const trace::Trace> traces, const OperatorSeq
         launch_ns += first.start_ns - launched_ns(first);
       }
       const auto count = static_cast<double>(each.calls.size());
-      ranks.push_back(trace.rank);
-      operators.push_back(columns.names[each.name]);
-      texts.push_back(joined(columns, each, " -> "));
-      counts.push_back(static_cast<std::int64_t>(each.calls.size()));
-      operator_delay_s.push_back(seconds(operator_ns) / count);
-      launch_delay_s.push_back(seconds(launch_ns) / count);
+      rows.add(trace.rank, columns.names[each.name], sequence_text(columns, each, " -> "), each.calls.size(),
+               seconds(operator_ns) / count, seconds(launch_ns) / count);
     }
   }
-  table.add("rank", std::move(ranks))
-      .add("operator", std::move(operators))
-      .add("sequence", std::move(texts))
-      .add("count", std::move(counts))
-      .add("mean_operator_delay_s", std::move(operator_delay_s))
-      .add("mean_launch_delay_s", std::move(launch_delay_s));
-  return table;
+  return rows.take();
 }
 
 }  // namespace headrace::analysis::device

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "analysis/device/order.h"
 #include "headrace/analysis/device/advice_thresholds.h"
 
 namespace headrace::analysis::device {
@@ -87,12 +88,6 @@ std::map<OperationKey, std::vector<RankDuration>> durations_of(const ClusterData
   return found;
 }
 
-std::string ranks_text(const std::set<std::int64_t>& ranks) {
-  std::string text = "(";
-  for (const std::int64_t rank : ranks) text += (text == "(" ? "" : ", ") + std::to_string(rank);
-  return text + ")";
-}
-
 }  // namespace
 
 std::optional<std::int64_t> slow_rank_of(std::span<const RankDuration> durations) {
@@ -141,25 +136,13 @@ Table slow_ranks_table(const ClusterData& data) {
     for (const RankDuration& each : durations) ++votes[each.first].second;
     if (const auto slow = slow_rank_of(durations)) ++votes[*slow].first;
   }
-  std::vector<std::pair<std::int64_t, std::pair<std::int64_t, std::int64_t>>> sorted(votes.begin(),
-                                                                                     votes.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
-  Integers ranks, slow, operations;
-  for (const auto& [rank, counted] : sorted) {
-    ranks.push_back(rank);
-    slow.push_back(counted.first);
-    operations.push_back(counted.second);
-  }
-  Table table;
-  table.add("rank", std::move(ranks))
-      .add("slow_operations", std::move(slow))
-      .add("operations", std::move(operations));
+  Rows<ClusterSlowRanksColumns> rows;
+  for (const auto& [rank, counted] : descending_entries(votes, [](const auto& each) { return each.first; }))
+    rows.add(rank, counted);
   for (const std::string& group : dropped)
-    table.notes.push_back("group " + group +
-                          " is left out: its ranks recorded different numbers of operations");
-  if (all.empty()) table.notes.emplace_back("no collectives with durations are known");
-  return table;
+    rows.note("group " + group + " is left out: its ranks recorded different numbers of operations");
+  if (all.empty()) rows.note("no collectives with durations are known");
+  return rows.take();
 }
 
 Table slow_links_table(const ClusterData& data) {
@@ -185,7 +168,7 @@ Table slow_links_table(const ClusterData& data) {
       operation.transfer_s = std::min(operation.transfer_s, each.second);
     }
     if (const auto size = sizes.find(key); size != sizes.end()) operation.size_mb = size->second;
-    operation.ranks = ranks_text(ranks);
+    operation.ranks = "(" + joined_numbers(ranks) + ")";
     alike[{kind_of(std::get<2>(key)), operation.size_mb, operation.ranks}].push_back(std::move(operation));
   }
   struct Outlier {
@@ -202,35 +185,18 @@ Table slow_links_table(const ClusterData& data) {
       if (deviations > 3) outliers.push_back({&each, spread, deviations});
     }
   }
-  std::stable_sort(outliers.begin(), outliers.end(),
-                   [](const Outlier& a, const Outlier& b) { return a.deviations > b.deviations; });
+  sort_descending(outliers, [](const Outlier& each) { return each.deviations; });
   constexpr std::size_t kShown = 15;
   if (outliers.size() > kShown) outliers.resize(kShown);
-  Texts operations, steps, kinds, ranks;
-  Numbers size, transfer, mean, deviations;
+  Rows<ClusterSlowLinksColumns> rows;
   for (const Outlier& outlier : outliers) {
     const auto& [step, group, operation] = outlier.operation->key;
-    operations.push_back(operation + "@" + group);
-    steps.push_back(step);
-    kinds.push_back(kind_of(operation));
-    size.push_back(outlier.operation->size_mb);
-    ranks.push_back(outlier.operation->ranks);
-    transfer.push_back(outlier.operation->transfer_s);
-    mean.push_back(outlier.spread.mean);
-    deviations.push_back(outlier.deviations);
+    rows.add(operation + "@" + group, step, kind_of(operation), outlier.operation->size_mb,
+             outlier.operation->ranks, outlier.operation->transfer_s, outlier.spread.mean,
+             outlier.deviations);
   }
-  Table table;
-  table.add("operation", std::move(operations))
-      .add("step", std::move(steps))
-      .add("kind", std::move(kinds))
-      .add("size_mb", std::move(size))
-      .add("ranks", std::move(ranks))
-      .add("transfer_s", std::move(transfer))
-      .add("mean_s", std::move(mean))
-      .add("deviations", std::move(deviations));
-  if (outliers.empty())
-    table.notes.emplace_back("no operation is three standard deviations off the others like it");
-  return table;
+  if (outliers.empty()) rows.note("no operation is three standard deviations off the others like it");
+  return rows.take();
 }
 
 }  // namespace headrace::analysis::device

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/device/rank_rows.h"
 #include "analysis/device/step_roles.h"
 #include "headrace/analysis/device/figures.h"
 
@@ -63,19 +62,7 @@ std::string percent(double share) {
   return text.data();
 }
 
-struct Findings {
-  Integers ranks;
-  Texts names;
-  Numbers shares;
-  Texts says;
-
-  void add(std::int64_t rank, std::string_view name, double share, const std::string& sentence) {
-    ranks.push_back(rank);
-    names.push_back(name);
-    shares.push_back(100 * share);
-    says.push_back(sentence);
-  }
-};
+using Findings = Rows<StepBreakdownFindingsColumns>;
 
 /// The part of the steps' span in which a kernel of any kind ran; nothing if there is no kernel.
 double utilisation(const std::vector<CountedStep>& steps, const RoleTimes& times) {
@@ -90,7 +77,7 @@ void find(Findings& findings, std::int64_t rank, const std::array<double, kStepR
           bool has_device, const StepBreakdownOptions& options) {
   const double input = shares[static_cast<std::size_t>(StepRole::data_loader)];
   if (input > options.input_share) {
-    findings.add(rank, "input", input,
+    findings.add(rank, "input", 100 * input,
                  percent(input) + " of the step is spent waiting for the data loader" +
                      (has_device ? " while the device does nothing" : "") +
                      ": the report on the loop says which operator is too slow (headrace report; hr.wrap or "
@@ -98,13 +85,13 @@ void find(Findings& findings, std::int64_t rank, const std::array<double, kStepR
   }
   const double communication = shares[static_cast<std::size_t>(StepRole::communication)];
   if (communication > options.communication_share) {
-    findings.add(rank, "communication", communication,
+    findings.add(rank, "communication", 100 * communication,
                  percent(communication) +
                      " of the step is communication that no computation hides: larger batches "
                      "or gradient accumulation make it rarer, overlap hides it");
   }
   if (busy < options.utilisation_share) {
-    findings.add(rank, "utilisation", busy,
+    findings.add(rank, "utilisation", 100 * busy,
                  "a kernel runs only " + percent(busy) +
                      " of the time: a larger batch keeps the device busier, "
                      "unless the input holds it up");
@@ -114,61 +101,41 @@ void find(Findings& findings, std::int64_t rank, const std::array<double, kStepR
 }  // namespace
 
 StepBreakdown step_breakdown(std::span<const trace::Trace> traces, const StepBreakdownOptions& options) {
-  StepBreakdown answer;
-  Integers ranks, numbers, average_ranks;
-  Texts roles;
-  Numbers means, average_shares, totals;
-  std::array<Numbers, kStepRoles> columns;
+  Rows<StepBreakdownColumns> rows;
+  Rows<StepBreakdownAverageColumns> average;
   Findings findings;
   for (const trace::Trace& trace : traces) {
     const std::vector<CountedStep> steps = counted_steps(trace);
     if (steps.empty()) {
-      answer.steps.notes.push_back("rank " + std::to_string(trace.rank) + " has no event of the host");
+      rows.note(trace.rank, " has no event of the host");
       continue;
     }
-    if (trace.steps.all().empty()) {
-      answer.steps.notes.push_back("rank " + std::to_string(trace.rank) +
-                                   " has no ProfilerStep: the whole trace counts as step 0");
-    }
+    if (trace.steps.all().empty())
+      rows.note(trace.rank, " has no ProfilerStep: the whole trace counts as step 0");
     const RoleTimes times = role_times(trace);
     const std::vector<RoleSums> sums = split(steps, times);
     RoleSums all{};
     std::int64_t whole = 0;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      ranks.push_back(trace.rank);
-      numbers.push_back(steps[i].number);
+      std::array<double, kStepRoles> role_s{};
       for (std::size_t role = 0; role < kStepRoles; ++role) {
-        columns[role].push_back(seconds(sums[i][role]));
+        role_s[role] = seconds(sums[i][role]);
         all[role] += sums[i][role];
       }
       const std::int64_t duration = steps[i].time.end_ns - steps[i].time.begin_ns;
-      totals.push_back(seconds(duration));
+      rows.add(trace.rank, steps[i].number, role_s, seconds(duration));
       whole += duration;
     }
     std::array<double, kStepRoles> shares{};
     for (std::size_t role = 0; role < kStepRoles; ++role) {
       shares[role] = whole > 0 ? seconds(all[role]) / seconds(whole) : 0;
-      average_ranks.push_back(trace.rank);
-      roles.push_back(to_string(static_cast<StepRole>(role)));
-      means.push_back(seconds(all[role]) / static_cast<double>(steps.size()));
-      average_shares.push_back(100 * shares[role]);
+      average.add(trace.rank, to_string(static_cast<StepRole>(role)),
+                  seconds(all[role]) / static_cast<double>(steps.size()), 100 * shares[role]);
     }
     find(findings, trace.rank, shares, utilisation(steps, times),
          !times[static_cast<std::size_t>(StepRole::kernel)].empty(), options);
   }
-  answer.steps.add("rank", std::move(ranks)).add("step", std::move(numbers));
-  for (std::size_t role = 0; role < kStepRoles; ++role)
-    answer.steps.add(std::string(to_string(static_cast<StepRole>(role))) + "_s", std::move(columns[role]));
-  answer.steps.add("total_s", std::move(totals));
-  answer.average.add("rank", std::move(average_ranks))
-      .add("role", std::move(roles))
-      .add("mean_s", std::move(means))
-      .add("share_pct", std::move(average_shares));
-  answer.findings.add("rank", std::move(findings.ranks))
-      .add("finding", std::move(findings.names))
-      .add("share_pct", std::move(findings.shares))
-      .add("says", std::move(findings.says));
-  return answer;
+  return {rows.take(), average.take(), findings.take()};
 }
 
 }  // namespace headrace::analysis::device

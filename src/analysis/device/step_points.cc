@@ -149,10 +149,7 @@ class PointFinder {
 
 /// The figures of a step, in the order of the columns; NaN if there is none.
 enum Figure : std::size_t { gap, forward_backward, tail, total, communication_total, communication_overlap };
-using Figures = std::array<double, 6>;
-constexpr std::array<const char*, 6> kFigures = {"iteration_gap_s", "forward_backward_s",
-                                                 "tail_s",          "total_s",
-                                                 "communication_s", "communication_overlap_s"};
+using Figures = std::array<double, StepPartColumns::kCount>;
 
 struct CollectiveTotals {
   std::int64_t all_ns = 0;
@@ -175,25 +172,24 @@ CollectiveTotals communication_of(const trace::Trace& trace, std::span<const Ste
 }
 
 /// Grows the two tables.
-class Rows {
+class PointRows {
  public:
   void add_trace(const trace::Trace& trace, const StepPointsOptions& options) {
-    const std::string rank = "rank " + std::to_string(trace.rank);
     const std::vector<StepPiece> pieces = step_pieces(trace);
     const std::vector<StepWindow> windows = step_windows(trace, pieces);
     if (windows.empty()) {
-      notes_.push_back(rank + " has no steps: call step() of the profiler after each");
+      steps_.note(trace.rank, " has no steps: call step() of the profiler after each");
       return;
     }
     if (!pieces.empty() && !trace::is_device_work(trace.kinds[pieces.front().row]))
-      notes_.push_back(rank + " has no work on a device: its points are those of operators on the host");
-    if (last_step_is_cut_off(trace)) notes_.push_back(rank + ": the last step is cut off and left out");
+      steps_.note(trace.rank, " has no work on a device: its points are those of operators on the host");
+    if (last_step_is_cut_off(trace)) steps_.note(trace.rank, ": the last step is cut off and left out");
 
     PointFinder finder(trace, options);
     std::size_t without_fp = 0;
     std::size_t without_bp = 0;
-    std::array<double, kFigures.size()> sums{};
-    std::array<std::size_t, kFigures.size()> counts{};
+    Figures sums{};
+    std::array<std::size_t, sums.size()> counts{};
     auto first = pieces.begin();
     for (const StepWindow& window : windows) {
       const auto last = std::find_if(first, pieces.end(),
@@ -211,32 +207,19 @@ class Rows {
       }
       first = last;
     }
-    if (without_fp > 0) add_note(rank, without_fp, options.fp_point, "no computation");
+    if (without_fp > 0) add_note(trace.rank, without_fp, options.fp_point, "no computation");
     if (without_bp > 0)
-      add_note(rank, without_bp, options.bp_point,
+      add_note(trace.rank, without_bp, options.bp_point,
                "nothing that tells where backward ends, so their tail is part of forward and backward");
-    mean_ranks_.push_back(trace.rank);
-    mean_steps_.push_back(static_cast<std::int64_t>(windows.size()));
+    Figures means{};
     for (std::size_t i = 0; i < sums.size(); ++i)
-      means_[i].push_back(counts[i] == 0 ? kNoFigure : sums[i] / static_cast<double>(counts[i]));
+      means[i] = counts[i] == 0 ? kNoFigure : sums[i] / static_cast<double>(counts[i]);
+    average_.add(trace.rank, windows.size(), means);
   }
 
   StepPoints finish() {
-    StepPoints result;
-    result.steps.notes = notes_;
-    result.average.notes = std::move(notes_);
-    result.steps.add("rank", std::move(ranks_))
-        .add("step", std::move(numbers_))
-        .add("start_ns", std::move(start_ns_))
-        .add("fp_ns", std::move(fp_ns_))
-        .add("bp_ns", std::move(bp_ns_))
-        .add("end_ns", std::move(end_ns_));
-    result.average.add("rank", std::move(mean_ranks_)).add("steps", std::move(mean_steps_));
-    for (std::size_t i = 0; i < kFigures.size(); ++i) {
-      result.steps.add(kFigures[i], std::move(figures_[i]));
-      result.average.add(kFigures[i], std::move(means_[i]));
-    }
-    return result;
+    average_.notes = steps_.notes;
+    return {steps_.take(), average_.take()};
   }
 
  private:
@@ -257,31 +240,23 @@ class Rows {
     figures[total] = seconds(end_ns - start_ns);
     figures[communication_total] = seconds(collectives.all_ns);
     figures[communication_overlap] = seconds(collectives.hidden_ns);
-    ranks_.push_back(trace.rank);
-    numbers_.push_back(window.number);
-    start_ns_.push_back(start_ns);
-    fp_ns_.push_back(fp_ns);
-    bp_ns_.push_back(bp_ns);
-    end_ns_.push_back(end_ns);
-    for (std::size_t i = 0; i < figures.size(); ++i) figures_[i].push_back(figures[i]);
+    steps_.add(trace.rank, window.number, start_ns, fp_ns, bp_ns, end_ns, figures);
     return figures;
   }
 
-  void add_note(const std::string& rank, std::size_t steps, const std::string& point, const char* usual) {
-    notes_.push_back(rank + ": " + std::to_string(steps) + " steps have " +
-                     (point.empty() ? std::string(usual) : "no work called '" + point + "'"));
+  void add_note(std::int64_t rank, std::size_t steps, const std::string& point, const char* usual) {
+    steps_.note(rank, ": " + std::to_string(steps) + " steps have " +
+                          (point.empty() ? std::string(usual) : "no work called '" + point + "'"));
   }
 
-  Integers ranks_, numbers_, start_ns_, fp_ns_, bp_ns_, end_ns_, mean_ranks_, mean_steps_;
-  std::array<Numbers, kFigures.size()> figures_;
-  std::array<Numbers, kFigures.size()> means_;
-  std::vector<std::string> notes_;
+  Rows<StepPointsColumns> steps_;
+  Rows<StepPointsAverageColumns> average_;
 };
 
 }  // namespace
 
 StepPoints step_points(std::span<const trace::Trace> traces, const StepPointsOptions& options) {
-  Rows rows;
+  PointRows rows;
   for (const trace::Trace& trace : traces) rows.add_trace(trace, options);
   return rows.finish();
 }

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/device/rank_rows.h"
 #include "analysis/device/step_membership.h"
 #include "headrace/analysis/device/figures.h"
 
@@ -51,11 +50,11 @@ struct RankWork {
   std::vector<std::int32_t> steps;
 };
 
-RankWork rank_work(const trace::Trace& trace, Table& table) {
+RankWork rank_work(const trace::Trace& trace, Rows<StepTimeTableColumns>& rows) {
   Scope everything;
   everything.keep_cut_off_step = true;
   DeviceWork all = device_work(trace, everything);
-  take_notes(table, all.notes);
+  rows.take_notes(all.notes);
   std::erase_if(all.work, [](const Work& each) {
     return each.kind != KernelKind::computation && each.kind != KernelKind::communication;
   });
@@ -132,39 +131,20 @@ std::vector<std::pair<std::int32_t, Parts>> steps_of(const trace::Trace& trace, 
 }  // namespace
 
 Table step_time(std::span<const trace::Trace> traces) {
-  Table table;
-  Integers ranks, numbers;
-  Numbers computing, exposed, overlapped, communication, free, stage, bubble, without_receive, preparing;
+  Rows<StepTimeTableColumns> rows;
   for (const trace::Trace& trace : traces) {
-    const RankWork rank = rank_work(trace, table);
+    const RankWork rank = rank_work(trace, rows);
     for (const auto& [index, parts] : steps_of(trace, rank)) {
       const bool in_step = index != trace::Steps::kNone;
       const trace::Step step = in_step ? trace.steps.all()[static_cast<std::size_t>(index)] : trace::Step{};
-      ranks.push_back(trace.rank);
-      numbers.push_back(in_step ? step.number : trace::kAbsent);
-      computing.push_back(seconds(parts.computing));
-      exposed.push_back(seconds(parts.exposed));
-      overlapped.push_back(seconds(parts.communication - parts.exposed));
-      communication.push_back(seconds(parts.communication));
-      free.push_back(seconds(parts.free));
-      stage.push_back(seconds(parts.last - parts.first - parts.bubble));
-      bubble.push_back(seconds(parts.bubble));
-      without_receive.push_back(seconds(parts.exposed - parts.bubble));
-      preparing.push_back(in_step ? seconds(parts.first - step.start_ns) : kNoFigure);
+      rows.add(
+          trace.rank, in_step ? step.number : trace::kAbsent, seconds(parts.computing),
+          seconds(parts.exposed), seconds(parts.communication - parts.exposed), seconds(parts.communication),
+          seconds(parts.free), seconds(parts.last - parts.first - parts.bubble), seconds(parts.bubble),
+          seconds(parts.exposed - parts.bubble), in_step ? seconds(parts.first - step.start_ns) : kNoFigure);
     }
   }
-  table.add("rank", std::move(ranks))
-      .add("step", std::move(numbers))
-      .add("computing_s", std::move(computing))
-      .add("communication_not_overlapped_s", std::move(exposed))
-      .add("overlapped_s", std::move(overlapped))
-      .add("communication_s", std::move(communication))
-      .add("free_s", std::move(free))
-      .add("stage_s", std::move(stage))
-      .add("bubble_s", std::move(bubble))
-      .add("not_overlapped_exclude_receive_s", std::move(without_receive))
-      .add("preparing_s", std::move(preparing));
-  return table;
+  return rows.take();
 }
 
 }  // namespace headrace::analysis::device

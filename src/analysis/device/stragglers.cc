@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/device/order.h"
 #include "headrace/analysis/device/describe.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
@@ -231,43 +232,29 @@ Table stragglers(std::span<const trace::Trace> traces, const StragglersOptions& 
   }
   const std::span<const Meeting> judged_by = most_telling(meet);
 
-  Table table;
-  Integers ranks, candidate, late_steps, of_steps;
-  Numbers late_s, wait_s;
+  Rows<StragglersColumns> rows;
   if (const auto why = missing(traces, steps, judged_by)) {
-    table.notes.push_back(*why);
+    rows.note(*why);
   } else {
-    table.notes.push_back("judged by " + std::string(judged_by[0][0].name) + " on stream " +
-                          std::to_string(judged_by[0][0].stream));
+    rows.note("judged by " + std::string(judged_by[0][0].name) + " on stream " +
+              std::to_string(judged_by[0][0].stream));
     const std::vector<Lateness> judged = judge(judged_by, traces.size(), candidates);
-    std::vector<std::size_t> order(traces.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return std::tie(judged[a].steps, judged[a].late_ns) > std::tie(judged[b].steps, judged[b].late_ns);
-    });
+    const std::vector<std::size_t> order = descending_order(
+        traces.size(), [&](std::size_t each) { return std::tie(judged[each].steps, judged[each].late_ns); });
     const std::size_t found = count_stragglers(judged_by, judged, order, candidates);
     if (found == 0 && traces.size() == 2 && judged_by.size() == 1) {
-      table.notes.emplace_back("two ranks and one step do not tell a straggler from chance");
+      rows.note("two ranks and one step do not tell a straggler from chance");
     } else if (found == 0) {
-      table.notes.emplace_back("no straggler: no rank is slower than the normal spread between ranks");
+      rows.note("no straggler: no rank is slower than the normal spread between ranks");
     }
     const auto count = static_cast<double>(judged_by.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
-      ranks.push_back(traces[order[i]].rank);
-      candidate.push_back(i < found ? 1 : 0);
-      late_steps.push_back(judged[order[i]].steps);
-      of_steps.push_back(static_cast<std::int64_t>(judged_by.size()));
-      late_s.push_back(seconds(judged[order[i]].late_ns) / count);
-      wait_s.push_back(seconds(judged[order[i]].wait_ns) / count);
+      const Lateness& each = judged[order[i]];
+      rows.add(traces[order[i]].rank, i < found, each.steps, judged_by.size(), seconds(each.late_ns) / count,
+               seconds(each.wait_ns) / count);
     }
   }
-  table.add("rank", std::move(ranks))
-      .add("candidate", std::move(candidate))
-      .add("late_steps", std::move(late_steps))
-      .add("steps", std::move(of_steps))
-      .add("mean_late_s", std::move(late_s))
-      .add("mean_wait_s", std::move(wait_s));
-  return table;
+  return rows.take();
 }
 
 }  // namespace headrace::analysis::device

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/rows.h"
 #include "headrace/trace/ascend/profile_folder.h"
 #include "headrace/trace/trace.h"
 
@@ -12,14 +12,14 @@ namespace headrace::analysis::device {
 /// Severities of advice, the most urgent first.
 inline constexpr const char* kSeverities[] = {"high", "medium", "low", "none", "not checked"};
 
-/// One row or more per rule, the most urgent first, then in the rules' order:
-///
-///     rule      short name: "free_time"
-///     severity  high, medium, low: change something; none: checked, and nothing found; not checked: why not
-///     says      what was found, in one sentence
-///     figures   the numbers behind it, with units and what they are of
-///     cure      what to do; empty if nothing was found
-///     source    the rows or files that were looked at, and the threshold
+using AdviceColumns = ColumnList<
+    Text<"rule">,
+    Text<"severity", "high, medium, low: change something; none: nothing found; not checked: says why not.">,
+    Text<"says">, Text<"figures", "The numbers behind it, with units and what they are of.">,
+    Text<"cure", "Empty: nothing was found.">,
+    Text<"source", "The rows or files that were looked at, and the threshold.">>;
+
+/// One row or more per rule, the most urgent first, then in the rules' order.
 ///
 /// The first rules work on any trace; the others need what the Ascend profiler records. Thresholds and their
 /// reasons: advice_thresholds.h. `profiles` may be empty: then rules that need a table of the profiler are

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "headrace/analysis/device/column_groups.h"
 #include "headrace/analysis/device/device_work.h"
-#include "headrace/analysis/table.h"
 
 namespace headrace::analysis::device {
 
@@ -23,20 +23,17 @@ struct AnnotationsOptions {
   std::vector<std::string> always_shown;
 };
 
+using AnnotationsColumns = ColumnList<Integer<"rank">, Text<"name">, CallColumns>;
+using AnnotationKernelsColumns =
+    ColumnList<Integer<"rank">, Text<"annotation", "The innermost range; empty: the work is in none.">,
+               Text<"name">, Text<"kind">, CallColumns>;
+
 struct Annotations {
-  /// For each rank one row per name, the longest in total first:
-  ///
-  ///     rank name calls total_s total_pct mean_s std_s min_s max_s
-  ///
-  /// Ranges may lie inside each other, so totals do not add up; `total_pct` is of the sum of all of the rank.
+  /// For each rank one row per name, the longest in total first. Ranges may lie inside each other, so totals do not add up; `total_pct` is of the sum of all of the rank.
   /// Names that the options leave out are one row "others" at the end.
   Table ranges;
-  /// The device work inside each, for each rank by annotation and kernel:
-  ///
-  ///     rank annotation name kind calls total_s total_pct mean_s std_s min_s max_s
-  ///
-  /// Work belongs to the innermost range alone; that in no range has the annotation "". `total_pct` is of all
-  /// work of the rank.
+  /// The device work inside each, for each rank by annotation and kernel. `total_pct` is of all work of the
+  /// rank.
   Table kernels;
 };
 

@@ -1,24 +1,27 @@
 // The ranks of a job against each other: where their steps' time went, and how they communicated.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/device/column_groups.h"
 #include "headrace/trace/ascend/communication.h"
 #include "headrace/trace/ascend/profile_folder.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {
 
+/// The values of `StepTimeColumns`; NaN if unknown.
+using StepTimes = std::array<double, StepTimeColumns::kCount>;
+
 /// One rank's step, in seconds.
 struct ClusterStep {
   std::string step;
   std::int64_t rank = 0;
-  /// As `ClusterData::kColumns`; NaN if unknown.
-  std::vector<double> parts;
+  StepTimes parts{};
 };
 
 /// An operation of one rank; the ranks of its group are those that have it.
@@ -37,12 +40,6 @@ struct ClusterLink {
 
 /// What is known of all ranks. Plain data.
 struct ClusterData {
-  static constexpr const char* kColumns[] = {"computing_s",  "communication_not_overlapped_s",
-                                             "overlapped_s", "communication_s",
-                                             "free_s",       "stage_s",
-                                             "bubble_s",     "not_overlapped_exclude_receive_s",
-                                             "preparing_s"};
-
   std::vector<ClusterStep> steps;
   /// Ranks of each stage of the pipeline, ascending; one stage if there is no pipeline.
   std::vector<std::vector<std::int64_t>> stages;
@@ -66,28 +63,45 @@ bool has_cluster_summary(const std::string& folder);
 /// be read. `notes` names the source.
 ClusterData read_cluster_summary(const std::string& folder);
 
+using ClusterStepTimeColumns = ColumnList<Text<"step">, Text<"type", "rank or stage.">,
+                                          Text<"index", "3, or (0, 1) of a stage.">, StepTimeColumns>;
+using ClusterGapsColumns =
+    ColumnList<Text<"quantity">, Text<"unit">, Number<"lowest">, Integer<"lowest_rank">, Number<"highest">,
+               Integer<"highest_rank">, Number<"mean">, Number<"gap">,
+               Number<"gap_share", "Of the mean; of times, of the mean of computing + exposed + free.">,
+               Integer<"slow", "1: the gap is above 5 %.">,
+               Integer<"slow_rank", "The rank that makes the others wait; -1: none.">>;
+using ClusterCommunicationColumns =
+    ColumnList<OperationColumns, Text<"ranks", "Of the group, global.">, Number<"elapse_s">,
+               Number<"transit_s">, Number<"wait_s">, Number<"synchronisation_s">, Number<"idle_s">>;
+using ClusterMatrixColumns = ColumnList<Text<"step">, Integer<"source">, Integer<"target">, Text<"transport">,
+                                        Number<"size_mb">, Number<"transit_s">, Number<"bandwidth_gbps">>;
+using ClusterSlowRanksColumns =
+    ColumnList<Integer<"rank">, Integer<"slow_operations", "In which it was the slow one.">,
+               Integer<"operations">>;
+using ClusterSlowLinksColumns =
+    ColumnList<Text<"operation">, Text<"step">, Text<"kind">, Number<"size_mb">, Text<"ranks">,
+               Number<"transfer_s", "Of the fastest rank, which waited for no other.">,
+               Number<"mean_s", "Of operations of the same kind, size and group.">,
+               Number<"deviations", "Standard deviations from the mean.">>;
+
 struct ClusterTables {
-  /// step type ("rank", "stage") index ("3", "(0, 1)") and `ClusterData::kColumns`; a stage has the largest
-  /// value of its ranks in each column.
+  /// A stage has the largest value of its ranks in each column.
   Table step_time;
-  /// quantity unit lowest lowest_rank highest highest_rank mean gap gap_share slow slow_rank: the quantities
-  /// of the steps (sums over steps; gap_share is of the mean of computing + exposed + free) and of the links
-  /// (SDMA, RDMA in GB/s: sum of sizes by sum of times; gap_share is of the mean). `slow` is 1 above 5 %, and
-  /// `slow_rank` is who makes the others wait: the longest computing or idle time, the least exposed
-  /// communication, the lowest bandwidth.
+  /// The quantities of the steps (sums over steps) and of the links (SDMA, RDMA in GB/s: sum of sizes by sum of
+  /// times). The slow rank has the longest computing or idle time, the least exposed communication, or the
+  /// lowest bandwidth.
   Table gaps;
-  /// rank step type operation group ranks elapse_s transit_s wait_s synchronisation_s idle_s: ranks of the
-  /// group are global. The rows "Total Op Info" are sums of the others by group and rank.
+  /// The rows "Total Op Info" are sums of the others by group and rank.
   Table communication;
-  /// step source target transport size_mb transit_s bandwidth_gbps: between global ranks, of the sums of all
-  /// operations.
+  /// Between global ranks, of the sums of all operations.
   Table matrix;
-  /// rank slow_operations operations: votes. Among the ranks of one operation the abnormally short one is the
-  /// slow one, because the others wait for it: one-sided Dixon test at 99.5 % for 3 to 100 ranks, three
-  /// standard deviations above; of two ranks the shorter one if it is shorter by more than 5 %.
+  /// Votes. Among the ranks of one operation the abnormally short one is the slow one, because the others wait
+  /// for it: one-sided Dixon test at 99.5 % for 3 to 100 ranks, three standard deviations above; of two ranks
+  /// the shorter one if it is shorter by more than 5 %.
   Table slow_ranks;
-  /// operation step kind size_mb ranks transfer_s mean_s deviations: operations of one kind, size and group
-  /// whose fastest rank (which waited for nobody) is three standard deviations off; the 15 farthest off.
+  /// Operations of one kind, size and group whose fastest rank is three standard deviations off; the 15
+  /// farthest off.
   Table slow_links;
 };
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "headrace/analysis/device/scope.h"
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/rows.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {
@@ -48,12 +48,14 @@ std::vector<CollectiveCalls> collective_calls(const trace::Trace& trace, const S
 /// of different sizes.
 double bus_factor(const std::string& collective, std::int64_t members) noexcept;
 
-/// One row per rank, collective, group and size:
-///
-///     rank collective group ranks members bytes calls total_s transfer_s bandwidth_gbps
-///
-/// `ranks`: of the group, "" if the trace does not say. `bandwidth_gbps`: bus bandwidth. How to read it: a group
-/// whose bandwidth is far below that of others of its size and form has a slow link; close to that of others
+using CollectivesColumns = ColumnList<
+    Integer<"rank">, Text<"collective">, Text<"group">,
+    Text<"ranks", "Of the group; empty: the trace does not say.">, Integer<"members">,
+    Number<"bytes", "The larger of input and output.">, Integer<"calls">, Number<"total_s">,
+    Number<"transfer_s", "What the tenth part of the calls stays below: these waited for no other rank.">,
+    Number<"bandwidth_gbps", "Bus bandwidth of nccl-tests.">>;
+
+/// One row per rank, collective, group and size. How to read it: a group whose bandwidth is far below that of others of its size and form has a slow link; close to that of others
 /// with a long `total_s`, its ranks wait for each other instead.
 Table collectives(std::span<const trace::Trace> traces, const Scope& scope = {});
 

@@ -6,9 +6,18 @@
 #include <vector>
 
 #include "headrace/analysis/device/critical_path_graph.h"
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/rows.h"
 
 namespace headrace::analysis::device {
+
+using CriticalPathColumns =
+    ColumnList<Integer<"rank">, Integer<"row", "The event that the time belongs to; -1: nobody's.">,
+               Text<"name">, Text<"category">, Text<"type">,
+               Text<"bound_by", "What would have to be faster; empty: an edge of no weight of its own.">,
+               Integer<"start_ns">, Number<"duration_s", "The edge's weight.">, Text<"process">,
+               Text<"thread">, Integer<"stream">>;
+using CriticalPathSummaryColumns =
+    ColumnList<Integer<"rank">, Text<"bound_by">, Number<"duration_s">, Number<"duration_pct">>;
 
 struct CriticalPath {
   CriticalPathGraph graph;
@@ -23,19 +32,22 @@ struct CriticalPath {
   bool waits_between_streams_only = true;
   bool valid() const noexcept { return acyclic && waits_between_streams_only; }
 
-  /// One row per edge of the path:
-  ///
-  ///     rank row name category type bound_by start_ns duration_s process thread stream
-  ///
-  /// `row`, `name`, `category`, `process`, `thread` and `stream` are those of the event that the edge's time
-  /// belongs to (-1 and empty if it is nobody's), `start_ns` is the edge's begin on the clock of the file,
-  /// `duration_s` its weight. `bound_by` says what would have to be faster: "cpu_bound", "data_loading",
-  /// "gpu_compute_bound", "gpu_communication_bound", "gpu_kernel_launch_overhead",
-  /// "gpu_kernel_kernel_overhead", "" for edges of no weight of their own.
+  /// One row per edge of the path. `bound_by` is "cpu_bound", "data_loading", "gpu_compute_bound",
+  /// "gpu_communication_bound", "gpu_kernel_launch_overhead", "gpu_kernel_kernel_overhead" or "".
   Table path;
-  /// One row per `bound_by` that has time, the largest first: rank bound_by duration_s duration_pct.
+  /// One row per `bound_by` that has time, the largest first.
   Table summary;
 };
+
+using CriticalPathNodesColumns =
+    ColumnList<Integer<"time_ns">, Integer<"row", "The event; -1: nobody's.">, Integer<"is_start">>;
+using CriticalPathEdgesColumns =
+    ColumnList<Integer<"from">, Integer<"to">, Integer<"weight_ns">, Text<"type">,
+               Integer<"row", "The event that the time belongs to; -1: nobody's.">, Integer<"on_path">>;
+
+/// The graph; `from` and `to` are rows of the table of nodes.
+Table nodes_table(const CriticalPathGraph& graph);
+Table edges_table(const CriticalPath& path);
 
 /// The longest path of `critical_path_graph`. Of several paths of one length, one; only the length is unique.
 /// Without input the tables are empty and their notes say why.

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "headrace/analysis/device/intervals.h"
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/rows.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {
@@ -16,14 +16,19 @@ struct DeviceIdleOptions {
   std::int64_t consecutive_kernel_delay_ns = 30'000;
 };
 
+using DeviceIdleColumns =
+    ColumnList<Integer<"rank">, Integer<"step", "-1: all of the work; the trace has no steps.">,
+               Number<"window_s">, Number<"idle_s", "Nothing computed; the columns behind it sum to it.">,
+               Number<"input_s">, Number<"launch_s">, Number<"communication_s">, Number<"copy_s">,
+               Number<"kernel_gap_s">, Number<"unknown_s">>;
+using DeviceIdleTotalColumns =
+    ColumnList<Integer<"rank">, Text<"cause">, Number<"idle_s">, Number<"idle_pct">>;
+
 struct DeviceIdle {
-  /// One row per step that is not cut off; without steps one row with `step` -1 for all of the device's work:
-  ///
-  ///     rank step window_s idle_s input_s launch_s communication_s copy_s kernel_gap_s unknown_s
+  /// One row per step that is not cut off; without steps one row for all of the device's work.
   ///
   /// A step's window runs from the end of the step before to the end of its own last work (the first's from
-  /// its start on the host). `idle_s` is the time in it in which nothing computed. Each moment of that is in
-  /// one column:
+  /// its start on the host). Each moment in which nothing computed is in one column:
   ///
   ///     communication  a collective ran, and nothing computed behind it
   ///     copy           a copy or a fill ran, and nothing else
@@ -32,11 +37,8 @@ struct DeviceIdle {
   ///     kernel_gap     nothing ran, the next work had been launched, and it began within a moment
   ///     unknown        nothing ran, the next work had been launched long before (it waits for something), or
   ///                    its launch is not in the file and the loop did not wait
-  ///
-  /// To the nanosecond the six sum to `idle_s`.
   Table steps;
-  /// The sums of all rows, the largest first: rank cause idle_s idle_pct. `cause` is "input", "launch",
-  /// "communication", "copy", "kernel_gap" or "unknown".
+  /// The sums of all rows, the largest first.
   Table total;
 };
 

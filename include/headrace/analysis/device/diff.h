@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "headrace/analysis/device/scope.h"
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/rows.h"
 
 namespace headrace::analysis::device {
 
@@ -19,14 +19,16 @@ struct DiffOptions {
   bool short_names = false;
 };
 
-/// One row per name, the largest change of time first:
-///
-///     name control_calls control_s test_calls test_s diff_calls diff_s calls_change change
-///
-/// Calls and the sum of their durations on both sides, 0 if a side does not have the name; `diff` is test
-/// minus control. `calls_change` is "+", "-" or "=". `change` is "added" or "deleted" for names that only one
-/// side has, else "increased", "decreased" or "unchanged", by the number of calls. Durations of callers
-/// contain those of what they call.
+using DiffColumns =
+    ColumnList<Text<"name">, Integer<"control_calls">, Number<"control_s">, Integer<"test_calls">,
+               Number<"test_s">, Integer<"diff_calls", "Test minus control.">, Number<"diff_s">,
+               Text<"calls_change", "+, - or =.">,
+               Text<"change",
+                    "added or deleted: only one side has the name; else increased, decreased or "
+                    "unchanged, by the number of calls.">>;
+
+/// One row per name, the largest change of time first: calls and the sum of their durations on both sides, 0
+/// if a side does not have the name. Durations of callers contain those of what they call.
 Table diff(const trace::Trace& control, const trace::Trace& test, const DiffOptions& options = {});
 
 }  // namespace headrace::analysis::device

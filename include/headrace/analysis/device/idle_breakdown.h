@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "headrace/analysis/device/column_groups.h"
 #include "headrace/analysis/device/device_work.h"
-#include "headrace/analysis/table.h"
 
 namespace headrace::analysis::device {
 
@@ -18,19 +18,24 @@ struct IdleBreakdownOptions {
   bool interval_statistics = false;
 };
 
+using IdleBreakdownColumns =
+    ColumnList<StreamColumns, Text<"category", "host_wait, kernel_wait or other.">, Integer<"gaps">,
+               Number<"idle_s">, Number<"idle_pct", "Of the stream's idle time.">>;
+/// Of the lengths of gaps; quantiles interpolate linearly.
+using IdleIntervalsColumns =
+    ColumnList<StreamColumns, Text<"category">, Integer<"count">, Number<"mean_s">, Number<"std_s">,
+               Number<"min_s">, Number<"p25_s">, Number<"p50_s">, Number<"p75_s">, Number<"max_s">>;
+
 struct IdleBreakdown {
-  /// Three rows per stream, one per category:
-  ///
-  ///     rank device stream category gaps idle_s idle_pct
+  /// Three rows per stream, one per category.
   ///
   /// host_wait: the host had not launched the next work yet when the last ended; kernel_wait: it had, and the
   /// gap is short; other: it had, and the gap is long (a wait for an event, another stream, another device),
-  /// or the launch is not in the file and the gap is long. `idle_pct` is of the stream's idle time.
+  /// or the launch is not in the file and the gap is long.
   ///
   /// How to read it: host_wait on the stream that computes means that the host cannot keep up.
   Table idle;
-  /// Of each row's gaps: rank device stream category count mean_s std_s min_s p25_s p50_s p75_s max_s. No
-  /// columns unless it was asked for.
+  /// Of each row's gaps. No columns unless it was asked for.
   Table intervals;
 };
 

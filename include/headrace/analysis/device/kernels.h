@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <span>
 
+#include "headrace/analysis/device/column_groups.h"
 #include "headrace/analysis/device/device_work.h"
-#include "headrace/analysis/table.h"
 
 namespace headrace::analysis::device {
 
@@ -19,12 +19,10 @@ struct KernelsOptions {
   double time_share = 1;
 };
 
-/// For each rank and kind one row per name, the longest in total first:
-///
-///     rank name kind calls total_s total_pct mean_s std_s min_s max_s
-///
-/// `total_pct` is of all the rank's rows (times of streams that ran side by side add up). Names that the
-/// options leave out are one row "others" behind the rest of their kind, with the figures of their calls.
+using KernelsColumns = ColumnList<Integer<"rank">, Text<"name">, Text<"kind">, CallColumns>;
+
+/// For each rank and kind one row per name, the longest in total first. `total_pct` is of all the rank's rows
+/// (times of streams that ran side by side add up). Names that the options leave out are one row "others" behind the rest of their kind, with the figures of their calls.
 Table kernels(std::span<const trace::Trace> traces, const KernelsOptions& options = {});
 
 }  // namespace headrace::analysis::device

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "headrace/analysis/device/device_work.h"
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/rows.h"
 
 namespace headrace::analysis::device {
 
@@ -14,19 +14,20 @@ struct LaunchesOptions {
   bool memory = true;
 };
 
-/// One row per call, by its start:
-///
-///     rank correlation name row device_row works start_ns host_s device_s delay_s
+using LaunchesColumns = ColumnList<
+    Integer<"rank">, Integer<"correlation">, Text<"name">, Integer<"row", "Of the trace's events.">,
+    Integer<"device_row", "Of the first work that it started.">,
+    Integer<"works", "Pieces of work that it started; a graph: all its nodes.">, Integer<"start_ns">,
+    Number<"host_s", "Of the call itself.">,
+    Number<"device_s", "Sum of the work; below host_s, kernels are too short to be worth their launch.">,
+    Number<"delay_s",
+           "From its end to the start of the first work, at least 0; long: the stream was busy, or the work "
+           "waited for an event.">>;
+
+/// One row per call, by its start.
 ///
 /// Any runtime or driver call that has work on the device counts, whatever its name (`cudaLaunchKernel`,
-/// `cuLaunchKernelEx`, `hipLaunchKernel`, `cudaGraphLaunch`, ...). `works` is how many pieces of work it
-/// started (a graph: all its nodes), `device_s` the sum of their durations, `device_row` the first of them.
-/// `host_s` is the call's own duration. `delay_s` runs from its end to the start of the first work, 0 where
-/// that began earlier. `row` and `device_row` are rows of the trace's columns; `start_ns` is on the clock of
-/// the file.
-///
-/// How to read it: `device_s` below `host_s` means kernels too short to be worth their launch; a long delay
-/// means that the stream was busy, or that the work waited for an event.
+/// `cuLaunchKernelEx`, `hipLaunchKernel`, `cudaGraphLaunch`, ...).
 Table launches(std::span<const trace::Trace> traces, const LaunchesOptions& options = {});
 
 }  // namespace headrace::analysis::device

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "headrace/analysis/device/scope.h"
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/rows.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {
@@ -18,15 +18,20 @@ struct OperatorsOptions {
   std::size_t stack_frames = 0;
 };
 
-/// One row per operator, annotation or runtime call, the longest self time first:
+using OperatorsColumns =
+    ColumnList<Integer<"rank">, Text<"name">, Optional<Text<"input_shapes">>,
+               Optional<Text<"stack", "Python functions, the innermost first.">>, Integer<"calls">,
+               Number<"host_total_s">, Number<"host_self_s", "Without what ran inside, on the same thread.">,
+               Number<"host_mean_s">, Number<"device_total_s", "Of the work that was launched inside.">,
+               Number<"device_self_s", "Not inside a further operator.">,
+               Integer<"host_memory_bytes", "Allocated less freed inside.">,
+               Integer<"host_memory_self_bytes">, Integer<"device_memory_bytes">,
+               Integer<"device_memory_self_bytes">>;
+
+/// One row per operator, annotation or runtime call, the longest self time first.
 ///
-///     rank name [input_shapes] [stack] calls host_total_s host_self_s host_mean_s device_total_s
-///     device_self_s host_memory_bytes host_memory_self_bytes device_memory_bytes device_memory_self_bytes
-///
-/// The figures of `key_averages()` of PyTorch's profiler. Self: without what ran inside, on the same thread.
-/// Device time: of the work that was launched inside (self: not inside a further operator); a runtime call
-/// has none of its own, its operator has it. Memory: bytes allocated less bytes freed inside. Totals of an
-/// operator that calls itself count it twice, as PyTorch's do; but a call that does nothing but make one call
+/// The figures of `key_averages()` of PyTorch's profiler. A runtime call has no device time of its own, its
+/// operator has it. Totals of an operator that calls itself count it twice, as PyTorch's do; but a call that does nothing but make one call
 /// of the same name is one with it. `ProfilerStep#7` is `ProfilerStep*`.
 ///
 /// Input shapes are there where the profiler recorded them (`record_shapes=True`), stacks where it recorded

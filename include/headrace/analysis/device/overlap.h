@@ -3,18 +3,19 @@
 
 #include <span>
 
+#include "headrace/analysis/device/column_groups.h"
 #include "headrace/analysis/device/device_work.h"
-#include "headrace/analysis/table.h"
 
 namespace headrace::analysis::device {
 
-/// One row per rank that has work on a device:
-///
-///     rank [device] communication_s computation_s overlap_s overlap_pct
-///
-/// Times in which some kernel of the kind ran, and both did; `overlap_pct` is of the communication, no figure
-/// if there is none. How to read it: close to 100 communication costs nothing, close to 0 every second of
-/// it is added to the step.
+using OverlapColumns = ColumnList<
+    RankColumns, Number<"communication_s", "Some kernel of the kind ran.">, Number<"computation_s">,
+    Number<"overlap_s", "Both ran.">,
+    Number<
+        "overlap_pct",
+        "Of the communication: close to 100 it costs nothing, close to 0 all of it is added to the step.">>;
+
+/// One row per rank that has work on a device.
 Table overlap(std::span<const trace::Trace> traces, const DeviceOptions& options = {});
 
 }  // namespace headrace::analysis::device

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "headrace/analysis/device/column_groups.h"
 #include "headrace/analysis/device/device_work.h"
-#include "headrace/analysis/table.h"
 
 namespace headrace::analysis::device {
 
@@ -15,17 +15,21 @@ struct QueueLengthOptions {
   std::int64_t capacity = 1024;
 };
 
+using QueueLengthSeriesColumns =
+    ColumnList<StreamColumns, Integer<"time_ns">,
+               Integer<"queue_length", "Holds until the next row of the stream.">>;
+using QueueLengthColumns =
+    ColumnList<StreamColumns, Integer<"launches">,
+               Number<"mean", "Over time; close to 0, the device runs dry and waits for the host.">,
+               Number<"p25">, Number<"p50">, Number<"p75">, Integer<"max">,
+               Number<"full_s", "At the capacity or above: the host is stopped in its launches.">,
+               Number<"full_pct">>;
+
 struct QueueLength {
-  /// One row per change, by stream and time: rank device stream time_ns queue_length. `time_ns` is on the
-  /// clock of the file, `queue_length` holds from then until the next row of the stream.
+  /// One row per change, by stream and time.
   Table series;
-  /// One row per stream:
-  ///
-  ///     rank device stream launches mean p25 p50 p75 max full_s full_pct
-  ///
-  /// Mean and quantiles are over time, from the stream's first launch to the start of its last work.
-  /// `full_s`: time at `capacity` or above. How to read it: a mean close to 0 means that the device runs dry
-  /// and waits for the host, time at full means that the host is stopped in its launches.
+  /// One row per stream. Mean and quantiles are over time, from the stream's first launch to the start of its
+  /// last work.
   Table summary;
 };
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "headrace/analysis/device/device_work.h"
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/rows.h"
 
 namespace headrace::analysis::device {
 
@@ -20,14 +20,14 @@ struct SequencesOptions {
   std::size_t most = 5;
 };
 
+using SequencesColumns =
+    ColumnList<Integer<"rank">, Text<"pattern", "The operator and its work, with \"|\" between the names.">,
+               Integer<"works">, Integer<"count", "Calls.">,
+               Number<"kernel_s", "Of the work, summed over the calls.">,
+               Number<"host_s", "Of the operator, summed over the calls.">>;
+
 /// For each rank one row per operator name and sequence of device work that its calls started, in the order
-/// in which it ran, the most frequent first:
-///
-///     rank pattern works count kernel_s host_s
-///
-/// `pattern` is the operator's name and the names of the work, with "|" between them; `works` how many there
-/// are; `kernel_s` and `host_s` are sums over all calls of the row, of the work's durations and of the
-/// operator's.
+/// in which it ran, the most frequent first.
 Table sequences(std::span<const trace::Trace> traces, const SequencesOptions& options);
 
 struct OperatorSequencesOptions {
@@ -36,13 +36,13 @@ struct OperatorSequencesOptions {
   std::string prefix = "aten::";
 };
 
+using OperatorSequencesColumns =
+    ColumnList<Integer<"rank">, Text<"operator">, Text<"sequence">, Integer<"count", "Calls.">,
+               Number<"mean_operator_delay_s", "From the start of the operator to that of the launch.">,
+               Number<"mean_launch_delay_s", "From the start of the launch to that of the work.">>;
+
 /// For each rank one row per operator and sequence of device work that its calls launched themselves, in the
-/// order of the launches, the most frequent first:
-///
-///     rank operator sequence count mean_operator_delay_s mean_launch_delay_s
-///
-/// `sequence` has " -> " between the names. The delays are of the first work of each call: from the start of
-/// the operator to that of the launch, and from there to the start of the work.
+/// order of the launches, the most frequent first. The delays are of the first work of each call.
 Table operator_sequences(std::span<const trace::Trace> traces, const OperatorSequencesOptions& options = {});
 
 }  // namespace headrace::analysis::device

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/rows.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {
@@ -15,18 +15,24 @@ struct StepBreakdownOptions {
   double utilisation_share = 0.50;    ///< of the span of the steps with a kernel running
 };
 
+using StepBreakdownColumns =
+    ColumnList<Integer<"rank">, Integer<"step">, Number<"kernel_s">, Number<"memcpy_s">, Number<"memset_s">,
+               Number<"communication_s">, Number<"runtime_s">,
+               Number<"data_loader_s",
+                      "The host waited for a batch, and neither the device nor its runtime did anything.">,
+               Number<"cpu_s">, Number<"other_s">, Number<"total_s">>;
+using StepBreakdownAverageColumns =
+    ColumnList<Integer<"rank">, Text<"role">, Number<"mean_s">, Number<"share_pct", "Of the steps.">>;
+using StepBreakdownFindingsColumns =
+    ColumnList<Integer<"rank">, Text<"finding">, Number<"share_pct">, Text<"says">>;
+
 struct StepBreakdown {
-  /// One row per step:
-  ///
-  ///     rank step kernel_s memcpy_s memset_s communication_s runtime_s data_loader_s cpu_s other_s total_s
-  ///
-  /// Each moment of a step counts for the first of the roles that is active then, in that order: time in
-  /// `data_loader_s` is time in which the host waited for a batch and neither the device nor its runtime did
-  /// anything. The roles sum to the step.
+  /// One row per step. Each moment of a step counts for the first of the roles that is active then, in the
+  /// order of the columns. The roles sum to the step.
   Table steps;
-  /// The means over the steps: rank role mean_s share_pct.
+  /// The means over the steps.
   Table average;
-  /// What stands out: rank finding share_pct says.
+  /// What stands out.
   Table findings;
 };
 

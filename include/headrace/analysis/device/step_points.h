@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/rows.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {
@@ -16,11 +16,21 @@ struct StepPointsOptions {
   std::string bp_point;
 };
 
+using StepPartColumns =
+    ColumnList<Number<"iteration_gap_s", "From start to fp: a long one is the input's.">,
+               Number<"forward_backward_s", "From fp to bp.">,
+               Number<"tail_s", "From bp to end: a long one is gradient communication or the update.">,
+               Number<"total_s">, Number<"communication_s", "The step's collectives ran.">,
+               Number<"communication_overlap_s", "The part of it under computation.">>;
+using StepPointsColumns =
+    ColumnList<Integer<"rank">, Integer<"step">, Integer<"start_ns", "End of the step before.">,
+               Integer<"fp_ns", "First computation of the model; -1: there is none.">,
+               Integer<"bp_ns", "Last end of a computation of the backward pass; -1: unknown.">,
+               Integer<"end_ns", "Last end of anything that was launched in the step.">, StepPartColumns>;
+using StepPointsAverageColumns = ColumnList<Integer<"rank">, Integer<"steps">, StepPartColumns>;
+
 struct StepPoints {
-  /// One row per step that is not cut off:
-  ///
-  ///     rank step start_ns fp_ns bp_ns end_ns iteration_gap_s forward_backward_s tail_s total_s
-  ///     communication_s communication_overlap_s
+  /// One row per step that is not cut off.
   ///
   ///     start  the end of the step before; of the first, its start on the host
   ///     fp     the first computation that is neither loading data nor the optimizer's
@@ -34,13 +44,8 @@ struct StepPoints {
   /// those of operators on the host, and a note says so. A point is never before the one to its left, so
   /// the three parts sum to the total. If backward is unknown, `tail_s` has no figure, `bp_ns` is -1
   /// and the tail is part of forward_backward; a step without any computation has a total only.
-  ///
-  /// `communication_s` is the time of the step's collectives, `communication_overlap_s` the part of it under
-  /// computation. How to read it: a long gap is the input's, a long tail gradient communication or the
-  /// update.
   Table steps;
-  /// The mean of each rank's steps: rank steps iteration_gap_s forward_backward_s tail_s total_s
-  /// communication_s communication_overlap_s. A figure that a step does not have is not part of its mean.
+  /// The mean of each rank's steps. A figure that a step does not have is not part of its mean.
   Table average;
 };
 

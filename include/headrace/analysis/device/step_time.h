@@ -3,16 +3,15 @@
 
 #include <span>
 
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/device/column_groups.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {
 
+using StepTimeTableColumns = ColumnList<Integer<"rank">, Integer<"step">, StepTimeColumns>;
+
 /// One row per rank and step; a trace without steps has one row with step -1. The columns of the Ascend
-/// profiler's `step_trace_time.csv`, for any device:
-///
-///     rank step computing_s communication_not_overlapped_s overlapped_s communication_s free_s stage_s
-///     bubble_s not_overlapped_exclude_receive_s preparing_s
+/// profiler's `step_trace_time.csv`, for any device.
 ///
 ///     computing = |merge(computation)|    communication = |merge(communication)|
 ///     communication_not_overlapped = |merge(both)| - computing

@@ -4,20 +4,21 @@
 #include <span>
 
 #include "headrace/analysis/device/device_work.h"
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/rows.h"
 
 namespace headrace::analysis::device {
 
-/// One row per `ProfilerStep#N`, in the order of time:
-///
-///     rank step start_ns duration_s complete works device_start_ns device_span_s device_busy_s computation_s
-///     communication_s memory_s
-///
-/// `duration_s` is the step on the host. The rest is the device work that was launched in it, whenever it
-/// ran: how many pieces, when the first began (the start of the step if there is none), from then to the
-/// last end, and the time in which anything, or something of a kind, ran. `complete` is 0 for a last step
-/// that is cut off (see `last_step_is_cut_off`), which other tables leave out; `start_ns` is on the clock of
-/// the file.
+using StepsColumns =
+    ColumnList<Integer<"rank">, Integer<"step">, Integer<"start_ns">, Number<"duration_s", "On the host.">,
+               Integer<"complete", "0: a last step that is cut off; other tables leave it out.">,
+               Integer<"works", "Pieces of device work that were launched in it; what follows is theirs.">,
+               Integer<"device_start_ns", "When the first began; the start of the step if there is none.">,
+               Number<"device_span_s", "From the first start to the last end.">,
+               Number<"device_busy_s", "Anything ran.">, Number<"computation_s">, Number<"communication_s">,
+               Number<"memory_s">>;
+
+/// One row per `ProfilerStep#N`, in the order of time. A step has the device work that was launched in it,
+/// whenever that ran; `last_step_is_cut_off` says when a step is not complete.
 Table steps(std::span<const trace::Trace> traces);
 
 }  // namespace headrace::analysis::device

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headrace/analysis/device/scope.h"
-#include "headrace/analysis/table.h"
+#include "headrace/analysis/rows.h"
 
 namespace headrace::analysis::device {
 
@@ -18,9 +18,14 @@ struct StragglersOptions {
   std::size_t candidates = 2;
 };
 
-/// One row per rank, the one that was late in most steps first:
-///
-///     rank candidate late_steps steps mean_late_s mean_wait_s
+using StragglersColumns = ColumnList<
+    Integer<"rank">, Integer<"candidate", "1: a straggler.">,
+    Integer<"late_steps", "Steps in which it was among the last to start the collective.">, Integer<"steps">,
+    Number<"mean_late_s", "Behind the first rank, by the machines' clocks.">,
+    Number<"mean_wait_s",
+           "How much longer its kernel ran than the shortest; close to 0, the others waited for it.">>;
+
+/// One row per rank, the one that was late in most steps first.
 ///
 /// A collective cannot begin to move data before the last rank has come, so the last to start it holds the
 /// others up. Looked at is one collective: of all kernels of kind communication that took at least 1 % of a

@@ -3,20 +3,20 @@
 
 #include <span>
 
+#include "headrace/analysis/device/column_groups.h"
 #include "headrace/analysis/device/device_work.h"
-#include "headrace/analysis/table.h"
 
 namespace headrace::analysis::device {
 
-/// One row per rank that has work on a device:
-///
-///     rank [device] idle_s compute_s non_compute_s kernel_span_s idle_pct compute_pct non_compute_pct
-///
-/// `kernel_span_s` runs from the first start to the last end of anything on the device. `compute_s` is the
-/// time in which some computation ran, `non_compute_s` the time in which only other things did (communication
-/// or copies that nothing hid), `idle_s` the rest. The three sum to the span. How to read it: much idle time
-/// means that the device waits for the host, much non-compute time that it waits for other devices or for
-/// data.
+using TimeBreakdownColumns = ColumnList<
+    RankColumns, Number<"idle_s", "Nothing ran: much of it means that the device waits for the host.">,
+    Number<"compute_s", "Some computation ran.">,
+    Number<"non_compute_s",
+           "Only communication or copies ran: much of it means that it waits for other devices or for data.">,
+    Number<"kernel_span_s", "From the first start to the last end of anything; the three sum to it.">,
+    Number<"idle_pct">, Number<"compute_pct">, Number<"non_compute_pct">>;
+
+/// One row per rank that has work on a device.
 Table time_breakdown(std::span<const trace::Trace> traces, const DeviceOptions& options = {});
 
 }  // namespace headrace::analysis::device

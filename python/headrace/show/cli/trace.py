@@ -73,6 +73,7 @@ _STEP_TRACE = "step_trace"
     show_default=True,
     help="Of a table.",
 )
+@click.option("--describe", is_flag=True, help="The table's columns: units, and how to read them.")
 @_options.fp_point
 @_options.bp_point
 def trace(
@@ -80,12 +81,15 @@ def trace(
     rank: int | None,
     name: str | None,
     format_: str,
+    describe: bool,
     fp_point: str | None,
     bp_point: str | None,
 ) -> None:
     """Say what the device did, from traces (.json, .json.gz) of a profiler: files, folders or URLs."""
     if name is None and format_ != "text":
         raise click.UsageError(f"--format {format_} needs --table NAME")
+    if name is None and describe:
+        raise click.UsageError("--describe needs --table NAME")
     if name != _STEP_TRACE and (fp_point is not None or bp_point is not None):
         raise click.UsageError(f"--fp-point and --bp-point need --table {_STEP_TRACE}")
     loaded = _load(list(paths))
@@ -104,6 +108,8 @@ def trace(
         table = table_of(loaded, name)
         if name in _OF_ONE_RANK and len(loaded) > 1:
             click.echo(f"note: rank {loaded.ranks[0]} only; --rank N for another", err=True)
+    if describe:
+        table = table.describe()
     if format_ == "json":
         click.echo(table.to_json(indent=1))
     elif format_ == "csv":

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/device/advice/rule.h"
+#include "analysis/device/order.h"
 
 namespace headrace::analysis::device {
 namespace {
@@ -187,9 +188,7 @@ class CorePerformance {
         percent(kLimits.vector_share) + " of the computing time";
     if (sums_.empty())
       return nothing_found("the operators keep a pipeline busy", "0 types of operators", source);
-    std::vector<std::pair<std::string, Sum>> sorted(sums_.begin(), sums_.end());
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+    const auto sorted = descending_entries(sums_, [](const Sum& sum) { return sum.seconds; });
     constexpr std::size_t kShown = 5;
     std::string figures;
     double seconds = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/device/advice/rule.h"
+#include "analysis/device/order.h"
 
 namespace headrace::analysis::device {
 namespace {
@@ -66,15 +67,12 @@ struct TypeSum {
 
 /// "Cast 3 x 40 us, Index 1 x 12 us": the longest in total first, five of them.
 std::string listed(const std::map<std::string, TypeSum, std::less<>>& types) {
-  std::vector<std::pair<std::string, TypeSum>> sorted(types.begin(), types.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second.total > b.second.total; });
-  std::string text;
-  for (std::size_t i = 0; i < std::min<std::size_t>(5, sorted.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + sorted[i].first + " " + std::to_string(sorted[i].second.count) + " x, " +
-            duration(sorted[i].second.total) + " in all";
-  }
-  return text;
+  auto sorted = descending_entries(types, [](const TypeSum& sum) { return sum.total; });
+  sorted.resize(std::min<std::size_t>(5, sorted.size()));
+  return joined(sorted, ", ", [](const auto& each) {
+    return each.first + " " + std::to_string(each.second.count) + " x, " + duration(each.second.total) +
+           " in all";
+  });
 }
 
 void add(std::map<std::string, TypeSum, std::less<>>& types, std::string_view type, double duration) {

@@ -68,23 +68,11 @@ Table advice(std::span<const trace::Trace> traces, std::span<const trace::ascend
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.second.severity < b.second.severity; });
-  Texts rules, severities, says, figures, cures, sources;
-  for (const auto& [rule, finding] : all) {
-    rules.push_back(rule);
-    severities.push_back(kSeverities[static_cast<std::size_t>(finding.severity)]);
-    says.push_back(finding.says);
-    figures.push_back(finding.figures);
-    cures.push_back(finding.cure);
-    sources.push_back(finding.source);
-  }
-  Table table;
-  table.add("rule", std::move(rules))
-      .add("severity", std::move(severities))
-      .add("says", std::move(says))
-      .add("figures", std::move(figures))
-      .add("cure", std::move(cures))
-      .add("source", std::move(sources));
-  return table;
+  Rows<AdviceColumns> rows;
+  for (const auto& [rule, finding] : all)
+    rows.add(rule, kSeverities[static_cast<std::size_t>(finding.severity)], finding.says, finding.figures,
+             finding.cure, finding.source);
+  return rows.take();
 }
 
 }  // namespace headrace::analysis::device

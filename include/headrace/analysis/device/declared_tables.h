@@ -1,0 +1,21 @@
+// The tables of device traces with their columns, for the documentation and for Python.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "headrace/analysis/rows.h"
+
+namespace headrace::analysis::device {
+
+struct DeclaredTable {
+  /// As in Python: the method of `Trace`, and behind a "." the part of its answer. "table(x)": what the profiler
+  /// wrote, of those that are read from a database or JSON.
+  std::string_view name;
+  std::vector<ColumnShape> columns;
+};
+
+/// In the order of docs/device_traces.md.
+std::vector<DeclaredTable> declared_tables();
+
+}  // namespace headrace::analysis::device
