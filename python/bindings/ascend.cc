@@ -42,8 +42,7 @@ void add_ascend(PyObject* into) {
   module.def(
       "advice",
       [](const TraceSet set, const Profiles& profiles) {
-        const LockReleased released;
-        return shared(device::advice(set.traces(), profiles));
+        return without_lock([&] { return shared(device::advice(set.traces(), profiles)); });
       },
       py::arg("traces"), py::arg("profiles"));
   module.def("has_cluster_summary", &device::has_cluster_summary, py::arg("folder"),

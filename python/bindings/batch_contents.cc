@@ -23,12 +23,6 @@ bool is_of_torch(PyTypeObject* type) {
   return name != nullptr && std::strcmp(name, "torch") == 0;
 }
 
-/// The name without its module.
-const char* short_name(PyTypeObject* type) {
-  const char* dot = std::strrchr(type->tp_name, '.');
-  return dot == nullptr ? type->tp_name : dot + 1;
-}
-
 /// An object whose attributes are data: of a class that Python code made. (Graphs of PyG can be called, too.)
 bool has_attributes(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);

@@ -1,9 +1,10 @@
-// Small pieces that the hand-written types share. Hand-written because a pybind11 class costs 300 ns a call,
-// a heap type with its own vectorcall 25.
+// What the files of this module share: small pieces around Python objects, and what each of them adds.
 #pragma once
 
 #include <Python.h>
 
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -24,7 +25,9 @@ class Owned {
  public:
   explicit Owned(PyObject* object = nullptr) noexcept : object_(object) {}
   ~Owned() { Py_XDECREF(object_); }
-  Owned(Owned&& other) noexcept : object_(other.object_) { other.object_ = nullptr; }
+  /// A further reference to an object that may be null.
+  static Owned ref(PyObject* object) noexcept { return Owned(Py_XNewRef(object)); }
+  Owned(Owned&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   Owned(const Owned&) = delete;
   Owned& operator=(const Owned&) = delete;
   Owned& operator=(Owned&& other) noexcept {
@@ -32,19 +35,95 @@ class Owned {
     return *this;
   }
   PyObject* get() const noexcept { return object_; }
-  PyObject* release() noexcept {
-    PyObject* object = object_;
-    object_ = nullptr;
-    return object;
-  }
+  PyObject* release() noexcept { return std::exchange(object_, nullptr); }
   explicit operator bool() const noexcept { return object_ != nullptr; }
 
  private:
   PyObject* object_;
 };
 
-/// Makes a heap type and adds it to the module; returns false with an exception set.
-bool add_type(PyObject* module, PyType_Spec& spec, const char* name, PyTypeObject** type = nullptr);
+/// The exception that is set, if any, kept while other Python code runs: no error is set from here on.
+class KeptError {
+ public:
+  KeptError() noexcept { PyErr_Fetch(&type_, &value_, &trace_); }
+  ~KeptError() {
+    Py_XDECREF(type_);
+    Py_XDECREF(value_);
+    Py_XDECREF(trace_);
+  }
+  KeptError(const KeptError&) = delete;
+  KeptError& operator=(const KeptError&) = delete;
+  /// Sets it again, in place of any other.
+  void restore() noexcept {
+    PyErr_Restore(std::exchange(type_, nullptr), std::exchange(value_, nullptr),
+                  std::exchange(trace_, nullptr));
+  }
+
+ private:
+  PyObject* type_ = nullptr;
+  PyObject* value_ = nullptr;
+  PyObject* trace_ = nullptr;
+};
+
+/// After a call of ours that the user's program did not make: its failure changes nothing there. What is no
+/// failure stays set: an interrupt, or the exit that a signal's handler asks for.
+inline void forget_failure() {
+  if (PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_Exception) != 0) PyErr_Clear();
+}
+
+/// After `next` gave `item`: there is none because of an exception, not because the iterator is at its end.
+inline bool next_failed(PyObject* item) {
+  return item == nullptr && PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) == 0;
+}
+
+/// The bytes of an object, contiguous, kept while this lives. No bytes: an exception is set.
+class BufferView {
+ public:
+  explicit BufferView(PyObject* object) noexcept
+      : held_(calling_python([&] { return PyObject_GetBuffer(object, &view_, PyBUF_SIMPLE) == 0; })) {}
+  ~BufferView() {
+    if (held_) PyBuffer_Release(&view_);
+  }
+  BufferView(const BufferView&) = delete;
+  BufferView& operator=(const BufferView&) = delete;
+
+  explicit operator bool() const noexcept { return held_; }
+  const void* data() const noexcept { return view_.buf; }
+  Py_ssize_t size() const noexcept { return held_ ? view_.len : 0; }
+
+ private:
+  Py_buffer view_{};
+  bool held_;
+};
+
+/// The value of a whole number; -1 for other objects, and for one that is too large.
+inline std::int64_t whole_number(PyObject* object) {
+  if (PyLong_CheckExact(object) == 0) return -1;
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  return overflow != 0 ? -1 : value;
+}
+
+/// The name of a type without its module.
+inline const char* short_name(PyTypeObject* type) {
+  const char* dot = std::strrchr(type->tp_name, '.');
+  return dot == nullptr ? type->tp_name : dot + 1;
+}
+
+/// An attribute of a module of Python; null with an exception set.
+inline Owned imported(const char* module_name, const char* attribute) {
+  return calling_python([&] {
+    const Owned module(PyImport_ImportModule(module_name));
+    return Owned(module ? PyObject_GetAttrString(module.get(), attribute) : nullptr);
+  });
+}
+
+/// `__reduce__` of what stands for another object while it is recorded: sent to another process, that one goes
+/// alone.
+inline PyObject* reduced_to(PyObject* object) {
+  const Owned itself = imported("headrace.record.operator", "itself");
+  return itself ? Py_BuildValue("O(O)", itself.get(), object) : nullptr;
+}
 
 // Each adds its type to the module.
 bool add_timed_callable(PyObject* module);

@@ -69,12 +69,7 @@ class PythonClock final : public profile::DeviceClock {
   bool find() {
     const Owned name(PyUnicode_FromString("torch"));
     const Owned torch(name ? PyImport_GetModule(name.get()) : nullptr);
-    if (torch) {
-      calling_python([&] {
-        const Owned module(PyImport_ImportModule("headrace.record.device_clock"));
-        begin_ = module ? PyObject_GetAttrString(module.get(), "begin") : nullptr;
-      });
-    }
+    if (torch) begin_ = imported("headrace.record.device_clock", "begin").release();
     forget_error();
     return begin_ != nullptr;
   }

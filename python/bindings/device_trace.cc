@@ -220,11 +220,8 @@ py::dict write_with_counters(const TraceSet set, std::string out, std::vector<st
       return calling_python([&] { return std::make_unique<PythonBytes>(opened()); });
     };
   }
-  timeline::CountersResult written;
-  {
-    const LockReleased released;
-    written = timeline::write_with_counters(request);
-  }
+  const timeline::CountersResult written =
+      without_lock([&] { return timeline::write_with_counters(request); });
   py::dict result;
   result["path"] = written.path;
   result["counters"] = written.counters;
@@ -266,9 +263,7 @@ void add_device_trace(PyObject* into) {
   py::class_<TraceLoader, std::shared_ptr<TraceLoader>>(module, "TraceLoader")
       .def(py::init<std::vector<std::string>, const Arguments&, std::vector<std::int64_t>>(),
            py::arg("paths"), py::arg("arguments"), py::arg("ranks"))
-      .def(
-          "load", [](const std::shared_ptr<TraceLoader>& self) { return self->load(); },
-          py::call_guard<LockReleased>())
+      .def("load", on_shared(&TraceLoader::load), py::call_guard<LockReleased>())
       .def_property_readonly("bytes_read", &TraceLoader::bytes_read)
       .def_property_readonly("bytes_total", &TraceLoader::bytes_total);
   module.def("with_device", &with_device, py::arg("profile_text"), py::arg("traces"), py::arg("segment"),

@@ -153,10 +153,9 @@ bool FunctionSample::is_users(const void* function, PyObject* object) {
   if (!PyCode_Check(object)) return false;
   const auto [found, is_new] = users_.try_emplace(function, false);
   if (!is_new) return found->second;
-  const Owned module(PyImport_ImportModule("headrace.loaders.kit.names"));
+  const Owned is_the_users = imported("headrace.loaders.kit.names", "is_the_users");
   const Owned file(PyObject_GetAttrString(object, "co_filename"));
-  const Owned answer(module && file ? PyObject_CallMethod(module.get(), "is_the_users", "O", file.get())
-                                    : nullptr);
+  const Owned answer(is_the_users && file ? PyObject_CallOneArg(is_the_users.get(), file.get()) : nullptr);
   found->second = answer && PyObject_IsTrue(answer.get()) == 1;
   if (PyErr_Occurred() != nullptr) PyErr_Clear();
   return found->second;

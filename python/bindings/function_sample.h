@@ -98,4 +98,11 @@ class SampledCall {
   FunctionSample* sample_;
 };
 
+/// What `call`, a call of the operator's code, returns.
+template <class Call>
+PyObject* sampled(const FunctionSample::Operator& op, Call&& call) {
+  const SampledCall follows(op);
+  return calling_python(call);
+}
+
 }  // namespace headrace::python

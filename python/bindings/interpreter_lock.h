@@ -12,6 +12,7 @@
 #include <cxxabi.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -54,6 +55,13 @@ class LockReleased {
   PyThreadState* saved_;
 };
 
+/// What `call` returns, made without the interpreter lock, which the calling thread holds.
+template <class Call>
+decltype(auto) without_lock(Call&& call) {
+  const LockReleased released;
+  return std::forward<Call>(call)();
+}
+
 /// While it lives the calling thread, which does not hold the interpreter lock, does.
 class LockTaken {
  public:
@@ -65,6 +73,21 @@ class LockTaken {
  private:
   PyGILState_STATE state_;
 };
+
+/// A member function as a binding that runs without the interpreter lock: it keeps the object, because the
+/// interpreter may end, and drop its own reference, while the call runs.
+template <class Result, class T, class... Args>
+auto on_shared(Result (T::*member)(Args...) const) {
+  return [member](const std::shared_ptr<T>& self, Args... args) {
+    return ((*self).*member)(std::forward<Args>(args)...);
+  };
+}
+template <class Result, class T, class... Args>
+auto on_shared(Result (T::*member)(Args...)) {
+  return [member](const std::shared_ptr<T>& self, Args... args) {
+    return ((*self).*member)(std::forward<Args>(args)...);
+  };
+}
 
 /// How long this (foreign) thread waits for the interpreter lock, ns; negative where it cannot be asked.
 std::int64_t wait_for_interpreter_lock();

@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,36 +30,24 @@ job::Delays delays_of(const std::string& name) {
 
 /// As JobSimulation takes them.
 py::dict columns_of(const job::Operations& operations) {
-  std::vector<std::string> type;
-  std::vector<std::int64_t> dp_rank, stage, step, sequence, chunk, model_chunk, micro_batch, kernel;
-  std::vector<double> start_s, duration_s, input_s;
-  for (const job::Operation& each : operations) {
-    type.emplace_back(job::name_of(each.type));
-    dp_rank.push_back(each.dp_rank);
-    stage.push_back(each.stage);
-    step.push_back(each.step);
-    start_s.push_back(each.start_s);
-    duration_s.push_back(each.duration_s);
-    sequence.push_back(each.sequence);
-    chunk.push_back(each.chunk);
-    model_chunk.push_back(each.model_chunk);
-    micro_batch.push_back(each.micro_batch);
-    input_s.push_back(each.input_s);
-    kernel.push_back(each.kernel);
-  }
+  const auto column = [&](const auto& value_of) {
+    py::list values;
+    for (const job::Operation& each : operations) values.append(std::invoke(value_of, each));
+    return values;
+  };
   py::dict columns;
-  columns["type"] = std::move(type);
-  columns["dp_rank"] = std::move(dp_rank);
-  columns["stage"] = std::move(stage);
-  columns["step"] = std::move(step);
-  columns["start_s"] = std::move(start_s);
-  columns["duration_s"] = std::move(duration_s);
-  columns["sequence"] = std::move(sequence);
-  columns["chunk"] = std::move(chunk);
-  columns["model_chunk"] = std::move(model_chunk);
-  columns["micro_batch"] = std::move(micro_batch);
-  columns["input_s"] = std::move(input_s);
-  columns["kernel"] = std::move(kernel);
+  columns["type"] = column([](const job::Operation& each) { return job::name_of(each.type); });
+  columns["dp_rank"] = column(&job::Operation::dp_rank);
+  columns["stage"] = column(&job::Operation::stage);
+  columns["step"] = column(&job::Operation::step);
+  columns["start_s"] = column(&job::Operation::start_s);
+  columns["duration_s"] = column(&job::Operation::duration_s);
+  columns["sequence"] = column(&job::Operation::sequence);
+  columns["chunk"] = column(&job::Operation::chunk);
+  columns["model_chunk"] = column(&job::Operation::model_chunk);
+  columns["micro_batch"] = column(&job::Operation::micro_batch);
+  columns["input_s"] = column(&job::Operation::input_s);
+  columns["kernel"] = column(&job::Operation::kernel);
   return columns;
 }
 
@@ -104,13 +93,11 @@ void add_job(PyObject* into) {
       "job_operations",
       [](const TraceSet set, std::int64_t rank, const std::vector<std::int64_t>& steps,
          const std::vector<std::vector<std::int64_t>>& stages) {
-        analysis::device::RankOperations found;
-        {
-          const LockReleased released;
+        const analysis::device::RankOperations found = without_lock([&] {
           const trace::Trace& trace = set.traces()[0];
-          found =
-              analysis::device::job_operations(trace, trace::process_groups(trace.file), rank, steps, stages);
-        }
+          return analysis::device::job_operations(trace, trace::process_groups(trace.file), rank, steps,
+                                                  stages);
+        });
         return py::make_tuple(found.missing, found.expected, columns_of(found.operations));
       },
       py::arg("traces"), py::arg("rank"), py::arg("steps"), py::arg("stages"));

@@ -26,15 +26,6 @@ namespace py = pybind11;
 
 namespace headrace::python {
 
-bool add_type(PyObject* module, PyType_Spec& spec, const char* name, PyTypeObject** type) {
-  PyObject* made = PyType_FromModuleAndSpec(module, &spec, nullptr);
-  if (made == nullptr) return false;
-  if (type != nullptr) *type = reinterpret_cast<PyTypeObject*>(Py_NewRef(made));
-  const bool added = PyModule_AddObjectRef(module, name, made) == 0;
-  Py_DECREF(made);
-  return added;
-}
-
 template <class T>
 std::shared_ptr<T> handle_of(PyObject* object, const char* wanted) {
   try {
@@ -114,6 +105,12 @@ std::string profile_of_handle(const std::shared_ptr<const profile::LoaderHandle>
                    " epochs were run, the last " + std::to_string(starts.size()) + " can be reported alone");
 }
 
+std::shared_ptr<profile::SegmentImage> image_of(const Path& segment) {
+  auto image = std::make_shared<profile::SegmentImage>();
+  image->read_file(segment.string());
+  return image;
+}
+
 py::list loaders_of_image(const profile::SegmentImage& image) {
   py::list loaders;
   for (const profile::LoaderSummary& loader : profile::list_loaders(image)) {
@@ -129,22 +126,17 @@ py::list loaders_of_image(const profile::SegmentImage& image) {
 
 /// The `verdict_tuple` of the loader that waited longest; None if the segment has no loader.
 py::object verdict_of_segment(const Path& path) {
-  profile::Profile profile;
-  analysis::Verdict verdict;
-  bool is_recorded = false;
-  {
-    const LockReleased released;
-    profile::SegmentImage image;
-    image.read_file(path.string());
-    const std::vector<profile::LoaderSummary> loaders = profile::list_loaders(image);
-    is_recorded = !loaders.empty();
-    if (is_recorded) {
-      profile = profile::read_profile(image, loaders.front().index);
-      verdict = analysis::verdict_on(profile);
-    }
-  }
-  if (!is_recorded) return py::none();
-  return verdict_tuple(verdict, profile);
+  using Judged = std::pair<profile::Profile, analysis::Verdict>;
+  const auto found = without_lock([&]() -> std::optional<Judged> {
+    const auto image = image_of(path);
+    const std::vector<profile::LoaderSummary> loaders = profile::list_loaders(*image);
+    if (loaders.empty()) return std::nullopt;
+    profile::Profile profile = profile::read_profile(*image, loaders.front().index);
+    analysis::Verdict verdict = analysis::verdict_on(profile);
+    return Judged(std::move(profile), std::move(verdict));
+  });
+  if (!found) return py::none();
+  return verdict_tuple(found->second, found->first);
 }
 
 void add_recording(py::module_& module) {
@@ -163,11 +155,8 @@ void add_recording(py::module_& module) {
                   })
       .def("push", [](const SharedSession& session) { profile::CurrentSession::push(session); })
       .def("pop", [](const SharedSession& session) { profile::CurrentSession::pop(*session); })
-      .def(
-          "close", [](const SharedSession& session) { session->close(); }, py::call_guard<LockReleased>())
-      .def(
-          "copy_out", [](const SharedSession& session) { session->copy_out(); },
-          py::call_guard<LockReleased>())
+      .def("close", on_shared(&profile::Session::close), py::call_guard<LockReleased>())
+      .def("copy_out", on_shared(&profile::Session::copy_out), py::call_guard<LockReleased>())
       .def("take_messages",
            [](const SharedSession& session) { return list_of_texts(session->take_messages()); })
       .def_property_readonly("run", [](const SharedSession& session) { return str_of_path(session->run()); })
@@ -181,14 +170,7 @@ void add_recording(py::module_& module) {
     if (profile::CurrentSession::peek() == session) profile::CurrentSession::set(nullptr);
   });
   module.def("disable", &profile::CurrentSession::disable);
-  module.def("close_all", [] {
-    std::vector<std::string> messages;
-    {
-      const LockReleased released;
-      messages = profile::CurrentSession::close_all();
-    }
-    return list_of_texts(messages);
-  });
+  module.def("close_all", [] { return list_of_texts(without_lock(&profile::CurrentSession::close_all)); });
 
   py::class_<profile::OperatorHandle, std::shared_ptr<profile::OperatorHandle>>(module, "OperatorHandle")
       .def(
@@ -315,29 +297,18 @@ void add_reading(py::module_& module) {
     return found;
   });
   module.def("segment_loaders", [](const Path& path) {
-    profile::SegmentImage image;
-    {
-      const LockReleased released;
-      image.read_file(path.string());
-    }
-    return loaders_of_image(image);
+    const auto image = without_lock([&] { return image_of(path); });
+    return loaders_of_image(*image);
   });
   module.def("segment_verdict", verdict_of_segment);
   module.def(
       "segment_profile_json",
       [](const Path& path, std::uint32_t loader) {
-        profile::SegmentImage image;
-        image.read_file(path.string());
-        return profile::profile_to_json(profile::read_profile(image, loader));
+        return profile::profile_to_json(profile::read_profile(*image_of(path), loader));
       },
       py::call_guard<LockReleased>());
   py::class_<profile::SegmentImage, std::shared_ptr<profile::SegmentImage>>(module, "SegmentImage")
-      .def(py::init([](const Path& path) {
-             auto image = std::make_shared<profile::SegmentImage>();
-             image->read_file(path.string());
-             return image;
-           }),
-           py::arg("path"), py::call_guard<LockReleased>())
+      .def(py::init(&image_of), py::arg("path"), py::call_guard<LockReleased>())
       .def("loaders", [](const profile::SegmentImage& image) { return loaders_of_image(image); })
       .def(
           "profile_json",

@@ -4,28 +4,13 @@
 
 #include <optional>
 
+#include "crossing.h"
 #include "headrace/profile/errors.h"
 
 namespace py = pybind11;
 
 namespace headrace::python {
 namespace {
-
-/// A buffer of the item, as plain bytes.
-class View {
- public:
-  explicit View(PyObject* object) {
-    const int got = calling_python([&] { return PyObject_GetBuffer(object, &view_, PyBUF_SIMPLE); });
-    if (got != 0) throw BodyFailure();
-  }
-  ~View() { PyBuffer_Release(&view_); }
-  View(const View&) = delete;
-  View& operator=(const View&) = delete;
-  const Py_buffer& get() const noexcept { return view_; }
-
- private:
-  Py_buffer view_{};
-};
 
 /// PyCapsule named "headrace.body": its pointer is the function, its context the context.
 constexpr const char* kCapsuleName = "headrace.body";
@@ -64,7 +49,8 @@ NativeBody::NativeBody(const NativeBody& other) noexcept
 NativeBody::~NativeBody() { const Item dropped(owner_); }
 
 Item NativeBody::call(Item&& item) const {
-  const View input(item.get());
+  const BufferView input(item.get());
+  if (!input) throw BodyFailure();
   Item output =
       made_by([&] { return PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(output_bytes_)); });
   void* to = PyByteArray_AS_STRING(output.get());
@@ -72,7 +58,7 @@ Item NativeBody::call(Item&& item) const {
   {
     const NativeBody self = *this;
     const LockReleased released;
-    written = self.function_(input.get().buf, input.get().len, to, self.output_bytes_, self.context_);
+    written = self.function_(input.data(), input.size(), to, self.output_bytes_, self.context_);
   }
   if (written < 0 || written > output_bytes_) {
     const std::string what =

@@ -107,73 +107,42 @@ class ComparedReports {
 
 void add_parsed_report(PyObject* into) {
   using Released = py::call_guard<LockReleased>;
-  // Shared, because the interpreter may end, and drop its reference, while a thread is writing a report.
   using Shared = const std::shared_ptr<ParsedReport>&;
   auto module = py::reinterpret_borrow<py::module_>(into);
   py::class_<ParsedReport, std::shared_ptr<ParsedReport>>(module, "ParsedReport")
       .def(py::init<const std::string&>(), py::arg("profile_text"), Released())
-      .def(
-          "text", [](Shared self, int width, bool color) { return self->text(width, color); },
-          py::arg("width"), py::arg("color"), Released())
-      .def(
-          "html",
-          [](Shared self, bool whole_page, const std::string& segment, double from_s, double to_s,
-             const std::string& range_link) {
-            return self->html(whole_page, segment, from_s, to_s, range_link);
-          },
-          py::arg("whole_page"), py::arg("segment") = "", py::arg("from_s") = 0.0, py::arg("to_s") = 0.0,
-          py::arg("range_link") = "", Released())
-      .def(
-          "json", [](Shared self, int indent) { return self->json(indent); }, py::arg("indent"), Released())
+      .def("text", on_shared(&ParsedReport::text), py::arg("width"), py::arg("color"), Released())
+      .def("html", on_shared(&ParsedReport::html), py::arg("whole_page"), py::arg("segment") = "",
+           py::arg("from_s") = 0.0, py::arg("to_s") = 0.0, py::arg("range_link") = "", Released())
+      .def("json", on_shared(&ParsedReport::json), py::arg("indent"), Released())
       .def("verdict",
            [](Shared self) {
-             analysis::Verdict found;
-             {
-               const LockReleased released;
-               found = analysis::verdict_on(self->profile());
-             }
+             const auto found = without_lock([&] { return analysis::verdict_on(self->profile()); });
              return verdict_tuple(found, self->profile());
            })
       .def("curve",
            [](Shared self) {
-             const analysis::StepCurve* found = nullptr;
-             {
-               const LockReleased released;
-               found = &self->curve();
-             }
+             const analysis::StepCurve& found = *without_lock([&] { return &self->curve(); });
              py::list points;
-             for (const analysis::CurvePoint& each : found->points)
+             for (const analysis::CurvePoint& each : found.points)
                points.append(py::make_tuple(each.value, each.then.step_s, each.then.low_s, each.then.high_s,
                                             each.then.limit));
-             return py::make_tuple(found->parameter, found->now, points);
+             return py::make_tuple(found.parameter, found.now, points);
            })
       .def_property_readonly("loader", [](Shared self) { return self->profile().loader; })
       .def_property_readonly("rank", [](Shared self) { return self->profile().rank; })
-      .def(
-          "what_if",
-          [](Shared self, const std::vector<std::pair<std::string, std::string>>& assigned) {
-            return self->what_if(assigned);
-          },
-          py::arg("assigned"), Released());
+      .def("what_if", on_shared(&ParsedReport::what_if), py::arg("assigned"), Released());
 
   module.def("page_style", report::page_style);
 
-  using Compared = const std::shared_ptr<ComparedReports>&;
   py::class_<ComparedReports, std::shared_ptr<ComparedReports>>(module, "ComparedReports")
       .def(py::init<const std::vector<SharedReport>&, const std::vector<SharedReport>&, const std::string&,
                     const std::string&>(),
            py::arg("a"), py::arg("b"), py::arg("name_a") = "A", py::arg("name_b") = "B", Released())
-      .def(
-          "text", [](Compared self, int width, bool color) { return self->text(width, color); },
-          py::arg("width"), py::arg("color"), Released())
-      .def(
-          "html", [](Compared self, bool whole_page) { return self->html(whole_page); },
-          py::arg("whole_page") = true, Released())
-      .def(
-          "headline", [](Compared self) { return self->headline(); }, Released())
-      .def(
-          "json", [](Compared self, int indent) { return self->json(indent); }, py::arg("indent"),
-          Released());
+      .def("text", on_shared(&ComparedReports::text), py::arg("width"), py::arg("color"), Released())
+      .def("html", on_shared(&ComparedReports::html), py::arg("whole_page") = true, Released())
+      .def("headline", on_shared(&ComparedReports::headline), Released())
+      .def("json", on_shared(&ComparedReports::json), py::arg("indent"), Released());
 }
 
 }  // namespace headrace::python

@@ -46,19 +46,17 @@ class SlotWriter {
   /// Copies a contiguous buffer to `offset`, without the interpreter lock where that takes longer than giving
   /// it away.
   void write(std::int64_t offset, const py::object& source) {
-    Py_buffer view;
-    if (PyObject_GetBuffer(source.ptr(), &view, PyBUF_SIMPLE) != 0) throw py::error_already_set();
+    const BufferView from(source.ptr());
+    if (!from) throw py::error_already_set();
     const std::shared_ptr<SharedSlot> slot = claimed_.slot;  // on the stack: see interpreter_lock.h
     const std::span<std::byte> to = slot->data();
-    const bool fits = offset >= 0 && offset <= std::ssize(to) && view.len <= std::ssize(to) - offset;
-    if (fits && view.len > 0) {
-      constexpr py::ssize_t kWorthLettingGo = 64 << 10;
-      std::optional<LockReleased> released;
-      if (view.len >= kWorthLettingGo) released.emplace();
-      std::memcpy(to.data() + offset, view.buf, static_cast<std::size_t>(view.len));
-    }
-    PyBuffer_Release(&view);
+    const bool fits = offset >= 0 && offset <= std::ssize(to) && from.size() <= std::ssize(to) - offset;
     if (!fits) throw py::index_error("a slot has no such place");
+    if (from.size() == 0) return;
+    constexpr py::ssize_t kWorthLettingGo = 64 << 10;
+    std::optional<LockReleased> released;
+    if (from.size() >= kWorthLettingGo) released.emplace();
+    std::memcpy(to.data() + offset, from.data(), static_cast<std::size_t>(from.size()));
   }
   void sent() noexcept { sent_ = true; }
 
@@ -139,13 +137,8 @@ void add_process_channel(PyObject* object) {
       .def_property_readonly("bytes", &SlotSender::bytes);
   py::class_<SlotReceiver, std::shared_ptr<SlotReceiver>>(module, "SlotReceiver")
       .def(py::init<>())
-      .def(
-          "add",
-          [](const std::shared_ptr<SlotReceiver>& self, std::uint32_t number, int fd) {
-            const LockReleased released;
-            self->add(number, fd);
-          },
-          py::arg("number"), py::arg("fd"))
+      .def("add", on_shared(&SlotReceiver::add), py::arg("number"), py::arg("fd"),
+           py::call_guard<LockReleased>())
       .def(
           "lease",
           [](SlotReceiver& self, std::uint32_t number) {

@@ -1,6 +1,5 @@
 // headrace.Queue: the methods of queue.Queue on the native instrumented queue.
 #include <Python.h>
-#include <structmember.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +10,7 @@
 #include "crossing.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/queues/blocking_queue.h"
+#include "heap_type.h"
 
 namespace headrace::python {
 namespace {
@@ -33,41 +33,51 @@ struct Members {
   std::atomic<PyObject*> end_mark{nullptr};  ///< beside None: the sentinel of iter(q.get, sentinel)
 };
 
-struct Queue {
-  PyObject_HEAD PyObject* weakrefs;
-  PyObject* dict;
-  Members* members;
+/// At the interpreter's end a thread may be waiting in it.
+struct DeleteUnlessEnding {
+  void operator()(Members* members) const {
+    if (!interpreter_is_ending()) delete members;
+  }
 };
+
+struct Queue {
+  PyObject* dict = nullptr;
+  std::unique_ptr<Members, DeleteUnlessEnding> members{};  ///< null before __init__
+
+  static constexpr const char* kName = "headrace._core.Queue";
+  static constexpr std::array<Owned Queue::*, 0> kReferences{};
+  static const PyMethodDef kMethods[13];
+  static const PyGetSetDef kAttributes[4];
+
+  static PyObject* make(PyTypeObject* type, PyObject*, PyObject*);
+  static std::vector<PyType_Slot> slots();
+  int traverse(visitproc visit, void* arg);
+  void clear();
+};
+using Type = HeapType<Queue>;
 
 /// What this thread took last: when it puts that very object back, it is an end mark for its siblings.
 thread_local const PyObject* last_taken = nullptr;
 
-Queue* cast(PyObject* object) { return reinterpret_cast<Queue*>(object); }
-
 Members* members_of(PyObject* self) {
-  Members* members = cast(self)->members;
+  Members* members = Type::contents(self).members.get();
   if (members == nullptr) PyErr_SetString(PyExc_RuntimeError, "Queue.__init__() was not called");
   return members;
 }
 
-PyObject* raise_from_queue_module(const char* name, const char* fallback) {
-  const Owned module(PyImport_ImportModule("queue"));
-  if (!module) return nullptr;
-  Owned type(PyObject_GetAttrString(module.get(), name));
-  if (!type) {
+PyObject* raise_from_queue_module(const char* name) {
+  Owned type = imported("queue", name);
+  if (!type) {  // ShutDown, before Python 3.13
     PyErr_Clear();
-    const Owned ours(PyImport_ImportModule("headrace.errors"));
-    if (!ours) return nullptr;
-    type = Owned(PyObject_GetAttrString(ours.get(), fallback));
-    if (!type) return nullptr;
+    type = imported("headrace.errors", name);
   }
-  PyErr_SetNone(type.get());
+  if (type) PyErr_SetNone(type.get());
   return nullptr;
 }
 
 PyObject* raise_status(QueueStatus status, bool putting) {
-  if (status == QueueStatus::closed) return raise_from_queue_module("ShutDown", "ShutDown");
-  return raise_from_queue_module(putting ? "Full" : "Empty", putting ? "Full" : "Empty");
+  if (status == QueueStatus::closed) return raise_from_queue_module("ShutDown");
+  return raise_from_queue_module(putting ? "Full" : "Empty");
 }
 
 bool is_end_mark(const Members& members, const PyObject* item) {
@@ -170,18 +180,16 @@ bool transfer(Members& members, bool putting, bool block, PyObject* timeout, boo
   return false;
 }
 
-PyObject* put_item(PyObject* self, PyObject* item, bool block, PyObject* timeout) {
-  Members* members = members_of(self);
-  if (members == nullptr) return nullptr;
+PyObject* put_item(Members& members, PyObject* item, bool block, PyObject* timeout) {
   PyObject* owned = Py_NewRef(item);
-  const bool back = item == last_taken && members->handle->taken_by_this_thread();
-  const bool counts = !is_end_mark(*members, item) && !back;
+  const bool back = item == last_taken && members.handle->taken_by_this_thread();
+  const bool counts = !is_end_mark(members, item) && !back;
   const bool put =
-      transfer(*members, true, block, timeout, counts, [&](std::int64_t waited, const CallContext& about) {
+      transfer(members, true, block, timeout, counts, [&](std::int64_t waited, const CallContext& about) {
         // Counted before a consumer can take it and call task_done.
-        members->unfinished.fetch_add(1);
-        const QueueStatus status = members->native.try_put(owned, waited, about);
-        if (status != QueueStatus::done) members->unfinished.fetch_sub(1);
+        members.unfinished.fetch_add(1);
+        const QueueStatus status = members.native.try_put(owned, waited, about);
+        if (status != QueueStatus::done) members.unfinished.fetch_sub(1);
         return status;
       });
   if (!put) {
@@ -191,14 +199,12 @@ PyObject* put_item(PyObject* self, PyObject* item, bool block, PyObject* timeout
   Py_RETURN_NONE;
 }
 
-PyObject* get_item(PyObject* self, bool block, PyObject* timeout) {
-  Members* members = members_of(self);
-  if (members == nullptr) return nullptr;
+PyObject* get_item(Members& members, bool block, PyObject* timeout) {
   std::optional<PyObject*> item;
   const bool got =
-      transfer(*members, false, block, timeout, true, [&](std::int64_t waited, const CallContext& about) {
-        return members->native.try_get_judged(item, waited, [&](PyObject* taken) {
-          return CallContext{!is_end_mark(*members, taken), about.loop_name};
+      transfer(members, false, block, timeout, true, [&](std::int64_t waited, const CallContext& about) {
+        return members.native.try_get_judged(item, waited, [&](PyObject* taken) {
+          return CallContext{!is_end_mark(members, taken), about.loop_name};
         });
       });
   if (!got) return nullptr;
@@ -240,67 +246,57 @@ bool parse_block(PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Py_
   return true;
 }
 
-PyObject* queue_put(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* queue_put(Members& members, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   bool block = true;
   PyObject* timeout = nullptr;
   PyObject* item = nullptr;
   if (!parse_block(args, nargs, kwnames, 0, block, timeout, &item)) return nullptr;
-  return put_item(self, item, block, timeout);
+  return put_item(members, item, block, timeout);
 }
 
-PyObject* queue_get(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* queue_get(Members& members, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   bool block = true;
   PyObject* timeout = nullptr;
   if (!parse_block(args, nargs, kwnames, 1, block, timeout, nullptr)) return nullptr;
-  return get_item(self, block, timeout);
+  return get_item(members, block, timeout);
 }
 
-PyObject* queue_put_nowait(PyObject* self, PyObject* item) { return put_item(self, item, false, nullptr); }
-PyObject* queue_get_nowait(PyObject* self, PyObject*) { return get_item(self, false, nullptr); }
+PyObject* queue_put_nowait(Members& members, PyObject* item) {
+  return put_item(members, item, false, nullptr);
+}
+PyObject* queue_get_nowait(Members& members, PyObject*) { return get_item(members, false, nullptr); }
 
-PyObject* queue_qsize(PyObject* self, PyObject*) {
-  Members* members = members_of(self);
-  return members == nullptr ? nullptr : PyLong_FromLongLong(members->native.size());
+PyObject* queue_qsize(Members& members, PyObject*) { return PyLong_FromLongLong(members.native.size()); }
+
+PyObject* queue_empty(Members& members, PyObject*) { return PyBool_FromLong(members.native.size() == 0); }
+
+PyObject* queue_full(Members& members, PyObject*) {
+  const std::int64_t capacity = members.native.capacity();
+  return PyBool_FromLong(capacity > 0 && members.native.size() >= capacity);
 }
 
-PyObject* queue_empty(PyObject* self, PyObject*) {
-  Members* members = members_of(self);
-  return members == nullptr ? nullptr : PyBool_FromLong(members->native.size() == 0);
-}
-
-PyObject* queue_full(PyObject* self, PyObject*) {
-  Members* members = members_of(self);
-  if (members == nullptr) return nullptr;
-  const std::int64_t capacity = members->native.capacity();
-  return PyBool_FromLong(capacity > 0 && members->native.size() >= capacity);
-}
-
-PyObject* queue_task_done(PyObject* self, PyObject*) {
-  Members* members = members_of(self);
-  if (members == nullptr) return nullptr;
-  std::int64_t before = members->unfinished.load();
+PyObject* queue_task_done(Members& members, PyObject*) {
+  std::int64_t before = members.unfinished.load();
   do {
     if (before <= 0) {
       PyErr_SetString(PyExc_ValueError, "task_done() called too many times");
       return nullptr;
     }
-  } while (!members->unfinished.compare_exchange_weak(before, before - 1));
-  if (before == 1) members->all_done.notify_all();
+  } while (!members.unfinished.compare_exchange_weak(before, before - 1));
+  if (before == 1) members.all_done.notify_all();
   Py_RETURN_NONE;
 }
 
-PyObject* queue_join(PyObject* self, PyObject*) {
-  Members* members = members_of(self);
-  if (members == nullptr) return nullptr;
-  while (members->unfinished.load() > 0) {
+PyObject* queue_join(Members& members, PyObject*) {
+  while (members.unfinished.load() > 0) {
     queues::Wake wake = queues::Wake::notified;
     {
       const LockReleased released;
-      const EventCount::Ticket ticket = members->all_done.prepare();
-      if (members->unfinished.load() == 0) {
-        members->all_done.cancel(ticket);
+      const EventCount::Ticket ticket = members.all_done.prepare();
+      if (members.unfinished.load() == 0) {
+        members.all_done.cancel(ticket);
       } else {
-        wake = members->all_done.wait(ticket, next_look(Deadline::max()));
+        wake = members.all_done.wait(ticket, next_look(Deadline::max()));
       }
     }
     if (wake != queues::Wake::notified && PyErr_CheckSignals() != 0) return nullptr;
@@ -308,25 +304,20 @@ PyObject* queue_join(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyObject* queue_shutdown(PyObject* self, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"immediate", nullptr};
+PyObject* queue_shutdown(Members& members, PyObject* args, PyObject* kwargs) {
   int immediate = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p", const_cast<char**>(names), &immediate)) return nullptr;
-  Members* members = members_of(self);
-  if (members == nullptr) return nullptr;
-  const std::deque<PyObject*> dropped = members->native.close(immediate != 0);
+  if (!parse(args, kwargs, "|p", {"immediate", nullptr}, &immediate)) return nullptr;
+  const std::deque<PyObject*> dropped = members.native.close(immediate != 0);
   for (PyObject* item : dropped) Py_DECREF(item);
   if (!dropped.empty()) {
-    members->unfinished.fetch_sub(static_cast<std::int64_t>(dropped.size()));
-    if (members->unfinished.load() <= 0) members->all_done.notify_all();
+    members.unfinished.fetch_sub(static_cast<std::int64_t>(dropped.size()));
+    if (members.unfinished.load() <= 0) members.all_done.notify_all();
   }
   Py_RETURN_NONE;
 }
 
-PyObject* queue_mark_end(PyObject* self, PyObject* mark) {
-  Members* members = members_of(self);
-  if (members == nullptr) return nullptr;
-  PyObject* before = members->end_mark.exchange(Py_NewRef(mark));
+PyObject* queue_mark_end(Members& members, PyObject* mark) {
+  PyObject* before = members.end_mark.exchange(Py_NewRef(mark));
   Py_XDECREF(before);
   Py_RETURN_NONE;
 }
@@ -339,46 +330,34 @@ PyObject* queue_reduce(PyObject* self, PyObject*) {
   return nullptr;
 }
 
-PyObject* queue_maxsize(PyObject* self, void*) {
-  Members* members = members_of(self);
-  return members == nullptr ? nullptr : PyLong_FromLongLong(members->native.capacity());
-}
+PyObject* queue_maxsize(Members& members, void*) { return PyLong_FromLongLong(members.native.capacity()); }
 
-PyObject* queue_name(PyObject* self, void*) {
-  Members* members = members_of(self);
-  return members == nullptr ? nullptr : PyUnicode_FromString(members->handle->name().c_str());
-}
+PyObject* queue_name(Members& members, void*) { return PyUnicode_FromString(members.handle->name().c_str()); }
 
-PyObject* queue_unfinished(PyObject* self, void*) {
-  Members* members = members_of(self);
-  return members == nullptr ? nullptr : PyLong_FromLongLong(members->unfinished.load());
-}
+PyObject* queue_unfinished(Members& members, void*) { return PyLong_FromLongLong(members.unfinished.load()); }
 
 int queue_init(PyObject* self, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"maxsize", "name", nullptr};
   long long capacity = 0;
   const char* name = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Lz", const_cast<char**>(names), &capacity, &name))
-    return -1;
-  if (cast(self)->members != nullptr) {
+  if (!parse(args, kwargs, "|Lz", {"maxsize", "name", nullptr}, &capacity, &name)) return -1;
+  if (Type::contents(self).members != nullptr) {
     PyErr_SetString(PyExc_RuntimeError, "Queue.__init__() called twice");
     return -1;
   }
   if (capacity < 0) {
-    const Owned errors(PyImport_ImportModule("headrace.errors"));
-    const Owned type(errors ? PyObject_GetAttrString(errors.get(), "UsageError") : nullptr);
+    const Owned type = imported("headrace.errors", "UsageError");
     if (type) PyErr_Format(type.get(), "a queue's maxsize is 0 (no limit) or more, not %lld", capacity);
     return -1;
   }
   const std::string given = name == nullptr || *name == '\0' ? "queue" : name;
-  cast(self)->members = new Members(given, capacity);
+  Type::contents(self).members.reset(new Members(given, capacity));
   return 0;
 }
 
-int queue_traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  Py_VISIT(cast(self)->dict);
-  Members* members = cast(self)->members;
+PyObject* Queue::make(PyTypeObject* type, PyObject*, PyObject*) { return Type::create(type); }
+
+int Queue::traverse(visitproc visit, void* arg) {
+  Py_VISIT(dict);
   if (members == nullptr) return 0;
   Py_VISIT(members->end_mark.load());
   int result = 0;
@@ -388,114 +367,84 @@ int queue_traverse(PyObject* self, visitproc visit, void* arg) {
   return result;
 }
 
-int queue_clear(PyObject* self) {
-  Py_CLEAR(cast(self)->dict);
-  Members* members = cast(self)->members;
-  if (members == nullptr) return 0;
+void Queue::clear() {
+  Py_CLEAR(dict);
+  if (members == nullptr) return;
   Py_XDECREF(members->end_mark.exchange(nullptr));
   for (PyObject* item : members->native.close(true)) Py_DECREF(item);
-  return 0;
 }
 
-void queue_dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  if (cast(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
-  queue_clear(self);
-  // At the interpreter's end a thread may be waiting in it.
-  if (!interpreter_is_ending()) delete cast(self)->members;
-  type->tp_free(self);
-  Py_DECREF(type);
+PyObject* queue_repr(Members& members) {
+  return PyUnicode_FromFormat("<headrace.Queue '%s': %lld of %lld>", members.handle->name().c_str(),
+                              static_cast<long long>(members.native.size()),
+                              static_cast<long long>(members.native.capacity()));
 }
 
-PyObject* queue_repr(PyObject* self) {
-  Members* members = members_of(self);
-  if (members == nullptr) return nullptr;
-  return PyUnicode_FromFormat("<headrace.Queue '%s': %lld of %lld>", members->handle->name().c_str(),
-                              static_cast<long long>(members->native.size()),
-                              static_cast<long long>(members->native.capacity()));
+/// A function of the queue's members as a method or property of the queue.
+template <auto Function>
+struct MembersCall;
+template <class... Args, PyObject* (*Function)(Members&, Args...)>
+struct MembersCall<Function> {
+  static PyObject* call(PyObject* self, Args... args) {
+    Members* members = members_of(self);
+    return members == nullptr ? nullptr : Function(*members, args...);
+  }
+};
+template <auto Function>
+PyCFunction of_members() {
+  return method(MembersCall<Function>::call);
 }
 
-template <class Function>
-PyCFunction as_method(Function function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
-PyMethodDef queue_methods[] = {
-    {"put", as_method(queue_put), METH_FASTCALL | METH_KEYWORDS,
-     "put(item, block=True, timeout=None)\n--\n\nPut an item, waiting for room; raises queue.Full."},
-    {"get", as_method(queue_get), METH_FASTCALL | METH_KEYWORDS,
-     "get(block=True, timeout=None)\n--\n\nTake an item, waiting for one; raises queue.Empty."},
-    {"put_nowait", queue_put_nowait, METH_O, "put_nowait(item)\n--\n\nput(item, block=False)."},
-    {"get_nowait", queue_get_nowait, METH_NOARGS, "get_nowait()\n--\n\nget(block=False)."},
-    {"qsize", queue_qsize, METH_NOARGS, "qsize()\n--\n\nItems in the queue now."},
-    {"empty", queue_empty, METH_NOARGS, "empty()\n--\n\nTrue when nothing is in it."},
-    {"full", queue_full, METH_NOARGS, "full()\n--\n\nTrue when there is no room."},
-    {"task_done", queue_task_done, METH_NOARGS,
-     "task_done()\n--\n\nAn item that was taken is dealt with (see join)."},
-    {"join", queue_join, METH_NOARGS, "join()\n--\n\nWait until every item that was put is dealt with."},
-    {"shutdown", as_method(queue_shutdown), METH_VARARGS | METH_KEYWORDS,
-     "shutdown(immediate=False)\n--\n\nNo more puts; gets raise ShutDown once it is empty (at once: "
+const PyMethodDef Queue::kMethods[] = {
+    {"put", of_members<queue_put>(), METH_FASTCALL | METH_KEYWORDS,
+     "put($self, item, block=True, timeout=None)\n--\n\nPut an item, waiting for room; raises queue.Full."},
+    {"get", of_members<queue_get>(), METH_FASTCALL | METH_KEYWORDS,
+     "get($self, block=True, timeout=None)\n--\n\nTake an item, waiting for one; raises queue.Empty."},
+    {"put_nowait", of_members<queue_put_nowait>(), METH_O,
+     "put_nowait($self, item, /)\n--\n\nput(item, block=False)."},
+    {"get_nowait", of_members<queue_get_nowait>(), METH_NOARGS, "get_nowait($self)\n--\n\nget(block=False)."},
+    {"qsize", of_members<queue_qsize>(), METH_NOARGS, "qsize($self)\n--\n\nItems in the queue now."},
+    {"empty", of_members<queue_empty>(), METH_NOARGS, "empty($self)\n--\n\nTrue when nothing is in it."},
+    {"full", of_members<queue_full>(), METH_NOARGS, "full($self)\n--\n\nTrue when there is no room."},
+    {"task_done", of_members<queue_task_done>(), METH_NOARGS,
+     "task_done($self)\n--\n\nAn item that was taken is dealt with (see join)."},
+    {"join", of_members<queue_join>(), METH_NOARGS,
+     "join($self)\n--\n\nWait until every item that was put is dealt with."},
+    {"shutdown", of_members<queue_shutdown>(), METH_VARARGS | METH_KEYWORDS,
+     "shutdown($self, immediate=False)\n--\n\nNo more puts; gets raise ShutDown once it is empty (at once: "
      "immediate)."},
-    {"_mark_end", queue_mark_end, METH_O, nullptr},
+    {"_mark_end", of_members<queue_mark_end>(), METH_O, nullptr},
     {"__reduce__", queue_reduce, METH_NOARGS, nullptr},
     {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
 };
 
-PyGetSetDef queue_getset[] = {
-    {"maxsize", queue_maxsize, nullptr, "Capacity; 0: unbounded.", nullptr},
-    {"name", queue_name, nullptr, "Its name in reports.", nullptr},
-    {"unfinished_tasks", queue_unfinished, nullptr, "Items put and not yet task_done.", nullptr},
+const PyGetSetDef Queue::kAttributes[] = {
+    {"maxsize", MembersCall<queue_maxsize>::call, nullptr, "Capacity; 0: unbounded.", nullptr},
+    {"name", MembersCall<queue_name>::call, nullptr, "Its name in reports.", nullptr},
+    {"unfinished_tasks", MembersCall<queue_unfinished>::call, nullptr, "Items put and not yet task_done.",
+     nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
-PyMemberDef queue_members[] = {
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(Queue, weakrefs), READONLY, nullptr},
-    {"__dictoffset__", T_PYSSIZET, offsetof(Queue, dict), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot queue_slots[] = {
-    {Py_tp_doc,
-     const_cast<char*>(
-         "Queue(maxsize=0, name=None)\n--\n\n"
-         "A bounded queue between threads with the methods of queue.Queue, recorded as a queue of the "
-         "pipeline.\n\nBlocks without the interpreter lock; timeouts and KeyboardInterrupt work. "
-         "maxsize 0: unbounded.\nAn end mark (None, or the sentinel of iter(q.get, sentinel)) is no "
-         "item.")},
-    {Py_tp_init, reinterpret_cast<void*>(queue_init)},
-    {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(queue_dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(queue_traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(queue_clear)},
-    {Py_tp_repr, reinterpret_cast<void*>(queue_repr)},
-    {Py_tp_methods, queue_methods},
-    {Py_tp_getset, queue_getset},
-    {Py_tp_members, queue_members},
-    {0, nullptr},
-};
-
-PyType_Spec queue_spec = {
-    "headrace._core.Queue",
-    sizeof(Queue),
-    0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
-    queue_slots,
-};
-
-PyTypeObject* queue_type = nullptr;
+std::vector<PyType_Slot> Queue::slots() {
+  static const char* doc =
+      "Queue(maxsize=0, name=None)\n--\n\n"
+      "A bounded queue between threads with the methods of queue.Queue, recorded as a queue of the "
+      "pipeline.\n\nBlocks without the interpreter lock; timeouts and KeyboardInterrupt work. "
+      "maxsize 0: unbounded.\nAn end mark (None, or the sentinel of iter(q.get, sentinel)) is no item.";
+  return {{Py_tp_doc, const_cast<char*>(doc)},
+          {Py_tp_init, slot(queue_init)},
+          {Py_tp_repr, slot(MembersCall<queue_repr>::call)}};
+}
 
 }  // namespace
 
-bool add_queue(PyObject* module) { return add_type(module, queue_spec, "Queue", &queue_type); }
+bool add_queue(PyObject* module) { return Type::add(module); }
 
 std::shared_ptr<profile::QueueHandle> queue_handle_of(PyObject* object) {
-  if (queue_type == nullptr || !PyObject_TypeCheck(object, queue_type) || cast(object)->members == nullptr) {
-    return nullptr;
-  }
-  return cast(object)->members->handle;
+  if (Type::type == nullptr || !PyObject_TypeCheck(object, Type::type)) return nullptr;
+  const auto& members = Type::contents(object).members;
+  return members == nullptr ? nullptr : members->handle;
 }
 
 }  // namespace headrace::python

@@ -3,7 +3,6 @@
 // QueueMethod stands in a subclass of the queue's class and hands the call to the QueueCall in the attributes
 // of that very queue; no reference leads back to the queue, which so dies with its loader.
 #include <Python.h>
-#include <structmember.h>
 
 #include <cstring>
 #include <optional>
@@ -34,50 +33,35 @@ enum class Role : int {
 constexpr const char* kRoles[] = {"dispatch", "receive", "pinned_put", "pinned_get",
                                   "take",     "deliver", "send"};
 
-struct State {
+struct QueueCall {
+  Owned function;  ///< takes the queue first, but for `send`
   Role role = Role::dispatch;
   int worker = -1;
-  std::shared_ptr<profile::BatchTracker> tracker;
-  std::shared_ptr<profile::DeliveryWriter> writer;
+  std::shared_ptr<profile::BatchTracker> tracker{};
+  std::shared_ptr<profile::DeliveryWriter> writer{};
   std::uint64_t counted = 0;          ///< batches whose tensors might have been counted
   metrics::BurstSampling sampling{};  ///< of receives whose CPU time is read
   std::int64_t last_ns = 0;           ///< what the last receive took
-};
 
-struct QueueCall {
-  PyObject_HEAD vectorcallfunc vectorcall;
-  PyObject* function;  ///< takes the queue first, but for `send`
-  PyObject* weakrefs;
-  State state;
+  static constexpr const char* kName = "headrace._core.QueueCall";
   static constexpr auto kReferences = std::array{&QueueCall::function};
-};
+  static constexpr auto kWrapped = &QueueCall::function;
 
-using Type = HeapType<QueueCall>;
+  static PyObject* make(PyTypeObject* type, PyObject* args, PyObject*);
+  PyObject* call(const Arguments& arguments);
+  PyObject* receive(const Arguments& arguments);
+  PyObject* take_pinned(const Arguments& arguments);
+  PyObject* take(const Arguments& arguments);
+  PyObject* send(const Arguments& arguments);
+  void note_delivery(PyObject* message);
+  /// What is put or sent: the first argument after the queue itself.
+  PyObject* message_of(const Arguments& arguments) const { return arguments.at(role == Role::send ? 0 : 1); }
+};
 
 /// The number of a batch in (number, data); below 0: something that is not a batch.
 std::int64_t number_of(PyObject* message) {
   if (message == nullptr || PyTuple_Check(message) == 0 || PyTuple_GET_SIZE(message) < 2) return -1;
-  PyObject* number = PyTuple_GET_ITEM(message, 0);
-  if (PyLong_CheckExact(number) == 0) return -1;
-  int overflow = 0;
-  const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
-  return overflow != 0 ? -1 : value;
-}
-
-bool named(PyObject* object, const char* name) {
-  const char* full = Py_TYPE(object)->tp_name;
-  const char* dot = std::strrchr(full, '.');
-  return std::strcmp(dot == nullptr ? full : dot + 1, name) == 0;
-}
-
-PyObject* call(QueueCall* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
-  return calling_python([&] { return PyObject_Vectorcall(self->function, args, nargsf, kwnames); });
-}
-
-/// What is put or sent: the first argument after the queue itself.
-PyObject* message_argument(const State& state, PyObject* const* args, std::size_t nargsf) {
-  const Py_ssize_t at = state.role == Role::send ? 0 : 1;
-  return PyVectorcall_NARGS(nargsf) > at ? args[at] : nullptr;
+  return whole_number(PyTuple_GET_ITEM(message, 0));
 }
 
 void block_in() {
@@ -89,102 +73,87 @@ void unblock() {
   if (auto* probe = profile::ThreadContext::local().open_probe()) probe->unblock(Clock::now_ns());
 }
 
-PyObject* receive(QueueCall* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
+PyObject* QueueCall::receive(const Arguments& arguments) {
   block_in();
   const std::int64_t asked = Clock::now_ns();
-  const std::int64_t cpu_ns =
-      self->state.sampling.take(asked, self->state.last_ns) ? Clock::thread_cpu_ns() : -1;
-  PyObject* message = call(self, args, nargsf, kwnames);
+  const std::int64_t cpu_ns = sampling.take(asked, last_ns) ? Clock::thread_cpu_ns() : -1;
+  PyObject* message = arguments.pass_to(function.get());
   const std::int64_t now = Clock::now_ns();
-  self->state.last_ns = now - asked;
+  last_ns = now - asked;
   const std::int64_t number = number_of(message);
-  if (number >= 0) {
-    self->state.tracker->received(number, asked, now, cpu_ns < 0 ? -1 : Clock::thread_cpu_ns() - cpu_ns);
-  }
+  if (number >= 0) tracker->received(number, asked, now, cpu_ns < 0 ? -1 : Clock::thread_cpu_ns() - cpu_ns);
   unblock();
   return message;
 }
 
-PyObject* take_pinned(QueueCall* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
+PyObject* QueueCall::take_pinned(const Arguments& arguments) {
   block_in();
-  PyObject* message = call(self, args, nargsf, kwnames);
+  PyObject* message = arguments.pass_to(function.get());
   unblock();
-  self->state.tracker->unqueued(number_of(message), Clock::now_ns());
+  tracker->unqueued(number_of(message), Clock::now_ns());
   return message;
 }
 
-PyObject* take(QueueCall* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
-  profile::DeliveryWriter& writer = *self->state.writer;
-  writer.waiting();
-  PyObject* message = call(self, args, nargsf, kwnames);
+PyObject* QueueCall::take(const Arguments& arguments) {
+  writer->waiting();
+  PyObject* message = arguments.pass_to(function.get());
   if (message == nullptr) return nullptr;  // nothing within the time-out: it goes on waiting
   const std::int64_t number = number_of(message);
   if (number >= 0) {
-    writer.took(number);
+    writer->took(number);
   } else if (message == Py_None) {
-    writer.finish();
+    writer->finish();
   } else {
-    writer.took_nothing();
+    writer->took_nothing();
   }
   return message;
 }
 
-void note_delivery(QueueCall* self, PyObject* message) {
-  profile::DeliveryWriter& writer = *self->state.writer;
+void QueueCall::note_delivery(PyObject* message) {
   const std::int64_t number = number_of(message);
   if (number < 0) {
-    writer.made_nothing();
+    writer->made_nothing();
     return;
   }
   PyObject* data = PyTuple_GET_ITEM(message, 1);
-  if (named(data, "_IterableDatasetStopIteration")) writer.exhausted();
+  if (std::strcmp(short_name(Py_TYPE(data)), "_IterableDatasetStopIteration") == 0) writer->exhausted();
   constexpr std::uint64_t kAtFirst = 4;
   constexpr std::uint64_t kThenOneIn = 64;
-  const std::uint64_t nth = self->state.counted++;
+  const std::uint64_t nth = counted++;
   const bool counts = nth < kAtFirst || nth % kThenOneIn == 0;
-  writer.made(number, counts ? contents_of(data).tensors : -1);
+  writer->made(number, counts ? contents_of(data).tensors : -1);
 }
 
-PyObject* send(QueueCall* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
-  PyObject* message = message_argument(self->state, args, nargsf);
-  Py_buffer view{};
-  std::int64_t bytes = 0;
-  if (message != nullptr && PyObject_GetBuffer(message, &view, PyBUF_SIMPLE) == 0) {
-    bytes = view.len;
-    PyBuffer_Release(&view);
-  } else {
-    PyErr_Clear();
-  }
-  self->state.writer->sending(bytes);
-  PyObject* result = call(self, args, nargsf, kwnames);
-  self->state.writer->sent();
+PyObject* QueueCall::send(const Arguments& arguments) {
+  PyObject* message = message_of(arguments);
+  writer->sending(message != nullptr ? BufferView(message).size() : 0);
+  PyErr_Clear();  // something without a buffer
+  PyObject* result = arguments.pass_to(function.get());
+  writer->sent();
   return result;
 }
 
-PyObject* queue_vectorcall(PyObject* object, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
-  QueueCall* self = Type::cast(object);
-  State& state = self->state;
-  switch (state.role) {
+PyObject* QueueCall::call(const Arguments& arguments) {
+  switch (role) {
     case Role::dispatch:
-      state.tracker->dispatched(state.worker, number_of(message_argument(state, args, nargsf)),
-                                Clock::now_ns());
+      tracker->dispatched(worker, number_of(message_of(arguments)), Clock::now_ns());
       break;
     case Role::receive:
-      return receive(self, args, nargsf, kwnames);
+      return receive(arguments);
     case Role::pinned_put:
-      state.tracker->pinned(number_of(message_argument(state, args, nargsf)), Clock::now_ns());
+      tracker->pinned(number_of(message_of(arguments)), Clock::now_ns());
       break;
     case Role::pinned_get:
-      return take_pinned(self, args, nargsf, kwnames);
+      return take_pinned(arguments);
     case Role::take:
-      return take(self, args, nargsf, kwnames);
+      return take(arguments);
     case Role::deliver:
-      if (PyObject* message = message_argument(state, args, nargsf)) note_delivery(self, message);
+      if (PyObject* message = message_of(arguments)) note_delivery(message);
       break;
     case Role::send:
-      return send(self, args, nargsf, kwnames);
+      return send(arguments);
   }
-  return call(self, args, nargsf, kwnames);
+  return arguments.pass_to(function.get());
 }
 
 std::optional<Role> role_of(const char* name) {
@@ -196,7 +165,7 @@ std::optional<Role> role_of(const char* name) {
 }
 
 /// role, the function, and the watch or writer that is told; worker: whose index queue it is.
-PyObject* queue_new(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* QueueCall::make(PyTypeObject* type, PyObject* args, PyObject*) {
   const char* role = nullptr;
   PyObject* function = nullptr;
   PyObject* told = nullptr;
@@ -212,104 +181,38 @@ PyObject* queue_new(PyTypeObject* type, PyObject* args, PyObject*) {
     writer = delivery_writer_of(told);
   }
   if (tracker == nullptr && writer == nullptr) return nullptr;
-  QueueCall* self = Type::make(type);
-  if (self == nullptr) return nullptr;
-  self->vectorcall = queue_vectorcall;
-  self->state.role = *found;
-  self->state.worker = worker;
-  self->state.tracker = std::move(tracker);
-  self->state.writer = std::move(writer);
-  self->function = Py_NewRef(function);
-  return Type::object(self);
+  return HeapType<QueueCall>::create(type, Owned::ref(function), *found, worker, std::move(tracker),
+                                     std::move(writer));
 }
 
-PyMemberDef queue_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(QueueCall, vectorcall), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(QueueCall, weakrefs), READONLY, nullptr},
-    {"__wrapped__", T_OBJECT_EX, offsetof(QueueCall, function), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot queue_slots[] = {
-    HEAP_TYPE_SLOTS(QueueCall),
-    {Py_tp_new, slot(queue_new)},
-    {Py_tp_call, slot(PyVectorcall_Call)},
-    {Py_tp_members, queue_members},
-    {0, nullptr},
-};
-
-PyType_Spec queue_spec = {
-    "headrace._core.QueueCall",
-    sizeof(QueueCall),
-    0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    queue_slots,
-};
-
-// --- the method in the queue's class ---
-
+/// The method in the queue's class.
 struct QueueMethod {
-  PyObject_HEAD vectorcallfunc vectorcall;
-  PyObject* original;
-  PyObject* attribute;  ///< where a queue keeps its QueueCall
-  PyObject* weakrefs;
-  struct {
-  } state;
+  Owned original;
+  Owned attribute;  ///< where a queue keeps its QueueCall
+
+  static constexpr const char* kName = "headrace._core.QueueMethod";
   static constexpr auto kReferences = std::array{&QueueMethod::original, &QueueMethod::attribute};
-};
+  static constexpr auto kWrapped = &QueueMethod::original;
+  static constexpr bool kIsMethod = true;
 
-using Method = HeapType<QueueMethod>;
-
-PyObject* method_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
-  QueueMethod* method = Method::cast(self);
-  const Owned call(PyVectorcall_NARGS(nargsf) > 0 ? PyObject_GetAttr(args[0], method->attribute) : nullptr);
-  if (!call) PyErr_Clear();
-  return calling_python(
-      [&] { return PyObject_Vectorcall(call ? call.get() : method->original, args, nargsf, kwnames); });
-}
-
-PyObject* method_new(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject* original = nullptr;
-  PyObject* attribute = nullptr;
-  if (!PyArg_ParseTuple(args, "OU", &original, &attribute)) return nullptr;
-  QueueMethod* self = Method::make(type);
-  if (self == nullptr) return nullptr;
-  self->vectorcall = method_vectorcall;
-  self->original = Py_NewRef(original);
-  self->attribute = Py_NewRef(attribute);
-  return Method::object(self);
-}
-
-PyObject* method_descr_get(PyObject* self, PyObject* object, PyObject*) {
-  if (object == nullptr || object == Py_None) return Py_NewRef(self);
-  return PyMethod_New(self, object);
-}
-
-PyMemberDef method_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(QueueMethod, vectorcall), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(QueueMethod, weakrefs), READONLY, nullptr},
-    {"__wrapped__", T_OBJECT_EX, offsetof(QueueMethod, original), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot method_slots[] = {
-    HEAP_TYPE_SLOTS(QueueMethod),          {Py_tp_new, slot(method_new)},
-    {Py_tp_call, slot(PyVectorcall_Call)}, {Py_tp_descr_get, slot(method_descr_get)},
-    {Py_tp_members, method_members},       {0, nullptr},
-};
-
-PyType_Spec method_spec = {
-    "headrace._core.QueueMethod",
-    sizeof(QueueMethod),
-    0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
-    method_slots,
+  static PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
+    PyObject* original = nullptr;
+    PyObject* attribute = nullptr;
+    if (!PyArg_ParseTuple(args, "OU", &original, &attribute)) return nullptr;
+    return HeapType<QueueMethod>::create(type, Owned::ref(original), Owned::ref(attribute));
+  }
+  PyObject* call(const Arguments& arguments) {
+    PyObject* queue = arguments.at(0);
+    const Owned own(queue != nullptr ? PyObject_GetAttr(queue, attribute.get()) : nullptr);
+    if (!own) PyErr_Clear();
+    return arguments.pass_to(own ? own.get() : original.get());
+  }
 };
 
 }  // namespace
 
 bool add_queue_call(PyObject* module) {
-  return add_type(module, queue_spec, "QueueCall") && add_type(module, method_spec, "QueueMethod");
+  return HeapType<QueueCall>::add(module) && HeapType<QueueMethod>::add(module);
 }
 
 }  // namespace headrace::python

@@ -2,9 +2,7 @@
 //
 // In C++ because each item passes up to six hooks: in Python they took 2 us.
 #include <Python.h>
-#include <structmember.h>
 
-#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -19,36 +17,51 @@ namespace {
 using metrics::Clock;
 using metrics::WorkerState;
 
-struct QueueState {
+struct ThreadQueueHooks {
+  Owned started;    ///< a list; empty: nothing is recorded yet
+  Owned size;       ///< size() -> int, or a container
+  Owned loop_name;  ///< loop_name() -> str, of the calling thread's loop
+  Owned enter;      ///< enter(), before a get that may be the training loop's
+  Owned leave;      ///< leave(item, failed), after a get of the queue that the training loop has
+  Owned room_left;  ///< room_left() -> int, where the queue itself has no limit; else None
   std::shared_ptr<profile::QueueHandle> handle;
   Py_ssize_t room = 0;         ///< 0: no limit
   std::int64_t waited_ns = 0;  ///< for room, before the next put; only its one producer waits so
-  std::atomic<bool> is_sink{false};
-};
+  bool is_sink = false;        ///< guarded by the interpreter lock
 
-struct ThreadQueueHooks {
-  PyObject_HEAD PyObject* started;  ///< a list; empty: nothing is recorded yet
-  PyObject* size;                   ///< size() -> int, or a container
-  PyObject* loop_name;              ///< loop_name() -> str, of the calling thread's loop
-  PyObject* enter;                  ///< enter(), before a get that may be the training loop's
-  PyObject* leave;      ///< leave(item, failed), after a get of the queue that the training loop has
-  PyObject* room_left;  ///< room_left() -> int, where the queue itself has no limit; else None
-  PyObject* weakrefs;
-  QueueState state;
+  static constexpr const char* kName = "headrace._core.ThreadQueueHooks";
   static constexpr auto kReferences =
       std::array{&ThreadQueueHooks::started, &ThreadQueueHooks::size,  &ThreadQueueHooks::loop_name,
                  &ThreadQueueHooks::enter,   &ThreadQueueHooks::leave, &ThreadQueueHooks::room_left};
-};
+  static const PyMethodDef kMethods[9];
 
-using Type = HeapType<ThreadQueueHooks>;
+  static PyObject* make(PyTypeObject* type, PyObject* args, PyObject*);
+
+  using Values = PyObject* const*;
+  PyObject* before_put(Values, Py_ssize_t);
+  PyObject* got_room(Values, Py_ssize_t);
+  PyObject* after_put(Values, Py_ssize_t);
+  PyObject* before_get(Values, Py_ssize_t);
+  PyObject* after_get(Values args, Py_ssize_t count);
+  PyObject* get_failed(Values, Py_ssize_t);
+  PyObject* did_put(Values args, Py_ssize_t count);
+  PyObject* did_get(Values args, Py_ssize_t count);
+  PyObject* become_sink(PyObject*);
+
+  bool has_started() const { return PyList_GET_SIZE(started.get()) > 0; }
+  Py_ssize_t size_now() const;
+  int is_full() const;
+  void begin_wait(WorkerState state);
+  std::int64_t end_wait();
+  PyObject* left(PyObject* item, PyObject* failed);
+  PyObject* transferred(PyObject* item, bool is_put);
+};
 
 /// The queue in which this thread waits. One at a time, but a destructor may use others meanwhile.
 thread_local constinit struct {
   const void* queue = nullptr;
   std::int64_t since_ns = 0;
 } waiting;
-
-bool has_started(const ThreadQueueHooks* self) { return PyList_GET_SIZE(self->started) > 0; }
 
 /// What a function without arguments returns; below 0 with an exception set.
 Py_ssize_t number_from(PyObject* function) {
@@ -57,17 +70,17 @@ Py_ssize_t number_from(PyObject* function) {
 }
 
 /// Items in the queue now; below 0 with an exception set.
-Py_ssize_t size_of(const ThreadQueueHooks* self) {
-  return PyCallable_Check(self->size) ? number_from(self->size) : PyObject_Size(self->size);
+Py_ssize_t ThreadQueueHooks::size_now() const {
+  return PyCallable_Check(size.get()) ? number_from(size.get()) : PyObject_Size(size.get());
 }
 
 /// A put would wait: 1, or 0; below 0 with an exception set.
-int is_full(const ThreadQueueHooks* self) {
-  const bool counts_room = self->room_left != Py_None;
-  if (!counts_room && self->state.room <= 0) return 0;
-  const Py_ssize_t number = counts_room ? number_from(self->room_left) : size_of(self);
+int ThreadQueueHooks::is_full() const {
+  const bool counts_room = room_left.get() != Py_None;
+  if (!counts_room && room <= 0) return 0;
+  const Py_ssize_t number = counts_room ? number_from(room_left.get()) : size_now();
   if (number < 0 && PyErr_Occurred() != nullptr) return -1;
-  return counts_room ? number <= 0 : number >= self->state.room;
+  return counts_room ? number <= 0 : number >= room;
 }
 
 /// The mark after the last item: None or a StopIteration, by custom, also as the first of a tuple.
@@ -79,104 +92,97 @@ bool is_end_mark(PyObject* item) {
   return PyTuple_Check(item) && PyTuple_GET_SIZE(item) > 0 && is_stop(PyTuple_GET_ITEM(item, 0));
 }
 
-void begin_wait(ThreadQueueHooks* self, WorkerState state) {
-  waiting = {self, Clock::now_ns()};
-  self->state.handle->waiting(state);
+void ThreadQueueHooks::begin_wait(WorkerState state) {
+  waiting = {this, Clock::now_ns()};
+  handle->waiting(state);
 }
 
 /// How long; 0: it does not wait here.
-std::int64_t end_wait(ThreadQueueHooks* self) {
-  if (waiting.queue != self) return 0;
+std::int64_t ThreadQueueHooks::end_wait() {
+  if (waiting.queue != this) return 0;
   waiting.queue = nullptr;
-  self->state.handle->waited();
+  handle->waited();
   return Clock::now_ns() - waiting.since_ns;
 }
 
-PyObject* before_put(PyObject* object, PyObject* const*, Py_ssize_t) {
-  ThreadQueueHooks* self = Type::cast(object);
-  if (!has_started(self)) Py_RETURN_NONE;
-  const int full = is_full(self);
+PyObject* ThreadQueueHooks::before_put(Values, Py_ssize_t) {
+  if (!has_started()) Py_RETURN_NONE;
+  const int full = is_full();
   if (full < 0) return nullptr;
-  if (full > 0) begin_wait(self, WorkerState::blocked_out);
+  if (full > 0) begin_wait(WorkerState::blocked_out);
   Py_RETURN_NONE;
 }
 
-PyObject* got_room(PyObject* object, PyObject* const*, Py_ssize_t) {
-  ThreadQueueHooks* self = Type::cast(object);
-  self->state.waited_ns += end_wait(self);
+PyObject* ThreadQueueHooks::got_room(Values, Py_ssize_t) {
+  waited_ns += end_wait();
   Py_RETURN_NONE;
 }
 
-PyObject* after_put(PyObject* object, PyObject* const*, Py_ssize_t) {
-  end_wait(Type::cast(object));
+PyObject* ThreadQueueHooks::after_put(Values, Py_ssize_t) {
+  end_wait();
   Py_RETURN_NONE;
 }
 
-PyObject* before_get(PyObject* object, PyObject* const*, Py_ssize_t) {
-  ThreadQueueHooks* self = Type::cast(object);
-  if (!has_started(self) || self->state.is_sink.load(std::memory_order_relaxed)) {
-    if (!Owned(PyObject_CallNoArgs(self->enter))) PyErr_Clear();
-    if (!has_started(self)) Py_RETURN_NONE;
+PyObject* ThreadQueueHooks::before_get(Values, Py_ssize_t) {
+  if (!has_started() || is_sink) {
+    if (!Owned(PyObject_CallNoArgs(enter.get()))) PyErr_Clear();
+    if (!has_started()) Py_RETURN_NONE;
   }
-  const Py_ssize_t size = size_of(self);
-  if (size < 0) return nullptr;
-  if (size == 0) begin_wait(self, WorkerState::blocked_in);
+  const Py_ssize_t count = size_now();
+  if (count < 0) return nullptr;
+  if (count == 0) begin_wait(WorkerState::blocked_in);
   Py_RETURN_NONE;
 }
 
-PyObject* left(PyObject* object, PyObject* item, PyObject* failed) {
-  ThreadQueueHooks* self = Type::cast(object);
-  end_wait(self);
-  if (!self->state.is_sink.load(std::memory_order_relaxed)) Py_RETURN_NONE;
+PyObject* ThreadQueueHooks::left(PyObject* item, PyObject* failed) {
+  end_wait();
+  if (!is_sink) Py_RETURN_NONE;
   PyObject* const arguments[] = {item, failed};
-  return PyObject_Vectorcall(self->leave, arguments, std::size(arguments), nullptr);
+  return PyObject_Vectorcall(leave.get(), arguments, std::size(arguments), nullptr);
 }
 
-PyObject* after_get(PyObject* object, PyObject* const* args, Py_ssize_t count) {
-  return left(object, count > 0 ? args[0] : Py_None, Py_False);
+PyObject* ThreadQueueHooks::after_get(Values args, Py_ssize_t count) {
+  return left(count > 0 ? args[0] : Py_None, Py_False);
 }
 
-PyObject* get_failed(PyObject* object, PyObject* const*, Py_ssize_t) {
-  return left(object, Py_None, Py_True);
-}
+PyObject* ThreadQueueHooks::get_failed(Values, Py_ssize_t) { return left(Py_None, Py_True); }
 
-PyObject* transferred(ThreadQueueHooks* self, PyObject* item, bool is_put) {
-  if (!has_started(self)) Py_RETURN_NONE;
-  std::int64_t waited_ns = end_wait(self);
-  if (is_put) waited_ns += std::exchange(self->state.waited_ns, 0);
-  const Py_ssize_t level = size_of(self);
+PyObject* ThreadQueueHooks::transferred(PyObject* item, bool is_put) {
+  if (!has_started()) Py_RETURN_NONE;
+  std::int64_t its_wait_ns = end_wait();
+  if (is_put) its_wait_ns += std::exchange(waited_ns, 0);
+  const Py_ssize_t level = size_now();
   if (level < 0) return nullptr;
-  profile::QueueHandle& handle = *self->state.handle;
   Owned name;
   const char* loop = nullptr;
-  if (handle.wants_loop_name()) {
-    name = Owned(PyObject_CallNoArgs(self->loop_name));
+  if (handle->wants_loop_name()) {
+    name = Owned(PyObject_CallNoArgs(loop_name.get()));
     loop = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
     if (loop == nullptr) PyErr_Clear();
   }
   const bool counts = !is_end_mark(item);
   if (is_put) {
-    handle.put(level, waited_ns, counts, loop);
+    handle->put(level, its_wait_ns, counts, loop);
   } else {
-    handle.get(level, waited_ns, counts, loop);
+    handle->get(level, its_wait_ns, counts, loop);
   }
   Py_RETURN_NONE;
 }
 
-PyObject* did_put(PyObject* object, PyObject* const* args, Py_ssize_t count) {
-  return transferred(Type::cast(object), count > 1 ? args[1] : Py_None, true);
+PyObject* ThreadQueueHooks::did_put(Values args, Py_ssize_t count) {
+  return transferred(count > 1 ? args[1] : Py_None, true);
 }
 
-PyObject* did_get(PyObject* object, PyObject* const* args, Py_ssize_t count) {
-  return transferred(Type::cast(object), count > 0 ? args[0] : Py_None, false);
+PyObject* ThreadQueueHooks::did_get(Values args, Py_ssize_t count) {
+  return transferred(count > 0 ? args[0] : Py_None, false);
 }
 
-PyObject* become_sink(PyObject* object, PyObject*) {
-  Type::cast(object)->state.is_sink = true;
+PyObject* ThreadQueueHooks::become_sink(PyObject*) {
+  is_sink = true;
   Py_RETURN_NONE;
 }
 
-PyObject* hooks_new(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* ThreadQueueHooks::make(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* handle = nullptr;
   PyObject* started = nullptr;
   PyObject* size = nullptr;
@@ -188,60 +194,30 @@ PyObject* hooks_new(PyTypeObject* type, PyObject* args, PyObject*) {
   }
   auto queue = thread_queue_handle_of(handle);
   if (queue == nullptr) return nullptr;
-  ThreadQueueHooks* self = Type::make(type);
-  if (self == nullptr) return nullptr;
-  self->started = Py_NewRef(started);
-  self->size = Py_NewRef(size);
-  self->loop_name = Py_NewRef(callables[0]);
-  self->enter = Py_NewRef(callables[1]);
-  self->leave = Py_NewRef(callables[2]);
-  self->room_left = Py_NewRef(callables[3]);
-  self->state.handle = std::move(queue);
-  self->state.room = room;
-  return Type::object(self);
+  return HeapType<ThreadQueueHooks>::create(
+      type, Owned::ref(started), Owned::ref(size), Owned::ref(callables[0]), Owned::ref(callables[1]),
+      Owned::ref(callables[2]), Owned::ref(callables[3]), std::move(queue), room);
 }
 
-template <class Function>
-PyCFunction fast(Function* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+template <auto Member>
+PyMethodDef fast(const char* name) {
+  return {name, method<Member>(), METH_FASTCALL, nullptr};
 }
 
-PyMethodDef hooks_methods[] = {
-    {"before_put", fast(before_put), METH_FASTCALL, nullptr},
-    {"after_put", fast(after_put), METH_FASTCALL, nullptr},
-    {"got_room", fast(got_room), METH_FASTCALL, nullptr},
-    {"before_get", fast(before_get), METH_FASTCALL, nullptr},
-    {"after_get", fast(after_get), METH_FASTCALL, nullptr},
-    {"get_failed", fast(get_failed), METH_FASTCALL, nullptr},
-    {"did_put", fast(did_put), METH_FASTCALL, nullptr},
-    {"did_get", fast(did_get), METH_FASTCALL, nullptr},
-    {"become_sink", become_sink, METH_NOARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-
-PyMemberDef hooks_members[] = {
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(ThreadQueueHooks, weakrefs), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot hooks_slots[] = {
-    HEAP_TYPE_SLOTS(ThreadQueueHooks),
-    {Py_tp_new, slot(hooks_new)},
-    {Py_tp_methods, hooks_methods},
-    {Py_tp_members, hooks_members},
-    {0, nullptr},
-};
-
-PyType_Spec hooks_spec = {
-    "headrace._core.ThreadQueueHooks",
-    sizeof(ThreadQueueHooks),
-    0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    hooks_slots,
+const PyMethodDef ThreadQueueHooks::kMethods[] = {
+    fast<&ThreadQueueHooks::before_put>("before_put"),
+    fast<&ThreadQueueHooks::after_put>("after_put"),
+    fast<&ThreadQueueHooks::got_room>("got_room"),
+    fast<&ThreadQueueHooks::before_get>("before_get"),
+    fast<&ThreadQueueHooks::after_get>("after_get"),
+    fast<&ThreadQueueHooks::get_failed>("get_failed"),
+    fast<&ThreadQueueHooks::did_put>("did_put"),
+    fast<&ThreadQueueHooks::did_get>("did_get"),
+    {"become_sink", method<&ThreadQueueHooks::become_sink>(), METH_NOARGS, nullptr},
 };
 
 }  // namespace
 
-bool add_thread_queue_hooks(PyObject* module) { return add_type(module, hooks_spec, "ThreadQueueHooks"); }
+bool add_thread_queue_hooks(PyObject* module) { return HeapType<ThreadQueueHooks>::add(module); }
 
 }  // namespace headrace::python

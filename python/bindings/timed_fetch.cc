@@ -1,7 +1,6 @@
 // A loader's fetch(index): while it runs, the user's dataset, transforms and collate function are timed ones;
 // before and after it everything is the user's own.
 #include <Python.h>
-#include <structmember.h>
 
 #include <vector>
 
@@ -48,23 +47,21 @@ class SampledBatches {
   int seen_ = 0;
 };
 
-struct FetchState {
+struct TimedFetch {
+  Owned function;  ///< of the fetcher's class
+  Owned fetcher;   ///< weak: it holds us in its attributes
+  Owned plan;      ///< the tuples that `swaps` points into
   std::vector<Swap> swaps;
   std::shared_ptr<SampledBatches> sampled;  ///< null: none, or enough
-};
 
-struct TimedFetch {
-  PyObject_HEAD vectorcallfunc vectorcall;
-  PyObject* function;  ///< of the fetcher's class
-  PyObject* fetcher;   ///< weak: it holds us in its attributes
-  PyObject* swaps;     ///< the tuples that `state` points into
-  PyObject* weakrefs;
-  FetchState state;
+  static constexpr const char* kName = "headrace._core.TimedFetch";
   static constexpr auto kReferences =
-      std::array{&TimedFetch::function, &TimedFetch::fetcher, &TimedFetch::swaps};
-};
+      std::array{&TimedFetch::function, &TimedFetch::fetcher, &TimedFetch::plan};
+  static constexpr auto kWrapped = &TimedFetch::function;
 
-using Type = HeapType<TimedFetch>;
+  static PyObject* make(PyTypeObject* type, PyObject* args, PyObject*);
+  PyObject* call(const Arguments& arguments);
+};
 
 /// Puts `to` where `from` is; leaves alone what somebody else has changed meanwhile. An object's dict is not asked for:
 /// Python 3.11 and 3.12 would make one, and the object would be slower from then on.
@@ -81,108 +78,70 @@ void put_instead(PyObject* container, PyObject* key, PyObject* from, PyObject* t
   PyErr_Clear();
 }
 
-PyObject* fetch_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
-  TimedFetch* timed = Type::cast(self);
-  const Owned fetcher(Py_NewRef(PyWeakref_GetObject(timed->fetcher)));
-  if (fetcher.get() == Py_None) {
+PyObject* TimedFetch::call(const Arguments& arguments) {
+  const Owned target = Owned::ref(PyWeakref_GetObject(fetcher.get()));
+  if (target.get() == Py_None) {
     PyErr_SetString(PyExc_ReferenceError, "the fetcher of this call is gone");
     return nullptr;
   }
   // The plan may be replaced while the fetch runs (an iterator that the dataset itself makes).
-  const Owned keep(Py_XNewRef(timed->swaps));
-  const std::vector<Swap>& swaps = timed->state.swaps;
+  const Owned keep = Owned::ref(plan.get());
   const auto place = [&](const Swap& swap) {
-    return swap.container != nullptr ? swap.container : fetcher.get();
+    return swap.container != nullptr ? swap.container : target.get();
   };
   for (const Swap& swap : swaps) put_instead(place(swap), swap.key, swap.bare, swap.timed);
 
-  const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
-  const Py_ssize_t named = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
   // One index is what a fetch is asked for.
-  PyObject* pair[] = {fetcher.get(), count == 1 ? args[0] : nullptr};
+  const Py_ssize_t count = arguments.count();
+  PyObject* pair[] = {target.get(), arguments.at(0)};
   std::vector<PyObject*> more;
-  if (count != 1 || named != 0) {
-    more.push_back(fetcher.get());
-    more.insert(more.end(), args, args + count + named);
+  if (count != 1 || arguments.keywords() != 0) {
+    more.push_back(target.get());
+    more.insert(more.end(), arguments.values, arguments.values + count + arguments.keywords());
   }
-  const auto fetch = [&] {
-    return calling_python([&] {
-      return PyObject_Vectorcall(timed->function, more.empty() ? pair : more.data(),
-                                 static_cast<std::size_t>(count) + 1, kwnames);
-    });
-  };
-  const std::shared_ptr<SampledBatches> sampled = timed->state.sampled;
+  const Arguments with_fetcher{more.empty() ? pair : more.data(), static_cast<std::size_t>(count) + 1,
+                               arguments.kwnames};
+  const auto fetch = [&] { return with_fetcher.pass_to(function.get()); };
+  const std::shared_ptr<SampledBatches> samples = sampled;
   profile::has_data_again();
-  PyObject* batch = sampled ? sampled->around(fetch) : fetch();
+  PyObject* batch = samples ? samples->around(fetch) : fetch();
   // A stream's fetcher says so; what goes wrong in a dataset is another exception.
   if (batch == nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) != 0) profile::ran_out_of_data();
-  if (sampled && sampled->enough()) timed->state.sampled.reset();
+  if (samples && samples->enough()) sampled.reset();
 
-  PyObject* type = nullptr;
-  PyObject* value = nullptr;
-  PyObject* trace = nullptr;
-  PyErr_Fetch(&type, &value, &trace);
+  KeptError error;
   for (auto swap = swaps.rbegin(); swap != swaps.rend(); ++swap)
     put_instead(place(*swap), swap->key, swap->timed, swap->bare);
-  PyErr_Restore(type, value, trace);
+  error.restore();
   return batch;
 }
 
 /// swaps: a tuple of (container, key, bare, timed), as in Swap; container None: the fetcher. names_functions: a few
 /// early batches are sampled.
-PyObject* fetch_new(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* TimedFetch::make(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* fetcher = nullptr;
-  PyObject* swaps = nullptr;
+  PyObject* plan = nullptr;
   int names_functions = 0;
-  if (!PyArg_ParseTuple(args, "OO!|p", &fetcher, &PyTuple_Type, &swaps, &names_functions)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OO!|p", &fetcher, &PyTuple_Type, &plan, &names_functions)) return nullptr;
   Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(fetcher)), "fetch"));
   Owned weak(function ? PyWeakref_NewRef(fetcher, nullptr) : nullptr);
   if (!weak) return nullptr;
-  TimedFetch* self = Type::make(type);
-  if (self == nullptr) return nullptr;
-  self->vectorcall = fetch_vectorcall;
-  self->function = function.release();
-  self->fetcher = weak.release();
-  self->swaps = Py_NewRef(swaps);
-  if (names_functions != 0) self->state.sampled = std::make_shared<SampledBatches>();
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(swaps); ++i) {
+  std::vector<Swap> swaps;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(plan); ++i) {
     Swap swap{};
-    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(swaps, i), "OOOO", &swap.container, &swap.key, &swap.bare,
-                          &swap.timed)) {
-      Py_DECREF(self);
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(plan, i), "OOOO", &swap.container, &swap.key, &swap.bare,
+                          &swap.timed))
       return nullptr;
-    }
     if (swap.container == Py_None) swap.container = nullptr;
-    self->state.swaps.push_back(swap);
+    swaps.push_back(swap);
   }
-  return Type::object(self);
+  return HeapType<TimedFetch>::create(type, std::move(function), std::move(weak), Owned::ref(plan),
+                                      std::move(swaps),
+                                      names_functions != 0 ? std::make_shared<SampledBatches>() : nullptr);
 }
-
-PyMemberDef fetch_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(TimedFetch, vectorcall), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(TimedFetch, weakrefs), READONLY, nullptr},
-    {"__wrapped__", T_OBJECT_EX, offsetof(TimedFetch, function), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot fetch_slots[] = {
-    HEAP_TYPE_SLOTS(TimedFetch),
-    {Py_tp_new, slot(fetch_new)},
-    {Py_tp_call, slot(PyVectorcall_Call)},
-    {Py_tp_members, fetch_members},
-    {0, nullptr},
-};
-
-PyType_Spec fetch_spec = {
-    "headrace._core.TimedFetch",
-    sizeof(TimedFetch),
-    0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    fetch_slots,
-};
 
 }  // namespace
 
-bool add_timed_fetch(PyObject* module) { return add_type(module, fetch_spec, "TimedFetch"); }
+bool add_timed_fetch(PyObject* module) { return HeapType<TimedFetch>::add(module); }
 
 }  // namespace headrace::python

@@ -1,19 +1,14 @@
 // The iterator that a wrapped loader hands out: yields what the user's iterator yields and times every
 // GetNext.
 #include <Python.h>
-#include <structmember.h>
-
-#include <cstring>
-#include <new>
 
 #include "batch_contents.h"
 #include "crossing.h"
 #include "headrace/profile/relay.h"
+#include "heap_type.h"
 
 namespace headrace::python {
 namespace {
-
-using Recorder = std::shared_ptr<profile::LoopRecorder>;
 
 /// Batches after which a put is looked for.
 constexpr int kMaxRelayOffers = 4;
@@ -21,26 +16,41 @@ constexpr int kMaxRelayOffers = 4;
 /// Another thread may take the batches from a queue, into which this one puts them.
 struct Relayed {
   std::shared_ptr<profile::LoaderHandle> loader;
-  std::shared_ptr<profile::Relay> relay;
+  std::shared_ptr<profile::Relay> relay{};
   int offers = kMaxRelayOffers;
   bool active() const { return relay != nullptr && relay->active(); }
 };
 
 struct TimedIterator {
-  PyObject_HEAD PyObject* iterator;
-  PyObject* owner;  ///< keeps the wrapped loader's record open
+  Owned owner;  ///< keeps the wrapped loader's record open
   /// Called before each GetNext: is the awaited batch ready? Where it answers None, it is asked again after it:
   /// was it? null: the recorded queues tell.
-  PyObject* ready;
-  iternextfunc next;
-  PyObject* weakrefs;
-  Recorder recorder;
+  Owned ready;
+  std::shared_ptr<profile::LoopRecorder> recorder;
   Relayed relayed;
-  unsigned long thread_in_next;  ///< 0: none is, or it is the first GetNext, in which workers start
-  bool delivered;
+  Owned iterator{};
+  iternextfunc next_item = nullptr;  ///< of the iterator's class
+  unsigned long thread_in_next = 0;  ///< 0: none is, or it is the first GetNext, in which workers start
+  bool delivered = false;
+
+  static constexpr const char* kName = "headrace._core.TimedIterator";
+  static constexpr auto kReferences =
+      std::array{&TimedIterator::iterator, &TimedIterator::owner, &TimedIterator::ready};
+  static constexpr auto kWrapped = &TimedIterator::iterator;
+  /// send, throw, close, gi_frame, _workers ... are those of the user's iterator.
+  static constexpr auto kOwnAttributes = std::to_array<std::string_view>(
+      {"__class__", "__next__", "__iter__", "__wrapped__", "__length_hint__"});
+  static const PyMethodDef kMethods[1];
+
+  static PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs);
+  PyObject* next();
+  PyObject* fed_next();
+  PyObject* length_hint(PyObject*);
+  void offer_relay(PyObject* item);
+  void before_end();
 };
 
-TimedIterator* cast(PyObject* object) { return reinterpret_cast<TimedIterator*>(object); }
+using Type = HeapType<TimedIterator>;
 
 /// 1 or 0; -1: not known, or the adapter's question failed (which must not disturb the loop). An interrupt, which
 /// is the loop's, stays set.
@@ -48,168 +58,91 @@ int ask_ready(PyObject* ready) {
   const Owned answer(calling_python([&] { return PyObject_CallNoArgs(ready); }));
   if (answer.get() == Py_None) return -1;
   const int truth = answer ? PyObject_IsTrue(answer.get()) : -1;
-  if (truth < 0 && PyErr_ExceptionMatches(PyExc_Exception) != 0) PyErr_Clear();
+  if (truth < 0) forget_failure();
   return truth;
 }
 
 /// The next item, on the thread that feeds the training loop's queue.
-PyObject* fed_next(TimedIterator* timed) {
-  profile::Relay& relay = *timed->relayed.relay;
+PyObject* TimedIterator::fed_next() {
+  profile::Relay& relay = *relayed.relay;
   relay.begin_feed();
-  PyObject* item = timed->next(timed->iterator);
-  const bool failed =
-      item == nullptr && PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) == 0;
-  relay.end_feed(item != nullptr, failed);
+  PyObject* item = next_item(iterator.get());
+  relay.end_feed(item != nullptr, next_failed(item));
   return item;
 }
 
-void offer_relay(TimedIterator* timed, PyObject* item) {
-  Relayed& relayed = timed->relayed;
+void TimedIterator::offer_relay(PyObject* item) {
   if (relayed.offers == 0 || !profile::Relay::possible_here()) return;
   --relayed.offers;
-  if (relayed.relay == nullptr)
-    relayed.relay = std::make_shared<profile::Relay>(relayed.loader, timed->recorder);
-  look_for_relay(relayed.relay, reinterpret_cast<PyObject*>(timed), item);
+  if (relayed.relay == nullptr) relayed.relay = std::make_shared<profile::Relay>(relayed.loader, recorder);
+  look_for_relay(relayed.relay, Type::object(*this), item);
 }
 
-PyObject* timed_next(PyObject* self) {
-  TimedIterator* timed = cast(self);
-  if (timed->relayed.active()) return fed_next(timed);
-  int ready = timed->ready == nullptr ? -1 : ask_ready(timed->ready);
-  if (ready < 0 && PyErr_Occurred() != nullptr) return nullptr;
-  timed->recorder->begin_wait();
-  if (timed->delivered) timed->thread_in_next = PyThread_get_thread_ident();
-  PyObject* item = timed->next(timed->iterator);
-  timed->thread_in_next = 0;
-  timed->delivered |= item != nullptr;
-  const bool failed =
-      item == nullptr && PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) == 0;
-  if (ready < 0 && timed->ready != nullptr && item != nullptr) ready = ask_ready(timed->ready);
-  timed->recorder->end_wait(item != nullptr, failed, ready);
+PyObject* TimedIterator::next() {
+  if (relayed.active()) return fed_next();
+  int is_ready = ready ? ask_ready(ready.get()) : -1;
+  if (is_ready < 0 && PyErr_Occurred() != nullptr) return nullptr;
+  recorder->begin_wait();
+  if (delivered) thread_in_next = PyThread_get_thread_ident();
+  PyObject* item = next_item(iterator.get());
+  thread_in_next = 0;
+  delivered |= item != nullptr;
+  const bool failed = next_failed(item);
+  if (is_ready < 0 && ready && item != nullptr) is_ready = ask_ready(ready.get());
+  recorder->end_wait(item != nullptr, failed, is_ready);
   if (item != nullptr && PyErr_Occurred() != nullptr) {
     Py_DECREF(item);
     return nullptr;
   }
-  if (item != nullptr && timed->recorder->asks_for_size())
-    timed->recorder->tell_size(contents_of(item).bytes);
-  if (item != nullptr) offer_relay(timed, item);
+  if (item != nullptr && recorder->asks_for_size()) recorder->tell_size(contents_of(item).bytes);
+  if (item != nullptr) offer_relay(item);
   return item;
 }
 
-PyObject* timed_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"loader", "iterable", "owner", "ready", nullptr};
+PyObject* TimedIterator::make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   PyObject* loader = nullptr;
   PyObject* iterable = nullptr;
   PyObject* owner = nullptr;
   PyObject* ready = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|O", const_cast<char**>(names), &loader, &iterable,
-                                   &owner, &ready)) {
+  if (!parse(args, kwargs, "OOO|O", {"loader", "iterable", "owner", "ready", nullptr}, &loader, &iterable,
+             &owner, &ready))
     return nullptr;
-  }
   auto handle = loader_handle_of(loader);
   if (handle == nullptr) return nullptr;
-  auto* self = cast(type->tp_alloc(type, 0));
-  if (self == nullptr) return nullptr;
   // The loop begins before iter(): the start of a loader's workers belongs to its first batch.
-  new (&self->recorder) Recorder(new profile::LoopRecorder(handle));
-  new (&self->relayed) Relayed{.loader = std::move(handle), .relay = nullptr};
-  self->owner = Py_NewRef(owner);
-  self->ready = ready == Py_None ? nullptr : Py_NewRef(ready);
-  self->iterator = PyObject_GetIter(iterable);
-  if (self->iterator == nullptr) {
-    Py_DECREF(self);
-    return nullptr;
+  auto recorder = std::make_shared<profile::LoopRecorder>(handle);
+  Owned made(Type::create(type, Owned::ref(owner), Owned::ref(ready == Py_None ? nullptr : ready),
+                          std::move(recorder), Relayed{.loader = std::move(handle)}));
+  if (!made) return nullptr;
+  TimedIterator& self = Type::contents(made.get());
+  self.iterator = Owned(calling_python([&] { return PyObject_GetIter(iterable); }));
+  if (!self.iterator) return nullptr;
+  self.next_item = Py_TYPE(self.iterator.get())->tp_iternext;
+  return made.release();
+}
+
+void TimedIterator::before_end() {
+  if (relayed.active()) {
+    relayed.relay->exhausted();
+  } else {
+    recorder->end_loop();
   }
-  self->next = Py_TYPE(self->iterator)->tp_iternext;
-  return reinterpret_cast<PyObject*>(self);
 }
 
-int timed_traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  Py_VISIT(cast(self)->iterator);
-  Py_VISIT(cast(self)->owner);
-  Py_VISIT(cast(self)->ready);
-  return 0;
-}
-
-int timed_clear(PyObject* self) {
-  Py_CLEAR(cast(self)->iterator);
-  Py_CLEAR(cast(self)->owner);
-  Py_CLEAR(cast(self)->ready);
-  return 0;
-}
-
-void timed_dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  if (cast(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
-  if (cast(self)->relayed.active()) {
-    cast(self)->relayed.relay->exhausted();
-  } else if (cast(self)->recorder != nullptr) {
-    cast(self)->recorder->end_loop();
-  }
-  timed_clear(self);
-  cast(self)->relayed.~Relayed();
-  cast(self)->recorder.~Recorder();
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-
-PyObject* timed_iter(PyObject* self) { return Py_NewRef(self); }
-
-/// send, throw, close, gi_frame, _workers ...: whatever the user's iterator has.
-PyObject* timed_getattro(PyObject* self, PyObject* name) {
-  const char* text = PyUnicode_AsUTF8(name);
-  if (text == nullptr) return nullptr;
-  const bool own = std::strcmp(text, "__class__") == 0 || std::strcmp(text, "__next__") == 0 ||
-                   std::strcmp(text, "__iter__") == 0 || std::strcmp(text, "__wrapped__") == 0 ||
-                   std::strcmp(text, "__length_hint__") == 0;
-  if (own) return PyObject_GenericGetAttr(self, name);
-  return PyObject_GetAttr(cast(self)->iterator, name);
-}
-
-PyObject* timed_length_hint(PyObject* self, PyObject*) {
-  const Py_ssize_t length = PyObject_LengthHint(cast(self)->iterator, 0);
+PyObject* TimedIterator::length_hint(PyObject*) {
+  const Py_ssize_t length = PyObject_LengthHint(iterator.get(), 0);
   return length < 0 ? nullptr : PyLong_FromSsize_t(length);
 }
 
-PyMethodDef timed_methods[] = {
-    {"__length_hint__", timed_length_hint, METH_NOARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-
-PyMemberDef timed_members[] = {
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(TimedIterator, weakrefs), READONLY, nullptr},
-    {"__wrapped__", T_OBJECT_EX, offsetof(TimedIterator, iterator), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot timed_slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(timed_new)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(timed_dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(timed_traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(timed_clear)},
-    {Py_tp_iter, reinterpret_cast<void*>(timed_iter)},
-    {Py_tp_iternext, reinterpret_cast<void*>(timed_next)},
-    {Py_tp_getattro, reinterpret_cast<void*>(timed_getattro)},
-    {Py_tp_methods, timed_methods},
-    {Py_tp_members, timed_members},
-    {0, nullptr},
-};
-
-PyType_Spec timed_spec = {
-    "headrace._core.TimedIterator",          sizeof(TimedIterator), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, timed_slots,
-};
-
-PyTypeObject* timed_type = nullptr;
+const PyMethodDef TimedIterator::kMethods[] = {
+    {"__length_hint__", method<&TimedIterator::length_hint>(), METH_NOARGS, nullptr}};
 
 PyObject* thread_in_next(PyObject*, PyObject* iterator) {
-  if (!PyObject_TypeCheck(iterator, timed_type)) return PyLong_FromLong(0);
-  return PyLong_FromUnsignedLong(cast(iterator)->thread_in_next);
+  if (!PyObject_TypeCheck(iterator, Type::type)) return PyLong_FromLong(0);
+  return PyLong_FromUnsignedLong(Type::contents(iterator).thread_in_next);
 }
 
-PyMethodDef timed_functions[] = {
+PyMethodDef functions[] = {
     {"thread_in_next", thread_in_next, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -217,8 +150,7 @@ PyMethodDef timed_functions[] = {
 }  // namespace
 
 bool add_timed_iterator(PyObject* module) {
-  return add_type(module, timed_spec, "TimedIterator", &timed_type) &&
-         PyModule_AddFunctions(module, timed_functions) == 0;
+  return Type::add(module) && PyModule_AddFunctions(module, functions) == 0;
 }
 
 }  // namespace headrace::python

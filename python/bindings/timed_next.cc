@@ -1,7 +1,8 @@
 // __next__ of a loader's iterator class, timed as GetNext. It stands in a subclass of the loader's own
 // iterator, finds the watch in the iterator's attributes, and has no Python frame.
 #include <Python.h>
-#include <structmember.h>
+
+#include <optional>
 
 #include "batch_contents.h"
 #include "crossing.h"
@@ -12,15 +13,16 @@ namespace headrace::python {
 namespace {
 
 struct TimedNext {
-  PyObject_HEAD vectorcallfunc vectorcall;
-  PyObject* original;  ///< __next__ of the loader's own class
-  PyObject* weakrefs;
-  struct {
-  } state;
-  static constexpr auto kReferences = std::array{&TimedNext::original};
-};
+  Owned original;  ///< __next__ of the loader's own class
 
-using Type = HeapType<TimedNext>;
+  static constexpr const char* kName = "headrace._core.TimedNext";
+  static constexpr auto kReferences = std::array{&TimedNext::original};
+  static constexpr auto kWrapped = &TimedNext::original;
+  static constexpr bool kIsMethod = true;
+
+  static PyObject* make(PyTypeObject* type, PyObject* args, PyObject*);
+  PyObject* call(const Arguments& arguments);
+};
 
 PyObject* watch_name = nullptr;
 PyObject* received_name = nullptr;
@@ -38,8 +40,9 @@ std::int64_t number_of_yielded(PyObject* iterator, const profile::BatchTracker& 
 /// meanwhile, as it would be inside next().
 bool tell_handoff(profile::IteratorWatch& watch, PyObject* batch) {
   const std::int64_t began = metrics::Clock::now_ns();
-  const Owned module(PyImport_ImportModule("headrace.loaders.torch_dataloader.handoff_cost"));
-  const Owned found(module ? PyObject_CallMethod(module.get(), "measure", "O", batch) : nullptr);
+  const Owned measure = imported("headrace.loaders.torch_dataloader.handoff_cost", "measure");
+  const Owned found(measure ? calling_python([&] { return PyObject_CallOneArg(measure.get(), batch); })
+                            : nullptr);
   profile::HandoffSample sample;
   const char* type = "";
   if (found && PyTuple_Check(found.get()) != 0 &&
@@ -47,96 +50,49 @@ bool tell_handoff(profile::IteratorWatch& watch, PyObject* batch) {
                        &type) == 0) {
     sample.pickle_cpu_ns = -1;
   }
-  if (PyErr_Occurred() != nullptr) {
-    if (PyErr_ExceptionMatches(PyExc_Exception) == 0) return false;
-    PyErr_Clear();
-  }
+  forget_failure();
+  if (PyErr_Occurred() != nullptr) return false;
   watch.tell_handoff(sample, type, metrics::Clock::now_ns() - began);
   return true;
 }
 
-PyObject* timed_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
-  PyObject* original = Type::cast(self)->original;
-  if (PyVectorcall_NARGS(nargsf) != 1) return PyObject_Vectorcall(original, args, nargsf, kwnames);
-  PyObject* iterator = args[0];
+PyObject* TimedNext::call(const Arguments& arguments) {
+  if (arguments.count() != 1) return arguments.pass_to(original.get());
+  PyObject* iterator = arguments.at(0);
   const Owned held(PyObject_GetAttr(iterator, watch_name));
   profile::IteratorWatch* watch = held ? iterator_watch_of(held.get()) : nullptr;
   if (watch == nullptr) {
     PyErr_Clear();
-    return calling_python([&] { return PyObject_Vectorcall(original, args, nargsf, kwnames); });
+    return arguments.pass_to(original.get());
   }
   watch->begin_wait();
-  PyObject* batch = calling_python([&] { return PyObject_Vectorcall(original, args, nargsf, kwnames); });
-  PyObject* type = nullptr;
-  PyObject* value = nullptr;
-  PyObject* trace = nullptr;
-  bool failed = false;
-  if (batch == nullptr) {
-    failed = PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) == 0;
-    PyErr_Fetch(&type, &value, &trace);
-  }
-  const bool counted = watch->tracker() != nullptr && (batch != nullptr || failed);
+  Owned batch(arguments.pass_to(original.get()));
+  const bool failed = next_failed(batch.get());
+  std::optional<KeptError> error;
+  if (!batch) error.emplace();
+  const bool counted = watch->tracker() != nullptr && (batch || failed);
   const std::int64_t number = counted ? number_of_yielded(iterator, *watch->tracker()) : -1;
-  watch->end_wait(batch != nullptr, failed, number);
-  if (batch == nullptr) PyErr_Restore(type, value, trace);
-  if (batch != nullptr) {
-    if (auto relay = watch->offer_relay()) look_for_relay(std::move(relay), iterator, batch);
+  watch->end_wait(static_cast<bool>(batch), failed, number);
+  if (error) error->restore();
+  if (batch && watch->asks_for_size()) {
+    watch->tell_size(contents_of(batch.get()).bytes);
+    if (watch->asks_for_handoff() && !tell_handoff(*watch, batch.get())) return nullptr;
   }
-  if (batch != nullptr && watch->asks_for_size()) {
-    watch->tell_size(contents_of(batch).bytes);
-    if (watch->asks_for_handoff() && !tell_handoff(*watch, batch)) {
-      Py_DECREF(batch);
-      return nullptr;
-    }
-  }
-  return batch;
+  return batch.release();
 }
 
-PyObject* timed_new(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* TimedNext::make(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* original = nullptr;
   if (!PyArg_ParseTuple(args, "O", &original)) return nullptr;
-  TimedNext* self = Type::make(type);
-  if (self == nullptr) return nullptr;
-  self->vectorcall = timed_vectorcall;
-  self->original = Py_NewRef(original);
-  return Type::object(self);
+  return HeapType<TimedNext>::create(type, Owned::ref(original));
 }
-
-PyObject* timed_descr_get(PyObject* self, PyObject* object, PyObject*) {
-  if (object == nullptr || object == Py_None) return Py_NewRef(self);
-  return PyMethod_New(self, object);
-}
-
-PyMemberDef timed_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(TimedNext, vectorcall), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(TimedNext, weakrefs), READONLY, nullptr},
-    {"__wrapped__", T_OBJECT_EX, offsetof(TimedNext, original), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot timed_slots[] = {
-    HEAP_TYPE_SLOTS(TimedNext),
-    {Py_tp_new, slot(timed_new)},
-    {Py_tp_call, slot(PyVectorcall_Call)},
-    {Py_tp_descr_get, slot(timed_descr_get)},
-    {Py_tp_members, timed_members},
-    {0, nullptr},
-};
-
-PyType_Spec timed_spec = {
-    "headrace._core.TimedNext",
-    sizeof(TimedNext),
-    0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
-    timed_slots,
-};
 
 }  // namespace
 
 bool add_timed_next(PyObject* module) {
   watch_name = PyUnicode_InternFromString("_headrace_watch");
   received_name = PyUnicode_InternFromString("_rcvd_idx");
-  return watch_name != nullptr && received_name != nullptr && add_type(module, timed_spec, "TimedNext");
+  return watch_name != nullptr && received_name != nullptr && HeapType<TimedNext>::add(module);
 }
 
 }  // namespace headrace::python

@@ -29,11 +29,7 @@ py::dict merge_timeline(const std::vector<Path>& segments, const std::vector<Pat
       if (!progress.is_none()) progress(share);
     });
   };
-  timeline::MergeResult merged;
-  {
-    const LockReleased released;
-    merged = timeline::merge(request);
-  }
+  const timeline::MergeResult merged = without_lock([&] { return timeline::merge(request); });
   py::dict result;
   result["path"] = py::reinterpret_steal<py::str>(PyUnicode_DecodeFSDefault(merged.path.c_str()));
   result["slices"] = merged.slices;

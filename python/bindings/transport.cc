@@ -145,11 +145,8 @@ transport::Acquired acquire(Device& device, std::size_t bytes,
                             transport::BlockRing::Clock::time_point deadline) {
   std::int64_t waited_ns = 0;
   for (;;) {
-    transport::Acquired acquired;
-    {
-      const LockReleased free_lock;
-      acquired = transport::acquire_recorded(device, bytes, deadline);
-    }
+    transport::Acquired acquired =
+        without_lock([&] { return transport::acquire_recorded(device, bytes, deadline); });
     acquired.waited_ns += waited_ns;
     switch (acquired.outcome) {
       case transport::AcquireOutcome::acquired:
@@ -176,10 +173,7 @@ std::unique_ptr<CopiedBatch> copy(const std::shared_ptr<Device>& device, const p
   transport::Acquired acquired = acquire(*device, transport::bytes_needed(arrays), deadline);
   auto batch = std::make_unique<CopiedBatch>();
   batch->buffer_wait_ns = acquired.waited_ns;
-  {
-    const LockReleased free_lock;
-    batch->copied = device->copy(arrays, acquired.block);
-  }
+  batch->copied = without_lock([&] { return device->copy(arrays, acquired.block); });
   const auto lease =
       std::make_shared<transport::Lease>(device, std::move(acquired.block), batch->copied.completion);
   for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -277,11 +271,7 @@ void add_transport(PyObject* to) {
            })
       .def("tobytes",
            [](const DeviceArray self) {
-             std::vector<std::byte> host;
-             {
-               const LockReleased free_lock;
-               host = self.read_back();
-             }
+             const std::vector<std::byte> host = without_lock([&] { return self.read_back(); });
              return py::bytes(reinterpret_cast<const char*>(host.data()), host.size());
            })
       .def_property_readonly("shape", [](const DeviceArray& self) { return py::tuple(py::cast(self.shape)); })

@@ -5,8 +5,8 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, Literal, TypeVar, final
 
-T = TypeVar("T")
-StrPath = str | os.PathLike[str]
+_T = TypeVar("_T")
+_StrPath = str | os.PathLike[str]
 
 __version__: str
 
@@ -34,11 +34,11 @@ class Session:
     """A segment that this process writes to: its own, or another process's."""
 
     @staticmethod
-    def open(run: StrPath, rank: int, unnamed: bool = False) -> Session:
+    def open(run: _StrPath, rank: int, unnamed: bool = False) -> Session:
         """The session of a run folder; empty ``run``: the current one, or a new one in the default folder."""
 
     @staticmethod
-    def attach(path: StrPath) -> Session:
+    def attach(path: _StrPath) -> Session:
         """Another process's session, made current. Raises SegmentError if it is gone."""
 
     def push(self) -> None: ...
@@ -211,8 +211,8 @@ class LoaderHandle:
     def id(self) -> int:
         """Its number in the run; below 0 if the run has no room for it."""
 
-    def describe(self, settings: str, workers: int) -> None:
-        """How the framework's loader is set ("parameter=value" lines); from now on it has its own graph."""
+    def describe(self, model: str, workers: int) -> None:
+        """Its `LoaderModel` as JSON, and how many workers it has; from now on it has its own graph."""
 
     def put_in_front(self, stages: int) -> None:
         """Moves its operators so far this many stages on: others that feed it come first in its model."""
@@ -338,7 +338,7 @@ class HookedCall:
         """``stands_in``: in the place of the user's own function, with its class, and pickled by its name."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    def __get__(self, instance: object, owner: type | None = None) -> Any: ...
+    def __get__(self, instance: object, owner: type | None = None, /) -> Any: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
     @property
     def __wrapped__(self) -> Callable[..., Any]: ...
@@ -349,7 +349,7 @@ class TimedNext:
 
     def __new__(cls, original: Callable[..., Any]) -> TimedNext: ...
     def __call__(self, iterator: Any) -> Any: ...
-    def __get__(self, instance: object, owner: type | None = None) -> Any: ...
+    def __get__(self, instance: object, owner: type | None = None, /) -> Any: ...
     @property
     def __wrapped__(self) -> Callable[..., Any]: ...
 
@@ -369,7 +369,12 @@ class TimedDataset:
     """Stands for a dataset while a batch is fetched: reads are timed, the rest is the dataset's own."""
 
     def __new__(cls, dataset: Any, operator: OperatorHandle) -> TimedDataset: ...
-    def __getitem__(self, index: Any) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+    @property
+    def __getitems__(self) -> Any:
+        """Timed as well, if the dataset has it."""
+
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Any]: ...
     def __getattr__(self, name: str) -> Any: ...
@@ -400,7 +405,7 @@ class QueueMethod:
 
     def __new__(cls, original: Callable[..., Any], attribute: str) -> QueueMethod: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    def __get__(self, instance: object, owner: type | None = None) -> Any: ...
+    def __get__(self, instance: object, owner: type | None = None, /) -> Any: ...
     @property
     def __wrapped__(self) -> Callable[..., Any]: ...
 
@@ -417,7 +422,7 @@ class TimedCallable:
         """``stands_in``: replaces the user's own object and reports its class."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    def __get__(self, instance: object, owner: type | None = None) -> Any: ...
+    def __get__(self, instance: object, owner: type | None = None, /) -> Any: ...
     def __getattr__(self, name: str) -> Any: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
     @property
@@ -457,7 +462,7 @@ class OperatorIterator(Iterator[Any]):
     @property
     def __wrapped__(self) -> Iterator[Any]: ...
 
-class Queue(Generic[T]):
+class Queue(Generic[_T]):
     """A bounded queue between threads with the methods of queue.Queue, recorded as a queue of the pipeline.
 
     maxsize 0: unbounded. Raises queue.Empty, queue.Full and queue.ShutDown as queue.Queue does; before
@@ -466,10 +471,10 @@ class Queue(Generic[T]):
 
     def __init__(self, maxsize: int = 0, name: str | None = None) -> None: ...
     def __class_getitem__(cls, item: Any, /) -> types.GenericAlias: ...
-    def put(self, item: T, block: bool = True, timeout: float | None = None) -> None: ...
-    def get(self, block: bool = True, timeout: float | None = None) -> T: ...
-    def put_nowait(self, item: T, /) -> None: ...
-    def get_nowait(self) -> T: ...
+    def put(self, item: _T, block: bool = True, timeout: float | None = None) -> None: ...
+    def get(self, block: bool = True, timeout: float | None = None) -> _T: ...
+    def put_nowait(self, item: _T, /) -> None: ...
+    def get_nowait(self) -> _T: ...
     def qsize(self) -> int: ...
     def empty(self) -> bool: ...
     def full(self) -> bool: ...
@@ -490,38 +495,38 @@ def default_run_folder() -> str: ...
 def default_run_is_unnamed() -> bool:
     """The default folder has nothing but date, time and pid for a name."""
 
-def make_run_folder(run: StrPath) -> str:
+def make_run_folder(run: _StrPath) -> str:
     """Creates it, private, with its parents. Returns "" or the reason why not."""
 
-def remove_run_folder(run: StrPath) -> None:
+def remove_run_folder(run: _StrPath) -> None:
     """Removes it if it contains only files that Headrace wrote."""
 
-def collect_orphans(run: StrPath) -> None:
+def collect_orphans(run: _StrPath) -> None:
     """Moves the recordings of killed processes to their run folders."""
 
-def missing_recordings(run: StrPath) -> list[str]:
+def missing_recordings(run: _StrPath) -> list[str]:
     """A line for each unreadable recording, with the reason."""
 
 def default_rank() -> int: ...
 def note_collection(phase: str, info: Any) -> None:
     """An entry for ``gc.callbacks``."""
 
-def find_segments(run: StrPath) -> list[dict[str, Any]]:
+def find_segments(run: _StrPath) -> list[dict[str, Any]]:
     """``{"path", "rank", "running"}`` for each recording of a run folder."""
 
-def segment_loaders(path: StrPath) -> list[dict[str, Any]]:
+def segment_loaders(path: _StrPath) -> list[dict[str, Any]]:
     """``{"index", "name", "steps", "wait_s"}``, the loader that waited longest first."""
 
-def segment_verdict(path: StrPath) -> tuple[str, str, str, float, float, str, float | None] | None:
+def segment_verdict(path: _StrPath) -> tuple[str, str, str, float, float, str, float | None] | None:
     """`ParsedReport.verdict` of the loader that waited longest; None if nothing was wrapped."""
 
-def segment_profile_json(path: StrPath, loader: int) -> str: ...
+def segment_profile_json(path: _StrPath, loader: int) -> str: ...
 
 @final
 class SegmentImage:
     """What a segment held at one moment."""
 
-    def __init__(self, path: StrPath) -> None: ...
+    def __init__(self, path: _StrPath) -> None: ...
     def loaders(self) -> list[dict[str, Any]]: ...
     def profile_json(self, loader: int, since: SegmentImage | None = None) -> str:
         """A `Profile` as JSON: of the whole run, or of what came after ``since``, an earlier image of it."""
@@ -529,22 +534,22 @@ class SegmentImage:
 def profile_schema() -> str:
     """The declared figures of a profile, as JSON."""
 
-def profiler_ranks(folder: StrPath) -> list[int]:
+def profiler_ranks(folder: _StrPath) -> list[int]:
     """Ranks with files of another profiler in the folder; empty for a folder of something else."""
 
-def profiler_profile_json(folder: StrPath, rank: int) -> str: ...
-def profiler_tables(folder: StrPath, rank: int) -> list[str]: ...
+def profiler_profile_json(folder: _StrPath, rank: int) -> str: ...
+def profiler_tables(folder: _StrPath, rank: int) -> list[str]: ...
 def profiler_table(
-    folder: StrPath, rank: int, name: str, search: str, group_by: str, sort_by: str
+    folder: _StrPath, rank: int, name: str, search: str, group_by: str, sort_by: str
 ) -> Columns: ...
-def profiler_timeline(folder: StrPath, rank: int) -> str:
+def profiler_timeline(folder: _StrPath, rank: int) -> str:
     """The timeline that the profiler wrote; empty where there is none."""
 
-def add_ranks(profile_text: str, others: Sequence[tuple[StrPath, int, int]]) -> str: ...
+def add_ranks(profile_text: str, others: Sequence[tuple[_StrPath, int, int]]) -> str: ...
 def merge_timeline(
-    segments: Sequence[StrPath],
-    traces: Sequence[StrPath],
-    out: StrPath,
+    segments: Sequence[_StrPath],
+    traces: Sequence[_StrPath],
+    out: _StrPath,
     progress: Callable[[float], object] | None,
 ) -> dict[str, Any]:
     """``{"path", "slices", "counters", "flows", "bytes", "clock_error_s", "notes"}``. Ctrl-C ends it."""
@@ -564,6 +569,7 @@ class ParsedReport:
     def verdict(self) -> tuple[str, str, str, float, float, str, float | None]:
         """Kind, operator and cause ("": none), share of the wait, step in seconds, the loader, and the gain
         of an input that is never waited for (None: not known): for lists of runs."""
+
     def text(self, width: int, color: bool) -> str: ...
     def html(
         self,
@@ -574,6 +580,7 @@ class ParsedReport:
         range_link: str = "",
     ) -> str:
         """segment: of the run, for the lanes; range_link: the address to which "from=1.5&to=2.5" is added."""
+
     def json(self, indent: int) -> str: ...
     def what_if(self, assigned: list[tuple[str, str]]) -> tuple[bool, str, float, float, float, str]:
         """Whether it is known, the reason if not; step, low and high in seconds; the bottleneck."""
