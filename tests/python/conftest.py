@@ -36,8 +36,8 @@ LAUNCHERS = (
     *("SLURM_JOB_ID", "MASTER_ADDR", "MASTER_PORT", "MS_SCHED_HOST", "MS_SCHED_PORT", "NO_COLOR", "COLUMNS"),
 )
 
-#: Verdicts of loops that run in real time: nothing runs beside them (`make test-python`), and they are run again
-#: if they fail.
+#: Verdicts of loops that run in real time: nothing runs beside them (`make test-python`), and what fails is
+#: run again.
 IN_REAL_TIME = {
     *("test_run_asyncio", "test_run_no_loader", "test_run_thread_queues", "test_run_tune"),
     *("test_run_waiting_calls", "test_adapter_contract", "test_ceiling", "test_dali", "test_get_next"),
