@@ -15,7 +15,7 @@ class Startup:
 
     #: From iter() to the first batch of the first epoch.
     first_batch_s: float = 0.0
-    #: Of that: until the first worker began its first item; 0 where there is none.
+    #: The part of it until the first worker began its first item; 0 where there is none.
     worker_start_s: float = 0.0
     #: First batches of the later epochs, summed.
     later_epochs_s: float = 0.0
@@ -61,9 +61,9 @@ class StepSample:
     compute_s: float = 0.0
     #: CPU time of that in the loop's own thread; null where it was not read.
     cpu_s: float | None = None
-    #: Of the compute: until forward began; null where no hook marked it.
+    #: The part of the compute until forward began; null where no hook marked it.
     before_forward_s: float | None = None
-    #: Of the compute: from the end of backward on; null where no hook marked it.
+    #: The part of the compute from the end of backward on; null where no hook marked it.
     tail_s: float | None = None
 
 
@@ -77,7 +77,7 @@ class MarkedSteps:
     steps: int = 0
     #: Steps with a steady wait; first steps of epochs have none.
     of_steps: int = 0
-    #: Of `steps`: the end of backward was marked too.
+    #: Those of `steps` in which the end of backward was marked too.
     tail_steps: int = 0
     #: From the end of a step to the next forward.
     iteration_gap_s: float = 0.0
@@ -100,16 +100,16 @@ class Sink:
     #: CPU time of that in the loop's own thread. Far below `compute_s`: the step sleeps or waits for a
     #: device.
     compute_cpu_s: float | None = None
-    #: Of `compute_s`: the loop's thread waited for the interpreter lock, from looks at it 50 times a second.
-    #: A tenth of the step or more: threads of the input slow the step down. Null where it was not looked at.
+    #: The part of `compute_s` in which the loop's thread waited for the interpreter lock, from 50 samples a
+    #: second. A tenth of the step or more: threads of the input slow the step down. Null without samples.
     compute_lock_wait_s: float | None = None
-    #: Of `compute_s`: the loop's thread held the interpreter lock, from the same looks. Null where nothing
-    #: tells who holds the lock.
+    #: The part of `compute_s` in which the loop's thread held the interpreter lock, from these samples. Null
+    #: where nothing tells who holds the lock.
     compute_lock_held_s: float | None = None
-    #: Of `compute_s`: the loop's thread was ready to run and had no core, from the same looks and its CPU
-    #: time. Many busy workers or threads on few cores slow the step down like that.
+    #: The part of `compute_s` in which the loop's thread was ready to run without a core, from samples and
+    #: CPU time. Many busy workers or threads on few cores slow the step down like that.
     compute_core_wait_s: float | None = None
-    #: Of a step, on average: the loop's thread was in Python's garbage collector.
+    #: Mean time per step of the loop's thread in Python's garbage collector.
     gc_s: float = 0.0
     #: Mean compute of steps with no busy worker. Well below `compute_s`: the workers slow the step down.
     quiet_compute_s: float | None = None
@@ -133,8 +133,8 @@ class Sink:
     getnext_wait: Latency = field(default_factory=Latency)
     #: GetNext wait / time. Near 0 the input is free; at 0.5 half of the device's time may go into waiting.
     wait_share: float = 0.0
-    #: Of the starved time, in seconds: waits for the first batch that a worker made at all, while it started.
-    #: The gate leaves it out.
+    #: The part of the starved time spent waiting for the first batch that a worker made at all, while it
+    #: started. The gate leaves it out.
     worker_start_wait_s: float = 0.0
     #: Part of `wait_share` in which no batch was there. Under 0.05: healthy.
     starved_share: float = 0.0
@@ -286,8 +286,8 @@ class WorkerProfile:
     out_of_data_s: float = 0.0
     #: How long it has been at the item that it makes now; null where the run has ended or it makes none.
     current_item_s: float | None = None
-    #: Of an item that takes 5 seconds and more: what the kernel says its thread does ("sleeps in
-    #: futex_do_wait"); else "".
+    #: What the kernel says the thread of an item of 5 seconds and more does ("sleeps in futex_do_wait"); else
+    #: "".
     waits_in: str = ""
 
 
@@ -323,17 +323,18 @@ class Operator:
     states: States = field(default_factory=States)
     #: Calls that raised; null where they were not counted.
     failures: int | None = None
-    #: Of the busy time: ready to run, without a core. A fifth or more: too many workers for the cores.
+    #: The part of the busy time spent ready to run, without a core. A fifth or more: too many workers for the
+    #: cores.
     run_queue_wait_s: float | None = None
-    #: Of the busy time: waiting for the interpreter lock, from looks at its threads 50 times a second. A
-    #: third or more: its threads take turns. Null where it was not looked at, and in processes.
+    #: The part of the busy time spent waiting for the interpreter lock, from 50 samples of its threads a
+    #: second. A third or more: its threads take turns. Null without samples, and in processes.
     lock_wait_s: float | None = None
-    #: Of the busy time: holding the interpreter lock, from the same looks. Near `cpu_s`: it computes in
-    #: Python, or in C code that keeps the lock; far below: in C code that releases it. Null where nothing
-    #: tells who holds the lock.
+    #: The part of the busy time spent holding the interpreter lock, from these samples. Near `cpu_s`: it
+    #: computes in Python, or in C code that keeps the lock; far below: in C code that releases it. Null where
+    #: nothing tells who holds the lock.
     lock_held_s: float | None = None
-    #: Of the busy time: waiting for a disk, a network file system or one in user space, from looks at its
-    #: threads up to 4 times a second. Null where it was not looked at.
+    #: The part of the busy time spent waiting for a disk, a network file system or one in user space, from up
+    #: to 4 samples of its threads a second. Null without samples.
     storage_wait_s: float | None = None
     #: Type of the file system that most of these waits were for (`nfs4`, `fuse`, `ext4`). Null where that is
     #: not known.
@@ -355,7 +356,7 @@ class Operator:
     parameters: list[Parameter] = field(default_factory=list)
     #: The functions that take most of its time, from a few batches of one worker; may be empty.
     functions: list[FunctionShare] = field(default_factory=list)
-    #: The same per worker.
+    #: These figures per worker.
     per_worker: list[WorkerProfile] = field(default_factory=list)
 
 
@@ -431,7 +432,8 @@ class Handoff:
 
     #: Received.
     batches: int = 0
-    #: Of the pickled message, through the pipe: 0.3 to 1 kB for tensors; megabytes are arrays, see `handoff`.
+    #: Size of the pickled message that goes through the pipe: 0.3 to 1 kB for tensors; megabytes are arrays,
+    #: see `handoff`.
     message_bytes: float = 0.0
     #: Passed through shared memory, each 0.2 to 0.4 ms to receive.
     tensors: float = 0.0
@@ -493,11 +495,11 @@ class WindowQueue:
 class WindowHost:
     """The machine in one window."""
 
-    #: Of the cores: this run's process trees.
+    #: Share of the cores that this run's process trees use.
     cpu_share: float | None = None
-    #: Of the cores: everybody else, plus stolen time.
+    #: Share of the cores that everybody else uses, plus stolen time.
     foreign_cpu_share: float | None = None
-    #: Of the window: stopped by the CPU quota.
+    #: Share of the window in which the CPU quota stopped the run.
     throttled_share: float | None = None
 
 
@@ -513,7 +515,7 @@ class Window:
     steps: int = 0
     #: Time in GetNext.
     wait_s: float = 0.0
-    #: Of that: no batch was there.
+    #: The part of it in which no batch was there.
     starved_s: float = 0.0
     #: Time between GetNext calls.
     compute_s: float = 0.0
@@ -541,7 +543,7 @@ class RankFigures:
     wait_share: float = 0.0
     #: Part of it in which no batch was there.
     starved_share: float = 0.0
-    #: Of its operator with the largest demand.
+    #: Demand of its operator with the largest one.
     demand_s: float = 0.0
     #: Name of that operator.
     operator: str = ""
@@ -553,23 +555,24 @@ class Host:
 
     #: That affinity and cgroup quota allow, rounded up.
     cores: int = 0
-    #: Of the cores: this run with its workers.
+    #: Share of the cores that this run uses, with its workers.
     cpu_share: float | None = None
     #: The loop's own process, in cores. Near 1 with busy threads: think of the interpreter lock.
     process_cpu_cores: float | None = None
-    #: Of the cores: everybody else, stolen time included.
+    #: Share of the cores that everybody else uses, stolen time included.
     foreign_cpu_share: float | None = None
-    #: Of the foreign CPU: what this run went without. From 0.05 on the verdict is less sure, above 0.2 there
-    #: are no predictions.
+    #: The part of `foreign_cpu_share` that this run went without. From 0.05 on the verdict is less sure,
+    #: above 0.2 there are no predictions.
     foreign_contention_share: float | None = None
-    #: Of the time: the CPU quota stopped the run. 0.1 is a cause by itself.
+    #: Share of the time in which the CPU quota stopped the run. 0.1 is a cause by itself.
     throttled_share: float | None = None
-    #: Of the workers' time: ready to run, no core. 0.04 is usual, more says that cores are short.
+    #: Share of the workers' time spent ready to run, without a core. 0.04 is usual, more says that cores are
+    #: short.
     run_queue_wait_share: float | None = None
-    #: Of the time: some task on the machine waited for I/O. Shown, and part of no rule.
+    #: Share of the time in which some task on the machine waited for I/O. Shown, and part of no rule.
     io_pressure_share: float | None = None
-    #: Of the time: some task of the run's cgroup (or the machine) waited for memory. Near 0 where memory
-    #: suffices.
+    #: Share of the time in which some task of the run's cgroup (or the machine) waited for memory. Near 0
+    #: where memory suffices.
     memory_pressure_share: float | None = None
     #: Read again soon after the page cache had to drop it, on the whole machine.
     refaulted_bytes: float | None = None
@@ -642,7 +645,7 @@ class DeviceStep:
     total_s: float = 0.0
     #: Time in which a collective ran.
     communication_s: float = 0.0
-    #: Of that: under computation; null where the trace does not tell.
+    #: The part of it under computation; null where the trace does not tell.
     communication_overlap_s: float | None = None
 
 
@@ -654,7 +657,7 @@ class DeviceSteps:
     steps: int = 0
     #: Whole steps of the trace.
     of_steps: int = 0
-    #: Of `steps`: the end of backward was found too.
+    #: Those of `steps` in which the end of backward was found too.
     tail_steps: int = 0
     #: Until forward began.
     iteration_gap_s: float = 0.0
@@ -664,7 +667,7 @@ class DeviceSteps:
     tail_s: float = 0.0
     #: Time in which a collective ran.
     communication_s: float = 0.0
-    #: Of that: under computation; null where the trace does not tell.
+    #: The part of it under computation; null where the trace does not tell.
     communication_overlap_s: float | None = None
     #: What `iteration_gap_s` was spent on; empty where nothing tells.
     gap: list[GapPart] = field(default_factory=list)
@@ -686,7 +689,7 @@ class DeviceProfile:
 
     #: Time looked at: of the trace's steps, or from the first to the last work on the device.
     window_s: float = 0.0
-    #: Of that: nothing was computed; null where the trace has steps only.
+    #: The part of it in which nothing was computed; null where the trace has steps only.
     idle_s: float | None = None
     #: Why, the largest first; they sum to `idle_s`.
     causes: list[DeviceIdleCause] = field(default_factory=list)
@@ -694,7 +697,7 @@ class DeviceProfile:
     waits_from: str = ""
     #: How far the run's clock and the trace's may be apart; null where no clocks were compared.
     clock_error_s: float | None = None
-    #: Of the trace; null where its file does not say.
+    #: The rank of the trace; null where its file does not say.
     rank: int | None = None
     #: The trace's steps; null where it has no whole step.
     steps: DeviceSteps | None = None
@@ -749,7 +752,8 @@ class Profile:
     stall_ledger: list[LedgerRow] = field(default_factory=list)
     #: Null where batches do not pass between processes.
     handoff: Handoff | None = None
-    #: Of a loader without workers; null where there are workers, or the batch cannot be pickled.
+    #: What handing over a batch would cost with workers, for a loader without them; null where there are
+    #: workers, or the batch cannot be pickled.
     handoff_estimate: HandoffEstimate | None = None
     #: The run over time.
     windows: list[Window] = field(default_factory=list)

@@ -72,7 +72,7 @@ class LoaderParameter:
     value: int | bool | str | None = None
     #: The framework's default: a value like that goes without saying.
     usual: int | bool | str | None = None
-    #: Of a text: the values that there are.
+    #: The values that a text may have.
     choices: list[str] = field(default_factory=list)
     #: The least value that it takes; null: no limit.
     min: float | None = None
