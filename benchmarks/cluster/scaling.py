@@ -39,7 +39,7 @@ cluster.diagnosis
 took = time.perf_counter() - began
 used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 cpu = sum(one.ru_utime + one.ru_stime for one in used)
-assert len(cluster) == int(sys.argv[3]), cluster.problem[:3]
+assert len(cluster) == int(sys.argv[3]), cluster.read_errors[:3]
 all_after, idle_after = machine()
 print(took, cpu, cpu / took / len(os.sched_getaffinity(0)),
       (idle_after - idle_before) / max(1, all_after - all_before))

@@ -44,7 +44,7 @@ IN_REAL_TIME = {
     *("test_grain", "test_huggingface", "test_integrations", "test_interpreter_lock", "test_keras_fit"),
     *("test_machine", "test_mindspore", "test_mosaicml", "test_operators", "test_pipeline"),
     *("test_figures", "test_ray_data", "test_spdl", "test_tfdata", "test_torchdata_nodes", "test_webdataset"),
-    *("test_functions", "test_loop_pauses", "test_wrap_function", "test_wrap_torch"),
+    *("test_functions", "test_loop_pauses", "test_relay", "test_wrap_function", "test_wrap_torch"),
 }
 
 #: They play loops of libraries without a recorder, too, and a worker of torch that is forked while another
@@ -52,10 +52,14 @@ IN_REAL_TIME = {
 PLAY_BARE = {"test_nothing_changes"}
 
 
+#: They judge what a killed process leaves, which any other recording of this user cleans up.
+SHARE_MEMORY = {"test_crashes"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.stem in IN_REAL_TIME:
-            item.add_marker(pytest.mark.real_time)
+        if item.path.stem in IN_REAL_TIME | SHARE_MEMORY:
+            item.add_marker(pytest.mark.alone)
         if item.path.stem in IN_REAL_TIME | PLAY_BARE:
             item.add_marker(pytest.mark.flaky(reruns=1))
 

@@ -102,7 +102,7 @@ def workload_of(loader: Loader) -> Any:
 
 
 def knobs_of(loader: Loader) -> Any:
-    from loadtune.parameters import Knobs  # type: ignore[import-not-found,unused-ignore]
+    from loadtune.knobs import Knobs  # type: ignore[import-not-found,unused-ignore]
 
     if loader.num_workers == 0:
         return Knobs()
@@ -115,13 +115,13 @@ def knobs_of(loader: Loader) -> Any:
     )
 
 
-def settings(parameters: Any, loader: Loader) -> dict[str, Any]:
+def settings(knobs: Any, loader: Loader) -> dict[str, Any]:
     """What differs from the draw, by the loader's own names."""
-    wanted = {"num_workers": parameters.num_workers}
-    if parameters.prefetch_factor is not None and parameters.prefetch_factor != loader.prefetch_factor:
-        wanted["prefetch_factor"] = parameters.prefetch_factor
-    if parameters.num_workers > 0:
-        wanted["persistent_workers"] = parameters.persistent_workers
+    wanted = {"num_workers": knobs.num_workers}
+    if knobs.prefetch_factor is not None and knobs.prefetch_factor != loader.prefetch_factor:
+        wanted["prefetch_factor"] = knobs.prefetch_factor
+    if knobs.num_workers > 0:
+        wanted["persistent_workers"] = knobs.persistent_workers
     return wanted
 
 
@@ -147,15 +147,15 @@ def main() -> None:
     trials = [
         trial
         for trial in brain.propose(baseline, max_trials=MAX_TRIALS)
-        if not (trial.parameters.compile or trial.parameters.amp)
+        if not (trial.knobs.compile or trial.knobs.amp)
     ]
     for trial in trials:
-        trial.result = profile(workload, trial.parameters, steps=STEPS_A_TRIAL, warmup=WARMUP).to_dict()
+        trial.result = profile(workload, trial.knobs, steps=STEPS_A_TRIAL, warmup=WARMUP).to_dict()
     best = best_trial(trials)
     found = {
         "data_wait_frac": baseline.data_wait_frac,
         "narrative": brain.explain(baseline, trials),
-        "best": settings(best.parameters, loader) if best else {},
+        "best": settings(best.knobs, loader) if best else {},
         "gain": best.throughput / baseline.throughput if best else 1.0,
         "foreign": strangers.share(),
     }

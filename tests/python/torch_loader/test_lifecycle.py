@@ -391,6 +391,7 @@ def pin_by_copy(iterator: Any) -> None:
     iterator._pin_memory_thread_done_event = threading.Event()
 
 
+@pytest.mark.alone  # the costs of its threads decide
 def test_a_thread_that_pins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without an accelerator torch starts no such thread; this one does what it would do."""
     from headrace.loaders.torch_dataloader import hook
