@@ -42,7 +42,8 @@ std::shared_ptr<profile::DeliveryWriter> delivery_writer_of(PyObject* object) {
 void look_for_relay(std::shared_ptr<profile::Relay> relay, PyObject* iterator, PyObject* batch) {
   if (const Owned took = imported("headrace.loaders.kit.relay", "took")) {
     const py::object handle = py::cast(std::move(relay));
-    Owned(PyObject_CallFunctionObjArgs(took.get(), handle.ptr(), iterator, batch, nullptr));
+    const Owned done(calling_python(
+        [&] { return PyObject_CallFunctionObjArgs(took.get(), handle.ptr(), iterator, batch, nullptr); }));
   }
   if (PyErr_Occurred() != nullptr) PyErr_Clear();  // the loop must still run
 }
