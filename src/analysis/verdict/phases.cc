@@ -14,6 +14,9 @@ namespace {
 
 /// A tenth of a run's steps at most: long windows of a long run are phases as they are.
 constexpr std::size_t kMaxPhases = 64;
+/// Share of the calm phases spent waiting above which they are not calm (six tenths of the gate), and share of the
+/// run below which they are too short. Two operators of one speed whose items vary look intermittent without these.
+constexpr double kCalmStarvedShare = 0.03, kMinCalmShare = 0.25;
 
 struct Mean {
   double sum = 0;
@@ -173,6 +176,7 @@ std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int
     into.steps += phase.steps;
     into.wait_s += phase.wait_s;
     into.compute_s += phase.compute_s;
+    into.starved_s += phase.starved_s;
     (starves ? bound_demand : calm_demand) += steady_demand(phase, op) * phase.steps;
   }
   if (bound.steps <= 0 || calm.steps <= 0) return std::nullopt;
@@ -183,11 +187,14 @@ std::optional<Intermittence> intermittence(const std::vector<Phase>& phases, int
   found.bound_compute_s = bound.compute_s / bound.steps;
   found.bound_step_share = bound.steps / (bound.steps + calm.steps);
   found.calm_step_s = calm.duration_s() / calm.steps;
+  const bool calm_is_calm =
+      calm.starved_share() < kCalmStarvedShare && 1 - found.bound_time_share >= kMinCalmShare;
   // In calm phases the operator is quicker, not merely behind a full buffer.
   const bool explained = found.bound_demand_s >= thresholds.slower * (calm_demand / calm.steps) &&
                          found.bound_demand_s > found.bound_compute_s &&
                          calm_demand < thresholds.calm_busy_share * calm.duration_s();
-  if (!explained || drift_ratio(phases, op, shape, thresholds) < thresholds.drift) return std::nullopt;
+  if (!calm_is_calm || !explained || drift_ratio(phases, op, shape, thresholds) < thresholds.drift)
+    return std::nullopt;
   return found;
 }
 
