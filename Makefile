@@ -113,9 +113,12 @@ test-asan: build-asan  ## C++ tests and fuzz corpora under Address- and Undefine
 test-tsan: build-tsan  ## C++ tests under ThreadSanitizer
 	ctest --preset tsan -j $(JOBS)
 
-# Most tests wait more than they compute, so several run side by side; then those that must have the machine alone.
+# Most tests wait more than they compute, so several run side by side (what fails there has to pass by itself), then
+# those that must have the machine alone.
 test-python: setup torch  ## Python tests; the wheel's test runs where `make wheel` did
-	HEADRACE_WHEEL="$$(ls dist/headrace-*.whl 2>/dev/null)" $(VENV)/python -m pytest -m "not alone" -n $(PYTEST_JOBS) --dist loadfile
+	export HEADRACE_WHEEL="$$(ls dist/headrace-*.whl 2>/dev/null)"; \
+	  $(VENV)/python -m pytest -m "not alone" -n $(PYTEST_JOBS) --dist loadfile || \
+	  $(VENV)/python -m pytest -m "not alone" --last-failed
 	$(VENV)/python -m pytest -m alone
 
 fuzz: build-asan  ## each fuzz target for FUZZ_SECONDS (60); FUZZ_SEED other than 0 repeats a run
