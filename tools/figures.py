@@ -14,9 +14,10 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from written import ROOT, write_or_check
+
 from headrace import _core
 
-ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "python" / "headrace" / "results"
 CLASSES = RESULTS / "figures.py"
 #: What recording needs of them, so that it imports no more.
@@ -169,18 +170,6 @@ declarations in `include/headrace/profile`; do not edit it.
     return "\n".join([head, *map(table_of, in_order(structs, structs[-1]))])
 
 
-def main() -> int:
-    structs = schema()
-    wanted = {**classes(structs), PAGE: page(structs)}
-    if "--check" in sys.argv[1:]:
-        stale = [path for path, text in wanted.items() if path.read_text(encoding="utf-8") != text]
-        for path in stale:
-            print(f"{path.relative_to(ROOT)} is out of date: run `make figures`")
-        return 1 if stale else 0
-    for path, text in wanted.items():
-        path.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    found = schema()
+    sys.exit(write_or_check({**classes(found), PAGE: page(found)}))

@@ -12,11 +12,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from pathlib import Path
+
+from written import ROOT, write_or_check
 
 from headrace import loaders
 
-HOOK = Path(__file__).resolve().parent.parent / "python/headrace/run/inject/_headrace_import_hook.py"
+HOOK = ROOT / "python/headrace/run/inject/_headrace_import_hook.py"
 
 
 def with_table(hook: str) -> str:
@@ -31,16 +32,5 @@ def with_table(hook: str) -> str:
     return f"{head}LOADER_MODULES = {{\n{''.join(rows)}}}\n{tail}"
 
 
-def main() -> int:
-    hook = HOOK.read_text(encoding="utf-8")
-    wanted = with_table(hook)
-    if "--check" not in sys.argv[1:]:
-        HOOK.write_text(wanted, encoding="utf-8")
-    elif hook != wanted:
-        print(f"{HOOK.name} is out of date: run `make figures`")
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check({HOOK: with_table(HOOK.read_text(encoding="utf-8"))}))

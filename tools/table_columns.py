@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from pathlib import Path
+
+from written import ROOT, write_or_check
 
 from headrace import _core
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "device_traces.md"
 HEAD = "## Columns of each table\n"
 WIDTH = 120
@@ -41,16 +41,5 @@ def page(text: str) -> str:
     return "\n".join([before + HEAD + SAYS, *(table(*each) for each in _core.declared_tables())])
 
 
-def main() -> int:
-    text = PAGE.read_text(encoding="utf-8")
-    wanted = page(text)
-    if "--check" in sys.argv[1:]:
-        if wanted != text:
-            print(f"{PAGE.relative_to(ROOT)} is out of date: run `make figures`")
-        return int(wanted != text)
-    PAGE.write_text(wanted, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check({PAGE: page(PAGE.read_text(encoding="utf-8"))}))

@@ -386,7 +386,7 @@ class ProfileBuilder {
     const bool inclusive = node.is_source_object && node.in_sink && graph_.nodes.size() == 1;
     out.fidelity = inclusive ? Fidelity::inclusive : sampled ? Fidelity::sampled : Fidelity::exact;
     if (by_stages() && node.cells.empty()) make_untimed(node, flow_, present_ns() * kSecond, batches_, out);
-    add_knobs(node, out);
+    add_parameters(node, out);
     out.functions = functions_of(image_.operators()[node.op]);
     profile_.operators.push_back(std::move(out));
   }
@@ -404,7 +404,7 @@ class ProfileBuilder {
     return batches_ > 0 ? op.busy_s / batches_ / op.workers : 0;
   }
 
-  void add_knobs(const GraphNode& node, OperatorProfile& out) const {
+  void add_parameters(const GraphNode& node, OperatorProfile& out) const {
     if (node.in_step || node.serves) return;
     const auto [parameter, most] = split_parameter(text_of(image_.operators()[node.op].parameter));
     if (by_stages()) {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,13 +15,6 @@ from headrace.traces.tables import CriticalPath
 
 ROOT = Path(__file__).resolve().parents[2]
 DECLARED = dict(_core.declared_tables())
-
-
-def test_the_page_is_up_to_date() -> None:
-    run = subprocess.run(
-        [sys.executable, str(ROOT / "tools" / "table_columns.py"), "--check"], capture_output=True, text=True
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
 
 
 def tables_of(trace: hr.Trace) -> Iterator[tuple[str, set[str], Table]]:

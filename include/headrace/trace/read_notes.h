@@ -29,7 +29,7 @@ enum class ReadProblem : std::uint8_t {
 };
 inline constexpr std::size_t kReadProblems = static_cast<std::size_t>(ReadProblem::repaired) + 1;
 
-/// True when an event in this problem is not in the columns.
+/// True when an event with this problem is not in the columns.
 constexpr bool is_skipped(ReadProblem problem) noexcept { return problem <= ReadProblem::time_out_of_range; }
 
 /// In plain words: "negative duration".
