@@ -454,8 +454,7 @@ TEST_P(AbsurdNumber, NeverBreaksALoadersVerdict) {
   }
   EXPECT_GT(names.size(), 10U);
 }
-INSTANTIATE_TEST_SUITE_P(LoaderVerdicts, AbsurdNumber,
-                         testing::Values("-1", "1e300", "0", "null", "\"-7\""));
+INSTANTIATE_TEST_SUITE_P(LoaderVerdicts, AbsurdNumber, testing::Values("-1", "1e300", "0", "null", "\"-7\""));
 
 TEST(LoaderVerdicts, SavedProfileGivesTheSameVerdict) {
   for (const simulation::LoaderClass& each : simulation::loader_classes()) {
