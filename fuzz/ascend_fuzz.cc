@@ -16,7 +16,6 @@
 #include "headrace/analysis/device/step_time.h"
 #include "headrace/profile/errors.h"
 #include "headrace/trace/ascend/communication.h"
-#include "headrace/trace/ascend/database_reader.h"
 #include "headrace/trace/csv_reader.h"
 #include "headrace/trace/trace.h"
 
@@ -67,13 +66,13 @@ void read_communication(std::string_view text) {
 }
 
 void read_tables(std::string_view bytes) {
-  trace::ascend::Database database(bytes, "input.db");
+  trace::Database database(bytes, "input.db");
   for (const std::string& name : analysis::device::database_tables(database))
     demand(!analysis::device::database_table(database, 0, name).columns().empty(), "a table has columns");
 }
 
 void read_cluster(std::string_view bytes) {
-  trace::ascend::Database database(bytes, "input.db");
+  trace::Database database(bytes, "input.db");
   analysis::device::ClusterData data;
   analysis::device::read_cluster_database(database, data);
   analysis::device::cluster_tables(data);
@@ -87,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     switch (data[0] % 6) {
       case 0:
-        read_events(trace::ascend::read_database_bytes(text, "input.db"));
+        for (trace::TraceFile& file : trace::read_database(text, "input.db")) read_events(std::move(file));
         break;
       case 1:
         read_csv(text);

@@ -59,11 +59,14 @@ void find_collectives(const Columns& columns, const std::vector<trace::EventKind
 void find_launches(const Columns& columns, const std::vector<trace::EventKind>& kinds, DeviceFacts& facts) {
   if (std::none_of(kinds.begin(), kinds.end(), trace::is_kernel)) return;
   const trace::Correlation correlation(columns, kinds);
+  const auto first_thread =
+      static_cast<std::uint32_t>(facts.threads.size());  // those of this rank are added behind it
   for (trace::Row row = 0; row < columns.size(); ++row) {
     if (kinds[row] != trace::EventKind::runtime) continue;
     for (const trace::Row started : correlation.started_by(row)) {
       if (!trace::is_kernel(kinds[started])) continue;
-      facts.launches.push_back({columns.start_ns[row], columns.start_ns[started], columns.lane[started]});
+      facts.launches.push_back(
+          {columns.start_ns[row], columns.start_ns[started], first_thread + columns.lane[started]});
       break;
     }
   }
@@ -84,7 +87,7 @@ void find_processes(const Columns& columns, DeviceFacts& facts) {
 
 /// A database's counters are no events.
 void find_processes_of_counters(const std::string& path, DeviceFacts& facts) {
-  if (!is_database(path)) return;
+  if (trace::holds_json_events(path)) return;
   std::set<std::int64_t> seen;
   for (const trace::ascend::Counter& counter : trace::ascend::read_counters(path)) {
     if (seen.insert(counter.pid).second)
@@ -112,31 +115,41 @@ std::vector<std::string> sound_members(const trace::TraceFile& file) {
   return members;
 }
 
-DeviceFacts read_device_facts(const std::string& path) {
-  trace::ReadOptions options;
-  options.arguments.clear();
-  const trace::TraceFile file = trace::read_file(path, options);
-  DeviceFacts facts;
-  facts.path = path;
-  facts.rank = file.rank;
-  facts.base_ns = file.base_time_ns;
-  facts.whole = is_sound(file);
-  facts.notes = file.notes.sentences();
-  facts.header = sound_members(file);
+namespace {
+
+/// Adds what one rank of the file did.
+void add_rank(const trace::TraceFile& file, DeviceFacts& facts) {
+  facts.whole &= is_sound(file);
+  for (std::string& note : file.notes.sentences()) facts.notes.push_back(std::move(note));
   const Columns& columns = file.columns;
-  facts.first_ns = std::numeric_limits<std::int64_t>::max();
   for (trace::Row row = 0; row < columns.size(); ++row) {
     // Some producers stamp a few marks with 0.
     if (columns.phase[row] != 'X' || columns.start_ns[row] <= 0) continue;
     facts.first_ns = std::min(facts.first_ns, columns.start_ns[row]);
     facts.last_ns = std::max(facts.last_ns, columns.end_ns(row));
   }
-  if (facts.last_ns == 0) facts.first_ns = 0;
   find_next_calls(columns, facts);
   const std::vector<trace::EventKind> kinds = trace::kinds_of(columns);
   find_collectives(columns, kinds, facts);
   find_launches(columns, kinds, facts);
   find_processes(columns, facts);
+}
+
+}  // namespace
+
+DeviceFacts read_device_facts(const std::string& path) {
+  trace::ReadOptions options;
+  options.arguments.clear();
+  const std::vector<trace::TraceFile> ranks = trace::read_traces(path, options);
+  DeviceFacts facts;
+  facts.path = path;
+  facts.rank = ranks.front().rank;
+  facts.base_ns = ranks.front().base_time_ns;
+  facts.header = sound_members(ranks.front());
+  facts.whole = true;
+  facts.first_ns = std::numeric_limits<std::int64_t>::max();
+  for (const trace::TraceFile& rank : ranks) add_rank(rank, facts);
+  if (facts.last_ns == 0) facts.first_ns = 0;
   find_processes_of_counters(path, facts);
   return facts;
 }

@@ -3,20 +3,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <filesystem>
 #include <set>
 #include <span>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "headrace/loader_files/profiler_timeline.h"
 #include "headrace/timeline/json_text.h"
 #include "headrace/trace/ascend/database_counters.h"
-#include "headrace/trace/ascend/database_reader.h"
 #include "headrace/trace/reader.h"
 
 namespace headrace::timeline {
@@ -27,13 +23,15 @@ using trace::Columns;
 /// The events of columns as text, made while it is read.
 class EventTexts : public trace::ByteSource {
  public:
-  EventTexts(Columns columns, std::vector<trace::ascend::Counter> counters)
-      : columns_(std::move(columns)), counters_(std::move(counters)) {
+  EventTexts(std::vector<trace::TraceFile> traces, std::vector<trace::ascend::Counter> counters)
+      : traces_(std::move(traces)), counters_(std::move(counters)) {
     text_ = "[";
-    for (const trace::Lane& lane : columns_.lanes) {
-      label(lane, "process_name", "name", lane.process_name);
-      label(lane, "process_labels", "labels", lane.process_labels);
-      label(lane, "thread_name", "name", lane.thread_name);
+    for (const trace::TraceFile& trace : traces_) {
+      for (const trace::Lane& lane : trace.columns.lanes) {
+        label(lane, "process_name", "name", lane.process_name);
+        label(lane, "process_labels", "labels", lane.process_labels);
+        label(lane, "thread_name", "name", lane.thread_name);
+      }
     }
     for (const trace::ascend::Counter& counter : counters_) {
       trace::Lane row;
@@ -48,9 +46,9 @@ class EventTexts : public trace::ByteSource {
       at_ = 0;
       text_.clear();
       constexpr std::size_t kChunk = std::size_t{64} << 10;
-      while (next_ < columns_.size() && text_.size() < kChunk) event(next_++);
-      while (next_ == columns_.size() && !counters_.empty() && text_.size() < kChunk) next_value();
-      if (next_ == columns_.size() && counters_.empty()) {
+      while (!traces_.empty() && text_.size() < kChunk) next_event();
+      while (traces_.empty() && !counters_.empty() && text_.size() < kChunk) next_value();
+      if (traces_.empty() && counters_.empty()) {
         text_ += "\n]";
         ended_ = true;
       }
@@ -77,18 +75,29 @@ class EventTexts : public trace::ByteSource {
 
   static std::string microseconds(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
 
-  void event(trace::Row row) {
-    const trace::Lane& lane = columns_.lanes[columns_.lane[row]];
+  /// One event of the last trace, which goes once it has no more.
+  void next_event() {
+    const Columns& columns = traces_.back().columns;
+    if (next_ < columns.size()) {
+      event(columns, next_++);
+    } else {
+      traces_.pop_back();
+      next_ = 0;
+    }
+  }
+
+  void event(const Columns& columns, trace::Row row) {
+    const trace::Lane& lane = columns.lanes[columns.lane[row]];
     begin_event();
-    text_ += fmt::format(R"({{"ph":"{}","cat":{},"name":{},"pid":{},"tid":{},"ts":{})", columns_.phase[row],
-                         json_text(columns_.category_of(row)), json_text(columns_.name_of(row)), lane.pid,
-                         lane.tid, microseconds(columns_.start_ns[row]));
-    if (columns_.phase[row] == 'X') {
-      text_ += fmt::format(R"(,"dur":{},"args":{{"stream":{},"correlation":{}}})",
-                           microseconds(columns_.duration_ns[row]), columns_.stream[row],
-                           columns_.correlation[row]);
-    } else if (const auto flow = columns_.flow_id.find(row)) {
-      text_ += fmt::format(R"(,"bp":"e","id":{})", columns_.flow_id.integers[*flow]);
+    text_ += fmt::format(R"({{"ph":"{}","cat":{},"name":{},"pid":{},"tid":{},"ts":{})", columns.phase[row],
+                         json_text(columns.category_of(row)), json_text(columns.name_of(row)), lane.pid,
+                         lane.tid, microseconds(columns.start_ns[row]));
+    if (columns.phase[row] == 'X') {
+      text_ +=
+          fmt::format(R"(,"dur":{},"args":{{"stream":{},"correlation":{}}})",
+                      microseconds(columns.duration_ns[row]), columns.stream[row], columns.correlation[row]);
+    } else if (const auto flow = columns.flow_id.find(row)) {
+      text_ += fmt::format(R"(,"bp":"e","id":{})", columns.flow_id.integers[*flow]);
     }
     text_ += '}';
   }
@@ -108,7 +117,7 @@ class EventTexts : public trace::ByteSource {
                          value);
   }
 
-  Columns columns_;
+  std::vector<trace::TraceFile> traces_;
   std::vector<trace::ascend::Counter> counters_;
   std::size_t next_of_counter_ = 0;
   std::set<std::pair<std::int64_t, std::string_view>> labelled_;  ///< processes that have a name or a label
@@ -133,23 +142,13 @@ class OwnedText : public trace::ByteSource {
 
 }  // namespace
 
-bool is_database(const std::string& path) {
-  std::error_code unknown;
-  if (!std::filesystem::is_regular_file(path, unknown)) return false;
-  trace::FileBytes file(path);
-  std::array<char, 16> first{};
-  const std::size_t size = file.read(first);
-  return trace::ascend::is_database({first.data(), size});
-}
-
 std::unique_ptr<trace::ByteSource> open_events(const std::string& path) {
   if (loader_files::is_profiler_timeline(path))
     return std::make_unique<OwnedText>(loader_files::named_timeline(path));
-  if (!is_database(path)) return std::make_unique<trace::FileBytes>(path);
+  if (trace::holds_json_events(path)) return std::make_unique<trace::FileBytes>(path);
   trace::ReadOptions options;
   options.arguments.clear();
-  return std::make_unique<EventTexts>(trace::ascend::read_database(path, options).columns,
-                                      trace::ascend::read_counters(path));
+  return std::make_unique<EventTexts>(trace::read_traces(path, options), trace::ascend::read_counters(path));
 }
 
 }  // namespace headrace::timeline

@@ -8,6 +8,7 @@
 
 #include "trace/byte_window.h"
 #include "trace/fixed_point.h"
+#include "trace/time_limits.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -17,11 +18,6 @@
 
 namespace headrace::trace {
 namespace {
-
-/// About the year 2096; the distance of any two times fits into 64 bits.
-constexpr std::int64_t kFurthestNs = 4'000'000'000'000'000'000;
-/// Four months.
-constexpr std::int64_t kLongestNs = 10'000'000'000'000'000;
 
 namespace ondemand = simdjson::ondemand;
 

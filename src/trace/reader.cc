@@ -2,13 +2,8 @@
 
 #include <simdjson.h>
 
-#include <array>
-#include <filesystem>
-#include <span>
 #include <string_view>
-#include <system_error>
 
-#include "headrace/trace/ascend/database_reader.h"
 #include "headrace/trace/gzip_stream.h"
 #include "trace/ascend/trace_view.h"
 #include "trace/byte_window.h"
@@ -35,21 +30,6 @@ void read_metadata(TraceFile& file) {
     if (key == "distributedInfo") file.rank = integer_in(value, "rank");
     if (key == "baseTimeNanoseconds") file.base_time_ns = integer_in(value, "");
   }
-}
-
-/// Only of files that can be read twice.
-bool begins_as_database(const std::string& path) {
-  std::error_code unknown;
-  if (!std::filesystem::is_regular_file(path, unknown)) return false;
-  FileBytes file(path);
-  std::array<char, 16> first{};
-  std::size_t size = 0;
-  while (size < first.size()) {
-    const std::size_t more = file.read(std::span(first).subspan(size));
-    if (more == 0) break;
-    size += more;
-  }
-  return ascend::is_database({first.data(), size});
 }
 
 }  // namespace
@@ -106,12 +86,6 @@ TraceFile read_source(ByteSource& source, const std::string& name, const ReadOpt
   file.notes.damage = inflated.damage();
   read_metadata(file);
   return file;
-}
-
-TraceFile read_file(const std::string& path, const ReadOptions& options) {
-  if (begins_as_database(path)) return ascend::read_database(path, options);
-  FileBytes bytes(path, options.bytes_read);
-  return read_source(bytes, path, options);
 }
 
 }  // namespace headrace::trace

@@ -1,6 +1,7 @@
 #include "headrace/trace/trace.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -57,11 +58,15 @@ void arrange_by_rank(std::vector<Trace>& traces) {
 
 std::vector<Trace> load_traces(const std::vector<std::string>& paths, const ReadOptions& options,
                                const std::vector<std::int64_t>& ranks) {
-  std::vector<Trace> traces(paths.size());
-  for_each_parallel(paths.size(), [&](std::size_t i) { traces[i] = load_trace(paths[i], options); });
-  for (std::size_t i = 0; i < std::min(ranks.size(), traces.size()); ++i) {
-    traces[i].file.rank = ranks[i];
-    traces[i].rank = ranks[i];
+  std::vector<std::vector<Trace>> by_file(paths.size());
+  for_each_parallel(paths.size(), [&](std::size_t i) {
+    for (TraceFile& file : read_traces(paths[i], options)) by_file[i].push_back(resolve(std::move(file)));
+  });
+  std::vector<Trace> traces;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (i < ranks.size() && by_file[i].size() == 1)
+      by_file[i][0].rank = *(by_file[i][0].file.rank = ranks[i]);
+    std::move(by_file[i].begin(), by_file[i].end(), std::back_inserter(traces));
   }
   arrange_by_rank(traces);
   return traces;

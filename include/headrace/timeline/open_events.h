@@ -8,10 +8,7 @@
 
 namespace headrace::timeline {
 
-/// Whether the file begins as a SQLite database does.
-bool is_database(const std::string& path);
-
-/// The bytes of the file; of a profiler's database, its events as an array in the Chrome trace format, with
+/// The bytes of the file; of a profiler's database, the events of all its ranks as an array in the Chrome trace format, with
 /// the names of their rows, and stream and correlation as arguments. Memory of the latter is that of its
 /// columns. Throws FormatError if the file cannot be opened or the database cannot be read.
 std::unique_ptr<trace::ByteSource> open_events(const std::string& path);

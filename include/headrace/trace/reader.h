@@ -1,4 +1,5 @@
-// Reads the trace file of a device profiler (Chrome trace format: PyTorch's Kineto and others) into columns.
+// Reads the trace files of device profilers into columns: Chrome trace format (PyTorch's Kineto and others), and
+// the SQLite databases of Ascend's profilers and of Nsight Systems.
 //
 //     const auto file = headrace::trace::read_file("rank0.json.gz");
 //     for (headrace::trace::Row row = 0; row < file.columns.size(); ++row)
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,15 +52,28 @@ struct TraceFile {
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 
-/// Reads an object that has `traceEvents` (anywhere in it), or a bare array of events; gzip is recognised by
-/// its first bytes. Memory is bounded by the columns and a few windows, however large the file is.
+/// The traces of a file, whose format is recognised by its content: one for each rank, which is one in all formats
+/// but Nsight's. Memory beside the columns: of JSON a few windows, however large the file is; of a database its
+/// texts.
 ///
-/// A file that ends too early (its job was killed) gives every event before the cut, and `notes.cut`. Events
-/// that cannot be read are skipped one by one and counted in `notes`. Throws FormatError when the file cannot
-/// be read at all or holds no events array.
+/// JSON is an object that has `traceEvents` (anywhere in it), or a bare array of events; gzip is recognised by
+/// its first bytes. A file that ends too early (its job was killed) gives every event before the cut, and
+/// `notes.cut`. Events that cannot be read are skipped one by one and counted in `notes`; tables and columns
+/// that a database lacks are said in `notes.remarks`. Throws FormatError when the file cannot be read at all or
+/// holds no events.
+std::vector<TraceFile> read_traces(const std::string& path, const ReadOptions& options = {});
+
+/// The same for a file of one rank; FormatError if it has several.
 TraceFile read_file(const std::string& path, const ReadOptions& options = {});
 
-/// Reads from any source; `name` is what errors and `path` call it.
+/// JSON from any source; `name` is what errors and `path` call it.
 TraceFile read_source(ByteSource& source, const std::string& name, const ReadOptions& options = {});
+
+/// A profiler's database in memory.
+std::vector<TraceFile> read_database(std::string_view bytes, const std::string& name,
+                                     const ReadOptions& options = {});
+
+/// True unless the file is a database: its bytes are the events' JSON, perhaps compressed.
+bool holds_json_events(const std::string& path);
 
 }  // namespace headrace::trace

@@ -33,15 +33,16 @@ struct Trace {
 /// Resolves what was read; the rank is that of the file or 0.
 Trace resolve(TraceFile file);
 
-/// Reads and resolves one file. Throws as `read_file` does.
+/// Reads and resolves a file of one rank. Throws as `read_file` does.
 Trace load_trace(const std::string& path, const ReadOptions& options = {});
 
 /// Ascending by rank. A trace whose file does not say its rank gets the smallest that no other has; two may
 /// say the same, they then stay in the order in which they were given.
 void arrange_by_rank(std::vector<Trace>& traces);
 
-/// Reads and resolves files in parallel: one trace per file, arranged by rank. `ranks`: of the files in their
-/// order, whatever they say themselves; empty: as they say. Throws as `read_file` does.
+/// Reads and resolves files in parallel: a trace for each rank of each file, arranged by rank. `ranks`: of the
+/// files in their order, whatever they say themselves, but for files of several ranks; empty: as they say.
+/// Throws as `read_traces` does.
 std::vector<Trace> load_traces(const std::vector<std::string>& paths, const ReadOptions& options = {},
                                const std::vector<std::int64_t>& ranks = {});
 

@@ -13,11 +13,12 @@ from typing import Any, Union
 from headrace import _core
 from headrace.common.plain import error_line, without_secrets
 from headrace.errors import FormatError, UsageError
+from headrace.traces import nsight
 
 #: What `Trace.load` takes.
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], Mapping[int, Any]]
 
-_ENDINGS = (".json", ".json.gz", ".trace", ".trace.gz")
+_ENDINGS = (".json", ".json.gz", ".trace", ".trace.gz", ".sqlite", nsight.ENDING)
 
 #: Bytes that are fetched at a time.
 _PART = 1 << 20
@@ -86,7 +87,7 @@ def traces_in(folder: Path, merged: bool = False) -> Found:
     """Its traces, of several cycles of one rank the last one. merged: where it has only timelines, those."""
     found = Found()
     inside = sorted(str(path) for path in folder.iterdir() if path.is_file() and path.name.endswith(_ENDINGS))
-    plain = [path for path in inside if not is_merged(path)]
+    plain = [path for path in nsight.without_exported(inside) if not is_merged(path)]
     _last_cycles(found, plain or (inside if merged else []))
     return found
 
@@ -153,7 +154,7 @@ def expand(paths: Paths) -> Found:
                 continue
             inside = traces_in(Path(path), merged=True)
             if not inside.files:
-                raise FormatError(path, None, "no .json or .json.gz trace in this folder")
+                raise FormatError(path, None, "no .json, .json.gz, .sqlite or .nsys-rep trace in this folder")
             found.files += inside.files
             found.searched |= inside.searched
             found.notes += inside.notes
@@ -162,6 +163,7 @@ def expand(paths: Paths) -> Found:
             profile = None if is_url(path) else _core.profile_of(path)
             if profile and path in (profile.trace_view, profile.database):
                 found.profiles.append(profile)
+    found.files = [nsight.readable(path) if path.endswith(nsight.ENDING) else path for path in found.files]
     return found
 
 

@@ -11,14 +11,14 @@
 #include "analysis/device/rank_set.h"
 #include "headrace/analysis/device/figures.h"
 #include "headrace/profile/errors.h"
-#include "trace/ascend/database.h"
+#include "trace/database.h"
 
 namespace headrace::analysis::device {
 namespace {
 
+using trace::Database;
+using trace::TableRows;
 using trace::ascend::CommunicationName;
-using trace::ascend::Database;
-using trace::ascend::TableRows;
 
 constexpr const char* kStepsTable = "ClusterStepTraceTime";
 constexpr const char* kTimesTable = "ClusterCommunicationTime";

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "headrace/analysis/device/cluster.h"
-#include "trace/ascend/database.h"
+#include "trace/database.h"
 
 namespace headrace::analysis::device {
 
@@ -12,6 +12,6 @@ namespace headrace::analysis::device {
 /// ClusterCommunicationTime, -Bandwidth and -Matrix have; CommunicationGroupMapping tells which groups are point to
 /// point. A table that is missing is noted. FormatError for a file that is no such database.
 void read_cluster_database(const std::string& path, ClusterData& data);
-void read_cluster_database(trace::ascend::Database& database, ClusterData& data);
+void read_cluster_database(trace::Database& database, ClusterData& data);
 
 }  // namespace headrace::analysis::device

@@ -9,7 +9,7 @@
 #include "headrace/profile/errors.h"
 #include "headrace/trace/ascend/communication.h"
 #include "headrace/trace/columns.h"
-#include "trace/ascend/database.h"
+#include "trace/database.h"
 
 namespace headrace::analysis::device {
 namespace {

@@ -12,14 +12,14 @@
 #include "headrace/analysis/device/figures.h"
 #include "headrace/profile/errors.h"
 #include "headrace/trace/columns.h"
-#include "trace/ascend/database.h"
+#include "trace/database.h"
 
 namespace headrace::analysis::device {
 namespace {
 
-using trace::ascend::Database;
+using trace::Database;
+using trace::TableRows;
 using trace::ascend::ProfileFolder;
-using trace::ascend::TableRows;
 
 /// What COMPUTE_TASK_INFO says of a task; texts by their number.
 struct Kernel {

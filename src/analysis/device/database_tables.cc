@@ -13,14 +13,14 @@
 #include "headrace/profile/errors.h"
 #include "headrace/trace/ascend/database_counters.h"
 #include "headrace/trace/columns.h"
-#include "trace/ascend/database.h"
+#include "trace/database.h"
 
 namespace headrace::analysis::device {
 namespace {
 
-using trace::ascend::Database;
+using trace::Database;
+using trace::TableRows;
 using trace::ascend::ProfileFolder;
-using trace::ascend::TableRows;
 using Words = std::unordered_map<std::int64_t, std::string>;
 
 constexpr std::string_view kApiStatistic = "api_statistic";

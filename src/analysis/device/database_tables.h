@@ -9,7 +9,7 @@
 
 #include "headrace/analysis/rows.h"
 #include "headrace/trace/ascend/profile_folder.h"
-#include "trace/ascend/database.h"
+#include "trace/database.h"
 
 namespace headrace::analysis::device {
 
@@ -23,10 +23,10 @@ using CountersColumns = ColumnList<Integer<"rank">, Text<"process">, Text<"count
 /// for. Nothing for a database that cannot be read.
 std::vector<std::string> database_tables(const trace::ascend::ProfileFolder& profile);
 
-std::vector<std::string> database_tables(const trace::ascend::Database& database);
+std::vector<std::string> database_tables(const trace::Database& database);
 
 /// Of one database; a table without columns for a name that is none.
-Table database_table(trace::ascend::Database& database, std::int64_t rank, const std::string& name);
+Table database_table(trace::Database& database, std::int64_t rank, const std::string& name);
 /// One rank after the other. Empty where no profile's database has it.
 std::optional<Table> database_table(std::span<const trace::ascend::ProfileFolder> profiles,
                                     const std::string& name);

@@ -9,7 +9,7 @@
 
 #include "headrace/profile/errors.h"
 #include "headrace/profile/regular_file.h"
-#include "trace/ascend/database.h"
+#include "trace/database.h"
 
 namespace headrace::trace::ascend {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <tuple>
 
-#include "trace/ascend/database.h"
 #include "trace/ascend/made_up_pid.h"
+#include "trace/database.h"
 
 namespace headrace::trace::ascend {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "headrace/trace/names.h"
-#include "trace/ascend/database.h"
+#include "trace/database.h"
 
 namespace headrace::trace::ascend {
 

@@ -1,4 +1,4 @@
-#include "headrace/trace/ascend/database_reader.h"
+#include "trace/ascend/database_reader.h"
 
 #include <algorithm>
 #include <array>
@@ -12,17 +12,19 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/profile/errors.h"
 #include "headrace/trace/ascend/categories.h"
 #include "headrace/trace/ascend/profile_folder.h"
-#include "trace/ascend/database.h"
 #include "trace/ascend/database_facts.h"
-#include "trace/ascend/event_rows.h"
 #include "trace/ascend/made_up_pid.h"
 #include "trace/ascend/task_type.h"
+#include "trace/database.h"
+#include "trace/event_rows.h"
 
 namespace headrace::trace::ascend {
 namespace {
+
+/// Tables with events; a database that has none of them is none of Ascend's.
+constexpr std::array<const char*, 4> kEvents = {"TASK", "CANN_API", "PYTORCH_API", "COMMUNICATION_OP"};
 
 /// ENUM_API_TYPE, and what the JSON puts before the name of a call.
 constexpr std::array<std::pair<std::int64_t, std::string_view>, 5> kCallPrefixes = {{
@@ -49,10 +51,6 @@ class Reader {
         facts_(database, file.columns.names) {}
 
   void run() {
-    constexpr std::array<const char*, 4> kEvents = {"TASK", "CANN_API", "PYTORCH_API", "COMMUNICATION_OP"};
-    if (std::none_of(kEvents.begin(), kEvents.end(), [&](auto table) { return database_.has_table(table); }))
-      throw FormatError(database_.path(), 0,
-                        "a profile's database with a table TASK, CANN_API, PYTORCH_API or COMMUNICATION_OP");
     for (const char* table : kEvents) {
       if (!database_.has_table(table))
         file_.notes.remarks.push_back(std::string("the database has no table ") + table);
@@ -344,28 +342,18 @@ class Reader {
   bool has_steps_ = false;
 };
 
-TraceFile read(Database& database, const ReadOptions& options) {
-  TraceFile file;
-  file.path = database.path();
-  file.notes.bytes = database.bytes();
-  Reader(database, file, options).run();
-  return file;
-}
-
 }  // namespace
 
-bool is_database(std::string_view first_bytes) noexcept { return first_bytes.starts_with(kDatabaseMagic); }
-
-TraceFile read_database(const std::string& path, const ReadOptions& options) {
-  Database database(path);
-  TraceFile file = read(database, options);
-  if (options.bytes_read != nullptr) *options.bytes_read += database.bytes();
-  return file;
+bool is_profile(const Input& input) {
+  return std::any_of(kEvents.begin(), kEvents.end(), [&](auto table) { return input.has_table(table); });
 }
 
-TraceFile read_database_bytes(std::string_view bytes, const std::string& name, const ReadOptions& options) {
-  Database database(bytes, name);
-  return read(database, options);
+std::vector<TraceFile> read_profile(Input& input, const ReadOptions& options) {
+  std::vector<TraceFile> traces(1);
+  traces[0].path = input.path();
+  traces[0].notes.bytes = input.database().bytes();
+  Reader(input.database(), traces[0], options).run();
+  return traces;
 }
 
 }  // namespace headrace::trace::ascend

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "headrace/profile/errors.h"
-#include "headrace/trace/ascend/database_reader.h"
 #include "headrace/trace/trace.h"
 #include "trace/ascend/small_database.h"
 #include "trace/ascend/small_run.h"
@@ -65,7 +64,7 @@ TEST(AscendDatabase, GivesWhatTheJsonGives) {
 
 TEST(AscendDatabase, TextsOfTheSchemaBecomeMetadata) {
   const DatabaseFile file(kSmallDatabase);
-  const TraceFile read = ascend::read_database(file.path());
+  const TraceFile read = read_file(file.path());
   ASSERT_EQ(read.metadata.size(), 2U);
   EXPECT_EQ(read.metadata[0], std::pair(std::string("SCHEMA_VERSION"), std::string("\"1.0.0\"")));
   EXPECT_EQ(read.metadata[1].second, R"({"HCCL_ALGO": ""})");
@@ -100,7 +99,7 @@ TEST(AscendDatabase, ImpossibleTimesAreCounted) {
       "globalPid INTEGER, taskType INTEGER, streamId INTEGER);"
       "INSERT INTO TASK VALUES (10, 5, 0, 0, 0, 0, 0, 0), ('x', 5, 0, 0, 0, 0, 0, 0),"
       "(9223372036854775807, 5, 0, 0, 0, 0, 0, 0), (NULL, NULL, 0, 0, 0, 0, 0, 0), (1, 2, 0, 0, 0, 0, 0, 0)");
-  const TraceFile read = ascend::read_database(file.path());
+  const TraceFile read = read_file(file.path());
   EXPECT_EQ(read.columns.size(), 1U);
   EXPECT_EQ(read.notes.skipped(), 4U);
 }
@@ -116,7 +115,8 @@ std::string error_of(const std::string& path) {
 
 TEST(AscendDatabase, OtherDatabasesAreRefusedInOneLine) {
   const DatabaseFile other("CREATE TABLE birds (name TEXT)");
-  EXPECT_NE(error_of(other.path()).find("expected a profile's database with a table TASK"),
+  EXPECT_NE(error_of(other.path())
+                .find("a SQLite database, but none that the Ascend profiler or Nsight Systems wrote"),
             std::string::npos);
   EXPECT_EQ(error_of(other.path()).find('\n'), std::string::npos);
 }
@@ -126,7 +126,7 @@ TEST(AscendDatabase, ViewsAndVirtualTablesAreNotRead) {
       "CREATE TABLE STRING_IDS (id INTEGER, value TEXT);"
       "CREATE VIEW TASK AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS "
       "startNs FROM n;");
-  EXPECT_NE(error_of(file.path()).find("expected a profile's database"), std::string::npos);
+  EXPECT_NE(error_of(file.path()).find("none that the Ascend profiler"), std::string::npos);
 }
 
 TEST(AscendDatabase, DamageIsAnErrorThatNamesTheFile) {
@@ -136,7 +136,7 @@ TEST(AscendDatabase, DamageIsAnErrorThatNamesTheFile) {
   std::size_t refused = 0;
   for (std::size_t size = 0; size < whole.size(); size += 1000) {
     try {
-      ascend::read_database_bytes(whole.substr(0, size), "cut.db");
+      read_database(whole.substr(0, size), "cut.db");
     } catch (const FormatError& error) {
       ++refused;
       EXPECT_EQ(error.path(), "cut.db");
@@ -146,7 +146,7 @@ TEST(AscendDatabase, DamageIsAnErrorThatNamesTheFile) {
   std::string changed = whole;
   for (std::size_t at = 100; at < changed.size(); at += 97)
     changed[at] = static_cast<char>(changed[at] ^ 0x55);
-  EXPECT_THROW(ascend::read_database_bytes(changed, "changed.db"), FormatError);
+  EXPECT_THROW(read_database(changed, "changed.db"), FormatError);
 }
 
 TEST(AscendDatabase, AStreamIsNone) {

@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
-namespace headrace::trace::ascend {
-
+namespace headrace::trace {
 class Database;
+}
+
+namespace headrace::trace::ascend {
 
 /// A counter over time.
 struct Counter {

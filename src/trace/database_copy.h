@@ -6,7 +6,7 @@
 
 #include "headrace/profile/regular_file.h"
 
-namespace headrace::trace::ascend {
+namespace headrace::trace {
 
 /// True if SQLite's write-ahead log ("<path>-wal") has content: a program still writes the database, or was
 /// killed before it moved the rows. A database opened as immutable does not have those rows.
@@ -33,4 +33,4 @@ class DatabaseCopy {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace headrace::trace::ascend
+}  // namespace headrace::trace

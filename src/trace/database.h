@@ -12,7 +12,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace headrace::trace::ascend {
+namespace headrace::trace {
 
 /// The bytes that every SQLite file begins with.
 inline constexpr std::string_view kDatabaseMagic{"SQLite format 3\0", 16};
@@ -89,4 +89,4 @@ class TableRows {
   std::vector<std::string> missing_;
 };
 
-}  // namespace headrace::trace::ascend
+}  // namespace headrace::trace

@@ -1,17 +1,11 @@
-#include "trace/ascend/event_rows.h"
+#include "trace/event_rows.h"
 
 #include <limits>
 #include <utility>
 
-namespace headrace::trace::ascend {
-namespace {
+#include "trace/time_limits.h"
 
-/// As EventParser's: sums of times must not overflow.
-constexpr std::int64_t kFurthestNs = 4'000'000'000'000'000'000;
-constexpr std::int64_t kLongestNs = 10'000'000'000'000'000;
-
-}  // namespace
-
+namespace headrace::trace {
 EventRows::EventRows(Columns& columns, ReadNotes& notes, const std::vector<Argument>& arguments)
     : columns_(columns), notes_(notes) {
   for (const Argument& argument : arguments) columns_.arguments.push_back({argument, {}, {}, {}, {}});
@@ -76,4 +70,4 @@ void EventRows::flow_id(std::int64_t id) {
   columns_.flow_id.integers.push_back(id);
 }
 
-}  // namespace headrace::trace::ascend
+}  // namespace headrace::trace

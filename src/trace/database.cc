@@ -1,4 +1,4 @@
-#include "trace/ascend/database.h"
+#include "trace/database.h"
 
 #include <sqlite3.h>
 
@@ -9,9 +9,9 @@
 
 #include "headrace/profile/errors.h"
 #include "headrace/profile/regular_file.h"
-#include "trace/ascend/database_copy.h"
+#include "trace/database_copy.h"
 
-namespace headrace::trace::ascend {
+namespace headrace::trace {
 namespace {
 
 /// Stacks and shapes are texts of some kilobytes; what is longer than this is damage.
@@ -234,4 +234,4 @@ std::string_view TableRows::text(int column) const {
   return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
-}  // namespace headrace::trace::ascend
+}  // namespace headrace::trace

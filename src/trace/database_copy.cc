@@ -1,4 +1,4 @@
-#include "trace/ascend/database_copy.h"
+#include "trace/database_copy.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 
 #include "headrace/profile/errors.h"
 
-namespace headrace::trace::ascend {
+namespace headrace::trace {
 namespace {
 
 namespace fs = std::filesystem;
@@ -104,4 +104,4 @@ void DatabaseCopy::copy(const std::string& from, const profile::RegularFile& dat
   throw FormatError(from, "it changes faster than it can be copied" + std::string(kCure));
 }
 
-}  // namespace headrace::trace::ascend
+}  // namespace headrace::trace

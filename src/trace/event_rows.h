@@ -10,7 +10,7 @@
 #include "headrace/trace/columns.h"
 #include "headrace/trace/read_notes.h"
 
-namespace headrace::trace::ascend {
+namespace headrace::trace {
 
 /// An event of phase X unless said otherwise.
 struct EventRow {
@@ -49,4 +49,4 @@ class EventRows {
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> lanes_;
 };
 
-}  // namespace headrace::trace::ascend
+}  // namespace headrace::trace

@@ -1,0 +1,43 @@
+// The formats of device traces: each says which files are its own, and reads them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/trace/reader.h"
+#include "trace/database.h"
+
+namespace headrace::trace {
+
+/// A file that is to be read, opened as far as its format has to be known.
+class Input {
+ public:
+  /// Throws FormatError for a SQLite database that cannot be opened.
+  explicit Input(const std::string& path);
+  /// A database in memory, called `name` in errors.
+  Input(std::string_view database, const std::string& name);
+
+  const std::string& path() const noexcept { return path_; }
+  bool has_database() const noexcept { return database_.has_value(); }
+  /// To be asked for only where there is one.
+  Database& database() noexcept { return *database_; }
+  bool has_table(std::string_view table) const noexcept { return database_ && database_->has_table(table); }
+
+ private:
+  std::string path_;
+  std::optional<Database> database_;
+};
+
+/// The list of them is in format.cc; the first that recognises a file reads it.
+struct Format {
+  /// As messages call it.
+  std::string_view name;
+  bool of_database = false;
+  bool (*recognises)(const Input& input) = nullptr;
+  /// One trace per rank. Throws FormatError.
+  std::vector<TraceFile> (*read)(Input& input, const ReadOptions& options) = nullptr;
+};
+
+}  // namespace headrace::trace

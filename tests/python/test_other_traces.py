@@ -1,0 +1,257 @@
+"""Traces of other profilers, against figures that independent code computed from the same files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as hr
+from device_traces import conformance_file
+from headrace.errors import FormatError
+
+np = pytest.importorskip("numpy")
+
+NSIGHT = ["nsys_h100_2gpu_1s", "nsys_made_from_mi300_bert", "nsys_mfu_2gpu_before", "nsys_no_kernels_3_23"]
+
+
+def whole_ns(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+def of_rank(table: hr.Table, rank: int) -> list[dict[str, Any]]:
+    return [row for row in table.rows() if row["rank"] == rank]
+
+
+def assert_figures(trace: hr.Trace, rank: int, expected: dict[str, Any]) -> None:
+    """Compares the tables of one rank, to the nanosecond."""
+    (breakdown,) = of_rank(trace.time_breakdown(), rank)
+    (overlap,) = of_rank(trace.overlap(), rank)
+    for figure, ns in expected["time_breakdown_ns"].items():
+        assert whole_ns(breakdown[f"{figure}_s"]) == ns, figure
+    for figure, ns in expected["overlap_ns"].items():
+        assert whole_ns(overlap[f"{figure}_s"]) == ns, figure
+
+    kernels = of_rank(trace.kernels(), rank)
+    found = {(row["name"], row["kind"]): row for row in kernels}
+    assert len(kernels) == expected["kernel_names"]
+    for row in expected["kernels_top10"]:
+        mine = found[row["name"], row["kind"]]
+        assert mine["calls"] == row["calls"]
+        for figure in ("total", "min", "max"):
+            assert whole_ns(mine[f"{figure}_s"]) == row[f"{figure}_ns"]
+
+    copies = {row["name"]: row for row in of_rank(trace.memory_bandwidth().summary, rank)}
+    for name, row in expected["copies"].items():
+        # Copies without bytes have no bandwidth.
+        assert name in copies or row["bytes"] == 0
+        if name in copies:
+            assert (copies[name]["copies"], copies[name]["bytes"]) == (row["copies"], row["bytes"])
+
+    launches = of_rank(trace.launches(), rank)
+    assert len(launches) == expected["launches"]["launches"]
+    for mine, theirs in (("device_s", "device"), ("host_s", "host"), ("delay_s", "delay")):
+        assert whole_ns(sum(row[mine] for row in launches)) == expected["launches"][f"{theirs}_total_ns"]
+    assert sum(row["works"] for row in launches) == (
+        expected["works"] - expected["launches"]["works_without_launch"]
+    )
+
+    streams = {
+        (f"device {row['device']} stream {row['stream']}", row["category"]): (
+            row["gaps"],
+            whole_ns(row["idle_s"]),
+        )
+        for row in of_rank(trace.idle_breakdown().idle, rank)
+    }
+    for stream, gaps in expected["idle_breakdown_of_streams_with_10_works"].items():
+        for category, row in gaps.items():
+            assert streams[stream, category] == (row["gaps"], row["idle_ns"])
+    longest = {
+        f"device {row['device']} stream {row['stream']}": row["max"]
+        for row in of_rank(trace.queue_length().summary, rank)
+    }
+    assert longest == expected["queue_length_max"]
+
+    events = trace.events(rank=rank)
+    calls = np.isin(events.column("category"), ["cuda_runtime", "cuda_driver"])
+    assert calls.sum() == expected["calls"]
+    for row in expected["calls_top10"]:
+        of_name = calls & (events.column("name") == row["name"])
+        assert (of_name.sum(), events.column("duration_ns")[of_name].sum()) == (row["calls"], row["total_ns"])
+
+
+@pytest.mark.parametrize("name", NSIGHT)
+def test_tables_of_nsight_files_are_exact(name: str) -> None:
+    path = conformance_file(f"traces/{name}.sqlite")
+    expected = json.loads(conformance_file(f"traces/expected/{name}.json").read_text())
+    before = hashlib.sha256(path.read_bytes()).digest()
+    trace = hr.Trace.load(path)
+    assert trace.ranks == list(range(len(expected["processes"])))
+    for rank, figures in enumerate(expected["processes"].values()):
+        if figures["works"] > 1:
+            assert_figures(trace, rank, figures)
+        assert trace.events(rank=rank).column("stream").size >= figures["works"] + figures["calls"]
+    assert hashlib.sha256(path.read_bytes()).digest() == before
+    assert [each.name for each in path.parent.iterdir() if each.name.startswith(path.name + "-")] == []
+
+
+STRINGS = {
+    1: "gemm", 2: "cudaLaunchKernel_v7000", 3: "train", 4: "aten::mm, seq = 7, op_id = 3", 5: "python",
+    6: "cudaGraphLaunch_v11010", 7: "aten::mm, seq = 8, op_id = 4, sizes = [[2, 3]]",
+}  # fmt: skip
+
+
+def global_id(pid: int, tid: int = 0) -> int:
+    return 1 << 48 | pid << 24 | tid
+
+
+def nsight_file(path: Path, **tables: tuple[str, list[tuple[Any, ...]]]) -> Path:
+    """An export with these tables, each as its columns and rows."""
+    every = {
+        "META_DATA_EXPORT": ("name, value", [("EXPORT_SCHEMA_VERSION", "3.25.0")]),
+        "StringIds": ("id, value", list(STRINGS.items())),
+        "TARGET_INFO_SESSION_START_TIME": ("utcEpochNs", [(1_700_000_000_000_000_000,)]),
+        **tables,
+    }
+    with sqlite3.connect(path) as database:
+        for table, (columns, rows) in every.items():
+            names = columns.split(", ")
+            quoted = ", ".join(f'"{name}"' for name in names)  # one is called "end"
+            database.execute(f"CREATE TABLE {table} ({quoted})")
+            database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(names))})", rows)
+    database.close()
+    return path
+
+
+WORK = "start, end, deviceId, streamId, correlationId, globalPid"
+CALL = "start, end, globalTid, correlationId, nameId, eventClass"
+
+
+def two_processes(path: Path, **more: tuple[str, list[tuple[Any, ...]]]) -> Path:
+    """Two processes, both of which call their first kernel number 1."""
+    tables = {
+        "CUPTI_ACTIVITY_KIND_KERNEL": (
+            f"{WORK}, demangledName",
+            [(2000, 2500, 0, 7, 1, global_id(10), 1), (3000, 3900, 1, 7, 1, global_id(11), 1)],
+        ),
+        "CUPTI_ACTIVITY_KIND_RUNTIME": (
+            CALL,
+            [(1000, 1010, global_id(10, 10), 1, 2, 0), (1500, 1510, global_id(11, 11), 1, 2, 0)],
+        ),
+    }
+    return nsight_file(path, **(tables | more))
+
+
+def test_a_correlation_belongs_to_its_process(tmp_path: Path) -> None:
+    trace = hr.Trace.load(two_processes(tmp_path / "two.sqlite"))
+    assert trace.ranks == [0, 1]
+    launches = list(trace.launches().rows())
+    assert [row["name"] for row in launches] == ["cudaLaunchKernel"] * 2
+    assert [whole_ns(row["device_s"]) for row in launches] == [500, 900]
+
+
+def test_ranges_of_operators_lose_what_makes_them_unique(tmp_path: Path) -> None:
+    thread = global_id(10, 10)
+    ranges = (
+        "start, end, globalTid, eventType, text, textId, domainId",
+        [
+            (900, 1300, thread, 59, None, 4, 0),
+            (1400, 1450, thread, 59, None, 7, 0),
+            (800, 2600, thread, 59, "train", None, 0),
+            (850, 2650, thread, 60, None, 3, 0),
+            (10, None, thread, 59, "never ends", None, 0),
+        ],
+    )
+    path = two_processes(tmp_path / "ranges.sqlite", NVTX_EVENTS=ranges)
+    trace = hr.Trace.load(path, arguments={"Sequence number": "integer"})
+    (operator,) = [row for row in trace.operators().rows() if row["name"].startswith("aten")]
+    assert (operator["name"], operator["calls"]) == ("aten::mm", 2)
+    assert whole_ns(operator["device_total_s"]) == 500
+    assert any("1 ranges of NVTX have no end" in note for note in trace.notes)
+
+
+def test_migrations_are_on_no_stream_and_replays_are_kernels(tmp_path: Path) -> None:
+    path = nsight_file(
+        tmp_path / "more.sqlite",
+        ENUM_CUDA_MEMCPY_OPER=("id, label", [(1, "Host-to-Device"), (11, "Unified Host-to-Device")]),
+        CUPTI_ACTIVITY_KIND_MEMCPY=(
+            f"{WORK}, bytes, copyKind",
+            [(100, 200, 0, 0, 0, global_id(9), 64, 11), (300, 400, 0, 5, 2, global_id(9), 32, 1)],
+        ),
+        CUPTI_ACTIVITY_KIND_GRAPH_TRACE=(f"{WORK}, graphId", [(500, 900, 0, 5, 3, global_id(9), 4)]),
+        CUPTI_ACTIVITY_KIND_RUNTIME=(CALL, [(450, 460, global_id(9, 9), 3, 6, 0)]),
+    )
+    trace = hr.Trace.load(path)
+    events = trace.events()
+    streams = dict(zip(events.column("name"), events.column("stream"), strict=True))
+    assert streams["Memcpy Unified Host-to-Device"] == -1
+    assert streams["Memcpy HtoD"] == 5
+    assert [row["name"] for row in trace.launches().rows()] == ["cudaGraphLaunch"]
+    assert next(row["name"] for row in trace.kernels().rows()) == "CUDA graph 4"
+    assert any("--cuda-graph-trace=node" in note for note in trace.notes)
+
+
+def test_calls_without_work_are_explained(tmp_path: Path) -> None:
+    path = nsight_file(
+        tmp_path / "calls.sqlite", CUPTI_ACTIVITY_KIND_RUNTIME=(CALL, [(0, 9, global_id(9, 9), 3, 2, 0)])
+    )
+    (note,) = [note for note in hr.Trace.load(path).notes if "CUPTI" in note]
+    assert "no work on a device" in note
+
+
+def test_a_process_without_work_is_said_to_be_left_out(tmp_path: Path) -> None:
+    ranges = ("start, end, globalTid, eventType, text", [(1, 2, global_id(77, 78), 59, "load")])
+    trace = hr.Trace.load(two_processes(tmp_path / "worker.sqlite", NVTX_EVENTS=ranges))
+    assert trace.ranks == [0, 1]
+    assert any(
+        "process 77 has no work on a device: its 1 events are left out" in note for note in trace.notes
+    )
+
+
+def test_other_databases_are_refused_in_one_line(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "birds.db") as database:
+        database.execute("CREATE TABLE birds (name)")
+    database.close()
+    with pytest.raises(FormatError, match="a SQLite database, but none that the Ascend profiler or Nsight"):
+        hr.Trace.load(tmp_path / "birds.db")
+
+
+def test_a_timeline_holds_every_rank_of_the_file(tmp_path: Path) -> None:
+    with hr.session(run=tmp_path / "run"):
+        list(hr.wrap(range(10)))
+    path = two_processes(tmp_path / "two.sqlite")
+    hr.timeline.merge(tmp_path / "run", [path], tmp_path / "timeline.json")
+    events = json.loads((tmp_path / "timeline.json").read_text())
+    kernels = [event for event in events if event.get("name") == "gemm"]
+    assert len({(event["pid"], event["tid"]) for event in kernels}) == 2
+
+
+def test_a_report_is_exported_by_nsys_or_the_command_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = tmp_path / "traces" / "run 1.nsys-rep"
+    report.parent.mkdir()
+    report.write_bytes(b"closed")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(FormatError, match=r"Run: nsys export .* -o '.*run 1.sqlite' '.*run 1.nsys-rep'"):
+        hr.Trace.load(report)
+
+    made = two_processes(tmp_path / "made.sqlite")
+    program = tmp_path / "bin" / "nsys"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\nexport PATH=/usr/bin:/bin\nwhile [ "$1" != -o ]; do shift; done\ncp {made} "$2"\n'
+    )
+    program.chmod(0o755)
+    assert hr.Trace.load(report.parent).ranks == [0, 1]
+    assert [each.name for each in report.parent.iterdir()] == [report.name]
+
+    program.write_text("#!/bin/sh\necho 'newer than this nsys' >&2\nexit 1\n")
+    other = report.with_name("other.nsys-rep")
+    other.write_bytes(b"closed")
+    with pytest.raises(FormatError, match="nsys export failed: newer than this nsys"):
+        hr.Trace.load(other)
