@@ -157,7 +157,7 @@ lint: system $(STAMPS)/requirements  ## formatters and linters, no change
 # The units of the asan build: a folder each (largest first), and the files with options of their own.
 tidy: setup build-asan  ## clang-tidy over the library, with the flags of the asan build
 	@grep -o '"file": "[^"]*"' build/asan/compile_commands.json | cut -d '"' -f 4 | \
-	  grep -E '/headrace\.dir/Unity/|^$(CURDIR)/src/' | xargs ls -S | \
+	  grep -E '/headrace(_profiler)?\.dir/Unity/|^$(CURDIR)/src/' | xargs ls -S | \
 	  xargs -P $(JOBS) -n 1 $(VENV)/clang-tidy -p build/asan --quiet --extra-arg=-Wno-deprecated-declarations 2>/dev/null
 
 format: system $(STAMPS)/requirements  ## formatters, in place

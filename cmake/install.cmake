@@ -1,4 +1,4 @@
-# `cmake --install`: the public headers, the static library, and a package for find_package(headrace).
+# `cmake --install`: the public headers, the static libraries, and a package for find_package(headrace).
 include(CMakePackageConfigHelpers)
 
 # What a program includes (docs/reference.md). These and what they include are installed, no other header.
@@ -56,7 +56,7 @@ endwhile()
 
 set(headrace_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/headrace)
 
-install(TARGETS headrace EXPORT headrace-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS headrace headrace_profiler EXPORT headrace-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(header IN LISTS headrace_public_headers)
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES include/headrace/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headrace/${folder})

@@ -1,6 +1,6 @@
 """Fail when an #include or an import runs up a floor, or a file knows a framework by name.
 
-    metrics < profile < queues < {transport < pipeline | trace | loader_files} < analysis < {report, timeline}
+    metrics < profile < queues < {transport < pipeline | {trace | loader_files} < analysis < {report, timeline}}
 
 and inside analysis, from a profile to a verdict and to what its user asks:
 
@@ -31,7 +31,7 @@ BELOW["transport"] = {"metrics", "profile", "queues"}
 BELOW["pipeline"] = BELOW["transport"] | {"transport"}  # the copy to a device is one of its operators
 BELOW["trace"] = {"metrics", "profile"}  # the other wing: it knows nothing of running pipelines
 BELOW["loader_files"] = {"metrics", "profile"}  # what other profilers left of a loader
-BELOW["analysis"] = BELOW["pipeline"] | {"pipeline", "trace", "loader_files"}
+BELOW["analysis"] = {"metrics", "profile", "trace", "loader_files"}
 BELOW["report"] = BELOW["analysis"] | {"analysis"}
 BELOW["timeline"] = BELOW["report"]
 
