@@ -126,6 +126,7 @@ py::dict facts(const TraceSet& set, std::size_t index) {
   facts["says_rank"] = trace.file.rank.has_value();
   facts["base_time_ns"] = trace.file.base_time_ns;
   facts["events"] = trace.columns().size();
+  facts["length_ns"] = trace::length_ns(trace);
   facts["json_bytes"] = trace.file.notes.bytes;
   facts["column_bytes"] = trace.columns().bytes();
   facts["cut"] = trace.file.notes.cut;

@@ -58,4 +58,20 @@ std::span<const Row> Correlation::started_by(Row launch) const noexcept {
   return std::span(started_).subspan(first_[i], first_[i + 1] - first_[i]);
 }
 
+std::int64_t Correlation::clock_gap_ns(const Columns& columns) const {
+  constexpr std::int64_t kOneClockNs = 1'000'000;         // stamps of one clock differ by microseconds
+  constexpr std::int64_t kLongQueueNs = 600'000'000'000;  // no queue of launches is as long
+  std::vector<std::int64_t> delays;
+  delays.reserve(launches_.size());
+  for (const Row launch : launches_)
+    delays.push_back(columns.start_ns[started_by(launch).front()] - columns.start_ns[launch]);
+  if (delays.empty()) return 0;
+  const auto middle = delays.begin() + static_cast<std::ptrdiff_t>(delays.size() / 2);
+  std::nth_element(delays.begin(), middle, delays.end());
+  if (*middle > kLongQueueNs || *middle < -kOneClockNs) {
+    return *std::min_element(delays.begin(), delays.end());
+  }
+  return 0;
+}
+
 }  // namespace headrace::trace

@@ -4,8 +4,10 @@
 
 #include <string_view>
 
+#include "headrace/profile/errors.h"
 #include "headrace/trace/gzip_stream.h"
 #include "trace/ascend/trace_view.h"
+#include "trace/begin_end.h"
 #include "trace/byte_window.h"
 #include "trace/document.h"
 #include "trace/event_array.h"
@@ -80,11 +82,16 @@ TraceFile read_source(ByteSource& source, const std::string& name, const ReadOpt
   Document document(window, events, file.notes, name);
   document.read();
   parser.finish();
+  if (const std::size_t unpaired = pair_begin_end(file.columns); unpaired > 0)
+    file.notes.remarks.push_back(std::to_string(unpaired) + " events have a beginning or an end only (B, E)");
   ascend::adopt_trace_view(file.columns);
   file.metadata = std::move(document.metadata);
   file.notes.bytes = window.offset();
   file.notes.damage = inflated.damage();
   read_metadata(file);
+  if (file.columns.size() == 0 && file.notes.skipped() > 0)
+    throw FormatError(name, "no trace: none of its " + std::to_string(file.notes.skipped()) +
+                                " entries is an event (a memory timeline, or another tool's list)");
   return file;
 }
 

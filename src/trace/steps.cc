@@ -5,6 +5,9 @@
 #include <string_view>
 #include <system_error>
 #include <tuple>
+#include <utility>
+
+#include "trace/repeated_ranges.h"
 
 namespace headrace::trace {
 namespace {
@@ -33,6 +36,11 @@ Steps::Steps(const Columns& columns, const std::vector<EventKind>& kinds, const 
   std::sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) {
     return std::tuple(a.start_ns, a.number) < std::tuple(b.start_ns, b.number);
   });
+  if (steps_.empty()) {
+    RepeatedRanges found = repeated_ranges(columns, kinds, correlation, calls);
+    found_by_ = std::move(found.name);
+    steps_ = std::move(found.ranges);
+  }
   std::size_t last = 0;
   for (Row row = 0; row < columns.size(); ++row) {
     Row began_by = is_on_device(kinds[row]) ? correlation.launch_of(row) : row;

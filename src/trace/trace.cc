@@ -1,7 +1,9 @@
 #include "headrace/trace/trace.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -22,7 +24,49 @@ std::vector<Row> device_rows_of(const Columns& columns, const std::vector<EventK
   return rows;
 }
 
+/// "1.5 ms", "90 s".
+std::string span_text(std::int64_t ns) {
+  return ns < 10'000'000'000 ? std::to_string(ns / 1'000'000) + " ms"
+                             : std::to_string(ns / 1'000'000'000) + " s";
+}
+
+/// What its reader has to know before the figures.
+void add_remarks(Trace& trace) {
+  std::vector<std::string>& remarks = trace.file.notes.remarks;
+  if (trace.clock_gap_ns != 0) {
+    const bool early = trace.clock_gap_ns < 0;
+    remarks.push_back("the device's clock is not the host's: work begins " +
+                      span_text(std::abs(trace.clock_gap_ns)) + (early ? " before" : " after") +
+                      " it is launched; no figures of steps are made across both");
+  }
+  if (!trace.steps.found_by().empty())
+    remarks.push_back("no ProfilerStep: the " + std::to_string(trace.steps.all().size()) + " ranges \"" +
+                      trace.steps.found_by() + "\" count as steps");
+  if (!trace.device_rows.empty()) return;
+  std::size_t launches = 0;
+  for (Row row = 0; row < trace.columns().size(); ++row) {
+    launches += trace.kinds[row] == EventKind::runtime &&
+                trace.columns().name_of(row).find("Launch") != std::string_view::npos;
+  }
+  if (launches > 0)
+    remarks.push_back(
+        std::to_string(launches) + " launches, but no work on a device: the vendor's tracing (CUPTI, " +
+        "roctracer) did not run, because another profiler held it or its permission was missing");
+}
+
 }  // namespace
+
+std::int64_t length_ns(const Trace& trace) noexcept {
+  const Columns& columns = trace.columns();
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  std::int64_t last = std::numeric_limits<std::int64_t>::min();
+  for (Row row = 0; row < columns.size(); ++row) {
+    if (columns.phase[row] != 'X') continue;
+    first = std::min(first, columns.start_ns[row]);
+    last = std::max(last, columns.end_ns(row));
+  }
+  return last < first ? 0 : last - first;
+}
 
 Trace resolve(TraceFile file) {
   Trace trace;
@@ -34,6 +78,8 @@ Trace resolve(TraceFile file) {
   trace.calls =
       CallStack(trace.columns(), trace.kinds, handovers_of(trace.columns(), trace.kinds, trace.correlation));
   trace.steps = Steps(trace.columns(), trace.kinds, trace.correlation, trace.calls);
+  trace.clock_gap_ns = trace.correlation.clock_gap_ns(trace.columns());
+  add_remarks(trace);
   return trace;
 }
 

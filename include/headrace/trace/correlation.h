@@ -29,6 +29,11 @@ class Correlation {
   /// The device rows that a call started, by their start; empty for other rows.
   std::span<const Row> started_by(Row launch) const noexcept;
 
+  /// How far the device's stamps are from the host's: negative where most work begins before its launch, and by
+  /// that much at least; positive where it begins more than ten minutes after it, and by that much at most. 0 where
+  /// both have one clock. Nanoseconds.
+  std::int64_t clock_gap_ns(const Columns& columns) const;
+
   /// Device rows whose launch is not in the file.
   std::size_t without_launch() const noexcept { return without_launch_; }
 

@@ -24,11 +24,16 @@ struct Trace {
   /// Kernels, copies and fills by their start; of two with the same start, in the order of the file.
   std::vector<Row> device_rows;
   Correlation correlation;
+  /// `Correlation::clock_gap_ns`: if it is not 0, times of host and device cannot be compared.
+  std::int64_t clock_gap_ns = 0;
   CallStack calls;
   Steps steps;
 
   const Columns& columns() const noexcept { return file.columns; }
 };
+
+/// From the first event of host or device to the last; marks and counters do not count.
+std::int64_t length_ns(const Trace& trace) noexcept;
 
 /// Resolves what was read; the rank is that of the file or 0.
 Trace resolve(TraceFile file);

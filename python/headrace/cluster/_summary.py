@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headrace.results.data import Diagnosis
 
 #: Part of every key of a kept summary: it changes with what a summary says.
-VERSION = 6
+VERSION = 7
 #: Newest steps that are kept; a segment has no more.
 MAX_STEPS = 512
 _MAX_KERNELS = 40
@@ -214,20 +214,25 @@ def _of_trace(files: RankFiles) -> dict[str, Any]:
 
     trace = Trace.load(files.path)
     number = trace.ranks[0]
+    # From the end of one step's work to the end of the next one's: a host that runs ahead ends its steps long
+    # before its device does.
+    complete = {row["step"] for row in trace.steps().rows() if row["step"] >= 0 and row["complete"]}
     steps = {
-        row["step"]: row["duration_s"] for row in trace.steps().rows() if row["step"] >= 0 and row["complete"]
+        row["step"]: row["total_s"]
+        for row in trace.step_breakdown().steps.rows()
+        if row["step"] in complete and row["total_s"] > 0
     }
     work = {row["step"]: row for row in trace.step_time().rows() if row["step"] in steps}
     idle = {row["step"]: row for row in trace.device_idle().steps.rows()}
     numbers = sorted(work)
-    exposed = [_known(work[one]["communication_not_overlapped_s"]) for one in numbers]
+    exposed = [min(steps[one], _known(work[one]["communication_not_overlapped_s"])) for one in numbers]
     totals = [float(steps[one]) for one in numbers]
     columns = {
         "total": totals,
         "own": [max(0.0, total - wait) for total, wait in zip(totals, exposed, strict=True)],
         "input": [_known(idle.get(one, {}).get("input_s")) for one in numbers],
-        "compute": [_known(work[one]["computing_s"]) for one in numbers],
-        "overlapped": [_known(work[one]["overlapped_s"]) for one in numbers],
+        "compute": [min(steps[one], _known(work[one]["computing_s"])) for one in numbers],
+        "overlapped": [min(steps[one], _known(work[one]["overlapped_s"])) for one in numbers],
     }
     bubble = [_known(work[one]["bubble_s"]) for one in numbers]
     if any(bubble):  # PyTorch's traces do not distinguish receives from other transfers

@@ -227,12 +227,29 @@ class Loader:
         if self._local is None:
             with self._close:
                 return _core.load_trace_sources(self._opened, self._arguments)
-        traces = self._local.load()
+        traces = self._load_local()
         merged = {path for path in _merged_in(traces) if path in self.found.searched}
         if not merged or len(merged) == len(traces):
             return traces
         self.found = self.found.without(merged)
-        return _core.TraceLoader(self.found.files, self._arguments, self.found.ranks).load()
+        return self._again().load()
+
+    def _load_local(self) -> _core.TraceSet:
+        """What is no trace, in a folder that was searched, is left out with a note."""
+        assert self._local is not None
+        try:
+            return self._local.load()
+        except FormatError as error:
+            path = str(error.path)
+            if path not in self.found.searched or len(self.found.files) == 1:
+                raise
+            self.found = self.found.without({path})
+            self.found.notes.append(f"{Path(path).name} is left out: {str(error).removeprefix(f'{path}: ')}")
+            self._local = self._again()
+            return self._load_local()
+
+    def _again(self) -> _core.TraceLoader:
+        return _core.TraceLoader(self.found.files, self._arguments, self.found.ranks)
 
 
 def _merged_in(traces: _core.TraceSet) -> list[str]:

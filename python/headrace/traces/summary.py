@@ -56,7 +56,7 @@ def _advice(trace: Trace, width: int) -> str:
 
 
 def _head(trace: Trace) -> str:
-    lines = [repr(trace).strip("<>").removeprefix("headrace.")]
+    lines = [f"{repr(trace).strip('<>').removeprefix('headrace.')}, {seconds(trace.length_s)} long"]
     lines += [f"note: {note}" for note in trace.notes[:_SHOWN]]
     more = len(trace.notes) - _SHOWN
     return "\n".join(lines + ([f"note: {more} more"] if more > 0 else []))
@@ -75,13 +75,18 @@ def _time(trace: Trace, rows: list[dict[str, Any]]) -> str:
     of = "the device" if len(rows) == 1 else f"a device (mean of {len(rows)})"
     words = [("computing", "compute_s"), ("other work only", "non_compute_s"), ("idle", "idle_s")]
     line = ", ".join(f"{_percent(_mean(rows, column), span)} {what}" for what, column in words)
-    overlaps = [row["overlap_pct"] for row in trace.overlap().rows() if row["communication_s"] > 0]
-    told = (
-        f"\n  {sum(overlaps) / len(overlaps):.1f} % of communication is hidden by computation"
-        if overlaps
-        else ""
-    )
-    return f"{of}: {line}, of {seconds(span)}{told}"
+    line = f"{of}: {line}, of {seconds(span)}"
+    if span < 0.5 * trace.length_s:
+        line += f", which is {_percent(span, trace.length_s)} of the trace"
+    told = list(trace.overlap().rows())
+    overlaps = [row["overlap_pct"] for row in told if row["communication_s"] > 0]
+    if overlaps:
+        communicating = _percent(sum(row["communication_s"] for row in told) / len(told), span)
+        line += (
+            f"\n  {communicating} communicating, of which {sum(overlaps) / len(overlaps):.1f} % "
+            "is hidden by computation"
+        )
+    return line
 
 
 def _steps(trace: Trace) -> str:

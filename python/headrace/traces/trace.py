@@ -107,6 +107,11 @@ class Trace(TraceTables):
         return [facts["path"] for facts in self._facts]
 
     @property
+    def length_s(self) -> float:
+        """From the first event of host or device to the last, of the longest rank."""
+        return max((facts["length_ns"] for facts in self._facts), default=0) * 1e-9
+
+    @property
     def notes(self) -> list[str]:
         """What reading had to skip, repair or leave out, and which ranks are missing."""
         several = len(self) > 1

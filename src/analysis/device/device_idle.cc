@@ -87,14 +87,16 @@ class Clipper {
   std::size_t next_ = 0;
 };
 
-/// The steps' windows, or one over all work if there are no steps.
+/// The steps' windows, or one over everything that was recorded if there are no steps.
 std::vector<StepWindow> windows_of(const trace::Trace& trace, std::span<const Work> work) {
   if (work.empty()) return {};
+  const std::int64_t begin_ns = work.front().start_ns;
+  const Interval worked{begin_ns, begin_ns + span_ns(work)};
+  // Times of the host say nothing about a device with a clock of its own.
+  if (trace.clock_gap_ns != 0) return {{trace::kAbsent, trace::Steps::kNone, worked}};
   std::vector<StepWindow> windows = step_windows(trace, step_pieces(trace));
-  if (windows.empty()) {
-    const std::int64_t begin_ns = work.front().start_ns;
-    windows.push_back({trace::kAbsent, trace::Steps::kNone, {begin_ns, begin_ns + span_ns(work)}});
-  }
+  if (windows.empty())
+    windows.push_back({trace::kAbsent, trace::Steps::kNone, recorded_time(trace).value_or(worked)});
   return windows;
 }
 

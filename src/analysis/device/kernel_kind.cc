@@ -6,8 +6,20 @@
 namespace headrace::analysis::device {
 namespace {
 
-constexpr std::array<std::string_view, 7> kCommunication = {
-    "nccl", "rccl", "hccl", "oneccl", "msccl", "nvshmem", "cross_device_reduce"};
+// Libraries, and what they and the frameworks' own kernels call collectives.
+constexpr std::array<std::string_view, 21> kCommunication = {"nccl",          "rccl",
+                                                             "hccl",          "hcom_",
+                                                             "oneccl",        "msccl",
+                                                             "nvshmem",       "deep_ep",
+                                                             "ep::internode", "ep::intranode",
+                                                             "symm_mem",      "multimem",
+                                                             "userbuffers",   "cross_device_reduce",
+                                                             "allreduce",     "all_reduce",
+                                                             "allgather",     "all_gather",
+                                                             "reducescatter", "reduce_scatter",
+                                                             "all_to_all"};
+/// TorchInductor names its kernels by the operators that they fuse: a copy behind a collective computes.
+constexpr std::string_view kFused = "triton_";
 constexpr std::array<std::string_view, 7> kMemory = {
     "memcpy", "memset", "hipmemcpy", "hipmemset", "__amd_rocclr_copybuffer", "__amd_rocclr_fillbuffer",
     "dma"};
@@ -47,8 +59,8 @@ const char* to_string(KernelKind kind) noexcept {
 
 KernelKind kind_of_kernel(std::string_view name) noexcept {
   const auto at_the_beginning = [&](std::string_view part) { return begins(name, part); };
-  if (std::any_of(kCommunication.begin(), kCommunication.end(),
-                  [&](std::string_view part) { return holds(name, part); }))
+  if (!begins(name, kFused) && std::any_of(kCommunication.begin(), kCommunication.end(),
+                                           [&](std::string_view part) { return holds(name, part); }))
     return KernelKind::communication;
   if (begins(name, "collective_subgraph_execution")) return KernelKind::communication;
   if (std::any_of(kMemory.begin(), kMemory.end(), at_the_beginning)) return KernelKind::memory;

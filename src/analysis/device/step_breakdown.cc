@@ -64,13 +64,14 @@ std::string percent(double share) {
 
 using Findings = Rows<StepBreakdownFindingsColumns>;
 
-/// The part of the steps' span in which a kernel of any kind ran; nothing if there is no kernel.
+/// The part of the steps' span in which the device worked, copies included; 1 if it has no kernel.
 double utilisation(const std::vector<CountedStep>& steps, const RoleTimes& times) {
   const Interval span{steps.front().time.begin_ns, steps.back().time.end_ns};
-  const Intervals kernels = united(times[static_cast<std::size_t>(StepRole::kernel)],
-                                   times[static_cast<std::size_t>(StepRole::communication)]);
+  Intervals work;
+  for (const StepRole role : {StepRole::kernel, StepRole::communication, StepRole::memcpy, StepRole::memset})
+    work = united(work, times[static_cast<std::size_t>(role)]);
   if (times[static_cast<std::size_t>(StepRole::kernel)].empty() || span.end_ns <= span.begin_ns) return 1;
-  return seconds(Cover(kernels).within(span)) / seconds(span.end_ns - span.begin_ns);
+  return seconds(Cover(work).within(span)) / seconds(span.end_ns - span.begin_ns);
 }
 
 void find(Findings& findings, std::int64_t rank, const std::array<double, kStepRoles>& shares, double busy,
@@ -90,9 +91,11 @@ void find(Findings& findings, std::int64_t rank, const std::array<double, kStepR
                      " of the step is communication that no computation hides: larger batches "
                      "or gradient accumulation make it rarer, overlap hides it");
   }
-  if (busy < options.utilisation_share) {
+  // Where calls of the runtime take the time, they are what keeps the device from working: advice names them.
+  const double runtime = shares[static_cast<std::size_t>(StepRole::runtime)];
+  if (busy < options.utilisation_share && runtime < 1 - busy - runtime) {
     findings.add(rank, "utilisation", 100 * busy,
-                 "a kernel runs only " + percent(busy) +
+                 "the device works only " + percent(busy) +
                      " of the time: a larger batch keeps the device busier, "
                      "unless the input holds it up");
   }
@@ -105,6 +108,7 @@ StepBreakdown step_breakdown(std::span<const trace::Trace> traces, const StepBre
   Rows<StepBreakdownAverageColumns> average;
   Findings findings;
   for (const trace::Trace& trace : traces) {
+    if (trace.clock_gap_ns != 0) continue;  // the trace's notes say it
     const std::vector<CountedStep> steps = counted_steps(trace);
     if (steps.empty()) {
       rows.note(trace.rank, " has no event of the host");

@@ -17,7 +17,13 @@ std::vector<std::int32_t> step_membership(const trace::Trace& trace, std::span<c
   }
   std::vector<std::int32_t> result;
   result.reserve(work.size());
+  // Where launches are recorded, work without one is of what came before the recording, or of nobody's step.
+  const bool launches_known = trace.correlation.without_launch() < trace.device_rows.size();
   for (const Work& each : work) {
+    if (launches_known && trace.correlation.launch_of(each.row) == trace::kNoRow) {
+      result.push_back(kNone);
+      continue;
+    }
     const auto covers = [&](std::int32_t step) {
       const auto i = static_cast<std::size_t>(step);
       return steps[i].start_ns <= each.start_ns && each.start_ns < ends[i];

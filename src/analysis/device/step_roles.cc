@@ -5,6 +5,9 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "analysis/device/step_windows.h"
+#include "headrace/analysis/device/kernel_kind.h"
+
 namespace headrace::analysis::device {
 namespace {
 
@@ -12,15 +15,7 @@ using trace::EventKind;
 using trace::Row;
 
 bool is_collective_call(std::string_view name) {
-  for (const std::string_view library : {"nccl:", "gloo:"}) {
-    if (!name.starts_with(library)) continue;
-    const std::string_view call = name.substr(library.size());
-    for (const std::string_view known :
-         {"broadcast", "reduce", "all_reduce", "all_gather", "reduce_scatter"}) {
-      if (call == known) return true;
-    }
-  }
-  return false;
+  return name.starts_with("nccl:") || name.starts_with("gloo:");
 }
 
 bool is_data_loader(std::string_view name) {
@@ -31,7 +26,8 @@ bool is_data_loader(std::string_view name) {
 /// The role of a row of the host by its name, asked once for each name.
 class NamedRoles {
  public:
-  explicit NamedRoles(const trace::Columns& columns) : columns_(columns), known_(columns.names.size()) {}
+  explicit NamedRoles(const trace::Columns& columns)
+      : columns_(columns), known_(columns.names.size()), communicates_(columns.names.size()) {}
 
   StepRole of(Row row) {
     std::optional<StepRole>& role = known_[columns_.name[row]];
@@ -45,9 +41,17 @@ class NamedRoles {
     return *role;
   }
 
+  /// Whether a row of the device is a kernel of a collective.
+  bool communicates(Row row) {
+    std::optional<bool>& known = communicates_[columns_.name[row]];
+    if (!known) known = kind_of_kernel(columns_.name_of(row)) == KernelKind::communication;
+    return *known;
+  }
+
  private:
   const trace::Columns& columns_;
   std::vector<std::optional<StepRole>> known_;
+  std::vector<std::optional<bool>> communicates_;
 };
 
 bool is_driver(const trace::Columns& columns, Row row) {
@@ -94,7 +98,9 @@ RoleTimes role_times(const trace::Trace& trace) {
     StepRole role = StepRole::other;
     switch (trace.kinds[row]) {
       case EventKind::kernel:
-        role = collectives.contains(columns.external_id[row]) ? StepRole::communication : StepRole::kernel;
+        role = collectives.contains(columns.external_id[row]) || named.communicates(row)
+                   ? StepRole::communication
+                   : StepRole::kernel;
         break;
       case EventKind::computation:
         role = StepRole::kernel;
@@ -180,25 +186,19 @@ std::size_t whole_steps(const std::vector<std::int64_t>& works) {
   return count;
 }
 
-std::vector<CountedStep> whole_trace(const trace::Trace& trace) {
-  const trace::Columns& columns = trace.columns();
-  std::optional<Interval> time;
-  for (Row row = 0; row < static_cast<Row>(columns.size()); ++row) {
-    const EventKind kind = trace.kinds[row];
-    if (kind == EventKind::other || trace::is_on_device(kind)) continue;
-    if (!time) time = Interval{columns.start_ns[row], columns.end_ns(row)};
-    time->begin_ns = std::min(time->begin_ns, columns.start_ns[row]);
-    time->end_ns = std::max(time->end_ns, columns.end_ns(row));
-  }
-  if (!time) return {};
-  return {{0, *time}};
+bool has_host(const trace::Trace& trace) {
+  return std::any_of(trace.kinds.begin(), trace.kinds.end(),
+                     [](EventKind kind) { return kind != EventKind::other && !trace::is_on_device(kind); });
 }
 
 }  // namespace
 
 std::vector<CountedStep> counted_steps(const trace::Trace& trace) {
   const std::vector<trace::Step>& steps = trace.steps.all();
-  if (steps.empty()) return whole_trace(trace);
+  if (steps.empty()) {
+    const std::optional<Interval> whole = recorded_time(trace);
+    return whole && has_host(trace) ? std::vector<CountedStep>{{0, *whole}} : std::vector<CountedStep>{};
+  }
   const StepWork work = work_of_steps(trace, steps);
   std::vector<CountedStep> counted;
   std::int64_t previous_end = work.before_ns;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -134,14 +135,18 @@ Table step_time(std::span<const trace::Trace> traces) {
   Rows<StepTimeTableColumns> rows;
   for (const trace::Trace& trace : traces) {
     const RankWork rank = rank_work(trace, rows);
+    std::int64_t done_ns = std::numeric_limits<std::int64_t>::min();  // the work of the steps before
     for (const auto& [index, parts] : steps_of(trace, rank)) {
       const bool in_step = index != trace::Steps::kNone;
       const trace::Step step = in_step ? trace.steps.all()[static_cast<std::size_t>(index)] : trace::Step{};
-      rows.add(
-          trace.rank, in_step ? step.number : trace::kAbsent, seconds(parts.computing),
-          seconds(parts.exposed), seconds(parts.communication - parts.exposed), seconds(parts.communication),
-          seconds(parts.free), seconds(parts.last - parts.first - parts.bubble), seconds(parts.bubble),
-          seconds(parts.exposed - parts.bubble), in_step ? seconds(parts.first - step.start_ns) : kNoFigure);
+      const std::int64_t preparing_ns =
+          std::max<std::int64_t>(0, parts.first - std::max(step.start_ns, done_ns));
+      done_ns = std::max(done_ns, parts.last);
+      rows.add(trace.rank, in_step ? step.number : trace::kAbsent, seconds(parts.computing),
+               seconds(parts.exposed), seconds(parts.communication - parts.exposed),
+               seconds(parts.communication), seconds(parts.free),
+               seconds(parts.last - parts.first - parts.bubble), seconds(parts.bubble),
+               seconds(parts.exposed - parts.bubble), in_step ? seconds(preparing_ns) : kNoFigure);
     }
   }
   return rows.take();

@@ -6,6 +6,18 @@
 
 namespace headrace::analysis::device {
 
+std::optional<Interval> recorded_time(const trace::Trace& trace) {
+  const trace::Columns& columns = trace.columns();
+  std::optional<Interval> time;
+  for (trace::Row row = 0; row < columns.size(); ++row) {
+    if (trace.kinds[row] == trace::EventKind::other) continue;
+    if (!time) time = Interval{columns.start_ns[row], columns.end_ns(row)};
+    time->begin_ns = std::min(time->begin_ns, columns.start_ns[row]);
+    time->end_ns = std::max(time->end_ns, columns.end_ns(row));
+  }
+  return time;
+}
+
 std::vector<StepPiece> step_pieces(const trace::Trace& trace) {
   const trace::Columns& columns = trace.columns();
   Scope everything;

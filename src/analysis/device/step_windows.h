@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "headrace/analysis/device/intervals.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {
+
+/// From the first event of host or device to the last; nothing if there is neither.
+std::optional<Interval> recorded_time(const trace::Trace& trace);
 
 /// The time of one step: from the end of the step before it to the last end of what it did.
 struct StepWindow {

@@ -21,8 +21,12 @@ struct AdviceThresholds {
   double preparing_share = 0.10;
   /// Of the steps' time, the device idle because its next work was not launched yet.
   double launch_share = 0.10;
-  /// Of the steps' time, the host inside calls that wait for the device.
+  /// Of the steps' time, the device idle behind calls that wait for it.
   double synchronisation_share = 0.10;
+  /// Of the steps' time, copies beside which nothing computes.
+  double copy_share = 0.10;
+  /// Of the recorded time, the host inside calls that take and free memory.
+  double memory_call_share = 0.05;
   /// One collection of Python's garbage. Ascend.
   std::int64_t collection_ns = 1'000'000;
   /// If collections are not recorded: a pause of the device that is this long. Ascend.

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "analysis/device/advice/held_up.h"
+#include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/profile_table.h"
 #include "headrace/analysis/device/step_time.h"
 #include "headrace/profile/errors.h"
@@ -62,11 +64,31 @@ const std::vector<StepParts>& Evidence::steps() {
   if (steps_) return *steps_;
   steps_.emplace();
   const Table table = step_time(traces_);
+  std::map<std::pair<std::int64_t, std::int64_t>, std::pair<double, double>>
+      idle;  // seconds without any cause of ours
+  for (const trace::Trace& trace : traces_) {
+    if (trace.device_rows.empty()) continue;
+    const DeviceIdle of_trace = device_idle(trace, held_up(trace));
+    const auto of = [&](const char* column, std::size_t row) { return of_trace.steps.numbers(column)[row]; };
+    for (std::size_t row = 0; row < of_trace.steps.rows(); ++row) {
+      idle[{trace.rank, of_trace.steps.integers("step")[row]}] = {
+          of("launch_s", row) + of("kernel_gap_s", row) + of("unknown_s", row), of("window_s", row)};
+    }
+  }
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const auto of = [&](const char* column) { return table.numbers(column)[row]; };
     steps_->push_back({table.integers("rank")[row], table.integers("step")[row], of("computing_s"),
                        of("communication_not_overlapped_s"), of("communication_s"), of("free_s"),
                        of("stage_s") + of("bubble_s"), of("preparing_s")});
+    StepParts& parts = steps_->back();
+    const auto known = idle.find({parts.rank, parts.step});
+    if (known == idle.end()) continue;
+    const auto& [idle_s, window_s] = known->second;
+    if (parts.step < 0) {  // the whole trace
+      parts.whole = window_s;
+      parts.free = idle_s;
+    }
+    parts.free = std::min(parts.free, idle_s);  // copies, and waits for the input, have rules of their own
   }
   return *steps_;
 }

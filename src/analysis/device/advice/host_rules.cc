@@ -5,12 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/device/advice/held_up.h"
 #include "analysis/device/advice/rule.h"
+#include "analysis/device/names_that.h"
+#include "analysis/device/step_windows.h"
 #include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
 #include "headrace/analysis/device/intervals.h"
-#include "headrace/analysis/device/loader_waits.h"
 
 namespace headrace::analysis::device {
 namespace {
@@ -24,16 +26,12 @@ bool waits_for_device(std::string_view name) noexcept {
 
 bool is_collection(std::string_view category) noexcept { return category == "gc" || category == "GC"; }
 
-/// One entry per name, asked once.
-template <class Wanted>
-std::vector<bool> names_where(const trace::Columns& columns, Wanted wanted) {
-  std::vector<bool> result(columns.names.size());
-  for (trace::Names::Id id = 0; id < columns.names.size(); ++id) result[id] = wanted(columns.names[id]);
-  return result;
-}
-
+/// The whole trace if it has no steps.
 Intervals steps_of(const trace::Trace& trace) {
   std::vector<Interval> steps;
+  if (trace.steps.all().empty()) {
+    if (const auto whole = recorded_time(trace)) steps.push_back(*whole);
+  }
   for (const trace::Step& step : trace.steps.all()) steps.push_back({step.start_ns, step.end_ns});
   return merged(std::move(steps));
 }
@@ -54,7 +52,7 @@ Findings check_launch_bound(Evidence& evidence) {
   double worst_window = 0;
   for (const trace::Trace& trace : evidence.traces()) {
     if (trace.device_rows.empty()) continue;
-    const DeviceIdle idle = device_idle(trace, loader_waits(trace));
+    const DeviceIdle idle = device_idle(trace, held_up(trace));
     double launch = 0;
     double window = 0;
     for (std::size_t row = 0; row < idle.steps.rows(); ++row) {
@@ -80,16 +78,36 @@ Findings check_launch_bound(Evidence& evidence) {
            source}};
 }
 
+namespace {
+
+/// Pauses of the device that began while the host waited for it: it had nothing launched ahead. Of a trace
+/// without a device, the waits.
+Intervals cost_of(const trace::Trace& trace, const Intervals& waits) {
+  if (trace.device_rows.empty() || trace.clock_gap_ns != 0) return waits;
+  Scope everything;
+  everything.keep_cut_off_step = true;
+  const Intervals work = busy(device_work(trace, everything).work);
+  Intervals pauses;
+  auto wait = waits.begin();
+  for (std::size_t i = 1; i < work.size(); ++i) {
+    const Interval pause{work[i - 1].end_ns, work[i].begin_ns};
+    while (wait != waits.end() && wait->end_ns <= pause.begin_ns) ++wait;
+    if (wait == waits.end()) break;
+    if (wait->begin_ns < pause.begin_ns && wait->end_ns < pause.end_ns) append(pauses, pause);
+  }
+  return subtracted(pauses, held_up(trace));
+}
+
+}  // namespace
+
 Findings check_synchronisation(Evidence& evidence) {
   Finding worst;
   double worst_share = -1;
-  bool any_step = false;
   for (const trace::Trace& trace : evidence.traces()) {
     const trace::Columns& columns = trace.columns();
     const Intervals steps = steps_of(trace);
     if (steps.empty()) continue;
-    any_step = true;
-    const std::vector<bool> waits = names_where(columns, waits_for_device);
+    const std::vector<bool> waits = names_that(columns, waits_for_device);
     std::vector<Interval> found;
     Row longest = trace::kNoRow;
     for (Row row = 0; row < columns.size(); ++row) {
@@ -97,30 +115,31 @@ Findings check_synchronisation(Evidence& evidence) {
       found.push_back({columns.start_ns[row], columns.end_ns(row)});
       if (longest == trace::kNoRow || columns.duration_ns[row] > columns.duration_ns[longest]) longest = row;
     }
-    const Intervals all = intersected(merged(std::move(found)), steps);
-    const double whole = seconds(total_ns(steps));
-    const double share = whole > 0 ? seconds(total_ns(all)) / whole : 0;
+    const std::size_t calls = found.size();
+    const double lost = seconds(total_ns(cost_of(trace, merged(std::move(found)))));
+    const Interval span{steps.front().begin_ns, steps.back().end_ns};
+    const double whole = seconds(span.end_ns - span.begin_ns);
+    const double share = whole > 0 ? lost / whole : 0;
     if (share <= worst_share) continue;
     worst_share = share;
-    worst.figures = rank_text(trace.rank) + ": waits for the device for " + duration(seconds(total_ns(all))) +
-                    " of " + duration(whole) + ", " + percent(share);
+    worst.figures = rank_text(trace.rank) + ": idle for " + duration(lost) + " of " + duration(whole) + ", " +
+                    percent(share) + ", behind " + counted(static_cast<double>(calls), "wait");
     if (longest == trace::kNoRow) continue;
     worst.figures += "; the longest, " + std::string(columns.name_of(longest)) + ", took " +
                      duration(seconds(columns.duration_ns[longest]));
     if (const std::string around = operator_around(trace, longest); !around.empty())
       worst.figures += " in " + around;
   }
-  if (!any_step) return not_checked("the trace has no steps: call step() of the profiler after each");
-  worst.source = "calls of the runtime that synchronise, within the steps, limit " +
+  if (worst_share < 0) return not_checked("the trace has no event of the host");
+  worst.source = "pauses of the device that begin inside a call of the runtime that waits for it, limit " +
                  percent(kLimits.synchronisation_share);
   if (worst_share <= kLimits.synchronisation_share)
-    return nothing_found("the host seldom waits for the device", worst.figures, worst.source);
+    return nothing_found("the device is seldom idle behind a wait of the host", worst.figures, worst.source);
   worst.severity = severity_of_share(worst_share);
-  worst.says = "the host waits for the device within the step";
+  worst.says = "the host waits for the device, which then has nothing to do";
   worst.cure =
       "move .item(), .cpu() and prints of tensors behind the step or do them every N steps; if the device "
-      "was "
-      "inside a collective then, the rank that comes late is the reason";
+      "was inside a collective then, the rank that comes late is the reason";
   return {worst};
 }
 
@@ -178,7 +197,7 @@ Findings check_garbage_collection(Evidence& evidence) {
   std::vector<SilentPause> pauses;
   for (const trace::Trace& trace : evidence.traces()) {
     const trace::Columns& columns = trace.columns();
-    const std::vector<bool> collections = names_where(columns, is_collection);
+    const std::vector<bool> collections = names_that(columns, is_collection);
     for (Row row = 0; row < columns.size(); ++row) {
       if (columns.phase[row] != 'X' || !collections[columns.category[row]]) continue;
       ++recorded;

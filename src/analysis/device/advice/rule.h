@@ -31,6 +31,8 @@ using Findings = std::vector<Finding>;
 
 struct Rule {
   const char* name;
+  /// Says nothing about a run on another device.
+  bool of_ascend;
   Findings (*check)(Evidence& evidence);
 };
 
@@ -49,6 +51,8 @@ Findings check_free_time(Evidence& evidence);
 Findings check_exposed_communication(Evidence& evidence);
 Findings check_preparing(Evidence& evidence);
 Findings check_data_loading(Evidence& evidence);
+Findings check_exposed_copies(Evidence& evidence);
+Findings check_allocation_calls(Evidence& evidence);
 Findings check_launch_bound(Evidence& evidence);
 Findings check_synchronisation(Evidence& evidence);
 Findings check_garbage_collection(Evidence& evidence);

@@ -96,7 +96,6 @@ Findings check_data_loading(Evidence& evidence) {
   RankShare worst;
   bool any_loader = false;
   for (const trace::Trace& trace : evidence.traces()) {
-    if (trace.steps.all().empty()) continue;
     const StepBreakdown breakdown = step_breakdown({&trace, 1});
     RankShare rank{trace.rank, 0, 0};
     for (std::size_t row = 0; row < breakdown.steps.rows(); ++row) {
@@ -106,7 +105,7 @@ Findings check_data_loading(Evidence& evidence) {
     any_loader |= rank.part > 0;
     if (rank.whole > 0 && (worst.rank < 0 || rank.share() > worst.share())) worst = rank;
   }
-  if (worst.rank < 0) return not_checked("the trace has no steps: call step() of the profiler after each");
+  if (worst.rank < 0) return not_checked("the trace has no event of the host");
   const std::string figures = figures_of(worst, "in the data loader for", "of its steps");
   const std::string source =
       "step_breakdown: data_loader_s of total_s (ranges enumerate(DataLoader)), limit " +

@@ -11,36 +11,38 @@ namespace {
 
 constexpr std::array kRules = {
     // Of any trace.
-    Rule{"free_time", &check_free_time},
-    Rule{"exposed_communication", &check_exposed_communication},
-    Rule{"data_loading", &check_data_loading},
-    Rule{"preparing", &check_preparing},
-    Rule{"launch_bound", &check_launch_bound},
-    Rule{"synchronisation", &check_synchronisation},
-    Rule{"garbage_collection", &check_garbage_collection},
+    Rule{"free_time", false, &check_free_time},
+    Rule{"exposed_communication", false, &check_exposed_communication},
+    Rule{"data_loading", false, &check_data_loading},
+    Rule{"preparing", false, &check_preparing},
+    Rule{"exposed_copies", false, &check_exposed_copies},
+    Rule{"allocation_calls", false, &check_allocation_calls},
+    Rule{"launch_bound", false, &check_launch_bound},
+    Rule{"synchronisation", false, &check_synchronisation},
+    Rule{"garbage_collection", false, &check_garbage_collection},
     // The host of an Ascend device.
-    Rule{"operator_compilation", &check_operator_compilation},
-    Rule{"synchronised_launches", &check_synchronised_launches},
-    Rule{"memory_calls", &check_memory_calls},
-    Rule{"sync_batch_norm", &check_sync_batch_norm},
-    Rule{"affinity_apis", &check_affinity_apis},
+    Rule{"operator_compilation", true, &check_operator_compilation},
+    Rule{"synchronised_launches", true, &check_synchronised_launches},
+    Rule{"memory_calls", true, &check_memory_calls},
+    Rule{"sync_batch_norm", false, &check_sync_batch_norm},
+    Rule{"affinity_apis", true, &check_affinity_apis},
     // Kernels.
-    Rule{"fusible_operators", &check_fusible_operators},
-    Rule{"aicpu_operators", &check_aicpu},
-    Rule{"dynamic_shapes", &check_dynamic_shapes},
-    Rule{"block_dim", &check_block_dim},
-    Rule{"unbound_operators", &check_unbound_operators},
-    Rule{"core_performance", &check_core_performance},
-    Rule{"core_frequency", &check_core_frequency},
+    Rule{"fusible_operators", false, &check_fusible_operators},
+    Rule{"aicpu_operators", true, &check_aicpu},
+    Rule{"dynamic_shapes", true, &check_dynamic_shapes},
+    Rule{"block_dim", true, &check_block_dim},
+    Rule{"unbound_operators", true, &check_unbound_operators},
+    Rule{"core_performance", true, &check_core_performance},
+    Rule{"core_frequency", true, &check_core_frequency},
     // Communication.
-    Rule{"small_packets", &check_small_packets},
-    Rule{"byte_alignment", &check_byte_alignment},
-    Rule{"bandwidth_contention", &check_bandwidth_contention},
-    Rule{"retransmission", &check_retransmission},
+    Rule{"small_packets", true, &check_small_packets},
+    Rule{"byte_alignment", true, &check_byte_alignment},
+    Rule{"bandwidth_contention", true, &check_bandwidth_contention},
+    Rule{"retransmission", true, &check_retransmission},
     // Ranks, and the run.
-    Rule{"slow_rank", &check_slow_rank},
-    Rule{"slow_link", &check_slow_link},
-    Rule{"environment_variables", &check_environment},
+    Rule{"slow_rank", false, &check_slow_rank},
+    Rule{"slow_link", false, &check_slow_link},
+    Rule{"environment_variables", true, &check_environment},
 };
 
 }  // namespace
@@ -63,7 +65,9 @@ Severity severity_of_share(double share) noexcept {
 Table advice(std::span<const trace::Trace> traces, std::span<const trace::ascend::ProfileFolder> profiles) {
   Evidence evidence(traces, profiles);
   std::vector<std::pair<const char*, Finding>> all;
+  const bool of_ascend = evidence.has_cann() || !profiles.empty();
   for (const Rule& rule : kRules) {
+    if (rule.of_ascend && !of_ascend) continue;
     for (Finding& finding : rule.check(evidence)) all.emplace_back(rule.name, std::move(finding));
   }
   std::stable_sort(all.begin(), all.end(),

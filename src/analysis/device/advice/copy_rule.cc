@@ -1,0 +1,94 @@
+// Copies beside which nothing computes.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "analysis/device/advice/held_up.h"
+#include "analysis/device/advice/rule.h"
+#include "headrace/analysis/device/device_idle.h"
+#include "headrace/analysis/device/device_work.h"
+#include "headrace/analysis/device/figures.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+struct Copies {
+  std::string name;
+  std::int64_t time_ns = 0;
+  std::int64_t bytes = 0;
+};
+
+/// Those of one name that take the longest, which says from where to where they go.
+Copies longest_copies(const trace::Trace& trace) {
+  const trace::Columns& columns = trace.columns();
+  const trace::ArgumentColumn* const bytes = columns.argument("bytes");
+  std::map<trace::Names::Id, Copies> by_name;
+  for (const trace::Row row : trace.device_rows) {
+    if (trace.kinds[row] != trace::EventKind::memory_copy) continue;
+    Copies& copies = by_name[columns.name[row]];
+    copies.time_ns += columns.duration_ns[row];
+    if (const auto at = bytes == nullptr ? std::nullopt : bytes->find(row))
+      copies.bytes += bytes->integers[*at];
+  }
+  const auto longest = std::max_element(by_name.begin(), by_name.end(), [](const auto& a, const auto& b) {
+    return a.second.time_ns < b.second.time_ns;
+  });
+  if (longest == by_name.end()) return {};
+  longest->second.name = columns.names[longest->first];
+  return longest->second;
+}
+
+std::string cure_of(std::string_view name) {
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has("Pageable"))
+    return "pin_memory=True in the loader and .to(device, non_blocking=True): from pageable memory a copy is "
+           "slow, "
+           "and nothing runs beside it";
+  if (has("HtoD") || has("Host-to-Device"))
+    return "copy the next batch on a stream of its own while this one computes (pinned memory, "
+           "non_blocking=True), "
+           "or copy less: uint8 images, converted on the device";
+  if (has("DtoH") || has("Device-to-Host"))
+    return "bring results back every N steps, with non_blocking=True into pinned memory";
+  return "keep tensors on the device and in one layout: .contiguous(), .clone() and .to() copy";
+}
+
+}  // namespace
+
+Findings check_exposed_copies(Evidence& evidence) {
+  const trace::Trace* worst = nullptr;
+  double worst_copy = 0;
+  double worst_window = 0;
+  for (const trace::Trace& trace : evidence.traces()) {
+    if (trace.device_rows.empty()) continue;
+    const Table steps = device_idle(trace, held_up(trace)).steps;
+    double copy = 0;
+    double window = 0;
+    for (std::size_t row = 0; row < steps.rows(); ++row) {
+      copy += steps.numbers("copy_s")[row];
+      window += steps.numbers("window_s")[row];
+    }
+    if (window <= 0 || (worst != nullptr && copy / window <= worst_copy / worst_window)) continue;
+    worst = &trace;
+    worst_copy = copy;
+    worst_window = window;
+  }
+  if (worst == nullptr) return not_checked("the trace has no work on a device");
+  const double share = worst_copy / worst_window;
+  std::string figures = rank_text(worst->rank) + ": only copying for " + duration(worst_copy) + " of " +
+                        duration(worst_window) + ", " + percent(share);
+  const std::string source = "device_idle: copy_s of window_s, limit " + percent(kLimits.copy_share);
+  if (share <= kLimits.copy_share) return nothing_found("few copies are exposed", figures, source);
+  const Copies copies = longest_copies(*worst);
+  if (!copies.name.empty()) {
+    figures += "; most of it " + copies.name;
+    if (copies.bytes > 0 && copies.time_ns > 0)
+      figures += " at " + memory_size(static_cast<double>(copies.bytes) / seconds(copies.time_ns)) + "/s";
+  }
+  return {{severity_of_share(share), "copies keep the device from computing", figures, cure_of(copies.name),
+           source}};
+}
+
+}  // namespace headrace::analysis::device
