@@ -140,7 +140,7 @@ docs: $(STAMPS)/venv  ## build/site: the documentation with the reference of Pyt
 	@tools/setup.sh docs
 	rm -rf build/reference build/site && mkdir -p build/reference
 	doxygen Doxyfile
-	NO_MKDOCS_2_WARNING=1 $(VENV)/python -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(VENV)/python -m mkdocs build
 	@echo "docs: read it with: $(VENV)/python -m http.server --bind 127.0.0.1 --directory build/site"
 
 # --- form -------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Hooks of mkdocs.yml: pages of the site whose text stands outside docs/, and links that lead out of docs/.
 
-Pages in docs/ link to other files of the repository by relative paths, so that they work on a code host. The site has
-no such files: their links become links to a page of the site where there is one, else the path as text.
+Pages in docs/ link to other files of the repository by relative paths, so that they work on a code host. The
+site has no such files: their links become links to a page of the site where there is one, else the path.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ PYTHON = """# Python
 
 Every public name of the package, from its docstrings. In a Python session `help(hr.wrap)` shows the same.
 """
-#: Names of `headrace` in the order in which a user meets them, then modules, of which all that is public is shown.
-NAMES = """
-wrap Report operator get_next session Session Queue tune Tuned ceiling compare Comparison
-annotate step trace_steps trace_handler to_device
-Trace Table Cluster
-source generator Pipeline native_body open_device HostDevice DeviceArray
-Error UsageError FormatError SegmentError DeviceError
-""".split()
+#: In the order in which a user meets them. Of the modules, all that is public is shown.
+NAMES = [
+    *["wrap", "Report", "operator", "get_next", "session", "Session", "Queue"],
+    *["tune", "Tuned", "ceiling", "compare", "Comparison"],
+    *["annotate", "step", "trace_steps", "trace_handler", "to_device", "Trace", "Table", "Cluster"],
+    *["source", "generator", "Pipeline", "native_body", "open_device", "HostDevice", "DeviceArray"],
+    *["Error", "UsageError", "FormatError", "SegmentError", "DeviceError"],
+]
 MODULES = ["headrace.export", "headrace.results.timeline", "headrace.job", "headrace.show.pytest_plugin"]
 
 LINK = re.compile(r"\]\(([^)\s:#]+)(#[^)\s]*)?\)")
