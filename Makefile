@@ -17,9 +17,6 @@ NATIVE := CMakeLists.txt python/CMakeLists.txt $(wildcard cmake/*) \
   $(shell find include src python/bindings -name '*.h' -o -name '*.cc' 2>/dev/null)
 PACKAGE := $(shell find python/headrace -name '*.py' -o -name '*.pyi' -o -name py.typed 2>/dev/null)
 CXX_FILES = $(shell find include src python tests benchmarks fuzz samples -name '*.h' -o -name '*.cc')
-PUBLIC_MODULES := headrace headrace.pipeline headrace.transport headrace.report headrace.traces.trace headrace.traces.table \
-  headrace.results.timeline headrace.record.annotation headrace.record.steps headrace.predict.tuning headrace.predict.replay \
-  headrace.compat.hta headrace.errors headrace.export headrace.show.notebook headrace.show.pytest_plugin
 PY_DIRS := python tests tools benchmarks samples
 
 .DEFAULT_GOAL := help
@@ -27,7 +24,7 @@ PY_DIRS := python tests tools benchmarks samples
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
 .PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders cluster-engines object-store integrations build demo test test-cpp test-asan test-tsan test-python bench verdicts bench-verdicts fuzz \
-  reference lint tidy format figures wheel clean build-release build-asan build-tsan build-bench
+  docs lint tidy format figures wheel clean build-release build-asan build-tsan build-bench
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -137,13 +134,14 @@ verdicts: setup system  ## stored and simulated profiles judged again; ABLATE=1:
 bench-verdicts: setup  ## verdicts on live random pipelines, scored
 	@$(VENV)/python benchmarks/verdicts/run.py
 
-# --- reference --------------------------------------------------------------------------------------------------
+# --- documentation ----------------------------------------------------------------------------------------------
 
-reference: setup  ## build/reference: HTML of the public headers and of the package's docstrings
-	@tools/setup.sh reference
-	rm -rf build/reference && mkdir -p build/reference/python
+docs: $(STAMPS)/venv  ## build/site: the documentation with the reference of Python and C++; a broken link fails
+	@tools/setup.sh docs
+	rm -rf build/reference build/site && mkdir -p build/reference
 	doxygen Doxyfile
-	cd build/reference/python && ../../../$(VENV)/python -m pydoc -w $(PUBLIC_MODULES) >/dev/null
+	NO_MKDOCS_2_WARNING=1 $(VENV)/python -m mkdocs build
+	@echo "docs: read it with: $(VENV)/python -m http.server --bind 127.0.0.1 --directory build/site"
 
 # --- form -------------------------------------------------------------------------------------------------------
 

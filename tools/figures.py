@@ -1,4 +1,4 @@
-"""Write what follows from the declared figures of a profile: Python's classes and the page of all figures.
+"""Write what follows from the declared figures of a profile: Python's classes and the pages of all figures.
 
     python tools/figures.py          # or `make figures`, after a change to a declaration
     python tools/figures.py --check  # exit 1 where one of the files is out of date
@@ -23,6 +23,9 @@ CLASSES = RESULTS / "figures.py"
 #: What recording needs of them, so that it imports no more.
 LOADER_MODEL = RESULTS / "loader_model.py"
 PAGE = ROOT / "docs" / "figures.md"
+#: What those of the first page are made of.
+PARTS_PAGE = ROOT / "docs" / "figures_parts.md"
+FIRST_PART = "LoaderStage"
 
 TYPES = {
     "integer": "int",
@@ -132,13 +135,13 @@ def classes(structs: list[Struct]) -> dict[Path, str]:
     }
 
 
-# --- the page -----------------------------------------------------------------------------------------------
+# --- the pages ----------------------------------------------------------------------------------------------
 
 
-def type_of(figure: Struct) -> str:
+def type_of(figure: Struct, elsewhere: dict[str, str]) -> str:
     kind = figure["type"]
     if figure.get("struct"):
-        kind = f"[{kind}](#{kind.lower()})"
+        kind = f"[{kind}]({elsewhere.get(kind, '')}#{kind.lower()})"
     elif figure.get("unit"):
         kind = figure["unit"]
     if figure.get("list"):
@@ -146,9 +149,10 @@ def type_of(figure: Struct) -> str:
     return kind + (", or null" if figure.get("null") else "")
 
 
-def table_of(struct: Struct) -> str:
+def table_of(struct: Struct, elsewhere: dict[str, str]) -> str:
     rows = [
-        f"| `{figure['name']}` | {type_of(figure)} | {figure['says'].replace('|', chr(92) + '|')} |"
+        f"| `{figure['name']}` | {type_of(figure, elsewhere)} | "
+        f"{figure['says'].replace('|', chr(92) + '|')} |"
         for figure in struct["figures"]
     ]
     head = (
@@ -157,19 +161,37 @@ def table_of(struct: Struct) -> str:
     return "\n".join([head, *rows, ""])
 
 
-def page(structs: list[Struct]) -> str:
-    head = """# Figures of a profile
+HEAD = """# Figures of a report
 
-Every figure that a report holds, by the name that it has in JSON (`headrace report RUN --format json`, under
-`profile`) and in Python (`report.profile`, where a name that is a word of Python ends in `_`: `from_`). Times
-are seconds, shares are 0 to 1. What the machine or the loader cannot give is null (`None`), never 0.
+Every figure that a report contains, by the name that it has in JSON (`headrace report RUN --format json`,
+under `profile`) and in Python (`report.profile`, where a name that is a word of Python ends in `_`: `from_`).
+Times are seconds, shares are 0 to 1. What the machine or the loader cannot give is null (`None`), never 0.
 
-[verdicts.md](verdicts.md) says what a verdict makes of them. This page is written by `make figures` from the
-declarations in `include/headrace/profile`; do not edit it.
+[verdicts.md](verdicts.md) says what a verdict makes of them.
+The parts that several of them share are on [a page of their own](figures_parts.md).
+
+<!-- Written by `make figures` from the declarations in include/headrace/profile; do not edit. -->
 """
-    return "\n".join([head, *map(table_of, in_order(structs, structs[-1]))])
+PARTS_HEAD = """# Parts of figures
+
+What the [figures of a report](figures.md) are made of.
+
+<!-- Written by `make figures` from the declarations in include/headrace/profile; do not edit. -->
+"""
+
+
+def pages(structs: list[Struct]) -> dict[Path, str]:
+    ordered = in_order(structs, structs[-1])
+    first = next(index for index, struct in enumerate(ordered) if struct["name"] == FIRST_PART)
+    halves = {PAGE: (HEAD, ordered[:first]), PARTS_PAGE: (PARTS_HEAD, ordered[first:])}
+    page_of = {struct["name"]: page for page, (_, half) in halves.items() for struct in half}
+    written = {}
+    for page, (head, half) in halves.items():
+        elsewhere = {name: other.name for name, other in page_of.items() if other is not page}
+        written[page] = "\n".join([head, *(table_of(struct, elsewhere) for struct in half)])
+    return written
 
 
 if __name__ == "__main__":
     found = schema()
-    sys.exit(write_or_check({**classes(found), PAGE: page(found)}))
+    sys.exit(write_or_check({**classes(found), **pages(found)}))

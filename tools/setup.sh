@@ -14,7 +14,7 @@
 #     tools/setup.sh large-loaders   Ray Data and DALI, for their tests
 #     tools/setup.sh cluster-engines  Ray, Dask and mpi4py, for the tests of headrace cluster
 #     tools/setup.sh object-store    moto's server and s3fs, for the tests of headrace cluster
-#     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
+#     tools/setup.sh docs            what `make docs` needs: mkdocs, and the Debian packages of tools/docs-packages.txt
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -81,10 +81,6 @@ setup_system() {
     apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
 }
 
-setup_reference() {
-  packages_file=tools/reference-packages.txt
-  setup_system
-}
 
 # --- Python -----------------------------------------------------------------------------------------------------
 
@@ -188,7 +184,15 @@ setup_object-store() {
   .venv/bin/python tools/requirements.py object-store | pip_install -r /dev/stdin
 }
 
+setup_docs() {
+  packages_file=tools/docs-packages.txt
+  setup_system
+  .venv/bin/python -c 'import mkdocs, material, mkdocstrings_handlers.python' 2>/dev/null && return 0
+  say "installing MkDocs for the documentation"
+  .venv/bin/python tools/requirements.py docs | pip_install -r /dev/stdin
+}
+
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | integrations | cluster-engines | object-store | reference) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|integrations|cluster-engines|object-store|reference" ;;
+  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | integrations | cluster-engines | object-store | docs) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|integrations|cluster-engines|object-store|docs" ;;
 esac

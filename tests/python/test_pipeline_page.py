@@ -1,4 +1,4 @@
-"""docs/pipeline.md: its Python runs as it stands, and it names every operator, parameter and option."""
+"""docs/pipeline.md and its second half: their Python runs, and they name every option."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ import pytest
 import headrace as hr
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "pipeline.md").read_text(encoding="utf-8")
+PAGE = "\n".join(
+    (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("pipeline", "pipeline_bodies")
+)
 HEADER = (ROOT / "include" / "headrace" / "pipeline" / "pipeline.h").read_text(encoding="utf-8")
 
 OPERATORS = [

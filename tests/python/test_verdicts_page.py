@@ -1,4 +1,4 @@
-"""docs/verdicts.md has a place for every cause and names every figure of a diagnosis."""
+"""docs/verdicts.md and its pages have a place for every cause, and name every figure of a diagnosis."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from headrace.results import data
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+#: In the order in which the causes are tested.
+CAUSES = ["changing", "one_of_many", "lock_and_cores", "delivery_and_workers"]
 DIAGNOSIS = ROOT / "include" / "headrace" / "analysis" / "verdict" / "diagnosis.h"
 
 RECORDS = [
@@ -30,8 +32,12 @@ def causes_in_order() -> list[str]:
 
 
 def sections() -> dict[str, str]:
-    """Text under each heading of the third level, by heading."""
-    parts = re.split(r"^#{2,3} (.*)$", PAGE, flags=re.MULTILINE)
+    """Text under each heading of the second and third level, by heading."""
+    pages = [
+        PAGE,
+        *((ROOT / "docs" / "verdicts" / f"{name}.md").read_text(encoding="utf-8") for name in CAUSES),
+    ]
+    parts = re.split(r"^#{2,3} (.*)$", "\n".join(pages), flags=re.MULTILINE)
     return {heading.strip("`"): text for heading, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 
@@ -39,6 +45,10 @@ def test_every_cause_has_a_heading_in_the_order_of_the_table() -> None:
     causes = causes_in_order()
     assert causes
     assert [heading for heading in sections() if heading in causes] == causes
+
+
+def test_the_table_lists_every_cause_in_this_order() -> None:
+    assert re.findall(r"^\| \[`(\w+)`\]\(verdicts/\w+\.md#\1\)", PAGE, re.MULTILINE) == causes_in_order()
 
 
 @pytest.mark.parametrize("cause", causes_in_order())

@@ -15,7 +15,7 @@ struct DeclaredTable {
   std::vector<ColumnShape> columns;
 };
 
-/// In the order of docs/device_traces.md.
+/// In the order of docs/device_columns.md.
 std::vector<DeclaredTable> declared_tables();
 
 }  // namespace headrace::analysis::device
