@@ -27,6 +27,16 @@ std::optional<std::int64_t> integer_in(const std::string& json, std::string_view
   return value;
 }
 
+/// A JSON array whose entries are something else.
+void refuse_other_lists(const TraceFile& file) {
+  const ReadNotes& notes = file.notes;
+  const std::uint64_t others =
+      notes.of(ReadProblem::not_an_object).count + notes.of(ReadProblem::no_phase).count;
+  if (file.columns.size() > 0 || others == 0 || others < notes.skipped()) return;
+  throw FormatError(file.path, "no trace: none of its " + std::to_string(others) +
+                                   " entries is an event (a memory timeline, or another tool's list)");
+}
+
 void read_metadata(TraceFile& file) {
   for (const auto& [key, value] : file.metadata) {
     if (key == "distributedInfo") file.rank = integer_in(value, "rank");
@@ -89,9 +99,7 @@ TraceFile read_source(ByteSource& source, const std::string& name, const ReadOpt
   file.notes.bytes = window.offset();
   file.notes.damage = inflated.damage();
   read_metadata(file);
-  if (file.columns.size() == 0 && file.notes.skipped() > 0)
-    throw FormatError(name, "no trace: none of its " + std::to_string(file.notes.skipped()) +
-                                " entries is an event (a memory timeline, or another tool's list)");
+  refuse_other_lists(file);
   return file;
 }
 
