@@ -15,6 +15,7 @@
 #     tools/setup.sh cluster-engines  Ray, Dask and mpi4py, for the tests of headrace cluster
 #     tools/setup.sh object-store    moto's server and s3fs, for the tests of headrace cluster
 #     tools/setup.sh reference       Debian packages of tools/reference-packages.txt
+#     tools/setup.sh portable        Debian packages of tools/portable-packages.txt
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -83,6 +84,11 @@ setup_system() {
 
 setup_reference() {
   packages_file=tools/reference-packages.txt
+  setup_system
+}
+
+setup_portable() {
+  packages_file=tools/portable-packages.txt
   setup_system
 }
 
@@ -189,6 +195,6 @@ setup_object-store() {
 }
 
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | integrations | cluster-engines | object-store | reference) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|integrations|cluster-engines|object-store|reference" ;;
+  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | integrations | cluster-engines | object-store | reference | portable) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|integrations|cluster-engines|object-store|reference|portable" ;;
 esac
