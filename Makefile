@@ -6,6 +6,9 @@ PYTEST_JOBS ?= $(shell expr $(JOBS) + 1)
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 0
 HEADRACE_WERROR ?= OFF
+# Of `make portable-wheel`: interpreters, the oldest one first, and processors.
+PORTABLE_PYTHONS ?= $(PYTHON)
+PORTABLE_ARCHS ?= x86_64 aarch64
 HEADRACE_CONFORMANCE_DATA ?= $(abspath ../shared/data)
 # CXX: under one name for every build, so that ccache knows what the wheel's has compiled when the release build comes.
 export PYTHON CXX HEADRACE_WERROR HEADRACE_CONFORMANCE_DATA
@@ -13,7 +16,7 @@ export PYTHON CXX HEADRACE_WERROR HEADRACE_CONFORMANCE_DATA
 VENV := .venv/bin
 STAMPS := .venv/.stamps
 # What the native module is made of; Python files are read from where they lie.
-NATIVE := CMakeLists.txt python/CMakeLists.txt $(wildcard cmake/*) \
+NATIVE := CMakeLists.txt python/CMakeLists.txt python/bindings/exports.map $(wildcard cmake/*) \
   $(shell find include src python/bindings -name '*.h' -o -name '*.cc' 2>/dev/null)
 PACKAGE := $(shell find python/headrace -name '*.py' -o -name '*.pyi' -o -name py.typed 2>/dev/null)
 CXX_FILES = $(shell find include src python tests benchmarks fuzz samples -name '*.h' -o -name '*.cc')
@@ -24,7 +27,7 @@ PY_DIRS := python tests tools benchmarks samples
 # The order of the targets below is the order of a fresh machine; the builds inside run in parallel.
 .NOTPARALLEL:
 .PHONY: help setup system torch frameworks streaming mindspore tensorflow large-loaders cluster-engines object-store integrations build demo test test-cpp test-asan test-tsan test-python bench verdicts bench-verdicts fuzz \
-  docs lint tidy format figures wheel clean build-release build-asan build-tsan build-bench
+  docs lint tidy format figures wheel portable-wheel clean build-release build-asan build-tsan build-bench
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -113,7 +116,7 @@ test-tsan: build-tsan  ## C++ tests under ThreadSanitizer
 # Most tests wait more than they compute, so several run side by side (what fails there has to pass by itself), then
 # those that must have the machine alone.
 test-python: setup torch  ## Python tests; the wheel's test runs where `make wheel` did
-	export HEADRACE_WHEEL="$$(ls dist/headrace-*.whl 2>/dev/null)"; \
+	export HEADRACE_WHEEL="$$(cat build/wheel/stamp 2>/dev/null)"; \
 	  $(VENV)/python -m pytest -m "not alone" -n $(PYTEST_JOBS) --dist loadfile || \
 	  $(VENV)/python -m pytest -m "not alone" --last-failed
 	$(VENV)/python -m pytest -m alone
@@ -172,11 +175,18 @@ figures: setup  ## what is written from declarations: figures and tables with th
 
 wheel: setup build/wheel/stamp  ## dist/*.whl, with the libraries that it needs inside
 
-build/wheel/stamp: pyproject.toml README.md LICENSE $(NATIVE) $(PACKAGE) $(STAMPS)/requirements
-	rm -rf build/wheel dist/headrace-*.whl
+# Holds the wheel's path: dist may have others, of `make portable-wheel`.
+build/wheel/stamp: pyproject.toml README.md LICENSE THIRD-PARTY-LICENSES $(NATIVE) $(PACKAGE) $(STAMPS)/requirements
+	rm -rf build/wheel
 	$(VENV)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w build/wheel .
-	PATH="$(abspath $(VENV)):$$PATH" $(VENV)/auditwheel repair -w dist build/wheel/headrace-*.whl
-	touch $@
+	PATH="$(abspath $(VENV)):$$PATH" $(VENV)/auditwheel repair -w build/wheel/repaired build/wheel/headrace-*.whl
+	mkdir -p dist && cp build/wheel/repaired/*.whl dist
+	cd build/wheel/repaired && printf 'dist/%s\n' *.whl >../stamp
+
+portable-wheel: system  ## dist/*.whl for glibc 2.28 and newer: PORTABLE_PYTHONS="python3.10 python3.12", PORTABLE_ARCHS
+	@tools/setup.sh portable
+	@tools/portable_sources.sh
+	@for arch in $(PORTABLE_ARCHS); do tools/portable_wheel.sh $$arch $(PORTABLE_PYTHONS) || exit 1; done
 
 clean:  ## what was built; .venv stays
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache

@@ -30,8 +30,10 @@ if(HEADRACE_SANITIZE)
   endif()
 endif()
 
-# A program should name the libraries that it uses, and no others: a wheel carries what is named.
-add_link_options(LINKER:--as-needed)
+# A program should name the libraries that it uses, and no others: a wheel carries what is named. It should hold the
+# functions that it calls, and no others: a folder's files are one unit, and so all in or all out otherwise.
+add_link_options(LINKER:--as-needed LINKER:--gc-sections)
+add_compile_options(-ffunction-sections -fdata-sections)
 
 # Warnings for our own targets; not PUBLIC, a user's build keeps its own rules.
 function(headrace_compile_options target)

@@ -15,6 +15,7 @@
 #     tools/setup.sh cluster-engines  Ray, Dask and mpi4py, for the tests of headrace cluster
 #     tools/setup.sh object-store    moto's server and s3fs, for the tests of headrace cluster
 #     tools/setup.sh docs            what `make docs` needs: mkdocs, and the Debian packages of tools/docs-packages.txt
+#     tools/setup.sh portable        Debian packages of tools/portable-packages.txt
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -81,6 +82,11 @@ setup_system() {
     apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
 }
 
+
+setup_portable() {
+  packages_file=tools/portable-packages.txt
+  setup_system
+}
 
 # --- Python -----------------------------------------------------------------------------------------------------
 
@@ -193,6 +199,6 @@ setup_docs() {
 }
 
 case "${1:-}" in
-  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | integrations | cluster-engines | object-store | docs) "setup_$1" ;;
-  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|integrations|cluster-engines|object-store|docs" ;;
+  system | venv | requirements | project | torch | frameworks | streaming | mindspore | tensorflow | large-loaders | integrations | cluster-engines | object-store | docs | portable) "setup_$1" ;;
+  *) die "usage: tools/setup.sh system|venv|requirements|project|torch|frameworks|streaming|mindspore|tensorflow|large-loaders|integrations|cluster-engines|object-store|docs|portable" ;;
 esac

@@ -63,10 +63,6 @@ bool interpreter_is_ending() noexcept {
 #endif
 }
 
-void park() noexcept {
-  for (;;) pause();
-}
-
 PyGILState_STATE take_lock() noexcept {
   if (PyGILState_Check() == 0 && interpreter_is_ending()) park();
   return calling_python([] { return PyGILState_Ensure(); });

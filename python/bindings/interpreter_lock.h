@@ -9,31 +9,25 @@
 #pragma once
 
 #include <Python.h>
-#include <cxxabi.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "forced_unwind.h"
+
 namespace headrace::python {
 
 /// True from the moment from which no thread gets the lock but the one that ends the interpreter.
 bool interpreter_is_ending() noexcept;
 
-/// Sleeps until the process is gone.
-[[noreturn]] void park() noexcept;
-
 /// Runs `call`, which runs Python code or takes the lock, and returns what it gives. Does not return where
 /// the interpreter ended meanwhile. Needed around every such call below a frame that owns something or
-/// catches everything. Free where nothing is thrown.
+/// catches everything.
 template <class Call>
 decltype(auto) calling_python(Call&& call) {
-  try {
-    return std::forward<Call>(call)();
-  } catch (const abi::__forced_unwind&) {
-    park();
-  }
+  return parked_when_unwound(std::forward<Call>(call));
 }
 
 /// PyGILState_Ensure for threads that may not be known to the interpreter.
