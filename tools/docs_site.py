@@ -19,7 +19,10 @@ CPP = ROOT / "build" / "reference" / "cpp"
 
 #: Files of the repository that are pages of the site.
 ROOT_PAGES = {
+    "CHANGELOG.md": "project/changelog.md",
+    "CODE_OF_CONDUCT.md": "project/code_of_conduct.md",
     "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
 }
 
 PYTHON = """# Python
