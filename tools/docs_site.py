@@ -80,4 +80,5 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if here == "reference.md":
         markdown += "\n[**Every header, with its classes and functions**](cpp/index.html)\n"
     text = LINK.sub(replaced, markdown)
+    text = re.sub(r"\[`?([^\[\]`]+)`?\] \(`\1`\)", r"`\1`", text)
     return re.sub(r"\[([^\[\]]+)\] \((`[^`]+`)\)", r"\1 (\2)", text)

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+#: What words of commands stand for.
+WORDS = {"RUN": "runs/a", "FOLDER": "runs", "BEFORE": "runs/a", "AFTER": "runs/b", "FILE": "rank0.json"}
+
+#: train.py of the commands.
+SCRIPT = """
+import time
+import headrace as hr
+for batch in hr.wrap(hr.source(range(400)).map(lambda item: time.sleep(0.004), name="decode"), name="train"):
+    time.sleep(0.001)
+"""
+
 COMMON = """
 import time
 import numpy as np
@@ -38,7 +49,7 @@ from torch.utils.data import DataLoader
 
 #: By page, after COMMON.
 MORE = {
-    "README.md": "stack = np.stack\ndef read_batch(step):\n    time.sleep(0.002)\n",
+    "README.md": TORCH + "my_loader = DataLoader(dataset, batch_size=4)\nstack = np.stack\n",
     "docs/compare.md": 'before, after = "runs/a", "runs/b"\n',
     "docs/device_traces.md": "import pyarrow\n",
     "docs/integrations.md": "import prometheus_client\nregistry = prometheus_client.CollectorRegistry()\n",
@@ -73,11 +84,11 @@ def train_step(batch):
 
 forward_and_backward, update, trace = train_step, lambda: None, "rank0.json.gz"
 """,
-    "docs/tune.md": TORCH,
 }
 
 #: Modules without which a page cannot run.
 NEEDS = {
+    "README.md": ["torch"],
     "docs/device_traces.md": ["pandas", "pyarrow"],
     "docs/integrations.md": ["prometheus_client"],
     "docs/loaders/torchdata.md": ["torchdata.nodes"],
@@ -85,7 +96,6 @@ NEEDS = {
     "docs/schema.md": ["jsonschema"],
     "docs/spdl.md": ["spdl.pipeline"],
     "docs/steps.md": ["torch"],
-    "docs/tune.md": ["torch"],
 }
 
 

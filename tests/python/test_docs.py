@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from device_traces import two_steps
-from docs_stand_ins import NEEDS, stand_ins
+from docs_stand_ins import NEEDS, SCRIPT, WORDS, stand_ins
 from headrace.show.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,15 +27,9 @@ ROOT_PAGES = [path.name for path in sorted(ROOT.glob("*.md"))]
 TESTED_ELSEWHERE = {"docs/pipeline.md", "docs/pipeline_bodies.md"}
 
 FENCE = re.compile(r"(<!-- not run: .+ -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-#: Commands that end by themselves, in seconds.
+HEADRACE = [sys.executable, "-m", "headrace"]
+#: Commands that end by themselves, in seconds. Of the others, the options are parsed.
 RUN = ("run", "report", "compare", "check", "timeline", "cluster", "trace")
-STAND_INS = {"RUN": "runs/a", "FOLDER": "runs", "BEFORE": "runs/a", "AFTER": "runs/b", "FILE": "rank0.json"}
-SCRIPT = """
-import time
-import headrace as hr
-for batch in hr.wrap(hr.source(range(400)).map(lambda item: time.sleep(0.004), name="decode"), name="train"):
-    time.sleep(0.001)
-"""
 
 
 def text_of(page: str) -> str:
@@ -51,7 +45,7 @@ def commands_of(page: str) -> list[list[str]]:
     text = FENCE.sub(lambda fence: "" if fence[1] else fence[0], text_of(page))
     lines = re.findall(r"^(?: {4})?(headrace [a-z].*)$", text, re.MULTILINE)
     cut = [re.split(r" +#|   +", line)[0] for line in lines if "─" not in line]
-    words = [[STAND_INS.get(word, word) for word in shlex.split(line) if word != "ARGS"] for line in cut]
+    words = [[WORDS.get(word, word) for word in shlex.split(line) if word != "ARGS"] for line in cut]
     return [each[1:] for each in words]
 
 
@@ -82,9 +76,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     two_steps().write(folder / "trace.json.gz")
     (folder / "docs").symlink_to(ROOT / "docs")
     return folder
-
-
-HEADRACE = [sys.executable, "-m", "headrace"]
 
 
 def execute(folder: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
