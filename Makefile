@@ -166,10 +166,11 @@ format: system $(STAMPS)/requirements  ## formatters, in place
 	$(VENV)/ruff check --fix-only $(PY_DIRS)
 	$(VENV)/ruff format $(PY_DIRS)
 
-figures: setup  ## what is written from declarations: figures and tables with their pages, the import hook's table of loaders
+figures: setup  ## what is written from declarations: figures and tables with their pages and schema, the import hook's table of loaders
 	$(VENV)/python tools/figures.py
 	$(VENV)/python tools/table_columns.py
 	$(VENV)/python tools/loader_modules.py
+	$(VENV)/python tools/schema.py
 
 # --- release ----------------------------------------------------------------------------------------------------
 

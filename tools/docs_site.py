@@ -19,7 +19,10 @@ CPP = ROOT / "build" / "reference" / "cpp"
 
 #: Files of the repository that are pages of the site.
 ROOT_PAGES = {
+    "CHANGELOG.md": "project/changelog.md",
+    "CODE_OF_CONDUCT.md": "project/code_of_conduct.md",
     "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
 }
 
 PYTHON = """# Python
@@ -77,4 +80,5 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if here == "reference.md":
         markdown += "\n[**Every header, with its classes and functions**](cpp/index.html)\n"
     text = LINK.sub(replaced, markdown)
+    text = re.sub(r"\[`?([^\[\]`]+)`?\] \(`\1`\)", r"`\1`", text)
     return re.sub(r"\[([^\[\]]+)\] \((`[^`]+`)\)", r"\1 (\2)", text)

@@ -49,6 +49,8 @@ def test_every_cause_has_a_heading_in_the_order_of_the_table() -> None:
 
 def test_the_table_lists_every_cause_in_this_order() -> None:
     assert re.findall(r"^\| \[`(\w+)`\]\(verdicts/\w+\.md#\1\)", PAGE, re.MULTILINE) == causes_in_order()
+    said = f"{len(causes_in_order())} causes"
+    assert all(said in (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CHANGELOG.md"))
 
 
 @pytest.mark.parametrize("cause", causes_in_order())
