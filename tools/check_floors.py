@@ -1,6 +1,7 @@
 """Fail when an #include or an import runs up a floor, or a file knows a framework by name.
 
-    metrics < profile < {queues < transport < pipeline | {trace | loader_files} < analysis < {report | timeline}}
+    metrics < profile < {queues < transport < pipeline | {trace | loader_files} < analysis
+      < {report | timeline}}
 
 and inside analysis, from a profile to a verdict and to what its user asks:
 
