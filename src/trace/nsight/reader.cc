@@ -336,10 +336,6 @@ class Reader {
     };
     const bool works = any([](const Process& process) { return process.has_work(); });
     const bool calls = any([](const Process& process) { return process.calls; });
-    if (!works && calls)
-      remarks_.emplace_back(
-          "the file has calls of CUDA, but no work on a device: CUPTI did not run on the device, or another "
-          "profiler held it");
     std::vector<std::tuple<std::int64_t, std::int64_t, Process*>> wanted;
     for (auto& [id, process] : processes_) {
       if (works ? process.has_work() : !calls || process.calls) {
