@@ -91,13 +91,12 @@ void find(Findings& findings, std::int64_t rank, const std::array<double, kStepR
                      " of the step is communication that no computation hides: larger batches "
                      "or gradient accumulation make it rarer, overlap hides it");
   }
-  // Where calls of the runtime take the time, they are what keeps the device from working: advice names them.
-  const double runtime = shares[static_cast<std::size_t>(StepRole::runtime)];
-  if (busy < options.utilisation_share && runtime < 1 - busy - runtime) {
+  // Where the input or calls of the runtime take most of the rest, they keep the device from working, not its batch.
+  const double reason = std::max(input, shares[static_cast<std::size_t>(StepRole::runtime)]);
+  if (busy < options.utilisation_share && reason < 1 - busy - reason) {
     findings.add(rank, "utilisation", 100 * busy,
                  "the device works only " + percent(busy) +
-                     " of the time: a larger batch keeps the device busier, "
-                     "unless the input holds it up");
+                     " of the time: a larger batch keeps it busier, unless the input holds it up");
   }
 }
 

@@ -16,14 +16,16 @@ using CallColumns =
                Number<"std_s", "Of the sample (n - 1); NaN for one call.">, Number<"min_s">, Number<"max_s">>;
 
 /// What the time of a step on the device was made of; step_time.h has the formulas.
-using StepTimeColumns = ColumnList<
-    Number<"computing_s">, Number<"communication_not_overlapped_s", "Communication while nothing computed.">,
-    Number<"overlapped_s", "Communication while something computed.">, Number<"communication_s">,
-    Number<"free_s", "Neither computation nor communication; copies alone count as free.">,
-    Number<"stage_s", "From the first start to the last end, without the bubble.">,
-    Number<"bubble_s", "Receives of a pipeline.">, Number<"not_overlapped_exclude_receive_s">,
-    Number<"preparing_s",
-           "From the start of the step on the host to its first work; waiting for the input is in it.">>;
+using StepTimeColumns =
+    ColumnList<Number<"computing_s">,
+               Number<"communication_not_overlapped_s", "Communication while nothing computed.">,
+               Number<"overlapped_s", "Communication while something computed.">, Number<"communication_s">,
+               Number<"free_s", "Neither computation nor communication; copies alone count as free.">,
+               Number<"stage_s", "From the first start to the last end, without the bubble.">,
+               Number<"bubble_s", "Receives of a pipeline.">, Number<"not_overlapped_exclude_receive_s">,
+               Number<"preparing_s",
+                      "From its start on the host, or the end of the earlier steps' work, to its first; "
+                      "input waits are in it.">>;
 
 /// Which operation of a communication library a row is about.
 using OperationColumns = ColumnList<Integer<"rank">, Text<"step">, Text<"type", "collective or p2p.">,
