@@ -51,8 +51,8 @@ def portable(wheel: Path) -> Path:
     return wheel
 
 
-def test_is_small(wheel: Path) -> None:
-    assert wheel.stat().st_size <= LARGEST
+def test_a_portable_wheel_is_small(portable: Path) -> None:
+    assert portable.stat().st_size <= LARGEST
 
 
 def test_holds_the_package_and_one_module(names: set[str]) -> None:
