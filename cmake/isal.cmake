@@ -8,6 +8,9 @@ if(isal_cpu STREQUAL "x86_64")
     message(WARNING "No nasm: ISA-L is built without its assembly, and compressed traces are read more slowly.")
     set(isal_cpu base_aliases)
   endif()
+elseif(CMAKE_C_COMPILER_ID MATCHES "Clang")
+  # Its other assembly is written for GNU's assembler (release 2.31 mends that).
+  set(isal_cpu base_aliases)
 endif()
 
 # Its headers are installed into a folder isa-l, which its sources lack.
