@@ -62,7 +62,7 @@ def write_job(
         for step in range(STEPS):
             at = 1_000.0 + step * whole
             trace.host("user_annotation", f"ProfilerStep#{step}", at, whole)
-            trace.launch(10 * step, at, 1).kernel("gemm", 10 * step, at, own[rank])
+            trace.launch(10 * step + 9, at, 1).kernel("gemm", 10 * step + 9, at, own[rank])  # 0 is no launch
             # Neighbours meet, then all ranks.
             all_reduce(trace, 10 * step + 1, "1", at + own[rank], ends[rank] - own[rank], with_groups)
             all_reduce(trace, 10 * step + 2, "0", at + ends[rank], whole - ends[rank], with_groups)

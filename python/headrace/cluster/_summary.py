@@ -214,16 +214,15 @@ def _of_trace(files: RankFiles) -> dict[str, Any]:
 
     trace = Trace.load(files.path)
     number = trace.ranks[0]
+    idle = {row["step"]: row for row in trace.device_idle().steps.rows()}
     # From the end of one step's work to the end of the next one's: a host that runs ahead ends its steps long
     # before its device does.
-    complete = {row["step"] for row in trace.steps().rows() if row["step"] >= 0 and row["complete"]}
     steps = {
-        row["step"]: row["total_s"]
-        for row in trace.step_breakdown().steps.rows()
-        if row["step"] in complete and row["total_s"] > 0
+        row["step"]: idle[row["step"]]["window_s"] if row["step"] in idle else row["duration_s"]
+        for row in trace.steps().rows()
+        if row["step"] >= 0 and row["complete"]
     }
     work = {row["step"]: row for row in trace.step_time().rows() if row["step"] in steps}
-    idle = {row["step"]: row for row in trace.device_idle().steps.rows()}
     numbers = sorted(work)
     exposed = [min(steps[one], _known(work[one]["communication_not_overlapped_s"])) for one in numbers]
     totals = [float(steps[one]) for one in numbers]
