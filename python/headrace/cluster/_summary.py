@@ -237,6 +237,8 @@ def _of_trace(files: RankFiles) -> dict[str, Any]:
     if any(bubble):  # PyTorch's traces do not distinguish receives from other transfers
         columns["bubble"] = bubble
     notes = list(trace.notes[:5])
+    if len(trace) > 1:
+        notes.insert(0, f"{files.name} holds {len(trace)} ranks, of which the first is read here")
     profile = _core.profile_of(files.path) if not _trace_files.is_url(files.path) else None
     links, unread = _core.link_text(trace._traces, profile, numbers)
     notes += unread[:5]
