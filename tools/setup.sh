@@ -82,7 +82,6 @@ setup_system() {
     apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
 }
 
-
 setup_portable() {
   packages_file=tools/portable-packages.txt
   setup_system

@@ -41,9 +41,9 @@ class Texts {
 
  private:
   Names names_;
-  std::vector<std::pair<std::int64_t, Names::Id>> by_id_;  ///< ascending
-  std::vector<std::pair<std::int64_t, std::int64_t>>
-      sequences_;                  ///< ascending; of the few texts that have one
+  /// Ascending by the number of the text; `sequences_` has the few that have one.
+  std::vector<std::pair<std::int64_t, Names::Id>> by_id_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> sequences_;
   std::vector<bool> of_operator_;  ///< by name
 };
 

@@ -20,8 +20,8 @@ using StepTimeTableColumns = ColumnList<Integer<"rank">, Integer<"step">, StepTi
 ///     bubble = sum of the receives of a pipeline (`hcom_receive...`)
 ///     stage = (last end - first start) - bubble
 ///     not_overlapped_exclude_receive = communication_not_overlapped - bubble
-///     preparing = first start - the later of the step's start on the host and the last end of the steps before;
-///                 waiting for the input is in it
+///     preparing = first start - the later of the step's start on the host and the last end of the steps
+///                 before; waiting for the input is in it
 ///
 /// So computing + communication_not_overlapped + free = stage + bubble, and `preparing` is beside that sum.
 /// If the file has the profiler's own sums (rows "Overlap Analysis"), the first five are those: they are
@@ -29,7 +29,8 @@ using StepTimeTableColumns = ColumnList<Integer<"rank">, Integer<"step">, StepTi
 ///
 /// Work belongs to the step whose time it began in: from the step's start on the host to the later of its end
 /// there and the last end of what it launched. Of two such steps it belongs to the one that launched it. Where
-/// the file has launches, work without one belongs to no step; where it has none, to the later of the two. NaN: there is no such work in the step.
+/// the file has launches, work without one belongs to no step; where it has none, to the later of the two. NaN:
+/// there is no such work in the step.
 Table step_time(std::span<const trace::Trace> traces);
 
 }  // namespace headrace::analysis::device

@@ -5,9 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/device/advice/held_up.h"
 #include "analysis/device/advice/rule.h"
-#include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
 
@@ -63,7 +61,7 @@ Findings check_exposed_copies(Evidence& evidence) {
   double worst_window = 0;
   for (const trace::Trace& trace : evidence.traces()) {
     if (trace.device_rows.empty()) continue;
-    const Table steps = device_idle(trace, held_up(trace)).steps;
+    const Table& steps = evidence.idle(trace).steps;
     double copy = 0;
     double window = 0;
     for (std::size_t row = 0; row < steps.rows(); ++row) {

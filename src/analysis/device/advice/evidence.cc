@@ -68,10 +68,10 @@ const std::vector<StepParts>& Evidence::steps() {
       idle;  // seconds without any cause of ours
   for (const trace::Trace& trace : traces_) {
     if (trace.device_rows.empty()) continue;
-    const DeviceIdle of_trace = device_idle(trace, held_up(trace));
-    const auto of = [&](const char* column, std::size_t row) { return of_trace.steps.numbers(column)[row]; };
-    for (std::size_t row = 0; row < of_trace.steps.rows(); ++row) {
-      idle[{trace.rank, of_trace.steps.integers("step")[row]}] = {
+    const Table& of_trace = this->idle(trace).steps;
+    const auto of = [&](const char* column, std::size_t row) { return of_trace.numbers(column)[row]; };
+    for (std::size_t row = 0; row < of_trace.rows(); ++row) {
+      idle[{trace.rank, of_trace.integers("step")[row]}] = {
           of("launch_s", row) + of("kernel_gap_s", row) + of("unknown_s", row), of("window_s", row)};
     }
   }
@@ -91,6 +91,12 @@ const std::vector<StepParts>& Evidence::steps() {
     parts.free = std::min(parts.free, idle_s);  // copies, and waits for the input, have rules of their own
   }
   return *steps_;
+}
+
+const DeviceIdle& Evidence::idle(const trace::Trace& trace) {
+  const auto known = idle_.find(&trace);
+  if (known != idle_.end()) return known->second;
+  return idle_.emplace(&trace, device_idle(trace, held_up(trace))).first->second;
 }
 
 bool Evidence::has_cann() {

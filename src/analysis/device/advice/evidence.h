@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/table.h"
 #include "headrace/trace/ascend/communication.h"
 #include "headrace/trace/ascend/profile_folder.h"
@@ -45,6 +46,8 @@ class Evidence {
 
   /// `step_time`, row by row, of steps with work.
   const std::vector<StepParts>& steps();
+  /// `device_idle` of a trace that has work on a device, what holds its host up (held_up.h) counting as input.
+  const DeviceIdle& idle(const trace::Trace& trace);
   /// True if a file has calls of CANN: the rules about its host apply.
   bool has_cann();
   /// True if a trace has work on a device.
@@ -68,6 +71,7 @@ class Evidence {
   std::span<const trace::Trace> traces_;
   std::span<const trace::ascend::ProfileFolder> profiles_;
   std::optional<std::vector<StepParts>> steps_;
+  std::map<const trace::Trace*, DeviceIdle> idle_;
   std::optional<bool> has_cann_;
   struct Loaded {
     std::optional<Table> table;

@@ -1,6 +1,7 @@
 // What keeps the host of any device from launching work: late launches, waits for the device, Python's garbage.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,7 +10,6 @@
 #include "analysis/device/advice/rule.h"
 #include "analysis/device/names_that.h"
 #include "analysis/device/step_windows.h"
-#include "headrace/analysis/device/device_idle.h"
 #include "headrace/analysis/device/device_work.h"
 #include "headrace/analysis/device/figures.h"
 #include "headrace/analysis/device/intervals.h"
@@ -26,14 +26,13 @@ bool waits_for_device(std::string_view name) noexcept {
 
 bool is_collection(std::string_view category) noexcept { return category == "gc" || category == "GC"; }
 
-/// The whole trace if it has no steps.
-Intervals steps_of(const trace::Trace& trace) {
-  std::vector<Interval> steps;
-  if (trace.steps.all().empty()) {
-    if (const auto whole = recorded_time(trace)) steps.push_back(*whole);
-  }
-  for (const trace::Step& step : trace.steps.all()) steps.push_back({step.start_ns, step.end_ns});
-  return merged(std::move(steps));
+/// From the first step's start to the last end; the whole trace if it has no steps.
+std::optional<Interval> time_of_steps(const trace::Trace& trace) {
+  const std::vector<trace::Step>& steps = trace.steps.all();
+  if (steps.empty()) return recorded_time(trace);
+  Interval span{steps.front().start_ns, steps.front().end_ns};
+  for (const trace::Step& step : steps) span.end_ns = std::max(span.end_ns, step.end_ns);
+  return span;
 }
 
 /// The operator that a call belongs to, or the outermost caller that has a name.
@@ -52,7 +51,7 @@ Findings check_launch_bound(Evidence& evidence) {
   double worst_window = 0;
   for (const trace::Trace& trace : evidence.traces()) {
     if (trace.device_rows.empty()) continue;
-    const DeviceIdle idle = device_idle(trace, held_up(trace));
+    const DeviceIdle& idle = evidence.idle(trace);
     double launch = 0;
     double window = 0;
     for (std::size_t row = 0; row < idle.steps.rows(); ++row) {
@@ -105,8 +104,8 @@ Findings check_synchronisation(Evidence& evidence) {
   double worst_share = -1;
   for (const trace::Trace& trace : evidence.traces()) {
     const trace::Columns& columns = trace.columns();
-    const Intervals steps = steps_of(trace);
-    if (steps.empty()) continue;
+    const std::optional<Interval> span = time_of_steps(trace);
+    if (!span) continue;
     const std::vector<bool> waits = names_that(columns, waits_for_device);
     std::vector<Interval> found;
     Row longest = trace::kNoRow;
@@ -117,8 +116,7 @@ Findings check_synchronisation(Evidence& evidence) {
     }
     const std::size_t calls = found.size();
     const double lost = seconds(total_ns(cost_of(trace, merged(std::move(found)))));
-    const Interval span{steps.front().begin_ns, steps.back().end_ns};
-    const double whole = seconds(span.end_ns - span.begin_ns);
+    const double whole = seconds(span->end_ns - span->begin_ns);
     const double share = whole > 0 ? lost / whole : 0;
     if (share <= worst_share) continue;
     worst_share = share;
