@@ -1,5 +1,6 @@
 #include "trace/format.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <span>
@@ -7,25 +8,44 @@
 #include <utility>
 
 #include "headrace/profile/errors.h"
+#include "headrace/trace/gzip_stream.h"
 #include "trace/ascend/database_reader.h"
 #include "trace/nsight/reader.h"
+#include "trace/rocm/rocpd.h"
+#include "trace/rocm/rocprofv3.h"
+#include "trace/xplane/reader.h"
 
 namespace headrace::trace {
 namespace {
 
-/// Only of files that can be read twice.
-bool begins_as_database(const std::string& path) {
-  std::error_code unknown;
-  if (!std::filesystem::is_regular_file(path, unknown)) return false;
-  FileBytes file(path);
-  std::array<char, kDatabaseMagic.size()> first{};
+std::string begin_of(ByteSource& source) {
+  constexpr std::size_t kEnough = std::size_t{1} << 14;
+  std::string bytes(kEnough, '\0');
   std::size_t size = 0;
-  while (size < first.size()) {
-    const std::size_t more = file.read(std::span(first).subspan(size));
+  while (size < bytes.size()) {
+    const std::size_t more = source.read(std::span(bytes).subspan(size));
     if (more == 0) break;
     size += more;
   }
-  return std::string_view(first.data(), size) == kDatabaseMagic;
+  bytes.resize(size);
+  return bytes;
+}
+
+/// Only of files that can be read twice.
+std::string beginning_of(const std::string& path) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(path, unknown)) return "";
+  FileBytes file(path);
+  return begin_of(file);
+}
+
+bool begins_as_database(std::string_view beginning) { return beginning.starts_with(kDatabaseMagic); }
+
+/// Of a whole stream that begins so, the text, as far as it goes.
+std::string inflated(const std::string& beginning, const std::string& path) {
+  MemoryBytes bytes(beginning);
+  GzipStream stream(bytes, path);
+  return begin_of(stream);
 }
 
 bool holds_json(const Input& input) { return !input.has_database(); }
@@ -40,6 +60,9 @@ std::vector<TraceFile> read_json(Input& input, const ReadOptions& options) {
 constexpr std::array kFormats = {
     Format{"the Ascend profiler", true, ascend::is_profile, ascend::read_profile},
     Format{"Nsight Systems", true, nsight::is_export, nsight::read_export},
+    Format{"rocprofv3", true, rocm::is_rocpd, rocm::read_rocpd},
+    Format{"rocprofv3's JSON", false, rocm::is_rocprofv3, rocm::read_rocprofv3},
+    Format{"XPlane", false, xplane::is_xplane, xplane::read_xplane},
     Format{"the Chrome trace format", false, holds_json, read_json},
 };
 
@@ -60,12 +83,20 @@ std::vector<TraceFile> read_input(Input& input, const ReadOptions& options) {
 
 }  // namespace
 
-Input::Input(const std::string& path) : path_(path) {
-  if (begins_as_database(path)) database_.emplace(path);
+Input::Input(const std::string& path) : path_(path), beginning_(beginning_of(path)) {
+  if (begins_as_database(beginning_)) {
+    database_.emplace(path);
+  } else {
+    beginning_ = inflated(beginning_, path);
+  }
 }
 
 Input::Input(std::string_view database, const std::string& name) : path_(name) {
   database_.emplace(database, name);
+}
+
+bool Input::any_table(bool (*is)(std::string_view table)) const {
+  return database_ && std::any_of(database_->tables().begin(), database_->tables().end(), is);
 }
 
 std::vector<TraceFile> read_traces(const std::string& path, const ReadOptions& options) {
@@ -86,6 +117,11 @@ TraceFile read_file(const std::string& path, const ReadOptions& options) {
   return std::move(traces.front());
 }
 
-bool holds_json_events(const std::string& path) { return !begins_as_database(path); }
+bool holds_json_events(const std::string& path) {
+  const Input input(path);
+  const auto* const format = std::find_if(kFormats.begin(), kFormats.end(),
+                                          [&](const Format& each) { return each.recognises(input); });
+  return format != kFormats.end() && format->read == read_json;
+}
 
 }  // namespace headrace::trace

@@ -20,13 +20,17 @@ class Input {
   Input(std::string_view database, const std::string& name);
 
   const std::string& path() const noexcept { return path_; }
+  /// Some thousand bytes, inflated; empty for what can be read only once.
+  std::string_view beginning() const noexcept { return beginning_; }
   bool has_database() const noexcept { return database_.has_value(); }
   /// To be asked for only where there is one.
   Database& database() noexcept { return *database_; }
+  bool any_table(bool (*is)(std::string_view table)) const;
   bool has_table(std::string_view table) const noexcept { return database_ && database_->has_table(table); }
 
  private:
   std::string path_;
+  std::string beginning_;
   std::optional<Database> database_;
 };
 

@@ -55,6 +55,45 @@ std::vector<Handover> queue_handovers(const Columns& columns) {
   return found;
 }
 
+/// JAX and TensorFlow: the event that asks for work and the one that does it say the same type and number.
+std::vector<Handover> context_handovers(const Columns& columns) {
+  std::vector<Handover> found;
+  const ArgumentColumn* const producers = columns.argument("_p");
+  const ArgumentColumn* const producer_types = columns.argument("_pt");
+  const ArgumentColumn* const consumers = columns.argument("_c");
+  const ArgumentColumn* const consumer_types = columns.argument("_ct");
+  if (producers == nullptr || producer_types == nullptr || consumers == nullptr || consumer_types == nullptr)
+    return found;
+  struct Asked {
+    std::int64_t type = 0;
+    std::int64_t id = 0;
+    std::int64_t at_ns = 0;
+    Row row = 0;
+
+    auto operator<=>(const Asked&) const = default;
+  };
+  std::vector<Asked> asked;
+  for (std::size_t i = 0; i < producers->rows.size(); ++i) {
+    const Row row = producers->rows[i];
+    if (const auto type = producer_types->find(row))
+      asked.push_back({producer_types->integers[*type], producers->integers[i], columns.start_ns[row], row});
+  }
+  std::sort(asked.begin(), asked.end());
+  for (std::size_t i = 0; i < consumers->rows.size(); ++i) {
+    const Row row = consumers->rows[i];
+    const auto type = consumer_types->find(row);
+    if (!type || columns.phase[row] != 'X') continue;
+    // Numbers are used again: the last one that asked before.
+    const Asked last{consumer_types->integers[*type], consumers->integers[i], columns.start_ns[row], 0};
+    const auto behind = std::lower_bound(asked.begin(), asked.end(), last);
+    if (behind == asked.begin()) continue;
+    const Asked& from = *std::prev(behind);
+    if (from.type == last.type && from.id == last.id && is_earlier_elsewhere(columns, from.row, row))
+      found.push_back({row, from.row});
+  }
+  return found;
+}
+
 std::vector<Place> places_of(const Columns& columns, const std::vector<EventKind>& kinds, bool on_device) {
   std::vector<Place> places;
   for (Row row = 0; row < columns.size(); ++row) {
@@ -109,6 +148,7 @@ std::vector<Handover> flow_handovers(const Columns& columns, const std::vector<E
 std::vector<Handover> handovers_of(const Columns& columns, const std::vector<EventKind>& kinds,
                                    const Correlation& correlation) {
   std::vector<Handover> found = queue_handovers(columns);
+  if (found.empty()) found = context_handovers(columns);
   return found.empty() ? flow_handovers(columns, kinds, correlation) : found;
 }
 

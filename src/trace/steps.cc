@@ -13,6 +13,8 @@ namespace headrace::trace {
 namespace {
 
 constexpr std::string_view kPrefix = "ProfilerStep#";
+/// The argument of what JAX and TensorFlow call a step.
+constexpr std::string_view kStepNumber = "step_num";
 
 /// The number behind the prefix, or -1.
 std::int64_t number_of(std::string_view name) noexcept {
@@ -23,10 +25,33 @@ std::int64_t number_of(std::string_view name) noexcept {
   return error == std::errc() && end == name.data() + name.size() ? number : -1;
 }
 
+std::int64_t number_at(const Columns& columns, Row row) {
+  const ArgumentColumn* const numbers = columns.argument(kStepNumber);
+  const auto at = numbers->find(row);
+  return at ? numbers->integers[*at] : -1;
+}
+
+/// Annotations that say their step's number: those of the host; where it has none, those of the device that comes first.
+std::vector<Row> numbered_rows(const Columns& columns, const std::vector<EventKind>& kinds) {
+  std::vector<Row> of_host;
+  std::vector<Row> of_device;
+  const ArgumentColumn* const numbers = columns.argument(kStepNumber);
+  if (numbers == nullptr) return of_host;
+  for (const Row row : numbers->rows) {
+    if (kinds[row] == EventKind::annotation) of_host.push_back(row);
+    if (kinds[row] == EventKind::device_annotation &&
+        (of_device.empty() || columns.lane[row] == columns.lane[of_device.front()]))
+      of_device.push_back(row);
+  }
+  return of_host.empty() ? of_device : of_host;
+}
+
 }  // namespace
 
 Steps::Steps(const Columns& columns, const std::vector<EventKind>& kinds, const Correlation& correlation,
              const CallStack& calls) {
+  for (const Row row : numbered_rows(columns, kinds))
+    steps_.push_back({number_at(columns, row), columns.start_ns[row], columns.end_ns(row)});
   for (Row row = 0; row < columns.size(); ++row) {
     // Old traces have them among the operators.
     if (kinds[row] != EventKind::annotation && kinds[row] != EventKind::operation) continue;

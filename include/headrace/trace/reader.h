@@ -73,7 +73,7 @@ TraceFile read_source(ByteSource& source, const std::string& name, const ReadOpt
 std::vector<TraceFile> read_database(std::string_view bytes, const std::string& name,
                                      const ReadOptions& options = {});
 
-/// True unless the file is a database: its bytes are the events' JSON, perhaps compressed.
+/// True if the file's bytes are the events' JSON in the Chrome trace format, perhaps compressed.
 bool holds_json_events(const std::string& path);
 
 }  // namespace headrace::trace

@@ -13,7 +13,8 @@
 
 namespace headrace::trace {
 
-/// One `ProfilerStep#N` of the host, or a range that stands for it.
+/// One `ProfilerStep#N` of the host, an annotation with the argument `step_num` (JAX, TensorFlow), or a range that
+/// stands for it.
 struct Step {
   std::int64_t number = 0;
   std::int64_t start_ns = 0;

@@ -6,6 +6,7 @@
 
 #include "trace/ascend/made_up_pid.h"
 #include "trace/database.h"
+#include "trace/format.h"
 
 namespace headrace::trace::ascend {
 namespace {
@@ -161,8 +162,8 @@ class CounterReader {
 }  // namespace
 
 std::vector<Counter> read_counters(const std::string& path) {
-  Database database(path);
-  return read_counters(database);
+  Input input(path);
+  return input.has_database() ? read_counters(input.database()) : std::vector<Counter>();
 }
 
 std::vector<Counter> read_counters(Database& database) { return CounterReader(database).read(); }

@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "trace/event_rows.h"
 #include "trace/nsight/texts.h"
+#include "trace/process_trace.h"
 
 namespace headrace::trace::nsight {
 namespace {
@@ -45,12 +44,6 @@ constexpr std::int64_t kNoStream = 0xFFFFFFFF;
 /// A globalTid is hardware, virtual machine, process and, in its lowest 24 bits, thread.
 constexpr std::int64_t kThreadBits = 24;
 constexpr std::int64_t kThreadMask = (1 << kThreadBits) - 1;
-/// Behind every process and thread: rows of devices, and of ranges that do not nest beside their threads'.
-/// A device is one process's view of it.
-constexpr std::int64_t kFirstDevice = kThreadMask + 1;
-constexpr std::int64_t kDeviceBits = 8;
-constexpr std::int64_t kDeviceMask = (1 << kDeviceBits) - 1;
-constexpr std::int64_t kFirstRangeRow = kThreadMask + 1;
 
 /// ENUM_CUPTI_SYNC_TYPE, by the names that PyTorch's profiler gives them.
 constexpr std::array<std::string_view, 5> kWaits = {"Sync", "Event Sync", "Stream Wait Event", "Stream Sync",
@@ -63,26 +56,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kCopies =
     {"Peer-to-Peer", "Memcpy PtoP"},
 }};
 
-/// The trace of one process while it is read.
-struct Process {
+struct Process : ProcessTrace {
   Process(const std::string& path, std::int64_t id, const ReadOptions& options)
-      : pid((id >> kThreadBits) & kThreadMask), rows(file.columns, file.notes, options.arguments) {
-    file.path = path;
-  }
+      : ProcessTrace(path, (id >> kThreadBits) & kThreadMask, options) {}
 
-  std::int64_t pid = 0;
-  TraceFile file;
-  EventRows rows;
-  std::int64_t device = std::numeric_limits<std::int64_t>::max();  ///< the lowest that it has work on
-  bool calls = false;
   /// Numbers of its own for the names of Texts.
   std::vector<Names::Id> own;
-  std::pair<std::int64_t, std::int64_t> last_row{-1, -1};
-  std::uint32_t last_lane = 0;
   /// Where an event of CUDA was recorded: correlation and stream, by what a wait for it names.
   std::unordered_map<std::int64_t, std::pair<std::int64_t, std::int64_t>> records;
-
-  bool has_work() const noexcept { return device != std::numeric_limits<std::int64_t>::max(); }
 };
 
 class Reader {
@@ -100,7 +81,7 @@ class Reader {
     read_event_records();
     read_waits();
     read_ranges();
-    return chosen();
+    return ranks();
   }
 
  private:
@@ -115,35 +96,20 @@ class Reader {
   Names::Id own_name(Process& process, Names::Id shared) const {
     if (shared >= process.own.size()) process.own.resize(texts_.names().size(), Names::missing);
     Names::Id& own = process.own[shared];
-    if (own == Names::missing) own = process.file.columns.names.intern(texts_.names()[shared]);
+    if (own == Names::missing) own = process.intern(texts_.names()[shared]);
     return own;
-  }
-  static Names::Id intern(Process& process, std::string_view text) {
-    return process.file.columns.names.intern(text);
-  }
-
-  std::uint32_t device_lane(Process& process, std::int64_t device, std::int64_t stream) {
-    const std::pair row(kFirstDevice + (process.pid << kDeviceBits) + (device & kDeviceMask), stream);
-    if (process.last_row != row) {
-      process.last_row = row;
-      process.last_lane =
-          process.rows.lane(row.first, stream, "", "GPU " + std::to_string(device),
-                            stream == kAbsent ? "no stream" : "stream " + std::to_string(stream));
-    }
-    return process.last_lane;
   }
 
   std::uint32_t thread_lane(Process& process, std::int64_t global_tid, bool nests = true) {
     const std::int64_t thread = global_tid & kThreadMask;
-    const std::int64_t row = nests ? thread : thread + kFirstRangeRow;
-    if (process.last_row != std::pair(process.pid, row)) {
-      process.last_row = {process.pid, row};
+    if (global_tid != last_thread_) {
+      last_thread_ = global_tid;
+      thread_label_ = "thread " + std::to_string(thread);
       const auto name = thread_names_.find(global_tid);
-      std::string label = "thread " + std::to_string(thread);
-      if (name != thread_names_.end()) label += " (" + std::string(texts_.names()[name->second]) + ")";
-      process.last_lane = process.rows.lane(process.pid, row, "", "CPU", nests ? label : label + ", ranges");
+      if (name != thread_names_.end())
+        thread_label_.append(" (").append(texts_.names()[name->second]).append(")");
     }
-    return process.last_lane;
+    return process.thread_lane(thread, thread_label_, nests);
   }
 
   /// Work of a device: `columns` begin with start, end, deviceId, streamId, correlationId, globalPid.
@@ -164,16 +130,9 @@ class Reader {
     event.stream = has_stream && stream != kNoStream ? stream : kAbsent;
     const std::int64_t correlation = rows.integer(4).value_or(0);
     if (correlation > 0 && has_stream) event.correlation = correlation;
-    event.category = intern(process, category);
-    event.lane = device_lane(process, device, event.stream);
+    event.category = process.intern(category);
+    event.lane = process.device_lane(device, event.stream);
     return event;
-  }
-
-  bool add_work(Process& process, const EventRow& event, std::int64_t device) {
-    if (!process.rows.add(event)) return false;
-    process.device = std::min(process.device, device);
-    process.rows.integer("device", device);
-    return true;
   }
 
   void read_thread_names() {
@@ -188,7 +147,7 @@ class Reader {
       EventRow event = work_of(rows, process, "kernel");
       const bool demangled = !rows.is_null(kFirstOwn);
       event.name = own_name(process, texts_.at(rows.integer(demangled ? kFirstOwn : kFirstOwn + 1)).name);
-      add_work(process, event, rows.integer(2).value_or(0));
+      process.add_work(event, rows.integer(2).value_or(0));
     }
   }
 
@@ -209,8 +168,8 @@ class Reader {
       const bool migrates = kind >= kFirstMigration && kind <= kLastMigration;
       EventRow event = work_of(rows, process, "gpu_memcpy", !migrates);
       const auto name = names.find(kind);
-      event.name = intern(process, name == names.end() ? "Memcpy " + std::to_string(kind) : name->second);
-      if (!add_work(process, event, rows.integer(2).value_or(0))) continue;
+      event.name = process.intern(name == names.end() ? "Memcpy " + std::to_string(kind) : name->second);
+      if (!process.add_work(event, rows.integer(2).value_or(0))) continue;
       if (const auto bytes = rows.integer(kFirstOwn)) process.rows.integer("bytes", *bytes);
     }
   }
@@ -220,8 +179,8 @@ class Reader {
     while (rows.next()) {
       Process& process = process_of(rows.integer(5));
       EventRow event = work_of(rows, process, "gpu_memset");
-      event.name = intern(process, "Memset");
-      if (!add_work(process, event, rows.integer(2).value_or(0))) continue;
+      event.name = process.intern("Memset");
+      if (!process.add_work(event, rows.integer(2).value_or(0))) continue;
       if (const auto bytes = rows.integer(kFirstOwn)) process.rows.integer("bytes", *bytes);
     }
   }
@@ -233,8 +192,8 @@ class Reader {
     while (rows.next()) {
       Process& process = process_of(rows.integer(5));
       EventRow event = work_of(rows, process, "kernel");
-      event.name = intern(process, "CUDA graph " + std::to_string(rows.integer(kFirstOwn).value_or(0)));
-      any |= add_work(process, event, rows.integer(2).value_or(0));
+      event.name = process.intern("CUDA graph " + std::to_string(rows.integer(kFirstOwn).value_or(0)));
+      any |= process.add_work(event, rows.integer(2).value_or(0));
     }
     if (any)
       remarks_.emplace_back(
@@ -256,11 +215,11 @@ class Reader {
       event.start_ns = rows.integer(0).value_or(-1);
       event.end_ns = rows.integer(1).value_or(-1);
       event.correlation = rows.integer(3).value_or(kAbsent);
-      event.category = intern(process, rows.integer(5) == kDriver ? "cuda_driver" : "cuda_runtime");
+      event.category = process.intern(rows.integer(5) == kDriver ? "cuda_driver" : "cuda_runtime");
       const Names::Id name = texts_.at(rows.integer(4)).name;
       const auto [at, is_new] = names.try_emplace(name);
       if (is_new) at->second = call_name(texts_.names()[name]);
-      event.name = intern(process, at->second);
+      event.name = process.intern(at->second);
       event.lane = thread_lane(process, thread);
       process.rows.add(event);
     }
@@ -283,7 +242,7 @@ class Reader {
       EventRow event = work_of(rows, process, "cuda_sync");
       const std::int64_t type = rows.integer(kFirstOwn).value_or(0);
       event.name =
-          intern(process, kWaits[type > 0 && type < std::ssize(kWaits) ? static_cast<std::size_t>(type) : 0]);
+          process.intern(kWaits[type > 0 && type < std::ssize(kWaits) ? static_cast<std::size_t>(type) : 0]);
       if (!process.rows.add(event)) continue;
       const auto record = process.records.find(rows.integer(kFirstOwn + 1).value_or(0));
       if (record == process.records.end()) continue;
@@ -317,11 +276,11 @@ class Reader {
         of_operator = text.of_operator;
       } else {
         const RangeText text = range_text(rows.text(4));
-        event.name = intern(process, text.name);
+        event.name = process.intern(text.name);
         sequence = text.sequence.value_or(-1);
         of_operator = text.of_operator;
       }
-      event.category = intern(process, nests && of_operator ? "cpu_op" : "user_annotation");
+      event.category = process.intern(nests && of_operator ? "cpu_op" : "user_annotation");
       event.lane = thread_lane(process, thread, nests);
       if (process.rows.add(event) && sequence >= 0) process.rows.integer("Sequence number", sequence);
     }
@@ -329,37 +288,15 @@ class Reader {
       remarks_.push_back(std::to_string(open) + " ranges of NVTX have no end in the file: they are left out");
   }
 
-  std::vector<TraceFile> chosen() {
-    const auto any = [&](auto&& is) {
-      return std::any_of(processes_.begin(), processes_.end(),
-                         [&](const auto& each) { return is(each.second); });
-    };
-    const bool works = any([](const Process& process) { return process.has_work(); });
-    const bool calls = any([](const Process& process) { return process.calls; });
-    std::vector<std::tuple<std::int64_t, std::int64_t, Process*>> wanted;
-    for (auto& [id, process] : processes_) {
-      if (works ? process.has_work() : !calls || process.calls) {
-        wanted.emplace_back(process.device, id, &process);
-      } else {
-        remarks_.push_back("process " + std::to_string(process.pid) + " has no work on a device: its " +
-                           std::to_string(process.file.columns.size()) + " events are left out");
-      }
-    }
-    std::sort(wanted.begin(), wanted.end());
+  std::vector<TraceFile> ranks() {
+    std::vector<ProcessTrace*> processes;
+    for (auto& [id, process] : processes_) processes.push_back(&process);
+    std::vector<TraceFile> traces = ranks_of(processes, remarks_, database_.path());
     const auto [base_ns, metadata] = facts();
-    std::vector<TraceFile> traces;
-    for (const auto& [device, id, process] : wanted) {
-      TraceFile& file = process->file;
+    for (TraceFile& file : traces) {
       file.base_time_ns = base_ns;
       file.metadata = metadata;
       file.notes.bytes = database_.bytes();
-      if (traces.empty())
-        file.notes.remarks.insert(file.notes.remarks.end(), remarks_.begin(), remarks_.end());
-      traces.push_back(std::move(file));
-    }
-    if (traces.empty()) {
-      traces.emplace_back().path = database_.path();
-      traces.back().notes.remarks = remarks_;
     }
     return traces;
   }
@@ -373,15 +310,9 @@ class Reader {
     while (rows.next()) {
       const std::string_view name = rows.text(0);
       if (name == "EXPORT_PRODUCT_VERSION" || name == "EXPORT_SCHEMA_VERSION")
-        found.second.emplace_back(name, '"' + plain(rows.text(1)) + '"');
+        found.second.emplace_back(name, '"' + plain_text(rows.text(1)) + '"');
     }
     return found;
-  }
-  /// What may stand in JSON as it is.
-  static std::string plain(std::string_view text) {
-    std::string kept(text.substr(0, 100));
-    std::erase_if(kept, [](char c) { return c < ' ' || c > '~' || c == '"' || c == '\\'; });
-    return kept;
   }
 
   Database& database_;
@@ -390,6 +321,8 @@ class Reader {
   std::map<std::int64_t, Process> processes_;
   std::int64_t last_id_ = 0;
   Process* last_process_ = nullptr;
+  std::int64_t last_thread_ = -1;
+  std::string thread_label_;
   std::unordered_map<std::int64_t, Names::Id> thread_names_;
   std::vector<std::string> remarks_;
 };

@@ -22,7 +22,7 @@ struct Counter {
 };
 
 /// From the tables AICORE_FREQ, HBM, LLC, NPU_MEM, SOC_BANDWIDTH_LEVEL and ACC_PMU, those that there are. Rows
-/// without a moment or a value are left out. FormatError for a file that is no database.
+/// without a moment or a value are left out. Nothing of a file that is no database.
 std::vector<Counter> read_counters(const std::string& path);
 std::vector<Counter> read_counters(Database& database);
 

@@ -1,0 +1,82 @@
+#include "trace/process_trace.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+
+namespace headrace::trace {
+namespace {
+
+/// Behind every process and thread, whose numbers have 24 bits at most: devices as one process sees them, and ranges
+/// that do not nest.
+constexpr std::int64_t kBehindThreads = std::int64_t{1} << 24;
+constexpr std::int64_t kDeviceBits = 8;
+constexpr std::int64_t kDeviceMask = (1 << kDeviceBits) - 1;
+
+}  // namespace
+
+ProcessTrace::ProcessTrace(const std::string& path, std::int64_t process, const ReadOptions& options)
+    : pid(process), rows(file.columns, file.notes, options.arguments) {
+  file.path = path;
+}
+
+std::uint32_t ProcessTrace::thread_lane(std::int64_t thread, std::string_view label, bool nests) {
+  const std::pair row(pid, nests ? thread : thread + kBehindThreads);
+  if (last_row_ != row) {
+    last_row_ = row;
+    last_lane_ =
+        rows.lane(pid, row.second, "", "CPU", nests ? std::string(label) : std::string(label) + ", ranges");
+  }
+  return last_lane_;
+}
+
+std::uint32_t ProcessTrace::device_lane(std::int64_t device, std::int64_t stream, std::string_view label) {
+  const std::pair row(kBehindThreads + (pid << kDeviceBits) + (device & kDeviceMask), stream);
+  if (last_row_ != row) {
+    last_row_ = row;
+    std::string name(label);
+    if (name.empty()) name = stream == kAbsent ? "no stream" : "stream " + std::to_string(stream);
+    last_lane_ = rows.lane(row.first, stream, "", device_kind + " " + std::to_string(device), name);
+  }
+  return last_lane_;
+}
+
+bool ProcessTrace::add_work(const EventRow& event, std::int64_t device) {
+  if (!rows.add(event)) return false;
+  lowest_device = std::min(lowest_device, device);
+  rows.integer("device", device);
+  return true;
+}
+
+std::vector<TraceFile> ranks_of(const std::vector<ProcessTrace*>& processes, std::vector<std::string> remarks,
+                                const std::string& path) {
+  const auto any = [&](auto&& is) { return std::any_of(processes.begin(), processes.end(), is); };
+  const bool works = any([](const ProcessTrace* process) { return process->has_work(); });
+  const bool calls = any([](const ProcessTrace* process) { return process->calls; });
+  std::vector<std::tuple<std::int64_t, std::size_t>> wanted;
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const ProcessTrace& process = *processes[i];
+    if (works ? process.has_work() : !calls || process.calls) {
+      wanted.emplace_back(process.lowest_device, i);
+    } else {
+      remarks.push_back("process " + std::to_string(process.pid) + " has no work on a device: its " +
+                        std::to_string(process.file.columns.size()) + " events are left out");
+    }
+  }
+  std::sort(wanted.begin(), wanted.end());
+  std::vector<TraceFile> traces;
+  for (const auto& [device, i] : wanted) traces.push_back(std::move(processes[i]->file));
+  if (traces.empty()) traces.emplace_back().path = path;
+  std::vector<std::string>& said = traces.front().notes.remarks;
+  said.insert(said.end(), remarks.begin(), remarks.end());
+  return traces;
+}
+
+std::string plain_text(std::string_view text) {
+  constexpr std::size_t kLongest = 100;
+  std::string kept(text.substr(0, kLongest));
+  std::erase_if(kept, [](char c) { return c < ' ' || c > '~' || c == '"' || c == '\\'; });
+  return kept;
+}
+
+}  // namespace headrace::trace

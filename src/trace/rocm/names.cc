@@ -1,0 +1,43 @@
+#include "trace/rocm/names.h"
+
+#include <array>
+#include <utility>
+
+namespace headrace::trace::rocm {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kRocmCopies = {{
+    {"HOST_TO_DEVICE", "Memcpy HtoD"},
+    {"DEVICE_TO_HOST", "Memcpy DtoH"},
+    {"DEVICE_TO_DEVICE", "Memcpy DtoD"},
+    {"HOST_TO_HOST", "Memcpy HtoH"},
+}};
+
+/// By what the kind begins with, as PyTorch's profiler has them on ROCm. HSA calls nest in those of HIP.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kRocmCalls = {{
+    {"HIP_", "cuda_runtime"},
+    {"HSA_", "cuda_driver"},
+    {"MARKER_", "user_annotation"},
+    {"RCCL_", "user_annotation"},
+    {"ROCDECODE_", "user_annotation"},
+    {"ROCJPEG_", "user_annotation"},
+    {"OMPT", "user_annotation"},
+}};
+
+}  // namespace
+
+std::string copy_name(std::string_view operation) {
+  for (const auto& [direction, name] : kRocmCopies) {
+    if (operation.ends_with(direction)) return std::string(name);
+  }
+  return std::string(operation);
+}
+
+std::optional<std::string_view> call_category(std::string_view kind) {
+  for (const auto& [prefix, category] : kRocmCalls) {
+    if (kind.starts_with(prefix)) return category;
+  }
+  return std::nullopt;
+}
+
+}  // namespace headrace::trace::rocm
