@@ -9,6 +9,7 @@
 
 #include "analysis/device/step_roles.h"
 #include "headrace/analysis/device/figures.h"
+#include "headrace/analysis/device/loader_waits.h"
 
 namespace headrace::analysis::device {
 namespace {
@@ -74,12 +75,17 @@ double utilisation(const std::vector<CountedStep>& steps, const RoleTimes& times
   return seconds(Cover(work).within(span)) / seconds(span.end_ns - span.begin_ns);
 }
 
+/// The range that the waits were found by, unless it is PyTorch's.
+std::string in_range(const std::string& wait) {
+  return wait.empty() || wait.starts_with("enumerate(") ? "" : " (" + wait + ")";
+}
+
 void find(Findings& findings, std::int64_t rank, const std::array<double, kStepRoles>& shares, double busy,
-          bool has_device, const StepBreakdownOptions& options) {
+          bool has_device, const std::string& wait, const StepBreakdownOptions& options) {
   const double input = shares[static_cast<std::size_t>(StepRole::data_loader)];
   if (input > options.input_share) {
     findings.add(rank, "input", 100 * input,
-                 percent(input) + " of the step is spent waiting for the data loader" +
+                 percent(input) + " of the step is spent waiting for the data loader" + in_range(wait) +
                      (has_device ? " while the device does nothing" : "") +
                      ": the report on the loop says which operator is too slow (headrace report; hr.wrap or "
                      "headrace run records it)");
@@ -136,7 +142,7 @@ StepBreakdown step_breakdown(std::span<const trace::Trace> traces, const StepBre
                   seconds(all[role]) / static_cast<double>(steps.size()), 100 * shares[role]);
     }
     find(findings, trace.rank, shares, utilisation(steps, times),
-         !times[static_cast<std::size_t>(StepRole::kernel)].empty(), options);
+         !times[static_cast<std::size_t>(StepRole::kernel)].empty(), longest_loader_wait(trace), options);
   }
   return {rows.take(), average.take(), findings.take()};
 }

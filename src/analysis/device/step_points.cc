@@ -59,7 +59,7 @@ class PointFinder {
   PointFinder(const trace::Trace& trace, const StepPointsOptions& options)
       : columns_(trace.columns()),
         options_(options),
-        loads_(trace, names_that(columns_, [](std::string_view name) { return is_loader_wait(name); })),
+        loads_(trace, loader_wait_names(trace)),
         optimizes_(trace, names_that(columns_,
                                      [](std::string_view name) { return name.starts_with("Optimizer."); })),
         goes_backward_(trace, names_that(columns_,

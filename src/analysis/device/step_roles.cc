@@ -7,6 +7,7 @@
 
 #include "analysis/device/step_windows.h"
 #include "headrace/analysis/device/kernel_kind.h"
+#include "headrace/analysis/device/loader_waits.h"
 
 namespace headrace::analysis::device {
 namespace {
@@ -18,28 +19,28 @@ bool is_collective_call(std::string_view name) {
   return name.starts_with("nccl:") || name.starts_with("gloo:");
 }
 
-bool is_data_loader(std::string_view name) {
-  if (name.starts_with("enumerate(DataLoader)#")) return name.ends_with(".__next__");
-  return name.starts_with("enumerate(DataPipe)#");
-}
-
 /// The role of a row of the host by its name, asked once for each name.
 class NamedRoles {
  public:
-  explicit NamedRoles(const trace::Columns& columns)
-      : columns_(columns), known_(columns.names.size()), communicates_(columns.names.size()) {}
+  explicit NamedRoles(const trace::Trace& trace)
+      : columns_(trace.columns()),
+        loads_(loader_wait_names(trace)),
+        known_(columns_.names.size()),
+        communicates_(columns_.names.size()) {}
 
   StepRole of(Row row) {
     std::optional<StepRole>& role = known_[columns_.name[row]];
     if (!role) {
       const std::string_view name = columns_.name_of(row);
       role = is_collective_call(name)            ? StepRole::communication
-             : is_data_loader(name)              ? StepRole::data_loader
+             : loads_[columns_.name[row]]        ? StepRole::data_loader
              : name.starts_with("ProfilerStep#") ? StepRole::other
                                                  : StepRole::cpu;
     }
     return *role;
   }
+
+  bool loads(Row row) const { return loads_[columns_.name[row]]; }
 
   /// Whether a row of the device is a kernel of a collective.
   bool communicates(Row row) {
@@ -50,6 +51,7 @@ class NamedRoles {
 
  private:
   const trace::Columns& columns_;
+  std::vector<bool> loads_;
   std::vector<std::optional<StepRole>> known_;
   std::vector<std::optional<bool>> communicates_;
 };
@@ -84,7 +86,7 @@ const char* to_string(StepRole role) noexcept {
 
 RoleTimes role_times(const trace::Trace& trace) {
   const trace::Columns& columns = trace.columns();
-  NamedRoles named(columns);
+  NamedRoles named(trace);
   std::unordered_set<std::int64_t> collectives;  // external ids
   const auto rows = static_cast<Row>(columns.size());
   for (Row row = 0; row < rows; ++row) {
@@ -116,6 +118,9 @@ RoleTimes role_times(const trace::Trace& trace) {
         break;
       case EventKind::runtime:
         if (!is_driver(columns, row)) role = StepRole::runtime;
+        break;
+      case EventKind::python:
+        if (named.loads(row)) role = StepRole::data_loader;
         break;
       case EventKind::operation:
       case EventKind::annotation:

@@ -1,18 +1,27 @@
 // When a training loop waited for its next batch, as the profiler saw it.
 #pragma once
 
-#include <string_view>
+#include <string>
+#include <vector>
 
 #include "headrace/analysis/device/intervals.h"
 #include "headrace/trace/trace.h"
 
 namespace headrace::analysis::device {
 
-/// True for the range that PyTorch puts around a loader's `__next__`: "enumerate(DataLoader)#....__next__".
-bool is_loader_wait(std::string_view name) noexcept;
+/// Which ranges of the host are waits for a batch: one entry per name of the trace.
+///
+/// Known by their names: what PyTorch puts around a loader's `__next__` ("enumerate(DataLoader)#....__next__"),
+/// tf.data's `IteratorGetNextOp::DoCompute`, Python functions called `__next__` (JAX's tracer). Where a trace has none of
+/// them and its steps say their number (JAX, TensorFlow): of the ranges directly within the steps that start no work,
+/// that take a twentieth of them or more, and whose name speaks of data ("next_batch", "load"), the longest.
+std::vector<bool> loader_wait_names(const trace::Trace& trace);
 
-/// The ranges of the host around `__next__`, on the clock of the file. Empty if the loader is not
-/// PyTorch's: then the waits have to come from Headrace's own record of the run.
+/// The name of those that take most time, empty if there is none.
+std::string longest_loader_wait(const trace::Trace& trace);
+
+/// Their times, on the clock of the file. Empty if the loader is none of these: then the waits have to come from
+/// Headrace's own record of the run.
 Intervals loader_waits(const trace::Trace& trace);
 
 }  // namespace headrace::analysis::device

@@ -107,9 +107,8 @@ Findings check_data_loading(Evidence& evidence) {
   }
   if (worst.rank < 0) return not_checked("the trace has no event of the host");
   const std::string figures = figures_of(worst, "in the data loader for", "of its steps");
-  const std::string source =
-      "step_breakdown: data_loader_s of total_s (ranges enumerate(DataLoader)), limit " +
-      percent(kLimits.data_loading_share);
+  const std::string source = "step_breakdown: data_loader_s of total_s (ranges of the loader), limit " +
+                             percent(kLimits.data_loading_share);
   if (!any_loader) return nothing_found("no range of a data loader is in the steps", figures, source);
   if (worst.share() <= kLimits.data_loading_share)
     return nothing_found("the run is not limited by its input", figures, source);
