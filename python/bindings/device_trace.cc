@@ -14,6 +14,7 @@
 
 #include "column_set.h"
 #include "crossing.h"
+#include "headrace/analysis/traced_input.h"
 #include "headrace/profile/errors.h"
 #include "headrace/profile/history.h"
 #include "headrace/profile/profile_json.h"
@@ -210,6 +211,13 @@ std::pair<std::string, bool> with_device(const std::string& profile_text, const 
   return {profile::profile_to_json(profile), profile.device.has_value()};
 }
 
+/// The profile of the input that the first trace shows, as JSON.
+std::optional<std::string> traced_input(const TraceSet set) {
+  const LockReleased released;
+  const std::optional<profile::Profile> input = analysis::traced_input(set.traces()[0]);
+  return input ? std::optional(profile::profile_to_json(*input)) : std::nullopt;
+}
+
 /// `opened`: gives the trace's bytes as a file of Python's; none: they are at its path.
 py::dict write_with_counters(const TraceSet set, std::string out, std::vector<std::int64_t> steps,
                              const py::object& opened) {
@@ -267,6 +275,7 @@ void add_device_trace(PyObject* into) {
       .def("load", on_shared(&TraceLoader::load), py::call_guard<LockReleased>())
       .def_property_readonly("bytes_read", &TraceLoader::bytes_read)
       .def_property_readonly("bytes_total", &TraceLoader::bytes_total);
+  module.def("traced_input", &traced_input, py::arg("traces"));
   module.def("with_device", &with_device, py::arg("profile_text"), py::arg("traces"), py::arg("segment"),
              py::arg("fp_point"), py::arg("bp_point"));
   module.def("write_with_counters", &write_with_counters, py::arg("traces"), py::arg("out"), py::arg("steps"),

@@ -1080,6 +1080,9 @@ class TraceLoader:
     @property
     def bytes_total(self) -> int: ...
 
+def traced_input(traces: TraceSet) -> str | None:
+    """The profile of the input that the first trace shows, as JSON."""
+
 def with_device(
     profile_text: str, traces: TraceSet, segment: str, fp_point: str, bp_point: str
 ) -> tuple[str, bool]:

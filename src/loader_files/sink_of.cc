@@ -31,8 +31,9 @@ profile::Latency latency_of(std::vector<double> values) {
   return latency;
 }
 
-/// `calls` by time; the first is start-up. A step is from one call to the next.
-void fill(const std::vector<Call>& calls, profile::Profile& profile) {
+}  // namespace
+
+void add_calls(const std::vector<Call>& calls, profile::Profile& profile) {
   if (calls.empty()) return;
   profile::SinkProfile& sink = profile.sink;
   sink.steps = calls.size();
@@ -79,11 +80,9 @@ void fill(const std::vector<Call>& calls, profile::Profile& profile) {
   }
 }
 
-}  // namespace
-
 void add_sink(const RankFiles& files, profile::Profile& profile) {
   if (files.getnext && files.getnext->calls.size() > 1) {
-    fill(calls_on_device(*files.getnext), profile);
+    add_calls(calls_on_device(*files.getnext), profile);
     profile.notes.push_back(
         "the steps and waits are the device's: from one of its GetNext calls to the next");
     return;
@@ -99,7 +98,7 @@ void add_sink(const RankFiles& files, profile::Profile& profile) {
     profile.notes.push_back("the batches' file is of an old version that has no times");
     return;
   }
-  fill(calls_on_host(files), profile);
+  add_calls(calls_on_host(files), profile);
   profile.sink.wait_resolution_s = kMillisecond;
   if (files.device_queue) {
     profile.notes.push_back(

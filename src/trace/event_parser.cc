@@ -183,6 +183,7 @@ bool EventParser::read_event(ondemand::object& object) {
     if (found.error()) return false;
     ondemand::field&& field = std::move(found).value_unsafe();
     std::string_view key = plain_key_of(field.first.raw());
+    event_.is_empty = false;
     if (key.empty() && field.unescaped_key().get(key)) continue;
     if (key == "args") {
       if (!read_arguments(field.second)) return false;
@@ -284,6 +285,8 @@ void EventParser::append() {
   const std::uint32_t lane = lanes_.index_of(event_.process, event_.thread);
   if (event_.phase == 'M') {
     lanes_.label(lane, columns_.names[event_.name], columns_.names[event_.label]);
+  } else if (event_.is_empty) {
+    // What TensorFlow ends its lists with.
   } else if (event_.phase == '\0') {
     count(ReadProblem::no_phase);
   } else if (event_.time_is_wrong) {

@@ -54,6 +54,7 @@ class EventParser {
   /// The fields of the event that is being read.
   struct Event {
     char phase = '\0';
+    bool is_empty = true;
     bool has_start = false;
     bool has_duration = false;
     bool time_is_wrong = false;

@@ -13,7 +13,9 @@
 #include "trace/nsight/reader.h"
 #include "trace/rocm/rocpd.h"
 #include "trace/rocm/rocprofv3.h"
+#include "trace/xplane/arguments.h"
 #include "trace/xplane/reader.h"
+#include "trace/xplane/trace_json.h"
 
 namespace headrace::trace {
 namespace {
@@ -50,10 +52,21 @@ std::string inflated(const std::string& beginning, const std::string& path) {
 
 bool holds_json(const Input& input) { return !input.has_database(); }
 
-std::vector<TraceFile> read_json(Input& input, const ReadOptions& options) {
+TraceFile read_json_file(const Input& input, const ReadOptions& options) {
   FileBytes bytes(input.path(), options.bytes_read);
+  return read_source(bytes, input.path(), options);
+}
+
+std::vector<TraceFile> read_json(Input& input, const ReadOptions& options) {
   std::vector<TraceFile> traces;
-  traces.push_back(read_source(bytes, input.path(), options));
+  traces.push_back(read_json_file(input, options));
+  const bool again = !input.beginning().empty() && xplane::is_trace_json(traces.front().columns);
+  if (again) {
+    ReadOptions more = xplane::with_arguments(options, true);
+    more.bytes_read = nullptr;
+    traces.front() = read_json_file(input, more);
+    xplane::adopt_trace_json(traces.front().columns);
+  }
   return traces;
 }
 

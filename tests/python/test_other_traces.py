@@ -255,3 +255,199 @@ def test_a_report_is_exported_by_nsys_or_the_command_is_said(
     other.write_bytes(b"closed")
     with pytest.raises(FormatError, match="nsys export failed: newer than this nsys"):
         hr.Trace.load(other)
+
+
+def test_tables_of_rocpd_are_exact() -> None:
+    trace = hr.Trace.load(conformance_file("traces/rocpd_made.db"))
+    expected = json.loads(conformance_file("traces/expected/rocpd_made.json").read_text())
+    assert_figures(trace, 0, expected["figures"])
+
+
+def test_tables_of_rocprofv3_are_exact() -> None:
+    trace = hr.Trace.load(conformance_file("traces/rocprofv3_kernel_trace.json.gz"))
+    expected = json.loads(conformance_file("traces/expected/rocprofv3_kernel_trace.json").read_text())
+    (process,) = expected["processes"]
+    assert_figures(trace, 0, process["devices"]["0"])
+
+
+ROCPD = {
+    "string": ("id, guid, string", [(1, "g", "HIP_RUNTIME_API_EXT"), (2, "g", "KERNEL_DISPATCH"),
+                                    (3, "g", "hipMemcpyAsync"), (4, "g", "HSA_AMD_EXT_API"),
+                                    (5, "g", "hsa_amd_memory_async_copy_on_engine"),
+                                    (6, "g", "MEMORY_COPY_HOST_TO_DEVICE"), (7, "g", "MARKER_CORE_RANGE_API"),
+                                    (8, "g", "roctxThreadRangeA")]),
+    "info_process": ("id, guid, nid, ppid, pid", [(1, "g", 1, 0, 77)]),
+    "info_thread": ("id, guid, nid, ppid, pid, tid, name", [(1, "g", 1, 0, 1, 78, "main")]),
+    "info_agent": ("id, guid, nid, pid, type, absolute_index, logical_index, type_index", [
+        (1, "g", 1, 1, "CPU", 0, 0, 0), (2, "g", 1, 1, "GPU", 1, 1, 0), (3, "g", 1, 1, "GPU", 2, 2, 1)]),
+    "info_kernel_symbol": ("id, guid, kernel_name, display_name", [(1, "g", "gemm.kd", "gemm")]),
+    "event": ("id, guid, category_id, stack_id, parent_stack_id, correlation_id, extdata", [
+        (1, "g", 1, 10, 0, 0, "{}"), (2, "g", 4, 11, 10, 0, "{}"), (3, "g", 2, 11, 0, 0, "{}"),
+        (4, "g", 7, 12, 0, 0, '{"message": "load batch"}'), (5, "g", 2, 99, 0, 0, "{}")]),
+    "region": ("id, guid, nid, pid, tid, start, end, name_id, event_id", [
+        (1, "g", 1, 1, 1, 1000, 1900, 3, 1), (2, "g", 1, 1, 1, 1100, 1200, 5, 2),
+        (3, "g", 1, 1, 1, 900, 2500, 8, 4)]),
+    "kernel_dispatch": ("id, guid, nid, pid, tid, agent_id, kernel_id, queue_id, stream_id, start, end, "
+                        "event_id", [(1, "g", 1, 1, 1, 3, 1, 1, 4, 5000, 6000, 5)]),
+    "memory_copy": ("id, guid, nid, pid, tid, start, end, name_id, dst_agent_id, src_agent_id, size, "
+                    "stream_id, event_id", [(1, "g", 1, 1, 1, 3000, 4000, 6, 3, 1, 4096, 4, 3)]),
+}  # fmt: skip
+
+
+def rocpd_file(path: Path, *uuids: str) -> Path:
+    """A database with these tables once for each uuid."""
+    with sqlite3.connect(path) as database:
+        for uuid in uuids:
+            for table, (columns, rows) in ROCPD.items():
+                names = columns.split(", ")
+                quoted = ", ".join(f'"{name}"' for name in names)
+                database.execute(f"CREATE TABLE rocpd_{table}{uuid} ({quoted})")
+                database.executemany(
+                    f"INSERT INTO rocpd_{table}{uuid} VALUES ({', '.join('?' * len(names))})", rows
+                )
+    database.close()
+    return path
+
+
+def test_a_copy_of_rocm_belongs_to_the_call_around_its_own(tmp_path: Path) -> None:
+    trace = hr.Trace.load(rocpd_file(tmp_path / "one.db", "_u1"))
+    (launch,) = trace.launches().rows()
+    assert (launch["name"], launch["works"], whole_ns(launch["device_s"])) == ("hipMemcpyAsync", 1, 1000)
+    (copy,) = trace.memory_bandwidth().summary.rows()
+    assert (copy["name"], copy["bytes"]) == ("Memcpy HtoD", 4096)
+    assert [row["device"] for row in trace.time_breakdown(per_device=True).rows()] == [1]
+    assert "load batch" in [row["name"] for row in trace.annotations(on_device=False).ranges.rows()]
+
+
+def test_each_process_of_rocpd_is_a_rank(tmp_path: Path) -> None:
+    assert hr.Trace.load(rocpd_file(tmp_path / "two.db", "_u1", "_u2")).ranks == [0, 1]
+    assert hr.Trace.load(rocpd_file(tmp_path / "plain.db", "")).ranks == [0]
+
+
+def rocprofv3_document() -> dict[str, Any]:
+    def times(kind: int, operation: int, start: int, end: int, internal: int, **more: Any) -> dict[str, Any]:
+        correlation = {"internal": internal, "external": 0, "ancestor": more.pop("ancestor", 0)}
+        return {"kind": kind, "operation": operation, "thread_id": 5, "correlation_id": correlation,
+                "start_timestamp": start, "end_timestamp": end, **more}  # fmt: skip
+
+    return {
+        "metadata": {"pid": 7},
+        "agents": [
+            {"id": {"handle": 1}, "type": 1},
+            {"id": {"handle": 2}, "type": 2, "logical_node_type_id": 0},
+        ],
+        "strings": {
+            "buffer_records": [
+                {"kind": "HIP_RUNTIME_API", "operations": ["hipMemcpyAsync", "hipLaunchKernel"]},
+                {"kind": "HSA_AMD_EXT_API", "operations": ["hsa_amd_memory_async_copy"]},
+                {"kind": "MEMORY_COPY", "operations": ["MEMORY_COPY_DEVICE_TO_HOST"]},
+                {"kind": "MARKER_CORE_API", "operations": ["roctxRangePushA"]},
+            ],
+            "marker_api": [{"key": 9, "value": "load batch"}],
+        },
+        "kernel_symbols": [{"kernel_id": 3, "formatted_kernel_name": "gemm", "kernel_name": "gemm.kd"}],
+        "buffer_records": {
+            "hip_api": [times(0, 0, 100, 190, 1), times(0, 1, 200, 210, 2)],
+            "hsa_api": [times(1, 0, 110, 150, 4, ancestor=1)],
+            "marker_api": [times(3, 0, 90, 300, 9)],
+            "kernel_dispatch": [
+                times(11, 2, 400, 900, 2, dispatch_info={"agent_id": {"handle": 2}, "kernel_id": 3},
+                      stream_id={"handle": 6}),
+            ],
+            "memory_copy": [
+                times(2, 0, 950, 990, 4, src_agent_id={"handle": 2}, dst_agent_id={"handle": 1}, bytes=64),
+            ],
+            "scratch_memory": [{"kind": 1}],
+        },
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("sort_keys", [False, True])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_rocprofv3_names_what_stands_behind(tmp_path: Path, indent: int | None, sort_keys: bool) -> None:
+    path = tmp_path / "out_results.json"
+    document = {"rocprofiler-sdk-tool": [rocprofv3_document()]}
+    path.write_text(json.dumps(document, indent=indent, sort_keys=sort_keys))
+    trace = hr.Trace.load(path)
+    assert {row["name"]: whole_ns(row["device_s"]) for row in trace.launches().rows()} == {
+        "hipMemcpyAsync": 40,
+        "hipLaunchKernel": 500,
+    }
+    assert {row["name"] for row in trace.kernels().rows()} == {"gemm", "Memcpy DtoH"}
+    assert any("scratch_memory are not read" in note for note in trace.notes)
+    assert "load batch" in [row["name"] for row in trace.annotations(on_device=False).ranges.rows()]
+
+
+def test_rocprofv3_that_ends_too_early(tmp_path: Path) -> None:
+    path = tmp_path / "out_results.json"
+    whole = json.dumps({"rocprofiler-sdk-tool": [rocprofv3_document()]})
+    path.write_text(whole[: whole.index('"memory_copy"') + 30])
+    trace = hr.Trace.load(path)
+    assert [row["name"] for row in trace.kernels().rows()] == ["gemm"]
+    assert any("ends" in note or "cut" in note for note in trace.notes)
+
+
+def test_tables_of_xplane_are_exact() -> None:
+    trace = hr.Trace.load(conformance_file("traces/jax_conv_mi300_legacy.xplane.pb"))
+    expected = json.loads(conformance_file("traces/expected/jax_conv_mi300_legacy.xplane.json").read_text())
+    per_device = {row["device"]: row for row in trace.time_breakdown(per_device=True).rows()}
+    assert set(per_device) == {int(device) for device in expected["devices"]}
+    for device, figures in expected["devices"].items():
+        for figure, ns in figures["time_breakdown_ns"].items():
+            assert whole_ns(per_device[int(device)][f"{figure}_s"]) == ns
+    works = sum(figures["works"] for figures in expected["devices"].values())
+    launches = list(trace.launches().rows())
+    assert sum(row["works"] for row in launches) == works == expected["host_calls_with_correlation"]
+    for mine, theirs in (("device_s", "device"), ("host_s", "host"), ("delay_s", "delay")):
+        whole = sum(figures["launches"][f"{theirs}_total_ns"] for figures in expected["devices"].values())
+        assert whole_ns(sum(row[mine] for row in launches)) == whole
+    (copies,) = trace.memory_bandwidth().summary.rows()
+    assert copies["bytes"] == expected["devices"]["0"]["copies"]["CopyDeviceToDevice"]["bytes"]
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [("jax_cpu_steps", "xplane.pb"), ("jax_cpu_steps", "trace.json.gz"), ("tf_data_slow_map", "xplane.pb")],
+)
+def test_steps_and_waits_of_xplane_are_exact(name: str, ending: str) -> None:
+    trace = hr.Trace.load(conformance_file(f"traces/{name}.{ending}"))
+    expected = json.loads(conformance_file(f"traces/expected/{name}.xplane.json").read_text())
+    steps = list(trace.step_breakdown().steps.rows())
+    assert [row["step"] for row in steps] == [row["step"] for row in expected["steps"]]
+    for mine, theirs in zip(steps, expected["steps"], strict=True):
+        assert abs(mine["total_s"] * 1e12 - theirs["duration_ps"]) <= 2000  # cut to nanoseconds
+        assert abs(mine["data_loader_s"] * 1e12 - theirs["input_wait_ps"]) <= 2000
+    assert not trace.notes
+
+
+def test_a_tpu_counts_no_moment_twice() -> None:
+    trace = hr.Trace.load(conformance_file("traces/xplane_made_tpu.xplane.pb"))
+    expected = json.loads(conformance_file("traces/expected/xplane_made_tpu.xplane.json").read_text())
+    steps = expected["steps"]
+    (breakdown,) = trace.time_breakdown().rows()
+    busy = whole_ns(breakdown["compute_s"] + breakdown["non_compute_s"])
+    assert busy * 1000 == steps * expected["xla_ops_union_ps_per_step"]
+    rows = {row["name"]: row for row in trace.kernels().rows()}
+    leaves = rows["fusion.1"]["total_s"] + rows["dot.3"]["total_s"] + rows["all-reduce-done.5"]["total_s"]
+    assert whole_ns(leaves) * 1000 == steps * expected["leaf_ops_ps_per_step"]
+    assert whole_ns(rows["while.2"]["total_s"]) * 1000 == steps * expected["while_self_ps_per_step"]
+    (overlap,) = trace.overlap().rows()
+    hidden = steps * expected["collective_not_hidden_by_other_xla_ops_ps_per_step"]
+    assert whole_ns(overlap["communication_s"] - overlap["overlap_s"]) * 1000 == hidden
+    waits = whole_ns(sum(row["data_loader_s"] for row in trace.step_breakdown().steps.rows()))
+    assert waits * 1000 == steps * expected["next_batch_ps_per_step"]
+
+
+def test_the_input_that_an_xplane_profile_shows_has_a_verdict() -> None:
+    report = hr.Report.load(conformance_file("traces/tf_data_slow_map.xplane.pb"))
+    assert (report.diagnosis.kind, report.bottleneck) == ("input_bound", "slow_map")
+    expected = json.loads(conformance_file("traces/expected/tf_data_slow_map.xplane.json").read_text())
+    iterators = expected["iterators"]
+    slow = next(op for op in report.profile.operators if op.name == "slow_map")
+    whole_s = iterators["Iterator::Root::Prefetch::MapAndBatch::Map"]["self_ps"] * 1e-12
+    assert slow.busy_s == pytest.approx(
+        whole_s, rel=0.02
+    )  # what began before the first batch was there is start-up
+    report = hr.Report.load(conformance_file("traces/jax_cpu_steps.xplane.pb"))
+    assert (report.diagnosis.kind, report.bottleneck) == ("input_bound", "next_batch")
+    assert hr.Report.of_trace(hr.Trace.load(conformance_file("traces/kineto_mi300_bert.json.gz"))) is None

@@ -13,7 +13,11 @@ from headrace.common.plain import error_line
 from headrace.errors import Error, FormatError, UsageError
 from headrace.results.older_reports import upgraded
 from headrace.results.report import Report
+from headrace.traces.trace import Trace
 
+#: What a trace that may show a loop is called. JSON is taken for a saved report.
+_TRACES = (".xplane.pb", ".xplane.pb.gz", ".trace.json.gz", ".sqlite", ".nsys-rep", ".db")
+_NO_INPUT = "it shows none, or not what makes them (headrace trace says what else is in it)"
 #: A report of 64 workers has 0.5 MiB; what is much larger takes minutes to read and is none.
 _MAX_BYTES = 64 << 20
 
@@ -36,9 +40,20 @@ def load_report(path: str | os.PathLike[str], loader: str | None, rank: int | No
         report = _choose(where, found, loader, None)
         _check_rank(where, rank, report.ranks)
         return report
+    if where.name.endswith(_TRACES):
+        traced = report_of(Trace.load(where))
+        if traced is None:
+            raise FormatError(str(where), None, f"a trace of a loop that waits for batches: {_NO_INPUT}")
+        return traced
     raise FormatError(
         str(where), None, "no run: expected a run folder, a .hrseg segment or a saved report (.json)"
     )
+
+
+def report_of(trace: Trace) -> Report | None:
+    """See `Report.of_trace`."""
+    profile = _core.traced_input(trace._traces) if len(trace) else None
+    return None if profile is None else Report(profile)
 
 
 def _check_rank(where: Path, rank: int | None, ranks: list[int]) -> None:

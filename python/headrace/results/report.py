@@ -124,7 +124,7 @@ class Report:
         """The report of a run folder (running, finished or dead), one .hrseg segment, or a saved report.
 
         Also of a folder that MindSpore's profiler wrote (its ``profiler/`` or the folder above it), see
-        docs/mindspore.md. Reading changes nothing.
+        docs/mindspore.md, and of a trace that shows the input (`of_trace`). Reading changes nothing.
 
         loader: its name; default the one that waited longest. rank: default the lowest recorded one.
         Raises SegmentError, FormatError or Error with one line that says what is wrong.
@@ -132,6 +132,17 @@ class Report:
         from headrace.results.load import load_report
 
         return load_report(path, loader, rank)
+
+    @classmethod
+    def of_trace(cls, trace: Trace) -> Report | None:
+        """The report on the input that a device's trace shows (of several ranks, the first).
+
+        What a profiler of JAX or TensorFlow records of tf.data's iterators, or of the range around a loop's
+        call for its next batch. None where there is neither; PyTorch's loaders have to be wrapped.
+        """
+        from headrace.results.load import report_of
+
+        return report_of(trace)
 
     @property
     def loader(self) -> str:

@@ -13,12 +13,12 @@ from typing import Any, Union
 from headrace import _core
 from headrace.common.plain import error_line, without_secrets
 from headrace.errors import FormatError, UsageError
-from headrace.traces import nsight
+from headrace.traces import nsight, xplane
 
 #: What `Trace.load` takes.
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], Mapping[int, Any]]
 
-_ENDINGS = (".json", ".json.gz", ".trace", ".trace.gz", ".sqlite", nsight.ENDING)
+_ENDINGS = (".json", ".json.gz", ".trace", ".trace.gz", ".sqlite", ".db", nsight.ENDING, *xplane.ENDINGS)
 
 #: Bytes that are fetched at a time.
 _PART = 1 << 20
@@ -86,8 +86,11 @@ def _last_cycles(found: Found, files: list[str]) -> None:
 def traces_in(folder: Path, merged: bool = False) -> Found:
     """Its traces, of several cycles of one rank the last one. merged: where it has only timelines, those."""
     found = Found()
+    folder, note = xplane.last_run(folder)
+    found.notes += [note] if note else []
     inside = sorted(str(path) for path in folder.iterdir() if path.is_file() and path.name.endswith(_ENDINGS))
-    plain = [path for path in nsight.without_exported(inside) if not is_merged(path)]
+    inside = xplane.without_json(nsight.without_exported(inside))
+    plain = [path for path in inside if not is_merged(path)]
     _last_cycles(found, plain or (inside if merged else []))
     return found
 

@@ -16,9 +16,12 @@ _SHOWN = 8
 _ADVISED = 4
 
 
-def summary(trace: Trace, width: int = 100) -> str:
-    """Head, time, steps, what the device waited for, kernels; of several ranks, how far they differ."""
-    parts = [_head(trace)]
+def summary(trace: Trace, width: int = 100, on_input: str = "") -> str:
+    """Head, time, steps, what the device waited for, kernels; of several ranks, how far they differ.
+
+    on_input: what is known of the input, which comes first.
+    """
+    parts = [_head(trace), on_input]
     if not len(trace):
         return "\n\n".join([*parts, _cluster(trace, width)])
     time = trace.time_breakdown()

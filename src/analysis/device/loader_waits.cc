@@ -21,14 +21,34 @@ bool is_known_wait(std::string_view name) noexcept {
   return name == "IteratorGetNextOp::DoCompute" || (name.starts_with('$') && name.ends_with(" __next__"));
 }
 
+/// Words of a name in lower case: "nextBatch" and "next_batch" have two.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  bool was_lower = false;
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    const bool begins = std::isupper(letter) != 0 && was_lower;
+    if ((std::isalpha(letter) == 0 || begins) && !words.back().empty()) words.emplace_back();
+    if (std::isalpha(letter) != 0) words.back() += static_cast<char>(std::tolower(letter));
+    was_lower = std::islower(letter) != 0;
+  }
+  return words;
+}
+
 bool speaks_of_data(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kData = {"next", "batch", "data",   "load", "input",
-                                                     "feed", "fetch", "sample", "read"};
-  constexpr std::array<std::string_view, 5> kElse = {"checkpoint", "ckpt", "save", "param", "weight"};
-  std::string lower(name.substr(name.rfind(' ') + 1));  // a Python function's file and line stand before it
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto is_in = [&](std::string_view word) { return lower.find(word) != std::string::npos; };
-  return std::any_of(kData.begin(), kData.end(), is_in) && std::none_of(kElse.begin(), kElse.end(), is_in);
+  constexpr std::array<std::string_view, 18> kData = {
+      "next",  "batch",  "batches", "data",   "dataset", "loader",   "dataloader", "load", "loading",
+      "input", "inputs", "feed",    "infeed", "fetch",   "iterator", "sample",     "read", "dequeue"};
+  constexpr std::array<std::string_view, 7> kElse = {"checkpoint", "ckpt",    "save", "params",
+                                                     "parameters", "weights", "model"};
+  const std::vector<std::string> words =
+      words_of(name.substr(name.rfind(' ') + 1));  // behind a function's file and line
+  const auto any_of = [&](const auto& wanted) {
+    return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+      return std::find(wanted.begin(), wanted.end(), word) != wanted.end();
+    });
+  };
+  return any_of(kData) && !any_of(kElse);
 }
 
 bool on_host(const trace::Trace& trace, Row row) {
@@ -58,19 +78,29 @@ std::vector<bool> names_that_start_work(const trace::Trace& trace) {
   return starts;
 }
 
+bool is_step(const trace::Trace& trace, Row row) {
+  if (row == trace::kNoRow || trace.steps.step_of(row) == trace::Steps::kNone) return false;
+  const trace::Step& step = trace.steps.all()[static_cast<std::size_t>(trace.steps.step_of(row))];
+  return trace.columns().start_ns[row] == step.start_ns && trace.columns().end_ns(row) == step.end_ns;
+}
+
+/// Whether a range in which nothing starts can be told from one that computes: a device works, or the steps are those of
+/// JAX and TensorFlow, whose computations have names of their own.
+bool tells_what_works(const trace::Trace& trace) {
+  const trace::ArgumentColumn* const numbers = trace.columns().argument("step_num");
+  return !trace.device_rows.empty() || (numbers != nullptr && !numbers->rows.empty());
+}
+
 /// The name that is the wait where none is known by itself; `missing` if none is.
 trace::Names::Id inferred_wait(const trace::Trace& trace) {
   constexpr double kLeastShare = 0.05;
   const trace::Columns& columns = trace.columns();
-  const trace::ArgumentColumn* const numbers = columns.argument("step_num");
-  if (numbers == nullptr || numbers->rows.empty()) return trace::Names::missing;
+  if (trace.steps.all().empty() || !tells_what_works(trace)) return trace::Names::missing;
   const std::vector<bool> starts = names_that_start_work(trace);
   std::map<trace::Names::Id, std::int64_t> spent;
   for (Row row = 0; row < columns.size(); ++row) {
     if (!on_host(trace, row) || starts[columns.name[row]]) continue;
-    const Row around = trace.calls.parent_of(row);
-    if (around != trace::kNoRow && numbers->find(around))
-      spent[columns.name[row]] += columns.duration_ns[row];
+    if (is_step(trace, trace.calls.parent_of(row))) spent[columns.name[row]] += columns.duration_ns[row];
   }
   std::int64_t steps_ns = 0;
   for (const trace::Step& step : trace.steps.all()) steps_ns += step.end_ns - step.start_ns;

@@ -10,7 +10,7 @@ namespace {
 
 using enum ArgumentKind;
 
-constexpr std::array<std::pair<std::string_view, ArgumentKind>, 11> kArguments = {{
+constexpr std::array<std::pair<std::string_view, ArgumentKind>, 12> kArguments = {{
     {kStepNumber, integer},
     {kProducerType, integer},
     {kProducer, integer},
@@ -22,6 +22,7 @@ constexpr std::array<std::pair<std::string_view, ArgumentKind>, 11> kArguments =
     {kParallelism, integer},
     {kLevel, integer},
     {kCapacity, integer},
+    {kCores, integer},
 }};
 
 }  // namespace
@@ -32,12 +33,17 @@ std::string_view argument_of(std::string_view stat) noexcept {
   return at == kArguments.end() ? std::string_view() : at->first;
 }
 
-ReadOptions with_arguments(ReadOptions options) {
-  for (const auto& [name, kind] : kArguments) {
+ReadOptions with_arguments(ReadOptions options, bool of_json) {
+  const auto add = [&](std::string_view name, ArgumentKind kind) {
     const bool is_there = std::any_of(options.arguments.begin(), options.arguments.end(),
                                       [&](const Argument& each) { return each.name == name; });
     if (!is_there) options.arguments.push_back({std::string(name), kind});
+  };
+  for (const auto& [name, kind] : kArguments) add(name, kind);
+  for (const std::string_view name : {kCopyDetails, kFillDetails, kOperationKind}) {
+    if (of_json) add(name, text);
   }
+  if (of_json) add("correlation_id", integer);
   return options;
 }
 

@@ -22,11 +22,18 @@ inline constexpr std::string_view kDataset = "name";
 inline constexpr std::string_view kParallelism = "parallelism";
 inline constexpr std::string_view kLevel = "buffered_elements";
 inline constexpr std::string_view kCapacity = "buffer_limit";
+/// Cores that tf.data counts with.
+inline constexpr std::string_view kCores = "cpu_budget";
+
+/// Of a copy, a fill, an operation of XLA; arguments where JSON is read.
+inline constexpr std::string_view kCopyDetails = "memcpy_details";
+inline constexpr std::string_view kFillDetails = "memset_details";
+inline constexpr std::string_view kOperationKind = "hlo_category";
 
 /// The argument for a stat, "" for those that are left in the file.
 std::string_view argument_of(std::string_view stat) noexcept;
 
-/// `options` with these arguments.
-ReadOptions with_arguments(ReadOptions options);
+/// `options` with these arguments. `of_json`: and those by which the kind of an event is known.
+ReadOptions with_arguments(ReadOptions options, bool of_json = false);
 
 }  // namespace headrace::trace::xplane

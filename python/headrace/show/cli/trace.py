@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headrace.common.plain import plain
 from headrace.show.cli import _options
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def trace(
     if name is None:
         from headrace.traces.summary import summary
 
-        click.echo(summary(loaded, width))
+        click.echo(summary(loaded, width, _input_of(loaded)))
         return
     if name == _STEP_TRACE:
         table = loaded.step_points(fp_point=fp_point, bp_point=bp_point).steps
@@ -119,6 +120,19 @@ def trace(
     if format_ != "text":
         for note in table.notes:
             click.echo(f"note: {note}", err=True)
+
+
+def _input_of(loaded: Trace) -> str:
+    """The verdict on the input that the trace shows, with the first change; "" where there is none."""
+    from headrace.results import sentences
+    from headrace.results.report import Report
+
+    report = Report.of_trace(loaded)
+    if report is None or report.diagnosis.kind == "undetermined":
+        return ""
+    lines = [f"the input, {plain(report.loader)}: {report.diagnosis}"]
+    lines += [f"  {line}" for line in sentences.advice(report)[:1]]
+    return "\n".join([*lines, "  the whole report: headrace report FILE"])
 
 
 def table_of(loaded: Trace, name: str) -> Table:

@@ -1,0 +1,127 @@
+#include "trace/xplane/trace_json.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trace/xplane/arguments.h"
+#include "trace/xplane/kinds.h"
+
+namespace headrace::trace::xplane {
+namespace {
+
+/// What a row of the timeline is.
+struct LaneFacts {
+  PlaneName plane;
+  LineKind line = LineKind::repeats;
+  std::int64_t stream = kAbsent;
+  bool is_python = false;
+};
+
+LaneFacts facts_of(const Lane& lane) {
+  LaneFacts facts;
+  facts.plane = plane_of(lane.process_name);
+  facts.line = line_of(lane.thread_name);
+  facts.is_python = lane.thread_name.starts_with("python");
+  if (facts.line == LineKind::operations) facts.stream = 0;
+  if (facts.line == LineKind::asynchronous) facts.stream = 1;
+  if (facts.line == LineKind::stream) facts.stream = stream_of(lane.thread_name).value_or(kAbsent);
+  return facts;
+}
+
+class JsonAdoption {
+ public:
+  explicit JsonAdoption(Columns& columns) : columns_(columns) {
+    for (Lane& lane : columns_.lanes) {
+      lanes_.push_back(facts_of(lane));
+      const PlaneName& plane = lanes_.back().plane;
+      if (plane.kind == PlaneKind::device)
+        lane.process_labels = std::string(plane.device_kind) + " " + std::to_string(plane.device);
+      if (plane.kind == PlaneKind::host) lane.process_labels = "CPU";
+    }
+  }
+
+  void run() {
+    const ArgumentColumn* const correlations = columns_.argument("correlation_id");
+    ArgumentColumn* const devices = column_of("device");
+    const ArgumentColumn* const copies = columns_.argument(kCopyDetails);
+    ArgumentColumn* const bytes = column_of("bytes");
+    CompactIntegers streams;
+    CompactIntegers correlated;
+    for (Row row = 0; row < columns_.size(); ++row) {
+      const LaneFacts& lane = lanes_[columns_.lane[row]];
+      std::int64_t stream = columns_.stream[row];
+      std::int64_t correlation = columns_.correlation[row];
+      if (columns_.phase[row] == 'X' && lane.plane.kind != PlaneKind::other) {
+        categorise(row, lane);
+        if (const auto at = correlations == nullptr ? std::nullopt : correlations->find(row))
+          correlation = correlations->integers[*at];
+        if (lane.plane.kind == PlaneKind::device) {
+          stream = lane.stream;
+          add(devices, row, lane.plane.device);
+          const auto copy = copies == nullptr ? std::nullopt : copies->find(row);
+          const auto size = copy ? bytes_in(columns_.names[copies->texts[*copy]]) : std::nullopt;
+          if (size) add(bytes, row, *size);
+        } else if (columns_.duration_ns[row] == 0) {
+          columns_.phase[row] = 'i';
+        }
+      }
+      streams.push_back(stream);
+      correlated.push_back(correlation);
+    }
+    columns_.stream = std::move(streams);
+    columns_.correlation = std::move(correlated);
+  }
+
+ private:
+  ArgumentColumn* column_of(std::string_view name) {
+    const auto at = std::find_if(columns_.arguments.begin(), columns_.arguments.end(),
+                                 [&](const ArgumentColumn& each) { return each.argument.name == name; });
+    return at == columns_.arguments.end() ? nullptr : &*at;
+  }
+  bool has(std::string_view argument, Row row) const {
+    const ArgumentColumn* const column = columns_.argument(argument);
+    return column != nullptr && column->find(row).has_value();
+  }
+
+  /// Only behind all rows that have it already.
+  static void add(ArgumentColumn* column, Row row, std::int64_t value) {
+    if (column == nullptr || (!column->rows.empty() && column->rows.back() >= row)) return;
+    column->rows.push_back(row);
+    column->integers.push_back(value);
+  }
+
+  void categorise(Row row, const LaneFacts& lane) {
+    EventSigns signs;
+    signs.has_step = has(kStepNumber, row);
+    signs.has_correlation = has("correlation_id", row);
+    signs.has_stats = has(kProducer, row) || has(kConsumer, row) || has(kIterator, row);
+    signs.is_copy = has(kCopyDetails, row);
+    signs.is_fill = has(kFillDetails, row);
+    if (const ArgumentColumn* const kinds = columns_.argument(kOperationKind)) {
+      if (const auto at = kinds->find(row)) signs.hlo_category = columns_.names[kinds->texts[*at]];
+    }
+    const std::string_view name = columns_.name_of(row);
+    const std::string_view category = lane.plane.kind == PlaneKind::host
+                                          ? host_category(name, lane.is_python, signs)
+                                          : device_category(name, lane.line, signs);
+    columns_.category[row] = columns_.names.intern(category);
+  }
+
+  Columns& columns_;
+  std::vector<LaneFacts> lanes_;
+};
+
+}  // namespace
+
+bool is_trace_json(const Columns& columns) noexcept {
+  return std::any_of(columns.lanes.begin(), columns.lanes.end(),
+                     [](const Lane& lane) { return plane_of(lane.process_name).kind != PlaneKind::other; });
+}
+
+void adopt_trace_json(Columns& columns) { JsonAdoption(columns).run(); }
+
+}  // namespace headrace::trace::xplane
