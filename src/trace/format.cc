@@ -11,6 +11,7 @@
 #include "headrace/trace/gzip_stream.h"
 #include "trace/ascend/database_reader.h"
 #include "trace/nsight/reader.h"
+#include "trace/perfetto/reader.h"
 #include "trace/rocm/rocpd.h"
 #include "trace/rocm/rocprofv3.h"
 #include "trace/xplane/arguments.h"
@@ -76,6 +77,7 @@ constexpr std::array kFormats = {
     Format{"rocprofv3", true, rocm::is_rocpd, rocm::read_rocpd},
     Format{"rocprofv3's JSON", false, rocm::is_rocprofv3, rocm::read_rocprofv3},
     Format{"XPlane", false, xplane::is_xplane, xplane::read_xplane},
+    Format{"Perfetto", false, perfetto::is_perfetto, perfetto::read_perfetto},
     Format{"the Chrome trace format", false, holds_json, read_json},
 };
 
@@ -106,6 +108,14 @@ Input::Input(const std::string& path) : path_(path), beginning_(beginning_of(pat
 
 Input::Input(std::string_view database, const std::string& name) : path_(name) {
   database_.emplace(database, name);
+}
+
+bool Input::begins_as_json() const noexcept {
+  const std::size_t bracket = beginning_.find_first_not_of(" \t\r\n");
+  if (bracket == std::string::npos || (beginning_[bracket] != '{' && beginning_[bracket] != '['))
+    return false;
+  constexpr std::string_view kBehind = " \t\r\n\"{}[]-0123456789";
+  return bracket + 1 == beginning_.size() || kBehind.find(beginning_[bracket + 1]) != std::string_view::npos;
 }
 
 bool Input::any_table(bool (*is)(std::string_view table)) const {

@@ -22,6 +22,8 @@ class Input {
   const std::string& path() const noexcept { return path_; }
   /// Some thousand bytes, inflated; empty for what can be read only once.
   std::string_view beginning() const noexcept { return beginning_; }
+  /// Protocol buffers may begin with a line break, as JSON may.
+  bool begins_as_json() const noexcept;
   bool has_database() const noexcept { return database_.has_value(); }
   /// To be asked for only where there is one.
   Database& database() noexcept { return *database_; }

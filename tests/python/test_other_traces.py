@@ -387,6 +387,65 @@ def test_rocprofv3_that_ends_too_early(tmp_path: Path) -> None:
     assert any("ends" in note or "cut" in note for note in trace.notes)
 
 
+@pytest.mark.parametrize("ending", [".pftrace", "_deflated.pftrace"])
+def test_tables_of_perfetto_are_exact(ending: str) -> None:
+    trace = hr.Trace.load(conformance_file(f"traces/pftrace_made_from_mi300_bert{ending}"))
+    expected = json.loads(conformance_file("traces/expected/pftrace_made_from_mi300_bert.json").read_text())
+    for copies in expected["figures"]["copies"].values():
+        copies["bytes"] = 0  # the file was made without
+    assert_figures(trace, 0, expected["figures"])
+
+
+def varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def field(number: int, value: int | bytes) -> bytes:
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def packet(*fields: bytes) -> bytes:
+    return field(1, b"".join([*fields, field(10, 5)]))
+
+
+def perfetto_packets() -> list[bytes]:
+    """Two events, one in the other, on a clock that says how much later each packet is, in microseconds."""
+    clock = field(1, 64) + field(2, 1000) + field(3, 1) + field(4, 1000)
+    thread = field(1, 9) + field(4, field(1, 7) + field(2, 8) + field(5, b"loop"))
+    names = field(2, field(1, 1) + field(2, b"step")) + field(2, field(1, 2) + field(2, b"aten::mm"))
+    kinds = field(1, field(1, 1) + field(2, b"user_annotation")) + field(1, field(1, 2) + field(2, b"cpu_op"))
+    stamp = field(58, 64)
+    return [
+        packet(field(13, 1), field(6, field(1, clock))),
+        packet(field(60, thread)),
+        packet(stamp, field(8, 5), field(12, names + kinds),
+               field(11, field(9, 1) + field(10, 1) + field(11, 9) + field(3, 1))),
+        packet(stamp, field(8, 2), field(11, field(9, 1) + field(10, 2) + field(11, 9) + field(3, 2))),
+        packet(stamp, field(8, 3), field(11, field(9, 2) + field(11, 9))),
+        packet(stamp, field(8, 1), field(11, field(9, 2) + field(11, 9))),
+        packet(stamp, field(8, 1), field(11, field(9, 1) + field(23, b"never ends") + field(11, 9))),
+    ]  # fmt: skip
+
+
+def test_a_clock_of_perfetto_that_counts_from_packet_to_packet(tmp_path: Path) -> None:
+    path = tmp_path / "a.perfetto-trace"
+    path.write_bytes(b"".join(perfetto_packets()))
+    trace = hr.Trace.load(path)
+    events = trace.events()
+    assert list(events.column("name")) == ["aten::mm", "step"]
+    assert list(events.column("start_ns")) == [1_007_000, 1_005_000]
+    assert list(events.column("duration_ns")) == [3000, 6000]
+    assert any("1 events have no end" in note for note in trace.notes)
+    path.write_bytes(b"".join(perfetto_packets())[:-20])
+    assert any("inside a packet" in note for note in hr.Trace.load(path).notes)
+
+
 def test_tables_of_xplane_are_exact() -> None:
     trace = hr.Trace.load(conformance_file("traces/jax_conv_mi300_legacy.xplane.pb"))
     expected = json.loads(conformance_file("traces/expected/jax_conv_mi300_legacy.xplane.json").read_text())

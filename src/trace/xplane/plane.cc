@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "trace/xplane/wire.h"
+#include "trace/wire.h"
 
 namespace headrace::trace::xplane {
 namespace {

@@ -1,22 +1,19 @@
 #include "trace/xplane/reader.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "headrace/profile/errors.h"
-#include "headrace/trace/gzip_stream.h"
 #include "trace/process_trace.h"
+#include "trace/whole_file.h"
+#include "trace/wire.h"
 #include "trace/xplane/arguments.h"
 #include "trace/xplane/kinds.h"
 #include "trace/xplane/nested_operations.h"
 #include "trace/xplane/plane.h"
-#include "trace/xplane/wire.h"
 
 namespace headrace::trace::xplane {
 namespace {
@@ -24,27 +21,12 @@ namespace {
 constexpr int kPlanesOfSpace = 1;
 constexpr std::int64_t kPicoseconds = 1000;
 
-std::string read_whole(const std::string& path, const ReadOptions& options, std::string& damage) {
-  FileBytes file(path, options.bytes_read);
-  GzipStream inflated(file, path);
-  std::string bytes;
-  constexpr std::size_t kChunk = std::size_t{1} << 20;
-  for (std::size_t more = 1; more > 0;) {
-    const std::size_t size = bytes.size();
-    bytes.resize(size + kChunk);
-    more = inflated.read(std::span(bytes).subspan(size));
-    bytes.resize(size + more);
-  }
-  damage = inflated.damage();
-  return bytes;
-}
-
 class XPlaneReader {
  public:
   XPlaneReader(const std::string& path, const ReadOptions& options)
       : options_(with_arguments(options)),
         process_(path, 0, options_),
-        bytes_(read_whole(path, options, notes().damage)) {}
+        bytes_(read_whole_file(path, options, notes().damage)) {}
 
   std::vector<TraceFile> run() {
     Fields space(bytes_);
@@ -224,18 +206,8 @@ class XPlaneReader {
 /// The first field is a plane, and what it begins with are fields of a plane.
 bool is_xplane(const Input& input) {
   constexpr int kLastOfPlane = 6;
-  if (input.has_database() || !input.beginning().starts_with('\n')) return false;
-  std::string_view text = input.beginning();
-  Fields space(text);
-  std::string_view plane;
-  if (space.next()) {
-    plane = space.bytes();
-  } else {
-    // The plane is longer than what was looked at: behind its key and its length.
-    std::size_t at = 1;
-    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0x80U) != 0) ++at;
-    plane = text.substr(std::min(at + 1, text.size()));
-  }
+  if (input.has_database() || input.begins_as_json() || !input.beginning().starts_with('\n')) return false;
+  const std::string_view plane = first_message(input.beginning()).bytes;
   Fields fields(plane);
   int seen = 0;
   for (; fields.next(); ++seen) {

@@ -1,9 +1,9 @@
-#include "trace/xplane/wire.h"
+#include "trace/wire.h"
 
 #include <bit>
 #include <cstddef>
 
-namespace headrace::trace::xplane {
+namespace headrace::trace {
 namespace {
 
 enum WireType : std::uint64_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
@@ -77,4 +77,20 @@ bool Fields::next() noexcept {
 
 double Fields::real() const noexcept { return std::bit_cast<double>(bits_); }
 
-}  // namespace headrace::trace::xplane
+FirstMessage first_message(std::string_view text) noexcept {
+  Fields whole(text);
+  if (whole.next()) return {whole.bytes(), true};
+  // Behind its key and its length.
+  constexpr unsigned char kMore = 0x80;
+  std::size_t at = 1;
+  while (at < text.size() && (static_cast<unsigned char>(text[at]) & kMore) != 0) ++at;
+  return {at + 1 < text.size() ? text.substr(at + 1) : std::string_view(), false};
+}
+
+int first_key(std::string_view message) noexcept {
+  Fields fields(message);
+  fields.next();
+  return fields.number();
+}
+
+}  // namespace headrace::trace

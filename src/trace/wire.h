@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace headrace::trace::xplane {
+namespace headrace::trace {
 
 /// The fields of one message. Reads nothing outside of its bytes.
 class Fields {
@@ -41,4 +41,14 @@ class Fields {
   bool damaged_ = false;
 };
 
-}  // namespace headrace::trace::xplane
+/// The message that is the first field of `text`, as far as it is there.
+struct FirstMessage {
+  std::string_view bytes;
+  bool is_whole = false;
+};
+FirstMessage first_message(std::string_view text) noexcept;
+
+/// The number of the first field, 0 if there is none.
+int first_key(std::string_view message) noexcept;
+
+}  // namespace headrace::trace

@@ -1,0 +1,406 @@
+#include "trace/perfetto/reader.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "headrace/trace/event_kind.h"
+#include "trace/perfetto/sequence.h"
+#include "trace/process_trace.h"
+#include "trace/rocm/names.h"
+#include "trace/whole_file.h"
+#include "trace/wire.h"
+#include "trace/zlib_block.h"
+
+namespace headrace::trace::perfetto {
+namespace {
+
+constexpr int kPacketsOfTrace = 1;
+enum PacketField {
+  kClockSnapshot = 6,
+  kTimestamp = 8,
+  kSequenceId = 10,
+  kTrackEvent = 11,
+  kInternedData = 12,
+  kSequenceFlags = 13,
+  kIncrementalStateCleared = 41,
+  kCompressedPackets = 50,
+  kClockOfTimestamp = 58,
+  kDefaults = 59,
+  kTrackDescriptor = 60
+};
+enum EventField {
+  kAnnotations = 4,
+  kType = 9,
+  kNameId = 10,
+  kTrackOfEvent = 11,
+  kCategory = 22,
+  kName = 23,
+  kCategoryId = 3
+};
+enum EventType : std::uint64_t { kBegin = 1, kEnd = 2, kInstant = 3 };
+enum DescriptorField { kUuid = 1, kTrackName = 2, kProcess = 3, kThread = 4, kParent = 5, kStaticName = 10 };
+enum AnnotationField {
+  kAnnotationNameId = 1,
+  kUnsigned = 3,
+  kSigned = 4,
+  kReal = 5,
+  kText = 6,
+  kPointer = 7,
+  kAnnotationName = 10,
+  kTextId = 17
+};
+constexpr std::uint64_t kStateCleared = 1;
+/// Compressed packets do not hold compressed ones.
+constexpr std::size_t kMostInflated = std::size_t{256} << 20;
+
+struct Track {
+  std::string name;
+  std::uint64_t parent = 0;
+  std::int64_t pid = -1;
+  std::int64_t tid = -1;
+  std::int64_t number = 0;  ///< in the order of first use
+};
+
+/// A beginning that waits for its end.
+struct OpenEvent {
+  EventRow row;
+  std::int64_t device = 0;
+  bool is_timed = false;  ///< it said its times and was added
+  std::vector<std::pair<std::string, std::int64_t>> numbers;
+};
+
+/// Where `name` says "[ 12 ]" behind `word`: 12.
+std::optional<std::int64_t> bracketed(std::string_view name, std::string_view word) {
+  const std::size_t at = name.find(word);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::size_t begin = name.find_first_of("0123456789", name.find('[', at));
+  std::int64_t number = 0;
+  if (begin == std::string_view::npos) return std::nullopt;
+  const auto [end, error] = std::from_chars(name.data() + begin, name.data() + name.size(), number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+class PerfettoReader {
+ public:
+  PerfettoReader(const std::string& path, const ReadOptions& options)
+      : process_(path, 0, options), bytes_(read_whole_file(path, options, process_.file.notes.damage)) {}
+
+  std::vector<TraceFile> run() {
+    ReadNotes& notes = process_.file.notes;
+    Fields trace(bytes_);
+    while (trace.next()) {
+      if (trace.number() == kPacketsOfTrace) read_packet(trace.bytes(), true);
+    }
+    notes.bytes = bytes_.size();
+    if (trace.damaged() || damaged_) {
+      notes.cut = true;
+      notes.cut_where = "inside a packet";
+      notes.cut_offset = bytes_.size() - trace.rest().size();
+    }
+    std::size_t open = 0;
+    for (const auto& [track, events] : open_) {
+      for (const OpenEvent& event : events) open += event.is_timed ? 0 : 1;
+    }
+    if (open > 0)
+      notes.remarks.push_back(std::to_string(open) + " events have no end in the file: they are left out");
+    if (others_ > 0)
+      notes.remarks.push_back(
+          std::to_string(others_) +
+          " packets hold no events of tracks (of the system, or settings): they are not read");
+    std::vector<TraceFile> traces;
+    traces.push_back(std::move(process_.file));
+    return traces;
+  }
+
+ private:
+  struct Packet {
+    std::int64_t stamp = 0;
+    std::uint64_t clock = 0;
+    std::uint64_t sequence = 0;
+    std::string_view event;
+    std::string_view descriptor;
+    std::string_view interned;
+    std::string_view clocks;
+    std::string_view defaults;
+    std::string_view compressed;
+    bool has_event = false;
+    bool clears = false;
+    bool is_known = false;
+  };
+
+  void read_packet(std::string_view message, bool may_be_compressed) {
+    Packet packet;
+    Fields fields(message);
+    while (fields.next()) {
+      switch (fields.number()) {
+        case kTimestamp:
+          packet.stamp = fields.integer();
+          break;
+        case kClockOfTimestamp:
+          packet.clock = fields.bits();
+          break;
+        case kSequenceId:
+          packet.sequence = fields.bits();
+          break;
+        case kSequenceFlags:
+          packet.clears |= (fields.bits() & kStateCleared) != 0;
+          break;
+        case kIncrementalStateCleared:
+          packet.clears |= fields.bits() != 0;
+          break;
+        case kTrackEvent:
+          packet.event = fields.bytes();
+          packet.has_event = packet.is_known = true;
+          break;
+        case kTrackDescriptor:
+          packet.descriptor = fields.bytes();
+          packet.is_known = true;
+          break;
+        case kInternedData:
+          packet.interned = fields.bytes();
+          packet.is_known = true;
+          break;
+        case kClockSnapshot:
+          packet.clocks = fields.bytes();
+          packet.is_known = true;
+          break;
+        case kDefaults:
+          packet.defaults = fields.bytes();
+          packet.is_known = true;
+          break;
+        case kCompressedPackets:
+          packet.compressed = fields.bytes();
+          packet.is_known = true;
+          break;
+        default:
+          break;
+      }
+    }
+    damaged_ |= fields.damaged();
+    if (!packet.is_known && !packet.clears) ++others_;
+    if (!packet.compressed.empty() && may_be_compressed) read_compressed(packet.compressed);
+    Sequence& sequence = sequences_[packet.sequence];
+    if (packet.clears) sequence.forget();
+    if (!packet.clocks.empty()) sequence.set_clocks(packet.clocks);
+    if (!packet.defaults.empty()) sequence.set_defaults(packet.defaults);
+    if (!packet.interned.empty()) sequence.learn(packet.interned);
+    if (!packet.descriptor.empty()) read_descriptor(packet.descriptor);
+    if (packet.has_event) read_event(packet.event, sequence, sequence.time_ns(packet.stamp, packet.clock));
+  }
+
+  void read_compressed(std::string_view bytes) {
+    const std::optional<std::string> inflated = inflated_block(bytes, kMostInflated);
+    damaged_ |= !inflated;
+    if (!inflated) return;
+    Fields packets(*inflated);
+    while (packets.next()) {
+      if (packets.number() == kPacketsOfTrace) read_packet(packets.bytes(), false);
+    }
+    damaged_ |= packets.damaged();
+  }
+
+  Track& track_of(std::uint64_t uuid) {
+    const auto [at, is_new] = tracks_.try_emplace(uuid);
+    if (is_new) at->second.number = static_cast<std::int64_t>(tracks_.size());
+    return at->second;
+  }
+
+  void read_descriptor(std::string_view message) {
+    std::uint64_t uuid = 0;
+    Track found;
+    Fields fields(message);
+    while (fields.next()) {
+      if (fields.number() == kUuid) uuid = fields.bits();
+      if (fields.number() == kTrackName || fields.number() == kStaticName) found.name = fields.bytes();
+      if (fields.number() == kParent) found.parent = fields.bits();
+      if (fields.number() != kThread && fields.number() != kProcess) continue;
+      constexpr int kThreadName = 5;
+      constexpr int kProcessName = 6;
+      const bool is_thread = fields.number() == kThread;
+      Fields inner(fields.bytes());
+      while (inner.next()) {
+        if (inner.number() == 1) found.pid = inner.integer();
+        if (is_thread && inner.number() == 2) found.tid = inner.integer();
+        if (inner.number() == (is_thread ? kThreadName : kProcessName) && found.name.empty())
+          found.name = inner.bytes();
+      }
+    }
+    Track& track = track_of(uuid);
+    found.number = track.number;
+    track = std::move(found);
+  }
+
+  struct Annotated {
+    std::vector<std::pair<std::string, std::int64_t>> numbers;
+
+    std::optional<std::int64_t> number(std::string_view name) const {
+      const auto at =
+          std::find_if(numbers.begin(), numbers.end(), [&](const auto& each) { return each.first == name; });
+      return at == numbers.end() ? std::nullopt : std::optional(at->second);
+    }
+  };
+
+  static std::string_view interned(const Sequence::NamesById& names, std::uint64_t id) {
+    const auto at = names.find(id);
+    return at == names.end() ? std::string_view("?") : std::string_view(at->second);
+  }
+
+  static void read_annotation(std::string_view message, const Sequence& sequence, Annotated& into) {
+    std::string_view name;
+    std::optional<std::int64_t> value;
+    Fields fields(message);
+    while (fields.next()) {
+      if (fields.number() == kAnnotationNameId) name = interned(sequence.annotations, fields.bits());
+      if (fields.number() == kAnnotationName) name = fields.bytes();
+      if (fields.number() == kUnsigned || fields.number() == kSigned || fields.number() == kPointer)
+        value = fields.integer();
+      if (fields.number() != kText && fields.number() != kTextId) continue;
+      // Some write numbers as texts.
+      const std::string_view text =
+          fields.number() == kText ? fields.bytes() : interned(sequence.texts, fields.bits());
+      std::int64_t number = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+      if (error == std::errc() && end == text.data() + text.size()) value = number;
+    }
+    if (value) into.numbers.emplace_back(name, *value);
+  }
+
+  void read_event(std::string_view message, const Sequence& sequence, std::int64_t ns) {
+    std::uint64_t type = 0;
+    std::uint64_t uuid = sequence.default_track;
+    std::string_view name;
+    std::string_view category;
+    Annotated said;
+    Fields fields(message);
+    while (fields.next()) {
+      if (fields.number() == kType) type = fields.bits();
+      if (fields.number() == kTrackOfEvent) uuid = fields.bits();
+      if (fields.number() == kName) name = fields.bytes();
+      if (fields.number() == kNameId) name = interned(sequence.events, fields.bits());
+      if (fields.number() == kCategory) category = fields.bytes();
+      if (fields.number() == kCategoryId) category = interned(sequence.categories, fields.bits());
+      if (fields.number() == kAnnotations) read_annotation(fields.bytes(), sequence, said);
+    }
+    damaged_ |= fields.damaged();
+    if (type == kEnd) return end_event(uuid, ns);
+    if (type != kBegin && type != kInstant) return;
+    OpenEvent event;
+    const Track& track = track_of(uuid);
+    event.row = row_of(track, name, category, said);
+    event.device = device_of(track, said);
+    event.row.start_ns = event.row.end_ns = ns;
+    event.numbers = std::move(said.numbers);
+    if (type == kInstant) event.row.phase = 'i';
+    const Annotated own{event.numbers};
+    const auto begin = own.number("begin_ns");
+    const auto end = own.number("end_ns");
+    event.is_timed = type == kBegin && begin && end;
+    if (event.is_timed) {
+      event.row.start_ns = *begin;
+      event.row.end_ns = *end;
+    }
+    if (event.is_timed || type == kInstant) add(event);
+    if (type == kBegin) open_[uuid].push_back(std::move(event));
+  }
+
+  void end_event(std::uint64_t uuid, std::int64_t ns) {
+    std::vector<OpenEvent>& open = open_[uuid];
+    if (open.empty()) return;
+    OpenEvent event = std::move(open.back());
+    open.pop_back();
+    if (event.is_timed) return;
+    event.row.end_ns = ns;
+    add(event);
+  }
+
+  EventRow row_of(const Track& track, std::string_view name, std::string_view category,
+                  const Annotated& said) {
+    EventRow row;
+    std::string kind(category);
+    std::transform(kind.begin(), kind.end(), kind.begin(), [](unsigned char c) { return std::toupper(c); });
+    if (category == "kernel_dispatch") category = "kernel";
+    if (category == "memory_copy") category = "gpu_memcpy";
+    if (const auto call = rocm::call_category(kind)) category = *call;
+    if (kind_of_category(category) == EventKind::other) category = "user_annotation";
+    const bool works = is_on_device(kind_of_category(category));
+    row.category = process_.intern(category);
+    row.name = process_.intern(category == "gpu_memcpy" ? rocm::copy_name(name) : std::string(name));
+    row.correlation = first_of(said, {"corr_id", "correlation", "correlation_id"});
+    if (works) {
+      row.stream = first_of(said, {"stream", "stream_ID", "stream_id"});
+      if (row.stream == kAbsent)
+        row.stream = bracketed(track.name, "STREAM").value_or(first_of(said, {"queue"}));
+      row.lane = process_.device_lane(device_of(track, said), row.stream);
+    } else {
+      row.lane = process_.thread_lane(track.number, track.name.empty() ? "track" : track.name);
+    }
+    return row;
+  }
+
+  static std::int64_t first_of(const Annotated& said, std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) {
+      if (const auto number = said.number(name)) return *number;
+    }
+    return kAbsent;
+  }
+  static std::int64_t device_of(const Track& track, const Annotated& said) {
+    if (const auto device = said.number("device")) return *device;
+    return bracketed(track.name, "GPU").value_or(0);
+  }
+
+  void add(const OpenEvent& event) {
+    const EventKind kind = kind_of_category(process_.file.columns.names[event.row.category]);
+    const Annotated said{event.numbers};
+    process_.calls |= kind == EventKind::runtime;
+    if (!(is_device_work(kind) ? process_.add_work(event.row, event.device) : process_.rows.add(event.row))) return;
+    if (const auto bytes = said.number("size")) process_.rows.integer("bytes", *bytes);
+    for (const auto& [name, value] : event.numbers) process_.rows.integer(name, value);
+  }
+
+  ProcessTrace process_;
+  std::string bytes_;
+  std::unordered_map<std::uint64_t, Sequence> sequences_;
+  std::unordered_map<std::uint64_t, Track> tracks_;
+  std::unordered_map<std::uint64_t, std::vector<OpenEvent>> open_;
+  std::uint64_t others_ = 0;
+  bool damaged_ = false;
+};
+
+}  // namespace
+
+/// Read after XPlane, whose planes look alike at first. A packet that is not all there is judged by its first field.
+bool is_perfetto(const Input& input) {
+  if (input.has_database() || input.begins_as_json() || !input.beginning().starts_with('\n')) return false;
+  const FirstMessage packet = first_message(input.beginning());
+  Fields fields(packet.bytes);
+  constexpr std::array<int, 11> kFirst = {kClockSnapshot,
+                                          kTimestamp,
+                                          kSequenceId,
+                                          kTrackEvent,
+                                          kInternedData,
+                                          kSequenceFlags,
+                                          kIncrementalStateCleared,
+                                          kCompressedPackets,
+                                          kClockOfTimestamp,
+                                          kDefaults,
+                                          kTrackDescriptor};
+  if (!packet.is_whole)
+    return std::find(kFirst.begin(), kFirst.end(), first_key(packet.bytes)) != kFirst.end();
+  while (fields.next()) {
+  }
+  return !fields.damaged() && !packet.bytes.empty();
+}
+
+std::vector<TraceFile> read_perfetto(Input& input, const ReadOptions& options) {
+  return PerfettoReader(input.path(), options).run();
+}
+
+}  // namespace headrace::trace::perfetto

@@ -1,0 +1,90 @@
+#include "trace/perfetto/sequence.h"
+
+#include <limits>
+
+#include "trace/wire.h"
+
+namespace headrace::trace::perfetto {
+namespace {
+
+enum InternedField { kCategories = 1, kEventNames = 2, kAnnotationNames = 3, kAnnotationTexts = 29 };
+enum ClockField { kClockId = 1, kClockTime = 2, kIncremental = 3, kUnit = 4 };
+enum DefaultsField { kTrackEventDefaults = 11, kDefaultClock = 58 };
+constexpr int kClocksOfSnapshot = 1;
+constexpr int kTrackOfDefaults = 11;
+
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? std::numeric_limits<std::int64_t>::max() : result;
+}
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  return __builtin_add_overflow(a, b, &result) ? std::numeric_limits<std::int64_t>::max() : result;
+}
+
+}  // namespace
+
+void Sequence::forget() { *this = Sequence(); }
+
+void Sequence::learn(std::string_view message) {
+  Fields fields(message);
+  while (fields.next()) {
+    NamesById* into = nullptr;
+    if (fields.number() == kCategories) into = &categories;
+    if (fields.number() == kEventNames) into = &events;
+    if (fields.number() == kAnnotationNames) into = &annotations;
+    if (fields.number() == kAnnotationTexts) into = &texts;
+    if (into == nullptr) continue;
+    std::uint64_t id = 0;
+    std::string_view name;
+    Fields entry(fields.bytes());
+    while (entry.next()) {
+      if (entry.number() == 1) id = entry.bits();
+      if (entry.number() == 2) name = entry.bytes();
+    }
+    into->insert_or_assign(id, name);
+  }
+}
+
+void Sequence::set_clocks(std::string_view message) {
+  Fields fields(message);
+  while (fields.next()) {
+    if (fields.number() != kClocksOfSnapshot) continue;
+    std::uint64_t id = 0;
+    std::int64_t time = 0;
+    Clock clock;
+    Fields entry(fields.bytes());
+    while (entry.next()) {
+      if (entry.number() == kClockId) id = entry.bits();
+      if (entry.number() == kClockTime) time = entry.integer();
+      if (entry.number() == kIncremental) clock.is_incremental = entry.bits() != 0;
+      if (entry.number() == kUnit && entry.integer() > 0) clock.unit_ns = entry.integer();
+    }
+    clock.last_ns = product(time, clock.unit_ns);
+    clocks[id] = clock;
+  }
+}
+
+void Sequence::set_defaults(std::string_view message) {
+  default_clock = default_track = 0;
+  Fields fields(message);
+  while (fields.next()) {
+    if (fields.number() == kDefaultClock) default_clock = fields.bits();
+    if (fields.number() != kTrackEventDefaults) continue;
+    Fields event(fields.bytes());
+    while (event.next()) {
+      if (event.number() == kTrackOfDefaults) default_track = event.bits();
+    }
+  }
+}
+
+std::int64_t Sequence::time_ns(std::int64_t stamp, std::uint64_t clock) {
+  const auto found = clocks.find(clock != 0 ? clock : default_clock);
+  if (found == clocks.end()) return stamp;
+  Clock& used = found->second;
+  std::int64_t ns = product(stamp, used.unit_ns);
+  if (used.is_incremental) ns = used.last_ns = sum(used.last_ns, ns);
+  return ns;
+}
+
+}  // namespace headrace::trace::perfetto
