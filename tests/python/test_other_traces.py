@@ -391,9 +391,13 @@ def test_rocprofv3_that_ends_too_early(tmp_path: Path) -> None:
 def test_tables_of_perfetto_are_exact(ending: str) -> None:
     trace = hr.Trace.load(conformance_file(f"traces/pftrace_made_from_mi300_bert{ending}"))
     expected = json.loads(conformance_file("traces/expected/pftrace_made_from_mi300_bert.json").read_text())
-    for copies in expected["figures"]["copies"].values():
-        copies["bytes"] = 0  # the file was made without
-    assert_figures(trace, 0, expected["figures"])
+    figures = expected["figures"]
+    # The file was made without the device's number and the copies' bytes.
+    for copies in figures["copies"].values():
+        copies["bytes"] = 0
+    for table in ("idle_breakdown_of_streams_with_10_works", "queue_length_max"):
+        figures[table] = {key.replace("device 2", "device 0"): row for key, row in figures[table].items()}
+    assert_figures(trace, 0, figures)
 
 
 def varint(number: int) -> bytes:

@@ -352,7 +352,8 @@ class PerfettoReader {
     return kAbsent;
   }
   static std::int64_t device_of(const Track& track, const Annotated& said) {
-    if (const auto device = said.number("device")) return *device;
+    const std::int64_t device = first_of(said, {"device", "agent"});
+    if (device >= 0) return device;
     return bracketed(track.name, "GPU").value_or(0);
   }
 
