@@ -107,6 +107,7 @@ std::vector<std::string> sound_members(const trace::TraceFile& file) {
   std::vector<std::string> members;
   simdjson::dom::parser parser;
   for (const auto& [key, value] : file.metadata) {
+    if (key == "host_name") continue;  // a timeline is passed on
     // The key as it is in the file, escapes and all.
     const std::string member = "\"" + key + "\":" + value;
     simdjson::dom::element element;

@@ -14,7 +14,7 @@ void Document::read() {
   const int first = walk_.peek();
   if (first == '[') {
     window_.drop(1);
-    events_.read();
+    if (events_.read()) look_behind();
     return;
   }
   if (first == JsonWalk::kEnd)
@@ -23,6 +23,13 @@ void Document::read() {
   window_.drop(1);
   read_object();
   if (!found_events_) throw FormatError(name_, window_.offset(), kExpected);
+  if (!notes_.cut) look_behind();
+}
+
+void Document::look_behind() {
+  if (walk_.peek() == JsonWalk::kEnd || window_.text().front() == '\0') return;
+  notes_.remarks.push_back("something else stands behind the trace, from byte " +
+                           std::to_string(window_.offset()) + " on: it is not read");
 }
 
 void Document::read_object() {

@@ -19,7 +19,7 @@ class Document {
   Document(ByteWindow& window, EventArray& events, ReadNotes& notes, std::string name)
       : window_(window), events_(events), notes_(notes), name_(std::move(name)) {}
 
-  /// Reads to the end of the top-level value; what follows it is left alone. Throws FormatError when there is
+  /// Reads to the end of the top-level value; that something follows it is noted. Throws FormatError when there is
   /// no events array.
   void read();
 
@@ -28,6 +28,7 @@ class Document {
 
  private:
   void read_object();
+  void look_behind();
   void cut_off(std::string_view where);
 
   ByteWindow& window_;

@@ -71,6 +71,8 @@ std::vector<Argument> analysed_arguments() {
       {"Group size", integer},
       {"Process Group Name", text},
       {"Process Group Ranks", text},
+      {"Global rank start", integer},
+      {"Global rank stride", integer},
       {"Src Rank", integer},
       {"Dst Rank", integer},
       {"correlation_id", integer},

@@ -30,6 +30,34 @@ std::string span_text(std::int64_t ns) {
                              : std::to_string(ns / 1'000'000'000) + " s";
 }
 
+/// Of the events that take time, how many have a twin: from one in sixty-four moments, which twins share.
+bool stands_twice(const Columns& columns) {
+  struct Key {
+    std::int64_t start_ns = 0;
+    std::int64_t duration_ns = 0;
+    std::uint32_t lane = 0;
+    Names::Id name = 0;
+
+    auto operator<=>(const Key&) const = default;
+  };
+  constexpr std::uint64_t kSpread = 0x9fb21c651e98df25ULL;
+  constexpr int kOneOf64 = 58;
+  constexpr std::size_t kFewest = 16;
+  std::vector<Key> keys;
+  const bool all = columns.size() < 64 * kFewest * 2;
+  for (Row row = 0; row < columns.size(); ++row) {
+    if (columns.phase[row] != 'X' || columns.duration_ns[row] == 0) continue;
+    if (all || static_cast<std::uint64_t>(columns.start_ns[row]) * kSpread >> kOneOf64 == 0)
+      keys.push_back({columns.start_ns[row], columns.duration_ns[row], columns.lane[row], columns.name[row]});
+  }
+  if (keys.size() < kFewest) return false;
+  std::sort(keys.begin(), keys.end());
+  std::size_t twins = 0;
+  for (std::size_t i = 1; i < keys.size(); ++i) twins += keys[i] == keys[i - 1] ? 1 : 0;
+  constexpr double kNearlyHalf = 0.45;
+  return static_cast<double>(twins) > kNearlyHalf * static_cast<double>(keys.size());
+}
+
 /// What its reader has to know before the figures.
 void add_remarks(Trace& trace) {
   std::vector<std::string>& remarks = trace.file.notes.remarks;
@@ -39,6 +67,8 @@ void add_remarks(Trace& trace) {
                       span_text(std::abs(trace.clock_gap_ns)) + (early ? " before" : " after") +
                       " it is launched; no figures of steps are made across both");
   }
+  if (stands_twice(trace.columns()))
+    remarks.emplace_back("the events stand in the file twice: sums of times count both, unions of times one");
   if (!trace.steps.found_by().empty())
     remarks.push_back("no ProfilerStep: the " + std::to_string(trace.steps.all().size()) + " ranges \"" +
                       trace.steps.found_by() + "\" count as steps");
@@ -102,6 +132,41 @@ void arrange_by_rank(std::vector<Trace>& traces) {
                    [](const Trace& a, const Trace& b) { return a.rank < b.rank; });
 }
 
+namespace {
+
+/// On Unix time where the file says it.
+std::pair<std::int64_t, std::int64_t> recorded_span(const Trace& trace) {
+  const std::int64_t base_ns = trace.file.base_time_ns.value_or(0);
+  std::pair span(std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min());
+  for (Row row = 0; row < trace.columns().size(); ++row) {
+    if (trace.columns().phase[row] != 'X') continue;
+    span.first = std::min(span.first, trace.columns().start_ns[row] + base_ns);
+    span.second = std::max(span.second, trace.columns().end_ns(row) + base_ns);
+  }
+  return span;
+}
+
+/// Files of runs that follow each other are no ranks of one.
+void note_separate_runs(std::vector<Trace>& traces) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> spans;
+  for (const Trace& trace : traces) {
+    if (trace.file.rank || trace.columns().size() == 0) return;
+    if (trace.file.base_time_ns.has_value() != traces.front().file.base_time_ns.has_value()) return;
+    spans.push_back(recorded_span(trace));
+  }
+  std::sort(spans.begin(), spans.end());
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    if (spans[i].first <= spans[i - 1].second) return;
+  }
+  if (spans.size() < 2) return;
+  traces.front().file.notes.remarks.push_back(
+      "the " + std::to_string(spans.size()) +
+      " traces were recorded one after the other and do not say their rank: they " +
+      "look like runs of their own, not like ranks of one; name one file to read it alone");
+}
+
+}  // namespace
+
 std::vector<Trace> load_traces(const std::vector<std::string>& paths, const ReadOptions& options,
                                const std::vector<std::int64_t>& ranks) {
   std::vector<std::vector<Trace>> by_file(paths.size());
@@ -115,6 +180,7 @@ std::vector<Trace> load_traces(const std::vector<std::string>& paths, const Read
     std::move(by_file[i].begin(), by_file[i].end(), std::back_inserter(traces));
   }
   arrange_by_rank(traces);
+  if (ranks.empty()) note_separate_runs(traces);
   return traces;
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -159,3 +160,48 @@ def test_a_range_that_holds_few_launches_is_no_step(tmp_path: Path) -> None:
 def test_rules_of_another_vendor_are_not_shown() -> None:
     rules = {row["rule"] for row in case("r9_gpu_bound_sync").advice().rows()}
     assert not {"aicpu_operators", "small_packets", "operator_compilation"} & rules
+
+
+def kernels(begin_us: float, count: int = 60) -> list[dict[str, Any]]:
+    return [
+        {"ph": "X", "cat": "kernel", "name": "k", "ts": begin_us + 100 * i, "dur": 50, "pid": 0, "tid": 7,
+         "args": {"stream": 7, "device": 0}}
+        for i in range(count)
+    ]  # fmt: skip
+
+
+def test_runs_that_follow_each_other_are_said_to_be_no_ranks(tmp_path: Path) -> None:
+    for run in range(3):
+        (tmp_path / f"run{run}.json").write_text(json.dumps({"traceEvents": kernels(1e12 + run * 1e7)}))
+    assert any("runs of their own" in note for note in hr.Trace.load(tmp_path).notes)
+    for run in range(3):
+        (tmp_path / f"run{run}.json").write_text(json.dumps({"traceEvents": kernels(1e12 + run)}))
+    assert not hr.Trace.load(tmp_path).notes
+
+
+def test_events_that_stand_twice_and_what_stands_behind_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "twice.json"
+    events = kernels(1e12)
+    for twice in (events + events, [event for event in events for _ in range(2)]):
+        path.write_text(json.dumps({"traceEvents": twice}))
+        assert any("twice" in note for note in hr.Trace.load(path).notes)
+    path.write_text(json.dumps({"traceEvents": events}) + '\n{"traceEvents": []}\n')
+    (note,) = hr.Trace.load(path).notes
+    assert "behind the trace" in note
+    path.write_text(json.dumps({"traceEvents": events}) + "\n\n")
+    assert not hr.Trace.load(path).notes
+
+
+def test_an_ascend_profile_without_its_timeline_shows_its_tables(tmp_path: Path) -> None:
+    source = conformance_file(
+        "ascend/text_level2/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/op_statistic.csv"
+    ).parents[1]
+    profile = tmp_path / source.name
+    shutil.copytree(source, profile)
+    (profile / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").unlink()
+    trace = hr.Trace.load(profile)
+    assert len(trace) == 0
+    text = summary(trace)
+    assert "no trace_view.json" in text
+    assert "op_statistic:" in text
+    assert "0 long" not in text

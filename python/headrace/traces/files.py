@@ -115,9 +115,14 @@ def _last_profiles(found: Found, folder: str, profiles: list[_core.ProfileFolder
             )
         if last.events_file:
             found.files.append(last.events_file)
-    if not found.files:
+    if not found.files and not _core.profile_tables(found.profiles):
         raise FormatError(
             folder, None, "no trace_view.json and no database of events in it: run the profiler's analyse()"
+        )
+    if not found.files:
+        found.notes.append(
+            "no trace_view.json and no database of events: the profiler's tables are all there is "
+            "(its analyse() makes the timeline)"
         )
 
 
@@ -157,7 +162,7 @@ def expand(paths: Paths) -> Found:
                 continue
             inside = traces_in(Path(path), merged=True)
             if not inside.files:
-                raise FormatError(path, None, "no .json, .json.gz, .sqlite or .nsys-rep trace in this folder")
+                raise FormatError(path, None, f"no {', '.join(_ENDINGS)} trace in this folder")
             found.files += inside.files
             found.searched |= inside.searched
             found.notes += inside.notes

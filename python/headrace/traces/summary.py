@@ -22,6 +22,8 @@ def summary(trace: Trace, width: int = 100, on_input: str = "") -> str:
     on_input: what is known of the input, which comes first.
     """
     parts = [_head(trace), on_input]
+    if not len(trace) and trace.tables():
+        return "\n\n".join(part for part in [*parts, *_written(trace, width), _advice(trace, width)] if part)
     if not len(trace):
         return "\n\n".join([*parts, _cluster(trace, width)])
     time = trace.time_breakdown()
@@ -59,7 +61,9 @@ def _advice(trace: Trace, width: int) -> str:
 
 
 def _head(trace: Trace) -> str:
-    lines = [f"{repr(trace).strip('<>').removeprefix('headrace.')}, {seconds(trace.length_s)} long"]
+    lines = [repr(trace).strip("<>").removeprefix("headrace.")]
+    if len(trace):
+        lines[0] += f", {seconds(trace.length_s)} long"
     lines += [f"note: {note}" for note in trace.notes[:_SHOWN]]
     more = len(trace.notes) - _SHOWN
     return "\n".join(lines + ([f"note: {more} more"] if more > 0 else []))
@@ -195,6 +199,17 @@ def _cluster(trace: Trace, width: int) -> str:
         for row in votes[:_SHOWN]
     ]
     return "\n".join(lines)
+
+
+#: Tables of a profiler that say most at a glance.
+_FIRST = ("step_trace_time", "op_statistic")
+
+
+def _written(trace: Trace, width: int) -> list[str]:
+    """Of a profile without its timeline: the tables that the profiler wrote."""
+    there = trace.tables()
+    parts = [f"{name}:\n{trace.table(name).to_text(width, _SHOWN)}" for name in _FIRST if name in there]
+    return [*parts, f"tables of the profiler (--table NAME): {', '.join(there)}"]
 
 
 def _longest(what: str, rows: dict[str, list[float]], width: int) -> str:

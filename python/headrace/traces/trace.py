@@ -191,6 +191,8 @@ class Trace(TraceTables):
         return self.ranks.index(rank)
 
     def __repr__(self) -> str:
+        if not len(self) and not self._summary:
+            return f"<headrace.Trace without events: {counted(len(self.tables()), 'table')} of a profiler>"
         if not len(self):
             return f"<headrace.Trace without events: the summary of a cluster in {self._summary}>"
         events = sum(facts["events"] for facts in self._facts)

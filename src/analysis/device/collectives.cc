@@ -75,11 +75,24 @@ class Arguments {
         out_(columns.argument("Out msg nelems")),
         size_(columns.argument("Group size")),
         group_(columns.argument("Process Group Name")),
-        ranks_(columns.argument("Process Group Ranks")) {}
+        ranks_(columns.argument("Process Group Ranks")),
+        first_(columns.argument("Global rank start")),
+        stride_(columns.argument("Global rank stride")) {}
 
   std::string_view collective(trace::Row row) const { return text(collective_, row); }
   std::string_view group(trace::Row row) const { return text(group_, row); }
   std::string_view ranks(trace::Row row) const { return text(ranks_, row); }
+  /// Of a list that is shortened, as it is from 30 ranks on: from the first by the stride. Empty if not said.
+  std::vector<std::int64_t> spaced_ranks(trace::Row row) const {
+    constexpr std::int64_t kMost = 1'000'000;
+    const std::int64_t first = integer(first_, row);
+    const std::int64_t stride = integer(stride_, row);
+    const std::int64_t count = members(row);
+    std::vector<std::int64_t> found;
+    if (first < 0 || stride < 1 || count < 1 || count > kMost || stride > kMost) return found;
+    for (std::int64_t i = 0; i < count; ++i) found.push_back(first + i * stride);
+    return found;
+  }
   std::int64_t members(trace::Row row) const { return integer(size_, row); }
   double bytes(trace::Row row) const {
     const std::int64_t elements = std::max(integer(in_, row), integer(out_, row));
@@ -104,6 +117,8 @@ class Arguments {
   const trace::ArgumentColumn* size_;
   const trace::ArgumentColumn* group_;
   const trace::ArgumentColumn* ranks_;
+  const trace::ArgumentColumn* first_;
+  const trace::ArgumentColumn* stride_;
 };
 
 /// What the tenth part of the durations stays below; the shortest of fewer than ten.
@@ -138,7 +153,11 @@ std::vector<CollectiveCalls> collective_calls(const trace::Trace& trace, const S
                                               std::int64_t* without) {
   const Arguments arguments(trace.columns());
   using Key = std::tuple<std::string_view, std::string_view, std::string_view, std::int64_t, double>;
-  std::map<Key, std::vector<std::int64_t>> durations;
+  struct Calls {
+    trace::Row first = trace::kNoRow;
+    std::vector<std::int64_t> times_ns;
+  };
+  std::map<Key, Calls> found;
   std::int64_t unknown = 0;
   const DeviceWork work = device_work(trace, scope);
   for (const Work& each : work.work) {
@@ -150,15 +169,17 @@ std::vector<CollectiveCalls> collective_calls(const trace::Trace& trace, const S
       ++unknown;
       continue;
     }
-    durations[{collective, group, arguments.ranks(each.row), arguments.members(each.row), bytes}].push_back(
-        each.end_ns - each.start_ns);
+    Calls& calls = found[{collective, group, arguments.ranks(each.row), arguments.members(each.row), bytes}];
+    if (calls.first == trace::kNoRow) calls.first = each.row;
+    calls.times_ns.push_back(each.end_ns - each.start_ns);
   }
   if (without != nullptr) *without = unknown;
   std::map<std::string, std::vector<std::int64_t>, std::less<>> members;
   for (trace::ProcessGroup& group : trace::process_groups(trace.file))
     members[std::move(group.name)] = std::move(group.ranks);
   std::vector<CollectiveCalls> result;
-  for (auto& [key, times_ns] : durations) {
+  for (auto& [key, same] : found) {
+    std::vector<std::int64_t>& times_ns = same.times_ns;
     const auto& [collective, group, ranks, size, bytes] = key;
     CollectiveCalls calls;
     calls.collective = collective_form(collective);
@@ -168,6 +189,7 @@ std::vector<CollectiveCalls> collective_calls(const trace::Trace& trace, const S
     const auto known = members.find(group);
     // Long lists are shortened in events.
     if (calls.ranks.empty() && known != members.end()) calls.ranks = known->second;
+    if (calls.ranks.empty()) calls.ranks = arguments.spaced_ranks(same.first);
     calls.members = calls.ranks.empty() ? size : static_cast<std::int64_t>(calls.ranks.size());
     calls.calls = static_cast<std::int64_t>(times_ns.size());
     for (const std::int64_t each : times_ns) calls.total_s += seconds(each);
