@@ -86,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     switch (data[0] % 6) {
       case 0:
-        for (trace::TraceFile& file : trace::read_database(text, "input.db")) read_events(std::move(file));
+        for (trace::TraceFile& file : trace::read_bytes(text, "input.db")) read_events(std::move(file));
         break;
       case 1:
         read_csv(text);

@@ -108,7 +108,8 @@ TraceSet load_sources(const std::vector<std::pair<std::string, py::object>>& sou
   for (const auto& [name, file] : sources) {
     PythonBytes bytes(file);
     const LockReleased released;
-    traces.push_back(trace::resolve(trace::read_source(bytes, name, options)));
+    for (trace::TraceFile& read : trace::read_stream(bytes, name, options))
+      traces.push_back(trace::resolve(std::move(read)));
   }
   trace::arrange_by_rank(traces);
   return all_of(std::move(traces));

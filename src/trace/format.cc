@@ -14,6 +14,7 @@
 #include "trace/perfetto/reader.h"
 #include "trace/rocm/rocpd.h"
 #include "trace/rocm/rocprofv3.h"
+#include "trace/whole_file.h"
 #include "trace/xplane/arguments.h"
 #include "trace/xplane/reader.h"
 #include "trace/xplane/trace_json.h"
@@ -21,9 +22,11 @@
 namespace headrace::trace {
 namespace {
 
+/// Enough of a file to tell what it is.
+constexpr std::size_t kBeginning = std::size_t{1} << 14;
+
 std::string begin_of(ByteSource& source) {
-  constexpr std::size_t kEnough = std::size_t{1} << 14;
-  std::string bytes(kEnough, '\0');
+  std::string bytes(kBeginning, '\0');
   std::size_t size = 0;
   while (size < bytes.size()) {
     const std::size_t more = source.read(std::span(bytes).subspan(size));
@@ -54,8 +57,7 @@ std::string inflated(const std::string& beginning, const std::string& path) {
 bool holds_json(const Input& input) { return !input.has_database(); }
 
 TraceFile read_json_file(const Input& input, const ReadOptions& options) {
-  FileBytes bytes(input.path(), options.bytes_read);
-  return read_source(bytes, input.path(), options);
+  return read_source(*input.open(options.bytes_read), input.path(), options);
 }
 
 std::vector<TraceFile> read_json(Input& input, const ReadOptions& options) {
@@ -106,8 +108,17 @@ Input::Input(const std::string& path) : path_(path), beginning_(beginning_of(pat
   }
 }
 
-Input::Input(std::string_view database, const std::string& name) : path_(name) {
-  database_.emplace(database, name);
+Input::Input(std::string_view bytes, const std::string& name) : path_(name), memory_(bytes) {
+  if (begins_as_database(bytes)) {
+    database_.emplace(bytes, name);
+  } else {
+    beginning_ = inflated(std::string(bytes.substr(0, kBeginning)), name);
+  }
+}
+
+std::unique_ptr<ByteSource> Input::open(std::atomic<std::uint64_t>* bytes_read) const {
+  if (memory_) return std::make_unique<MemoryBytes>(*memory_);
+  return std::make_unique<FileBytes>(path_, bytes_read);
 }
 
 bool Input::begins_as_json() const noexcept {
@@ -127,10 +138,44 @@ std::vector<TraceFile> read_traces(const std::string& path, const ReadOptions& o
   return read_input(input, options);
 }
 
-std::vector<TraceFile> read_database(std::string_view bytes, const std::string& name,
-                                     const ReadOptions& options) {
+std::vector<TraceFile> read_bytes(std::string_view bytes, const std::string& name,
+                                  const ReadOptions& options) {
   Input input(bytes, name);
   return read_input(input, options);
+}
+
+namespace {
+
+/// Bytes that were taken off a stream, and the rest of it.
+class Continued : public ByteSource {
+ public:
+  Continued(std::string taken, ByteSource& rest) : taken_(std::move(taken)), first_(taken_), rest_(rest) {}
+
+  std::size_t read(std::span<char> into) override {
+    const std::size_t bytes = first_.read(into);
+    return bytes > 0 ? bytes : rest_.read(into);
+  }
+
+ private:
+  std::string taken_;
+  MemoryBytes first_;
+  ByteSource& rest_;
+};
+
+}  // namespace
+
+std::vector<TraceFile> read_stream(ByteSource& source, const std::string& name, const ReadOptions& options) {
+  std::string beginning = begin_of(source);
+  const Input looked_at(beginning.starts_with(kDatabaseMagic) ? std::string_view() : beginning, name);
+  const bool is_chrome = !begins_as_database(beginning) && kFormats.back().recognises(looked_at) &&
+                         &format_of(looked_at) == &kFormats.back();
+  Continued whole(std::move(beginning), source);
+  if (is_chrome) {
+    std::vector<TraceFile> traces;
+    traces.push_back(read_source(whole, name, options));
+    return traces;
+  }
+  return read_bytes(read_all(whole), name, options);
 }
 
 TraceFile read_file(const std::string& path, const ReadOptions& options) {

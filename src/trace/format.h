@@ -1,6 +1,9 @@
 // The formats of device traces: each says which files are its own, and reads them.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,14 +19,16 @@ class Input {
  public:
   /// Throws FormatError for a SQLite database that cannot be opened.
   explicit Input(const std::string& path);
-  /// A database in memory, called `name` in errors.
-  Input(std::string_view database, const std::string& name);
+  /// What is in memory, called `name` in errors; `bytes` must outlive this.
+  Input(std::string_view bytes, const std::string& name);
 
   const std::string& path() const noexcept { return path_; }
   /// Some thousand bytes, inflated; empty for what can be read only once.
   std::string_view beginning() const noexcept { return beginning_; }
   /// Protocol buffers may begin with a line break, as JSON may.
   bool begins_as_json() const noexcept;
+  /// Its bytes from the first one on, as they are. `bytes_read` as FileBytes'.
+  std::unique_ptr<ByteSource> open(std::atomic<std::uint64_t>* bytes_read = nullptr) const;
   bool has_database() const noexcept { return database_.has_value(); }
   /// To be asked for only where there is one.
   Database& database() noexcept { return *database_; }
@@ -32,6 +37,7 @@ class Input {
 
  private:
   std::string path_;
+  std::optional<std::string_view> memory_;
   std::string beginning_;
   std::optional<Database> database_;
 };

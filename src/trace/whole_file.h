@@ -1,13 +1,16 @@
-// A file that is read at once.
+// A stream that is read at once.
 #pragma once
 
 #include <string>
 
 #include "headrace/trace/reader.h"
+#include "trace/format.h"
 
 namespace headrace::trace {
 
-/// Its bytes, inflated if they begin like gzip; `damage` as GzipStream's. Throws FormatError.
-std::string read_whole_file(const std::string& path, const ReadOptions& options, std::string& damage);
+std::string read_all(ByteSource& source);
+
+/// A file's bytes, inflated if they begin like gzip; `damage` as GzipStream's. Throws FormatError.
+std::string read_whole(const Input& input, const ReadOptions& options, std::string& damage);
 
 }  // namespace headrace::trace

@@ -90,8 +90,8 @@ std::optional<std::int64_t> bracketed(std::string_view name, std::string_view wo
 
 class PerfettoReader {
  public:
-  PerfettoReader(const std::string& path, const ReadOptions& options)
-      : process_(path, 0, options), bytes_(read_whole_file(path, options, process_.file.notes.damage)) {}
+  PerfettoReader(const Input& input, const ReadOptions& options)
+      : process_(input.path(), 0, options), bytes_(read_whole(input, options, process_.file.notes.damage)) {}
 
   std::vector<TraceFile> run() {
     ReadNotes& notes = process_.file.notes;
@@ -361,7 +361,8 @@ class PerfettoReader {
     const EventKind kind = kind_of_category(process_.file.columns.names[event.row.category]);
     const Annotated said{event.numbers};
     process_.calls |= kind == EventKind::runtime;
-    if (!(is_device_work(kind) ? process_.add_work(event.row, event.device) : process_.rows.add(event.row))) return;
+    if (!(is_device_work(kind) ? process_.add_work(event.row, event.device) : process_.rows.add(event.row)))
+      return;
     if (const auto bytes = said.number("size")) process_.rows.integer("bytes", *bytes);
     for (const auto& [name, value] : event.numbers) process_.rows.integer(name, value);
   }
@@ -401,7 +402,7 @@ bool is_perfetto(const Input& input) {
 }
 
 std::vector<TraceFile> read_perfetto(Input& input, const ReadOptions& options) {
-  return PerfettoReader(input.path(), options).run();
+  return PerfettoReader(input, options).run();
 }
 
 }  // namespace headrace::trace::perfetto

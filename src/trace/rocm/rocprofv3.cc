@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -83,8 +84,8 @@ class Rocprofv3Reader {
   Rocprofv3Reader(Input& input, const ReadOptions& options)
       : path_(input.path()),
         options_(options),
-        file_(path_, options.bytes_read),
-        inflated_(file_, path_),
+        file_(input.open(options.bytes_read)),
+        inflated_(*file_, path_),
         window_(inflated_, options.window_bytes) {}
 
   std::vector<TraceFile> run() {
@@ -330,7 +331,7 @@ class Rocprofv3Reader {
 
   std::string path_;
   const ReadOptions& options_;
-  FileBytes file_;
+  std::unique_ptr<ByteSource> file_;
   GzipStream inflated_;
   ByteWindow window_;
   JsonWalk walk_{window_};

@@ -23,10 +23,10 @@ constexpr std::int64_t kPicoseconds = 1000;
 
 class XPlaneReader {
  public:
-  XPlaneReader(const std::string& path, const ReadOptions& options)
+  XPlaneReader(const Input& input, const ReadOptions& options)
       : options_(with_arguments(options)),
-        process_(path, 0, options_),
-        bytes_(read_whole_file(path, options, notes().damage)) {}
+        process_(input.path(), 0, options_),
+        bytes_(read_whole(input, options, notes().damage)) {}
 
   std::vector<TraceFile> run() {
     Fields space(bytes_);
@@ -218,7 +218,7 @@ bool is_xplane(const Input& input) {
 }
 
 std::vector<TraceFile> read_xplane(Input& input, const ReadOptions& options) {
-  return XPlaneReader(input.path(), options).run();
+  return XPlaneReader(input, options).run();
 }
 
 }  // namespace headrace::trace::xplane

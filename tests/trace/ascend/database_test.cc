@@ -136,7 +136,7 @@ TEST(AscendDatabase, DamageIsAnErrorThatNamesTheFile) {
   std::size_t refused = 0;
   for (std::size_t size = 0; size < whole.size(); size += 1000) {
     try {
-      read_database(whole.substr(0, size), "cut.db");
+      read_bytes(whole.substr(0, size), "cut.db");
     } catch (const FormatError& error) {
       ++refused;
       EXPECT_EQ(error.path(), "cut.db");
@@ -146,7 +146,7 @@ TEST(AscendDatabase, DamageIsAnErrorThatNamesTheFile) {
   std::string changed = whole;
   for (std::size_t at = 100; at < changed.size(); at += 97)
     changed[at] = static_cast<char>(changed[at] ^ 0x55);
-  EXPECT_THROW(read_database(changed, "changed.db"), FormatError);
+  EXPECT_THROW(read_bytes(changed, "changed.db"), FormatError);
 }
 
 TEST(AscendDatabase, AStreamIsNone) {
