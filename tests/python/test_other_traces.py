@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import sqlite3
@@ -13,6 +14,7 @@ import pytest
 import headrace as hr
 from device_traces import conformance_file
 from headrace.errors import FormatError
+from xplane_file import MS, Plane, field, jax_loop, tf_data, write_xplane
 
 np = pytest.importorskip("numpy")
 
@@ -400,20 +402,6 @@ def test_tables_of_perfetto_are_exact(ending: str) -> None:
     assert_figures(trace, 0, figures)
 
 
-def varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*out, number])
-
-
-def field(number: int, value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
 def packet(*fields: bytes) -> bytes:
     return field(1, b"".join([*fields, field(10, 5)]))
 
@@ -514,3 +502,82 @@ def test_the_input_that_an_xplane_profile_shows_has_a_verdict() -> None:
     report = hr.Report.load(conformance_file("traces/jax_cpu_steps.xplane.pb"))
     assert (report.diagnosis.kind, report.bottleneck) == ("input_bound", "next_batch")
     assert hr.Report.of_trace(hr.Trace.load(conformance_file("traces/kineto_mi300_bert.json.gz"))) is None
+
+
+def verdict_of(path: Path) -> tuple[str, str | None]:
+    report = hr.Report.load(path)
+    return report.diagnosis.kind, report.bottleneck
+
+
+@pytest.mark.parametrize(
+    ("plane", "expected"),
+    [
+        (tf_data(20, 19, map_ms=19.5), ("input_bound", "decode")),
+        (tf_data(20, 19, map_ms=0, parallel=4), ("input_bound", "decode")),
+        (tf_data(20, 0.005, map_ms=6), ("not_input_bound", None)),
+        (jax_loop(20, 15), ("input_bound", "next_batch")),
+        (jax_loop(20, 15, "loader.fetchSample"), ("input_bound", "loader.fetchSample")),
+    ],
+)
+def test_verdicts_on_traced_inputs(tmp_path: Path, plane: Plane, expected: tuple[str, str | None]) -> None:
+    assert verdict_of(write_xplane(tmp_path / "host.xplane.pb", plane)) == expected
+
+
+@pytest.mark.parametrize("name", ["save_checkpoint", "load_params", "thread_pool", "evaluate"])
+def test_what_does_not_speak_of_data_is_no_input(tmp_path: Path, name: str) -> None:
+    path = write_xplane(tmp_path / "host.xplane.pb", jax_loop(20, 15, name))
+    assert hr.Report.of_trace(hr.Trace.load(path)) is None
+    with pytest.raises(FormatError, match="a loop that waits for batches"):
+        hr.Report.load(path)
+
+
+def test_a_folder_of_jax_is_its_last_run(tmp_path: Path) -> None:
+    for run, steps in (("2026_01_01", 3), ("2026_01_02", 4)):
+        folder = tmp_path / "plugins" / "profile" / run
+        folder.mkdir(parents=True)
+        write_xplane(folder / "a.xplane.pb", jax_loop(20, 15, steps=steps))
+        (folder / "a.trace.json.gz").write_bytes(b"cut")
+        (folder / "ALL_HOSTS.op_stats_v2.pb").write_bytes(b"other")
+    trace = hr.Trace.load(tmp_path)
+    assert [Path(file).name for file in trace.files] == ["a.xplane.pb"]
+    assert "4 steps" in repr(trace)
+    assert any("2 times" in note for note in trace.notes)
+
+
+def test_work_of_xla_is_of_the_step_that_asked_for_it(tmp_path: Path) -> None:
+    """The launch is on another thread, and later than the step."""
+    host = Plane("/host:CPU")
+    gpu = Plane("/device:GPU:0")
+    loop, executor, stream = [], [], []
+    for step in range(4):
+        at = step * 10 * MS
+        loop.append(host.event("train", at, 4 * MS, step_num=step))
+        loop.append(host.event("Execute", at + MS, MS, _pt=5, _p=7))  # the number is used again
+        executor.append(host.event("EnqueueExecution", at + 6 * MS, MS, _ct=5, _c=7))
+        executor.append(host.event("fusion", at + 6 * MS + 1000, 1_000_000, correlation_id=step + 1))
+        stream.append(gpu.event("fusion", at + 7 * MS, 2 * MS, correlation_id=step + 1))
+        stream.append(
+            gpu.event("MemcpyH2D", at + 9 * MS, MS // 2, memcpy_details="kind:H2D size:4096 dest:0")
+        )
+    host.line("python", loop)
+    host.line("py_xla_execute/3", executor)
+    gpu.line("Stream #12(Kernel)", stream)
+    gpu.line("XLA Modules", [gpu.event("jit_step", 7 * MS, 2 * MS)])
+    trace = hr.Trace.load(write_xplane(tmp_path / "host.xplane.pb", host, gpu))
+    assert [row["works"] for row in trace.steps().rows()] == [1, 1, 1, 1]
+    (breakdown,) = trace.time_breakdown().rows()
+    assert whole_ns(breakdown["compute_s"]) == 8_000_000
+    assert {row["stream"] for row in trace.idle_breakdown().idle.rows()} == {12}
+    (copy,) = trace.memory_bandwidth().summary.rows()
+    assert (copy["copies"], copy["bytes"]) == (4, 4 * 4096)
+
+
+def test_a_damaged_xplane_gives_what_is_before(tmp_path: Path) -> None:
+    path = write_xplane(tmp_path / "host.xplane.pb", jax_loop(20, 15))
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"\n\xff\xff\xff\xff\x0f")
+    trace = hr.Trace.load(path)
+    assert "20 steps" in repr(trace)
+    assert any("inside a message" in note for note in trace.notes)
+    path.write_bytes(gzip.compress(whole))
+    assert "20 steps" in repr(hr.Trace.load(path))
