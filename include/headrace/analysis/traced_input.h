@@ -12,8 +12,8 @@ namespace headrace::analysis {
 ///
 ///     steps      from the end of one wait for a batch (loader_waits.h) to the end of the next; the first is start-up
 ///     tf.data    an operator for each iterator but prefetches. One that asks what is below it in the same thread is busy
-///                for its calls less the calls within them. One that has threads of its own is busy for as long as those
-///                that ask it wait, less what its threads wait for what is below
+///                for its calls less the calls within them. One that has threads of its own is busy in the part of its
+///                calls that wait, less what its threads wait for what is below
 ///     queues     of iterators with threads of their own: their levels where the profiler read them; a call that lasted
 ///                and says none found it empty
 ///     others     the range around the wait, and the ranges directly in it, in the training loop

@@ -136,6 +136,12 @@ std::string longest_loader_wait(const trace::Trace& trace) {
   return longest == spent.end() ? std::string() : std::string(columns.names[longest->first]);
 }
 
+std::string shown_range(std::string_view name) {
+  const std::size_t space = name.find(' ');
+  if (!name.starts_with('$') || space == std::string_view::npos) return std::string(name);
+  return std::string(name.substr(space + 1)).append(" (").append(name.substr(1, space - 1)).append(")");
+}
+
 Intervals loader_waits(const trace::Trace& trace) {
   const trace::Columns& columns = trace.columns();
   const std::vector<bool> waits = loader_wait_names(trace);

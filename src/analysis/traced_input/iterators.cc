@@ -147,6 +147,7 @@ class IteratorFinder {
       const std::int64_t self = std::max<std::int64_t>(0, self_[row]);
       it.self_ns += self;
       it.self_times_ns.push_back(self);
+      it.waited_calls += self > kWaitsNs ? 1 : 0;
       moments.emplace_back(columns_.start_ns[row], 1);
       moments.emplace_back(columns_.end_ns(row), -1);
     }

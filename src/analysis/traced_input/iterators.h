@@ -22,6 +22,7 @@ struct TracedIterator {
   /// Without the iterators that it asked in the same thread.
   std::int64_t self_ns = 0;
   std::vector<std::int64_t> self_times_ns;
+  std::uint64_t waited_calls = 0;  ///< that lasted longer than a hand-over does
   /// At most so many calls at one time.
   int at_once = 1;
   /// What asks it gets from a buffer that other threads fill.

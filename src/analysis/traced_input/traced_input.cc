@@ -43,7 +43,10 @@ std::string shown_name(std::string_view dataset, std::string_view family) {
   const bool is_tensorflows =
       dataset.empty() || (end != std::string_view::npos && dataset.find(':', end) != std::string_view::npos);
   if (!is_tensorflows) return std::string(dataset);
-  std::string name(dataset.empty() ? family : dataset.substr(0, end));
+  std::string_view plain = dataset.empty() ? family : dataset.substr(0, end);
+  constexpr std::string_view kParallel = "Parallel";
+  if (plain.starts_with(kParallel) && plain.size() > kParallel.size()) plain.remove_prefix(kParallel.size());
+  std::string name(plain);
   if (!name.empty()) name[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(name[0])));
   return name;
 }
@@ -112,7 +115,7 @@ class InputBuilder {
       profile_.host.cores = static_cast<int>(root->cores);
       visit(static_cast<int>(root - iterators_.begin()), add_stage(0), 0);
     } else {
-      profile_.loader = columns_.name_of(waits_.front());
+      profile_.loader = device::shown_range(columns_.name_of(waits_.front()));
       add_ranges();
     }
     finish_stages();
@@ -229,7 +232,13 @@ class InputBuilder {
     const int runner = add_stage(threads_below(it));
     for (const int child : it.children) visit(child, runner, depth + 1);
     int fills = runner;
-    if (it.family != "Prefetch") fills = add_parallel(it);
+    if (it.family.find("Interleave") != std::string::npos) {
+      // Its calls run what is below it.
+      const int now = static_cast<int>(std::max<std::int64_t>(1, it.parallelism));
+      add_calls_parameter(it, shown_name(it.dataset, it.family), nullptr, runner, now);
+    } else if (it.family != "Prefetch") {
+      fills = add_parallel(it);
+    }
     add_queue(it, fills, stage);
   }
 
@@ -247,7 +256,7 @@ class InputBuilder {
     OperatorProfile& op = profile_.operators[static_cast<std::size_t>(at)];
     set_busy(op, in_seconds(it.self_ns), it.calls);
     op.service = latency_of(it.self_times_ns);
-    add_calls_parameter(it, op, stage, 1);
+    add_calls_parameter(it, op.name, &op, stage, 1);
   }
 
   /// A function that runs so many times at once, in threads of a pool.
@@ -256,33 +265,36 @@ class InputBuilder {
     const int stage = add_stage(workers);
     const int at = add_operator(stage, shown_name(it.dataset, it.family), kind_of(it.family, false), workers);
     OperatorProfile& op = profile_.operators[static_cast<std::size_t>(at)];
-    const double waited = std::min(1.0, in_seconds(it.self_ns) / profile_.elapsed_s);
+    // A call that waits finds it at work since the call before.
+    const double waited = static_cast<double>(it.waited_calls) / static_cast<double>(it.calls);
     const double share = waited * (1 - time_below(it));
     set_busy(op, share * workers * profile_.elapsed_s, it.calls);
-    add_calls_parameter(it, op, stage, workers);
+    add_calls_parameter(it, op.name, &op, stage, workers);
     return stage;
   }
 
-  void add_calls_parameter(const TracedIterator& it, OperatorProfile& op, int stage, int now) {
+  void add_calls_parameter(const TracedIterator& it, const std::string& name, OperatorProfile* op, int stage,
+                           int now) {
     constexpr std::array<std::string_view, 4> kTakesCalls = {"Map", "Batch", "Interleave", "MapAndBatch"};
     std::string_view family = it.family;
     if (family.starts_with("Parallel")) family.remove_prefix(std::string_view("Parallel").size());
     if (std::find(kTakesCalls.begin(), kTakesCalls.end(), family) == kTakesCalls.end()) return;
     profile::LoaderParameter calls;
-    calls.name = op.name + ".num_parallel_calls";
+    calls.name = name + ".num_parallel_calls";
     calls.value = std::int64_t{now};
     calls.usual = std::int64_t{1};
     calls.min = 1;
-    // As tf.data itself: nothing here tells a function that computes from one that waits.
-    if (profile_.host.cores > 0) calls.max = std::max(now, profile_.host.cores);
+    // Nothing here tells a function that computes from one that waits: up to tf.data's cores, or twice what there is.
+    if (profile_.host.cores > 0) calls.max = std::max(2 * now, profile_.host.cores);
     calls.sets = profile::Quantity::workers;
     calls.stage = stage;
     if (it.runs_python)
       calls.set_in =
           "functions in Python (py_function, from_generator) take turns unless they release the "
           "interpreter's lock";
-    op.parameters.push_back(
-        {calls.name, static_cast<double>(now), calls.min, calls.max, false, profile::Quantity::workers});
+    if (op != nullptr)
+      op->parameters.push_back(
+          {calls.name, static_cast<double>(now), calls.min, calls.max, false, profile::Quantity::workers});
     stages_[static_cast<std::size_t>(stage)].widened_by = calls.name;
     model_.parameters.push_back(std::move(calls));
   }
@@ -307,7 +319,10 @@ class InputBuilder {
       const Row above = trace_.calls.parent_of(row);
       if (above == trace::kNoRow || !outer.contains(above) || columns_.start_ns[row] < time_.begin_ns)
         continue;
-      inner[std::string(columns_.name_of(row))].push_back(columns_.duration_ns[row]);
+      const std::string_view name = columns_.name_of(row);
+      // A function of a library, which nobody can change.
+      if (name.starts_with('$') && name.find(".py:") == std::string_view::npos) continue;
+      inner[device::shown_range(name)].push_back(columns_.duration_ns[row]);
       within[above] += columns_.duration_ns[row];
     }
     for (std::size_t i = 1; i < waits_.size(); ++i)

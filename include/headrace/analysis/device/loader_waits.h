@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/analysis/device/intervals.h"
@@ -19,6 +20,9 @@ std::vector<bool> loader_wait_names(const trace::Trace& trace);
 
 /// The name of those that take most time, empty if there is none.
 std::string longest_loader_wait(const trace::Trace& trace);
+
+/// A range's name as people read it: "$train.py:12 __next__", as JAX writes a Python function, is "__next__ (train.py:12)".
+std::string shown_range(std::string_view name);
 
 /// Their times, on the clock of the file. Empty if the loader is none of these: then the waits have to come from
 /// Headrace's own record of the run.
