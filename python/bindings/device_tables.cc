@@ -28,6 +28,7 @@
 #include "headrace/analysis/device/operators.h"
 #include "headrace/analysis/device/overlap.h"
 #include "headrace/analysis/device/queue_length.h"
+#include "headrace/analysis/device/roofline.h"
 #include "headrace/analysis/device/sequences.h"
 #include "headrace/analysis/device/step_breakdown.h"
 #include "headrace/analysis/device/step_points.h"
@@ -132,6 +133,8 @@ void add_device_tables(PyObject* into) {
   define_scoped<std::string>(module, "operator_sequences", &device::operator_sequences, "prefix");
   define_scoped<bool, std::size_t>(module, "operators", &device::operators, "by_input_shapes",
                                    "stack_frames");
+  define_scoped<std::optional<double>, std::optional<double>>(module, "roofline", &device::roofline,
+                                                              "peak_tflops", "peak_gbps");
   define_scoped(module, "collectives", &device::collectives);
   define(module, "step_time", &device::step_time);
   define(module, "trace_steps", &device::steps);

@@ -64,6 +64,7 @@ std::vector<Argument> analysed_arguments() {
       {"Python parent id", integer},
       {"Input Dims", text},
       {"Input type", text},
+      {"Concrete Inputs", text},
       {"Collective name", text},
       {"dtype", text},
       {"In msg nelems", integer},

@@ -210,6 +210,20 @@ class TraceTables:
         frames = stack_frames if "stack" in group_by else 0
         return Table(_core.operators(self._traces, _listed(steps), "input_shapes" in group_by, frames))
 
+    def roofline(
+        self,
+        *,
+        steps: Sequence[int] | None = None,
+        peak_tflops: float | None = None,
+        peak_gbps: float | None = None,
+    ) -> Table:
+        """How near operators come to the device's peak: FLOPs, bytes, rates, what limits at each shape.
+
+        ``peak_tflops``, ``peak_gbps``: of the device, instead of its vendor's (dense, of the inputs' type).
+        Needs shapes: ``record_shapes=True``.
+        """
+        return Table(_core.roofline(self._traces, _listed(steps), peak_tflops, peak_gbps))
+
     def annotations(
         self,
         *,

@@ -18,6 +18,7 @@
 #include "headrace/analysis/device/operators.h"
 #include "headrace/analysis/device/overlap.h"
 #include "headrace/analysis/device/queue_length.h"
+#include "headrace/analysis/device/roofline.h"
 #include "headrace/analysis/device/sequences.h"
 #include "headrace/analysis/device/step_breakdown.h"
 #include "headrace/analysis/device/step_points.h"
@@ -52,6 +53,7 @@ std::vector<DeclaredTable> declared_tables() {
       {"stragglers", shape_of<StragglersColumns>()},
       {"diff", shape_of<DiffColumns>()},
       {"operators", shape_of<OperatorsColumns>()},
+      {"roofline", shape_of<RooflineColumns>()},
       {"critical_path.path", shape_of<CriticalPathColumns>()},
       {"critical_path.summary", shape_of<CriticalPathSummaryColumns>()},
       {"critical_path.nodes", shape_of<CriticalPathNodesColumns>()},

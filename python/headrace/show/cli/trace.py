@@ -31,6 +31,7 @@ TABLES: dict[str, Callable[[Trace], Table]] = {
     "memory_bandwidth_series": lambda trace: trace.memory_bandwidth().series,
     "launches": lambda trace: trace.launches(),
     "operators": lambda trace: trace.operators(),
+    "roofline": lambda trace: trace.roofline(),
     "advice": lambda trace: trace.advice(),
     "annotations": lambda trace: trace.annotations().ranges,
     "host_annotations": lambda trace: trace.annotations(on_device=False).ranges,

@@ -1,0 +1,178 @@
+#include "headrace/analysis/device/roofline.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "analysis/device/callers.h"
+#include "analysis/device/device_peaks.h"
+#include "analysis/device/names_that.h"
+#include "analysis/device/operator_cost.h"
+#include "headrace/analysis/device/device_work.h"
+#include "headrace/analysis/device/figures.h"
+
+namespace headrace::analysis::device {
+namespace {
+
+using trace::Row;
+
+constexpr double kGiga = 1e9;
+constexpr double kTeraOps = 1e12;
+
+/// "" if the file does not say.
+std::string device_name(const trace::TraceFile& file) {
+  for (const auto& [key, value] : file.metadata) {
+    if (key != "deviceProperties") continue;
+    const nlohmann::json properties = nlohmann::json::parse(value, nullptr, false);
+    if (!properties.is_array() || properties.empty() || !properties.front().is_object()) continue;
+    const auto name = properties.front().find("name");
+    if (name != properties.front().end() && name->is_string()) return name->get<std::string>();
+  }
+  return "";
+}
+
+struct HasCost {
+  const trace::Trace* trace;
+  const std::vector<bool>* known;
+
+  bool operator()(Row row) const {
+    return trace->kinds[row] == trace::EventKind::operation && (*known)[trace->columns().name[row]];
+  }
+};
+
+/// The calls of an operator with the same shapes and types.
+struct SameCalls {
+  std::int64_t calls = 0;
+  std::int64_t device_ns = 0;
+  OperatorCost cost;
+};
+
+class RankRoofline {
+ public:
+  RankRoofline(const trace::Trace& trace, const RooflineOptions& options, Rows<RooflineColumns>& rows)
+      : trace_(trace), options_(options), rows_(rows), columns_(trace.columns()) {}
+
+  void add() {
+    dims_ = columns_.argument("Input Dims");
+    types_ = columns_.argument("Input type");
+    concrete_ = columns_.argument("Concrete Inputs");
+    if (dims_ == nullptr || dims_->rows.empty())
+      return rows_.note(trace_.rank, " has no shapes of inputs: record with record_shapes=True");
+    charge();
+    const std::string name = device_name(trace_.file);
+    std::optional<DevicePeaks> peaks = peaks_of(name);
+    if (!peaks && !options_.peak_tflops && !options_.peak_gbps)
+      rows_.note(trace_.rank,
+                 " ran on \"" + name + "\", whose peaks are not known: give peak_tflops and peak_gbps");
+    add_rows(peaks.value_or(DevicePeaks{}));
+    if (other_ns_ > 0)
+      rows_.note(trace_.rank, " has " + std::to_string(seconds(other_ns_)) +
+                                  " s of work in operators without a formula, or without their shapes");
+  }
+
+ private:
+  std::string_view text(const trace::ArgumentColumn* column, Row row) const {
+    const auto at = column == nullptr ? std::nullopt : column->find(row);
+    return at ? columns_.names[column->texts[*at]] : std::string_view();
+  }
+
+  using Key = std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>;
+
+  /// Device time to the innermost operator with a formula around each launch; each such operator is one call.
+  void charge() {
+    const std::vector<bool> known = names_that(columns_, has_cost);
+    Callers<HasCost> callers(trace_, HasCost{&trace_, &known});
+    std::map<Row, std::int64_t> spent;
+    for (const Work& work : device_work(trace_, options_.scope).work) {
+      const Row launch = trace_.correlation.launch_of(work.row);
+      const Row caller = launch == trace::kNoRow ? trace::kNoRow : callers.innermost(launch);
+      (caller == trace::kNoRow ? other_ns_ : spent[caller]) += work.end_ns - work.start_ns;
+    }
+    for (const auto& [row, ns] : spent) {
+      const Key key{columns_.name_of(row), text(dims_, row), text(types_, row), text(concrete_, row)};
+      auto [at, is_new] = same_.try_emplace(key);
+      if (is_new) {
+        const auto& [name, dims, types, concrete] = key;
+        const std::optional<OperatorCost> cost = cost_of(name, dims, types, concrete);
+        if (cost) at->second.cost = *cost;
+      }
+      ++at->second.calls;
+      at->second.device_ns += ns;
+    }
+    std::erase_if(same_, [&](const auto& each) {
+      if (!each.second.cost.kind.empty()) return false;
+      other_ns_ += each.second.device_ns;
+      return true;
+    });
+  }
+
+  static std::string first_type(std::string_view types) {
+    const std::size_t begin = types.find('"');
+    const std::size_t end = types.find('"', begin + 1);
+    return end == std::string_view::npos ? std::string()
+                                         : std::string(types.substr(begin + 1, end - begin - 1));
+  }
+
+  void add_rows(const DevicePeaks& peaks) {
+    // What only differs in scalars that change no cost is one row.
+    std::map<std::tuple<std::string, std::string, std::string, double>, SameCalls> merged;
+    for (const auto& [key, calls] : same_) {
+      const auto& [name, dims, types, concrete] = key;
+      SameCalls& into = merged[{std::string(name), std::string(dims), first_type(types), calls.cost.flops}];
+      into.calls += calls.calls;
+      into.device_ns += calls.device_ns;
+      into.cost = calls.cost;
+    }
+    std::vector<std::pair<decltype(merged)::key_type, SameCalls>> sorted(merged.begin(), merged.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.second.device_ns > b.second.device_ns; });
+    for (const auto& [key, calls] : sorted) {
+      const auto& [name, dims, type, flops] = key;
+      const bool is_product = calls.cost.kind != "elementwise" && calls.cost.kind != "normalisation";
+      const double peak =
+          options_.peak_tflops ? *options_.peak_tflops * kTeraOps : peak_flops(peaks, type, is_product);
+      const double bandwidth = options_.peak_gbps.value_or(peaks.memory_gbps) * kGiga;
+      const double bytes = calls.cost.bytes;
+      const double device_s = seconds(calls.device_ns);
+      const auto count = static_cast<double>(calls.calls);
+      const auto rate = [&](double amount, double unit) {
+        return device_s > 0 ? amount * count / device_s / unit : kNoFigure;
+      };
+      const bool any_peak = peak > 0 && bandwidth > 0;
+      const double compute_s = any_peak ? flops / peak : kNoFigure;
+      const double memory_s = any_peak ? bytes / bandwidth : kNoFigure;
+      const double roofline_s = any_peak ? count * std::max(compute_s, memory_s) : kNoFigure;
+      std::string_view bound;
+      if (any_peak) bound = compute_s > memory_s ? "compute" : "memory";
+      rows_.add(trace_.rank, name, calls.cost.kind, dims, type, calls.calls, device_s, flops, bytes,
+                rate(flops, kTeraOps), rate(bytes, kGiga), bytes > 0 ? flops / bytes : kNoFigure, bound,
+                roofline_s, any_peak && device_s > 0 ? 100 * roofline_s / device_s : kNoFigure);
+    }
+  }
+
+  const trace::Trace& trace_;
+  const RooflineOptions& options_;
+  Rows<RooflineColumns>& rows_;
+  const trace::Columns& columns_;
+  const trace::ArgumentColumn* dims_ = nullptr;
+  const trace::ArgumentColumn* types_ = nullptr;
+  const trace::ArgumentColumn* concrete_ = nullptr;
+  std::map<Key, SameCalls> same_;
+  std::int64_t other_ns_ = 0;
+};
+
+}  // namespace
+
+Table roofline(std::span<const trace::Trace> traces, const RooflineOptions& options) {
+  Rows<RooflineColumns> rows;
+  for (const trace::Trace& trace : traces) RankRoofline(trace, options, rows).add();
+  return rows.take();
+}
+
+}  // namespace headrace::analysis::device
