@@ -37,7 +37,7 @@ set(headrace_public_headers
   transport/device_array.h
   transport/dlpack.h)
 file(GLOB device_tables RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/include/headrace CONFIGURE_DEPENDS
-  include/headrace/analysis/device/*.h)
+  include/headrace/analysis/device/*.h include/headrace/analysis/device_memory/*.h)
 list(APPEND headrace_public_headers ${device_tables})
 
 set(pending ${headrace_public_headers})

@@ -371,6 +371,7 @@ PYBIND11_MODULE(_core, module) {
   python::add_columns(module.ptr());
   python::add_device_trace(module.ptr());
   python::add_device_tables(module.ptr());
+  python::add_memory_snapshot(module.ptr());
   python::add_ascend(module.ptr());
   python::add_job(module.ptr());
   python::add_cluster(module.ptr());
