@@ -27,6 +27,7 @@ set(headrace_public_headers
   report/cluster.h
   report/html.h
   report/json.h
+  report/memory.h
   report/text.h
   report/tuning.h
   timeline/device_profile.h

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "column_set.h"
 #include "crossing.h"
@@ -16,7 +17,9 @@
 #include "headrace/analysis/device_memory/growth.h"
 #include "headrace/analysis/device_memory/holders.h"
 #include "headrace/analysis/device_memory/out_of_memory.h"
+#include "headrace/analysis/device_memory/over_time.h"
 #include "headrace/analysis/device_memory/peak.h"
+#include "headrace/report/memory.h"
 
 namespace py = pybind11;
 
@@ -57,7 +60,29 @@ void add_memory_snapshot(PyObject* into) {
           },
           py::arg("device_bytes"))
       .def("growth", [](const Snapshot& snapshot) { return table_of(snapshot, &device_memory::growth); })
-      .def("actions", [](const Snapshot& snapshot) { return table_of(snapshot, &device_memory::actions); });
+      .def("actions", [](const Snapshot& snapshot) { return table_of(snapshot, &device_memory::actions); })
+      .def(
+          "over_time",
+          [](const Snapshot& snapshot, std::size_t moments, std::size_t places) {
+            return table_of(snapshot, &device_memory::over_time,
+                            device_memory::OverTimeOptions{moments, places});
+          },
+          py::arg("moments"), py::arg("places"));
+  using report::MemoryLevels;
+  using Held = std::vector<std::vector<double>>;
+  py::class_<MemoryLevels>(module, "MemoryLevels")
+      .def(py::init<std::string, std::vector<std::string>, Held, std::string, std::string, std::string>(),
+           py::arg("title"), py::arg("places"), py::arg("held_bytes"), py::arg("highest"), py::arg("begins"),
+           py::arg("ends"));
+  module.def(
+      "memory_page",
+      [](std::string title, bool is_bad, std::vector<std::string> findings, std::vector<MemoryLevels> devices,
+         std::vector<report::ClusterTable> tables, std::vector<std::string> remarks) {
+        return report::to_html(report::MemoryPage{std::move(title), is_bad, std::move(findings),
+                                                  std::move(devices), std::move(tables), std::move(remarks)});
+      },
+      py::arg("title"), py::arg("is_bad"), py::arg("findings"), py::arg("devices"), py::arg("tables"),
+      py::arg("remarks"), py::call_guard<LockReleased>());
 }
 
 }  // namespace headrace::python

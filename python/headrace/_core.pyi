@@ -926,6 +926,30 @@ class MemorySnapshot:
     def oom(self, device_bytes: int) -> Columns: ...
     def growth(self) -> Columns: ...
     def actions(self) -> Columns: ...
+    def over_time(self, moments: int, places: int) -> Columns: ...
+
+@final
+class MemoryLevels:
+    """Memory of a device at moments that follow each other, as declared in report/memory.h."""
+
+    def __init__(
+        self,
+        title: str,
+        places: Sequence[str],
+        held_bytes: Sequence[Sequence[float]],
+        highest: str,
+        begins: str,
+        ends: str,
+    ) -> None: ...
+
+def memory_page(
+    title: str,
+    is_bad: bool,
+    findings: Sequence[str],
+    devices: Sequence[MemoryLevels],
+    tables: Sequence[ClusterTable],
+    remarks: Sequence[str],
+) -> str: ...
 
 @final
 class ProfileFolder:

@@ -13,7 +13,8 @@
 
 namespace headrace::memory {
 
-/// Reads one pickle. Stack and memo hold numbers (16 bytes a value), so a value that is shared is never copied out.
+/// Reads one pickle. Stack and memo hold numbers (16 bytes a value), so a value that is shared is never
+/// copied out.
 class PickleReader {
  public:
   /// `name`: what errors call the pickle.

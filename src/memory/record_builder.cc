@@ -101,6 +101,9 @@ constexpr std::array<std::string_view, kActions> kActionNames = {
 
 /// Microseconds of Unix time that are nanoseconds in 64 bits, too.
 constexpr std::int64_t kMaxTimeUs = std::int64_t{1} << 53;
+constexpr std::int64_t kMaxFree = std::int64_t{1} << 60;
+/// PyTorch itself is built for fewer in one process. What is computed for each device stays bounded.
+constexpr std::int64_t kMaxDevices = 256;
 constexpr std::int64_t kMaxLine = 1'000'000'000;
 
 Action action_of(std::string_view name) noexcept {
@@ -213,8 +216,9 @@ const char* RecordBuilder::add_event(const Draft& draft) {
   const std::int64_t size = draft.integer(Key::size);
   if (!add_bytes(size)) return "sizes that a device can have";
   events.action.push_back(action);
-  events.address.push_back(action == Action::oom ? draft.integer(Key::device_free, -1)
-                                                 : draft.integer(Key::addr));
+  events.address.push_back(action == Action::oom
+                               ? std::clamp<std::int64_t>(draft.integer(Key::device_free, -1), -1, kMaxFree)
+                               : draft.integer(Key::addr));
   events.size.push_back(size);
   events.time_us.push_back(std::clamp(draft.integer(Key::time_us), -kMaxTimeUs, kMaxTimeUs));
   events.stream.push_back(draft.integer(Key::stream));
@@ -266,6 +270,7 @@ const char* RecordBuilder::add_segment(const Draft& draft) {
     requested += block.requested_bytes;
   }
   segment.device = draft.integer(Key::device);
+  if (segment.device < 0 || segment.device >= kMaxDevices) return "a device's number from 0 to 255";
   segment.total_bytes = draft.integer(Key::total_size);
   segment.active_bytes = draft.integer(Key::active_size, active);
   segment.allocated_bytes = draft.integer(Key::allocated_size, segment.active_bytes);
@@ -323,6 +328,7 @@ const char* RecordBuilder::take_traces(std::uint32_t list) {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
   if (const char* wrong = take_rows(list, Record::list, first, count)) return wrong;
+  if (count > kMaxDevices) return "traces of at most 256 devices";
   for (std::uint32_t i = 0; i < count; ++i) {
     DeviceEvents& device = snapshot_.devices.emplace_back();
     if (const char* wrong = take_rows(inner_lists_[first + i], Record::event, device.first, device.count))

@@ -1,7 +1,7 @@
 // The values of a pickle while it is read, and the records of a snapshot that its dicts are.
 //
-// Dicts are told apart by their keys, so no tree of them is kept: when its items come, a dict becomes a row of the
-// snapshot (an event, a frame, ...), and from then on it is the number of that row.
+// Dicts are told apart by their keys, so no tree of them is kept: when its items come, a dict becomes a row
+// of the snapshot (an event, a frame, ...), and from then on it is the number of that row.
 #pragma once
 
 #include <cstddef>

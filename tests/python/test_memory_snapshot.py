@@ -35,7 +35,7 @@ from memory_snapshots import (
 
 pytest.importorskip("numpy")
 
-METHODS = ["peak", "holders", "fragmentation", "oom", "growth", "actions"]
+METHODS = ["peak", "holders", "fragmentation", "oom", "growth", "over_time", "actions"]
 MADE = "traces/memory_snapshot_made.pickle"
 
 
@@ -162,6 +162,13 @@ def test_tables_agree_with_an_allocator_that_knows(tmp_path: Path, kept: int, ex
             sign = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
             reserved += sign.get(event["action"], 0) * event["size"]
         assert peak["reserved_bytes"] == reserved
+
+        moments: collections.Counter[int] = collections.Counter()
+        for row in of_device(snapshot.over_time(moments=50, places=2), recorder.device):
+            moments[row["event"]] += row["held_bytes"]
+        assert moments == {event: recorder.levels[first + event] for event in moments}
+        assert len(moments) == 50
+        assert max(moments.values()) == highest
 
         (row,) = of_device(snapshot.fragmentation(), recorder.device)
         free = [b["size"] for s in recorder.segments for b in s["blocks"] if b["state"] == "inactive"]
@@ -386,6 +393,10 @@ def test_what_would_blow_up_is_refused(tmp_path: Path) -> None:
     made = snapshot_of([recorder])
     made["segments"] += [{**made["segments"][0]}]
     assert "each in one place" in refused(path, pickle.dumps(made))
+    made["segments"] = [{**made["segments"][0], "device": 1 << 40}]
+    assert "device's number" in refused(path, pickle.dumps(made))
+    many = [[{**events[0]}] for _ in range(300)]
+    assert "at most 256 devices" in refused(path, pickle.dumps({"segments": [], "device_traces": many}))
     assert "memo" in refused(path, b"\x80\x02}r\xff\xff\xff\x7f.")
     assert "at most 16 MiB" in refused(path, b"\x80\x02X\xff\xff\xff\xff.")
     events[0]["size"] = 1 << 62
@@ -448,6 +459,29 @@ def test_a_screen_without_a_failure(tmp_path: Path) -> None:
     quiet = Recorder(0)
     quiet.alloc(2 * MIB)
     assert run(str(write(tmp_path / "b.pickle", snapshot_of([quiet]))))[1].startswith("no finding")
+
+
+def test_a_page_has_the_finding_the_picture_and_the_tables(tmp_path: Path) -> None:
+    recorder = failed_request(24 * MIB, 32 * MIB, 0)
+    recorder.alloc(MIB, 1)
+    recorder.events[-1]["frames"] = [function("<script>", 1)]
+    path = write(tmp_path / "a.pickle", snapshot_of([recorder]))
+    status, out, _ = run(str(path), "--format", "html")
+    assert status == 0
+    assert out == hr.MemorySnapshot.load(path).to_html()
+    assert "<h1>out of memory (device 0): 24 MiB asked" in out
+    assert '<path class="l4" d="M0 ' in out
+    assert "&lt;script&gt;.py:1 &lt;script&gt;" in out
+    assert "<script" not in out
+    for heading in ("Failed requests", "Who holds the peak", "What is reserved"):
+        assert f"<h2>{heading}</h2>" in out
+    assert run(str(path), "--format", "html", "-o", str(tmp_path / "page.html"))[0] == 0
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == out
+    for wrong in (["--format", "html", "--table", "peak"], ["-o", "x.html"]):
+        status, _, err = run(str(path), *wrong)
+        assert (status, len(err.strip().splitlines())) == (2, 1)
+    empty = write(tmp_path / "b.pickle", {"segments": [], "device_traces": []})
+    assert "no finding" in hr.MemorySnapshot.load(empty).to_html()
 
 
 def test_tables_in_every_format(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@
 //     for (const headrace::memory::Segment& segment : snapshot.segments)
 //       std::cout << segment.device << ' ' << segment.total_bytes << '\n';
 //
-// A snapshot is what `torch.cuda.memory._dump_snapshot` and its kin of other devices write: the segments and blocks
-// at that moment, and, if it was recorded, the allocator's latest events.
+// A snapshot is what `torch.cuda.memory._dump_snapshot` and its kin of other devices write: the segments and
+// blocks at that moment, and, if it was recorded, the allocator's latest events.
 #pragma once
 
 #include <cstddef>
@@ -53,8 +53,8 @@ struct Events {
   trace::CompactIntegers stream;
   /// For `Snapshot::stack`, kNone if there is none.
   trace::Values<std::uint32_t> stack;
-  /// Of an `alloc`: the event that ended the block, kNone if it lived on. Of a `free_completed`: the `alloc`, kNone
-  /// if the block is older than the recording. kNone for other events.
+  /// Of an `alloc`: the event that ended the block, kNone if it lived on. Of a `free_completed`: the `alloc`,
+  /// kNone if the block is older than the recording. kNone for other events.
   trace::Values<std::uint32_t> other_end;
 
   std::size_t count() const noexcept { return action.size(); }
@@ -106,7 +106,8 @@ struct DeviceEvents {
   std::uint32_t count = 0;
 };
 
-/// Plain data; thread-safe as long as it is not changed. Sizes are 0 or more, and the sum of all fits 62 bits.
+/// Plain data; thread-safe as long as it is not changed. Sizes are 0 or more, and the sum of all fits 62
+/// bits.
 struct Snapshot {
   std::string path;
   trace::Names texts;
@@ -138,18 +139,18 @@ struct Snapshot {
   trace::Values<std::uint32_t> stack_frames;
 };
 
-/// Reads a snapshot, a pickle of protocol 2 to 5, plain or compressed with gzip. Nothing in the file is run: of the
-/// opcodes only those that make plain values are known, any other ends in an error that names it.
+/// Reads a snapshot, a pickle of protocol 2 to 5, plain or compressed with gzip. Nothing in the file is run:
+/// of the opcodes only those that make plain values are known, any other ends in an error that names it.
 ///
-/// Memory is the columns (about 40 bytes an event) and the pickle's memo (16 bytes for each shared object). Throws
-/// FormatError for anything that is not a whole snapshot.
+/// Memory is the columns (about 40 bytes an event) and the pickle's memo (16 bytes for each shared object).
+/// Throws FormatError for anything that is not a whole snapshot.
 Snapshot read_snapshot(const std::string& path);
 
 /// The same from any source; `name` is what errors and `path` call it.
 Snapshot read_snapshot(trace::ByteSource& source, const std::string& name);
 
-/// Whether a file begins as a pickle, or as the archive that `torch.save` writes: no trace, and perhaps a snapshot.
-/// False for what cannot be read.
+/// Whether a file begins as a pickle, or as the archive that `torch.save` writes: no trace, and perhaps a
+/// snapshot. False for what cannot be read.
 bool holds_pickle(const std::string& path);
 
 }  // namespace headrace::memory

@@ -13,6 +13,8 @@ Columns and how to read them: docs/memory.md.
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import overload
 
 from headrace import _core
 from headrace.errors import UsageError
@@ -76,6 +78,29 @@ class MemorySnapshot:
     def actions(self) -> Table:
         """The recorded events by kind: how many, and their bytes."""
         return Table(self._snapshot.actions())
+
+    def over_time(self, *, moments: int = 240, places: int = 7) -> Table:
+        """Who holds how much while the events go by: the highest level of each of ``moments`` parts of them.
+
+        ``places``: those that hold most at the peak have rows of their own, all else is "others".
+        """
+        if moments < 1 or places < 0:
+            raise UsageError(f"over_time needs a moment at least, not {moments}, and {places} places")
+        return Table(self._snapshot.over_time(moments, places))
+
+    @overload
+    def to_html(self, path: str | os.PathLike[str]) -> None: ...
+    @overload
+    def to_html(self, path: None = None) -> str: ...
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """One page that opens offline: the finding, memory over the events by who holds it, the tables."""
+        from headrace.traces.memory_page import memory_page
+
+        page = memory_page(self) + "\n"
+        if path is None:
+            return page
+        Path(path).write_text(page, encoding="utf-8")
+        return None
 
     def __repr__(self) -> str:
         events = counted(self._snapshot.events, "event")

@@ -18,6 +18,7 @@ TABLES: dict[str, Callable[[MemorySnapshot], Table]] = {
     "fragmentation": lambda snapshot: snapshot.fragmentation(),
     "oom": lambda snapshot: snapshot.oom(),
     "growth": lambda snapshot: snapshot.growth(),
+    "over_time": lambda snapshot: snapshot.over_time(),
     "actions": lambda snapshot: snapshot.actions(),
 }
 
@@ -41,7 +42,7 @@ def memory_summary(snapshot: MemorySnapshot, width: int = 100) -> str:
     peaks = list(snapshot.peak().rows())
     reserved = {row["device"]: row for row in snapshot.fragmentation().rows()}
     holders = list(snapshot.holders().rows())
-    parts = [_wrapped(line, width) for line in _findings(snapshot, list(reserved.values()))]
+    parts = [_wrapped(line, width) for line in findings_of(snapshot)[0]]
     parts.append(repr(snapshot).strip("<>").removeprefix("headrace."))
     shown = sorted(peaks, key=lambda row: -row["peak_requested_bytes"])[:_DEVICES]
     for peak in sorted(shown, key=lambda row: int(row["device"])):
@@ -54,18 +55,19 @@ def memory_summary(snapshot: MemorySnapshot, width: int = 100) -> str:
     return "\n\n".join([*(part for part in parts if part), *(["\n".join(notes)] if notes else [])])
 
 
-def _findings(snapshot: MemorySnapshot, reserved: list[dict[str, Any]]) -> list[str]:
-    """What calls for something: a failed request, else growth, else free memory that cannot be used."""
+def findings_of(snapshot: MemorySnapshot) -> tuple[list[str], bool]:
+    """What calls for something, and whether anything does: failed requests, else growth and fragmentation."""
     failed = list(snapshot.oom().rows())
     if failed:
         last = {row["device"]: row for row in failed}
         found = [_failed(row) for row in list(last.values())[:_DEVICES]]
         more = len(failed) - len(found)
-        return [*found, f"{counted(more, 'more failed request')}: --table oom"] if more else found
+        return [*found, *([f"{counted(more, 'more failed request')}: --table oom"] if more else [])], True
     leaks = [row for row in snapshot.growth().rows() if row["grew_in"] == row["steps"] >= _MIN_STEPS]
+    reserved = snapshot.fragmentation().rows()
     fragmented = [row for row in reserved if row["inactive_pct"] >= _MUCH_INACTIVE_PCT]
     found = [*map(_leak, leaks[:_DEVICES]), *map(_fragmented, fragmented[:_DEVICES])]
-    return found or ["no finding: no request failed, and nothing grows in every step"]
+    return found or ["no finding: no request failed, and nothing grows in every step"], bool(found)
 
 
 def _failed(row: dict[str, Any]) -> str:

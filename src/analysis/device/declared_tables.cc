@@ -31,6 +31,7 @@
 #include "headrace/analysis/device_memory/growth.h"
 #include "headrace/analysis/device_memory/holders.h"
 #include "headrace/analysis/device_memory/out_of_memory.h"
+#include "headrace/analysis/device_memory/over_time.h"
 #include "headrace/analysis/device_memory/peak.h"
 
 namespace headrace::analysis::device {
@@ -88,6 +89,7 @@ std::vector<DeclaredTable> declared_tables() {
       {"MemorySnapshot.fragmentation", shape_of<device_memory::FragmentationColumns>()},
       {"MemorySnapshot.oom", shape_of<device_memory::OutOfMemoryColumns>()},
       {"MemorySnapshot.growth", shape_of<device_memory::GrowthColumns>()},
+      {"MemorySnapshot.over_time", shape_of<device_memory::OverTimeColumns>()},
       {"MemorySnapshot.actions", shape_of<device_memory::ActionsColumns>()},
   };
 }

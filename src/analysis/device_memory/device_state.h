@@ -53,7 +53,8 @@ void for_live_at(const memory::Events& events, const DeviceState& device, const 
 /// Bytes that an event reserves from the driver, negative where it returns them.
 std::int64_t reserved_by(const memory::Events& events, std::uint32_t row) noexcept;
 
-/// Reserved right after an event (kNone: before the first): what the segments have, less what later events changed.
+/// Reserved right after an event (kNone: before the first): what the segments have, less what later events
+/// changed.
 std::int64_t reserved_after(const memory::Snapshot& snapshot, const DeviceState& device, std::uint32_t row);
 
 }  // namespace headrace::analysis::device_memory

@@ -19,7 +19,8 @@ struct Moments {
 };
 
 /// Nothing if the recording is too short to compare anything.
-std::optional<Moments> moments_of(const memory::Snapshot& snapshot, const DeviceState& device) {
+std::optional<Moments> moments_of(const memory::Snapshot& snapshot, const DeviceState& device,
+                                  const MarkedSteps& steps) {
   constexpr std::uint32_t kMinEvents = 3;
   if (device.events.count < kMinEvents) return std::nullopt;
   const memory::Events& events = snapshot.events;
@@ -29,7 +30,7 @@ std::optional<Moments> moments_of(const memory::Snapshot& snapshot, const Device
   Moments moments;
   std::string_view first;
   std::string_view last;
-  for (const MarkedStep& step : marked_steps(snapshot, device.number)) {
+  for (const MarkedStep& step : steps.of(device.number)) {
     if (step.end_us < begin || step.end_us > end) continue;
     if (!moments.times_us.empty() && moments.times_us.back() == step.end_us) continue;
     if (moments.times_us.empty()) first = step.name;
@@ -56,7 +57,8 @@ struct Growing {
   bool touched = false;
 };
 
-/// Live bytes by place while the events go by. A moment costs as much as the places that changed since the last.
+/// Live bytes by place while the events go by. A moment costs as much as the places that changed since the
+/// last.
 class LivePlaces {
  public:
   void add(std::uint32_t place, std::int64_t bytes) {
@@ -112,8 +114,9 @@ LivePlaces follow(const memory::Snapshot& snapshot, const DeviceState& device, c
 Table growth(const memory::Snapshot& snapshot) {
   Rows<GrowthColumns> rows;
   Places places(snapshot);
+  const MarkedSteps steps_of(snapshot);
   for (const DeviceState& device : devices_of(snapshot)) {
-    const std::optional<Moments> moments = moments_of(snapshot, device);
+    const std::optional<Moments> moments = moments_of(snapshot, device, steps_of);
     if (!moments) {
       rows.note("device " + std::to_string(device.number) + ": too few recorded events to compare steps");
       continue;

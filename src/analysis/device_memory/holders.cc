@@ -4,25 +4,15 @@
 #include <tuple>
 
 #include "analysis/device_memory/device_state.h"
+#include "analysis/device_memory/held_at_peak.h"
 #include "analysis/device_memory/places.h"
 #include "headrace/analysis/device/figures.h"
 
 namespace headrace::analysis::device_memory {
-namespace {
-
-constexpr std::string_view kBefore = "before the recording";
-
-struct Held {
-  std::uint32_t place = 0;
-  std::int64_t bytes = 0;
-  std::int64_t recorded_bytes = 0;
-  std::int64_t blocks = 0;
-};
-
-/// By place; places that hold nothing are left out.
-std::vector<Held> held_at(const memory::Snapshot& snapshot, const DeviceState& device, Places& places) {
+std::vector<HeldAtPeak> held_at_peak(const memory::Snapshot& snapshot, const DeviceState& device,
+                                     Places& places) {
   const memory::Events& events = snapshot.events;
-  std::vector<Held> held;
+  std::vector<HeldAtPeak> held;
   const auto add = [&](std::uint32_t place, std::int64_t bytes, bool recorded) {
     while (held.size() <= place) held.push_back({static_cast<std::uint32_t>(held.size()), 0, 0, 0});
     held[place].bytes += bytes;
@@ -38,26 +28,24 @@ std::vector<Held> held_at(const memory::Snapshot& snapshot, const DeviceState& d
   for (std::uint32_t row = first; row < device.end(); ++row) {
     const bool older =
         events.action[row] == memory::Action::free_completed && events.other_end[row] == memory::kNone;
-    if (older) add(places.named(kBefore), events.size[row], false);
+    if (older) add(places.named(kBeforeRecording), events.size[row], false);
   }
-  std::erase_if(held, [](const Held& each) { return each.blocks == 0; });
+  std::erase_if(held, [](const HeldAtPeak& each) { return each.blocks == 0; });
+  std::sort(held.begin(), held.end(), [&](const HeldAtPeak& a, const HeldAtPeak& b) {
+    return std::tuple(-a.bytes, std::string_view(places.label(a.place))) <
+           std::tuple(-b.bytes, std::string_view(places.label(b.place)));
+  });
   return held;
 }
-
-}  // namespace
 
 Table holders(const memory::Snapshot& snapshot) {
   Rows<HoldersColumns> rows;
   Places places(snapshot);
   for (const DeviceState& device : devices_of(snapshot)) {
-    std::vector<Held> held = held_at(snapshot, device, places);
-    std::sort(held.begin(), held.end(), [&](const Held& a, const Held& b) {
-      return std::tuple(-a.bytes, std::string_view(places.label(a.place))) <
-             std::tuple(-b.bytes, std::string_view(places.label(b.place)));
-    });
+    const std::vector<HeldAtPeak> held = held_at_peak(snapshot, device, places);
     std::int64_t whole = 0;
-    for (const Held& each : held) whole += each.bytes;
-    for (const Held& each : held)
+    for (const HeldAtPeak& each : held) whole += each.bytes;
+    for (const HeldAtPeak& each : held)
       rows.add(device.number, places.label(each.place), each.bytes, device::percent(each.bytes, whole),
                each.recorded_bytes, each.blocks, places.file(each.place));
   }

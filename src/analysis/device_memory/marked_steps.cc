@@ -1,41 +1,42 @@
 #include "analysis/device_memory/marked_steps.h"
 
 #include <algorithm>
-#include <map>
+#include <utility>
 
 namespace headrace::analysis::device_memory {
 namespace {
 
 constexpr std::string_view kStep = "ProfilerStep#";
 
-std::vector<MarkedStep> pair_marks(const memory::Snapshot& snapshot, const std::int64_t* device) {
+}  // namespace
+
+MarkedSteps::MarkedSteps(const memory::Snapshot& snapshot) {
   std::vector<const memory::Annotation*> marks;
   for (const memory::Annotation& each : snapshot.annotations) {
-    const bool wanted = device == nullptr || each.device == *device;
-    if (wanted && snapshot.texts[each.name].starts_with(kStep)) marks.push_back(&each);
+    if (snapshot.texts[each.name].starts_with(kStep)) marks.push_back(&each);
   }
-  std::stable_sort(marks.begin(), marks.end(), [](auto* a, auto* b) { return a->time_us < b->time_us; });
-  std::vector<MarkedStep> steps;
-  std::map<trace::Names::Id, std::int64_t> open;
+  std::stable_sort(marks.begin(), marks.end(),
+                   [](const auto* a, const auto* b) { return a->time_us < b->time_us; });
+  std::map<std::pair<std::int64_t, trace::Names::Id>, std::int64_t> open;
   for (const memory::Annotation* mark : marks) {
+    const std::pair key(mark->device, mark->name);
     if (mark->begins) {
-      open.try_emplace(mark->name, mark->time_us);
-    } else if (const auto begun = open.find(mark->name); begun != open.end()) {
-      steps.push_back({snapshot.texts[mark->name], begun->second, mark->time_us});
+      open.try_emplace(key, mark->time_us);
+    } else if (const auto begun = open.find(key); begun != open.end()) {
+      of_device_[mark->device].push_back({snapshot.texts[mark->name], begun->second, mark->time_us});
       open.erase(begun);
     }
   }
-  return steps;
 }
 
-}  // namespace
-
-std::vector<MarkedStep> marked_steps(const memory::Snapshot& snapshot, std::int64_t device) {
-  std::vector<MarkedStep> steps = pair_marks(snapshot, &device);
-  return steps.empty() ? pair_marks(snapshot, nullptr) : steps;
+const std::vector<MarkedStep>& MarkedSteps::of(std::int64_t device) const noexcept {
+  static const std::vector<MarkedStep> kNoSteps;
+  if (const auto own = of_device_.find(device); own != of_device_.end()) return own->second;
+  return of_device_.empty() ? kNoSteps : of_device_.begin()->second;
 }
 
-std::string_view step_at(const std::vector<MarkedStep>& steps, std::int64_t time_us) noexcept {
+std::string_view MarkedSteps::at(std::int64_t device, std::int64_t time_us) const noexcept {
+  const std::vector<MarkedStep>& steps = of(device);
   const auto after = std::partition_point(steps.begin(), steps.end(),
                                           [&](const MarkedStep& step) { return step.end_us < time_us; });
   return after != steps.end() && after->begin_us <= time_us ? after->name : std::string_view();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -16,10 +17,19 @@ struct MarkedStep {
   std::int64_t end_us = 0;
 };
 
-/// By time. Marks of the device, or of all devices if it has none: the steps are the program's.
-std::vector<MarkedStep> marked_steps(const memory::Snapshot& snapshot, std::int64_t device);
+/// The steps of all devices, each device's by their ends.
+class MarkedSteps {
+ public:
+  explicit MarkedSteps(const memory::Snapshot& snapshot);
 
-/// The name of the step that a moment is in; empty if it is in none.
-std::string_view step_at(const std::vector<MarkedStep>& steps, std::int64_t time_us) noexcept;
+  /// Those marked on the device; on the device with the lowest number if it has none, because steps are the
+  /// program's.
+  const std::vector<MarkedStep>& of(std::int64_t device) const noexcept;
+  /// The name of the step of a device that a moment is in; empty if it is in none.
+  std::string_view at(std::int64_t device, std::int64_t time_us) const noexcept;
+
+ private:
+  std::map<std::int64_t, std::vector<MarkedStep>> of_device_;
+};
 
 }  // namespace headrace::analysis::device_memory

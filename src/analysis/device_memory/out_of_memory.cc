@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/device_memory/device_state.h"
 #include "analysis/device_memory/fragmentation_of.h"
@@ -18,6 +19,8 @@ namespace {
 
 /// More than the contexts and libraries of one process take beside its allocator.
 constexpr std::int64_t kContextBytes = std::int64_t{1} << 30;
+
+constexpr std::int64_t kMaxDeviceBytes = std::int64_t{1} << 60;
 
 /// "48 MiB", "1.5 GiB"
 std::string size_text(double bytes) {
@@ -39,33 +42,37 @@ struct Failure {
   std::int64_t others = -1;            ///< -1: unknown
 };
 
-Failure failure_at(const memory::Snapshot& snapshot, const DeviceState& device, std::uint32_t at,
-                   const OutOfMemoryOptions& options) {
+/// By time. Goes back from the snapshot's state, so that each event is undone once.
+std::vector<std::pair<std::uint32_t, Failure>> failures_of(const memory::Snapshot& snapshot,
+                                                           const DeviceState& device,
+                                                           const OutOfMemoryOptions& options) {
   const memory::Events& events = snapshot.events;
   const Reserved last = fragmentation_of(snapshot, device);
-  Failure failure{events.size[at],
-                  events.address[at],
-                  reserved_after(snapshot, device, at),
-                  last.inactive,
-                  last.private_inactive,
-                  last.largest_inactive,
-                  -1};
-  std::int64_t active_since = 0;
-  bool changed = false;
-  for (std::uint32_t row = at + 1; row < device.end(); ++row) {
+  Failure state{0, -1, last.reserved, last.inactive, last.private_inactive, last.largest_inactive, -1};
+  std::int64_t active = last.active;
+  std::vector<std::pair<std::uint32_t, Failure>> found;
+  for (std::uint32_t row = device.end(); row-- > device.events.first;) {
     const memory::Action action = events.action[row];
-    if (action == memory::Action::alloc) active_since += events.size[row];
-    if (action == memory::Action::free_completed) active_since -= events.size[row];
-    changed |= action == memory::Action::alloc || action == memory::Action::free_completed ||
-               reserved_by(events, row) != 0;
+    if (action == memory::Action::oom) {
+      Failure& failure = found.emplace_back(row, state).second;
+      failure.requested = events.size[row];
+      failure.free = events.address[row];
+      if (options.device_bytes > 0 && failure.free >= 0)
+        failure.others = std::max<std::int64_t>(
+            0, std::min(options.device_bytes, kMaxDeviceBytes) - failure.reserved - failure.free);
+      continue;
+    }
+    const std::int64_t reserved = reserved_by(events, row);
+    const bool is_alloc = action == memory::Action::alloc;
+    if (!is_alloc && action != memory::Action::free_completed && reserved == 0) continue;
+    if (is_alloc) active -= events.size[row];
+    if (action == memory::Action::free_completed) active += events.size[row];
+    state.reserved -= reserved;
+    state.inactive = std::max<std::int64_t>(0, state.reserved - active);
+    state.largest_inactive = -1;
   }
-  if (changed) {
-    failure.inactive = std::max<std::int64_t>(0, failure.reserved - (last.active - active_since));
-    failure.largest_inactive = -1;
-  }
-  if (options.device_bytes > 0 && failure.free >= 0)
-    failure.others = std::max<std::int64_t>(0, options.device_bytes - failure.reserved - failure.free);
-  return failure;
+  std::reverse(found.begin(), found.end());
+  return found;
 }
 
 struct Verdict {
@@ -99,6 +106,11 @@ Verdict verdict_of(const memory::Snapshot& snapshot, const Failure& failure) {
             asked + size_text(failure.others) + " of the device held outside of this process's allocator",
             "nvidia-smi lists the processes of the device: end them, or run on a free device"};
   }
+  if (failure.free >= failure.requested) {
+    return {"too much",
+            asked + size_text(failure.free) + " free on the device: a limit of this process was reached",
+            "raise the limit that torch.cuda.set_per_process_memory_fraction sets, or hold less"};
+  }
   const std::string unreserved =
       failure.free < 0 ? "" : " and " + size_text(failure.free) + " free on the device";
   return {"too much",
@@ -113,29 +125,20 @@ double or_none(std::int64_t bytes) { return bytes < 0 ? device::kNoFigure : stat
 }  // namespace
 
 Table out_of_memory(const memory::Snapshot& snapshot, const OutOfMemoryOptions& options) {
-  constexpr std::size_t kMaxRows = 1000;  // each needs a pass over the events
   const memory::Events& events = snapshot.events;
   Rows<OutOfMemoryColumns> rows;
   Places places(snapshot);
-  std::size_t left_out = 0;
+  const MarkedSteps steps(snapshot);
   for (const DeviceState& device : devices_of(snapshot)) {
-    const std::vector<MarkedStep> steps = marked_steps(snapshot, device.number);
-    for (std::uint32_t row = device.events.first; row < device.end(); ++row) {
-      if (events.action[row] != memory::Action::oom) continue;
-      if (rows.size() == kMaxRows) {
-        ++left_out;
-        continue;
-      }
-      const Failure failure = failure_at(snapshot, device, row, options);
+    for (const auto& [row, failure] : failures_of(snapshot, device, options)) {
       const Verdict verdict = verdict_of(snapshot, failure);
       rows.add(device.number, row - device.events.first, events.time_us[row] * 1000,
-               step_at(steps, events.time_us[row]), failure.requested, or_none(failure.free),
+               steps.at(device.number, events.time_us[row]), failure.requested, or_none(failure.free),
                failure.reserved, failure.inactive, or_none(failure.largest_inactive), or_none(failure.others),
                verdict.name, verdict.says, verdict.cure, places.label(places.of_stack(events.stack[row])));
     }
   }
   if (rows.size() == 0) rows.note("no request failed in the recording");
-  if (left_out > 0) rows.note(std::to_string(left_out) + " more failed requests are left out");
   return rows.take();
 }
 

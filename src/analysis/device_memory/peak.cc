@@ -41,6 +41,7 @@ Table peak(const memory::Snapshot& snapshot) {
   const memory::Events& events = snapshot.events;
   Rows<PeakColumns> rows;
   Places places(snapshot);
+  const MarkedSteps steps(snapshot);
   for (const DeviceState& device : devices_of(snapshot)) {
     const Peak peak = peak_of(snapshot, device);
     const OlderBlocks older = older_blocks(snapshot, device);
@@ -48,11 +49,10 @@ Table peak(const memory::Snapshot& snapshot) {
     std::int64_t alive = 0;
     for_live_at(events, device, peak, [&](std::uint32_t row) { alive += events.size[row]; });
     const bool has_peak = peak.row != memory::kNone;
-    const std::vector<MarkedStep> steps = marked_steps(snapshot, device.number);
     rows.add(device.number, before + peak.recorded_bytes, peak.recorded_bytes, before, alive,
              has_peak ? std::int64_t{peak.row - device.events.first} : -1,
              has_peak ? events.time_us[peak.row] * 1000 : -1,
-             has_peak ? step_at(steps, events.time_us[peak.row]) : std::string_view(),
+             has_peak ? steps.at(device.number, events.time_us[peak.row]) : std::string_view(),
              has_peak ? std::string_view(places.label(places.of_stack(events.stack[peak.row])))
                       : std::string_view(),
              reserved_after(snapshot, device, peak.row), most_reserved(snapshot, device), device.events.count,

@@ -19,8 +19,8 @@ using MemoryUseColumns = ColumnList<
     Integer<"first_allocated_bytes">, Integer<"last_allocated_bytes">,
     Integer<"net_bytes", "Allocated less freed while the profiler ran.">>;
 
-/// One row per rank and device, from the instants `[memory]` (`profile_memory=True`). Totals are the allocator's own,
-/// so they include what was allocated before the profiler ran.
+/// One row per rank and device, from the instants `[memory]` (`profile_memory=True`). Totals are the
+/// allocator's own, so they include what was allocated before the profiler ran.
 Table memory_use(std::span<const trace::Trace> traces, const Scope& scope = {});
 
 }  // namespace headrace::analysis::device

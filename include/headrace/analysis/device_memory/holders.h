@@ -14,9 +14,10 @@ using HoldersColumns = ColumnList<
 
 /// One row per device and place, the largest first.
 ///
-/// The place of an allocation is the innermost function of its stack that is Python and outside of PyTorch. A stack
-/// without one is "backward" where it is autograd's, else the innermost function of PyTorch. Blocks that are older
-/// than the recording count for the stack of the block; freed ones, whose stack is lost, for "before the recording".
+/// The place of an allocation is the innermost function of its stack that is Python and outside of PyTorch. A
+/// stack without one is "backward" where it is autograd's, else the innermost function of PyTorch. Blocks
+/// that are older than the recording count for the stack of the block; freed ones, whose stack is lost, for
+/// "before the recording".
 Table holders(const memory::Snapshot& snapshot);
 
 }  // namespace headrace::analysis::device_memory

@@ -25,9 +25,9 @@ using OutOfMemoryColumns = ColumnList<
 
 /// One row per event `oom`, by device and time.
 ///
-/// fragmentation: the inactive bytes would have been enough. another process: what is neither reserved nor free is
-/// more than the request and a CUDA context (1 GiB) together; needs the device's size. too much: all else. State at
-/// the event is that of the snapshot less what the later events changed.
+/// fragmentation: the inactive bytes would have been enough. another process: what is neither reserved nor
+/// free is more than the request and a CUDA context (1 GiB) together; needs the device's size. too much: all
+/// else. State at the event is that of the snapshot less what the later events changed.
 Table out_of_memory(const memory::Snapshot& snapshot, const OutOfMemoryOptions& options = {});
 
 }  // namespace headrace::analysis::device_memory

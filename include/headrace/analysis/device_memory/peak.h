@@ -23,10 +23,11 @@ using PeakColumns = ColumnList<
     Integer<"live_in_trace_without_block_bytes",
             "Live by the events, but in no block: 0 unless the snapshot is inconsistent.">>;
 
-/// One row per device, by number. All bytes are requested ones: events do not say what they are rounded up to.
+/// One row per device, by number. All bytes are requested ones: events do not say what they are rounded up
+/// to.
 ///
-/// Older blocks are those that are live at the end and were not allocated in the recording, and those freed in it
-/// without an allocation. Their sum is what was live before.
+/// Older blocks are those that are live at the end and were not allocated in the recording, and those freed
+/// in it without an allocation. Their sum is what was live before.
 Table peak(const memory::Snapshot& snapshot);
 
 }  // namespace headrace::analysis::device_memory

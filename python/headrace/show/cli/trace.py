@@ -70,11 +70,12 @@ _STEP_TRACE = "step_trace"
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["text", "json", "csv"]),
+    type=click.Choice(["text", "json", "csv", "html"]),
     default="text",
     show_default=True,
-    help="Of a table.",
+    help="Of a table; html: the page of a memory snapshot.",
 )
+@click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the page to FILE.")
 @click.option("--describe", is_flag=True, help="The table's columns: units, and how to read them.")
 @_options.fp_point
 @_options.bp_point
@@ -83,6 +84,7 @@ def trace(
     rank: int | None,
     name: str | None,
     format_: str,
+    output: str | None,
     describe: bool,
     fp_point: str | None,
     bp_point: str | None,
@@ -91,7 +93,12 @@ def trace(
 
     A memory snapshot of PyTorch (snapshot.pickle) says who holds a device's memory, and why a request failed.
     """
-    if name is None and format_ != "text":
+    is_snapshot = len(paths) == 1 and _core.holds_pickle(paths[0])
+    if format_ == "html" and (name is not None or not is_snapshot):
+        raise click.UsageError("--format html is the page of one memory snapshot, without --table")
+    if output is not None and format_ != "html":
+        raise click.UsageError("-o is for --format html")
+    if name is None and format_ not in ("text", "html"):
         raise click.UsageError(f"--format {format_} needs --table NAME")
     if name is None and describe:
         raise click.UsageError("--describe needs --table NAME")
@@ -99,10 +106,10 @@ def trace(
         raise click.UsageError(f"--fp-point and --bp-point need --table {_STEP_TRACE}")
     on_terminal = sys.stdout.isatty()
     width = min(shutil.get_terminal_size((100, 24)).columns, 160) if on_terminal else 100
-    if len(paths) == 1 and _core.holds_pickle(paths[0]):
+    if is_snapshot:
         if rank is not None:
             raise click.UsageError("--rank is for traces; a memory snapshot has devices, a row each")
-        _memory(paths[0], name, format_, describe, width)
+        _memory(paths[0], name, format_, output, describe, width)
         return
     loaded = _load(list(paths))
     if rank is not None:
@@ -121,14 +128,21 @@ def trace(
     _print(table, format_, describe, width)
 
 
-def _memory(path: str, name: str | None, format_: str, describe: bool, width: int) -> None:
-    """The screen of a memory snapshot, or one of its tables."""
+def _memory(
+    path: str, name: str | None, format_: str, output: str | None, describe: bool, width: int
+) -> None:
+    """The screen of a memory snapshot, its page, or one of its tables."""
     from headrace.traces.memory import MemorySnapshot
     from headrace.traces.memory_summary import TABLES as MEMORY_TABLES
     from headrace.traces.memory_summary import memory_summary
 
     snapshot = MemorySnapshot.load(path)
-    if name is None:
+    if format_ == "html":
+        if output is None:
+            click.echo(snapshot.to_html(), nl=False)
+        else:
+            snapshot.to_html(output)
+    elif name is None:
         click.echo(memory_summary(snapshot, width))
     elif name in MEMORY_TABLES:
         _print(MEMORY_TABLES[name](snapshot), format_, describe, width)
