@@ -324,7 +324,9 @@ def test_older_versions_are_read(tmp_path: Path) -> None:
     """Blocks without address and requested size; a list of segments, which memory_snapshot() returns."""
     blocks = [{"size": 512, "state": "active_allocated"}, {"size": 1536, "state": "inactive"}]
     segment = {"device": 0, "address": 4096, "total_size": 2048, "stream": 0, "blocks": blocks}
-    for name, made in (("a", [segment]), ("b", {"segments": [segment], "device_traces": []})):
+    more = {"stage": "END", "name": "of another kind", "time_us": 1}
+    whole = {"segments": [segment], "device_traces": [], "later": {"versions": [more, {"x": 1.5}]}}
+    for name, made in (("a", [segment]), ("b", whole)):
         snapshot = hr.MemorySnapshot.load(write(tmp_path / name, made))
         (row,) = snapshot.fragmentation().rows()
         assert (row["reserved_bytes"], row["active_bytes"], row["inactive_bytes"]) == (2048, 512, 1536)
@@ -469,7 +471,7 @@ def test_a_page_has_the_finding_the_picture_and_the_tables(tmp_path: Path) -> No
     status, out, _ = run(str(path), "--format", "html")
     assert status == 0
     assert out == hr.MemorySnapshot.load(path).to_html()
-    assert "<h1>out of memory (device 0): 24 MiB asked" in out
+    assert '<h1 class="sentence">out of memory (device 0): 24 MiB asked' in out
     assert '<path class="l4" d="M0 ' in out
     assert "&lt;script&gt;.py:1 &lt;script&gt;" in out
     assert "<script" not in out

@@ -98,7 +98,7 @@ std::string to_html(const MemoryPage& page) {
     out.leaf("p", printable(page.title));
     {
       const auto section = out.open("section", {{"class", page.is_bad ? "verdict bad" : "verdict good"}});
-      out.leaf("h1", printable(heading));
+      out.leaf("h1", {{"class", "sentence"}}, printable(heading));
       for (std::size_t i = 1; i < page.findings.size(); ++i)
         out.leaf("p", {{"class", "why"}}, printable(page.findings[i]));
     }
