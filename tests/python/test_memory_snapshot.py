@@ -203,6 +203,20 @@ def test_all_picklers_give_the_same_tables(tmp_path: Path) -> None:
     assert tables_of(hr.MemorySnapshot.load(tmp_path / "unpickled.pickle"))[0] == wanted[0]
 
 
+def test_sums_are_those_of_pytorchs_own_tool(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from torch.cuda import _memory_viz
+
+    recorders = [Recorder(0), Recorder(1)]
+    for recorder in recorders:
+        random_run(recorder, seed=3, count=600)
+    path = write(tmp_path / "a.pickle", snapshot_of(recorders))
+    lines = _memory_viz.segsum(pickle.loads(path.read_bytes())).splitlines()
+    table = hr.MemorySnapshot.load(path).fragmentation()
+    for name, column in (("reserved", "reserved_bytes"), ("allocated", "allocated_bytes")):
+        assert f"total_{name}: {table.column(column).sum() / MIB:.1f}MiB" in lines
+
+
 # --- growth -------------------------------------------------------------------------------------------------
 
 
