@@ -18,8 +18,8 @@ constexpr std::size_t kMaxText = std::size_t{16} << 20;
 /// A snapshot has eight levels.
 constexpr std::size_t kMaxDepth = 20;
 /// Values at once on the stack: PyTorch's own writer puts all events of a device there. 16 bytes each.
-constexpr std::size_t kMaxStack = std::size_t{1} << 25;
-constexpr std::size_t kMaxMemo = std::size_t{1} << 26;
+constexpr std::size_t kMaxStack = std::size_t{1} << 24;
+constexpr std::size_t kMaxMemo = std::size_t{1} << 25;
 constexpr std::size_t kMaxShownGlobal = 100;
 
 std::string printable(std::string_view text) {
@@ -64,6 +64,7 @@ Value PickleReader::taken_text(std::size_t bytes) {
   if (bytes > kMaxText) fail("a text of at most 16 MiB");
   need(bytes);
   const Value value = records_.text(window_.text().substr(at_, bytes));
+  check(records_.what_is_too_much());
   at_ += bytes;
   return value;
 }
@@ -229,9 +230,11 @@ void PickleReader::run_container(Opcode opcode) {
       if (marks_.size() >= kMaxDepth) fail("values that are nested less than 20 deep");
       return marks_.push_back(stack_.size());
     case Opcode::empty_dict:
-      return push(records_.new_dict());
+      push(records_.new_dict());
+      return check(records_.what_is_too_much());
     case Opcode::empty_list:
-      return push(records_.new_list());
+      push(records_.new_list());
+      return check(records_.what_is_too_much());
     case Opcode::empty_tuple:
       return into_tuple(stack_.size());
     case Opcode::tuple1:

@@ -101,6 +101,10 @@ constexpr std::array<std::string_view, kActions> kActionNames = {
 
 /// Microseconds of Unix time that are nanoseconds in 64 bits, too.
 constexpr std::int64_t kMaxTimeUs = std::int64_t{1} << 53;
+/// Dicts, and lists; of events alone, files are smaller by far.
+constexpr std::size_t kMaxRecords = std::size_t{1} << 26;
+constexpr std::size_t kMaxListed = std::size_t{1} << 28;
+constexpr std::size_t kMaxTextBytes = std::size_t{1} << 28;
 constexpr std::int64_t kMaxFree = std::int64_t{1} << 60;
 /// PyTorch itself is built for fewer in one process. What is computed for each device stays bounded.
 constexpr std::int64_t kMaxDevices = 256;
@@ -140,6 +144,12 @@ Value RecordBuilder::new_dict() {
 Value RecordBuilder::new_list() {
   lists_.push_back({});
   return {static_cast<std::int64_t>(lists_.size() - 1), ValueKind::list};
+}
+
+const char* RecordBuilder::what_is_too_much() const noexcept {
+  if (dicts_.size() > kMaxRecords || lists_.size() > kMaxRecords) return "fewer dicts and lists";
+  if (snapshot_.stack_frames.size() + inner_lists_.size() > kMaxListed) return "shorter stacks";
+  return snapshot_.texts.texts().size() > kMaxTextBytes ? "texts of at most 256 MiB in all" : nullptr;
 }
 
 Value RecordBuilder::tuple(std::span<const Value> items) noexcept {
@@ -316,7 +326,7 @@ const char* RecordBuilder::append(Value list, std::span<const Value> items) {
     if (into.last != number) return "the items of a list in their order";
     into.last = number + 1;
   }
-  return nullptr;
+  return what_is_too_much();
 }
 
 const char* RecordBuilder::take_rows(std::uint32_t list, Record of, std::uint32_t& first,

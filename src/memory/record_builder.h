@@ -47,6 +47,9 @@ class RecordBuilder {
   const char* set_items(Value dict, std::span<const Value> pairs);
   const char* append(Value list, std::span<const Value> items);
 
+  /// A small compressed file may hold any number of values: what there is too much of to go on, or null.
+  const char* what_is_too_much() const noexcept;
+
   /// `root`: what the pickle is. Completes the snapshot.
   const char* finish(Value root);
 

@@ -111,6 +111,9 @@ def test_memory_of_a_trace_by_device_and_step(tmp_path: Path) -> None:
     (row,) = loaded.memory().rows()
     assert (row["device"], row["peak_allocated_bytes"], row["step"]) == (3, 2000, 2)
     assert (row["operator"], row["peak_reserved_bytes"], row["net_bytes"]) == ("aten::op2", 4096, 32)
+    assert (
+        "memory of device 3: peak 1.953 KiB in step 2, by aten::op2\n" in run(str(tmp_path / "trace.json"))[1]
+    )
     (row,) = loaded.memory(steps=[1]).rows()
     assert (row["peak_allocated_bytes"], row["operator"]) == (900, "aten::op1")
 
@@ -322,7 +325,7 @@ def test_a_cure_is_not_what_is_set_already(tmp_path: Path) -> None:
             "c10d::ProcessGroupNCCL::work",
         ),
         ([{"filename": "??", "line": 0, "name": "??"}], "C++ without names"),
-        ([{"filename": "/tmp/ipykernel_7/123.py", "line": 4, "name": "<module>"}], "123.py:4 <module>"),
+        ([{"filename": "/var/ipykernel_7/123.py", "line": 4, "name": "<module>"}], "123.py:4 <module>"),
         ([function("a", 5), function("b", 6)], "a.py:5 a"),
     ],
 )
