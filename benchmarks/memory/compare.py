@@ -3,7 +3,7 @@
     python benchmarks/memory/compare.py [--events 1050000] [--rounds 3] [--keep snapshot.pickle]
 
 Writes a snapshot as `torch.cuda.memory._dump_snapshot` does, with stacks that many events share. Each
-contender runs in a process of its own, in turns. Headrace loads it and makes all six tables; the unpickler
+contender runs in a process of its own, in turns. Headrace loads it and makes all seven tables; the unpickler
 loads it and finds the peak with one loop. Both must find the same peak. CPU time is user and system time from
 the import on; memory is the largest resident set of the whole process.
 """
@@ -40,7 +40,7 @@ from headrace.traces.memory import MemorySnapshot
 before = used()
 snapshot = MemorySnapshot.load(sys.argv[1])
 tables = [snapshot.peak(), snapshot.holders(), snapshot.fragmentation(), snapshot.oom(), snapshot.growth(),
-          snapshot.actions()]
+          snapshot.over_time(), snapshot.actions()]
 done(before, next(tables[0].rows())["peak_recorded_bytes"])
 """
 

@@ -3,96 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <utility>
 
 namespace headrace::memory {
-
-/// The keys that are read; the records have few in common.
-enum class RecordBuilder::Key : std::uint8_t {
-  unknown,
-  action,
-  addr,
-  size,
-  stream,
-  time_us,
-  frames,
-  device_free,
-  filename,
-  line,
-  name,
-  device,
-  address,
-  total_size,
-  allocated_size,
-  active_size,
-  requested_size,
-  segment_pool_id,
-  is_expandable,
-  blocks,
-  state,
-  stage,
-  segments,
-  device_traces,
-  external_annotations,
-  allocator_settings,
-  alloc_conf,
-  expandable_segments,
-  count,
-};
-
-/// The values of a dict's known keys.
-struct RecordBuilder::Draft {
-  std::array<Value, static_cast<std::size_t>(Key::count)> values{};
-  std::uint32_t given = 0;
-
-  static constexpr std::uint32_t bit(Key key) noexcept { return 1U << static_cast<unsigned>(key); }
-  bool has(Key key) const noexcept { return (given & bit(key)) != 0; }
-  void set(Key key, Value value) noexcept {
-    values[static_cast<std::size_t>(key)] = value;
-    given |= bit(key);
-  }
-  const Value& value(Key key) const noexcept { return values[static_cast<std::size_t>(key)]; }
-  bool is(Key key, ValueKind kind) const noexcept { return has(key) && value(key).kind == kind; }
-  std::int64_t integer(Key key, std::int64_t absent = 0) const noexcept {
-    return is(key, ValueKind::integer) ? value(key).payload : absent;
-  }
-  trace::Names::Id text(Key key) const noexcept {
-    return is(key, ValueKind::text) ? static_cast<trace::Names::Id>(value(key).payload) : 0;
-  }
-};
-
 namespace {
-
-constexpr std::array<std::pair<std::string_view, std::uint8_t>, 28> kKeys = {{
-    {"action", 1},
-    {"addr", 2},
-    {"size", 3},
-    {"stream", 4},
-    {"time_us", 5},
-    {"frames", 6},
-    {"device_free", 7},
-    {"filename", 8},
-    {"line", 9},
-    {"name", 10},
-    {"device", 11},
-    {"address", 12},
-    {"total_size", 13},
-    {"allocated_size", 14},
-    {"active_size", 15},
-    {"requested_size", 16},
-    {"segment_pool_id", 17},
-    {"is_expandable", 18},
-    {"blocks", 19},
-    {"state", 20},
-    {"stage", 21},
-    {"segments", 22},
-    {"device_traces", 23},
-    {"external_annotations", 24},
-    {"allocator_settings", 25},
-    {"PYTORCH_CUDA_ALLOC_CONF", 26},
-    {"PYTORCH_ALLOC_CONF", 26},
-    {"expandable_segments", 27},
-}};
 
 constexpr std::array<std::string_view, kActions> kActionNames = {
     "alloc",        "free_requested", "free_completed", "segment_alloc",
@@ -101,7 +14,7 @@ constexpr std::array<std::string_view, kActions> kActionNames = {
 
 /// Microseconds of Unix time that are nanoseconds in 64 bits, too.
 constexpr std::int64_t kMaxTimeUs = std::int64_t{1} << 53;
-/// Dicts, and lists; of events alone, files are smaller by far.
+/// Dicts, and lists, in one file. With as many events it would have gigabytes.
 constexpr std::size_t kMaxRecords = std::size_t{1} << 26;
 constexpr std::size_t kMaxListed = std::size_t{1} << 28;
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 28;
@@ -128,11 +41,8 @@ std::string_view to_string(Action action) noexcept { return kActionNames[static_
 
 Value RecordBuilder::text(std::string_view text) {
   const trace::Names::Id id = snapshot_.texts.intern(text);
-  for (auto next = static_cast<trace::Names::Id>(keys_.size()); next <= id; ++next) {
-    const auto known = std::find_if(kKeys.begin(), kKeys.end(),
-                                    [&](const auto& key) { return key.first == snapshot_.texts[next]; });
-    keys_.push_back(known == kKeys.end() ? 0 : known->second);
-  }
+  for (auto next = static_cast<trace::Names::Id>(keys_.size()); next <= id; ++next)
+    keys_.push_back(key_named(snapshot_.texts[next]));
   return {id, ValueKind::text};
 }
 
@@ -159,12 +69,12 @@ Value RecordBuilder::tuple(std::span<const Value> items) noexcept {
   return {any ? 1 : 0, ValueKind::tuple};
 }
 
-RecordBuilder::Key RecordBuilder::key_of(const Value& key) const noexcept {
-  return key.kind == ValueKind::text ? static_cast<Key>(keys_[static_cast<std::size_t>(key.payload)])
-                                     : Key::unknown;
+RecordKey RecordBuilder::key_of(const Value& key) const noexcept {
+  return key.kind == ValueKind::text ? static_cast<RecordKey>(keys_[static_cast<std::size_t>(key.payload)])
+                                     : RecordKey::unknown;
 }
 
-std::uint32_t RecordBuilder::list_number(const Draft& draft, Key key) const noexcept {
+std::uint32_t RecordBuilder::list_number(const RecordDraft& draft, RecordKey key) const noexcept {
   return draft.is(key, ValueKind::list) ? static_cast<std::uint32_t>(draft.value(key).payload) : kNone;
 }
 
@@ -175,46 +85,46 @@ const char* RecordBuilder::set_items(Value dict, std::span<const Value> pairs) {
   Dict& into = dicts_[static_cast<std::size_t>(dict.payload)];
   if (into.record == Record::other) return nullptr;
   if (into.record != Record::unfilled) return "a record that is written in one piece";
-  Draft draft;
+  RecordDraft draft;
   for (std::size_t i = 0; i < pairs.size(); i += 2) draft.set(key_of(pairs[i]), pairs[i + 1]);
   return add_record(draft, into);
 }
 
-const char* RecordBuilder::add_record(const Draft& draft, Dict& into) {
+const char* RecordBuilder::add_record(const RecordDraft& draft, Dict& into) {
   const auto become = [&](Record record, std::size_t rows) {
     into = {record, static_cast<std::uint32_t>(rows)};
   };
-  if (draft.has(Key::action)) {
+  if (draft.has(RecordKey::action)) {
     become(Record::event, snapshot_.events.count());
     return add_event(draft);
   }
-  if (draft.has(Key::filename) && draft.has(Key::line)) {
+  if (draft.has(RecordKey::filename) && draft.has(RecordKey::line)) {
     become(Record::frame, snapshot_.frames.size());
     return add_frame(draft);
   }
-  if (draft.has(Key::total_size) && draft.has(Key::blocks)) {
+  if (draft.has(RecordKey::total_size) && draft.has(RecordKey::blocks)) {
     become(Record::segment, snapshot_.segments.size());
     return add_segment(draft);
   }
-  if (draft.has(Key::state) && draft.has(Key::size)) {
+  if (draft.has(RecordKey::state) && draft.has(RecordKey::size)) {
     become(Record::block, snapshot_.blocks.size());
     return add_block(draft);
   }
-  if (draft.has(Key::stage) && draft.has(Key::name)) {
+  if (draft.has(RecordKey::stage) && draft.has(RecordKey::name)) {
     become(Record::annotation, snapshot_.annotations.size());
     return add_annotation(draft);
   }
-  if (draft.has(Key::segments) || draft.has(Key::device_traces)) {
+  if (draft.has(RecordKey::segments) || draft.has(RecordKey::device_traces)) {
     become(Record::root, 0);
-    root_segments_ = list_number(draft, Key::segments);
-    root_traces_ = list_number(draft, Key::device_traces);
-    root_annotations_ = list_number(draft, Key::external_annotations);
+    root_segments_ = list_number(draft, RecordKey::segments);
+    root_traces_ = list_number(draft, RecordKey::device_traces);
+    root_annotations_ = list_number(draft, RecordKey::external_annotations);
     return nullptr;
   }
-  if (draft.has(Key::alloc_conf) || draft.has(Key::expandable_segments)) {
+  if (draft.has(RecordKey::alloc_conf) || draft.has(RecordKey::expandable_segments)) {
     become(Record::settings, 0);
-    snapshot_.allocator_conf = snapshot_.texts[draft.text(Key::alloc_conf)];
-    snapshot_.expandable_segments = draft.integer(Key::expandable_segments) != 0;
+    snapshot_.allocator_conf = snapshot_.texts[draft.text(RecordKey::alloc_conf)];
+    snapshot_.expandable_segments = draft.integer(RecordKey::expandable_segments) != 0;
     return nullptr;
   }
   become(Record::other, 0);
@@ -227,54 +137,55 @@ bool RecordBuilder::add_bytes(std::int64_t bytes) noexcept {
   return true;
 }
 
-const char* RecordBuilder::add_event(const Draft& draft) {
+const char* RecordBuilder::add_event(const RecordDraft& draft) {
   Events& events = snapshot_.events;
-  const Action action = action_of(snapshot_.texts[draft.text(Key::action)]);
-  const std::int64_t size = draft.integer(Key::size);
+  const Action action = action_of(snapshot_.texts[draft.text(RecordKey::action)]);
+  const std::int64_t size = draft.integer(RecordKey::size);
   if (!add_bytes(size)) return "sizes that a device can have";
   events.action.push_back(action);
-  events.address.push_back(action == Action::oom
-                               ? std::clamp<std::int64_t>(draft.integer(Key::device_free, -1), -1, kMaxFree)
-                               : draft.integer(Key::addr));
+  events.address.push_back(
+      action == Action::oom
+          ? std::clamp<std::int64_t>(draft.integer(RecordKey::device_free, -1), -1, kMaxFree)
+          : draft.integer(RecordKey::addr));
   events.size.push_back(size);
-  events.time_us.push_back(std::clamp(draft.integer(Key::time_us), -kMaxTimeUs, kMaxTimeUs));
-  events.stream.push_back(draft.integer(Key::stream));
-  events.stack.push_back(list_number(draft, Key::frames));
+  events.time_us.push_back(std::clamp(draft.integer(RecordKey::time_us), -kMaxTimeUs, kMaxTimeUs));
+  events.stream.push_back(draft.integer(RecordKey::stream));
+  events.stack.push_back(list_number(draft, RecordKey::frames));
   return nullptr;
 }
 
-const char* RecordBuilder::add_frame(const Draft& draft) {
-  snapshot_.frames.push_back({draft.text(Key::filename), draft.text(Key::name),
-                              std::clamp<std::int64_t>(draft.integer(Key::line), 0, kMaxLine)});
+const char* RecordBuilder::add_frame(const RecordDraft& draft) {
+  snapshot_.frames.push_back({draft.text(RecordKey::filename), draft.text(RecordKey::name),
+                              std::clamp<std::int64_t>(draft.integer(RecordKey::line), 0, kMaxLine)});
   return nullptr;
 }
 
-const char* RecordBuilder::add_block(const Draft& draft) {
+const char* RecordBuilder::add_block(const RecordDraft& draft) {
   Block block;
-  block.address = draft.integer(Key::address, -1);
-  block.bytes = draft.integer(Key::size);
-  block.active = snapshot_.texts[draft.text(Key::state)].starts_with("active");
+  block.address = draft.integer(RecordKey::address, -1);
+  block.bytes = draft.integer(RecordKey::size);
+  block.active = snapshot_.texts[draft.text(RecordKey::state)].starts_with("active");
   // Versions that do not write what was asked for: the block's own size.
-  block.requested_bytes = draft.integer(Key::requested_size, block.active ? block.bytes : 0);
-  block.stack = list_number(draft, Key::frames);
+  block.requested_bytes = draft.integer(RecordKey::requested_size, block.active ? block.bytes : 0);
+  block.stack = list_number(draft, RecordKey::frames);
   if (!add_bytes(block.bytes) || !add_bytes(block.requested_bytes)) return "sizes that a device can have";
   snapshot_.blocks.push_back(block);
   return nullptr;
 }
 
-const char* RecordBuilder::add_annotation(const Draft& draft) {
-  snapshot_.annotations.push_back({draft.text(Key::name), draft.integer(Key::device),
-                                   std::clamp(draft.integer(Key::time_us), -kMaxTimeUs, kMaxTimeUs),
-                                   snapshot_.texts[draft.text(Key::stage)] == "START"});
+const char* RecordBuilder::add_annotation(const RecordDraft& draft) {
+  snapshot_.annotations.push_back({draft.text(RecordKey::name), draft.integer(RecordKey::device),
+                                   std::clamp(draft.integer(RecordKey::time_us), -kMaxTimeUs, kMaxTimeUs),
+                                   snapshot_.texts[draft.text(RecordKey::stage)] == "START"});
   return nullptr;
 }
 
-const char* RecordBuilder::add_segment(const Draft& draft) {
+const char* RecordBuilder::add_segment(const RecordDraft& draft) {
   Segment segment;
-  if (const char* wrong =
-          take_rows(list_number(draft, Key::blocks), Record::block, segment.first_block, segment.blocks))
+  if (const char* wrong = take_rows(list_number(draft, RecordKey::blocks), Record::block, segment.first_block,
+                                    segment.blocks))
     return wrong;
-  std::int64_t address = draft.integer(Key::address);
+  std::int64_t address = draft.integer(RecordKey::address);
   std::int64_t active = 0;
   std::int64_t requested = 0;
   for (std::uint32_t i = 0; i < segment.blocks; ++i) {
@@ -286,15 +197,15 @@ const char* RecordBuilder::add_segment(const Draft& draft) {
     active += block.bytes;
     requested += block.requested_bytes;
   }
-  segment.device = draft.integer(Key::device);
+  segment.device = draft.integer(RecordKey::device);
   if (segment.device < 0 || segment.device >= kMaxDevices) return "a device's number from 0 to 255";
-  segment.total_bytes = draft.integer(Key::total_size);
-  segment.active_bytes = draft.integer(Key::active_size, active);
-  segment.allocated_bytes = draft.integer(Key::allocated_size, segment.active_bytes);
-  segment.requested_bytes = draft.integer(Key::requested_size, requested);
-  segment.expandable = draft.integer(Key::is_expandable) != 0;
-  segment.in_private_pool =
-      draft.is(Key::segment_pool_id, ValueKind::tuple) && draft.value(Key::segment_pool_id).payload != 0;
+  segment.total_bytes = draft.integer(RecordKey::total_size);
+  segment.active_bytes = draft.integer(RecordKey::active_size, active);
+  segment.allocated_bytes = draft.integer(RecordKey::allocated_size, segment.active_bytes);
+  segment.requested_bytes = draft.integer(RecordKey::requested_size, requested);
+  segment.expandable = draft.integer(RecordKey::is_expandable) != 0;
+  segment.in_private_pool = draft.is(RecordKey::segment_pool_id, ValueKind::tuple) &&
+                            draft.value(RecordKey::segment_pool_id).payload != 0;
   if (!add_bytes(segment.total_bytes) || !add_bytes(segment.active_bytes) ||
       !add_bytes(segment.allocated_bytes) || !add_bytes(segment.requested_bytes))
     return "sizes that a device can have";

@@ -12,23 +12,9 @@
 #include <vector>
 
 #include "headrace/memory/snapshot.h"
+#include "memory/record_draft.h"
 
 namespace headrace::memory {
-
-enum class ValueKind : std::uint8_t {
-  none,
-  integer,  ///< booleans too
-  text,     ///< payload: number of the text
-  dict,
-  list,
-  tuple,  ///< payload: 1 if one of its integers is not 0
-  other,
-};
-
-struct Value {
-  std::int64_t payload = 0;
-  ValueKind kind = ValueKind::none;
-};
 
 /// Each function that can fail gives null, or what is wrong: text behind "expected".
 class RecordBuilder {
@@ -67,9 +53,6 @@ class RecordBuilder {
     settings,
     list,
   };
-  enum class Key : std::uint8_t;
-  struct Draft;
-
   struct Dict {
     Record record = Record::unfilled;
     std::uint32_t row = 0;
@@ -83,14 +66,14 @@ class RecordBuilder {
     bool used = false;
   };
 
-  Key key_of(const Value& key) const noexcept;
-  std::uint32_t list_number(const Draft& draft, Key key) const noexcept;
-  const char* add_record(const Draft& draft, Dict& into);
-  const char* add_event(const Draft& draft);
-  const char* add_frame(const Draft& draft);
-  const char* add_segment(const Draft& draft);
-  const char* add_block(const Draft& draft);
-  const char* add_annotation(const Draft& draft);
+  RecordKey key_of(const Value& key) const noexcept;
+  std::uint32_t list_number(const RecordDraft& draft, RecordKey key) const noexcept;
+  const char* add_record(const RecordDraft& draft, Dict& into);
+  const char* add_event(const RecordDraft& draft);
+  const char* add_frame(const RecordDraft& draft);
+  const char* add_segment(const RecordDraft& draft);
+  const char* add_block(const RecordDraft& draft);
+  const char* add_annotation(const RecordDraft& draft);
   /// The rows of a list that only one record may have: shared ones could be gone through any number of times.
   const char* take_rows(std::uint32_t list, Record of, std::uint32_t& first, std::uint32_t& count);
   const char* take_traces(std::uint32_t list);
@@ -100,7 +83,7 @@ class RecordBuilder {
   trace::Values<Dict> dicts_;
   trace::Values<List> lists_;
   trace::Values<std::uint32_t> inner_lists_;
-  trace::Values<std::uint8_t> keys_;  ///< by number of a text: its Key
+  trace::Values<RecordKey> keys_;  ///< by number of a text
   std::int64_t bytes_left_ = std::int64_t{1} << 61;
   std::uint32_t root_segments_ = kNone;
   std::uint32_t root_traces_ = kNone;
