@@ -325,6 +325,10 @@ def test_a_cure_is_not_what_is_set_already(tmp_path: Path) -> None:
             "c10d::ProcessGroupNCCL::work",
         ),
         ([{"filename": "??", "line": 0, "name": "??"}], "C++ without names"),
+        (
+            [{"filename": "??", "line": 0, "name": "torch::autograd::VariableType::mm"}],
+            "torch::autograd::VariableType::mm",
+        ),
         ([{"filename": "/var/ipykernel_7/123.py", "line": 4, "name": "<module>"}], "123.py:4 <module>"),
         ([function("a", 5), function("b", 6)], "a.py:5 a"),
     ],

@@ -1,5 +1,6 @@
 #include "analysis/device_memory/places.h"
 
+#include <algorithm>
 #include <array>
 
 namespace headrace::analysis::device_memory {
@@ -11,6 +12,19 @@ constexpr std::string_view kNoName = "C++ without names";
 
 /// Functions that every stack begins with: they record it, or allocate.
 constexpr std::array<std::string_view, 3> kRecorders = {"torch::unwind", "torch::CapturedTraceback", "c10::"};
+
+/// Parts of autograd that forward runs, too.
+constexpr std::array<std::string_view, 3> kForward = {"VariableType", "THPVariable", "NotImplemented"};
+
+bool contains(std::string_view text, std::string_view part) noexcept {
+  return text.find(part) != std::string_view::npos;
+}
+
+bool is_of_backward(std::string_view name) noexcept {
+  return contains(name, "autograd") &&
+         std::none_of(kForward.begin(), kForward.end(),
+                      [&](std::string_view part) { return contains(name, part); });
+}
 
 std::string_view last_part(std::string_view path) noexcept { return path.substr(path.rfind('/') + 1); }
 
@@ -26,9 +40,9 @@ Places::FrameKind Places::kind_of(const memory::Frame& frame) const {
   const std::string_view file = snapshot_.texts[frame.file];
   const std::string_view name = snapshot_.texts[frame.name];
   if (file.ends_with(".py")) {
-    return file.find("/torch/") == std::string_view::npos ? FrameKind::program : FrameKind::framework;
+    return contains(file, "/torch/") ? FrameKind::framework : FrameKind::program;
   }
-  if (name.find("autograd") != std::string_view::npos) return FrameKind::autograd;
+  if (is_of_backward(name)) return FrameKind::autograd;
   if (name.empty() || name == "??") return FrameKind::no_name;
   for (const std::string_view recorder : kRecorders) {
     if (name.starts_with(recorder)) return FrameKind::no_name;
