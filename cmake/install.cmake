@@ -27,6 +27,7 @@ set(headrace_public_headers
   report/cluster.h
   report/html.h
   report/json.h
+  report/memory.h
   report/text.h
   report/tuning.h
   timeline/device_profile.h
@@ -37,7 +38,7 @@ set(headrace_public_headers
   transport/device_array.h
   transport/dlpack.h)
 file(GLOB device_tables RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/include/headrace CONFIGURE_DEPENDS
-  include/headrace/analysis/device/*.h)
+  include/headrace/analysis/device/*.h include/headrace/analysis/device_memory/*.h)
 list(APPEND headrace_public_headers ${device_tables})
 
 set(pending ${headrace_public_headers})

@@ -1,6 +1,6 @@
 """Fail when an #include or an import runs up a floor, or a file knows a framework by name.
 
-    metrics < profile < {queues < transport < pipeline | {trace | loader_files} < analysis
+    metrics < profile < {queues < transport < pipeline | {trace < memory | loader_files} < analysis
       < {report | timeline}}
 
 and inside analysis, from a profile to a verdict and to what its user asks:
@@ -31,8 +31,9 @@ BELOW["queues"] = {"metrics", "profile"}
 BELOW["transport"] = {"metrics", "profile", "queues"}
 BELOW["pipeline"] = BELOW["transport"] | {"transport"}  # the copy to a device is one of its operators
 BELOW["trace"] = {"metrics", "profile"}  # the other wing: it knows nothing of running pipelines
+BELOW["memory"] = {"metrics", "profile", "trace"}  # memory snapshots; bytes, names and columns are trace's
 BELOW["loader_files"] = {"metrics", "profile"}  # what other profilers left of a loader
-BELOW["analysis"] = {"metrics", "profile", "trace", "loader_files"}
+BELOW["analysis"] = {"metrics", "profile", "trace", "memory", "loader_files"}
 BELOW["report"] = BELOW["analysis"] | {"analysis"}
 BELOW["timeline"] = BELOW["report"]
 
@@ -61,7 +62,15 @@ FRAMEWORK = re.compile(
     r"\btorch|DataLoader|\bnum_workers\b|\bprefetch_factor\b|\bin_order\b|\bpersistent_workers\b"
     r"|[Mm]ind[Ss]pore|[Mm]ind[Dd]ata|[Mm]ind[Ii]nsight|\bnum_parallel_workers\b|\bprefetch_size\b"
 )
-READS_TRACES = ("trace", "timeline", "analysis/device", "loader_files", "analysis/second_opinions")
+READS_TRACES = (
+    "trace",
+    "memory",
+    "timeline",
+    "analysis/device",
+    "analysis/device_memory",
+    "loader_files",
+    "analysis/second_opinions",
+)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:headrace/)?(\w+)/')
 INCLUDE_OF_ROOM = re.compile(r'^\s*#\s*include\s*"(?:headrace/analysis/|(?:\.\./)+)(\w+)/')

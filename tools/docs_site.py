@@ -34,6 +34,7 @@ NAMES = [
     *["wrap", "Report", "operator", "get_next", "session", "Session", "Queue"],
     *["tune", "Tuned", "ceiling", "compare", "Comparison"],
     *["annotate", "step", "trace_steps", "trace_handler", "to_device", "Trace", "Table", "Cluster"],
+    "MemorySnapshot",
     *["source", "generator", "Pipeline", "native_body", "open_device", "HostDevice", "DeviceArray"],
     *["Error", "UsageError", "FormatError", "SegmentError", "DeviceError"],
 ]

@@ -30,9 +30,9 @@ path, of steps, of several ranks and of other profilers' files: [next page](devi
 
 <!-- Written by `make figures` from the declarations in include/headrace/analysis/device; do not edit. -->
 """
-SECOND_HEAD = """# Columns: critical path, steps, ranks, files
+SECOND_HEAD = """# Columns: critical path, steps, ranks, files, memory snapshots
 
-The second half of [the columns of each table](device_columns.md).
+The second half of [the columns of each table](device_columns.md). Tables of `hr.MemorySnapshot` stand last.
 
 <!-- Written by `make figures` from the declarations in include/headrace/analysis/device; do not edit. -->
 """

@@ -156,6 +156,8 @@ void add_columns(PyObject* module);
 void add_device_trace(PyObject* module);
 /// The analyses of device traces.
 void add_device_tables(PyObject* module);
+/// What `MemorySnapshot` stands on.
+void add_memory_snapshot(PyObject* module);
 /// Profiles of Ascend NPUs: folders and tables.
 void add_ascend(PyObject* module);
 /// Simulation of a job from the operations of its ranks.

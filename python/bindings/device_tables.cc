@@ -25,6 +25,7 @@
 #include "headrace/analysis/device/launches.h"
 #include "headrace/analysis/device/loader_waits.h"
 #include "headrace/analysis/device/memory_bandwidth.h"
+#include "headrace/analysis/device/memory_use.h"
 #include "headrace/analysis/device/operators.h"
 #include "headrace/analysis/device/overlap.h"
 #include "headrace/analysis/device/queue_length.h"
@@ -125,6 +126,10 @@ void add_device_tables(PyObject* into) {
                                            "time_share");
   define_scoped<std::int64_t>(module, "queue_length", &device::queue_length, "capacity");
   define_scoped(module, "memory_bandwidth", &device::memory_bandwidth);
+  define<Steps>(
+      module, "memory_use",
+      [](Traces traces, Steps steps) { return device::memory_use(traces, scope_of(std::move(steps))); },
+      "steps");
   define_scoped<bool>(module, "launches", &device::launches, "memory");
   define_scoped<bool, std::size_t, double, std::vector<std::string>>(
       module, "annotations", &device::annotations, "on_device", "most_names", "time_share", "always_shown");

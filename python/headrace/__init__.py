@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from headrace.record.steps import step, trace_steps
     from headrace.results import timeline
     from headrace.results.timeline import trace_handler
+    from headrace.traces.memory import MemorySnapshot
     from headrace.traces.table import Table
     from headrace.traces.trace import Trace
     from headrace.transport import HostDevice, open_device
@@ -51,6 +52,7 @@ __all__ = [
     "Error",
     "FormatError",
     "HostDevice",
+    "MemorySnapshot",
     "Pipeline",
     "Queue",
     "Report",
@@ -86,6 +88,7 @@ _LATER = {
     "Cluster": "headrace.cluster",
     "Comparison": "headrace.predict.comparison",
     "HostDevice": "headrace.transport",
+    "MemorySnapshot": "headrace.traces.memory",
     "Pipeline": "headrace.pipeline",
     "Table": "headrace.traces.table",
     "Trace": "headrace.traces.trace",

@@ -6,6 +6,8 @@ namespace headrace::trace {
 namespace {
 
 constexpr const char* kExpected = "an object with \"traceEvents\", or an array of events";
+/// The first byte of every pickle that is written today.
+constexpr int kPickle = 0x80;
 
 }  // namespace
 
@@ -19,6 +21,8 @@ void Document::read() {
   }
   if (first == JsonWalk::kEnd)
     throw FormatError(name_, window_.offset(), "a trace, but there is nothing in it");
+  if (first == kPickle)
+    throw FormatError(name_, "a pickle, no trace; hr.MemorySnapshot.load reads memory snapshots of PyTorch");
   if (first != '{') throw FormatError(name_, window_.offset(), kExpected);
   window_.drop(1);
   read_object();

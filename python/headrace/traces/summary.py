@@ -7,7 +7,7 @@ import textwrap
 from typing import Any
 
 from headrace.common.plain import plain
-from headrace.traces.table_text import counted, seconds
+from headrace.traces.table_text import counted, memory_size, seconds
 from headrace.traces.trace import Trace
 
 #: Rows of a list that still fit on one screen.
@@ -34,6 +34,7 @@ def summary(trace: Trace, width: int = 100, on_input: str = "") -> str:
         parts += [_waits(trace), _kernels(trace, width)]
     else:
         parts.append(_host(trace, width))
+    parts.append(_memory(trace))
     if len(trace) > 1:
         parts.append(_ranks(trace))
     parts.append(_advice(trace, width))
@@ -159,6 +160,21 @@ def _kernels(trace: Trace, width: int) -> str:
         entry[0] += row["total_s"]
         entry[1] += row["calls"]
     return _longest("kernels and copies", rows, width)
+
+
+def _memory(trace: Trace) -> str:
+    """The highest peak among the devices, or the host's; nothing without memory events."""
+    rows = sorted(
+        trace.memory().rows(), key=lambda row: (row["device_type"] > 0, row["peak_allocated_bytes"])
+    )
+    if not rows:
+        return ""
+    row = rows[-1]
+    where = f"device {row['device']}" if row["device_type"] > 0 else "the host"
+    where = f"rank {row['rank']}, {where}" if len(trace) > 1 else where
+    line = f"memory of {where}: peak {memory_size(row['peak_allocated_bytes'])}"
+    line += f" in step {row['step']}" if row["step"] >= 0 else ""
+    return line + (f", by {plain(row['operator'])}" if row["operator"] else "")
 
 
 def _host(trace: Trace, width: int) -> str:

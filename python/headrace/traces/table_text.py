@@ -31,6 +31,8 @@ def figure(name: str, value: Any) -> str:
         return bandwidth(float(value))
     if name == "bytes":
         return size(float(value))
+    if name.endswith("_bytes"):
+        return memory_size(float(value))
     if name == "speedup":
         return f"{value:.2f} x"
     if isinstance(value, int):
@@ -51,6 +53,14 @@ def size(count: float) -> str:
     return f"{count:.3g} B"
 
 
+def memory_size(count: float) -> str:
+    """Bytes of memory: ``2**25`` is ``32 MiB``, as PyTorch counts it."""
+    for unit, scale in (("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10)):
+        if abs(count) >= scale:
+            return f"{count / scale:.4g} {unit}"
+    return f"{count:.4g} B"
+
+
 def seconds(value: float) -> str:
     """``0.0123`` is ``12.3 ms``: three digits and the unit that they need."""
     size = abs(value)
@@ -64,7 +74,7 @@ def seconds(value: float) -> str:
 
 def title(name: str) -> str:
     """The column's heading: its unit stands with every figure."""
-    for ending in ("_s", "_pct", "_share", "_gbps"):
+    for ending in ("_s", "_pct", "_share", "_gbps", "_bytes"):
         if name.endswith(ending):
             name = name[: -len(ending)] + (" share" if ending == "_share" else "")
     return name.replace("_", " ")

@@ -188,6 +188,13 @@ class TraceTables:
         """Every call that launched work: its duration, that of the work, and the delay between them."""
         return Table(_core.launches(self._traces, _listed(steps), memory))
 
+    def memory(self, *, steps: Sequence[int] | None = None) -> Table:
+        """The most memory at once, when, in which step and operator: by device, with ``profile_memory=True``.
+
+        `MemorySnapshot` says who held it.
+        """
+        return Table(_core.memory_use(self._traces, _listed(steps)))
+
     # --- operators and annotations ---
 
     def operators(

@@ -15,6 +15,7 @@
 #include "headrace/analysis/device/kernels.h"
 #include "headrace/analysis/device/launches.h"
 #include "headrace/analysis/device/memory_bandwidth.h"
+#include "headrace/analysis/device/memory_use.h"
 #include "headrace/analysis/device/operators.h"
 #include "headrace/analysis/device/overlap.h"
 #include "headrace/analysis/device/queue_length.h"
@@ -26,6 +27,13 @@
 #include "headrace/analysis/device/steps.h"
 #include "headrace/analysis/device/stragglers.h"
 #include "headrace/analysis/device/time_breakdown.h"
+#include "headrace/analysis/device_memory/actions.h"
+#include "headrace/analysis/device_memory/fragmentation.h"
+#include "headrace/analysis/device_memory/growth.h"
+#include "headrace/analysis/device_memory/holders.h"
+#include "headrace/analysis/device_memory/out_of_memory.h"
+#include "headrace/analysis/device_memory/over_time.h"
+#include "headrace/analysis/device_memory/peak.h"
 
 namespace headrace::analysis::device {
 
@@ -54,6 +62,7 @@ std::vector<DeclaredTable> declared_tables() {
       {"diff", shape_of<DiffColumns>()},
       {"operators", shape_of<OperatorsColumns>()},
       {"roofline", shape_of<RooflineColumns>()},
+      {"memory", shape_of<MemoryUseColumns>()},
       {"critical_path.path", shape_of<CriticalPathColumns>()},
       {"critical_path.summary", shape_of<CriticalPathSummaryColumns>()},
       {"critical_path.nodes", shape_of<CriticalPathNodesColumns>()},
@@ -77,6 +86,13 @@ std::vector<DeclaredTable> declared_tables() {
       {"table(kernel_details)", shape_of<KernelDetailsColumns>()},
       {"table(api_statistic)", shape_of<ApiStatisticColumns>()},
       {"table(counters)", shape_of<CountersColumns>()},
+      {"MemorySnapshot.peak", shape_of<device_memory::PeakColumns>()},
+      {"MemorySnapshot.holders", shape_of<device_memory::HoldersColumns>()},
+      {"MemorySnapshot.fragmentation", shape_of<device_memory::FragmentationColumns>()},
+      {"MemorySnapshot.oom", shape_of<device_memory::OutOfMemoryColumns>()},
+      {"MemorySnapshot.growth", shape_of<device_memory::GrowthColumns>()},
+      {"MemorySnapshot.over_time", shape_of<device_memory::OverTimeColumns>()},
+      {"MemorySnapshot.actions", shape_of<device_memory::ActionsColumns>()},
   };
 }
 

@@ -172,6 +172,11 @@ inline constexpr Literal kStyle(R"css(<style>
   .waits-over-time .space { fill: var(--panel); }
   .waits-over-time .grid { stroke: var(--line); stroke-width: 1; vector-effect: non-scaling-stroke; }
   .curve { height: 160px; }
+  .areas { height: 220px; }
+  .areas .idle, .legend .idle { fill: var(--idle); color: var(--idle); }
+  .v1 { fill: var(--v1); color: var(--v1); }
+  .v2 { fill: var(--v2); color: var(--v2); }
+  .v3 { fill: var(--v3); color: var(--v3); }
   .curve path { fill: none; vector-effect: non-scaling-stroke; }
   .curve .grid { stroke: var(--line); }
   .curve .band { fill: var(--l0); }

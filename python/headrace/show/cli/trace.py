@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headrace import _core
 from headrace.common.plain import plain
 from headrace.show.cli import _options
 
@@ -29,6 +30,7 @@ TABLES: dict[str, Callable[[Trace], Table]] = {
     "queue_length_series": lambda trace: trace.queue_length().series,
     "memory_bandwidth": lambda trace: trace.memory_bandwidth().summary,
     "memory_bandwidth_series": lambda trace: trace.memory_bandwidth().series,
+    "memory": lambda trace: trace.memory(),
     "launches": lambda trace: trace.launches(),
     "operators": lambda trace: trace.operators(),
     "roofline": lambda trace: trace.roofline(),
@@ -70,11 +72,12 @@ _STEP_TRACE = "step_trace"
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["text", "json", "csv"]),
+    type=click.Choice(["text", "json", "csv", "html"]),
     default="text",
     show_default=True,
-    help="Of a table.",
+    help="Of a table; html: the page of a memory snapshot.",
 )
+@click.option("-o", "output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the page to FILE.")
 @click.option("--describe", is_flag=True, help="The table's columns: units, and how to read them.")
 @_options.fp_point
 @_options.bp_point
@@ -83,22 +86,36 @@ def trace(
     rank: int | None,
     name: str | None,
     format_: str,
+    output: str | None,
     describe: bool,
     fp_point: str | None,
     bp_point: str | None,
 ) -> None:
-    """Say what the device did, from traces (.json, .json.gz) of a profiler: files, folders or URLs."""
-    if name is None and format_ != "text":
+    """Say what the device did, from traces (.json, .json.gz) of a profiler: files, folders or URLs.
+
+    A memory snapshot of PyTorch (snapshot.pickle) says who holds a device's memory, and why a request failed.
+    """
+    is_snapshot = len(paths) == 1 and _core.holds_pickle(paths[0])
+    if format_ == "html" and (name is not None or not is_snapshot):
+        raise click.UsageError("--format html is the page of one memory snapshot, without --table")
+    if output is not None and format_ != "html":
+        raise click.UsageError("-o is for --format html")
+    if name is None and format_ not in ("text", "html"):
         raise click.UsageError(f"--format {format_} needs --table NAME")
     if name is None and describe:
         raise click.UsageError("--describe needs --table NAME")
     if name != _STEP_TRACE and (fp_point is not None or bp_point is not None):
         raise click.UsageError(f"--fp-point and --bp-point need --table {_STEP_TRACE}")
+    on_terminal = sys.stdout.isatty()
+    width = min(shutil.get_terminal_size((100, 24)).columns, 160) if on_terminal else 100
+    if is_snapshot:
+        if rank is not None:
+            raise click.UsageError("--rank is for traces; a memory snapshot has devices, a row each")
+        _memory(paths[0], name, format_, output, describe, width)
+        return
     loaded = _load(list(paths))
     if rank is not None:
         loaded = loaded.rank(rank)
-    on_terminal = sys.stdout.isatty()
-    width = min(shutil.get_terminal_size((100, 24)).columns, 160) if on_terminal else 100
     if name is None:
         from headrace.traces.summary import summary
 
@@ -110,6 +127,34 @@ def trace(
         table = table_of(loaded, name)
         if name in _OF_ONE_RANK and len(loaded) > 1:
             click.echo(f"note: rank {loaded.ranks[0]} only; --rank N for another", err=True)
+    _print(table, format_, describe, width)
+
+
+def _memory(
+    path: str, name: str | None, format_: str, output: str | None, describe: bool, width: int
+) -> None:
+    """The screen of a memory snapshot, its page, or one of its tables."""
+    from headrace.traces.memory import MemorySnapshot
+    from headrace.traces.memory_summary import TABLES as MEMORY_TABLES
+    from headrace.traces.memory_summary import memory_summary
+
+    snapshot = MemorySnapshot.load(path)
+    if format_ == "html":
+        if output is None:
+            click.echo(snapshot.to_html(), nl=False)
+        else:
+            snapshot.to_html(output)
+    elif name is None:
+        click.echo(memory_summary(snapshot, width))
+    elif name in MEMORY_TABLES:
+        _print(MEMORY_TABLES[name](snapshot), format_, describe, width)
+    else:
+        raise click.UsageError(
+            f"no table {name!r}. Of a memory snapshot there are: {', '.join(MEMORY_TABLES)}"
+        )
+
+
+def _print(table: Table, format_: str, describe: bool, width: int) -> None:
     if describe:
         table = table.describe()
     if format_ == "json":
@@ -117,7 +162,7 @@ def trace(
     elif format_ == "csv":
         click.echo(table.to_csv(), nl=False)
     else:
-        click.echo(table.to_text(width, None if not on_terminal else 30))
+        click.echo(table.to_text(width, 30 if sys.stdout.isatty() else None))
     if format_ != "text":
         for note in table.notes:
             click.echo(f"note: {note}", err=True)

@@ -1,0 +1,65 @@
+"""The HTML page of a memory snapshot: the texts; the native core draws."""
+
+from __future__ import annotations
+
+from headrace import _core
+from headrace.traces.memory import MemorySnapshot
+from headrace.traces.memory_summary import findings_of
+from headrace.traces.table import Table
+from headrace.traces.table_text import figure, memory_size, title
+
+#: Rows of a table of the page.
+_ROWS = 40
+
+
+def memory_page(snapshot: MemorySnapshot) -> str:
+    """One file without script: the finding, memory over the events, failed requests, holders, growth."""
+    found, is_bad = findings_of(snapshot)
+    tables = [
+        _table("Failed requests", snapshot.oom()),
+        _table("Who holds the peak", snapshot.holders()),
+        _table("What grows from step to step", snapshot.growth()),
+        _table("The peak", snapshot.peak()),
+        _table("What is reserved", snapshot.fragmentation()),
+    ]
+    return _core.memory_page(
+        repr(snapshot).strip("<>").removeprefix("headrace."),
+        is_bad,
+        found,
+        _devices(snapshot),
+        [table for table in tables if table is not None],
+        [*snapshot.peak().notes, *snapshot.growth().notes],
+    )
+
+
+def _devices(snapshot: MemorySnapshot) -> list[_core.MemoryLevels]:
+    devices: dict[int, dict[str, list[float]]] = {}
+    ends: dict[int, int] = {}
+    for row in snapshot.over_time().rows():
+        devices.setdefault(row["device"], {}).setdefault(row["where"], []).append(row["held_bytes"])
+        ends[row["device"]] = row["event"]
+    levels = []
+    for device, held in devices.items():
+        highest = max(map(sum, zip(*held.values(), strict=True)))
+        levels.append(
+            _core.MemoryLevels(
+                f"device {device}",
+                list(held),
+                list(held.values()),
+                memory_size(highest),
+                "event 0",
+                f"event {ends[device]}",
+            )
+        )
+    return levels
+
+
+def _table(heading: str, table: Table) -> _core.ClusterTable | None:
+    """Columns of bytes that are 0 throughout are left out, as in the text; None for a table without rows."""
+    rows = [row for row, _ in zip(table.rows(), range(_ROWS), strict=False)]
+    if not rows:
+        return None
+    names = [name for name in table.columns if not name.endswith("_bytes") or any(row[name] for row in rows)]
+    titles = [title(name) if isinstance(rows[0][name], str) else f"#{title(name)}" for name in names]
+    cells: list[list[str]] = [[figure(name, row[name]) for name in names] for row in rows]
+    return _core.ClusterTable(heading, titles, cells)
