@@ -14,12 +14,19 @@ namespace {
 
 using Shape = std::vector<double>;
 
-enum class Form : std::uint8_t { product, attention, convolution, convolution_backward, norm, elementwise };
+enum class CostForm : std::uint8_t {
+  product,
+  attention,
+  convolution,
+  convolution_backward,
+  norm,
+  elementwise
+};
 
 /// Where a formula finds what it needs among the operator's inputs.
-struct Formula {
+struct CostFormula {
   std::string_view name;
-  Form form = Form::elementwise;
+  CostForm form = CostForm::elementwise;
   int first = 0;  ///< the first operand: A, query, input
   bool backward = false;
   bool heads_last = false;  ///< attention: batch, sequence, head, width
@@ -30,19 +37,19 @@ struct Formula {
   int groups = -1;
 };
 
-constexpr Formula product(std::string_view name, int first) { return {name, Form::product, first}; }
-constexpr Formula attention(std::string_view name, bool backward, bool heads_last, int flag) {
-  return {name, Form::attention, backward ? 1 : 0, backward, heads_last, flag};
+constexpr CostFormula product(std::string_view name, int first) { return {name, CostForm::product, first}; }
+constexpr CostFormula attention(std::string_view name, bool backward, bool heads_last, int flag) {
+  return {name, CostForm::attention, backward ? 1 : 0, backward, heads_last, flag};
 }
-constexpr Formula convolution(std::string_view name, int stride, int padding, int dilation, int groups) {
-  return {name, Form::convolution, 0, false, false, -1, stride, padding, dilation, groups};
+constexpr CostFormula convolution(std::string_view name, int stride, int padding, int dilation, int groups) {
+  return {name, CostForm::convolution, 0, false, false, -1, stride, padding, dilation, groups};
 }
-constexpr Formula norm(std::string_view name, bool backward = false) {
-  return {name, Form::norm, 0, backward};
+constexpr CostFormula norm(std::string_view name, bool backward = false) {
+  return {name, CostForm::norm, 0, backward};
 }
-constexpr Formula elementwise(std::string_view name) { return {name, Form::elementwise}; }
+constexpr CostFormula elementwise(std::string_view name) { return {name, CostForm::elementwise}; }
 
-constexpr std::array kFormulas = {
+constexpr std::array kCostFormulas = {
     product("aten::mm", 0),
     product("aten::addmm", 1),
     product("aten::bmm", 0),
@@ -66,7 +73,7 @@ constexpr std::array kFormulas = {
     convolution("aten::cudnn_convolution", 3, 2, 4, 5),
     convolution("aten::miopen_convolution", 4, 3, 5, 6),
     convolution("aten::mkldnn_convolution", 4, 3, 5, 6),
-    Formula{"aten::convolution_backward", Form::convolution_backward, 1},
+    CostFormula{"aten::convolution_backward", CostForm::convolution_backward, 1},
     norm("aten::native_layer_norm"),
     norm("aten::native_batch_norm"),
     norm("aten::cudnn_batch_norm"),
@@ -103,10 +110,10 @@ constexpr std::array kFormulas = {
     elementwise("aten::copy_"),
 };
 
-const Formula* formula_of(std::string_view name) noexcept {
-  const auto* const at = std::find_if(kFormulas.begin(), kFormulas.end(),
-                                      [&](const Formula& each) { return each.name == name; });
-  return at == kFormulas.end() ? nullptr : at;
+const CostFormula* formula_of(std::string_view name) noexcept {
+  const auto* const at = std::find_if(kCostFormulas.begin(), kCostFormulas.end(),
+                                      [&](const CostFormula& each) { return each.name == name; });
+  return at == kCostFormulas.end() ? nullptr : at;
 }
 
 constexpr double kLargest = 1e15;  // no dimension is
@@ -220,7 +227,7 @@ class Inputs {
   std::vector<std::string_view> concrete_;
 };
 
-std::optional<OperatorCost> cost_of_product(const Formula& formula, const Inputs& inputs) {
+std::optional<OperatorCost> cost_of_product(const CostFormula& formula, const Inputs& inputs) {
   const Shape* const a = inputs.shape(formula.first);
   const Shape* const b = inputs.shape(formula.first + 1);
   if (a == nullptr || b == nullptr || a->size() < 2) return std::nullopt;
@@ -236,7 +243,7 @@ std::optional<OperatorCost> cost_of_product(const Formula& formula, const Inputs
 
 bool is_true(std::string_view text) noexcept { return text == "True" || text == "true" || text == "1"; }
 
-std::optional<OperatorCost> cost_of_attention(const Formula& formula, const Inputs& inputs) {
+std::optional<OperatorCost> cost_of_attention(const CostFormula& formula, const Inputs& inputs) {
   const Shape* const query = inputs.shape(formula.first);
   const Shape* const key = inputs.shape(formula.first + 1);
   if (query == nullptr || key == nullptr || query->size() != 4 || key->size() != 4) return std::nullopt;
@@ -259,7 +266,7 @@ double number_of(std::string_view list, std::size_t at, double otherwise) {
   return at < numbers.size() ? numbers[at] : numbers.front();
 }
 
-std::optional<OperatorCost> cost_of_convolution(const Formula& formula, const Inputs& inputs) {
+std::optional<OperatorCost> cost_of_convolution(const CostFormula& formula, const Inputs& inputs) {
   const Shape* const input = inputs.shape(0);
   const Shape* const weight = inputs.shape(1);
   if (input == nullptr || weight == nullptr || input->size() < 3 || weight->size() != input->size())
@@ -303,19 +310,19 @@ bool has_cost(std::string_view name) noexcept { return formula_of(name) != nullp
 
 std::optional<OperatorCost> cost_of(std::string_view name, std::string_view dims, std::string_view types,
                                     std::string_view concrete) {
-  const Formula* const formula = formula_of(name);
+  const CostFormula* const formula = formula_of(name);
   const Inputs inputs(dims, types, concrete);
   if (formula == nullptr || inputs.empty()) return std::nullopt;
   switch (formula->form) {
-    case Form::product:
+    case CostForm::product:
       return cost_of_product(*formula, inputs);
-    case Form::attention:
+    case CostForm::attention:
       return cost_of_attention(*formula, inputs);
-    case Form::convolution:
+    case CostForm::convolution:
       return cost_of_convolution(*formula, inputs);
-    case Form::convolution_backward:
+    case CostForm::convolution_backward:
       return cost_of_convolution_backward(inputs);
-    case Form::norm: {
+    case CostForm::norm: {
       const Shape* const input = inputs.shape(0);
       if (input == nullptr) return std::nullopt;
       constexpr double kForward = 5;
@@ -323,7 +330,7 @@ std::optional<OperatorCost> cost_of(std::string_view name, std::string_view dims
       return OperatorCost{"normalisation", count * kForward * (formula->backward ? 2 : 1),
                           inputs.bytes() + count * inputs.element_bytes(0)};
     }
-    case Form::elementwise:
+    case CostForm::elementwise:
       break;
   }
   const double count = elements(inputs.largest());

@@ -89,7 +89,13 @@ class RankRoofline {
     const std::vector<bool> known = names_that(columns_, has_cost);
     Callers<HasCost> callers(trace_, HasCost{&trace_, &known});
     std::map<Row, std::int64_t> spent;
+    const std::vector<bool> crosses = names_that(columns_, [](std::string_view copy) {
+      return copy.find("HtoD") != std::string_view::npos || copy.find("DtoH") != std::string_view::npos ||
+             copy.find("HostToDevice") != std::string_view::npos ||
+             copy.find("DeviceToHost") != std::string_view::npos;
+    });
     for (const Work& work : device_work(trace_, options_.scope).work) {
+      if (crosses[columns_.name[work.row]]) continue;
       const Row launch = trace_.correlation.launch_of(work.row);
       const Row caller = launch == trace::kNoRow ? trace::kNoRow : callers.innermost(launch);
       (caller == trace::kNoRow ? other_ns_ : spent[caller]) += work.end_ns - work.start_ns;
@@ -150,7 +156,7 @@ class RankRoofline {
       const double roofline_s = any_peak ? count * std::max(compute_s, memory_s) : kNoFigure;
       std::string_view bound;
       if (any_peak) bound = compute_s > memory_s ? "compute" : "memory";
-      rows_.add(trace_.rank, name, calls.cost.kind, dims, type, calls.calls, device_s, flops, bytes,
+      rows_.add(trace_.rank, name, calls.cost.kind, dims, type, calls.calls, device_s, flops / kGiga, bytes,
                 rate(flops, kTeraOps), rate(bytes, kGiga), bytes > 0 ? flops / bytes : kNoFigure, bound,
                 roofline_s, any_peak && device_s > 0 ? 100 * roofline_s / device_s : kNoFigure);
     }

@@ -21,9 +21,11 @@ using RooflineColumns = ColumnList<
     Integer<"rank">, Text<"name">,
     Text<"kind", "gemm, attention, convolution, normalisation or elementwise.">, Text<"input_shapes">,
     Text<"input_type", "Of the first input.">, Integer<"calls">,
-    Number<"device_s", "Of the work that was launched inside.">, Number<"flops", "Of one call.">,
-    Number<"call_bytes", "Of one call: inputs read once, outputs written once.">, Number<"tflops">,
-    Number<"bandwidth_gbps">, Number<"intensity", "Floating-point operations per byte.">,
+    Number<"device_s", "Of the work that was launched inside.">,
+    Number<"gflops", "Of one call: 1e9 floating-point operations.">,
+    Number<"call_bytes", "Of one call: inputs read once, outputs written once.">,
+    Number<"tflops", "Reached: 1e12 operations a second.">, Number<"bandwidth_gbps">,
+    Number<"intensity", "Floating-point operations per byte.">,
     Text<"bound",
          "What limits at these shapes: compute or memory; empty if the device's peaks are not known.">,
     Number<"roofline_s", "What the calls would take at the device's peak.">,
@@ -34,7 +36,7 @@ using RooflineColumns = ColumnList<
 ///
 ///     roofline_s = calls x max(flops / peak, bytes / peak bandwidth)
 ///
-/// Work belongs to the innermost operator around its launch whose cost is known. Formulas and peaks: operator_cost.h,
+/// Copies between host and device do not count: no figure of the device's memory limits them. Work belongs to the innermost operator around its launch whose cost is known. Formulas and peaks: operator_cost.h,
 /// device_peaks.h. Needs shapes (`record_shapes=True`), for convolutions and causal attention also the scalars that are
 /// recorded with them.
 Table roofline(std::span<const trace::Trace> traces, const RooflineOptions& options = {});
