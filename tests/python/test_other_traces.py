@@ -581,3 +581,18 @@ def test_a_damaged_xplane_gives_what_is_before(tmp_path: Path) -> None:
     assert any("inside a message" in note for note in trace.notes)
     path.write_bytes(gzip.compress(whole))
     assert "20 steps" in repr(hr.Trace.load(path))
+
+
+def test_ranges_on_the_device_are_those_of_nsys() -> None:
+    """nsys' nvtx_gpu_proj_sum, of the ranges whose texts are not unique."""
+    trace = hr.Trace.load(conformance_file("traces/nsys_mfu_2gpu_before.sqlite"))
+    reports = json.loads(conformance_file("traces/expected/nsys_stats_2023_4_4.json").read_text())
+    mine: dict[str, tuple[int, int]] = {}
+    for row in trace.annotations(on_device=False).ranges.rows():
+        works, span_ns = mine.get(row["name"], (0, 0))
+        mine[row["name"]] = (works + row["works"], span_ns + whole_ns(row["device_span_s"]))
+    told = reports["samples"]["mfu_2gpu_before"]["nvtx_gpu_proj_sum"]["top"]
+    same = [row for row in told if row["Range"] in mine]
+    assert same
+    for row in same:
+        assert mine[row["Range"]] == (row["Total GPU Ops"], row["Total Proj Time (ns)"])

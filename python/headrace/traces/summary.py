@@ -49,16 +49,33 @@ def _advice(trace: Trace, width: int) -> str:
         return ""
     lines = ["advice"]
     for row in found[:_ADVISED]:
-        first = f"  {row['severity']:<6}  "
-        sentence = f"{row['says']} ({row['figures']}): {row['cure']}"
-        said = textwrap.wrap(sentence, width - len(first)) or [""]
-        lines += [first + said[0], *(" " * len(first) + line for line in said[1:])]
+        lines += _wrapped(f"  {row['severity']:<6}  ", _sentence(row), width)
     unchecked = sum(row["severity"] == "not checked" for row in rows)
     more = [f"{len(found) - _ADVISED} more"] if len(found) > _ADVISED else []
     more += [f"{unchecked} rules had nothing to look at"] if unchecked else []
     if more:
         lines.append(f"  {' and '.join(more)}: --table advice")
     return "\n".join(lines)
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    figures = f" ({row['figures']})" if row["figures"] else ""
+    return f"{row['says']}{figures}" + (f": {row['cure']}" if row["cure"] else "")
+
+
+def _wrapped(first: str, sentence: str, width: int) -> list[str]:
+    said = textwrap.wrap(sentence, max(width - len(first), 20)) or [""]
+    return [first + said[0], *(" " * len(first) + line for line in said[1:])]
+
+
+def advice_text(table: Table, width: int) -> str:
+    """The table of advice with a paragraph for each rule: its sentences are too long for columns."""
+    rows = list(table.rows())
+    wide = max((len(row["rule"]) for row in rows), default=0)
+    lines = []
+    for row in rows:
+        lines += _wrapped(f"{row['severity']:<11}  {row['rule']:<{wide}}  ", _sentence(row), width)
+    return "\n".join([*lines, *(f"note: {note}" for note in table.notes)])
 
 
 def _head(trace: Trace) -> str:

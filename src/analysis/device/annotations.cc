@@ -2,16 +2,57 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/device/named_calls.h"
+#include "headrace/analysis/device/figures.h"
 
 namespace headrace::analysis::device {
 namespace {
 
 using trace::Names;
 using trace::Row;
+
+/// What ranges of one name took on the device.
+struct DeviceSide {
+  std::int64_t works = 0;
+  std::int64_t span_ns = 0;
+};
+
+/// By name of the ranges, of the host's that are wanted.
+std::map<std::string_view, DeviceSide> device_sides(const trace::Trace& trace, const Selection& selection) {
+  const trace::Columns& columns = trace.columns();
+  struct OfRange {
+    std::int64_t works = 0;
+    std::int64_t first_ns = 0;
+    std::int64_t last_ns = 0;
+  };
+  std::unordered_map<Row, OfRange> ranges;
+  for (const Row work : trace.device_rows) {
+    const Row launch = trace.correlation.launch_of(work);
+    for (Row row = launch; row != trace::kNoRow; row = trace.calls.parent_of(row)) {
+      if (columns.lane[row] != columns.lane[launch]) break;
+      if (trace.kinds[row] != trace::EventKind::annotation || !selection.has(row)) continue;
+      const auto [at, is_new] =
+          ranges.try_emplace(row, OfRange{0, columns.start_ns[work], columns.end_ns(work)});
+      OfRange& range = at->second;
+      ++range.works;
+      range.first_ns = std::min(range.first_ns, columns.start_ns[work]);
+      range.last_ns = std::max(range.last_ns, columns.end_ns(work));
+    }
+  }
+  std::map<std::string_view, DeviceSide> sides;
+  for (const auto& [row, range] : ranges) {
+    DeviceSide& side = sides[columns.name_of(row)];
+    side.works += range.works;
+    side.span_ns += range.last_ns - range.first_ns;
+  }
+  return sides;
+}
 
 void add_ranges(const trace::Trace& trace, const AnnotationsOptions& options,
                 Rows<AnnotationsColumns>& rows) {
@@ -25,9 +66,23 @@ void add_ranges(const trace::Trace& trace, const AnnotationsOptions& options,
   }
   const std::vector<NamedCalls> ranges = by_name.take();
   const std::int64_t whole_ns = total_ns(ranges);
+  std::map<std::string_view, DeviceSide> sides;
+  if (!options.on_device) sides = device_sides(trace, selection);
   for (const NamedCalls& each :
-       folded(ranges, {options.most_names, options.time_share, options.always_shown}))
-    rows.add(trace.rank, each.name, call_figures(each.calls, whole_ns));
+       folded(ranges, {options.most_names, options.time_share, options.always_shown})) {
+    const auto known = sides.find(each.name);
+    DeviceSide side;
+    if (known != sides.end()) {
+      side = known->second;
+      sides.erase(known);
+    } else if (each.name == kOthers) {  // stands behind those that are named
+      for (const auto& [name, left] : sides) {
+        side.works += left.works;
+        side.span_ns += left.span_ns;
+      }
+    }
+    rows.add(trace.rank, each.name, call_figures(each.calls, whole_ns), side.works, seconds(side.span_ns));
+  }
   if (ranges.empty())
     rows.note(trace.rank,
               options.on_device ? " has no annotations on the device" : " has no annotations on the host");
@@ -82,6 +137,8 @@ void add_kernels(const trace::Trace& trace, const AnnotationsOptions& options,
 
 Annotations annotations(std::span<const trace::Trace> traces, const AnnotationsOptions& options) {
   Rows<AnnotationsColumns> ranges;
+  ranges.show<"works">(!options.on_device);
+  ranges.show<"device_span_s">(!options.on_device);
   Rows<AnnotationKernelsColumns> kernels;
   for (const trace::Trace& trace : traces) {
     add_ranges(trace, options, ranges);

@@ -49,7 +49,7 @@ std::vector<NamedCalls> folded(std::span<const NamedCalls> calls, const ShownNam
     const auto of_kind = calls.first(static_cast<std::size_t>(end - calls.begin()));
     calls = calls.subspan(of_kind.size());
     const std::size_t count = count_shown(of_kind, shown);
-    NamedCalls others{"others", of_kind[0].kind, {}};
+    NamedCalls others{kOthers, of_kind[0].kind, {}};
     for (std::size_t i = 0; i < of_kind.size(); ++i) {
       const bool always = std::any_of(shown.always.begin(), shown.always.end(), [&](const std::string& part) {
         return of_kind[i].name.find(part) != std::string_view::npos;

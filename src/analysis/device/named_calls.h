@@ -43,6 +43,8 @@ struct ShownNames {
   std::span<const std::string> always = {};  ///< parts of names that are shown anyway
 };
 
+inline constexpr std::string_view kOthers = "others";
+
 /// Of each kind: the names that are shown, and behind them the others as one. `calls`: as `take` gives them.
 std::vector<NamedCalls> folded(std::span<const NamedCalls> calls, const ShownNames& shown);
 

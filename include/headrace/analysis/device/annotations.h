@@ -23,14 +23,18 @@ struct AnnotationsOptions {
   std::vector<std::string> always_shown;
 };
 
-using AnnotationsColumns = ColumnList<Integer<"rank">, Text<"name">, CallColumns>;
+using AnnotationsColumns = ColumnList<
+    Integer<"rank">, Text<"name">, CallColumns,
+    Optional<Integer<"works", "Pieces of work whose launch began inside, on the same thread.">>,
+    Optional<Number<"device_span_s", "From the first of them to the end of the last, of each range.">>>;
 using AnnotationKernelsColumns =
     ColumnList<Integer<"rank">, Text<"annotation", "The innermost range; empty: the work is in none.">,
                Text<"name">, Text<"kind">, CallColumns>;
 
 struct Annotations {
   /// For each rank one row per name, the longest in total first. Ranges may lie inside each other, so totals do not add up; `total_pct` is of the sum of all of the rank.
-  /// Names that the options leave out are one row "others" at the end.
+  /// Names that the options leave out are one row "others" at the end. Ranges of the host also say what they took on the
+  /// device; those that lie inside each other have the same work.
   Table ranges;
   /// The device work inside each, for each rank by annotation and kernel. `total_pct` is of all work of the
   /// rank.

@@ -127,6 +127,11 @@ def trace(
         table = table_of(loaded, name)
         if name in _OF_ONE_RANK and len(loaded) > 1:
             click.echo(f"note: rank {loaded.ranks[0]} only; --rank N for another", err=True)
+    if name == "advice" and format_ == "text" and not describe:
+        from headrace.traces.summary import advice_text
+
+        click.echo(advice_text(table, width))
+        return
     _print(table, format_, describe, width)
 
 
