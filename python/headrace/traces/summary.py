@@ -7,6 +7,7 @@ import textwrap
 from typing import Any
 
 from headrace.common.plain import plain
+from headrace.traces.table import Table
 from headrace.traces.table_text import counted, memory_size, seconds
 from headrace.traces.trace import Trace
 
@@ -74,7 +75,8 @@ def advice_text(table: Table, width: int) -> str:
     wide = max((len(row["rule"]) for row in rows), default=0)
     lines = []
     for row in rows:
-        lines += _wrapped(f"{row['severity']:<11}  {row['rule']:<{wide}}  ", _sentence(row), width)
+        said = _sentence(row).removeprefix(f"{row['severity']}: ")
+        lines += _wrapped(f"{row['severity']:<11}  {row['rule']:<{wide}}  ", said, width)
     return "\n".join([*lines, *(f"note: {note}" for note in table.notes)])
 
 
