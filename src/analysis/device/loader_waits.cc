@@ -18,7 +18,8 @@ using trace::Row;
 
 bool is_known_wait(std::string_view name) noexcept {
   if (name.starts_with("enumerate(DataLoader)") || name.starts_with("enumerate(DataPipe)")) return true;
-  return name == "IteratorGetNextOp::DoCompute" || (name.starts_with('$') && name.ends_with(" __next__"));
+  if (name.starts_with("IteratorGetNext")) return name.ends_with("::DoCompute");
+  return (name.starts_with('$') && name.ends_with(" __next__"));
 }
 
 /// Words of a name in lower case: "nextBatch" and "next_batch" have two.

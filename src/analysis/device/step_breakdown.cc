@@ -77,7 +77,7 @@ double utilisation(const std::vector<CountedStep>& steps, const RoleTimes& times
 
 /// The range that the waits were found by, unless it is PyTorch's.
 std::string in_range(const std::string& wait) {
-  return wait.empty() || wait.starts_with("enumerate(") ? "" : ", " + shown_range(wait) + ",";
+  return wait.empty() || wait.starts_with("enumerate(") ? "" : " in " + shown_range(wait);
 }
 
 void find(Findings& findings, std::int64_t rank, const std::array<double, kStepRoles>& shares, double busy,

@@ -22,7 +22,7 @@ using profile::OperatorProfile;
 using trace::Row;
 
 constexpr double kSecond = 1e-9;
-constexpr std::string_view kWaitForDataset = "IteratorGetNextOp::DoCompute";
+constexpr std::string_view kWaitForDataset = "IteratorGetNext";  // ...Op::DoCompute
 
 double in_seconds(std::int64_t ns) { return static_cast<double>(ns) * kSecond; }
 
@@ -77,8 +77,12 @@ std::vector<Row> waits_of(const trace::Trace& trace, const std::vector<bool>& na
   return found;
 }
 
-/// The thread that waits most often.
-std::vector<Row> of_one_thread(const trace::Columns& columns, std::vector<Row> waits) {
+/// Of one loop: all of them, on whatever threads, unless some overlap; then those of the thread that waits most often.
+std::vector<Row> of_one_loop(const trace::Columns& columns, std::vector<Row> waits) {
+  bool overlap = false;
+  for (std::size_t i = 1; i < waits.size(); ++i)
+    overlap |= columns.start_ns[waits[i]] < columns.end_ns(waits[i - 1]);
+  if (!overlap) return waits;
   std::map<std::uint32_t, std::size_t> lanes;
   for (const Row row : waits) ++lanes[columns.lane[row]];
   std::size_t most = 0;
@@ -102,7 +106,7 @@ class InputBuilder {
     profile_.rank = static_cast<int>(trace_.rank);
     profile_.finished = true;
     model_.framework = "";
-    const bool of_tensorflow = columns_.name_of(waits_.front()) == kWaitForDataset;
+    const bool of_tensorflow = columns_.name_of(waits_.front()).starts_with(kWaitForDataset);
     add_sink(of_tensorflow);
     if (profile_.elapsed_s <= 0) return std::nullopt;
     if (of_tensorflow) {
@@ -160,7 +164,7 @@ class InputBuilder {
   int add_operator(int stage, std::string name, profile::Word<profile::OperatorKind> kind, int workers) {
     OperatorProfile made;
     made.name = std::move(name);
-    made.kind = kind;
+    made.kind = std::move(kind);
     made.workers = std::max(1, workers);
     made.fidelity = profile::Fidelity::sampled;
     made.executor = profile::Executor::thread;
@@ -417,7 +421,7 @@ class InputBuilder {
 std::optional<profile::Profile> traced_input(const trace::Trace& trace) {
   const trace::Columns& columns = trace.columns();
   const std::vector<bool> names = device::loader_wait_names(trace);
-  std::vector<Row> waits = of_one_thread(columns, waits_of(trace, names));
+  std::vector<Row> waits = of_one_loop(columns, waits_of(trace, names));
   constexpr std::size_t kFewest = 2;
   if (waits.size() < kFewest || columns.name_of(waits.front()).starts_with("enumerate(")) return std::nullopt;
   return InputBuilder(trace, std::move(waits)).build();
