@@ -29,6 +29,8 @@ constexpr auto kLongestLook = std::chrono::microseconds(35'000);
 constexpr double kWatchedCores = 0.5;
 constexpr std::int64_t kKeepAliveNs = 1'000'000'000;
 constexpr std::int64_t kCopyNs = 5'000'000'000;
+/// A copy into the run folder may take long, or for ever where a file system hangs. A fork does not wait then.
+constexpr auto kMaxForkWait = std::chrono::seconds(1);
 constexpr std::int64_t kContendedNs = 1'000'000;
 
 struct Served {
@@ -50,6 +52,8 @@ struct Sampler::State {
   std::condition_variable wake;
   std::vector<std::unique_ptr<Served>> served;
   BackgroundThread thread;
+  bool running = false;  ///< false from the thread's last look on
+  std::condition_variable ended;
   bool stopping = false;
   int forks = 0;  ///< under way in this process; the thread does not run meanwhile
   std::minstd_rand random{static_cast<std::minstd_rand::result_type>(current_pid())};
@@ -102,7 +106,10 @@ bool Sampler::add(const std::shared_ptr<Session>& session) {
 }
 
 bool Sampler::State::start(bool pauses) {
-  return thread.started() || ends() || thread.start("headrace", [this, pauses] { run(pauses); });
+  if (running || ends()) return true;
+  thread.join();  // one that has just ended
+  running = thread.start("headrace", [this, pauses] { run(pauses); });
+  return running;
 }
 
 void Sampler::stop() noexcept {
@@ -121,10 +128,12 @@ void Sampler::before_fork() noexcept {
   if (state_->pid != current_pid()) return;
   BackgroundThread thread;
   {
-    const std::scoped_lock lock(state_->mutex);
+    std::unique_lock lock(state_->mutex);
     ++state_->forks;
-    thread = std::move(state_->thread);
     state_->wake.notify_all();
+    // A thread that is late goes on as if nothing had been, once the fork is over.
+    if (!state_->ended.wait_for(lock, kMaxForkWait, [this] { return !state_->running; })) return;
+    thread = std::move(state_->thread);
   }
   thread.join();
 }
@@ -168,6 +177,8 @@ void Sampler::State::run(bool pauses) {
     }
     pause(lock, looping, watching);
   }
+  running = false;
+  ended.notify_all();
 }
 
 void Sampler::State::pause(std::unique_lock<std::mutex>& lock, bool looping, bool watching) {

@@ -8,7 +8,7 @@
 
 namespace headrace::profile {
 
-/// Waits until the kernel no longer counts thread `tid` of this process, which is about to end, but at most 0.1 s.
+/// Waits, 0.1 s at most, until the kernel no longer counts thread `tid` of this process, which is ending.
 void await_thread_end(int tid) noexcept;
 
 /// Runs one function. Signals go to the user's threads. Not thread-safe: the owner locks.
@@ -16,10 +16,8 @@ class BackgroundThread {
  public:
   /// `name`: 15 characters at most. False if no thread can be started (a limit on processes or memory).
   bool start(const char* name, std::function<void()> body) noexcept;
-  /// True from `start` until `join`.
-  bool started() const noexcept { return thread_.joinable(); }
-  /// Waits for the function's end, and until /proc/self/stat counts one thread less: pthread_join returns some
-  /// microseconds earlier. Does nothing if no thread was started.
+  /// Waits for the function's end, and until /proc/self/stat counts one thread less: pthread_join returns
+  /// some microseconds earlier. Does nothing if no thread was started.
   void join() noexcept;
 
  private:

@@ -23,9 +23,10 @@ class Sampler {
   bool add(const std::shared_ptr<Session>& session);
   /// Ends the thread (at exit, before the interpreter is gone).
   void stop() noexcept;
-  /// Around a fork: the thread ends before it and begins again after it, so that a process whose program has one
-  /// thread has one thread while it forks. CPython 3.12 and newer warn of more. Calls come in pairs, from any
-  /// thread; of forks that overlap, the last one starts the thread. The caller holds no lock that the thread takes.
+  /// Around a fork: the thread ends before it and begins again after it, so that a process whose program has
+  /// one thread has one thread while it forks. CPython 3.12 and newer warn of more. Calls come in pairs, from
+  /// any thread; of forks that overlap, the last one starts the thread. A thread that does not end within a
+  /// second, because a file system hangs, goes on. The caller holds no lock that the thread takes.
   void before_fork() noexcept;
   void after_fork_in_parent() noexcept;
 
