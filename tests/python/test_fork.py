@@ -266,8 +266,21 @@ def test_a_sampling_thread_goes_on_where_it_was(forks: Callable[..., Any]) -> No
     assert steps == list(range(ran)) == list(range(200))
 
 
+#: A program that is warned where CPython counts the threads that are started after the fork (gh-137109).
+COUNTED_LATE = """
+import os, threading, time, warnings
+warnings.simplefilter("always")
+thread = threading.Thread(target=time.sleep, args=(0.2,))
+os.register_at_fork(after_in_parent=thread.start)
+if os.fork() == 0:
+    os._exit(0)
+"""
+
+
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="older versions do not warn")
 def test_no_warning(execute: Callable[..., Any]) -> None:
+    if "multi-threaded" in execute(COUNTED_LATE).err:
+        pytest.skip("this release counts threads after the hooks that follow a fork")
     result = execute(
         PROGRAM.replace("error", "always")
         + "import headrace as hr\n"
