@@ -14,6 +14,7 @@
 
 #include "headrace/metrics/clock.h"
 #include "headrace/profile/awaited_futex.h"
+#include "headrace/profile/background_thread.h"
 
 namespace headrace::python {
 namespace {
@@ -31,6 +32,10 @@ struct Holder {
 constexpr std::uintptr_t kHolderToFutex = 80;
 
 std::atomic<const Holder*> holder_at{nullptr};
+
+/// The thread that waits for the lock, or has waited for it, in the last search; 0: none since it was awaited.
+std::atomic<int> searcher{0};
+constexpr int kStarting = -1;
 
 /// Memory of this process that may be gone by now.
 template <class Value>
@@ -85,13 +90,16 @@ std::int64_t wait_for_interpreter_lock() {
 
 std::uintptr_t find_interpreter_lock() {
   if (interpreter_is_ending()) return 0;
+  await_end_of_lock_search();
   const auto tid = std::make_shared<std::atomic<int>>(0);
   std::uintptr_t found = 0;
   try {
     const LockTaken taken;
+    searcher.store(kStarting);
     // Not joined: at the interpreter's end it would never return.
     std::thread([tid] {
       tid->store(static_cast<int>(syscall(SYS_gettid)));
+      searcher.store(tid->load());
       if (!interpreter_is_ending()) const LockTaken wanted;
     }).detach();
     // Two looks that agree: a thread on its way to the lock may wait for something else for a moment.
@@ -108,9 +116,17 @@ std::uintptr_t find_interpreter_lock() {
     }
     if (found != 0) holder_at.store(holder_before(found));
   } catch (const std::system_error&) {
+    searcher.store(0);
     return 0;  // no thread can be started
   }
   return found;
+}
+
+void await_end_of_lock_search() noexcept {
+  constexpr std::int64_t kMaxStartNs = 100'000'000;
+  const std::int64_t until = metrics::Clock::now_ns() + kMaxStartNs;
+  while (searcher.load() == kStarting && metrics::Clock::now_ns() < until) std::this_thread::yield();
+  if (const int tid = searcher.exchange(0); tid > 0) profile::await_thread_end(tid);
 }
 
 std::optional<int> holder_of_interpreter_lock() noexcept {

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "crossing.h"
+#include "forks.h"
 #include "headrace/analysis/cluster/run_ranks.h"
 #include "headrace/analysis/verdict/verdict.h"
 #include "headrace/profile/current.h"
@@ -281,6 +282,8 @@ void add_reading(py::module_& module) {
   module.def("missing_recordings",
              [](const Path& run) { return list_of_texts(profile::missing_recordings(run.string())); });
   module.def("default_rank", &profile::default_rank);
+  module.def("before_fork", &before_fork);
+  module.def("after_fork_in_parent", &after_fork_in_parent);
   // For gc.callbacks: phase is "start" or "stop".
   module.def("note_collection", [](const std::string& phase, const py::handle&) {
     phase == "start" ? profile::collection_began() : profile::collection_ended();

@@ -70,6 +70,12 @@ def disable() -> None: ...
 def close_all() -> list[str]:
     """Closes every session. Returns their messages."""
 
+def before_fork() -> None:
+    """Ends the threads of the recorder, so that CPython counts only the program's while it forks."""
+
+def after_fork_in_parent() -> None:
+    """Starts them again. Calls come in pairs; of forks that overlap, the last one starts them."""
+
 @final
 class ComparedReports:
     """Two sides of parsed reports, compared once."""

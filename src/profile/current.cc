@@ -38,8 +38,7 @@ std::shared_ptr<Session> open_in(State& state, const SessionOptions& options) {
   auto session = Session::open(options);
   std::erase_if(state.all, [](const auto& weak) { return weak.expired(); });
   state.all.push_back(session);
-  if (!Sampler::instance().add(session))
-    session->tell("no thread could be started: figures of CPU and memory are missing in the report");
+  if (!Sampler::instance().add(session)) session->tell(Sampler::kNoThread);
   return session;
 }
 

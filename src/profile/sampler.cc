@@ -1,18 +1,15 @@
 #include "headrace/profile/sampler.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
 #include <mutex>
 #include <random>
-#include <system_error>
-#include <thread>
+#include <utility>
 #include <vector>
 
+#include "headrace/profile/background_thread.h"
 #include "headrace/profile/host_sampler.h"
 #include "headrace/profile/process_identity.h"
 #include "headrace/profile/rank_neighbours.h"
@@ -32,6 +29,8 @@ constexpr auto kLongestLook = std::chrono::microseconds(35'000);
 constexpr double kWatchedCores = 0.5;
 constexpr std::int64_t kKeepAliveNs = 1'000'000'000;
 constexpr std::int64_t kCopyNs = 5'000'000'000;
+/// A copy into the run folder may take long, or for ever where a file system hangs. A fork does not wait then.
+constexpr auto kMaxForkWait = std::chrono::seconds(1);
 constexpr std::int64_t kContendedNs = 1'000'000;
 
 struct Served {
@@ -52,8 +51,11 @@ struct Sampler::State {
   std::mutex mutex;
   std::condition_variable wake;
   std::vector<std::unique_ptr<Served>> served;
-  std::thread thread;
+  BackgroundThread thread;
+  bool running = false;  ///< false from the thread's last look on
+  std::condition_variable ended;
   bool stopping = false;
+  int forks = 0;  ///< under way in this process; the thread does not run meanwhile
   std::minstd_rand random{static_cast<std::minstd_rand::result_type>(current_pid())};
   int pid = 0;
   std::atomic<LockProbe> lock_probe{nullptr};
@@ -62,7 +64,12 @@ struct Sampler::State {
   std::uintptr_t lock_at = 0;
   int searches_left = 8;  ///< on a full machine the search may end before it has found the lock
 
-  void run();
+  /// Starts the thread unless it runs, or may not. False if that fails. With the lock.
+  /// `pauses`: it goes on after a fork, which another one often follows, so it begins with a pause.
+  bool start(bool pauses);
+  bool ends() const noexcept { return stopping || forks > 0; }
+  void run(bool pauses);
+  void pause(std::unique_lock<std::mutex>& lock, bool looping, bool watching);
   /// True while threads of the session are worth a look.
   bool watch_lock(Served& served, Session& session);
   void tick(Served& served, Session& session);
@@ -94,47 +101,61 @@ bool Sampler::add(const std::shared_ptr<Session>& session) {
   state_->pid = current_pid();
   state_->served.push_back(std::make_unique<Served>(session));
   state_->stopping = false;
-  if (state_->thread.joinable()) {
-    state_->wake.notify_all();
-    return true;
-  }
-  // Signals belong to the user's threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool started = true;
-  try {
-    state_->thread = std::thread([state = state_] {
-      pthread_setname_np(pthread_self(), "headrace");
-      state->run();
-    });
-  } catch (const std::system_error&) {
-    started = false;  // a limit on processes or memory
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
+  state_->wake.notify_all();
+  return state_->start(false);
+}
+
+bool Sampler::State::start(bool pauses) {
+  if (running || ends()) return true;
+  thread.join();  // one that has just ended
+  running = thread.start("headrace", [this, pauses] { run(pauses); });
+  return running;
 }
 
 void Sampler::stop() noexcept {
   if (state_->pid != current_pid()) return;
-  std::thread thread;
+  BackgroundThread thread;
   {
     const std::scoped_lock lock(state_->mutex);
     state_->stopping = true;
     thread = std::move(state_->thread);
     state_->wake.notify_all();
   }
-  if (thread.joinable()) thread.join();
+  thread.join();
 }
 
-void Sampler::State::run() {
+void Sampler::before_fork() noexcept {
+  if (state_->pid != current_pid()) return;
+  BackgroundThread thread;
+  {
+    std::unique_lock lock(state_->mutex);
+    ++state_->forks;
+    state_->wake.notify_all();
+    // A thread that is late goes on as if nothing had been, once the fork is over.
+    if (!state_->ended.wait_for(lock, kMaxForkWait, [this] { return !state_->running; })) return;
+    thread = std::move(state_->thread);
+  }
+  thread.join();
+}
+
+void Sampler::after_fork_in_parent() noexcept {
+  if (state_->pid != current_pid()) return;
+  const std::scoped_lock lock(state_->mutex);
+  if (state_->forks == 0 || --state_->forks > 0 || state_->served.empty()) return;
+  if (state_->start(true)) return;
+  for (const auto& one : state_->served) {
+    if (const auto session = one->weak.lock()) session->tell(kNoThread);
+  }
+}
+
+void Sampler::State::run(bool pauses) {
   std::unique_lock lock(mutex);
-  while (!stopping) {
+  if (pauses) pause(lock, true, true);
+  while (!ends()) {
     bool looping = false;
     bool watching = false;
     // The list may grow while a session is served; new ones are met at the next tick.
-    for (std::size_t i = 0; i < served.size() && !stopping;) {
+    for (std::size_t i = 0; i < served.size() && !ends();) {
       const auto session = served[i]->weak.lock();
       if (session == nullptr) {
         served.erase(served.begin() + static_cast<std::ptrdiff_t>(i));
@@ -145,7 +166,8 @@ void Sampler::State::run() {
       lock.unlock();
       constexpr std::int64_t kTickNs = std::chrono::nanoseconds(kTick - kTickVaries).count();
       const std::int64_t now = metrics::Clock::now_ns();
-      if (!session->loop_running() || now - one.ticked_ns >= kTickNs) {
+      // A thread that a fork has ended begins again in the middle of a tick.
+      if (now - one.ticked_ns >= kTickNs) {
         one.ticked_ns = now;
         tick(one, *session);
       }
@@ -153,13 +175,20 @@ void Sampler::State::run() {
       lock.lock();
       ++i;
     }
-    if (watching) {
-      std::uniform_int_distribution<std::int64_t> varies(kShortestLook.count(), kLongestLook.count());
-      wake.wait_for(lock, std::chrono::microseconds(varies(random)));
-    } else {
-      std::uniform_int_distribution<std::int64_t> varies(-kTickVaries.count(), kTickVaries.count());
-      wake.wait_for(lock, looping ? kTick + std::chrono::milliseconds(varies(random)) : kIdleTick);
-    }
+    pause(lock, looping, watching);
+  }
+  running = false;
+  ended.notify_all();
+}
+
+void Sampler::State::pause(std::unique_lock<std::mutex>& lock, bool looping, bool watching) {
+  if (ends()) return;  // its notice came while no lock was held
+  if (watching) {
+    std::uniform_int_distribution<std::int64_t> varies(kShortestLook.count(), kLongestLook.count());
+    wake.wait_for(lock, std::chrono::microseconds(varies(random)));
+  } else {
+    std::uniform_int_distribution<std::int64_t> varies(-kTickVaries.count(), kTickVaries.count());
+    wake.wait_for(lock, looping ? kTick + std::chrono::milliseconds(varies(random)) : kIdleTick);
   }
 }
 

@@ -1,17 +1,15 @@
 #include "headrace/queues/level_sampler.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <chrono>
+#include <condition_variable>
 #include <iterator>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "headrace/metrics/clock.h"
+#include "headrace/profile/background_thread.h"
 #include "headrace/profile/process_identity.h"
 
 namespace headrace::queues {
@@ -33,10 +31,15 @@ void look_at_all(Watched& watched) {
 
 struct LevelSampler::State {
   std::mutex mutex;
+  std::condition_variable wake;
   Watched watched;
-  bool running = false;
+  bool running = false;  ///< false from the thread's last look on
+  profile::BackgroundThread thread;
+  int forks = 0;  ///< under way in this process; the thread does not run meanwhile
   int pid = profile::current_pid();
 
+  /// Starts the thread. False if that fails. With the lock.
+  bool start();
   void run();
 };
 
@@ -58,48 +61,54 @@ LevelSampler::State& LevelSampler::state() {
 bool LevelSampler::watch(std::weak_ptr<PacedProbe> queue) noexcept try {
   State& state = this->state();
   const std::scoped_lock lock(state.mutex);
-  if (!state.running) {
-    // Signals belong to the user's threads.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      std::thread([&state] {
-        pthread_setname_np(pthread_self(), "headrace-levels");
-        state.run();
-      }).detach();
-      state.running = true;
-    } catch (...) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
-  if (state.running) state.watched.push_back(std::move(queue));
-  return state.running;
+  if (!state.running && state.forks == 0 && !state.start()) return false;
+  state.watched.push_back(std::move(queue));
+  return true;
 } catch (...) {
   return false;
 }
 
-void LevelSampler::State::run() {
-  for (;;) {
-    Watched looked_at;
-    {
-      const std::scoped_lock lock(mutex);
-      if (watched.empty()) {
-        running = false;
-        return;
-      }
-      looked_at.swap(watched);
-    }
-    // Without the lock: a queue's probe that is looked at holds its own, under which others come here.
-    look_at_all(looked_at);
-    {
-      const std::scoped_lock lock(mutex);
-      watched.insert(watched.end(), std::make_move_iterator(looked_at.begin()),
-                     std::make_move_iterator(looked_at.end()));
-    }
-    std::this_thread::sleep_for(kBetweenLooks);
+bool LevelSampler::State::start() {
+  thread.join();  // an earlier one, which found no fast queue any more
+  running = thread.start("headrace-levels", [this] { run(); });
+  return running;
+}
+
+void LevelSampler::before_fork() noexcept {
+  State* state = state_.load(std::memory_order_acquire);
+  if (state->pid != profile::current_pid()) return;
+  profile::BackgroundThread thread;
+  {
+    const std::scoped_lock lock(state->mutex);
+    ++state->forks;
+    thread = std::move(state->thread);
+    state->wake.notify_all();
   }
+  thread.join();
+}
+
+void LevelSampler::after_fork_in_parent() noexcept {
+  State* state = state_.load(std::memory_order_acquire);
+  if (state->pid != profile::current_pid()) return;
+  const std::scoped_lock lock(state->mutex);
+  if (state->forks == 0 || --state->forks > 0 || state->watched.empty()) return;
+  state->start();
+}
+
+void LevelSampler::State::run() {
+  std::unique_lock lock(mutex);
+  while (!watched.empty() && forks == 0) {
+    Watched looked_at;
+    looked_at.swap(watched);
+    // Without the lock: a queue's probe that is looked at holds its own, under which others come here.
+    lock.unlock();
+    look_at_all(looked_at);
+    lock.lock();
+    watched.insert(watched.end(), std::make_move_iterator(looked_at.begin()),
+                   std::make_move_iterator(looked_at.end()));
+    wake.wait_for(lock, kBetweenLooks, [this] { return forks > 0; });
+  }
+  running = false;
 }
 
 }  // namespace headrace::queues

@@ -70,7 +70,9 @@ def numbers(batches: Any, step_s: float = 0.0) -> list[int]:
 @pytest.mark.usefixtures("cluster")
 def test_the_operators_of_an_execution() -> None:
     loader: Any = hr.wrap(
-        rows(slow, concurrency=1).map_batches(cheap, num_cpus=0.5).iter_batches(batch_size=8)
+        rows(slow, compute=ray.data.TaskPoolStrategy(size=1))
+        .map_batches(cheap, num_cpus=0.5)
+        .iter_batches(batch_size=8)
     )
     assert sorted(numbers(loader, 0.002)) == list(range(480))
     report = loader.report()
@@ -149,7 +151,8 @@ SCRIPT = """
     if __name__ == "__main__":
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
                  object_store_memory=100 * 1024 * 1024)
-        dataset = ray.data.range(320, override_num_blocks=40).map_batches(slow, batch_size=8, concurrency=1)
+        dataset = ray.data.range(320, override_num_blocks=40).map_batches(
+            slow, batch_size=8, compute=ray.data.TaskPoolStrategy(size=1))
         print(sum(len(batch["id"]) for batch in dataset.iter_batches(batch_size=8)))
 """
 
@@ -162,7 +165,7 @@ def test_under_headrace_run(tmp_path: Path) -> None:
     report = hr.Report.load(tmp_path / "seen")
     assert report.loader.startswith("Ray Data at script.py:")
     assert [op.name for op in report.profile.operators] == ["ReadRange", "MapBatches(slow)"]
-    assert report.profile.settings["MapBatches(slow).concurrency"] == "1"
+    assert report.profile.settings["MapBatches(slow).compute"] == "1"
 
 
 INSIDE = """
@@ -180,7 +183,8 @@ INSIDE = """
     if __name__ == "__main__":
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
                  object_store_memory=100 * 1024 * 1024)
-        dataset = ray.data.range(320, override_num_blocks=40).map_batches(slow, batch_size=8, concurrency=1)
+        dataset = ray.data.range(320, override_num_blocks=40).map_batches(
+            slow, batch_size=8, compute=ray.data.TaskPoolStrategy(size=1))
         loader = torch.utils.data.DataLoader(Rows() if "--rows" in sys.argv else Batches(), batch_size=None)
         if "--wrap" in sys.argv:
             import headrace as hr
@@ -213,5 +217,5 @@ def test_inside_a_dataset_of_torch(arguments: tuple[list[str], list[str]], tmp_p
     sink = report.profile.sink
     assert report.profile.operators[2].busy_s < 0.2 * sink.steps * sink.step_s
     assert (report.diagnosis.kind, report.diagnosis.operator) == ("input_bound", "MapBatches(slow)")
-    assert report.diagnosis.advice[0].parameter == "MapBatches(slow).concurrency"
+    assert report.diagnosis.advice[0].parameter == "MapBatches(slow).compute"
     assert "num_workers" not in " ".join(each.text for each in report.diagnosis.advice)

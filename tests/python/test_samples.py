@@ -1,9 +1,11 @@
 """The Python programs of samples/ run as they are, so that none of them rots."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,3 +79,39 @@ def test_text_generator(tmp_path: Path) -> None:
     profile = hr.Report.load(tmp_path / "run").profile
     assert (profile.sink.steps, profile.epochs) == (12, 2)
     assert [one.kind for one in profile.operators] == ["generator", "filter", "shuffle", "batch"]
+
+
+class TestNotebook:
+    """samples/notebook.ipynb"""
+
+    @pytest.fixture
+    def cells(self) -> list[dict[str, Any]]:
+        notebook = json.loads((SAMPLES / "notebook.ipynb").read_text(encoding="utf-8"))
+        assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+        cells: list[dict[str, Any]] = notebook["cells"]
+        assert len({cell["id"] for cell in cells}) == len(cells)
+        return cells
+
+    def test_is_stored_without_output(self, cells: list[dict[str, Any]]) -> None:
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+
+    def test_its_install_line_is_the_readmes(self, cells: list[dict[str, Any]]) -> None:
+        (line,) = (cell["source"] for cell in cells if cell["source"][0].startswith("%"))
+        readme = (SAMPLES.parent / "README.md").read_text(encoding="utf-8")
+        assert f"    {line[0].removeprefix('%')} " in readme
+
+    def test_its_cells_run(self, cells: list[dict[str, Any]], tmp_path: Path) -> None:
+        pytest.importorskip("torch")
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        program = tmp_path / "notebook.py"
+        program.write_text("\n\n".join(text for text in code if not text.startswith("%")), encoding="utf-8")
+        command = [sys.executable, str(program)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("INPUT-BOUND") or "\nINPUT-BOUND" in done.stdout
+        assert "num_workers" in done.stdout
+        assert "predicted " in done.stdout
+        runs = [hr.Report.load(tmp_path / "runs" / name) for name in ("before", "after")]
+        assert [run.profile.sink.steps for run in runs] == [80, 80]
+        assert runs[0].bottleneck == "Photos"

@@ -17,9 +17,18 @@ class Sampler {
  public:
   static Sampler& instance();
 
+  /// What a session tells its user if `add` returns false.
+  static constexpr const char* kNoThread =
+      "no thread could be started: figures of CPU and memory are missing in the report";
   bool add(const std::shared_ptr<Session>& session);
   /// Ends the thread (at exit, before the interpreter is gone).
   void stop() noexcept;
+  /// Around a fork: the thread ends before it and begins again after it, so that a process whose program has
+  /// one thread has one thread while it forks. CPython 3.12 and newer warn of more. Calls come in pairs, from
+  /// any thread; of forks that overlap, the last one starts the thread. A thread that does not end within a
+  /// second, because a file system hangs, goes on. The caller holds no lock that the thread takes.
+  void before_fork() noexcept;
+  void after_fork_in_parent() noexcept;
 
   /// How long a foreign thread waits for the interpreter lock, ns; negative where it could not be asked. Set
   /// by the Python front. Called at most 10 times a second, and only while threads of this process that may

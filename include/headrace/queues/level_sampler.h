@@ -16,6 +16,9 @@ class LevelSampler {
 
   /// Samples the queue until it is gone or no longer fast. False if no thread could be started.
   bool watch(std::weak_ptr<PacedProbe> queue) noexcept;
+  /// Around a fork, as those of profile::Sampler: the thread ends before it and begins again after it.
+  void before_fork() noexcept;
+  void after_fork_in_parent() noexcept;
 
  private:
   LevelSampler();

@@ -212,3 +212,5 @@ def close_all() -> None:
 
 # Before the interpreter goes: the sampler must not request a lock that is never granted again.
 atexit.register(close_all)
+# CPython 3.12 and newer warn of a fork in a process with several threads: no such thread is Headrace's.
+os.register_at_fork(before=_core.before_fork, after_in_parent=_core.after_fork_in_parent)

@@ -16,13 +16,16 @@ from headrace.run.ending import ending
 from headrace.run.environment import recording_environment, records_already
 from headrace.run.folder import choose_run_folder
 from headrace.run.interpreter import python_command
+from headrace.run.page import show_page
 from headrace.run.summary import print_summary, say
 
 
-def launch(program: Sequence[str], out: str | None, ceiling: bool = False) -> NoReturn:
+def launch(
+    program: Sequence[str], out: str | None, ceiling: bool = False, open_page: bool = False
+) -> NoReturn:
     """Run ``program`` (a script or ``-m`` and a module, arguments), print its report, end as it ended.
 
-    ceiling: its loops go on with cached batches for some steps.
+    ceiling: its loops go on with cached batches for some steps. open_page: the report also as a page.
     """
     command = python_command(program)
     if not enabled():
@@ -38,7 +41,9 @@ def launch(program: Sequence[str], out: str | None, ceiling: bool = False) -> No
     began = time.monotonic()
     status = run_child(command, environment)
     if speaks:
-        print_summary(folder, ending(status, time.monotonic() - began), ceiling)
+        report = print_summary(folder, ending(status, time.monotonic() - began), ceiling)
+        if open_page and report is not None:
+            show_page(report, folder.path)
     end_as(status)
 
 

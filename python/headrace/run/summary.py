@@ -35,8 +35,8 @@ def write(text: str) -> None:
         pass  # the status must still be returned
 
 
-def print_summary(folder: RunFolder, ended: str, ceiling: bool = False) -> None:
-    """Prints the report of the loader that waited longest, on the rank that starves most.
+def print_summary(folder: RunFolder, ended: str, ceiling: bool = False) -> Report | None:
+    """Prints the report of the loader that waited longest, on the rank that starves most, and returns it.
 
     ended: how the script ended, empty for a normal end. ceiling: was it to be measured?
     """
@@ -52,20 +52,21 @@ def print_summary(folder: RunFolder, ended: str, ceiling: bool = False) -> None:
             if not ended and not unsaved:
                 write(_WRAP_IT)
             folder.remove_if_empty()
-            return
+            return None
         names = [loader.name for loader in loaders]
         others = [(path, rank) for path, rank in segments if rank != shown]
         reports = [loader.report(names, ranks, others) for loader in loaders[:_LISTED]]
     except Exception as error:  # the status must still be returned, whatever is in the folder
         say(f"{ended + '; ' if ended else ''}no report: {typed_error_line(error)}")
-        return
-    run = _as_typed(folder.path)
+        return None
+    run = as_typed(folder.path)
     say(f"{ended}; recorded in {run}" if ended else f"recorded in {run}")
     if len(loaders) > 1 or len(ranks) > 1:
         write(_overview(loaders, reports, waits, run))
     write("\n" + _text(reports[0]))
     if ceiling:
         write("\n" + _ceilings(reports))
+    return reports[0]
 
 
 def _ceilings(reports: list[Report]) -> str:
@@ -154,7 +155,7 @@ def _overview(loaders: list[Recorded], reports: list[Report], ranks: list[RankWa
     return "\n".join(lines) + "\n"
 
 
-def _as_typed(path: str) -> str:
+def as_typed(path: str) -> str:
     """Relative if it is below the current folder; quoted for a shell."""
     try:
         below = os.path.relpath(path)

@@ -225,3 +225,51 @@ def test_the_script_is_not_told_of_a_folder_that_changes(scripts: Any) -> None:
     name = scripts.write("import os; print(os.environ['HEADRACE_DIR'])")
     said = scripts.run("--out", "a/../run", name).out.decode().strip()
     assert said == os.path.join(scripts.folder, "run")  # noqa: PTH118 - as the environment has it
+
+
+class TestPage:
+    """``--open``"""
+
+    @pytest.fixture
+    def browser_script(self, tmp_path: Path) -> Path:
+        """A browser that notes what it is given, and which signals are blocked for it."""
+        script = tmp_path / "bin/browser"
+        script.parent.mkdir()
+        script.write_text(
+            f'#!/bin/sh\necho "$1" > {tmp_path}/opened\ngrep SigBlk /proc/self/status > {tmp_path}/blocked\n'
+        )
+        script.chmod(0o755)
+        return script
+
+    def test_is_opened_in_the_browser(self, scripts: Any, tmp_path: Path, browser_script: Path) -> None:
+        name = scripts.write(TWO_LOOPS)
+        result = scripts.run("--open", "--out", "run", name, environment={"BROWSER": str(browser_script)})
+        assert result.status == 0
+        assert result.err.endswith("headrace: page: run/report.html\n")
+        page = tmp_path / "run/report.html"
+        assert (tmp_path / "opened").read_text() == page.as_uri() + "\n"
+        assert (tmp_path / "blocked").read_text().split() == ["SigBlk:", "0" * 16]
+        assert page.read_text() == hr.Report.load(tmp_path / "run", loader="train").to_html()
+
+    def test_is_written_where_there_is_no_display(self, scripts: Any, tmp_path: Path) -> None:
+        nowhere = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
+        result = scripts.run("--open", "--out", "run", scripts.write(LOOP), environment=nowhere)
+        assert result.err.endswith("headrace: page: run/report.html\n")
+        assert (tmp_path / "run/report.html").exists()
+
+    def test_of_a_script_that_fails(self, scripts: Any, browser_script: Path) -> None:
+        name = scripts.write(LOOP + "    raise SystemExit(3)\n")
+        result = scripts.run("--open", "--out", "run", name, environment={"BROWSER": f"{browser_script} %s"})
+        assert result.status == 3
+        assert "page: run/report.html" in result.err
+
+    def test_a_browser_that_does_not_start(self, scripts: Any) -> None:
+        result = scripts.run("--open", "--out", "run", scripts.write(LOOP), environment={"BROWSER": "/none"})
+        assert result.status == 0
+        assert result.err.endswith("headrace: no browser could be started; open the page yourself\n")
+
+    def test_nothing_recorded_no_page(self, scripts: Any, tmp_path: Path, browser_script: Path) -> None:
+        environment = {"BROWSER": str(browser_script)}
+        scripts.run("--open", "--out", "run", scripts.write("pass"), environment=environment)
+        assert not (tmp_path / "opened").exists()
+        assert not (tmp_path / "run").exists()

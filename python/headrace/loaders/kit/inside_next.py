@@ -8,16 +8,15 @@ sets how many workers it has (``own_workers``).
 from __future__ import annotations
 
 import sys
-import time
 import weakref
-from _thread import start_new_thread
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace.common.own_attributes import own_attribute
+from headrace.common.sampling_thread import run_steps
 
 #: Samples inside next() until the verdict on one loop, and the share of them that decides.
 _SAMPLES = 12
@@ -90,7 +89,7 @@ def _start() -> None:
     global _runs
     if not _runs:
         _runs = True
-        start_new_thread(_sample, ())
+        run_steps(_sample())
 
 
 def _workers_of(obj: Any) -> str:
@@ -198,11 +197,11 @@ def _as_running(parameter: str, what: str) -> str:
     return f"{parameter.partition('=')[0]}={count}" if count else parameter
 
 
-def _sample() -> None:
+def _sample() -> Iterator[float]:
     global _runs
     try:
         for tries in range(_MAX_TRIES):
-            time.sleep(_PERIOD_S if tries < 300 else _LATER_PERIOD_S)
+            yield _PERIOD_S if tries < 300 else _LATER_PERIOD_S
             for each in list(_watched):
                 if _sample_one(each):
                     _watched.remove(each)

@@ -10,13 +10,13 @@ import sys
 import threading
 import time
 import weakref
-from _thread import start_new_thread
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, FrameType
 
 from headrace import _core
+from headrace.common.sampling_thread import run_steps
 from headrace.loaders.kit.names import is_the_users
 
 #: Between two looks; a loop is watched for no more of them.
@@ -123,14 +123,14 @@ def watch(handle: _core.LoaderHandle, in_next: Callable[[], bool | None]) -> Non
     _loops.append(_Loop(handle, in_next))
     if not _runs:
         _runs = True
-        start_new_thread(_watch, ())
+        run_steps(_watch())
 
 
-def _watch() -> None:
+def _watch() -> Iterator[float]:
     global _runs
     try:
         for _ in range(_MAX_LOOKS):
-            time.sleep(_PERIOD_S)
+            yield _PERIOD_S
             _loops[:] = [each for each in _loops if not each.look()]
             if not _loops:
                 break

@@ -66,23 +66,29 @@ def users_frame(frame: FrameType | None, behind: Container[str], most: int) -> F
 
 
 class StackSampler:
-    """Samples at the thread ``ident`` at times that do not depend on what it does. Used by one thread."""
+    """Samples at the thread ``ident``, at times that do not depend on what it does.
+
+    Used by one thread at a time.
+    """
 
     def __init__(self, ident: int) -> None:
         self._ident = ident
         self._random = random.Random(ident)
         self._began_s = time.monotonic()
-        self._cpu_s = time.thread_time()
+        self._cpu_s = time.thread_time()  #: of the thread that samples now, so far
+        self._used_s = 0.0  #: by all of them: after a fork it is another one
         self._functions: dict[int, Function] = {}  # by their codes' identities
         self._taken = 0
         self.samples: deque[StackSample] = deque(maxlen=_KEPT)
 
-    def wait(self) -> None:
-        """Until the next sample: 10 ms on average, or as long as the CPU time of this thread asks for."""
+    def pause_s(self) -> float:
+        """Seconds to the next sample: 10 ms on average, or as long as the CPU time of sampling asks for."""
         period_s = _PERIOD_S if self._taken < _KEPT else _LATER_PERIOD_S
-        used_s = time.thread_time() - self._cpu_s - _FIRST_S
-        late_s = used_s / _BUDGET - (time.monotonic() - self._began_s)
-        time.sleep(max(period_s * self._random.uniform(0.5, 1.5), min(late_s, 1.0)))
+        cpu_s = time.thread_time()
+        self._used_s += cpu_s - self._cpu_s if cpu_s >= self._cpu_s else cpu_s
+        self._cpu_s = cpu_s
+        late_s = (self._used_s - _FIRST_S) / _BUDGET - (time.monotonic() - self._began_s)
+        return max(period_s * self._random.uniform(0.5, 1.5), min(late_s, 1.0))
 
     def sample(self) -> list[FrameType]:
         """The thread's stack now, outermost frame first; empty if it is too deep or gone.

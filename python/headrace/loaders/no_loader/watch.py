@@ -1,10 +1,11 @@
-"""The thread that finds the function that makes the batches."""
+"""The steps of the thread that finds the function that makes the batches."""
 
 from __future__ import annotations
 
 import multiprocessing
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.common.messages import warn_once
@@ -24,10 +25,10 @@ _ALL_THREADS = 3
 _QUEUE_SAMPLES = 500
 
 
-def watch() -> None:
-    """Sample the main thread until its loop is known; returns once another loader records, or nothing can.
+def watch() -> Iterator[float]:
+    """Sample the main thread until its loop is known; ends once another loader records, or nothing can.
 
-    Called on a thread of its own. Changes nothing before it has found a function that makes batches.
+    For `sampling_thread.run_steps`. Changes nothing before it has found a function that makes batches.
     """
     main = threading.main_thread().ident
     if not enabled() or phased_loops() or main is None or multiprocessing.parent_process() is not None:
@@ -40,7 +41,7 @@ def watch() -> None:
     said: set[Function] = set()
     searched = 0
     while not session.loaders_opened:
-        sampler.wait()
+        yield sampler.pause_s()
         stack = sampler.sample()
         calls.observe(stack)
         async_queues.observe(stack)
@@ -54,7 +55,7 @@ def watch() -> None:
                 if found is None:
                     _say_unrecorded(candidate)
                     return
-                _name_its_functions(found, sampler)
+                yield from _name_its_functions(found, sampler)
                 return
         stack.clear()
         searched += 1
@@ -67,14 +68,14 @@ def watch() -> None:
                 candidate = None
     if queues.sink is not None:
         for _ in range(_QUEUE_SAMPLES):  # those further away from the loop
-            sampler.wait()
+            yield sampler.pause_s()
             queues.observe(sampler.everywhere())
 
 
-def _name_its_functions(found: RecordedFunction, sampler: StackSampler) -> None:
+def _name_its_functions(found: RecordedFunction, sampler: StackSampler) -> Iterator[float]:
     sampler.samples.clear()
     while not sys.is_finalizing():
-        sampler.wait()
+        yield sampler.pause_s()
         sampler.sample().clear()
         if sampler.samples:
             found.add_sample(sampler.samples[-1])

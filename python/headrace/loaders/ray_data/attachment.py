@@ -43,6 +43,7 @@ class RayAttachment(Attachment):
         self._queues: list[_core.QueueHandle] = []
         self._names: list[str] = []
         self._settings: list[dict[str, int]] = []
+        self._methods: list[str] = []
         self._described: list[int] = []
         self._next_s = 0.0
         self._variables = _variables_of(obj)
@@ -95,6 +96,7 @@ class RayAttachment(Attachment):
             self._around.put_in_front(tuple(names))
         self._names = names
         self._settings = [_settings_of(each) for each in operators]
+        self._methods = [_method_of(each.name) for each in operators]
         self._progress, self._queues = [], []
         self._described = [0] * len(operators)
         for index, each in enumerate(operators):
@@ -166,11 +168,11 @@ class RayAttachment(Attachment):
         for index, (name, settings) in enumerate(zip(self._names, self._settings, strict=True)):
             for setting, value in settings.items():
                 one = LoaderParameter(name=f"{name}.{setting}", value=value, min=1, stage=index)
-                one.sets = "workers" if setting == "concurrency" else "none"
-                one.set_in = "pass it to map_batches"
+                one.set_in = _place_of(setting, self._methods[index])
+                if setting in ("compute", "concurrency"):
+                    one.sets = "workers"
+                    stages[index].widened_by = one.name
                 parameters.append(one)
-            if "concurrency" in settings:
-                stages[index].widened_by = f"{name}.concurrency"
         model = LoaderModel(framework="ray data", stages=stages, buffers=buffers, parameters=parameters)
         if self._around is not None:
             self._around.add_loop(model)
@@ -188,11 +190,28 @@ def _settings_of(operator: Any) -> dict[str, int]:
     found: dict[str, int] = {}
     limit = getattr(operator, "_max_concurrency", None)
     if isinstance(limit, int) and limit > 0:
-        found["concurrency"] = limit
+        found["compute" if _method_of(operator.name) else "concurrency"] = limit
     cores = (getattr(operator, "_ray_remote_args", None) or {}).get("num_cpus")
     if isinstance(cores, int) and cores > 1:
         found["num_cpus"] = cores
     return found
+
+
+#: Operators of a function, by the methods of a dataset that make them. Since Ray 2.51 these take ``compute``;
+#: reads take ``concurrency``.
+_METHODS = {"MapBatches": "map_batches", "FlatMap": "flat_map", "Map": "map", "Filter": "filter"}
+
+
+def _method_of(name: str) -> str:
+    """Of the last function in an operator's name; "" if it has none."""
+    kinds = re.findall(r"\b(MapBatches|FlatMap|Map|Filter)\(", name)
+    return _METHODS[kinds[-1]] if kinds else ""
+
+
+def _place_of(setting: str, method: str) -> str:
+    if setting == "compute":
+        return f"as compute=ray.data.TaskPoolStrategy(size=...) of {method}"
+    return f"pass it to {method or 'the method that makes it'}"
 
 
 def _short(name: str) -> str:

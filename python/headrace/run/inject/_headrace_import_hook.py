@@ -5,7 +5,8 @@ Imports nothing but what every interpreter has loaded at its start: it runs in a
 
 import os
 import sys
-from _thread import get_ident, start_new_thread
+from _frozen_importlib_external import SourceFileLoader
+from _thread import get_ident
 
 from _headrace_own_imports import BUILTINS, is_of_library, own_module, spec_for_library  # type: ignore[import-not-found]
 
@@ -57,25 +58,34 @@ def watch_for_batches() -> None:
     """Look for the function that makes the batches of a script without a loader, on a thread of its own."""
     if any("multiprocessing" in each for each in getattr(sys, "orig_argv", [])):
         return  # a worker, or a helper of multiprocessing
-    start_new_thread(_watch, (get_ident(),))
+    _run_steps(_watch(get_ident()))
 
 
-def _watch(main_thread: int) -> None:
+def _run_steps(steps: "Any") -> None:
+    """`headrace.common.sampling_thread.run_steps`, without an import of Headrace."""
+    package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))  # noqa: PTH120 - see above
+    name = "headrace.common.sampling_thread"
+    file = os.path.join(package, "common", "sampling_thread.py")  # noqa: PTH118
+    names: Any = {"__name__": name, "__builtins__": BUILTINS}
+    code: Any = SourceFileLoader(name, file).get_code(name)
+    exec(code, names)
+    names["run_steps"](steps)
+
+
+def _watch(main_thread: int) -> "Any":
     try:
-        import time
-
-        time.sleep(WATCHED_AFTER_S)
+        yield WATCHED_AFTER_S
         # Two threads that import the same modules may find one of them half-way.
         while _imports_now(main_thread):
-            time.sleep(0.05)
+            yield 0.05
         keep_interrupt()
         if not _has_threading():
             _import_threading_in_main_thread()
         while not _has_threading():
-            time.sleep(WATCHED_AFTER_S)
+            yield WATCHED_AFTER_S
         from headrace.loaders.no_loader import watch
 
-        watch()
+        yield from watch()
     except BaseException:  # the user's program runs, recorded or not
         pass
 

@@ -19,6 +19,7 @@ from headrace.show.cli.check import check
 from headrace.show.cli.cluster import cluster
 from headrace.show.cli.compare import compare
 from headrace.show.cli.demo import demo
+from headrace.show.cli.env import env
 from headrace.show.cli.mcp import mcp
 from headrace.show.cli.report import report
 from headrace.show.cli.run import run
@@ -88,6 +89,7 @@ def main(debug: bool) -> None:
 
 main.add_command(demo)
 main.add_command(run)
+main.add_command(env)
 main.add_command(report)
 main.add_command(check)
 main.add_command(compare)

@@ -13,9 +13,14 @@ from headrace.errors import UsageError
 @click.option(
     "--ceiling", is_flag=True, help="Also measure the step without input: some steps repeat a few batches."
 )
+@click.option(
+    "--open", "open_", is_flag=True, help="Write report.html to the run folder and open it in the browser."
+)
 @click.argument("script")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
-def run(out: str | None, is_module: bool, ceiling: bool, script: str, arguments: tuple[str, ...]) -> None:
+def run(
+    out: str | None, is_module: bool, ceiling: bool, open_: bool, script: str, arguments: tuple[str, ...]
+) -> None:
     """Run an unchanged SCRIPT and report on the loader that it waited for most.
 
     What stands after SCRIPT is the script's own, --help and -- included. The exit status is the script's.
@@ -26,4 +31,4 @@ def run(out: str | None, is_module: bool, ceiling: bool, script: str, arguments:
         raise UsageError("--out is a folder, not an empty name")
     if not is_module:
         check_script(script)
-    launch(["-m", script, *arguments] if is_module else [script, *arguments], out, ceiling)
+    launch(["-m", script, *arguments] if is_module else [script, *arguments], out, ceiling, open_)
