@@ -84,12 +84,17 @@ constexpr std::array kFormats = {
 };
 
 const Format& format_of(const Input& input) {
-  std::string known;
+  std::vector<std::string_view> known;
   for (const Format& format : kFormats) {
     if (format.recognises(input)) return format;
-    if (format.of_database) known.append(known.empty() ? "" : " or ").append(format.name);
+    if (format.of_database) known.push_back(format.name);
   }
-  throw FormatError(input.path(), "a SQLite database, but none that " + known + " wrote");
+  std::string listed;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const std::string_view between = i + 1 == known.size() ? " or " : ", ";
+    listed.append(i == 0 ? std::string_view() : between).append(known[i]);
+  }
+  throw FormatError(input.path(), "a SQLite database, but none that " + listed + " wrote");
 }
 
 std::vector<TraceFile> read_input(Input& input, const ReadOptions& options) {

@@ -40,7 +40,7 @@ std::vector<Case> cases() {
       {"a string", R"("},{\"ph\":")", {}, ReadProblem::not_an_object},
       {"an array", "[[{}]]", {}, ReadProblem::not_an_object},
       {"null", "null", {}, ReadProblem::not_an_object},
-      {"an empty object", "{}", {}, ReadProblem::no_phase},
+      {"no phase", R"({"ts": 1, "dur": 1})", {}, ReadProblem::no_phase},
       {"no time stamp", R"({"ph": "X", "dur": 1})", {}, ReadProblem::no_time_stamp},
       {"a time stamp that is NaN", R"({"ph": "X", "ts": NaN, "dur": 1})", {}, ReadProblem::no_time_stamp},
       {"a time stamp that is N/A", R"({"ph": "X", "ts": N/A, "dur": 1})", {}, ReadProblem::no_time_stamp},
@@ -211,6 +211,12 @@ TEST(HostileTrace, ManyBadEventsAmongGoodOnes) {
     EXPECT_EQ(file.notes.skipped(), bad) << window;
     EXPECT_FALSE(file.notes.cut);
   }
+}
+
+TEST(HostileTrace, AnEmptyObjectIsNothing) {
+  const TraceFile file = read_text("[" + event("a") + ", {}, " + event("b") + ", {}]");
+  EXPECT_EQ(names_of(file), (RowNames{"a", "b"}));
+  EXPECT_TRUE(file.notes.clean());
 }
 
 TEST(HostileTrace, NestedObjectsThatLookLikeEventsAreArguments) {

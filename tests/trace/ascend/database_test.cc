@@ -115,9 +115,10 @@ std::string error_of(const std::string& path) {
 
 TEST(AscendDatabase, OtherDatabasesAreRefusedInOneLine) {
   const DatabaseFile other("CREATE TABLE birds (name TEXT)");
-  EXPECT_NE(error_of(other.path())
-                .find("a SQLite database, but none that the Ascend profiler or Nsight Systems wrote"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of(other.path())
+          .find("a SQLite database, but none that the Ascend profiler, Nsight Systems or rocprofv3 wrote"),
+      std::string::npos);
   EXPECT_EQ(error_of(other.path()).find('\n'), std::string::npos);
 }
 
