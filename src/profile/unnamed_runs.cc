@@ -29,7 +29,7 @@ bool is_own_folder(const fs::path& path) {
 /// What `hr.wrap`, `headrace run` and `headrace timeline` write into a run folder.
 bool is_ours(const std::string& name) {
   constexpr std::array<std::string_view, 3> kSuffixes = {kSegmentSuffix, ".live", kLiveSegmentSuffix};
-  if (name == "timeline.json.gz" || name == "report.html" || is_half_copy(name)) return true;
+  if (name == "timeline.json.gz" || name == "headrace-page.html" || is_half_copy(name)) return true;
   return name.starts_with("rank") &&
          std::any_of(kSuffixes.begin(), kSuffixes.end(),
                      [&](std::string_view suffix) { return name.ends_with(suffix); });

@@ -31,6 +31,7 @@ TEST(UnnamedRuns, TheNewestAreKept) {
     ASSERT_EQ(make_run_folder(numbered_run(folder, i)), "");
     write_bytes(numbered_run(folder, i) + "/rank0.hrseg", "a recording");
     if (i == 3) write_bytes(numbered_run(folder, i) + "/report.html", "the user's");
+    if (i == 4) write_bytes(numbered_run(folder, i) + "/headrace-page.html", "ours");
   }
   ASSERT_EQ(make_run_folder(folder / "headrace-runs/slurm-5"), "");
   for (int i = 0; i < 30; ++i) EXPECT_EQ(fs::exists(numbered_run(folder, i)), i == 3 || i >= 10) << i;

@@ -15,8 +15,8 @@ _DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 
 
 def show_page(report: Report, folder: str) -> None:
-    """Write ``report.html`` into ``folder``, say where it is, and open it if there is a display."""
-    page = os.path.join(folder, "report.html")  # noqa: PTH118
+    """Write ``headrace-page.html`` into ``folder``, say where it is, and open it if there is a display."""
+    page = os.path.join(folder, "headrace-page.html")  # noqa: PTH118
     try:
         report.to_html(page)
     except OSError as error:

@@ -245,8 +245,8 @@ class TestPage:
         name = scripts.write(TWO_LOOPS)
         result = scripts.run("--open", "--out", "run", name, environment={"BROWSER": str(browser_script)})
         assert result.status == 0
-        assert result.err.endswith("headrace: page: run/report.html\n")
-        page = tmp_path / "run/report.html"
+        assert result.err.endswith("headrace: page: run/headrace-page.html\n")
+        page = tmp_path / "run/headrace-page.html"
         assert (tmp_path / "opened").read_text() == page.as_uri() + "\n"
         assert (tmp_path / "blocked").read_text().split() == ["SigBlk:", "0" * 16]
         assert page.read_text() == hr.Report.load(tmp_path / "run", loader="train").to_html()
@@ -254,14 +254,14 @@ class TestPage:
     def test_is_written_where_there_is_no_display(self, scripts: Any, tmp_path: Path) -> None:
         nowhere = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
         result = scripts.run("--open", "--out", "run", scripts.write(LOOP), environment=nowhere)
-        assert result.err.endswith("headrace: page: run/report.html\n")
-        assert (tmp_path / "run/report.html").exists()
+        assert result.err.endswith("headrace: page: run/headrace-page.html\n")
+        assert (tmp_path / "run/headrace-page.html").exists()
 
     def test_of_a_script_that_fails(self, scripts: Any, browser_script: Path) -> None:
         name = scripts.write(LOOP + "    raise SystemExit(3)\n")
         result = scripts.run("--open", "--out", "run", name, environment={"BROWSER": f"{browser_script} %s"})
         assert result.status == 3
-        assert "page: run/report.html" in result.err
+        assert "page: run/headrace-page.html" in result.err
 
     def test_a_browser_that_does_not_start(self, scripts: Any) -> None:
         result = scripts.run("--open", "--out", "run", scripts.write(LOOP), environment={"BROWSER": "/none"})
