@@ -44,4 +44,7 @@ for interpreter in "$@"; do
     -w "$build/wheels" "${settings[@]}" .
 done
 mkdir -p dist
-"$1" -m auditwheel repair --plat "manylinux_2_28_$arch" -w dist "$build"/wheels/*.whl
+# auditwheel knows the platforms of its own processor by name; of another one it finds out.
+platform=auto
+[ "$arch" != "$(uname -m)" ] || platform=manylinux_2_28_$arch
+"$1" -m auditwheel repair --plat "$platform" -w dist "$build"/wheels/*.whl
