@@ -121,6 +121,13 @@ Input::Input(std::string_view bytes, const std::string& name) : path_(name), mem
   }
 }
 
+std::size_t Input::size() const noexcept {
+  if (memory_) return memory_->size();
+  std::error_code unknown;
+  const std::uintmax_t bytes = std::filesystem::file_size(path_, unknown);
+  return unknown ? 0 : static_cast<std::size_t>(bytes);
+}
+
 std::unique_ptr<ByteSource> Input::open(std::atomic<std::uint64_t>* bytes_read) const {
   if (memory_) return std::make_unique<MemoryBytes>(*memory_);
   return std::make_unique<FileBytes>(path_, bytes_read);
@@ -180,7 +187,11 @@ std::vector<TraceFile> read_stream(ByteSource& source, const std::string& name, 
     traces.push_back(read_source(whole, name, options));
     return traces;
   }
-  return read_bytes(read_all(whole), name, options);
+  constexpr std::size_t kMostInMemory = std::size_t{4} << 30;
+  bool is_more = false;
+  const std::string bytes = read_all(whole, kMostInMemory, is_more);
+  if (is_more) throw FormatError(name, "a profile of more than 4 GiB: copy it to a disk first");
+  return read_bytes(bytes, name, options);
 }
 
 TraceFile read_file(const std::string& path, const ReadOptions& options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,6 +28,8 @@ class Input {
   std::string_view beginning() const noexcept { return beginning_; }
   /// Protocol buffers may begin with a line break, as JSON may.
   bool begins_as_json() const noexcept;
+  /// Of the file, as it is; 0 for what is no file.
+  std::size_t size() const noexcept;
   /// Its bytes from the first one on, as they are. `bytes_read` as FileBytes'.
   std::unique_ptr<ByteSource> open(std::atomic<std::uint64_t>* bytes_read = nullptr) const;
   bool has_database() const noexcept { return database_.has_value(); }

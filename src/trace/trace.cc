@@ -78,10 +78,12 @@ void add_remarks(Trace& trace) {
     launches += trace.kinds[row] == EventKind::runtime &&
                 trace.columns().name_of(row).find("Launch") != std::string_view::npos;
   }
-  if (launches > 0)
-    remarks.push_back(
-        std::to_string(launches) + " launches, but no work on a device: the vendor's tracing (CUPTI, " +
-        "roctracer) did not run, because another profiler held it or its permission was missing");
+  if (launches > 0 && trace.file.notes.skipped() == 0 && !trace.file.notes.cut)
+    remarks.push_back(std::to_string(launches) +
+                      " launches, but no work on a device: the vendor's tracing (CUPTI, " +
+                      "roctracer; --kernel-trace of rocprofv3) did not run, because it was not asked for, "
+                      "another profiler " +
+                      "held it or its permission was missing");
 }
 
 }  // namespace

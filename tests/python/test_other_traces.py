@@ -14,7 +14,7 @@ import pytest
 import headrace as hr
 from device_traces import conformance_file
 from headrace.errors import FormatError
-from xplane_file import MS, Plane, field, jax_loop, tf_data, write_xplane
+from xplane_file import MS, Plane, field, jax_loop, tf_data, two_loops, varint, write_xplane
 
 np = pytest.importorskip("numpy")
 
@@ -218,7 +218,7 @@ def test_other_databases_are_refused_in_one_line(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "birds.db") as database:
         database.execute("CREATE TABLE birds (name)")
     database.close()
-    with pytest.raises(FormatError, match="a SQLite database, but none that .* or rocprofv3 wrote"):
+    with pytest.raises(FormatError, match=r"a SQLite database, but none that .* or rocprofv3 wrote"):
         hr.Trace.load(tmp_path / "birds.db")
 
 
@@ -596,3 +596,109 @@ def test_ranges_on_the_device_are_those_of_nsys() -> None:
     assert same
     for row in same:
         assert mine[row["Range"]] == (row["Total GPU Ops"], row["Total Proj Time (ns)"])
+
+
+def test_training_and_validation_are_two_loops(tmp_path: Path) -> None:
+    path = write_xplane(tmp_path / "host.xplane.pb", two_loops(20, 1))
+    report = hr.Report.load(path)
+    assert report.bottleneck == "train_decode"
+    assert "val_decode" not in [op.name for op in report.profile.operators]
+    assert any("other loops" in note for note in report.profile.notes)
+    path = write_xplane(tmp_path / "host.xplane.pb", two_loops(1, 20))
+    assert hr.Report.load(path).bottleneck == "val_decode"
+
+
+def test_a_batch_that_is_got_between_the_steps(tmp_path: Path) -> None:
+    host = Plane("/host:CPU")
+    events = [host.event("$train.py:9 main", 0, 20 * 20 * MS)]
+    for step in range(20):
+        at = step * 20 * MS
+        events.append(host.event("$train.py:4 load", at + 1000, 15 * MS))
+        events.append(host.event("train", at + 16 * MS, 3 * MS, step_num=step))
+        events.append(host.event("PjitFunction(step)", at + 16 * MS + 1000, MS))
+    host.line("python", events)
+    path = write_xplane(tmp_path / "host.xplane.pb", host)
+    assert verdict_of(path) == ("input_bound", "load (train.py:4)")
+    notes = hr.Trace.load(path).step_breakdown().steps.notes
+    assert any("between its steps" in note for note in notes)
+
+
+def test_a_loop_that_waits_for_its_own_thread_has_no_verdict(tmp_path: Path) -> None:
+    host = Plane("/host:CPU")
+    events = []
+    for step in range(20):
+        at = step * 20 * MS
+        events.append(host.event("train", at, 20 * MS - 1, step_num=step))
+        events.append(host.event("$loader.py:4 __next__", at + 1000, 15 * MS))
+        events.append(host.event("$queue.py:154 get", at + 2000, 15 * MS - 2000))
+    host.line("python", events)
+    assert hr.Report.of_trace(hr.Trace.load(write_xplane(tmp_path / "host.xplane.pb", host))) is None
+
+
+@pytest.mark.parametrize("huge", [1 << 40, 1 << 62, -5])
+def test_absurd_sizes_do_no_harm(tmp_path: Path, huge: int) -> None:
+    host = Plane("/host:CPU")
+    events = []
+    for step in range(20):
+        at = step * 20 * MS
+        said = {"parallelism": huge, "buffer_limit": huge, "buffered_elements": huge, "cpu_budget": huge}
+        events.append(host.event("IteratorGetNextOp::DoCompute", at, 19 * MS))
+        events.append(host.event("Iterator::Root", at + 10, 18 * MS, id=1, **said))
+        events.append(host.event("Iterator::Root::Map", at + 20, 17 * MS, id=2, parent_id=1, **said))
+    host.line("python", events)
+    str(hr.Report.load(write_xplane(tmp_path / "host.xplane.pb", host)))
+
+
+def test_a_small_file_that_holds_a_large_one_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.xplane.pb"
+    path.write_bytes(gzip.compress(write_xplane(path, jax_loop(20, 15)).read_bytes() + bytes(80 << 20)))
+    with pytest.raises(FormatError, match="a hundred times"):
+        hr.Trace.load(path)
+
+
+def test_what_is_not_read_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "out_results.json"
+    document = rocprofv3_document()
+    document["callback_records"] = {"counter_collection": [{"counter": 1}]}
+    path.write_text(json.dumps({"rocprofiler-sdk-tool": [document]}))
+    assert any("callback records of counter_collection" in note for note in hr.Trace.load(path).notes)
+    counter = packet(field(8, 1), field(11, field(9, 4) + field(11, 9) + field(30, 5)))
+    end = packet(field(8, 2), field(11, field(9, 2) + field(11, 77)))
+    path = tmp_path / "a.pftrace"
+    path.write_bytes(b"".join(perfetto_packets()) + counter + end)
+    notes = " ".join(hr.Trace.load(path).notes)
+    assert "values of counters" in notes
+    assert "no beginning" in notes
+
+
+def test_clocks_of_perfetto_are_joined_by_their_snapshot(tmp_path: Path) -> None:
+    def clock(number: int, ns: int) -> bytes:
+        return field(1, field(1, number) + field(2, ns))
+
+    def begin(ns: int, clock: int, name: bytes) -> bytes:
+        return packet(field(8, ns), field(58, clock), field(11, field(9, 1) + field(11, 9) + field(23, name)))
+
+    snapshot = packet(field(6, clock(6, 1000) + clock(3, 5_000_000)))
+    ends = [packet(field(8, ns), field(58, 6), field(11, field(9, 2) + field(11, 9))) for ns in (1300, 1400)]
+    path = tmp_path / "a.pftrace"
+    path.write_bytes(b"".join([snapshot, begin(1100, 6, b"a"), begin(5_000_200, 3, b"b"), *ends]))
+    assert list(hr.Trace.load(path).events().column("start_ns")) == [1200, 1100]
+
+
+def test_one_run_of_rocprofv3_in_two_formats_is_read_once(tmp_path: Path) -> None:
+    rocpd_file(tmp_path / "77_results.db", "_u1")
+    (tmp_path / "77_results.json").write_text(json.dumps({"rocprofiler-sdk-tool": [rocprofv3_document()]}))
+    trace = hr.Trace.load(tmp_path)
+    assert [Path(file).name for file in trace.files] == ["77_results.db"]
+    assert any("is the same run" in note for note in trace.notes)
+
+
+def test_a_folder_of_jax_has_a_report(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins" / "profile" / "run"
+    folder.mkdir(parents=True)
+    write_xplane(folder / "host.xplane.pb", jax_loop(20, 15))
+    assert verdict_of(tmp_path) == ("input_bound", "next_batch")
+    with pytest.raises(hr.UsageError, match="no loader"):
+        hr.Report.load(tmp_path, loader="nope")
+    with pytest.raises(hr.UsageError, match="no rank 3"):
+        hr.Report.load(tmp_path, rank=3)

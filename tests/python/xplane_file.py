@@ -128,3 +128,32 @@ def jax_loop(step_ms: float, load_ms: float, name: str = "next_batch", steps: in
         events.append(host.event("PjitFunction(step)", at + load + 2000, round(0.1 * MS)))
     host.line("python", events)
     return host
+
+
+def two_loops(train_wait_ms: float, validation_wait_ms: float) -> Plane:
+    """Training and validation take turns, each over a dataset of its own with one slow map."""
+    host = Plane("/host:CPU")
+    loop, runner = [], []
+    at = 0
+    for part, (name, wait_ms) in enumerate(
+        (("train_decode", train_wait_ms), ("val_decode", validation_wait_ms)) * 2
+    ):
+        first = 10 * part + 1  # an iterator of its own in each epoch
+        for _ in range(10):
+            wait = round(wait_ms * MS)
+            root = "Iterator::Root"
+            loop.append(host.event("IteratorGetNextOp::DoCompute", at, wait + 3000))
+            loop.append(host.event(root, at + 1000, wait + 1500, id=first, cpu_budget=4))
+            loop.append(
+                host.event(
+                    f"{root}::Prefetch", at + 2000, wait, id=first + 1, parent_id=first, buffer_limit=2
+                )
+            )
+            stats = {"id": first + 2, "parent_id": first + 1, "name": name}
+            runner.append(host.event(f"{root}::Prefetch::Map", at, max(wait, MS), **stats))
+            below = {"id": first + 3, "parent_id": first + 2, "name": "RangeDataset:1"}
+            runner.append(host.event(f"{root}::Prefetch::Map::Range", at + 10, 2000, **below))
+            at += wait + 5 * MS
+    host.line("python", loop)
+    host.line("tf_data_iterator_resource/1", runner)
+    return host

@@ -13,11 +13,15 @@ from headrace.common.plain import error_line
 from headrace.errors import Error, FormatError, UsageError
 from headrace.results.older_reports import upgraded
 from headrace.results.report import Report
+from headrace.traces import xplane
 from headrace.traces.trace import Trace
 
 #: What a trace that may show a loop is called. JSON is taken for a saved report.
-_TRACES = (".xplane.pb", ".xplane.pb.gz", ".trace.json.gz", ".sqlite", ".nsys-rep", ".db")
-_NO_INPUT = "it shows none, or not what makes them (headrace trace says what else is in it)"
+_TRACES = (".xplane.pb", ".xplane.pb.gz", ".trace.json.gz", ".sqlite", ".nsys-rep", ".db", ".pftrace")
+_NO_INPUT = (
+    "it shows none, or not what makes them (headrace trace says what else is in it; "
+    'jax.profiler.TraceAnnotation("next_batch") around the call for a batch shows it)'
+)
 #: A report of 64 workers has 0.5 MiB; what is much larger takes minutes to read and is none.
 _MAX_BYTES = 64 << 20
 
@@ -25,6 +29,8 @@ _MAX_BYTES = 64 << 20
 def load_report(path: str | os.PathLike[str], loader: str | None, rank: int | None) -> Report:
     """See `Report.load`."""
     where = Path(path)
+    if where.is_dir() and xplane.last_run(where)[0] != where:
+        return _load_traced(where, loader, rank)
     if where.is_dir():
         return _load_run(where, loader, rank)
     if not where.exists():
@@ -41,13 +47,22 @@ def load_report(path: str | os.PathLike[str], loader: str | None, rank: int | No
         _check_rank(where, rank, report.ranks)
         return report
     if where.name.endswith(_TRACES):
-        traced = report_of(Trace.load(where))
-        if traced is None:
-            raise FormatError(str(where), None, f"a trace of a loop that waits for batches: {_NO_INPUT}")
-        return traced
+        return _load_traced(where, loader, rank)
     raise FormatError(
         str(where), None, "no run: expected a run folder, a .hrseg segment or a saved report (.json)"
     )
+
+
+def _load_traced(where: Path, loader: str | None, rank: int | None) -> Report:
+    """The input that a device's trace shows."""
+    trace = Trace.load(where)
+    _check_rank(where, rank, trace.ranks)
+    report = report_of(trace if rank is None else trace.rank(rank))
+    if report is None:
+        raise FormatError(str(where), None, f"a trace of a loop that waits for batches: {_NO_INPUT}")
+    if loader not in (None, report.loader):
+        raise UsageError(f"{where}: no loader {loader!r}; it shows {report.loader!r}")
+    return report
 
 
 def report_of(trace: Trace) -> Report | None:

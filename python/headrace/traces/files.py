@@ -18,7 +18,18 @@ from headrace.traces import nsight, xplane
 #: What `Trace.load` takes.
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], Mapping[int, Any]]
 
-_ENDINGS = (".json", ".json.gz", ".trace", ".trace.gz", ".sqlite", ".db", nsight.ENDING, *xplane.ENDINGS)
+_ENDINGS = (
+    ".json",
+    ".json.gz",
+    ".trace",
+    ".trace.gz",
+    ".sqlite",
+    ".db",
+    ".pftrace",
+    ".perfetto-trace",
+    nsight.ENDING,
+    *xplane.ENDINGS,
+)
 
 #: Bytes that are fetched at a time.
 _PART = 1 << 20
@@ -83,13 +94,35 @@ def _last_cycles(found: Found, files: list[str]) -> None:
     found.searched |= set(found.files)
 
 
+#: What rocprofv3 writes of one run in several formats, the best first: the same work in each.
+_ROCPROF = ("_results.db", "_results.json", "_results.json.gz", "_results.pftrace")
+
+
+def without_repeats(paths: list[str], notes: list[str]) -> list[str]:
+    """Of rocprofv3's files of one run the best one, with a note."""
+    best: dict[str, tuple[int, str]] = {}
+    for path in paths:
+        for at, ending in enumerate(_ROCPROF):
+            if path.endswith(ending):
+                run = path.removesuffix(ending)
+                best[run] = min(best.get(run, (at, path)), (at, path))
+    kept = []
+    for path in paths:
+        of_run = next((path.removesuffix(ending) for ending in _ROCPROF if path.endswith(ending)), None)
+        if of_run is None or best[of_run][1] == path:
+            kept.append(path)
+        else:
+            notes.append(f"{Path(path).name} is the same run as {Path(best[of_run][1]).name}, which is read")
+    return kept
+
+
 def traces_in(folder: Path, merged: bool = False) -> Found:
     """Its traces, of several cycles of one rank the last one. merged: where it has only timelines, those."""
     found = Found()
     folder, note = xplane.last_run(folder)
     found.notes += [note] if note else []
     inside = sorted(str(path) for path in folder.iterdir() if path.is_file() and path.name.endswith(_ENDINGS))
-    inside = xplane.without_json(nsight.without_exported(inside))
+    inside = without_repeats(xplane.without_json(nsight.without_exported(inside)), found.notes)
     plain = [path for path in inside if not is_merged(path)]
     _last_cycles(found, plain or (inside if merged else []))
     return found

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -98,10 +99,17 @@ trace::Names::Id inferred_wait(const trace::Trace& trace) {
   const trace::Columns& columns = trace.columns();
   if (trace.steps.all().empty() || !tells_what_works(trace)) return trace::Names::missing;
   const std::vector<bool> starts = names_that_start_work(trace);
+  std::set<Row> around_steps;
+  for (Row row = 0; row < columns.size(); ++row) {
+    if (on_host(trace, row) && is_step(trace, row)) around_steps.insert(trace.calls.parent_of(row));
+  }
   std::map<trace::Names::Id, std::int64_t> spent;
   for (Row row = 0; row < columns.size(); ++row) {
     if (!on_host(trace, row) || starts[columns.name[row]]) continue;
-    if (is_step(trace, trace.calls.parent_of(row))) spent[columns.name[row]] += columns.duration_ns[row];
+    const Row around = trace.calls.parent_of(row);
+    // In a step, or beside the steps: a for loop gets its batch before a step begins.
+    const bool beside = trace.steps.step_of(row) == trace::Steps::kNone && around_steps.contains(around);
+    if (beside || is_step(trace, around)) spent[columns.name[row]] += columns.duration_ns[row];
   }
   std::int64_t steps_ns = 0;
   for (const trace::Step& step : trace.steps.all()) steps_ns += step.end_ns - step.start_ns;

@@ -62,6 +62,7 @@ class RankRoofline {
     dims_ = columns_.argument("Input Dims");
     types_ = columns_.argument("Input type");
     concrete_ = columns_.argument("Concrete Inputs");
+    if (trace_.device_rows.empty()) return rows_.note(trace_.rank, " has no work on a device");
     if (dims_ == nullptr || dims_->rows.empty())
       return rows_.note(trace_.rank, " has no shapes of inputs: record with record_shapes=True");
     charge();

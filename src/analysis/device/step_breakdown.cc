@@ -106,6 +106,19 @@ void find(Findings& findings, std::int64_t rank, const std::array<double, kStepR
   }
 }
 
+/// A loop that gets its batches between the steps that it marks.
+void note_time_between(std::int64_t rank, const std::vector<CountedStep>& steps,
+                       Rows<StepBreakdownColumns>& rows) {
+  constexpr double kMuch = 0.2;
+  std::vector<Interval> times;
+  for (const CountedStep& step : steps) times.push_back(step.time);
+  const Intervals within = merged(std::move(times));
+  const double span = seconds(within.back().end_ns - within.front().begin_ns);
+  const double between = span - seconds(total_ns(within));
+  if (span > 0 && between > kMuch * span)
+    rows.note(rank, " spends " + percent(between / span) + " of the time between its steps, in none of them");
+}
+
 }  // namespace
 
 StepBreakdown step_breakdown(std::span<const trace::Trace> traces, const StepBreakdownOptions& options) {
@@ -120,7 +133,8 @@ StepBreakdown step_breakdown(std::span<const trace::Trace> traces, const StepBre
       continue;
     }
     if (trace.steps.all().empty())
-      rows.note(trace.rank, " has no ProfilerStep: the whole trace counts as step 0");
+      rows.note(trace.rank, " has no marked steps: the whole trace counts as step 0");
+    note_time_between(trace.rank, steps, rows);
     const RoleTimes times = role_times(trace);
     const std::vector<RoleSums> sums = split(steps, times);
     RoleSums all{};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -14,21 +15,37 @@ constexpr std::string_view kRoot = "Iterator::";
 /// A call of a buffer that lasts longer than this has waited.
 constexpr std::int64_t kWaitsNs = 100'000;
 
-/// "Iterator::Root::Zip[1]::Map" -> "Iterator::Root::Zip::Map".
+/// What is merged into one: the inputs of an interleave, which are many and alike. "ParallelInterleaveV4[3]" loses its
+/// number, "Zip[1]" keeps it.
 std::string path_of(std::string_view name) {
   std::string path;
-  bool inside = false;
-  for (const char c : name) {
-    if (c == '[') inside = true;
-    if (!inside) path += c;
-    if (c == ']') inside = false;
+  for (std::size_t at = 0; at < name.size();) {
+    const std::size_t colons = std::min(name.find("::", at), name.size());
+    std::string_view part = name.substr(at, colons - at);
+    const std::size_t bracket = part.find('[');
+    const bool is_merged = (part.find("Interleave") != std::string_view::npos ||
+                            part.find("FlatMap") != std::string_view::npos) &&
+                           !part.starts_with("Directed");  // it chooses among datasets that the user named
+    if (is_merged) part = part.substr(0, bracket);
+    path.append(path.empty() ? "" : "::").append(part);
+    at = colons + 2;
   }
   return path;
+}
+
+/// "Iterator::Root::Zip[1]::Map" -> "Iterator::Root::Zip"; "" above the root.
+std::string path_above(const std::string& path) {
+  const std::size_t colons = path.rfind("::");
+  if (colons == std::string::npos) return "";
+  std::string above = path.substr(0, colons);
+  if (above.ends_with(']')) above.resize(above.rfind('['));
+  return above == "Iterator" ? "" : above;
 }
 
 /// "ParallelMapV2" -> "ParallelMap".
 std::string family_of(std::string_view path) {
   std::string_view family = path.substr(path.rfind(':') + 1);
+  family = family.substr(0, family.find('['));
   const std::size_t version = family.find_last_not_of("0123456789");
   if (version != std::string_view::npos && version > 0 && version + 1 < family.size() &&
       family[version] == 'V')
@@ -38,16 +55,20 @@ std::string family_of(std::string_view path) {
 
 class IteratorFinder {
  public:
-  IteratorFinder(const trace::Trace& trace, device::Interval time)
+  IteratorFinder(const trace::Trace& trace, device::Interval time, const std::vector<int>& dataset_of_row,
+                 int dataset)
       : trace_(trace),
         columns_(trace.columns()),
         time_(time),
+        dataset_of_row_(dataset_of_row),
+        dataset_(dataset),
         of_name_(columns_.names.size(), kUnknown),
         self_(columns_.size()) {}
 
   std::vector<TracedIterator> find() {
     for (Row row = 0; row < columns_.size(); ++row) {
       if (columns_.phase[row] != 'X') continue;
+      if (!is_wanted(row)) continue;
       const int at = iterator_of(row);
       if (at >= 0 && columns_.start_ns[row] >= time_.begin_ns && columns_.start_ns[row] < time_.end_ns)
         add(row, at);
@@ -59,6 +80,11 @@ class IteratorFinder {
 
  private:
   static constexpr int kUnknown = -2;
+
+  /// What is of no dataset, a function in Python for one, is of any.
+  bool is_wanted(Row row) const noexcept {
+    return dataset_ < 0 || dataset_of_row_[row] < 0 || dataset_of_row_[row] == dataset_;
+  }
 
   int iterator_of(Row row) {
     int& known = of_name_[columns_.name[row]];
@@ -76,10 +102,8 @@ class IteratorFinder {
     found_.emplace_back();
     times_.emplace_back();
     nested_.push_back(0);
-    const std::size_t above = path.rfind("::");
-    // "Iterator::Root" is the first that is one.
-    const int parent =
-        above == std::string::npos || path.substr(0, above) == "Iterator" ? -1 : named(path.substr(0, above));
+    const std::string above = path_above(path);
+    const int parent = above.empty() ? -1 : named(above);
     TracedIterator& made = found_[static_cast<std::size_t>(index)];
     made.path = path;
     made.family = family_of(path);
@@ -88,10 +112,12 @@ class IteratorFinder {
     return index;
   }
 
+  /// Of sizes and counts: nobody has a million.
   std::int64_t argument(Row row, std::string_view name, std::int64_t otherwise) const {
+    constexpr std::int64_t kMost = 1'000'000;
     const trace::ArgumentColumn* const column = columns_.argument(name);
     const auto at = column == nullptr ? std::nullopt : column->find(row);
-    return at ? column->integers[*at] : otherwise;
+    return at ? std::clamp<std::int64_t>(column->integers[*at], 0, kMost) : otherwise;
   }
 
   /// The iterator in whose call, on the same thread, this one was made.
@@ -127,6 +153,7 @@ class IteratorFinder {
     } else if (duration > kWaitsNs) {
       it.levels.push_back(0);
     }
+    if (level > 0) had_elements_.push_back(row);
     const trace::ArgumentColumn* const names = columns_.argument("name");
     const auto named_at = names == nullptr || !it.dataset.empty() ? std::nullopt : names->find(row);
     if (named_at && names->argument.kind == trace::ArgumentKind::text)
@@ -147,7 +174,8 @@ class IteratorFinder {
       const std::int64_t self = std::max<std::int64_t>(0, self_[row]);
       it.self_ns += self;
       it.self_times_ns.push_back(self);
-      it.waited_calls += self > kWaitsNs ? 1 : 0;
+      const bool was_there = std::binary_search(had_elements_.begin(), had_elements_.end(), row);
+      it.waited_calls += self > kWaitsNs && !was_there ? 1 : 0;
       moments.emplace_back(columns_.start_ns[row], 1);
       moments.emplace_back(columns_.end_ns(row), -1);
     }
@@ -169,20 +197,80 @@ class IteratorFinder {
   const trace::Trace& trace_;
   const trace::Columns& columns_;
   device::Interval time_;
+  const std::vector<int>& dataset_of_row_;
+  int dataset_ = -1;
   std::vector<int> of_name_;
   std::map<std::string, int> of_path_;
   std::vector<TracedIterator> found_;
   std::vector<std::vector<Row>> times_;
   std::vector<std::uint64_t> nested_;
   std::vector<std::int64_t> self_;  ///< of each row
+  std::vector<Row> had_elements_;   ///< calls that found some, ascending
   Row caller_row_ = trace::kNoRow;
   bool python_elsewhere_ = false;
 };
 
 }  // namespace
 
-std::vector<TracedIterator> traced_iterators(const trace::Trace& trace, device::Interval time) {
-  return IteratorFinder(trace, time).find();
+namespace {
+
+std::int64_t number_at(const trace::ArgumentColumn* column, Row row) {
+  const auto at = column == nullptr ? std::nullopt : column->find(row);
+  return at ? column->integers[*at] : 0;
+}
+
+}  // namespace
+
+TracedDatasets::TracedDatasets(const trace::Trace& trace)
+    : trace_(trace), dataset_of_row_(trace.columns().size(), -1) {
+  const trace::Columns& columns = trace.columns();
+  const trace::ArgumentColumn* const ids = columns.argument("id");
+  const trace::ArgumentColumn* const parents = columns.argument("parent_id");
+  const trace::ArgumentColumn* const names = columns.argument("name");
+  std::vector<Row> rows;
+  std::unordered_map<std::int64_t, std::int64_t> above;
+  for (Row row = 0; row < columns.size(); ++row) {
+    if (columns.phase[row] != 'X' || !columns.name_of(row).starts_with(kRoot)) continue;
+    const std::int64_t id = number_at(ids, row);
+    if (id == 0) continue;
+    rows.push_back(row);
+    above.try_emplace(id, number_at(parents, row));
+  }
+  const auto root_of = [&](std::int64_t id) {
+    constexpr int kDeepest = 1000;
+    for (int i = 0; i < kDeepest; ++i) {
+      const auto up = above.find(id);
+      if (up == above.end() || up->second == 0 || !above.contains(up->second)) break;
+      id = up->second;
+    }
+    return id;
+  };
+  // What the iterators below a root are called tells which dataset it is of.
+  std::map<std::int64_t, std::set<std::string>> below;
+  for (const Row row : rows) {
+    std::string called = path_of(columns.name_of(row));
+    if (const auto at = names == nullptr ? std::nullopt : names->find(row))
+      called.append("=").append(columns.names[names->texts[*at]]);
+    below[root_of(number_at(ids, row))].insert(std::move(called));
+  }
+  std::map<std::set<std::string>, int> datasets;
+  for (const auto& [root, called] : below) datasets.try_emplace(called, static_cast<int>(datasets.size()));
+  for (const Row row : rows) {
+    const int dataset = datasets.at(below.at(root_of(number_at(ids, row))));
+    dataset_of_row_[row] = dataset;
+    for (Row up = trace.calls.parent_of(row); up != trace::kNoRow; up = trace.calls.parent_of(up)) {
+      if (columns.name_of(up).starts_with("IteratorGetNext")) of_wait_.try_emplace(up, dataset);
+    }
+  }
+}
+
+int TracedDatasets::of_wait(Row wait) const noexcept {
+  const auto at = of_wait_.find(wait);
+  return at == of_wait_.end() ? -1 : at->second;
+}
+
+std::vector<TracedIterator> TracedDatasets::iterators(int dataset, device::Interval time) const {
+  return IteratorFinder(trace_, time, dataset_of_row_, dataset).find();
 }
 
 }  // namespace headrace::analysis

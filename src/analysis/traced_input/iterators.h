@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "headrace/analysis/device/intervals.h"
@@ -34,7 +35,22 @@ struct TracedIterator {
   std::vector<std::int64_t> levels;
 };
 
-/// Parents before children. Only calls that began within `time`.
-std::vector<TracedIterator> traced_iterators(const trace::Trace& trace, device::Interval time);
+/// The datasets whose iterators a trace shows. Those of each epoch are of one dataset; training and validation are two.
+/// Told apart by the numbers of the iterators, where the trace has them, and by what they are called.
+class TracedDatasets {
+ public:
+  explicit TracedDatasets(const trace::Trace& trace);
+
+  /// The dataset that a wait for a batch asked; -1 if it is not known, and where no iterator has a number.
+  int of_wait(trace::Row wait) const noexcept;
+
+  /// Parents before children. Only calls that began within `time`; `dataset` -1: of all.
+  std::vector<TracedIterator> iterators(int dataset, device::Interval time) const;
+
+ private:
+  const trace::Trace& trace_;
+  std::vector<int> dataset_of_row_;  ///< -1: none
+  std::unordered_map<trace::Row, int> of_wait_;
+};
 
 }  // namespace headrace::analysis

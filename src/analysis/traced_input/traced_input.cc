@@ -77,28 +77,61 @@ std::vector<Row> waits_of(const trace::Trace& trace, const std::vector<bool>& na
   return found;
 }
 
-/// Of one loop: all of them, on whatever threads, unless some overlap; then those of the thread that waits most often.
-std::vector<Row> of_one_loop(const trace::Columns& columns, std::vector<Row> waits) {
-  bool overlap = false;
-  for (std::size_t i = 1; i < waits.size(); ++i)
-    overlap |= columns.start_ns[waits[i]] < columns.end_ns(waits[i - 1]);
-  if (!overlap) return waits;
-  std::map<std::uint32_t, std::size_t> lanes;
-  for (const Row row : waits) ++lanes[columns.lane[row]];
-  std::size_t most = 0;
-  std::uint32_t lane = 0;
-  for (const auto& [each, count] : lanes) {
-    if (count > most) lane = each;
-    most = std::max(most, count);
+/// The waits of one loop: of the dataset, or of the range by its name, that takes most of the time. `others`: how many more
+/// there are.
+struct LoopWaits {
+  std::vector<Row> rows;
+  int dataset = -1;
+  std::size_t others = 0;
+};
+
+LoopWaits longest_loop(const trace::Columns& columns, const std::vector<Row>& waits,
+                       const TracedDatasets& datasets) {
+  struct Loop {
+    std::vector<Row> rows;
+    std::int64_t ns = 0;
+  };
+  std::map<std::pair<int, trace::Names::Id>, Loop> loops;
+  for (const Row row : waits) {
+    const int dataset = datasets.of_wait(row);
+    Loop& loop = loops[{dataset, dataset < 0 ? columns.name[row] : trace::Names::Id{0}}];
+    loop.rows.push_back(row);
+    loop.ns += columns.duration_ns[row];
   }
-  std::erase_if(waits, [&](Row row) { return columns.lane[row] != lane; });
-  return waits;
+  LoopWaits longest;
+  const auto most = std::max_element(loops.begin(), loops.end(),
+                                     [](const auto& a, const auto& b) { return a.second.ns < b.second.ns; });
+  if (most == loops.end()) return longest;
+  longest.rows = std::move(most->second.rows);
+  longest.dataset = most->first.first;
+  longest.others = loops.size() - 1;
+  return longest;
+}
+
+/// A function of Python's that waits for what another thread makes.
+bool waits_for_a_thread(std::string_view range) {
+  constexpr std::array<std::string_view, 5> kFiles = {"queue.py", "threading.py", "_base.py", "connection.py",
+                                                      "queues.py"};
+  constexpr std::array<std::string_view, 6> kCalls = {"get", "acquire", "wait", "join", "result", "recv"};
+  const std::size_t space = range.find(' ');
+  if (!range.starts_with('$') || space == std::string_view::npos) return false;
+  const std::string_view file = range.substr(1, range.find(':') - 1);
+  const auto is = [](std::string_view wanted) {
+    return [wanted](std::string_view each) { return each == wanted; };
+  };
+  return std::any_of(kFiles.begin(), kFiles.end(), is(file)) &&
+         std::any_of(kCalls.begin(), kCalls.end(), is(range.substr(space + 1)));
 }
 
 class InputBuilder {
  public:
-  InputBuilder(const trace::Trace& trace, std::vector<Row> waits)
-      : trace_(trace), columns_(trace.columns()), waits_(std::move(waits)) {
+  InputBuilder(const trace::Trace& trace, LoopWaits loop, const TracedDatasets& datasets)
+      : trace_(trace),
+        columns_(trace.columns()),
+        waits_(std::move(loop.rows)),
+        dataset_(loop.dataset),
+        others_(loop.others),
+        datasets_(datasets) {
     time_ = {columns_.end_ns(waits_.front()), columns_.end_ns(waits_.back())};
   }
 
@@ -112,7 +145,7 @@ class InputBuilder {
     if (of_tensorflow) {
       profile_.loader = "dataset";
       model_.framework = "tf.data";
-      iterators_ = traced_iterators(trace_, time_);
+      iterators_ = datasets_.iterators(dataset_, time_);
       const auto root =
           std::find_if(iterators_.begin(), iterators_.end(), [](const auto& it) { return it.parent < 0; });
       if (root == iterators_.end()) return std::nullopt;
@@ -120,8 +153,11 @@ class InputBuilder {
       visit(static_cast<int>(root - iterators_.begin()), add_stage(0), 0);
     } else {
       profile_.loader = device::shown_range(columns_.name_of(waits_.front()));
-      add_ranges();
+      if (!add_ranges()) return std::nullopt;
     }
+    if (others_ > 0)
+      profile_.notes.push_back(std::to_string(others_) +
+                               " other loops (validation, for one) waited less and are not in this report");
     finish_stages();
     profile_.notes.emplace_back(
         "from a device's trace: what computes and what waits inside an operator is not known");
@@ -224,7 +260,12 @@ class InputBuilder {
   void visit(int index, int stage, int depth) {
     constexpr int kDeepest = 200;
     const TracedIterator& it = iterators_[static_cast<std::size_t>(index)];
-    if (depth > kDeepest || it.calls == 0) return;
+    if (depth > kDeepest) return;
+    if (it.calls ==
+        0) {  // what it does is not recorded: what is below it runs in the same thread, as far as is known
+      for (const int child : it.children) visit(child, stage, depth + 1);
+      return;
+    }
     const bool is_root = it.parent < 0;
     if (!it.has_threads) {
       for (const int child : it.children) visit(child, stage, depth + 1);
@@ -284,12 +325,13 @@ class InputBuilder {
     if (family.starts_with("Parallel")) family.remove_prefix(std::string_view("Parallel").size());
     if (std::find(kTakesCalls.begin(), kTakesCalls.end(), family) == kTakesCalls.end()) return;
     profile::LoaderParameter calls;
-    calls.name = name + ".num_parallel_calls";
+    calls.name = name.substr(0, name.find(" + ")) +
+                 ".num_parallel_calls";  // of the map, where a batch is merged with it
     calls.value = std::int64_t{now};
     calls.usual = std::int64_t{1};
     calls.min = 1;
-    // Nothing here tells a function that computes from one that waits: up to tf.data's cores, or twice what there is.
-    if (profile_.host.cores > 0) calls.max = std::max(2 * now, profile_.host.cores);
+    // tf.data's pool has so many threads.
+    if (profile_.host.cores > 0) calls.max = std::max(now, profile_.host.cores);
     calls.sets = profile::Quantity::workers;
     calls.stage = stage;
     if (it.runs_python)
@@ -312,18 +354,21 @@ class InputBuilder {
     queues_.push_back({std::move(queue), fills, takes});
   }
 
-  /// The range around the wait and what lies directly in it, in the loop's thread.
-  void add_ranges() {
+  /// The range around the wait and what lies directly in it, in the loop's thread. False if it mostly waits for another
+  /// thread, because nothing tells which.
+  bool add_ranges() {
     std::map<std::string, std::vector<std::int64_t>> inner;
     std::vector<std::int64_t> own;
     std::map<Row, std::int64_t> within;
     const std::set<Row> outer(waits_.begin(), waits_.end());
+    std::int64_t for_threads_ns = 0;
     for (Row row = 0; row < columns_.size(); ++row) {
       if (columns_.phase[row] != 'X' || trace::is_on_device(trace_.kinds[row])) continue;
       const Row above = trace_.calls.parent_of(row);
       if (above == trace::kNoRow || !outer.contains(above) || columns_.start_ns[row] < time_.begin_ns)
         continue;
       const std::string_view name = columns_.name_of(row);
+      if (waits_for_a_thread(name)) for_threads_ns += columns_.duration_ns[row];
       // A function of a library, which nobody can change.
       if (name.starts_with('$') && name.find(".py:") == std::string_view::npos) continue;
       inner[device::shown_range(name)].push_back(columns_.duration_ns[row]);
@@ -331,6 +376,9 @@ class InputBuilder {
     }
     for (std::size_t i = 1; i < waits_.size(); ++i)
       own.push_back(columns_.duration_ns[waits_[i]] - within[waits_[i]]);
+    std::int64_t waited_ns = 0;
+    for (const Row row : waits_) waited_ns += columns_.duration_ns[row];
+    if (2 * for_threads_ns > waited_ns || waits_for_a_thread(columns_.name_of(waits_.front()))) return false;
     const int stage = add_stage(0);
     constexpr double kWorthNaming = 0.05;
     const auto add = [&](const std::string& name, const std::vector<std::int64_t>& times) {
@@ -344,6 +392,7 @@ class InputBuilder {
     };
     for (const auto& [name, times] : inner) add(name, times);
     add(profile_.loader, own);
+    return true;
   }
 
   void finish_stages() {
@@ -358,8 +407,9 @@ class InputBuilder {
       for (const int at : stage.operators) {
         OperatorProfile& op = profile_.operators[static_cast<std::size_t>(at)];
         op.segment = stage.operators.front();
-        op.states.blocked_in = std::min(waits, 1 - op.states.busy);
-        op.states.blocked_out = 1 - op.states.busy - op.states.blocked_in;
+        // While others of its thread run, it waits for what they make.
+        op.states.blocked_out = std::max(0.0, 1 - std::min(1.0, busy) - waits);
+        op.states.blocked_in = std::max(0.0, 1 - op.states.busy - op.states.blocked_out);
       }
       place[s] = static_cast<int>(model_.stages.size());
       profile::LoaderStage made;
@@ -406,6 +456,9 @@ class InputBuilder {
   const trace::Trace& trace_;
   const trace::Columns& columns_;
   std::vector<Row> waits_;
+  int dataset_ = -1;
+  std::size_t others_ = 0;
+  const TracedDatasets& datasets_;
   device::Interval time_;
   double batches_ = 0;
   profile::Profile profile_;
@@ -421,10 +474,13 @@ class InputBuilder {
 std::optional<profile::Profile> traced_input(const trace::Trace& trace) {
   const trace::Columns& columns = trace.columns();
   const std::vector<bool> names = device::loader_wait_names(trace);
-  std::vector<Row> waits = of_one_loop(columns, waits_of(trace, names));
+  const std::vector<Row> waits = waits_of(trace, names);
+  if (waits.empty() || columns.name_of(waits.front()).starts_with("enumerate(")) return std::nullopt;
+  const TracedDatasets datasets(trace);
+  LoopWaits loop = longest_loop(columns, waits, datasets);
   constexpr std::size_t kFewest = 2;
-  if (waits.size() < kFewest || columns.name_of(waits.front()).starts_with("enumerate(")) return std::nullopt;
-  return InputBuilder(trace, std::move(waits)).build();
+  if (loop.rows.size() < kFewest) return std::nullopt;
+  return InputBuilder(trace, std::move(loop), datasets).build();
 }
 
 }  // namespace headrace::analysis

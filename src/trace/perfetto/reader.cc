@@ -115,6 +115,12 @@ class PerfettoReader {
       notes.remarks.push_back(
           std::to_string(others_) +
           " packets hold no events of tracks (of the system, or settings): they are not read");
+    const auto say = [&](std::uint64_t count, const char* what) {
+      if (count > 0) notes.remarks.push_back(std::to_string(count) + what);
+    };
+    say(values_, " values of counters and events of older kinds are not read");
+    say(ends_, " events have no beginning in the file: they are left out");
+    say(too_deep_, " events lie in more than a thousand others: they are left out");
     std::vector<TraceFile> traces;
     traces.push_back(std::move(process_.file));
     return traces;
@@ -189,11 +195,15 @@ class PerfettoReader {
     if (!packet.compressed.empty() && may_be_compressed) read_compressed(packet.compressed);
     Sequence& sequence = sequences_[packet.sequence];
     if (packet.clears) sequence.forget();
-    if (!packet.clocks.empty()) sequence.set_clocks(packet.clocks);
+    if (!packet.clocks.empty()) {
+      set_clocks(packet.clocks, sequence.clocks);
+      set_clocks(packet.clocks, clocks_);
+    }
     if (!packet.defaults.empty()) sequence.set_defaults(packet.defaults);
     if (!packet.interned.empty()) sequence.learn(packet.interned);
     if (!packet.descriptor.empty()) read_descriptor(packet.descriptor);
-    if (packet.has_event) read_event(packet.event, sequence, sequence.time_ns(packet.stamp, packet.clock));
+    if (packet.has_event)
+      read_event(packet.event, sequence, sequence.time_ns(packet.stamp, packet.clock, clocks_));
   }
 
   void read_compressed(std::string_view bytes) {
@@ -291,7 +301,10 @@ class PerfettoReader {
     }
     damaged_ |= fields.damaged();
     if (type == kEnd) return end_event(uuid, ns);
-    if (type != kBegin && type != kInstant) return;
+    if (type != kBegin && type != kInstant) {
+      ++values_;
+      return;
+    }
     OpenEvent event;
     const Track& track = track_of(uuid);
     event.row = row_of(track, name, category, said);
@@ -308,12 +321,22 @@ class PerfettoReader {
       event.row.end_ns = *end;
     }
     if (event.is_timed || type == kInstant) add(event);
-    if (type == kBegin) open_[uuid].push_back(std::move(event));
+    constexpr std::size_t kDeepest = 1000;
+    if (type != kBegin) return;
+    std::vector<OpenEvent>& open = open_[uuid];
+    if (open.size() < kDeepest) {
+      open.push_back(std::move(event));
+    } else {
+      ++too_deep_;
+    }
   }
 
   void end_event(std::uint64_t uuid, std::int64_t ns) {
     std::vector<OpenEvent>& open = open_[uuid];
-    if (open.empty()) return;
+    if (open.empty()) {
+      ++ends_;
+      return;
+    }
     OpenEvent event = std::move(open.back());
     open.pop_back();
     if (event.is_timed) return;
@@ -372,7 +395,11 @@ class PerfettoReader {
   std::unordered_map<std::uint64_t, Sequence> sequences_;
   std::unordered_map<std::uint64_t, Track> tracks_;
   std::unordered_map<std::uint64_t, std::vector<OpenEvent>> open_;
+  Clocks clocks_;  ///< of the machine: a writer that sent no snapshot has them from another
   std::uint64_t others_ = 0;
+  std::uint64_t values_ = 0;  ///< of counters, and events of kinds that are not read
+  std::uint64_t ends_ = 0;    ///< without a beginning
+  std::uint64_t too_deep_ = 0;
   bool damaged_ = false;
 };
 

@@ -46,7 +46,9 @@ void Sequence::learn(std::string_view message) {
   }
 }
 
-void Sequence::set_clocks(std::string_view message) {
+void set_clocks(std::string_view message, Clocks& clocks) {
+  constexpr std::uint64_t kBootTime = 6;
+  Clocks found;
   Fields fields(message);
   while (fields.next()) {
     if (fields.number() != kClocksOfSnapshot) continue;
@@ -61,6 +63,13 @@ void Sequence::set_clocks(std::string_view message) {
       if (entry.number() == kUnit && entry.integer() > 0) clock.unit_ns = entry.integer();
     }
     clock.last_ns = product(time, clock.unit_ns);
+    found[id] = clock;
+  }
+  const auto reference = found.find(kBootTime);
+  for (auto& [id, clock] : found) {
+    if (reference != found.end() &&
+        __builtin_sub_overflow(reference->second.last_ns, clock.last_ns, &clock.offset_ns))
+      clock.offset_ns = 0;
     clocks[id] = clock;
   }
 }
@@ -78,13 +87,18 @@ void Sequence::set_defaults(std::string_view message) {
   }
 }
 
-std::int64_t Sequence::time_ns(std::int64_t stamp, std::uint64_t clock) {
-  const auto found = clocks.find(clock != 0 ? clock : default_clock);
-  if (found == clocks.end()) return stamp;
-  Clock& used = found->second;
-  std::int64_t ns = product(stamp, used.unit_ns);
-  if (used.is_incremental) ns = used.last_ns = sum(used.last_ns, ns);
-  return ns;
+std::int64_t Sequence::time_ns(std::int64_t stamp, std::uint64_t clock, const Clocks& of_machine) {
+  const std::uint64_t id = clock != 0 ? clock : default_clock;
+  if (const auto own = clocks.find(id); own != clocks.end()) {
+    Clock& used = own->second;
+    std::int64_t ns = product(stamp, used.unit_ns);
+    if (used.is_incremental) ns = used.last_ns = sum(used.last_ns, ns);
+    return sum(ns, used.offset_ns);
+  }
+  const auto machines = of_machine.find(id);
+  return machines == of_machine.end()
+             ? stamp
+             : sum(product(stamp, machines->second.unit_ns), machines->second.offset_ns);
 }
 
 }  // namespace headrace::trace::perfetto

@@ -45,7 +45,12 @@ class RocpdTables {
     read_regions();
     for (const char* other : {"pmc_event", "memory_allocate", "sample"}) {
       TableRows rows(database_, table(other), {"id"});
-      if (rows.next()) remarks.push_back("the rows of " + table(other) + " are not read");
+      if (rows.next()) remarks.push_back("the rows of " + plain_text(table(other)) + " are not read");
+    }
+    for (const char* needed : {"event", "string"}) {
+      if (!database_.has_table(table(needed)))
+        remarks.push_back("table " + plain_text(table(needed)) +
+                          " is missing: launches or names are not known");
     }
   }
 

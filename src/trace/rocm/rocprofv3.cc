@@ -191,6 +191,7 @@ class Rocprofv3Reader {
       if (key == "kernel_symbols") return read_kernel_names(process);
       if (key == "strings") return read_strings(process);
       if (key == "buffer_records") return read_records(process);
+      if (key == "callback_records") return note_callbacks();
       return skip();
     });
   }
@@ -243,13 +244,27 @@ class Rocprofv3Reader {
       std::transform(kind.begin(), kind.end(), kind.begin(), [](unsigned char c) { return std::toupper(c); });
       if (const auto category = call_category(kind))
         return parsed_elements(process, [&](const Element& it) { add_call(process, it, *category); });
-      const std::string what(key);
+      const std::string what = plain_text(key);
       bool any = false;
       const bool whole = elements([&] {
         any = true;
         return skip();
       });
       if (any) remarks_.push_back("the records of " + what + " are not read");
+      return whole;
+    });
+  }
+
+  /// Counters, and what else was recorded when it was called, are no rows of a timeline.
+  bool note_callbacks() {
+    return members([&](std::string_view key) {
+      const std::string what = plain_text(key);
+      bool any = false;
+      const bool whole = elements([&] {
+        any = true;
+        return skip();
+      });
+      if (any) remarks_.push_back("the callback records of " + what + " are not read");
       return whole;
     });
   }

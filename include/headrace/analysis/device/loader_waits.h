@@ -14,7 +14,7 @@ namespace headrace::analysis::device {
 ///
 /// Known by their names: what PyTorch puts around a loader's `__next__` ("enumerate(DataLoader)#....__next__"),
 /// tf.data's `IteratorGetNextOp::DoCompute` and `IteratorGetNextAsOptionalOp::DoCompute`, Python functions called `__next__` (JAX's tracer). Where a trace has none of
-/// them and shows what works (a device, or XLA on the host): of the ranges directly within the steps that start no work,
+/// them and shows what works (a device, or XLA on the host): of the ranges directly within the steps or beside them that start no work,
 /// that take a twentieth of them or more, and whose name speaks of data ("next_batch", "load"), the longest.
 std::vector<bool> loader_wait_names(const trace::Trace& trace);
 

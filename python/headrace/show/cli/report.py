@@ -55,7 +55,8 @@ def report(
 ) -> None:
     """Print the report of RUN: a run folder (running, finished or dead), a .hrseg segment, a saved report.
 
-    RUN may be a folder of MindSpore's profiler as well (docs/mindspore.md).
+    RUN may be a folder of MindSpore's profiler as well (docs/mindspore.md), or a profile of JAX or TensorFlow
+    (.xplane.pb, or the folder that the profiler was given).
     """
     if table is None and (search or group_by or sort_by):
         raise click.UsageError("--search, --group-by and --sort-by need --table NAME")

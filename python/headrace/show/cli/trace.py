@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 import threading
@@ -91,7 +92,9 @@ def trace(
     fp_point: str | None,
     bp_point: str | None,
 ) -> None:
-    """Say what the device did, from traces (.json, .json.gz) of a profiler: files, folders or URLs.
+    """Say what the device did, from a profiler's traces: files, folders or URLs.
+
+    Of PyTorch, Nsight Systems, rocprofv3, JAX, TensorFlow, Perfetto and Ascend NPUs.
 
     A memory snapshot of PyTorch (snapshot.pickle) says who holds a device's memory, and why a request failed.
     """
@@ -183,7 +186,7 @@ def _input_of(loaded: Trace) -> str:
         return ""
     lines = [f"the input, {plain(report.loader)}: {report.diagnosis}"]
     lines += [f"  {line}" for line in sentences.advice(report)[:1]]
-    return "\n".join([*lines, "  the whole report: headrace report FILE"])
+    return "\n".join([*lines, f"  the whole report: headrace report {shlex.quote(loaded.files[0])}"])
 
 
 def table_of(loaded: Trace, name: str) -> Table:
