@@ -118,8 +118,8 @@ inline Owned imported(const char* module_name, const char* attribute) {
   });
 }
 
-/// `__reduce__` of what stands for another object while it is recorded: sent to another process, that one goes
-/// alone.
+/// `__reduce__` of what stands for another object while it is recorded: sent to another process, that one
+/// goes alone.
 inline PyObject* reduced_to(PyObject* object) {
   const Owned itself = imported("headrace.record.operator", "itself");
   return itself ? Py_BuildValue("O(O)", itself.get(), object) : nullptr;

@@ -33,7 +33,8 @@ constexpr std::uintptr_t kHolderToFutex = 80;
 
 std::atomic<const Holder*> holder_at{nullptr};
 
-/// The thread that waits for the lock, or has waited for it, in the last search; 0: none since it was awaited.
+/// The thread that waits for the lock, or has waited for it, in the last search; 0: none since it was
+/// awaited.
 std::atomic<int> searcher{0};
 constexpr int kStarting = -1;
 

@@ -91,8 +91,8 @@ std::int64_t wait_for_interpreter_lock();
 /// 3 ms at most.
 std::uintptr_t find_interpreter_lock();
 
-/// Waits for the thread that such a search lets wait, which ends once it has had the lock: the caller does not
-/// hold it.
+/// Waits for the thread that such a search lets wait, which ends once it has had the lock: the caller does
+/// not hold it.
 void await_end_of_lock_search() noexcept;
 
 /// Id of the thread that holds the interpreter lock; 0: nobody does; none: not known (the lock was not found,

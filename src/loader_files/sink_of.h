@@ -9,8 +9,8 @@
 
 namespace headrace::loader_files {
 
-/// Fills `sink`, `startup`, `elapsed_s` and `epochs` from calls in the order of time. The first is start-up; a step is
-/// from the end of one call to the end of the next.
+/// Fills `sink`, `startup`, `elapsed_s` and `epochs` from calls in the order of time. The first is start-up;
+/// a step is from the end of one call to the end of the next.
 void add_calls(const std::vector<Call>& calls, profile::Profile& profile);
 
 /// Fills `sink`, `startup`, `elapsed_s`, `epochs` and notes; leaves them empty where the files have no times.

@@ -24,12 +24,13 @@ constexpr auto kTickVaries = std::chrono::milliseconds(30);
 constexpr auto kIdleTick = std::chrono::milliseconds(250);
 constexpr auto kShortestLook = std::chrono::microseconds(5'000);
 constexpr auto kLongestLook = std::chrono::microseconds(35'000);
-/// A process that uses less has nobody who waits long for its interpreter lock. Its loop may wait for a core where
-/// others have them all.
+/// A process that uses less has nobody who waits long for its interpreter lock. Its loop may wait for a core
+/// where others have them all.
 constexpr double kWatchedCores = 0.5;
 constexpr std::int64_t kKeepAliveNs = 1'000'000'000;
 constexpr std::int64_t kCopyNs = 5'000'000'000;
-/// A copy into the run folder may take long, or for ever where a file system hangs. A fork does not wait then.
+/// A copy into the run folder may take long, or for ever where a file system hangs. A fork does not wait
+/// then.
 constexpr auto kMaxForkWait = std::chrono::seconds(1);
 constexpr std::int64_t kContendedNs = 1'000'000;
 

@@ -22,6 +22,8 @@ namespace {
 
 /// No more rows than a screen has; the JSON contains all.
 constexpr std::size_t kMaxRows = 24;
+/// What a narrow page leaves for a change.
+constexpr std::size_t kChangeColumns = 36;
 
 /// Eight heights, one per group of levels, relative to the most frequent.
 std::string levels(const std::vector<double>& occupancy) {
@@ -75,7 +77,7 @@ Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis&
   Lines lines;
   if (diagnosis.advice.empty()) return lines;
   Table table({{"", 9, false, false},
-               {"change", 9, false, true, 36},
+               {"change", 9, false, true, kChangeColumns},
                {"now", 3, true, false},
                {"predicted", 8, true, false},
                {"gain", 7, true, false},
@@ -93,7 +95,7 @@ Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis&
     // The value must survive where a name has to be cut.
     const std::string change = " " + as_written(advice.from) + " -> " + as_written(advice.to);
     table.add({std::to_string(rank),
-               shortened(advice.parameter, 40 - std::min<std::size_t>(30, columns(change))) + change,
+               shortened(advice.parameter, kChangeColumns - std::min<std::size_t>(kChangeColumns - 10, columns(change))) + change,
                duration(profile.sink.step_s), then, advice.speedup ? number(*advice.speedup, 2) + "x" : "-",
                limit_after(diagnosis, rank - 1)});
   }

@@ -19,8 +19,8 @@ class Document {
   Document(ByteWindow& window, EventArray& events, ReadNotes& notes, std::string name)
       : window_(window), events_(events), notes_(notes), name_(std::move(name)) {}
 
-  /// Reads to the end of the top-level value; that something follows it is noted. Throws FormatError when there is
-  /// no events array.
+  /// Reads to the end of the top-level value; that something follows it is noted. Throws FormatError when
+  /// there is no events array.
   void read();
 
   /// Keys besides `traceEvents`, and their values as JSON.

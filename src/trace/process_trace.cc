@@ -7,8 +7,8 @@
 namespace headrace::trace {
 namespace {
 
-/// Behind every process and thread, whose numbers have 24 bits at most: devices as one process sees them, and ranges
-/// that do not nest.
+/// Behind every process and thread, whose numbers have 24 bits at most: devices as one process sees them, and
+/// ranges that do not nest.
 constexpr std::int64_t kBehindThreads = std::int64_t{1} << 24;
 constexpr std::int64_t kDeviceBits = 8;
 constexpr std::int64_t kDeviceMask = (1 << kDeviceBits) - 1;

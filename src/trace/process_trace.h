@@ -13,8 +13,8 @@
 
 namespace headrace::trace {
 
-/// The trace of one process: the rows of its threads, and of the streams of the devices as it sees them. Neither
-/// copied nor moved.
+/// The trace of one process: the rows of its threads, and of the streams of the devices as it sees them.
+/// Neither copied nor moved.
 struct ProcessTrace {
   ProcessTrace(const std::string& path, std::int64_t process, const ReadOptions& options);
   ProcessTrace(const ProcessTrace&) = delete;
@@ -22,7 +22,8 @@ struct ProcessTrace {
 
   Names::Id intern(std::string_view text) { return file.columns.names.intern(text); }
 
-  /// `thread` has less than 25 bits. Ranges that do not nest in their thread's events have a row of their own.
+  /// `thread` has less than 25 bits. Ranges that do not nest in their thread's events have a row of their
+  /// own.
   std::uint32_t thread_lane(std::int64_t thread, std::string_view label, bool nests = true);
   /// `stream`: kAbsent for work that is on none. `label`: what it is called, "" for its number.
   std::uint32_t device_lane(std::int64_t device, std::int64_t stream, std::string_view label = "");
@@ -46,8 +47,8 @@ struct ProcessTrace {
   std::uint32_t last_lane_ = 0;
 };
 
-/// The ranks among the processes, by device: those that have work on one; if none has, those that call its runtime;
-/// if none does, all. The others are left out with a remark. `remarks` go to the first. Never empty.
+/// The ranks among the processes, by device: those that have work on one; if none has, those that call its
+/// runtime; if none does, all. The others are left out with a remark. `remarks` go to the first. Never empty.
 std::vector<TraceFile> ranks_of(const std::vector<ProcessTrace*>& processes, std::vector<std::string> remarks,
                                 const std::string& path);
 

@@ -31,7 +31,8 @@ std::int64_t number_at(const Columns& columns, Row row) {
   return at ? numbers->integers[*at] : -1;
 }
 
-/// Annotations that say their step's number: those of the host; where it has none, those of the device that comes first.
+/// Annotations that say their step's number: those of the host; where it has none, those of the device that
+/// comes first.
 std::vector<Row> numbered_rows(const Columns& columns, const std::vector<EventKind>& kinds) {
   std::vector<Row> of_host;
   std::vector<Row> of_device;

@@ -14,7 +14,7 @@ import pytest
 import headrace as hr
 from device_traces import conformance_file
 from headrace.errors import FormatError
-from xplane_file import MS, Plane, field, jax_loop, tf_data, two_loops, varint, write_xplane
+from xplane_file import MS, Plane, field, jax_loop, tf_data, two_loops, write_xplane
 
 np = pytest.importorskip("numpy")
 

@@ -8,7 +8,8 @@
 
 namespace headrace::analysis {
 
-/// Nothing for a trace that shows no loop which waits for batches, or not what makes them (PyTorch's loaders: wrap those).
+/// Nothing for a trace that shows no loop which waits for batches, or not what makes them (PyTorch's loaders:
+/// wrap those).
 ///
 ///     steps      from the end of one wait for a batch (loader_waits.h) to the end of the next; the first is start-up
 ///     tf.data    an operator for each iterator but prefetches. One that asks what is below it in the same thread is busy

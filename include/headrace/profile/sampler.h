@@ -9,10 +9,10 @@
 
 namespace headrace::profile {
 
-/// Serves every session that this process owns. Ticks about every 100 ms while a loop runs, four times a second
-/// otherwise. Costs about 0.1 % of a core on a quiet machine, and a few tenths of a percent while it looks at
-/// threads that may wait for the interpreter lock. Started at the first session, in the owning process only: a
-/// forked child has none.
+/// Serves every session that this process owns. Ticks about every 100 ms while a loop runs, four times a
+/// second otherwise. Costs about 0.1 % of a core on a quiet machine, and a few tenths of a percent while it
+/// looks at threads that may wait for the interpreter lock. Started at the first session, in the owning
+/// process only: a forked child has none.
 class Sampler {
  public:
   static Sampler& instance();
@@ -35,14 +35,14 @@ class Sampler {
   /// hold the lock are busy with about a core.
   using LockProbe = std::int64_t (*)();
   void set_lock_probe(LockProbe probe) noexcept;
-  /// Returns the address of the futex on which threads wait for the interpreter lock; 0 if there is no lock or
-  /// it was not found. Set by the Python front. Called a few times at most, until it finds the lock, before
-  /// threads are first looked at (lock_watch.h), which happens 50 times a second while the process uses half a
-  /// core.
+  /// Returns the address of the futex on which threads wait for the interpreter lock; 0 if there is no lock
+  /// or it was not found. Set by the Python front. Called a few times at most, until it finds the lock,
+  /// before threads are first looked at (lock_watch.h), which happens 50 times a second while the process
+  /// uses half a core.
   using LockFinder = std::uintptr_t (*)();
   void set_lock_finder(LockFinder finder) noexcept;
-  /// Returns the id of the thread that holds the interpreter lock; 0: nobody does; none: not known. Set by the
-  /// Python front. Called at each look, with no lock held.
+  /// Returns the id of the thread that holds the interpreter lock; 0: nobody does; none: not known. Set by
+  /// the Python front. Called at each look, with no lock held.
   using LockHolder = std::optional<int> (*)();
   void set_lock_holder(LockHolder holder) noexcept;
 

@@ -1,5 +1,5 @@
-// Reads the trace files of device profilers into columns: Chrome trace format (PyTorch's Kineto and others), the
-// databases of Ascend's profilers, Nsight Systems and rocprofv3, rocprofv3's JSON, XPlane, Perfetto.
+// Reads the trace files of device profilers into columns: Chrome trace format (PyTorch's Kineto and others),
+// the databases of Ascend's profilers, Nsight Systems and rocprofv3, rocprofv3's JSON, XPlane, Perfetto.
 //
 //     const auto file = headrace::trace::read_file("rank0.json.gz");
 //     for (headrace::trace::Row row = 0; row < file.columns.size(); ++row)
@@ -52,15 +52,15 @@ struct TraceFile {
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 
-/// The traces of a file, whose format is recognised by its content: one for each rank, of which only those of Nsight and
-/// of rocprofv3 may have several. Memory beside the columns: of JSON a few windows, however large the file is; of a
-/// database its texts; of XPlane and Perfetto the file.
+/// The traces of a file, whose format is recognised by its content: one for each rank, of which only those of
+/// Nsight and of rocprofv3 may have several. Memory beside the columns: of JSON a few windows, however large
+/// the file is; of a database its texts; of XPlane and Perfetto the file.
 ///
-/// JSON is an object that has `traceEvents` (anywhere in it), or a bare array of events; gzip is recognised by
-/// its first bytes. A file that ends too early (its job was killed) gives every event before the cut, and
+/// JSON is an object that has `traceEvents` (anywhere in it), or a bare array of events; gzip is recognised
+/// by its first bytes. A file that ends too early (its job was killed) gives every event before the cut, and
 /// `notes.cut`. Events that cannot be read are skipped one by one and counted in `notes`; tables and columns
-/// that a database lacks are said in `notes.remarks`. Throws FormatError when the file cannot be read at all or
-/// holds no events.
+/// that a database lacks are said in `notes.remarks`. Throws FormatError when the file cannot be read at all
+/// or holds no events.
 std::vector<TraceFile> read_traces(const std::string& path, const ReadOptions& options = {});
 
 /// The same for a file of one rank; FormatError if it has several.
@@ -70,8 +70,8 @@ TraceFile read_file(const std::string& path, const ReadOptions& options = {});
 std::vector<TraceFile> read_bytes(std::string_view bytes, const std::string& name,
                                   const ReadOptions& options = {});
 
-/// The same from a stream that is read once. What is not the Chrome trace format is taken into memory first; JSON
-/// beside XPlane is read as JSON of any other tool.
+/// The same from a stream that is read once. What is not the Chrome trace format is taken into memory first;
+/// JSON beside XPlane is read as JSON of any other tool.
 std::vector<TraceFile> read_stream(ByteSource& source, const std::string& name,
                                    const ReadOptions& options = {});
 

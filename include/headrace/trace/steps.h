@@ -13,8 +13,8 @@
 
 namespace headrace::trace {
 
-/// One `ProfilerStep#N` of the host, an annotation with the argument `step_num` (JAX, TensorFlow), or a range that
-/// stands for it.
+/// One `ProfilerStep#N` of the host, an annotation with the argument `step_num` (JAX, TensorFlow), or a range
+/// that stands for it.
 struct Step {
   std::int64_t number = 0;
   std::int64_t start_ns = 0;
@@ -23,9 +23,10 @@ struct Step {
 
 /// Steps in the order in which they began, and which step each row belongs to.
 ///
-/// If the profiler marked none, annotations that repeat are the steps (`execute_...`, `step[DECODE ...]`, `iteration
-/// N`): on the thread with most launches, those of one name but for its digits that no other annotation encloses, at
-/// least three, that do not overlap and hold most of the launches between the first and the last of them.
+/// If the profiler marked none, annotations that repeat are the steps (`execute_...`, `step[DECODE ...]`,
+/// `iteration N`): on the thread with most launches, those of one name but for its digits that no other
+/// annotation encloses, at least three, that do not overlap and hold most of the launches between the first
+/// and the last of them.
 ///
 /// A row of the host belongs to the step in which it began: the last step that began before it, if that has
 /// not ended yet. A row of the device belongs to the step of its launch, whenever the device got round to it;
@@ -39,7 +40,8 @@ class Steps {
         const CallStack& calls);
 
   const std::vector<Step>& all() const noexcept { return steps_; }
-  /// The name of the annotations that are the steps, digits as N; empty if the profiler marked them, or there are none.
+  /// The name of the annotations that are the steps, digits as N; empty if the profiler marked them, or there
+  /// are none.
   const std::string& found_by() const noexcept { return found_by_; }
   /// Index into `all()`, kNone for what began outside of every step or whose launch is unknown.
   std::int32_t step_of(Row row) const noexcept { return step_of_[row]; }

@@ -10,8 +10,8 @@ struct NamedPeaks {
   DevicePeaks peaks;
 };
 
-/// From the data sheets of NVIDIA (V100, T4, A10, A100, L4, L40S, H100, H200, B200, GeForce) and AMD (Instinct MI210 to
-/// MI355X), without sparsity. A device of MI250 and MI250X is one of its two dies.
+/// From the data sheets of NVIDIA (V100, T4, A10, A100, L4, L40S, H100, H200, B200, GeForce) and AMD
+/// (Instinct MI210 to MI355X), without sparsity. A device of MI250 and MI250X is one of its two dies.
 constexpr std::array<NamedPeaks, 20> kDevices = {{
     {"B200", {2250, 4500, 1125, 75, 37, 8000}},
     {"H200", {989.4, 1978.9, 494.7, 66.9, 66.9, 4800}},

@@ -19,8 +19,8 @@ struct DevicePeaks {
 /// By the name in `deviceProperties` ("NVIDIA H100 80GB HBM3"); nothing for others.
 std::optional<DevicePeaks> peaks_of(std::string_view device) noexcept;
 
-/// The peak for a type of inputs ("c10::BFloat16", "float"), in operations a second. Products of float32 may run on
-/// matrix units, so theirs is what those can do.
+/// The peak for a type of inputs ("c10::BFloat16", "float"), in operations a second. Products of float32 may
+/// run on matrix units, so theirs is what those can do.
 double peak_flops(const DevicePeaks& peaks, std::string_view type, bool is_product) noexcept;
 
 }  // namespace headrace::analysis::device

@@ -86,8 +86,8 @@ bool is_step(const trace::Trace& trace, Row row) {
   return trace.columns().start_ns[row] == step.start_ns && trace.columns().end_ns(row) == step.end_ns;
 }
 
-/// Whether a range in which nothing starts can be told from one that computes: a device works, or the steps are those of
-/// JAX and TensorFlow, whose computations have names of their own.
+/// Whether a range in which nothing starts can be told from one that computes: a device works, or the steps
+/// are those of JAX and TensorFlow, whose computations have names of their own.
 bool tells_what_works(const trace::Trace& trace) {
   const trace::ArgumentColumn* const numbers = trace.columns().argument("step_num");
   return !trace.device_rows.empty() || (numbers != nullptr && !numbers->rows.empty());

@@ -16,8 +16,8 @@ struct OperatorCost {
 /// Whether there is a formula for operators of this name.
 bool has_cost(std::string_view name) noexcept;
 
-/// Arguments as PyTorch's profiler writes them: "Input Dims" ([[8, 16], [16, 4]]), "Input type" (["float", "float"]),
-/// "Concrete Inputs" (["", "", "[1, 1]"]). Nothing where they do not say enough.
+/// Arguments as PyTorch's profiler writes them: "Input Dims" ([[8, 16], [16, 4]]), "Input type" (["float",
+/// "float"]), "Concrete Inputs" (["", "", "[1, 1]"]). Nothing where they do not say enough.
 ///
 ///     gemm            2 M N K for each of a batch
 ///     attention       4 B H Sq Sk D; half of it if it is causal; backward 2.5 times as many

@@ -97,7 +97,8 @@ void find(Findings& findings, std::int64_t rank, const std::array<double, kStepR
                      " of the step is communication that no computation hides: larger batches "
                      "or gradient accumulation make it rarer, overlap hides it");
   }
-  // Where the input or calls of the runtime take most of the rest, they keep the device from working, not its batch.
+  // Where the input or calls of the runtime take most of the rest, they keep the device from working, not its
+  // batch.
   const double reason = std::max(input, shares[static_cast<std::size_t>(StepRole::runtime)]);
   if (busy < options.utilisation_share && reason < 1 - busy - reason) {
     findings.add(rank, "utilisation", 100 * busy,

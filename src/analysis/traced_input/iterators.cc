@@ -15,8 +15,8 @@ constexpr std::string_view kRoot = "Iterator::";
 /// A call of a buffer that lasts longer than this has waited.
 constexpr std::int64_t kWaitsNs = 100'000;
 
-/// What is merged into one: the inputs of an interleave, which are many and alike. "ParallelInterleaveV4[3]" loses its
-/// number, "Zip[1]" keeps it.
+/// What is merged into one: the inputs of an interleave, which are many and alike. "ParallelInterleaveV4[3]"
+/// loses its number, "Zip[1]" keeps it.
 std::string path_of(std::string_view name) {
   std::string path;
   for (std::size_t at = 0; at < name.size();) {

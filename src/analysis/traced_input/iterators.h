@@ -35,8 +35,9 @@ struct TracedIterator {
   std::vector<std::int64_t> levels;
 };
 
-/// The datasets whose iterators a trace shows. Those of each epoch are of one dataset; training and validation are two.
-/// Told apart by the numbers of the iterators, where the trace has them, and by what they are called.
+/// The datasets whose iterators a trace shows. Those of each epoch are of one dataset; training and
+/// validation are two. Told apart by the numbers of the iterators, where the trace has them, and by what they
+/// are called.
 class TracedDatasets {
  public:
   explicit TracedDatasets(const trace::Trace& trace);

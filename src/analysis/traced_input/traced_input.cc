@@ -77,8 +77,8 @@ std::vector<Row> waits_of(const trace::Trace& trace, const std::vector<bool>& na
   return found;
 }
 
-/// The waits of one loop: of the dataset, or of the range by its name, that takes most of the time. `others`: how many more
-/// there are.
+/// The waits of one loop: of the dataset, or of the range by its name, that takes most of the time. `others`:
+/// how many more there are.
 struct LoopWaits {
   std::vector<Row> rows;
   int dataset = -1;
@@ -354,8 +354,8 @@ class InputBuilder {
     queues_.push_back({std::move(queue), fills, takes});
   }
 
-  /// The range around the wait and what lies directly in it, in the loop's thread. False if it mostly waits for another
-  /// thread, because nothing tells which.
+  /// The range around the wait and what lies directly in it, in the loop's thread. False if it mostly waits
+  /// for another thread, because nothing tells which.
   bool add_ranges() {
     std::map<std::string, std::vector<std::int64_t>> inner;
     std::vector<std::int64_t> own;

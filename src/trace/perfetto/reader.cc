@@ -405,7 +405,8 @@ class PerfettoReader {
 
 }  // namespace
 
-/// Read after XPlane, whose planes look alike at first. A packet that is not all there is judged by its first field.
+/// Read after XPlane, whose planes look alike at first. A packet that is not all there is judged by its first
+/// field.
 bool is_perfetto(const Input& input) {
   if (input.has_database() || input.begins_as_json() || !input.beginning().starts_with('\n')) return false;
   const FirstMessage packet = first_message(input.beginning());

@@ -9,13 +9,14 @@ namespace headrace::trace::xplane {
 
 /// The number of a step.
 inline constexpr std::string_view kStepNumber = "step_num";
-/// What ties an event that asks for work to the one that does it, on another thread: type and number, of both.
+/// What ties an event that asks for work to the one that does it, on another thread: type and number, of
+/// both.
 inline constexpr std::string_view kProducerType = "_pt";
 inline constexpr std::string_view kProducer = "_p";
 inline constexpr std::string_view kConsumerType = "_ct";
 inline constexpr std::string_view kConsumer = "_c";
-/// Of a call of an iterator of tf.data: its own number and that of the one which asked, the dataset, calls at a time,
-/// elements that are ready, and how many may be.
+/// Of a call of an iterator of tf.data: its own number and that of the one which asked, the dataset, calls at
+/// a time, elements that are ready, and how many may be.
 inline constexpr std::string_view kIterator = "id";
 inline constexpr std::string_view kIteratorAbove = "parent_id";
 inline constexpr std::string_view kDataset = "name";

@@ -18,8 +18,8 @@ struct PlaneName {
 /// "/host:CPU", "/device:TPU:3".
 PlaneName plane_of(std::string_view name) noexcept;
 
-/// What a line of a device's plane has. Only one line of a TPU is its work, and one what runs beside it: the others are
-/// the same time again.
+/// What a line of a device's plane has. Only one line of a TPU is its work, and one what runs beside it: the
+/// others are the same time again.
 enum class LineKind : std::uint8_t { stream, operations, asynchronous, steps, repeats };
 
 LineKind line_of(std::string_view name) noexcept;

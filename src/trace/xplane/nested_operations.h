@@ -8,14 +8,14 @@
 
 namespace headrace::trace::xplane {
 
-/// A loop is an operation around those of its body: what counts for it is the time in which none of them runs. So no
-/// moment counts twice, and all of it counts.
+/// A loop is an operation around those of its body: what counts for it is the time in which none of them
+/// runs. So no moment counts twice, and all of it counts.
 class NestedOperations {
  public:
   void add(const EventRow& row) { rows_.push_back(row); }
 
-  /// Calls `use` with operations that hold none and with the pieces of the others, each of them longer than nothing but
-  /// for operations that are so themselves.
+  /// Calls `use` with operations that hold none and with the pieces of the others, each of them longer than
+  /// nothing but for operations that are so themselves.
   template <class Use>
   void each_piece(Use&& use) {
     sort();

@@ -32,9 +32,10 @@ using AnnotationKernelsColumns =
                Text<"name">, Text<"kind">, CallColumns>;
 
 struct Annotations {
-  /// For each rank one row per name, the longest in total first. Ranges may lie inside each other, so totals do not add up; `total_pct` is of the sum of all of the rank.
-  /// Names that the options leave out are one row "others" at the end. Ranges of the host also say what they took on the
-  /// device; those that lie inside each other have the same work.
+  /// For each rank one row per name, the longest in total first. Ranges may lie inside each other, so totals
+  /// do not add up; `total_pct` is of the sum of all of the rank. Names that the options leave out are one
+  /// row "others" at the end. Ranges of the host also say what they took on the device; those that lie inside
+  /// each other have the same work.
   Table ranges;
   /// The device work inside each, for each rank by annotation and kernel. `total_pct` is of all work of the
   /// rank.

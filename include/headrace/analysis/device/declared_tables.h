@@ -9,8 +9,9 @@
 namespace headrace::analysis::device {
 
 struct DeclaredTable {
-  /// As in Python: the method of `Trace`, and behind a "." the part of its answer. "table(x)": what the profiler
-  /// wrote, of those that are read from a database or JSON. "MemorySnapshot.x": a method of that class.
+  /// As in Python: the method of `Trace`, and behind a "." the part of its answer. "table(x)": what the
+  /// profiler wrote, of those that are read from a database or JSON. "MemorySnapshot.x": a method of that
+  /// class.
   std::string_view name;
   std::vector<ColumnShape> columns;
 };

@@ -31,14 +31,15 @@ using RooflineColumns = ColumnList<
     Number<"roofline_s", "What the calls would take at the device's peak.">,
     Number<"roofline_pct", "roofline_s of device_s: far below 100, the kernel wastes what the device has.">>;
 
-/// One row per operator, shapes and type, the longest device time first; operators whose cost is not known by a formula are
-/// left out, and a note says how much device time they have.
+/// One row per operator, shapes and type, the longest device time first; operators whose cost is not known by
+/// a formula are left out, and a note says how much device time they have.
 ///
 ///     roofline_s = calls x max(flops / peak, bytes / peak bandwidth)
 ///
-/// Copies between host and device do not count: no figure of the device's memory limits them. Work belongs to the innermost operator around its launch whose cost is known. Formulas and peaks: operator_cost.h,
-/// device_peaks.h. Needs shapes (`record_shapes=True`), for convolutions and causal attention also the scalars that are
-/// recorded with them.
+/// Copies between host and device do not count: no figure of the device's memory limits them. Work belongs to
+/// the innermost operator around its launch whose cost is known. Formulas and peaks: operator_cost.h,
+/// device_peaks.h. Needs shapes (`record_shapes=True`), for convolutions and causal attention also the
+/// scalars that are recorded with them.
 Table roofline(std::span<const trace::Trace> traces, const RooflineOptions& options = {});
 
 }  // namespace headrace::analysis::device

@@ -9,7 +9,8 @@
 namespace headrace::analysis::device_memory {
 
 struct OverTimeOptions {
-  /// Moments of each device: it has so many parts of equal numbers of events, and each shows its highest level.
+  /// Moments of each device: it has so many parts of equal numbers of events, and each shows its highest
+  /// level.
   std::size_t moments = 240;
   /// Places with rows of their own.
   std::size_t places = 7;
@@ -20,8 +21,8 @@ using OverTimeColumns =
                Text<"where", "As in holders(); \"others\": all places with less.">,
                Integer<"held_bytes", "Requested there and live behind the event.">>;
 
-/// Rows by device, event and place; each moment has a row for each of the device's places, in one order. Devices
-/// without recorded events have none.
+/// Rows by device, event and place; each moment has a row for each of the device's places, in one order.
+/// Devices without recorded events have none.
 Table over_time(const memory::Snapshot& snapshot, const OverTimeOptions& options = {});
 
 }  // namespace headrace::analysis::device_memory

@@ -1,4 +1,5 @@
-// Counters of a profile's database: frequency of the cores, memory, bandwidths; what trace_view.json has as "C".
+// Counters of a profile's database: frequency of the cores, memory, bandwidths; what trace_view.json has as
+// "C".
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ struct Counter {
   std::vector<std::pair<std::int64_t, double>> values;  ///< nanoseconds and value, in the order of the file
 };
 
-/// From the tables AICORE_FREQ, HBM, LLC, NPU_MEM, SOC_BANDWIDTH_LEVEL and ACC_PMU, those that there are. Rows
-/// without a moment or a value are left out. Nothing of a file that is no database.
+/// From the tables AICORE_FREQ, HBM, LLC, NPU_MEM, SOC_BANDWIDTH_LEVEL and ACC_PMU, those that there are.
+/// Rows without a moment or a value are left out. Nothing of a file that is no database.
 std::vector<Counter> read_counters(const std::string& path);
 std::vector<Counter> read_counters(Database& database);
 
