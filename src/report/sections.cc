@@ -95,7 +95,9 @@ Lines advice_section(const profile::Profile& profile, const analysis::Diagnosis&
     // The value must survive where a name has to be cut.
     const std::string change = " " + as_written(advice.from) + " -> " + as_written(advice.to);
     table.add({std::to_string(rank),
-               shortened(advice.parameter, kChangeColumns - std::min<std::size_t>(kChangeColumns - 10, columns(change))) + change,
+               shortened(advice.parameter,
+                         kChangeColumns - std::min<std::size_t>(kChangeColumns - 10, columns(change))) +
+                   change,
                duration(profile.sink.step_s), then, advice.speedup ? number(*advice.speedup, 2) + "x" : "-",
                limit_after(diagnosis, rank - 1)});
   }
