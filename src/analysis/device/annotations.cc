@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analysis/device/named_calls.h"
@@ -31,25 +33,36 @@ std::map<std::string_view, DeviceSide> device_sides(const trace::Trace& trace, c
     std::int64_t first_ns = 0;
     std::int64_t last_ns = 0;
   };
-  std::unordered_map<Row, OfRange> ranges;
+  const auto add = [](std::unordered_map<Row, OfRange>& ranges, Row row, const OfRange& more) {
+    const auto [at, is_new] = ranges.try_emplace(row, more);
+    if (is_new) return;
+    at->second.works += more.works;
+    at->second.first_ns = std::min(at->second.first_ns, more.first_ns);
+    at->second.last_ns = std::max(at->second.last_ns, more.last_ns);
+  };
+  // From the innermost calls outwards, so that each is looked at once, however deep they lie.
+  const std::vector<std::uint32_t> depths = trace.calls.depths();
+  std::map<std::uint32_t, std::unordered_map<Row, OfRange>> levels;
   for (const Row work : trace.device_rows) {
     const Row launch = trace.correlation.launch_of(work);
-    for (Row row = launch; row != trace::kNoRow; row = trace.calls.parent_of(row)) {
-      if (columns.lane[row] != columns.lane[launch]) break;
-      if (trace.kinds[row] != trace::EventKind::annotation || !selection.has(row)) continue;
-      const auto [at, is_new] =
-          ranges.try_emplace(row, OfRange{0, columns.start_ns[work], columns.end_ns(work)});
-      OfRange& range = at->second;
-      ++range.works;
-      range.first_ns = std::min(range.first_ns, columns.start_ns[work]);
-      range.last_ns = std::max(range.last_ns, columns.end_ns(work));
-    }
+    if (launch != trace::kNoRow)
+      add(levels[depths[launch]], launch, {1, columns.start_ns[work], columns.end_ns(work)});
   }
   std::map<std::string_view, DeviceSide> sides;
-  for (const auto& [row, range] : ranges) {
-    DeviceSide& side = sides[columns.name_of(row)];
-    side.works += range.works;
-    side.span_ns += range.last_ns - range.first_ns;
+  while (!levels.empty()) {
+    const auto deepest = std::prev(levels.end());
+    const std::unordered_map<Row, OfRange> ranges = std::move(deepest->second);
+    levels.erase(deepest);
+    for (const auto& [row, range] : ranges) {
+      if (trace.kinds[row] == trace::EventKind::annotation && selection.has(row)) {
+        DeviceSide& side = sides[columns.name_of(row)];
+        side.works += range.works;
+        side.span_ns += range.last_ns - range.first_ns;
+      }
+      const Row around = trace.calls.parent_of(row);
+      if (around != trace::kNoRow && columns.lane[around] == columns.lane[row])
+        add(levels[depths[around]], around, range);
+    }
   }
   return sides;
 }

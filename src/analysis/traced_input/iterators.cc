@@ -6,6 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/device/callers.h"
+#include "analysis/device/names_that.h"
+
 namespace headrace::analysis {
 namespace {
 
@@ -63,7 +66,10 @@ class IteratorFinder {
         dataset_of_row_(dataset_of_row),
         dataset_(dataset),
         of_name_(columns_.names.size(), kUnknown),
-        self_(columns_.size()) {}
+        self_(columns_.size()),
+        iterators_(
+            device::names_that(columns_, [](std::string_view name) { return name.starts_with(kRoot); })),
+        callers_(trace, IsIterator{&columns_, &iterators_}) {}
 
   std::vector<TracedIterator> find() {
     for (Row row = 0; row < columns_.size(); ++row) {
@@ -80,6 +86,12 @@ class IteratorFinder {
 
  private:
   static constexpr int kUnknown = -2;
+
+  struct IsIterator {
+    const trace::Columns* columns;
+    const std::vector<bool>* names;
+    bool operator()(Row row) const { return (*names)[columns->name[row]]; }
+  };
 
   /// What is of no dataset, a function in Python for one, is of any.
   bool is_wanted(Row row) const noexcept {
@@ -122,16 +134,10 @@ class IteratorFinder {
 
   /// The iterator in whose call, on the same thread, this one was made.
   int caller_of(Row row) {
-    for (Row above = trace_.calls.parent_of(row); above != trace::kNoRow;
-         above = trace_.calls.parent_of(above)) {
-      if (columns_.lane[above] != columns_.lane[row]) return -1;
-      const int at = iterator_of(above);
-      if (at >= 0) {
-        caller_row_ = above;
-        return at;
-      }
-    }
-    return -1;
+    const Row above = trace_.calls.parent_of(row);
+    caller_row_ = above == trace::kNoRow ? above : callers_.innermost(above);
+    if (caller_row_ == trace::kNoRow || columns_.lane[caller_row_] != columns_.lane[row]) return -1;
+    return iterator_of(caller_row_);
   }
 
   void add(Row row, int index) {
@@ -205,7 +211,9 @@ class IteratorFinder {
   std::vector<std::vector<Row>> times_;
   std::vector<std::uint64_t> nested_;
   std::vector<std::int64_t> self_;  ///< of each row
-  std::vector<Row> had_elements_;   ///< calls that found some, ascending
+  std::vector<bool> iterators_;     ///< by name
+  device::Callers<IsIterator> callers_;
+  std::vector<Row> had_elements_;  ///< calls that found some, ascending
   Row caller_row_ = trace::kNoRow;
   bool python_elsewhere_ = false;
 };
@@ -253,14 +261,17 @@ TracedDatasets::TracedDatasets(const trace::Trace& trace)
       called.append("=").append(columns.names[names->texts[*at]]);
     below[root_of(number_at(ids, row))].insert(std::move(called));
   }
+  const std::vector<bool> asks =
+      device::names_that(columns, [](std::string_view name) { return name.starts_with("IteratorGetNext"); });
+  device::Callers callers(trace, [&](Row row) { return asks[columns.name[row]]; });
   std::map<std::set<std::string>, int> datasets;
   for (const auto& [root, called] : below) datasets.try_emplace(called, static_cast<int>(datasets.size()));
   for (const Row row : rows) {
     const int dataset = datasets.at(below.at(root_of(number_at(ids, row))));
     dataset_of_row_[row] = dataset;
-    for (Row up = trace.calls.parent_of(row); up != trace::kNoRow; up = trace.calls.parent_of(up)) {
-      if (columns.name_of(up).starts_with("IteratorGetNext")) of_wait_.try_emplace(up, dataset);
-    }
+    const Row above = trace.calls.parent_of(row);
+    const Row wait = above == trace::kNoRow ? above : callers.innermost(above);
+    if (wait != trace::kNoRow) of_wait_.try_emplace(wait, dataset);
   }
 }
 

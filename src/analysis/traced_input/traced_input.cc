@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/device/callers.h"
 #include "analysis/traced_input/iterators.h"
 #include "headrace/analysis/device/loader_waits.h"
 #include "loader_files/queue_levels.h"
@@ -62,15 +63,13 @@ profile::Word<profile::OperatorKind> kind_of(std::string_view family, bool is_le
 /// The waits themselves, by time; where one lies within another the outer one counts.
 std::vector<Row> waits_of(const trace::Trace& trace, const std::vector<bool>& names) {
   const trace::Columns& columns = trace.columns();
+  const auto is_wait = [&](Row row) { return names[columns.name[row]]; };
+  device::Callers callers(trace, is_wait);
   std::vector<Row> found;
   for (Row row = 0; row < columns.size(); ++row) {
-    if (!names[columns.name[row]] || columns.phase[row] != 'X' || trace::is_on_device(trace.kinds[row]))
-      continue;
-    bool inside = false;
-    for (Row above = trace.calls.parent_of(row); above != trace::kNoRow && !inside;
-         above = trace.calls.parent_of(above))
-      inside = names[columns.name[above]];
-    if (!inside) found.push_back(row);
+    if (!is_wait(row) || columns.phase[row] != 'X' || trace::is_on_device(trace.kinds[row])) continue;
+    const Row above = trace.calls.parent_of(row);
+    if (above == trace::kNoRow || callers.innermost(above) == trace::kNoRow) found.push_back(row);
   }
   std::stable_sort(found.begin(), found.end(),
                    [&](Row a, Row b) { return columns.start_ns[a] < columns.start_ns[b]; });
