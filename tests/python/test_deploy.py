@@ -139,7 +139,10 @@ def test_a_pod_is_recorded_by_its_environment(machine: Machine) -> None:
     machine.install("python", python)
     package = Path(hr.__file__).parent
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(package, machine.folder / "opt/headrace/headrace", ignore=ignored)
+    copied = machine.folder / "opt/headrace/headrace"
+    shutil.copytree(package, copied, ignore=ignored)
+    native = Path(hr._core.__file__)  # of an editable installation, it lies elsewhere
+    shutil.copy2(native, copied / native.name)
     containers = containers_of("inject.yaml")
     assert machine.run(containers["headrace"]) == (0, "", "")
     machine.script(LOOP)
