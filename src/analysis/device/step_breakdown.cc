@@ -114,6 +114,7 @@ void note_time_between(std::int64_t rank, const std::vector<CountedStep>& steps,
   std::vector<Interval> times;
   for (const CountedStep& step : steps) times.push_back(step.time);
   const Intervals within = merged(std::move(times));
+  if (within.empty()) return;  // steps may take no time
   const double span = seconds(within.back().end_ns - within.front().begin_ns);
   const double between = span - seconds(total_ns(within));
   if (span > 0 && between > kMuch * span)
