@@ -43,9 +43,13 @@ bool BackgroundThread::start(const char* name, std::function<void()> body) noexc
 }
 
 void BackgroundThread::join() noexcept {
-  if (!thread_.joinable()) return;
-  thread_.join();
-  await_thread_end(tid_->load());
+  if (thread_.joinable()) thread_.join();
+  if (tid_ != nullptr) await_thread_end(tid_->load());
+  tid_.reset();
+}
+
+void BackgroundThread::leave() noexcept {
+  if (thread_.joinable()) thread_.detach();
 }
 
 }  // namespace headrace::profile

@@ -109,6 +109,7 @@ void LevelSampler::State::run() {
     wake.wait_for(lock, kBetweenLooks, [this] { return forks > 0; });
   }
   running = false;
+  if (forks == 0) thread.leave();  // else a fork has it, and waits for it
 }
 
 }  // namespace headrace::queues

@@ -19,6 +19,9 @@ class BackgroundThread {
   /// Waits for the function's end, and until /proc/self/stat counts one thread less: pthread_join returns
   /// some microseconds earlier. Does nothing if no thread was started.
   void join() noexcept;
+  /// By the function, at its end: nobody has to join the thread any more. Who does waits for its end in the
+  /// kernel.
+  void leave() noexcept;
 
  private:
   std::thread thread_;
