@@ -142,8 +142,9 @@ void Sampler::before_fork() noexcept {
 void Sampler::after_fork_in_parent() noexcept {
   if (state_->pid != current_pid()) return;
   const std::scoped_lock lock(state_->mutex);
-  if (state_->forks == 0 || --state_->forks > 0 || state_->served.empty()) return;
-  if (state_->start(true)) return;
+  if (state_->forks == 0) return;
+  --state_->forks;
+  if (state_->forks > 0 || state_->served.empty() || state_->start(true)) return;
   for (const auto& one : state_->served) {
     if (const auto session = one->weak.lock()) session->tell(kNoThread);
   }

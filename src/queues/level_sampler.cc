@@ -91,8 +91,9 @@ void LevelSampler::after_fork_in_parent() noexcept {
   State* state = state_.load(std::memory_order_acquire);
   if (state->pid != profile::current_pid()) return;
   const std::scoped_lock lock(state->mutex);
-  if (state->forks == 0 || --state->forks > 0 || state->watched.empty()) return;
-  state->start();
+  if (state->forks == 0) return;
+  --state->forks;
+  if (state->forks == 0 && !state->watched.empty()) state->start();
 }
 
 void LevelSampler::State::run() {
