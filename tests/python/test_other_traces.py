@@ -702,3 +702,12 @@ def test_a_folder_of_jax_has_a_report(tmp_path: Path) -> None:
         hr.Report.load(tmp_path, loader="nope")
     with pytest.raises(hr.UsageError, match="no rank 3"):
         hr.Report.load(tmp_path, rank=3)
+
+
+def test_hosts_of_jax_are_ranks_of_a_job(tmp_path: Path) -> None:
+    tpu = conformance_file("traces/xplane_made_tpu.xplane.pb").read_bytes()
+    for host in range(3):
+        (tmp_path / f"host{host}.xplane.pb").write_bytes(tpu)
+    report = hr.cluster(tmp_path)
+    assert "3 ranks" in str(report)
+    assert "waits for the input 55%" in str(report)

@@ -13,12 +13,12 @@ from headrace.cluster._mindspore import STEP_TRACE
 from headrace.common.plain import error_line, without_secrets
 from headrace.errors import Error, FormatError, UsageError
 from headrace.traces import files as _trace_files
+from headrace.traces import xplane
 
 #: Folders below the given one that are searched: job / node / rank.
 _DEPTH = 3
 #: More folders are no folder of a job.
 _MAX_FOLDERS = 100_000
-_TRACES = (".json", ".json.gz", ".trace", ".trace.gz")
 _RANK = re.compile(r"rank[-_]?(\d{1,9})(?!\d)")
 
 
@@ -71,7 +71,8 @@ def find_ranks(path: str | os.PathLike[str]) -> Found:
     else:
         raise Error(f"{given}: no such folder; headrace cluster takes the folder of a job's ranks")
     if not found.ranks:
-        why = "; ".join(found.notes[:3]) or "expected rank*.hrseg, traces (.json, .json.gz) or *_ascend_pt"
+        traces = ", ".join(_trace_files.ENDINGS)
+        why = "; ".join(found.notes[:3]) or f"expected rank*.hrseg, traces ({traces}) or *_ascend_pt"
         if not _trace_files.is_url(given) and _core.has_cluster_summary(given):
             why = "it has a job's summary without steps; `headrace trace` shows that"
         raise Error(f"{without_secrets(given)}: no rank of a job in it: {why}")
@@ -103,7 +104,7 @@ def _search(found: Found, folder: Path, root: Path, depth: int) -> None:
             found.ranks.append(RankFiles("mindspore", str(entry), _below(str(entry), root), int(named[1])))
     if any(STEP_TRACE.fullmatch(entry.name) for entry in entries):
         return
-    if any(entry.name.endswith(_TRACES) and entry.is_file() for entry in entries):
+    if any(entry.name.endswith(_trace_files.ENDINGS) and entry.is_file() for entry in entries):
         _add_traces(found, folder, root)
     if depth > 0:
         for inner in entries:
@@ -120,6 +121,10 @@ def _add_traces(found: Found, folder: Path, root: Path) -> None:
         return
     found.notes += chosen.notes
     known = {profile.events_file: profile.rank for profile in chosen.profiles}
+    # Profiles of JAX and TensorFlow, one a host, do not say which: their order does.
+    hosts = [path for path in chosen.files if path.endswith(xplane.ENDINGS)]
+    if len(hosts) > 1:
+        known.update({path: rank for rank, path in enumerate(hosts)})
     for path in chosen.files:
         name = _below(path, root)
         rank = known.get(path)
@@ -161,7 +166,9 @@ def _find_behind_url(found: Found, url: str) -> None:
         name = str(path)[len(root) :].lstrip("/") or Path(str(path)).name
         if _trace_files.is_merged(path) or name.startswith("."):
             continue
-        kind = "segment" if name.endswith(".hrseg") else "trace" if name.endswith(_TRACES) else ""
+        kind = (
+            "segment" if name.endswith(".hrseg") else "trace" if name.endswith(_trace_files.ENDINGS) else ""
+        )
         if kind:
             found.ranks.append(RankFiles(kind, _url_of(system, str(path), url), name, _rank_in(name)))
 

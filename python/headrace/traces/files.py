@@ -18,7 +18,7 @@ from headrace.traces import nsight, xplane
 #: What `Trace.load` takes.
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], Mapping[int, Any]]
 
-_ENDINGS = (
+ENDINGS = (
     ".json",
     ".json.gz",
     ".trace",
@@ -121,7 +121,7 @@ def traces_in(folder: Path, merged: bool = False) -> Found:
     found = Found()
     folder, note = xplane.last_run(folder)
     found.notes += [note] if note else []
-    inside = sorted(str(path) for path in folder.iterdir() if path.is_file() and path.name.endswith(_ENDINGS))
+    inside = sorted(str(path) for path in folder.iterdir() if path.is_file() and path.name.endswith(ENDINGS))
     inside = without_repeats(xplane.without_json(nsight.without_exported(inside)), found.notes)
     plain = [path for path in inside if not is_merged(path)]
     _last_cycles(found, plain or (inside if merged else []))
@@ -195,7 +195,7 @@ def expand(paths: Paths) -> Found:
                 continue
             inside = traces_in(Path(path), merged=True)
             if not inside.files:
-                raise FormatError(path, None, f"no {', '.join(_ENDINGS)} trace in this folder")
+                raise FormatError(path, None, f"no {', '.join(ENDINGS)} trace in this folder")
             found.files += inside.files
             found.searched |= inside.searched
             found.notes += inside.notes
