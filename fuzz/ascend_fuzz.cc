@@ -11,6 +11,7 @@
 #include "analysis/device/cluster_database.h"
 #include "analysis/device/database_tables.h"
 #include "demand.h"
+#include "demand_rows.h"
 #include "headrace/analysis/device/advice.h"
 #include "headrace/analysis/device/cluster.h"
 #include "headrace/analysis/device/step_time.h"
@@ -24,14 +25,7 @@ namespace {
 using namespace headrace;
 
 void read_events(trace::TraceFile file) {
-  const trace::Columns& columns = file.columns;
-  const std::size_t rows = columns.size();
-  for (trace::Row row = 0; row < rows; ++row) {
-    demand(columns.name[row] < columns.names.size() && columns.category[row] < columns.names.size(),
-           "names exist");
-    demand(columns.lane[row] < columns.lanes.size(), "lanes exist");
-    demand(columns.duration_ns[row] >= 0, "an event ends after it begins");
-  }
+  demand_rows(file.columns);
   std::vector<trace::Trace> traces;
   traces.push_back(trace::resolve(std::move(file)));
   const analysis::Table steps = analysis::device::step_time(traces);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "demand.h"
+#include "demand_rows.h"
 #include "headrace/analysis/device/kernels.h"
 #include "headrace/analysis/device/step_breakdown.h"
 #include "headrace/analysis/device/time_breakdown.h"
@@ -18,13 +19,7 @@ namespace {
 using namespace headrace;
 
 void look_at(trace::TraceFile file) {
-  const trace::Columns& columns = file.columns;
-  for (trace::Row row = 0; row < columns.size(); ++row) {
-    demand(columns.name[row] < columns.names.size() && columns.category[row] < columns.names.size(),
-           "names exist");
-    demand(columns.lane[row] < columns.lanes.size(), "lanes exist");
-    demand(columns.duration_ns[row] >= 0, "an event ends after it begins");
-  }
+  demand_rows(file.columns);
   std::vector<trace::Trace> traces;
   traces.push_back(trace::resolve(std::move(file)));
   const analysis::Table times = analysis::device::time_breakdown(traces);

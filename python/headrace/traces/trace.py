@@ -46,8 +46,9 @@ class Trace(TraceTables):
 
     @classmethod
     def load(cls, path: _trace_files.Paths, *, arguments: Mapping[str, str] | None = None) -> Trace:
-        """Read Chrome traces (``.json``, ``.json.gz``), of PyTorch's profiler or of another tool, or profiles
-        of Ascend NPUs (``*_ascend_pt``, ``*_ascend_ms``, a folder with several of them, or their databases).
+        """Read Chrome traces (``.json``, ``.json.gz``), of PyTorch's profiler or of another tool, profiles of
+        Ascend NPUs (``*_ascend_pt``, ``*_ascend_ms``, a folder with several of them, or their databases), of
+        XLA, of rocprofv3, of Nsight Systems as SQLite, or Perfetto's own format.
 
         ``path``: a file, a folder, a list of them, ``{rank: path}``, or URLs for fsspec. From a folder, one
         trace a rank is read: the last cycle of a profiler's schedule. Timelines of `merge` are skipped.

@@ -80,19 +80,20 @@ std::string in_range(const std::string& wait) {
   return wait.empty() || wait.starts_with("enumerate(") ? "" : " in " + shown_range(wait);
 }
 
-void find(Findings& findings, std::int64_t rank, const std::array<double, kStepRoles>& shares, double busy,
-          bool has_device, const std::string& wait, const StepBreakdownOptions& options) {
+void find(Findings& findings, const trace::Trace& trace, const std::array<double, kStepRoles>& shares,
+          double busy, bool has_device, const StepBreakdownOptions& options) {
   const double input = shares[static_cast<std::size_t>(StepRole::data_loader)];
   if (input > options.input_share) {
-    findings.add(rank, "input", 100 * input,
-                 percent(input) + " of the step is spent waiting for the data loader" + in_range(wait) +
+    findings.add(trace.rank, "input", 100 * input,
+                 percent(input) + " of the step is spent waiting for the data loader" +
+                     in_range(longest_loader_wait(trace)) +
                      (has_device ? " while the device does nothing" : "") +
                      ": the report on the loop says which operator is too slow (headrace report; hr.wrap or "
                      "headrace run records it)");
   }
   const double communication = shares[static_cast<std::size_t>(StepRole::communication)];
   if (communication > options.communication_share) {
-    findings.add(rank, "communication", 100 * communication,
+    findings.add(trace.rank, "communication", 100 * communication,
                  percent(communication) +
                      " of the step is communication that no computation hides: larger batches "
                      "or gradient accumulation make it rarer, overlap hides it");
@@ -101,7 +102,7 @@ void find(Findings& findings, std::int64_t rank, const std::array<double, kStepR
   // batch.
   const double reason = std::max(input, shares[static_cast<std::size_t>(StepRole::runtime)]);
   if (busy < options.utilisation_share && reason < 1 - busy - reason) {
-    findings.add(rank, "utilisation", 100 * busy,
+    findings.add(trace.rank, "utilisation", 100 * busy,
                  "the device works only " + percent(busy) +
                      " of the time: a larger batch keeps it busier, unless the input holds it up");
   }
@@ -157,8 +158,8 @@ StepBreakdown step_breakdown(std::span<const trace::Trace> traces, const StepBre
       average.add(trace.rank, to_string(static_cast<StepRole>(role)),
                   seconds(all[role]) / static_cast<double>(steps.size()), 100 * shares[role]);
     }
-    find(findings, trace.rank, shares, utilisation(steps, times),
-         !times[static_cast<std::size_t>(StepRole::kernel)].empty(), longest_loader_wait(trace), options);
+    find(findings, trace, shares, utilisation(steps, times),
+         !times[static_cast<std::size_t>(StepRole::kernel)].empty(), options);
   }
   return {rows.take(), average.take(), findings.take()};
 }

@@ -69,12 +69,23 @@ struct Track {
   std::int64_t number = 0;  ///< in the order of first use
 };
 
+/// What the annotations of an event say.
+struct Annotated {
+  std::vector<std::pair<std::string, std::int64_t>> numbers;
+
+  std::optional<std::int64_t> number(std::string_view name) const {
+    const auto at =
+        std::find_if(numbers.begin(), numbers.end(), [&](const auto& each) { return each.first == name; });
+    return at == numbers.end() ? std::nullopt : std::optional(at->second);
+  }
+};
+
 /// A beginning that waits for its end.
 struct OpenEvent {
   EventRow row;
   std::int64_t device = 0;
   bool is_timed = false;  ///< it said its times and was added
-  std::vector<std::pair<std::string, std::int64_t>> numbers;
+  Annotated said;
 };
 
 /// Where `name` says "[ 12 ]" behind `word`: 12.
@@ -248,16 +259,6 @@ class PerfettoReader {
     track = std::move(found);
   }
 
-  struct Annotated {
-    std::vector<std::pair<std::string, std::int64_t>> numbers;
-
-    std::optional<std::int64_t> number(std::string_view name) const {
-      const auto at =
-          std::find_if(numbers.begin(), numbers.end(), [&](const auto& each) { return each.first == name; });
-      return at == numbers.end() ? std::nullopt : std::optional(at->second);
-    }
-  };
-
   static std::string_view interned(const Sequence::NamesById& names, std::uint64_t id) {
     const auto at = names.find(id);
     return at == names.end() ? std::string_view("?") : std::string_view(at->second);
@@ -288,7 +289,7 @@ class PerfettoReader {
     std::uint64_t uuid = sequence.default_track;
     std::string_view name;
     std::string_view category;
-    Annotated said;
+    OpenEvent event;
     Fields fields(message);
     while (fields.next()) {
       if (fields.number() == kType) type = fields.bits();
@@ -297,7 +298,7 @@ class PerfettoReader {
       if (fields.number() == kNameId) name = interned(sequence.events, fields.bits());
       if (fields.number() == kCategory) category = fields.bytes();
       if (fields.number() == kCategoryId) category = interned(sequence.categories, fields.bits());
-      if (fields.number() == kAnnotations) read_annotation(fields.bytes(), sequence, said);
+      if (fields.number() == kAnnotations) read_annotation(fields.bytes(), sequence, event.said);
     }
     damaged_ |= fields.damaged();
     if (type == kEnd) return end_event(uuid, ns);
@@ -305,16 +306,13 @@ class PerfettoReader {
       ++values_;
       return;
     }
-    OpenEvent event;
     const Track& track = track_of(uuid);
-    event.row = row_of(track, name, category, said);
-    event.device = device_of(track, said);
+    event.row = row_of(track, name, category, event.said);
+    event.device = device_of(track, event.said);
     event.row.start_ns = event.row.end_ns = ns;
-    event.numbers = std::move(said.numbers);
     if (type == kInstant) event.row.phase = 'i';
-    const Annotated own{event.numbers};
-    const auto begin = own.number("begin_ns");
-    const auto end = own.number("end_ns");
+    const auto begin = event.said.number("begin_ns");
+    const auto end = event.said.number("end_ns");
     event.is_timed = type == kBegin && begin && end;
     if (event.is_timed) {
       event.row.start_ns = *begin;
@@ -382,12 +380,11 @@ class PerfettoReader {
 
   void add(const OpenEvent& event) {
     const EventKind kind = kind_of_category(process_.file.columns.names[event.row.category]);
-    const Annotated said{event.numbers};
     process_.calls |= kind == EventKind::runtime;
     if (!(is_device_work(kind) ? process_.add_work(event.row, event.device) : process_.rows.add(event.row)))
       return;
-    if (const auto bytes = said.number("size")) process_.rows.integer("bytes", *bytes);
-    for (const auto& [name, value] : event.numbers) process_.rows.integer(name, value);
+    if (const auto bytes = event.said.number("size")) process_.rows.integer("bytes", *bytes);
+    for (const auto& [name, value] : event.said.numbers) process_.rows.integer(name, value);
   }
 
   ProcessTrace process_;

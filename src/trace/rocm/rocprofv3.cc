@@ -244,29 +244,25 @@ class Rocprofv3Reader {
       std::transform(kind.begin(), kind.end(), kind.begin(), [](unsigned char c) { return std::toupper(c); });
       if (const auto category = call_category(kind))
         return parsed_elements(process, [&](const Element& it) { add_call(process, it, *category); });
-      const std::string what = plain_text(key);
-      bool any = false;
-      const bool whole = elements([&] {
-        any = true;
-        return skip();
-      });
-      if (any) remarks_.push_back("the records of " + what + " are not read");
-      return whole;
+      return note_unread("the records of ", key);
     });
   }
 
   /// Counters, and what else was recorded when it was called, are no rows of a timeline.
   bool note_callbacks() {
-    return members([&](std::string_view key) {
-      const std::string what = plain_text(key);
-      bool any = false;
-      const bool whole = elements([&] {
-        any = true;
-        return skip();
-      });
-      if (any) remarks_.push_back("the callback records of " + what + " are not read");
-      return whole;
+    return members([&](std::string_view key) { return note_unread("the callback records of ", key); });
+  }
+
+  /// Passes over the records behind `key`, with a remark if there are any.
+  bool note_unread(std::string_view which, std::string_view key) {
+    const std::string what = plain_text(key);  // `key` does not outlast what is read behind it
+    bool any = false;
+    const bool whole = elements([&] {
+      any = true;
+      return skip();
     });
+    if (any) remarks_.push_back(std::string(which) + what + " are not read");
+    return whole;
   }
 
   static EventRow times_of(const Element& record) {
