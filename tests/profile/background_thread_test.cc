@@ -20,6 +20,9 @@ std::ptrdiff_t threads_of_process() {
 }
 
 TEST(BackgroundThread, IsNotCountedAfterJoin) {
+  BackgroundThread first;  // with the first thread of a process ThreadSanitizer starts one of its own
+  ASSERT_TRUE(first.start("test", [] {}));
+  first.join();
   const std::ptrdiff_t before = threads_of_process();
   for (int i = 0; i < 200; ++i) {
     BackgroundThread thread;
