@@ -9,8 +9,8 @@ and inside analysis, from a profile to a verdict and to what its user asks:
 
 The rooms of the Python package stand on each other as well; imports inside functions count:
 
-    common < traces < results < transport < record < pipeline < loaders < {predict | compat} < {cluster | run}
-    < export < {integrations | show}
+    common < traces < results < transport < record < watch < pipeline < loaders < {predict | compat}
+    < {cluster | run} < export < {integrations | show}
 
 Bindings, tests, benchmarks, samples and fuzz targets stand outside and may include everything.
 """
@@ -48,6 +48,7 @@ PYTHON_ROOMS = (
     ("results",),
     ("transport",),
     ("record",),
+    ("watch",),
     ("pipeline",),
     ("loaders",),
     ("predict", "compat"),

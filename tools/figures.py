@@ -33,6 +33,7 @@ TYPES = {
     "string": "str",
     "boolean": "bool",
     "object": "dict[str, str]",
+    "numbers": "dict[str, float]",
     "value": "int | bool | str | None",
 }
 WIDTH = 110
@@ -78,7 +79,7 @@ def declaration(figure: Struct) -> str:
         return f"{name}: {kind} | None = None"
     if figure.get("struct"):
         return f"{name}: {kind} = field(default_factory={kind})"
-    if figure["type"] == "object":
+    if figure["type"] in ("object", "numbers"):
         return f"{name}: {kind} = field(default_factory=dict)"
     value = float(figure["default"]) if kind == "float" else figure["default"]
     written = json.dumps(value) if kind == "str" else repr(value)

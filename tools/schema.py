@@ -52,6 +52,8 @@ def of_figure(figure: dict[str, Any]) -> Schema:
         schema = {"$ref": f"#/$defs/{kind}"}
     elif kind == "object":
         schema = {"type": "object", "additionalProperties": {"type": "string"}}
+    elif kind == "numbers":
+        schema = {"type": "object", "additionalProperties": {"type": "number"}}
     elif kind == "value":
         schema = dict(VALUE)
     else:
@@ -131,6 +133,7 @@ def schema() -> Schema:
             "profile": {"$ref": "#/$defs/Profile"},
             "diagnosis": {"$ref": "#/$defs/Diagnosis"},
             "steps": {"$ref": "#/$defs/Steps"},
+            "findings": {"type": "array", "items": {"$ref": "#/$defs/Finding"}},
         },
         "$defs": {**parts, **{part.__name__: of_class(part) for part in CLASSES}},
     }

@@ -170,6 +170,8 @@ void add_critical_path(PyObject* module);
 void add_parsed_report(PyObject* module);
 /// Folders of other profilers, as profiles.
 void add_loader_files(PyObject* module);
+/// What `watch` stands on.
+void add_watched_batches(PyObject* module);
 /// A run and device traces as one timeline.
 void add_timeline(PyObject* module);
 

@@ -319,6 +319,14 @@ void add_reading(py::module_& module) {
             return profile::profile_to_json(profile::read_profile(image, loader, since));
           },
           py::arg("loader"), py::arg("since").none(true) = nullptr, py::call_guard<LockReleased>());
+  module.def(
+      "with_findings",
+      [](const std::string& profile_text, const std::string& findings) {
+        profile::Profile profile = profile::profile_from_json(profile_text);
+        profile.findings = profile::profile_from_json("{\"findings\":" + findings + "}").findings;
+        return profile::profile_to_json(profile);
+      },
+      py::arg("profile_text"), py::arg("findings"), py::call_guard<LockReleased>());
   module.def("profile_schema", [] { return profile::profile_schema(); });
   module.def(
       "add_ranks",
@@ -378,6 +386,7 @@ PYBIND11_MODULE(_core, module) {
   python::add_job(module.ptr());
   python::add_cluster(module.ptr());
   python::add_memory_snapshot(module.ptr());
+  python::add_watched_batches(module.ptr());
   python::add_tuning(module.ptr());
   python::add_critical_path(module.ptr());
   python::add_timeline(module.ptr());

@@ -6,6 +6,7 @@
 #include "crossing.h"
 #include "headrace/profile/relay.h"
 #include "heap_type.h"
+#include "watched_batches.h"
 
 namespace headrace::python {
 namespace {
@@ -96,6 +97,14 @@ PyObject* TimedIterator::next() {
   }
   if (item != nullptr && recorder->asks_for_size()) recorder->tell_size(contents_of(item).bytes);
   if (item != nullptr) offer_relay(item);
+  if (item != nullptr && batches_are_watched()) {
+    const std::int64_t spent = show_batch(*relayed.loader, Type::object(*this), -1, -1, item);
+    if (spent < 0) {
+      Py_DECREF(item);
+      return nullptr;
+    }
+    recorder->exclude(spent);
+  }
   return item;
 }
 

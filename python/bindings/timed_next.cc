@@ -8,6 +8,7 @@
 #include "crossing.h"
 #include "headrace/profile/iterator_watch.h"
 #include "heap_type.h"
+#include "watched_batches.h"
 
 namespace headrace::python {
 namespace {
@@ -80,6 +81,12 @@ PyObject* TimedNext::call(const Arguments& arguments) {
   if (batch && watch->asks_for_size()) {
     watch->tell_size(contents_of(batch.get()).bytes);
     if (watch->asks_for_handoff() && !tell_handoff(*watch, batch.get())) return nullptr;
+  }
+  if (batch && batches_are_watched()) {
+    const std::int64_t spent =
+        show_batch(*watch->loader(), iterator, number, number >= 0 ? watch->made_by() : -1, batch.get());
+    if (spent < 0) return nullptr;
+    watch->exclude(spent);
   }
   return batch.release();
 }

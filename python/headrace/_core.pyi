@@ -537,6 +537,26 @@ class SegmentImage:
     def profile_json(self, loader: int, since: SegmentImage | None = None) -> str:
         """A `Profile` as JSON: of the whole run, or of what came after ``since``, an earlier image of it."""
 
+def watch_batches(function: Callable[[int, Any, int, int, Any], object] | None) -> None:
+    """``function(loader, iterator, number, worker, batch)`` is called with each batch that a recorded loop
+    takes; -1: not known. What it raises is forgotten."""
+
+#: Least, largest, mean and deviation of the finite numbers, how many they are, how many others.
+_Moments = tuple[float, float, float, float, int, int]
+
+def array_statistics(
+    address: int, dtype: str, rows: int, parts: int, part_size: int
+) -> tuple[_Moments, list[_Moments], list[float], list[int], list[int]]:
+    """Of ``rows`` x ``parts`` x ``part_size`` contiguous elements: all, each part, the largest magnitude of
+    each row, rows with numbers that are not finite, rows of one value. The memory must stay."""
+
+def row_hashes(address: int, rows: int, row_bytes: int, salt: int) -> list[int]: ...
+def padding(address: int, dtype: str, rows: int, row_size: int) -> tuple[int, float, int]:
+    """Value, share of the elements, rows."""
+
+def with_findings(profile_text: str, findings: str) -> str:
+    """The profile with these findings, a JSON list."""
+
 def profile_schema() -> str:
     """The declared figures of a profile, as JSON."""
 

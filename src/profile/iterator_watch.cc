@@ -101,13 +101,20 @@ void IteratorWatch::begin_wait() noexcept {
 void IteratorWatch::end_wait(bool delivered, bool failed, std::int64_t batch) noexcept {
   const bool consumed = delivered || failed;
   if (outer_ != nullptr) {
-    if (tracker_ != nullptr && consumed) add_part(tracker_->yielded(batch, asked_ns_, Clock::now_ns()));
+    if (tracker_ != nullptr && consumed) {
+      const metrics::WaitCharges charges = tracker_->yielded(batch, asked_ns_, Clock::now_ns());
+      made_by_ = charges.made_by;
+      add_part(charges);
+    }
     if (tracker_ != nullptr && !consumed) tracker_->ended(Clock::now_ns());
     return;
   }
   if (recorder_ == nullptr) return;
   metrics::WaitCharges charges;
-  if (tracker_ != nullptr && consumed) charges = tracker_->yielded(batch, asked_ns_, Clock::now_ns());
+  if (tracker_ != nullptr && consumed) {
+    charges = tracker_->yielded(batch, asked_ns_, Clock::now_ns());
+    made_by_ = charges.made_by;
+  }
   if (relayed()) {
     if (tracker_ != nullptr && delivered) relay_->followed(charges);
     relay_->end_feed(delivered, failed);

@@ -1,3 +1,4 @@
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -55,6 +56,8 @@ class SchemaWriter {
       figure["type"] = "boolean";
     } else if constexpr (std::is_same_v<T, std::vector<Setting>>) {
       figure["type"] = "object";
+    } else if constexpr (std::is_same_v<T, std::map<std::string, double>>) {
+      figure["type"] = "numbers";
     } else if constexpr (std::is_arithmetic_v<T>) {
       figure["type"] = std::is_integral_v<T> ? "integer" : "number";
       figure["unit"] = unit.name;

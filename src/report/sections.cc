@@ -246,6 +246,20 @@ Lines opinion_section(const profile::Profile& profile, std::size_t width) {
   return lines;
 }
 
+Lines finding_section(const profile::Profile& profile, std::size_t width) {
+  if (profile.findings.empty()) return {};
+  Lines lines{"FINDINGS IN DATA AND TRAINING"};
+  for (std::size_t i = 0; i < std::min(kMaxRows, profile.findings.size()); ++i) {
+    const profile::Finding& each = profile.findings[i];
+    const bool fault = each.severity == "fault";
+    add_sentence(lines, fault ? "  fault: " : "  note: ", shortened(each.says, 600), width);
+    if (!each.cure.empty()) add_sentence(lines, "    do: ", shortened(each.cure, 600), width);
+  }
+  if (profile.findings.size() > kMaxRows)
+    lines.push_back("  and " + std::to_string(profile.findings.size() - kMaxRows) + " more");
+  return lines;
+}
+
 Lines window_section(const analysis::Diagnosis& diagnosis, std::size_t width) {
   if (diagnosis.windows.empty()) return {};
   constexpr std::size_t kMaxWindows = 8;

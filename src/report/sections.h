@@ -42,6 +42,9 @@ Lines opinion_section(const profile::Profile& profile, std::size_t width);
 Lines evidence_section(const profile::Profile& profile, const analysis::Diagnosis& diagnosis,
                        std::size_t width);
 
+/// What is wrong with the data and the training; empty where nothing was found or nobody watched.
+Lines finding_section(const profile::Profile& profile, std::size_t width);
+
 /// What will go wrong, beside the verdict.
 Lines risk_section(const analysis::Diagnosis& diagnosis, std::size_t width);
 

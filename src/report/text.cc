@@ -81,6 +81,7 @@ std::string to_text(const profile::Profile& profile, const analysis::Diagnosis& 
   add(verdict_section(profile, diagnosis, width, options.color), false);
   add(advice_section(profile, diagnosis, width), true);
   add(risk_section(diagnosis, width), true);
+  add(finding_section(profile, width), true);
   if (!profile.operators.empty() || diagnosis.kind != analysis::VerdictKind::undetermined) {
     add(operator_section(profile, diagnosis, width), true);
   }

@@ -44,6 +44,13 @@ class IteratorWatch {
   bool asks_for_size() noexcept { return recorder_ != nullptr && recorder_->asks_for_size(); }
   void tell_size(std::uint64_t bytes) noexcept { recorder_->tell_size(bytes); }
 
+  /// Time of the current step that was spent on recording it.
+  void exclude(std::int64_t ns) noexcept {
+    if (recorder_ != nullptr) recorder_->exclude(ns);
+  }
+  /// The worker that made the batch delivered last; -1: not known.
+  int made_by() const noexcept { return made_by_; }
+
   /// The loader has no workers, and what passing a batch from one would cost is not sampled often enough yet.
   /// Asked of batches that `asks_for_size` picked; the first one is not typical.
   bool asks_for_handoff() noexcept;
@@ -74,6 +81,7 @@ class IteratorWatch {
   std::shared_ptr<BatchTracker> tracker_;
   std::int64_t made_ns_;  ///< Clock
   std::int64_t asked_ns_ = 0;
+  int made_by_ = -1;
   bool saw_first_ = false;
 };
 

@@ -17,6 +17,7 @@
 
 #include "headrace/profile/device_profile.h"
 #include "headrace/profile/figure.h"
+#include "headrace/profile/finding.h"
 #include "headrace/profile/handoff_profile.h"
 #include "headrace/profile/host_profile.h"
 #include "headrace/profile/latency.h"
@@ -82,6 +83,7 @@ struct Profile {
   Host host;
   std::optional<DeviceProfile> device;
   std::vector<SecondOpinion> second_opinions;
+  std::vector<Finding> findings;
   bool finished = false;
   std::vector<std::string> notes;
 };
@@ -116,6 +118,8 @@ constexpr void figures_of(Of<Profile>, Visit&& figure) {
   figure("device", &Profile::device, {"Null where no device trace was laid beside the run."});
   figure("second_opinions", &Profile::second_opinions,
          {"What other tools conclude from the same files; empty for what Headrace recorded itself."});
+  figure("findings", &Profile::findings,
+         {"What is wrong with the data and the training, worst first; empty where nobody watched."});
   figure("finished", &Profile::finished,
          {"Whether the loop has ended or its process is gone; false: read while it ran."});
   figure("notes", &Profile::notes, {"What could not be recorded, in words. Empty is good."});

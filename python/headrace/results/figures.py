@@ -724,6 +724,31 @@ class SecondOpinion:
 
 
 @dataclass
+class Finding:
+    """Something that is wrong with the data or the training, and where."""
+
+    #: What is wrong, in one word: nonfinite_batch, order_identical, leak ...
+    kind: str = ""
+    #: "fault": what makes training worse; "note": what may be meant so.
+    severity: str = ""
+    #: The field of the batch, the attribute of the dataset, the module or the parameter, as the program
+    #: writes it.
+    where: str = ""
+    #: The step it was first seen in, from 0; null: it belongs to none.
+    first_step: int | None = None
+    #: In how many of the steps that were looked at.
+    steps: int = 0
+    #: Dataset indices of the samples concerned; empty where none are known.
+    samples: list[int] = field(default_factory=list)
+    #: A sentence with the evidence.
+    says: str = ""
+    #: The numbers that it rests on.
+    figures: dict[str, float] = field(default_factory=dict)
+    #: What to do.
+    cure: str = ""
+
+
+@dataclass
 class Profile:
     """What was recorded of one loader in one rank."""
 
@@ -768,6 +793,8 @@ class Profile:
     device: DeviceProfile | None = None
     #: What other tools conclude from the same files; empty for what Headrace recorded itself.
     second_opinions: list[SecondOpinion] = field(default_factory=list)
+    #: What is wrong with the data and the training, worst first; empty where nobody watched.
+    findings: list[Finding] = field(default_factory=list)
     #: Whether the loop has ended or its process is gone; false: read while it ran.
     finished: bool = False
     #: What could not be recorded, in words. Empty is good.

@@ -16,6 +16,7 @@ void write_content(Markup& out, const Subject& subject, const HtmlOptions& optio
   write_advice(out, subject);
   write_curve(out, subject, options.curve);
   write_risks(out, subject);
+  write_findings(out, subject);
   write_step(out, subject);
   write_graph(out, subject);
   write_histograms(out, subject);

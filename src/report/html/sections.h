@@ -69,6 +69,8 @@ void write_device(Markup& out, const Subject& subject);
 /// This loader in the other ranks.
 void write_ranks(Markup& out, const Subject& subject);
 void write_evidence(Markup& out, const Subject& subject);
+/// What is wrong with the data and the training.
+void write_findings(Markup& out, const Subject& subject);
 /// What other tools say of the same files.
 void write_opinions(Markup& out, const Subject& subject);
 /// The machine, start-up, the loader's settings.

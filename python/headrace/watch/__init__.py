@@ -1,0 +1,1 @@
+"""What is wrong with the data and the training: batches, random numbers, tensors. Off unless asked."""
