@@ -251,8 +251,8 @@ Lines finding_section(const profile::Profile& profile, std::size_t width) {
   Lines lines{"FINDINGS IN DATA AND TRAINING"};
   for (std::size_t i = 0; i < std::min(kMaxRows, profile.findings.size()); ++i) {
     const profile::Finding& each = profile.findings[i];
-    const bool fault = each.severity == "fault";
-    add_sentence(lines, fault ? "  fault: " : "  note: ", shortened(each.says, 600), width);
+    const std::string what = "  " + shortened(each.severity, 20) + ", " + shortened(each.kind, 60) + ": ";
+    add_sentence(lines, what, shortened(each.says, 600), width);
     if (!each.cure.empty()) add_sentence(lines, "    do: ", shortened(each.cure, 600), width);
   }
   if (profile.findings.size() > kMaxRows)

@@ -506,6 +506,21 @@ TEST(Html, NotebookCellLeavesTheNotebookAlone) {
   EXPECT_FALSE(holds(style, ":root"));
 }
 
+TEST(Html, Findings) {
+  Profile profile = decode_limits();
+  profile::Finding finding;
+  finding.kind = "constant_samples";
+  finding.severity = "fault";
+  finding.says = "batch['<image>'] has one value all over";
+  finding.cure = "Look at it";
+  profile.findings = {finding};
+  const std::string page = page_of(profile);
+  check_page(page);
+  EXPECT_TRUE(holds(page, "fault: constant_samples"));
+  EXPECT_TRUE(holds(page, "batch[&#39;&lt;image&gt;&#39;] has one value all over. Look at it.") ||
+              holds(page, "batch['&lt;image&gt;'] has one value all over. Look at it."));
+}
+
 TEST(Html, SecondOpinionsAndAbsentFigures) {
   Profile profile = decode_limits();
   profile.second_opinions = {{"Tool", "a rule", "says <this>", "read", "it looked at averages"}};

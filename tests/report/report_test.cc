@@ -352,6 +352,21 @@ TEST(Text, SecondOpinionsAndAbsentFigures) {
   EXPECT_EQ(text.find("-1"), std::string::npos) << "what is not known is a dash";
 }
 
+TEST(Text, FindingsSayWhatToDo) {
+  profile::Profile profile = decode_limits();
+  profile::Finding finding;
+  finding.kind = "nonfinite_batch";
+  finding.severity = "fault";
+  finding.says = "train: batch[0] is not finite in step 5, row 3";
+  finding.cure = "Look at the sample";
+  profile.findings = {finding};
+  const std::string text = text_of(profile);
+  EXPECT_NE(text.find("FINDINGS IN DATA AND TRAINING"), std::string::npos);
+  EXPECT_NE(text.find("fault, nonfinite_batch: train: batch[0] is not finite"), std::string::npos);
+  EXPECT_NE(text.find("do: Look at the sample"), std::string::npos);
+  EXPECT_EQ(text_of(decode_limits()).find("FINDINGS"), std::string::npos);
+}
+
 TEST(Text, StepsOfATraceThatHasNothingElse) {
   profile::Profile profile = decode_limits();
   profile.device.emplace().idle_s = -1;

@@ -102,6 +102,11 @@ def _verdict(report: Report) -> Values:
     yield {"kind": said.kind, "operator": said.operator or "", "cause": said.cause or ""}, 1
 
 
+def _findings(report: Report) -> Values:
+    for severity in ("fault", "note") if report.findings else ():
+        yield {"severity": severity}, sum(one.severity == severity for one in report.findings)
+
+
 VERDICT = Metric("verdict_info", "1; the labels are the verdict.", _verdict, of_verdict=True)
 
 METRICS = (
@@ -172,4 +177,5 @@ METRICS = (
         _of_loop(lambda one: one.diagnosis.share_of_step),
         of_verdict=True,
     ),
+    Metric("findings", "What is wrong with the data and the training, if they are watched.", _findings),
 )

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from headrace import _core
 from headrace.errors import Error
 from headrace.record.session import absolute_run
+from headrace.results.findings import with_findings
 from headrace.results.report import Report
 
 #: How far back the recent figures go: one to two of these.
@@ -61,7 +62,9 @@ class RecordedReports:
             image = _core.SegmentImage(path)
             earlier = self._earlier.setdefault(path, _Earlier(image, now))
             since = earlier.since(image, now)
-            return [_reading(image, entry["index"], since) for entry in image.loaders()]
+            session = _core.current_session()
+            run = self._run or ("" if session is None else session.run)
+            return [_reading(image, entry["index"], since, run) for entry in image.loaders()]
         except Error:
             return []  # a segment that is being written for the first time, or has just gone
 
@@ -90,8 +93,8 @@ class _Earlier:
         return self._older
 
 
-def _reading(image: _core.SegmentImage, index: int, since: _core.SegmentImage | None) -> Reading:
-    report = Report(image.profile_json(index))
+def _reading(image: _core.SegmentImage, index: int, since: _core.SegmentImage | None, run: str) -> Reading:
+    report = Report(with_findings(image.profile_json(index), run))
     if since is None or index >= len(since.loaders()):
         return Reading(report, report)
     return Reading(report, Report(image.profile_json(index, since)))

@@ -29,6 +29,6 @@ class PipelineAdapter(Adapter):
         return 1 if obj._copied_by_last() else sys.maxsize
 
     def records_itself(
-        self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None
+        self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None, watch: bool
     ) -> Any | None:
-        return obj._recorded_as(name, run, rank)
+        return obj._recorded_as(name, run, rank, watch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
 import types
 import weakref
@@ -31,6 +32,7 @@ from headrace.record.session import (
     say_all,
 )
 from headrace.results.report import Report, report_of_loop
+from headrace.watch.watching import watch_loader
 
 T = TypeVar("T")
 
@@ -210,7 +212,12 @@ class WrappedFunction(Wrapped):
 
 
 def wrap(
-    obj: T, *, name: str | None = None, run: str | os.PathLike[str] | None = None, rank: int | None = None
+    obj: T,
+    *,
+    name: str | None = None,
+    run: str | os.PathLike[str] | None = None,
+    rank: int | None = None,
+    watch: bool = False,
 ) -> T:
     """Record the loop over ``obj``: what it waits for, and what feeds it.
 
@@ -219,6 +226,7 @@ def wrap(
     raises and ends as it does, for several epochs, and has ``report()``. name: of the loader in
     reports, and of the operator for a plain iterable. run: the run folder (created, mode 0700);
     default $HEADRACE_DIR, else headrace-runs/<job or date>. rank: default from the launcher's environment.
+    watch: also look for what is wrong with the data (docs/watch.md); of it, statistics and hashes are kept.
 
     Raises UsageError if obj can neither be iterated nor called. If nothing can be recorded (no memory is
     left), one warning says so, and the loop runs as if it were not wrapped. With HEADRACE=0 in the
@@ -229,7 +237,7 @@ def wrap(
     adapter = adapter_for(obj)
     if not enabled():
         return obj
-    itself = adapter.records_itself(obj, name, run, rank)
+    itself = adapter.records_itself(obj, name, run, rank, watch)
     if itself is not None:
         return cast(T, itself)
     try:
@@ -238,6 +246,9 @@ def wrap(
             kept_open.add(session)
         shown = readable(name) if name else None
         recording = _Recording(adapter.attach(obj, shown), session, shown or readable(adapter.name(obj)))
+        if watch:
+            caller = sys._getframe(1)
+            watch_loader(recording.handle, (caller.f_code, caller.f_lineno))
     except UsageError:
         raise
     except Exception as error:  # the loop must still run

@@ -27,7 +27,8 @@ from headrace.record.session import (
     open_session,
     set_in_trial,
 )
-from headrace.results.report import Report, segments_of
+from headrace.results.report import Report, report_of_loop
+from headrace.watch.watching import watch_loader, watched
 
 T = TypeVar("T")
 
@@ -157,7 +158,11 @@ class Pipeline(Generic[T]):
                     self._native
                 )  # built by `names` or `set_workers`, before there was a record
         native = self._native_now()
-        iterator = _core.PassIterator(native, self._hand_over())
+        hand_over = self._hand_over()
+        loop = None if self._record.handle is None else watched(self._record.handle.id)
+        if loop is not None:
+            hand_over = loop.seeing(hand_over)
+        iterator = _core.PassIterator(native, hand_over)
         if native is self._native:
             self._iterator = weakref.ref(iterator)
         if self._record.handle is None:
@@ -274,10 +279,10 @@ class Pipeline(Generic[T]):
         return native
 
     def _recorded_as(
-        self, name: str | None, run: str | os.PathLike[str] | None, rank: int | None
+        self, name: str | None, run: str | os.PathLike[str] | None, rank: int | None, watch: bool
     ) -> Pipeline[T]:
         """This pipeline under another name or in another run: what `wrap` returns."""
-        return self._again(_Record(name, run, rank, self._record.identity))
+        return self._again(_Record(name, run, rank, self._record.identity, watch))
 
     def _unrecorded(self) -> Pipeline[T]:
         """This pipeline, without a record of its passes."""
@@ -345,18 +350,20 @@ class _Record:
         run: str | os.PathLike[str] | None = None,
         rank: int | None = None,
         identity: int | None = None,
+        watch: bool = False,
     ) -> None:
         # A forked child counts on from where its parent was.
         self.identity = identity or next(_records) | os.getpid() << 32
         self.name = name
         self.run = run
         self.rank = rank
+        self.watch = watch
         self.session: _core.Session | None = None
         self.handle: _core.LoaderHandle | None = None
         self.recorded: weakref.ref[_core.NativePipeline] | None = None
 
     def fresh(self) -> _Record:
-        return _Record(self.name, self.run, self.rank)
+        return _Record(self.name, self.run, self.rank, watch=self.watch)
 
     def open(self) -> None:
         try:
@@ -379,16 +386,16 @@ class _Record:
             return
         called = readable(self.name or "pipeline")
         handle = loader_handle(self.session, called, None, self.identity)
+        if self.watch and handle.id >= 0:
+            watch_loader(handle)
         if self.handle is None:
             self.handle, self.recorded = handle, weakref.ref(native)
         native.record_in(handle)
 
     def report(self, epoch: Any) -> Report:
-        if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, int) or epoch == 0):
-            raise UsageError("epoch is a number from 1, or -1 for the last one")
         if self.handle is None:
             raise UsageError("nothing was recorded yet: iterate over the pipeline first")
-        return Report(self.handle.profile_json(epoch or 0), segments=segments_of(self.handle.session))
+        return report_of_loop(self.handle, epoch)
 
 
 class _NoRecord(_Record):

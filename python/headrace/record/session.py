@@ -74,6 +74,8 @@ def say_all(lines: list[str]) -> None:
 
 #: How many loaders this process opened a record for.
 loaders_opened = 0
+#: Called with the record of each loader that this process opens.
+on_loader: list[Callable[[_core.LoaderHandle], object]] = []
 
 
 def loader_handle(
@@ -88,6 +90,9 @@ def loader_handle(
     online = os.cpu_count() or 0
     if len(os.sched_getaffinity(0)) < online:
         handle.note("machine_cores", str(online))
+    if handle.id >= 0:
+        for tell in on_loader:
+            tell(handle)
     return handle
 
 

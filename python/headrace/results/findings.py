@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import glob
 import json
 import os
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from headrace import _core
 from headrace.common.folder_files import read_file
 from headrace.errors import Error
 from headrace.results.data import build
 from headrace.results.figures import Finding
 
+_RANK = re.compile(r"rank(\d+)\.watch-")
+#: With so many other ranks a rank is compared.
+_MOST_RANKS = 8
+_MOST_SAMPLES = 1000
+#: Of the samples compared.
+_SHARED = 0.02
 #: A process keeps at most some thousand findings of a thousand samples.
 _MAX_BYTES = 64 << 20
 
@@ -33,10 +43,15 @@ def path_of(run: str, rank: int, pid: int) -> str:
     return os.path.join(run, f"rank{rank}.watch-{pid}.json")  # noqa: PTH118
 
 
-def documents_of(run: str, rank: int) -> list[dict[str, Any]]:
-    """What the processes of a rank have written; a file that cannot be read is left out."""
+def documents_of(run: str, rank: int, known: set[Path] | None = None) -> list[dict[str, Any]]:
+    """What the processes of a rank have written; a file that cannot be read is left out.
+
+    known: files that are left out, too; those that are read now are added.
+    """
     found: list[dict[str, Any]] = []
-    for path in sorted(Path(run).glob(f"rank{rank}.watch-*.json")):
+    for path in sorted(set(Path(run).glob(f"rank{rank}.watch-*.json")) - (known or set())):
+        if known is not None:
+            known.add(path)
         try:
             document = json.loads(read_file(path, _MAX_BYTES))
         except (Error, OSError, ValueError, RecursionError):
@@ -46,20 +61,93 @@ def documents_of(run: str, rank: int) -> list[dict[str, Any]]:
     return found
 
 
+#: Called before findings are read: a process that records writes down what it has.
+before_reading: list[Callable[[], None]] = []
+
+
+def was_watched(run: str) -> bool:
+    """Whether a run folder has files of what was found."""
+    return bool(glob.glob(os.path.join(glob.escape(run), "rank*.watch-*.json")))  # noqa: PTH118, PTH207
+
+
+def with_findings(profile_json: str, run: str) -> str:
+    """A profile with what was found wrong, if its run was watched. run: its folder; "": none."""
+    for write in before_reading:
+        write()
+    if not run or not was_watched(run):
+        return profile_json
+    profile = _core.ParsedReport(profile_json)
+    found = findings_in(run, profile.rank, profile.loader)
+    return _core.with_findings(profile_json, as_json(found)) if found else profile_json
+
+
 def findings_in(run: str, rank: int, loader: str) -> list[Finding]:
     """Of a run folder, worst first: those of ``loader`` and those of the run."""
     merged: dict[tuple[str, str], Finding] = {}
     for document in documents_of(run, rank):
-        listed = document.get("findings")
+        listed, again = document.get("findings"), document.get("made_again")
+        names = ("", loader, again.get(loader, "") if isinstance(again, dict) else "")
         for each in listed if isinstance(listed, list) else []:
-            if not isinstance(each, dict) or each.get("loader") not in ("", loader):
-                continue
             finding = build(Finding, each)
+            if not isinstance(each, dict) or each.get("loader") not in names or not _is_whole(finding):
+                continue
             first = merged.setdefault((finding.kind, finding.where), finding)
             if first is not finding:  # of another process
                 first.steps += finding.steps
                 first.samples += [one for one in finding.samples if one not in first.samples]
-    return worst_first(list(merged.values()))
+    overlap = ranks_overlap(run, rank, loader)
+    return worst_first([*merged.values(), *([] if overlap is None else [overlap])])
+
+
+def _is_whole(finding: Finding) -> bool:
+    """It has the types that it should; another program's may not."""
+    texts = (finding.kind, finding.severity, finding.where, finding.says, finding.cure)
+    numbers = (finding.steps, finding.first_step or 0, *finding.samples, *finding.figures.values())
+    return all(isinstance(one, str) for one in texts) and all(
+        isinstance(one, (int, float)) for one in numbers
+    )
+
+
+def ranks_overlap(run: str, rank: int, loader: str) -> Finding | None:
+    """Samples that a rank shares with another one of its run; None: it shares none, or that is not known."""
+    own = _samples_of(run, rank, loader)
+    if not own:
+        return None
+    others = {
+        int(found[1]) for path in Path(run).glob("rank*.watch-*.json") if (found := _RANK.match(path.name))
+    }
+    worst: tuple[float, int, set[int]] = (0.0, 0, set())
+    for other in sorted(others - {rank})[:_MOST_RANKS]:
+        theirs = _samples_of(run, other, loader)
+        shared = own & theirs
+        # A sampler that fills up the last round repeats one sample a rank at most.
+        if len(shared) > len(others):
+            worst = max(
+                worst, (len(shared) / min(len(own), len(theirs)), other, shared), key=lambda one: one[0]
+            )
+    share, other, shared = worst
+    if share < _SHARED:
+        return None
+    return Finding(
+        kind="ranks_overlap",
+        severity="fault",
+        where=loader,
+        steps=1,
+        samples=sorted(shared)[:_MOST_SAMPLES],
+        says=f"{loader}: ranks {rank} and {other} take the same samples: {share:.0%} of those compared",
+        figures={"share": share, "samples": float(len(shared))},
+        cure="Give each rank its part: DistributedSampler, or a shard by rank; ranks that share one model "
+        "(tensor or pipeline parallel) are meant to take the same",
+    )
+
+
+def _samples_of(run: str, rank: int, loader: str) -> set[int]:
+    found: set[int] = set()
+    for document in documents_of(run, rank):
+        seen = document.get("samples_seen")
+        listed = seen.get(loader) if isinstance(seen, dict) else None
+        found.update(one for one in (listed if isinstance(listed, list) else []) if isinstance(one, int))
+    return found
 
 
 def worst_first(findings: list[Finding]) -> list[Finding]:

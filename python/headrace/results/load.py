@@ -11,6 +11,7 @@ from headrace import _core
 from headrace.common.folder_files import read_file
 from headrace.common.plain import error_line
 from headrace.errors import Error, FormatError, UsageError
+from headrace.results.findings import with_findings
 from headrace.results.older_reports import upgraded
 from headrace.results.report import Report
 from headrace.traces import xplane
@@ -189,5 +190,7 @@ def _choose(
     if not matching:
         raise UsageError(f"{where}: no loader {loader!r}; there are {', '.join(map(repr, names))}")
     path, entry = matching[0]
-    profile = _core.segment_profile_json(path, entry["index"])
+    profile = with_findings(
+        _core.segment_profile_json(path, entry["index"]), str(where if where.is_dir() else where.parent)
+    )
     return Report(profile, loaders=names, ranks=ranks, segments=(path,))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # dataclasses and json cost more to import than the rest of t
     import pandas
 
     from headrace.results.data import Advice, Diagnosis, Prediction, Steps
-    from headrace.results.figures import Profile, SecondOpinion
+    from headrace.results.figures import Finding, Profile, SecondOpinion
     from headrace.results.profiler_tables import Tables
     from headrace.traces.trace import Trace
 
@@ -87,6 +87,18 @@ class Report:
         from headrace.results.data import Steps, build
 
         return build(Steps, self._document["steps"])
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What is wrong with the data and the training, worst first; empty where nobody watched."""
+        return self.profile.findings
+
+    def samples(self, kind: str) -> list[int]:
+        """Dataset indices of the samples that findings of ``kind`` name, for `torch.utils.data.Subset`.
+
+        kind: "nonfinite_batch", "constant_samples" and so on (docs/watch.md). At most 1,000 of each finding.
+        """
+        return sorted({index for one in self.findings if one.kind == kind for index in one.samples})
 
     @property
     def second_opinions(self) -> list[SecondOpinion]:
@@ -268,7 +280,10 @@ class Report:
         return document
 
     def to_json(self, indent: int | None = 2) -> str:
-        """``{"version", "loader", "rank", "profile", "diagnosis", "steps"}``; no paths, no host."""
+        """``{"version", "loader", "rank", "profile", "diagnosis", "findings", "steps"}``.
+
+        No paths, no host.
+        """
         return self._parsed.json(-1 if indent is None else indent)
 
     def to_summary(self) -> dict[str, Any]:
@@ -336,7 +351,12 @@ def report_of_loop(handle: _core.LoaderHandle, epoch: Any = None) -> Report:
     """
     if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, int) or epoch == 0):
         raise UsageError("epoch is a number from 1, or -1 for the last one")
-    return Report(handle.profile_json(epoch or 0), segments=segments_of(handle.session))
+    profile_json = handle.profile_json(epoch or 0)
+    if "headrace.results.findings" in sys.modules:  # something is watched
+        from headrace.results.findings import with_findings
+
+        profile_json = with_findings(profile_json, handle.session.run)
+    return Report(profile_json, segments=segments_of(handle.session))
 
 
 def __getattr__(name: str) -> Any:

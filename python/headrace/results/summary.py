@@ -20,6 +20,7 @@ MAX_BYTES = 4096
 _LENGTHS = ((240, 60), (120, 40), (60, 20))
 #: Entries of each list, before the document is fitted.
 _MAX = {
+    "findings": 4,
     "advice": 3,
     "risks": 3,
     "operators": 8,
@@ -31,7 +32,18 @@ _MAX = {
     "ranks": 8,
 }
 #: Which list loses its last entry first.
-_SHORTENED = ("windows", "settings", "queues", "ranks", "loaders", "evidence", "operators", "risks", "advice")
+_SHORTENED = (
+    "windows",
+    "settings",
+    "queues",
+    "ranks",
+    "loaders",
+    "evidence",
+    "operators",
+    "risks",
+    "findings",
+    "advice",
+)
 
 _STEP = ("steps", "step_s", "compute_s", "wait_share", "starved_share")
 _ADVICE = ("parameter", "from", "to", "text", "code", "predicted_step_s", "low", "high", "speedup")
@@ -64,6 +76,10 @@ def _made(document: dict[str, Any], loaders: list[str], ranks: list[int], texts:
     profile, diagnosis = document["profile"], document["diagnosis"]
     sink = profile["sink"]
     lists: dict[str, list[Any]] = {
+        "findings": [
+            {"kind": one["kind"], "severity": one["severity"], "says": texts.sentence(one["says"])}
+            for one in document["findings"]
+        ],
         "advice": [_advice(one, texts) for one in diagnosis["advice"]],
         "risks": [
             {"risk": one["risk"], "says": texts.sentence(one["says"]), "cure": texts.sentence(one["cure"])}

@@ -18,14 +18,20 @@ from headrace.run.folder import choose_run_folder
 from headrace.run.interpreter import python_command
 from headrace.run.page import show_page
 from headrace.run.summary import print_summary, say
+from headrace.watch.watching import WATCH
 
 
 def launch(
-    program: Sequence[str], out: str | None, ceiling: bool = False, open_page: bool = False
+    program: Sequence[str],
+    out: str | None,
+    ceiling: bool = False,
+    open_page: bool = False,
+    watch: bool = False,
 ) -> NoReturn:
     """Run ``program`` (a script or ``-m`` and a module, arguments), print its report, end as it ended.
 
     ceiling: its loops go on with cached batches for some steps. open_page: the report also as a page.
+    watch: the data is looked at.
     """
     command = python_command(program)
     if not enabled():
@@ -38,6 +44,8 @@ def launch(
     environment = recording_environment(os.environ, folder.path)
     if ceiling and speaks:
         environment[CEILING] = "1"
+    if watch:
+        environment[WATCH] = "1"
     began = time.monotonic()
     status = run_child(command, environment)
     if speaks:

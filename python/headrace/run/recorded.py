@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from headrace import _core
 from headrace.errors import Error
+from headrace.results.findings import with_findings
 from headrace.results.load import same_loader
 from headrace.results.report import Report
 
@@ -19,9 +20,9 @@ class Recorded(NamedTuple):
     name: str
     waited_s: float
 
-    def report(self, loaders: list[str], ranks: list[int], others: list[tuple[str, int]]) -> Report:
+    def report(self, loaders: list[str], ranks: list[int], others: list[tuple[str, int]], run: str) -> Report:
         """``others``: segments of the other ranks, each with its rank, to compare with."""
-        profile = _core.segment_profile_json(self.segment, self.number)
+        profile = with_findings(_core.segment_profile_json(self.segment, self.number), run)
         if others:
             beside = same_loader([{"path": path, "rank": rank} for path, rank in others], self.name)
             profile = _core.add_ranks(profile, beside)

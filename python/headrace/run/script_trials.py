@@ -123,7 +123,7 @@ class ScriptTrials:
             return None
         for each in loaders:
             if same_name(each.name, self.loader):
-                return each.report([], [0], [])
+                return each.report([], [0], [], "")
         return None
 
     def line_to_change(self, changes: dict[str, Any], report: Report | None) -> str:

@@ -55,7 +55,7 @@ def print_summary(folder: RunFolder, ended: str, ceiling: bool = False) -> Repor
             return None
         names = [loader.name for loader in loaders]
         others = [(path, rank) for path, rank in segments if rank != shown]
-        reports = [loader.report(names, ranks, others) for loader in loaders[:_LISTED]]
+        reports = [loader.report(names, ranks, others, folder.path) for loader in loaders[:_LISTED]]
     except Exception as error:  # the status must still be returned, whatever is in the folder
         say(f"{ended + '; ' if ended else ''}no report: {typed_error_line(error)}")
         return None

@@ -1,9 +1,33 @@
-"""The batches that watched loops take: which step, which samples, which worker."""
+"""The batches that watched loops take: which step, samples and worker, and what is wrong with them."""
 
 from __future__ import annotations
 
 import threading
+import time
+import weakref
+from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from headrace import _core
+from headrace.common.messages import warn_once
+from headrace.record.session import unnumbered
+from headrace.results.figures import Finding
+from headrace.watch.checks import CHECKS, Check
+from headrace.watch.datasets import file_of
+from headrace.watch.findings import findings_of
+from headrace.watch.looked_at import Seen
+from headrace.watch.overlap import Overlap
+from headrace.watch.random_state import EPOCHS, WorkersRandom
+from headrace.watch.steps import LoopSteps, are_counted
+from headrace.watch.watching import watched
+
+#: Every batch of the beginning, and of each epoch's, is looked at.
+_FIRST = 50
+_FIRST_OF_EPOCH = 10
+#: Then as many as take this share of the time.
+_SHARE = 0.003
+#: Findings are judged and saved so often.
+_JUDGED_EVERY_S = 2.0
 
 
 class Taken(NamedTuple):
@@ -15,10 +39,12 @@ class Taken(NamedTuple):
     #: From 0.
     epoch: int
     #: Dataset index of each row; None: not known.
-    indices: list[int] | None
+    indices: list[Any] | None
     #: -1: not known.
     worker: int
     batch: Any
+    #: The dataset of the indices; None: not known.
+    dataset: Any
 
 
 class _Last(threading.local):
@@ -31,3 +57,170 @@ _last = _Last()
 def last_taken() -> Taken | None:
     """The batch that a watched loop of this thread took last."""
     return _last.taken
+
+
+class WatchedLoop:
+    """The loops over one loader. Used by the thread that takes its batches."""
+
+    #: Epochs whose workers say where their random numbers begin.
+    random_epochs = EPOCHS
+
+    def __init__(self, handle: _core.LoaderHandle) -> None:
+        self.handle = handle
+        self.name = handle.name
+        self.dataset: Any = None
+        self.sampler: Any = None
+        self.workers = 0
+        self._findings = findings_of(handle.session)
+        self._findings.judges.append(self._judge)
+        if _say not in self._findings.on_new:
+            self._findings.on_new.append(_say)
+        self._checks: list[Check] = [kind(self) for kind in CHECKS]
+        self._overlap = Overlap(self, self._findings)
+        self._random = WorkersRandom(self, self._findings, handle.session)
+        self._step = 0
+        self._epoch = -1
+        self._in_epoch = 0
+        self._iterator: Any = lambda: None
+        self._number = -1
+        #: Indices that were drawn, by the number of their batch.
+        self._drawn: dict[int, list[Any]] = {}
+        self._began = time.monotonic()
+        self._spent = 0.0
+        self._steps = LoopSteps()
+        are_counted()
+        self._judged_at = 0.0
+
+    # --- what checks ask and say ---
+
+    @property
+    def training(self) -> bool | None:
+        return self._steps.trains if are_counted() else None
+
+    @property
+    def epochs(self) -> int:
+        """So many have begun."""
+        return self._epoch + 1
+
+    @property
+    def evaluates(self) -> bool:
+        return self.training is False and self._steps.evaluates
+
+    def add(self, kind: str, where: str, says: str, **more: Any) -> None:
+        self._findings.add(kind, where, f"{self.name}: {says}", loader=self.name, **more)
+
+    def tell(self, kind: str, where: str, says: str, **more: Any) -> None:
+        self._findings.tell(kind, where, f"{self.name}: {says}", loader=self.name, **more)
+
+    def replace(self, kind: str, where: str, **changes: Any) -> None:
+        if "says" in changes:
+            changes["says"] = f"{self.name}: {changes['says']}"
+        self._findings.replace(kind, where, self.name, **changes)
+
+    def withdraw(self, kind: str, where: str) -> None:
+        self._findings.withdraw(kind, where, self.name)
+
+    # --- what happens ---
+
+    def goes_on_as(self, handle: _core.LoaderHandle) -> bool:
+        """Whether a loader that is made again, where this one was made, is its next epoch."""
+        if self._epoch < 0 or unnumbered(handle.name) != unnumbered(self.name):
+            return False
+        self._findings.made_again[handle.name] = self.name
+        self.handle = handle
+        return True
+
+    def drew(self, number: int, indices: Any) -> None:
+        """The sampler gave the indices of a batch: of the epoch's ``number``-th."""
+        if number == 0:
+            self._drawn.clear()
+        listed = list(indices) if isinstance(indices, (list, tuple)) else [indices]
+        if listed and listed[0] is not None:  # a stream has none
+            self._drawn[number] = listed
+
+    def seeing(self, hand_over: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+        """What hands over the items of a pass of a native pipeline, and looks at them; None: as they are."""
+        one_pass = object()
+
+        def hand(item: Any) -> Any:
+            batch = item if hand_over is None else hand_over(item)
+            try:
+                self.took(one_pass, -1, -1, batch)
+            except Exception as error:  # the loop must go on
+                warn_once(f"batches of {self.name!r} are not looked at: {error!r}")
+            return batch
+
+        return hand
+
+    def took(self, iterator: Any, number: int, worker: int, batch: Any) -> None:
+        """The loop has a batch. number: in its epoch, -1: the next one."""
+        began = time.monotonic()
+        if self._iterator() is not iterator or 0 <= number < self._number:
+            self._begin_epoch(iterator)
+        self._number = number
+        taken_number = number if number >= 0 else self._in_epoch
+        self._steps.took()
+        indices = self._drawn.pop(taken_number, None)
+        _last.taken = Taken(self.name, self._step, self._epoch, indices, worker, batch, self.dataset)
+        if indices is not None:
+            self._run(lambda check: check.draw(self._step, self._epoch, indices))
+            self._overlap.draw(self._epoch, indices)
+        if self._is_looked_at(began):
+            seen = Seen(
+                batch,
+                step=self._step,
+                epoch=self._epoch,
+                in_epoch=self._in_epoch,
+                indices=indices,
+                worker=worker,
+                file_of=self._file_of,
+            )
+            self._run(lambda check: check.see(seen))
+            self._overlap.see(seen)
+        self._step += 1
+        self._in_epoch += 1
+        if began - self._judged_at > _JUDGED_EVERY_S:
+            self._judged_at = began
+            self._findings.save()
+        self._spent += time.monotonic() - began
+
+    def _begin_epoch(self, iterator: Any) -> None:
+        try:
+            self._iterator = weakref.ref(iterator)
+        except TypeError:
+            self._iterator = lambda: iterator
+        self._epoch += 1
+        self._in_epoch = 0
+        self._run(lambda check: check.begin_epoch(self._epoch))
+
+    def _is_looked_at(self, now: float) -> bool:
+        if self._step < _FIRST or self._in_epoch < _FIRST_OF_EPOCH:
+            return True
+        return self._spent < _SHARE * (now - self._began)
+
+    def _run(self, what: Any) -> None:
+        for check in list(self._checks):
+            try:
+                what(check)
+            except Exception as error:  # noqa: PERF203 - the loop must go on
+                self._checks.remove(check)
+                warn_once(f"{type(check).__name__} is not checked any more in {self.name!r}: {error!r}")
+
+    def _judge(self) -> None:
+        self._run(lambda check: check.judge())
+        self._overlap.judge()
+        self._random.judge()
+
+    def _file_of(self, index: int) -> str:
+        return file_of(self.dataset, index) if self.dataset is not None else ""
+
+
+def took(loader: int, iterator: Any, number: int, worker: int, batch: Any) -> None:
+    """A recorded loop has a batch; see `_core.watch_batches`."""
+    loop = watched(loader)
+    if loop is not None:
+        loop.took(iterator, number, worker, batch)
+
+
+def _say(finding: Finding) -> None:
+    warn_once(f"{finding.severity}: {finding.says}. {finding.cure}.")

@@ -6,7 +6,6 @@ import atexit
 import json
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -14,12 +13,10 @@ from headrace import _core
 from headrace.common.messages import warn_once
 from headrace.common.plain import plain
 from headrace.results.figures import Finding
-from headrace.results.findings import Found, path_of
+from headrace.results.findings import Found, before_reading, path_of
 
 #: More dataset indices than these are counted, not kept.
 MOST_SAMPLES = 1000
-#: What was found is on disk after so many seconds.
-_SAVED_EVERY_S = 2.0
 
 
 class Findings:
@@ -29,21 +26,40 @@ class Findings:
         self._path = path_of(session.run, session.rank, os.getpid())
         self._found: dict[tuple[str, str, str], Found] = {}
         self._lock = threading.Lock()
-        self._changed = False
-        self._saved_at = 0.0
+        self._changed = True  # a run that is watched has a file, whatever is found
         #: Called before the findings are saved: each adds what it can say by now.
         self.judges: list[Callable[[], None]] = []
         #: Called with each finding when it is new.
         self.on_new: list[Callable[[Finding], None]] = []
         #: What `headrace cluster` compares between ranks, by loader (see `Found`).
         self.samples_seen: dict[str, list[int]] = {}
+        self._random: list[dict[str, Any]] = []
+        #: Loaders that are made again in each epoch, by name: the first one, which has the findings of all.
+        self.made_again: dict[str, str] = {}
 
-    def add(
+    def add(self, kind: str, where: str, says: str, **more: Any) -> None:
+        """One more step in which ``kind`` holds at ``where``; the sentence of the first one stays.
+
+        The other parameters are those of `tell`.
+        """
+        self._tell(kind, where, says, keep=True, **more)
+
+    def tell(self, kind: str, where: str, says: str, **more: Any) -> None:
+        """What is known by now of ``kind`` at ``where``, in place of what was told before.
+
+        loader: whose batches; "": of the run, shown with each of its loaders. says: one sentence with the
+        evidence, without a period. fault: False: it may be meant so, a note. step: the first one, from 0, in
+        that loader. samples: dataset indices.
+        """
+        self._tell(kind, where, says, keep=False, **more)
+
+    def _tell(
         self,
         kind: str,
         where: str,
         says: str,
         *,
+        keep: bool,
         fault: bool,
         cure: str,
         loader: str = "",
@@ -51,33 +67,43 @@ class Findings:
         samples: Iterable[int] = (),
         figures: dict[str, float] | None = None,
     ) -> None:
-        """One more step in which ``kind`` holds at ``where``.
-
-        loader: whose batches; "": of the run, shown with each of its loaders. says: one sentence with the
-        evidence, without a period; that of the first step stays. step: from 0, in that loader.
-        """
+        listed = list(samples)[:MOST_SAMPLES]
         with self._lock:
-            found = self._found.get((kind, loader, where))
-            is_new = found is None
-            if found is None:
+            known = self._found.get((kind, loader, where))
+            if known is not None and keep:
+                known.finding.steps += 1
+                room = MOST_SAMPLES - len(known.finding.samples)
+                known.finding.samples += [one for one in listed if one not in known.finding.samples][:room]
+            else:
                 finding = Finding(
                     kind=kind,
                     severity="fault" if fault else "note",
                     where=plain(where),
                     first_step=step,
+                    steps=1,
+                    samples=listed,
                     says=plain(says),
-                    figures=figures or {},
+                    figures={name: float(value) for name, value in (figures or {}).items()},
                     cure=plain(cure),
                 )
-                found = self._found[kind, loader, where] = Found(finding, loader)
-            found.finding.steps += 1
-            known = found.finding.samples
-            known.extend(one for one in samples if len(known) < MOST_SAMPLES and one not in known)
+                self._found[kind, loader, where] = Found(finding, loader)
             self._changed = True
-        if is_new:
+        if known is None:
+            self.write()  # the process may be killed by what it found
             for tell in self.on_new:
-                tell(found.finding)
-            self.save()
+                tell(finding)
+
+    def keep_sample(self, loader: str, index: int) -> None:
+        """A dataset index of the first epoch; see `samples_seen`."""
+        self.samples_seen.setdefault(loader, []).append(index)
+        self._changed = True
+
+    def keep_random(self, states: dict[str, Any]) -> None:
+        """What a worker says of its random numbers; see `random_state`."""
+        with self._lock:
+            self._random.append(states)
+            self._changed = True
+        self.write()
 
     def replace(self, kind: str, where: str, loader: str, **changes: Any) -> None:
         """What is known by now of something that was added: its sentence, its figures, its severity."""
@@ -101,16 +127,14 @@ class Findings:
                 one.finding for one in self._found.values() if loader is None or one.loader in ("", loader)
             ]
 
-    def save_sometimes(self) -> None:
-        """Called after each batch."""
-        if time.monotonic() - self._saved_at > _SAVED_EVERY_S:
-            self.save()
-
     def save(self) -> None:
-        """Write what has changed; a file that cannot be written is said once."""
-        self._saved_at = time.monotonic()
+        """Say what is known by now, and write it."""
         for judge in self.judges:
             judge()
+        self.write()
+
+    def write(self) -> None:
+        """Write what has changed; a file that cannot be written is said once."""
         with self._lock:
             if not self._changed:
                 return
@@ -119,11 +143,14 @@ class Findings:
                 "version": 1,
                 "findings": [one.as_json() for one in self._found.values()],
                 "samples_seen": self.samples_seen,
+                "random": self._random,
+                "made_again": self.made_again,
             }
+            text = json.dumps(document)
         temporary = f"{self._path}.new"
         try:
             with open(temporary, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms to import
-                json.dump(document, file)
+                file.write(text)
             os.replace(temporary, self._path)  # noqa: PTH105
         except (OSError, ValueError) as error:
             warn_once(f"what was found in the data is not kept: {error}")
@@ -140,6 +167,7 @@ def findings_of(session: _core.Session) -> Findings:
         if key not in _of_session:
             if not _of_session:
                 atexit.register(save_all)
+                before_reading.append(save_all)
             _of_session[key] = Findings(session)
         return _of_session[key]
 

@@ -129,7 +129,7 @@ class Adapter(ABC):
         return sys.maxsize
 
     def records_itself(
-        self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None
+        self, obj: Any, name: str | None, run: str | os.PathLike[str] | None, rank: int | None, watch: bool
     ) -> Any | None:
         """What `wrap` returns for an object that records its own loops; None for all others."""
         return None

@@ -31,6 +31,7 @@ from headrace.loaders.torch_dataloader.settings import (
     model_json,
     settings_of,
 )
+from headrace.loaders.torch_dataloader.watched_draws import tells_random, watch_draws
 from headrace.loaders.torch_dataloader.worker import WorkerStart
 from headrace.record.session import TRIAL, phased_loops
 from headrace.results.loader_model import LoaderModel
@@ -58,11 +59,20 @@ def _start_method(loader: Any) -> str:
     return str((context or multiprocessing).get_start_method())
 
 
+_INNER = object()
+
+
 class _Pending(threading.local):
     """State between the call of ``_get_iterator`` and its return, innermost last."""
 
     def __init__(self) -> None:
-        self.stack: list[_Start | None] = []
+        #: Of a call inside that of a subclass's own hook, `_INNER`; None: not recorded.
+        self.stack: list[_Start | object | None] = []
+
+    def start(self) -> _Start | None:
+        """Of the iterator that is being made."""
+        of = next((one for one in reversed(self.stack) if one is not _INNER), None)
+        return of if isinstance(of, _Start) else None
 
 
 #: Names of loaders that stages of another library feed.
@@ -93,7 +103,7 @@ class Around(NamedTuple):
 
 def loader_around(frame: FrameType | None) -> Around | None:
     """The DataLoader whose dataset runs ``frame``, in the training loop."""
-    start = _pending.stack[-1] if _pending.stack else None
+    start = _pending.start()
     if start is not None:
         return start.around if start.workers == 0 else None
     while frame is not None:
@@ -138,6 +148,7 @@ class _Start:
             self.pass_number,
             max(1, self.workers),
             has_init=init is not None,
+            watched_as=self.handle.name if tells_random(self.handle.id) else None,
         )
         self.view = object.__new__(type(self.loader))
         self.view.__dict__.update(self.loader.__dict__)
@@ -158,10 +169,11 @@ _pending = _Pending()
 
 
 def _before(loader: Any) -> tuple[Any] | None:
-    around = _pending.stack[-1] if _pending.stack else None
+    around = _pending.start()
     _pending.stack.append(None)
     if around is not None and (loader is around.loader or loader is around.view):
-        return None  # a subclass's own hook around that of the class
+        _pending.stack[-1] = _INNER  # a subclass's own hook is around that of the class
+        return None
     record = loaders.record_of(loader)
     if record is None or record.handle.id < 0:
         return None
@@ -175,7 +187,7 @@ def _before(loader: Any) -> tuple[Any] | None:
 
 def _after(iterator: Any, _: Any) -> None:
     start = _pending.stack.pop()
-    if start is None:
+    if not isinstance(start, _Start):
         return
     start.take_back()
     _try_attach(iterator, start)
@@ -206,7 +218,7 @@ def _try_attach(iterator: Any, start: _Start) -> None:
 
 def _failed(_: Any) -> None:
     start = _pending.stack.pop()
-    if start is not None:
+    if isinstance(start, _Start):
         start.take_back()
         start.watch.end()
 
@@ -299,6 +311,7 @@ def _attach(iterator: Any, start: _Start) -> None:
         own[_AROUND] = start.around
     own["_headrace_loader"] = start.handle.id
     if start.workers == 0:
+        watch_draws(iterator, start.handle.id)
         time_first_draw(iterator, start.handle)  # in its first GetNext
         if start.around.settings.stream:
             _watch_inside(iterator, start.handle)
@@ -376,11 +389,13 @@ def hooked_get_iterator(base: type) -> _core.HookedCall | None:
 
 def _before_first_draws(_: Any, iterator: Any, *__: Any) -> None:
     """An iterator with workers draws for all of them while it is made, and when an epoch begins."""
-    start = _pending.stack[-1] if _pending.stack else None
+    start = _pending.start()
     watch = iterator.__dict__.get(_WATCH)
     if start is not None:
+        watch_draws(iterator, start.handle.id)
         time_first_draw(iterator, start.handle)
     elif watch is not None:
+        watch_draws(iterator, watch.loader.id)
         time_first_draw(iterator, watch.loader)
 
 

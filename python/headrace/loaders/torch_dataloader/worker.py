@@ -19,14 +19,24 @@ class WorkerStart:
     """
 
     def __init__(
-        self, live_path: str, loader: int, pass_number: int, siblings: int, has_init: bool = False
+        self,
+        live_path: str,
+        loader: int,
+        pass_number: int,
+        siblings: int,
+        has_init: bool = False,
+        watched_as: str | None = None,
     ) -> None:
-        """``has_init``: the loader's user has a worker_init_fn, which may give each worker its part."""
+        """``has_init``: the loader's user has a worker_init_fn, which may give each worker its part.
+
+        ``watched_as``: the loader's name, if its data is watched.
+        """
         self.live_path = live_path
         self.loader = loader
         self.pass_number = pass_number
         self.siblings = siblings
         self.has_init = has_init
+        self.watched_as = watched_as
 
     def __call__(self, _: Any, worker_id: int) -> None:
         if not join_run(self.live_path):
@@ -58,6 +68,8 @@ class WorkerStart:
                 instrument(fetcher, loader, names_functions=info.id == 0)
                 if may_read_all and hasattr(fetcher, "dataset_iter"):
                     _note_undivided_stream(fetcher, info, loader)
+                if self.watched_as is not None:
+                    _watch_random(fetcher, info, self.watched_as, self.pass_number)
             except Exception:
                 _core.miss(loader, _core.NO_WORKER_DETAIL)
 
@@ -90,6 +102,23 @@ def _note_undivided_stream(fetcher: Any, info: Any, loader: int) -> None:
             _core.note(loader, "each_worker_reads", "all")
 
     object.__setattr__(info, "__class__", WorkerInfo)
+    fetcher.__dict__["fetch"] = _core.HookedCall(timed, None, after_first)
+
+
+def _watch_random(fetcher: Any, info: Any, loader: str, pass_number: int) -> None:
+    """The states of the dataset's random numbers now, and after the first batch."""
+    session = _core.current_session()
+    if session is None:
+        return
+    from headrace.watch.random_state import StartOfWorker
+
+    start = StartOfWorker(session, loader, pass_number, info.id, info.dataset)
+    timed = fetcher.__dict__["fetch"]
+
+    def after_first(*_: Any) -> None:
+        fetcher.__dict__["fetch"] = timed
+        start.first_batch()
+
     fetcher.__dict__["fetch"] = _core.HookedCall(timed, None, after_first)
 
 

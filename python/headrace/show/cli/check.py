@@ -32,6 +32,7 @@ from headrace.show.cli.compare import load_both
     metavar="SHARE",
     help="By how much a step may take longer than that of --baseline: 0.05 is 5 %.",
 )
+@click.option("--no-faults", is_flag=True, help="Fail if a fault was found in the data or the training.")
 @click.option("--loader", metavar="NAME", help="Which loader (default: the one that waited most).")
 @click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Which rank (default: all of them).")
 def check(
@@ -39,15 +40,18 @@ def check(
     max_wait_share: float | None,
     baseline: str | None,
     max_slowdown: float,
+    no_faults: bool,
     loader: str | None,
     rank: int | None,
 ) -> None:
-    """Fail (exit status 3) when the loop of RUN waited too much for data, on any of its ranks, or when its
-    step takes longer than that of another run.
+    """Fail (exit status 3) when the loop of RUN waited too much for data, on any of its ranks, when its step
+    takes longer than that of another run, or when a fault was found in its data.
     """
-    if max_wait_share is None and baseline is None:
-        raise click.UsageError("give --max-wait-share SHARE, --baseline OTHER, or both")
+    if max_wait_share is None and baseline is None and not no_faults:
+        raise click.UsageError("give --max-wait-share SHARE, --baseline OTHER, --no-faults, or several")
     held = max_wait_share is None or _waits_at_most(run, max_wait_share, loader, rank)
+    if no_faults:
+        held = _has_no_faults(run, loader, rank) and held
     if baseline is not None:
         held = _is_as_fast(run, baseline, max_slowdown, loader, rank) and held
     if not held:
@@ -75,6 +79,26 @@ def _waits_at_most(run: str, max_wait_share: float, loader: str | None, rank: in
             verdict = Report.load(run, loader=one.loader, rank=one.rank).diagnosis.summary
             click.echo(f"FAILED  {said}: {plain(verdict)}")
     return all(one.starved_share <= max_wait_share for one in measured)
+
+
+def _has_no_faults(run: str, loader: str | None, rank: int | None) -> bool:
+    from headrace.results.findings import was_watched
+
+    first = Report.load(run, loader=loader, rank=rank)
+    if not first.findings and not was_watched(run):
+        raise Error(
+            f"{run}: nobody watched its data: record it with headrace run --watch, or hr.wrap(watch=True)"
+        )
+    loaders = [loader] if loader is not None else first.loaders
+    ranks = [rank] if rank is not None else first.ranks
+    reports = [Report.load(run, name, each) for each in ranks for name in loaders]
+    faults = {one.says for report in reports for one in report.findings if one.severity == "fault"}
+    for says in sorted(faults):
+        click.echo(f"FAILED  {plain(says)}")
+    if not faults:
+        notes = {one.says for report in reports for one in report.findings}
+        click.echo(f"ok      no fault was found in the data or the training ({len(notes)} notes)")
+    return not faults
 
 
 def _is_as_fast(run: str, baseline: str, max_slowdown: float, loader: str | None, rank: int | None) -> bool:

@@ -16,10 +16,17 @@ from headrace.errors import UsageError
 @click.option(
     "--open", "open_", is_flag=True, help="Write report.html to the run folder and open it in the browser."
 )
+@click.option("--watch", is_flag=True, help="Also look for what is wrong with the data (docs/watch.md).")
 @click.argument("script")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def run(
-    out: str | None, is_module: bool, ceiling: bool, open_: bool, script: str, arguments: tuple[str, ...]
+    out: str | None,
+    is_module: bool,
+    ceiling: bool,
+    open_: bool,
+    watch: bool,
+    script: str,
+    arguments: tuple[str, ...],
 ) -> None:
     """Run an unchanged SCRIPT and report on the loader that it waited for most.
 
@@ -31,4 +38,4 @@ def run(
         raise UsageError("--out is a folder, not an empty name")
     if not is_module:
         check_script(script)
-    launch(["-m", script, *arguments] if is_module else [script, *arguments], out, ceiling, open_)
+    launch(["-m", script, *arguments] if is_module else [script, *arguments], out, ceiling, open_, watch)

@@ -1,0 +1,98 @@
+"""Samples that come several times in an epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.watch.checks.base import Check, Loop
+from headrace.watch.looked_at import Seen
+
+_MOST_SAMPLES = 1 << 16
+_LEAST_SAMPLES = 16
+_SHARE = 0.01
+_LEAST_ROW_BYTES = 64
+#: Of what workers that all read everything would give.
+_NEARLY = 0.9
+
+
+class Duplicates(Check):
+    """``duplicates_in_epoch``."""
+
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
+        self._by_index = True
+        self._begin()
+
+    def _begin(self) -> None:
+        self._seen: set[Any] = set()
+        self._count = 0
+        self._again: list[Any] = []
+        self._first = 0
+
+    def begin_epoch(self, epoch: int) -> None:
+        self.judge()
+        self._begin()
+
+    def draw(self, step: int, epoch: int, indices: list[Any]) -> None:
+        self._take(step, indices)
+
+    def see(self, seen: Seen) -> None:
+        if seen.indices is not None or not seen.fields:
+            return
+        field = seen.fields[0]
+        if field.array.kept.nbytes < _LEAST_ROW_BYTES * field.rows:
+            return
+        constant = set(field.constant_rows)
+        self._by_index = False
+        hashes = field.row_hashes(0)
+        self._take(seen.step, [one for row, one in enumerate(hashes) if row not in constant])
+
+    def _take(self, step: int, samples: list[Any]) -> None:
+        if self._count >= _MOST_SAMPLES:
+            return
+        for one in samples:
+            key = one if isinstance(one, (int, str)) else str(one)
+            self._count += 1
+            if key in self._seen:
+                self._first = self._first if self._again else step
+                self._again.append(key)
+            else:
+                self._seen.add(key)
+
+    def judge(self) -> None:
+        if self._count < _LEAST_SAMPLES or len(self._again) < max(2, _SHARE * self._count):
+            return
+        share = len(self._again) / self._count
+        figures = {"share": share, "samples": self._count}
+        if not self._by_index:
+            self._judge_contents(share, figures)
+            return
+        sampler = getattr(self.loop.sampler, "sampler", self.loop.sampler)
+        if getattr(sampler, "replacement", False):
+            return  # as its user asked for
+        self.loop.tell(
+            "duplicates_in_epoch",
+            "sampler",
+            f"{share:.0%} of an epoch's samples were there before in it: dataset index {self._again[0]}",
+            fault=True,
+            cure="Draw each index once: look at the sampler, and at lists of indices that were joined",
+            step=self._first,
+            samples=[one for one in self._again if isinstance(one, int)],
+            figures=figures,
+        )
+
+    def _judge_contents(self, share: float, figures: dict[str, float]) -> None:
+        workers = self.loop.workers
+        undivided = workers > 1 and share > _NEARLY * (1 - 1 / workers)
+        self.loop.tell(
+            "duplicates_in_epoch",
+            "dataset",
+            f"{share:.0%} of an epoch's samples were there before in it"
+            + (f": each of the {workers} workers reads all of the data" if undivided else ""),
+            fault=undivided,
+            cure="Divide the stream: take every n-th item by torch.utils.data.get_worker_info()"
+            if undivided
+            else "If the data is not meant to repeat: look at the list of files",
+            step=self._first,
+            figures=figures,
+        )

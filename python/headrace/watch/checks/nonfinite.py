@@ -1,0 +1,62 @@
+"""NaN and infinities in a batch, with the sample that has them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from headrace.watch.checks.base import Check
+from headrace.watch.looked_at import Field, Seen
+
+#: Where so many of the first batches have some, they stand for what is missing.
+_USUAL = 0.3
+_FIRST = 10
+
+
+def _is_mask(field: Field) -> bool:
+    """An additive mask: 0 and minus infinity."""
+    return field.all.min == field.all.max == 0
+
+
+class NonFinite(Check):
+    """``nonfinite_batch``."""
+
+    def __init__(self, loop: object) -> None:
+        super().__init__(loop)  # type: ignore[arg-type]
+        self._batches = 0
+        self._with: Counter[str] = Counter()
+        self._usual: set[str] = set()
+
+    def see(self, seen: Seen) -> None:
+        self._batches += 1
+        for field in seen.fields:
+            if not field.is_float or not field.nonfinite_rows or _is_mask(field):
+                continue
+            self._with[field.where] += 1
+            rows = field.nonfinite_rows
+            self.loop.add(
+                "nonfinite_batch",
+                field.where,
+                f"{field.where} is not finite in step {seen.step}, {seen.sample(rows[0])}"
+                + (f" ({len(rows)} rows of {field.rows})" if len(rows) > 1 else ""),
+                fault=field.where not in self._usual,
+                cure=f"Look at the sample{seen.named('nonfinite_batch')}, mend or leave it out; guard "
+                "divisions and logarithms in the transforms",
+                step=seen.step,
+                samples=seen.indices_of(rows),
+                figures={"rows": len(rows), "values": field.all.nonfinite},
+            )
+        if self._batches == _FIRST:
+            self._look_for_missing_values()
+
+    def _look_for_missing_values(self) -> None:
+        for where, count in self._with.items():
+            if count >= _USUAL * _FIRST:
+                self._usual.add(where)
+                self.loop.replace(
+                    "nonfinite_batch",
+                    where,
+                    severity="note",
+                    says=f"{where} is not finite in {count} of the first {_FIRST} batches: a mark for "
+                    "what is missing?",
+                    cure="If it is one, the model or the loss has to leave it out",
+                )

@@ -1,0 +1,95 @@
+"""Samples that a training loop and an evaluating one both take; what is kept to compare ranks."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from headrace.watch.checks.base import Loop
+from headrace.watch.datasets import base_of
+from headrace.watch.findings import Findings
+from headrace.watch.looked_at import Seen
+
+_MOST_SAMPLES = 1 << 15
+#: Kept for the comparison of ranks.
+_MOST_KEPT = 4096
+_LEAST_SHARED = 3
+_SHARE = 0.01
+_LEAST_ROW_BYTES = 64
+
+#: All watched loops that know some of their samples.
+_known: weakref.WeakSet[Overlap] = weakref.WeakSet()
+
+
+class Overlap:
+    """``leak``: of one loop, with the others of this process."""
+
+    def __init__(self, loop: Loop, findings: Findings) -> None:
+        self.loop = loop
+        self._findings = findings
+        #: By dataset (its identity): the indices of the first epoch.
+        self.indices: dict[int, set[Any]] = {}
+        self.contents: set[int] = set()
+        self._rows = 0
+        self._base: Any = None
+        _known.add(self)
+
+    def draw(self, epoch: int, indices: list[Any]) -> None:
+        dataset = self.loop.dataset
+        if epoch > 0 or dataset is None or self._rows >= _MOST_SAMPLES:
+            return
+        self._rows += len(indices)
+        for index in indices:
+            base, own = base_of(dataset, index)
+            self._base = base  # kept alive, so that no other dataset gets its identity
+            if isinstance(own, (int, str)):
+                self.indices.setdefault(id(base), set()).add(own)
+                if isinstance(own, int) and self._rows <= _MOST_KEPT:
+                    self._findings.keep_sample(self.loop.name, own)
+
+    def see(self, seen: Seen) -> None:
+        if seen.epoch > 0 or not seen.fields or len(self.contents) >= _MOST_SAMPLES:
+            return
+        field = seen.fields[0]
+        if field.array.kept.nbytes < _LEAST_ROW_BYTES * field.rows:
+            return
+        constant = set(field.constant_rows)
+        self.contents.update(one for row, one in enumerate(field.row_hashes(0)) if row not in constant)
+
+    def judge(self) -> None:
+        if self.loop.training is not True:
+            return
+        others = [
+            one
+            for one in list(_known)
+            if one is not self and one._findings is self._findings and one.loop.evaluates
+        ]
+        shared = {other: self._shared_with(other) for other in others}
+        # Beside one that shares nothing, another may measure how well the training data is known.
+        meant = any(count == 0 for count, _, _ in shared.values())
+        for other, (count, of, samples) in shared.items():
+            if count:
+                self._tell(other, count, of, samples, fault=not meant)
+
+    def _shared_with(self, other: Overlap) -> tuple[int, int, list[int]]:
+        """How many samples, of how many; 0: none, or as few as come by chance. Their indices, where known."""
+        same: set[Any] = set()
+        for base, indices in self.indices.items():
+            same |= indices & other.indices.get(base, set())
+        of = sum(len(indices) for indices in other.indices.values())
+        if len(same) >= max(_LEAST_SHARED, _SHARE * of):
+            return len(same), of, sorted(one for one in same if isinstance(one, int))
+        contents = self.contents & other.contents
+        of = len(other.contents)
+        return (len(contents), of, []) if len(contents) >= max(_LEAST_SHARED, _SHARE * of) else (0, of, [])
+
+    def _tell(self, other: Overlap, count: int, of: int, samples: list[int], *, fault: bool) -> None:
+        self._findings.tell(
+            "leak",
+            f"{self.loop.name} and {other.loop.name}",
+            f"{count} of {of} samples that {other.loop.name} evaluates are trained on by {self.loop.name}",
+            fault=fault,
+            cure="Split the data before it is augmented and shuffled, by a rule that stays from run to run",
+            samples=samples,
+            figures={"shared": count, "of_samples": of},
+        )

@@ -1,0 +1,151 @@
+"""Random numbers of a dataset: whether its workers, or its epochs, draw the same ones."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from headrace import _core
+from headrace.results.findings import documents_of
+from headrace.watch.checks.base import Loop
+from headrace.watch.findings import Findings, findings_of
+
+_DEEPEST = 4
+_MOST_OBJECTS = 500
+#: Epochs whose workers say where their random numbers begin.
+EPOCHS = 3
+
+
+def generators_of(dataset: Any) -> Iterator[tuple[str, Any]]:
+    """Name and object of each generator of random numbers that can be reached from a dataset."""
+    seen: set[int] = set()
+    pending: list[tuple[str, Any, int]] = [("dataset", dataset, 0)]
+    while pending and len(seen) < _MOST_OBJECTS:
+        name, value, depth = pending.pop(0)
+        if id(value) in seen or value is None or isinstance(value, (str, bytes, int, float, bool, type)):
+            continue
+        seen.add(id(value))
+        if state_of(value) is not None:
+            yield name, value
+        elif depth < _DEEPEST:
+            pending.extend((*one, depth + 1) for one in _inside(name, value))
+
+
+def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        yield from ((f"{name}[{key!r}]", one) for key, one in list(value.items())[:64])
+    elif isinstance(value, (list, tuple)):
+        yield from ((f"{name}[{index}]", one) for index, one in enumerate(value[:64]))
+    elif isinstance(attributes := getattr(value, "__dict__", None), dict):
+        yield from ((f"{name}.{key}", one) for key, one in list(attributes.items()))
+
+
+def state_of(generator: Any) -> str | None:
+    """A hash of where a generator is; None for anything else."""
+    numpy = sys.modules.get("numpy")
+    torch = sys.modules.get("torch")
+    state: Any
+    if isinstance(generator, random.Random):
+        state = generator.getstate()
+    elif numpy is not None and isinstance(generator, numpy.random.Generator):
+        state = generator.bit_generator.state
+    elif numpy is not None and isinstance(generator, numpy.random.RandomState):
+        state = [part.tobytes() if hasattr(part, "tobytes") else part for part in generator.get_state()]
+    elif torch is not None and isinstance(generator, torch.Generator):
+        state = generator.get_state().numpy().tobytes()
+    else:
+        return None
+    return hashlib.blake2b(repr(state).encode(), digest_size=8).hexdigest()
+
+
+def _globals() -> Iterator[tuple[str, Any]]:
+    """The generators that belong to nobody."""
+    yield "random", getattr(random, "_inst", None)
+    if "numpy" in sys.modules:
+        yield "numpy.random", sys.modules["numpy"].random.mtrand._rand
+    if "torch" in sys.modules:
+        yield "torch.default_generator", sys.modules["torch"].default_generator
+
+
+class StartOfWorker:
+    """The states in one worker process, at its start and after its first batch. Never raises."""
+
+    def __init__(
+        self, session: _core.Session, loader: str, pass_number: int, worker: int, dataset: Any
+    ) -> None:
+        self._findings = findings_of(session)
+        self._found = [*generators_of(dataset), *_globals()]
+        self._at_start = [state_of(one) for _, one in self._found]
+        self._about = {"loader": loader, "pass": pass_number, "worker": worker}
+
+    def first_batch(self) -> None:
+        states = [
+            {"name": name, "start": start, "moved": state_of(one) != start}
+            for (name, one), start in zip(self._found, self._at_start, strict=True)
+            if start is not None
+        ]
+        self._findings.keep_random({**self._about, "states": states})
+
+
+class WorkersRandom:
+    """``same_random_in_workers``, ``same_random_each_epoch``: of one loader, from what its workers left."""
+
+    def __init__(self, loop: Loop, findings: Findings, session: _core.Session) -> None:
+        self._loop = loop
+        self._findings = findings
+        self._run, self._rank = session.run, session.rank
+        #: A worker writes its file once.
+        self._read: set[Path] = set()
+        self._starts: list[dict[str, Any]] = []
+
+    def judge(self) -> None:
+        """Reads what the workers have written; cheap where there are none."""
+        if self._loop.workers == 0 or self._loop.training is False:
+            return
+        self._starts += [
+            one
+            for document in documents_of(self._run, self._rank, self._read)
+            for one in document.get("random") or []
+            if one.get("loader") == self._loop.name
+        ]
+        by_state: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        for one in self._starts:
+            for state in one["states"]:
+                if state["moved"]:
+                    by_state.setdefault((state["name"], state["start"]), []).append(
+                        (one["pass"], one["worker"])
+                    )
+        for (name, _), seen in by_state.items():
+            self._judge_state(name, sorted(set(seen)))
+
+    def _judge_state(self, name: str, seen: list[tuple[int, int]]) -> None:
+        first = seen[0][0]
+        workers = [worker for number, worker in seen if number == first]
+        passes = sorted({number for number, _ in seen})
+        if len(workers) > 1:
+            listed = ", ".join(map(str, workers[:8]))
+            self._findings.tell(
+                "same_random_in_workers",
+                name,
+                f"{self._loop.name}: workers {listed} draw the same random numbers from {name}",
+                fault=True,
+                cure=f"Seed {name} in worker_init_fn, or in the dataset, with "
+                "torch.utils.data.get_worker_info().seed",
+                loader=self._loop.name,
+                figures={"workers": len(workers)},
+            )
+        if len(passes) > 1 and self._loop.training:
+            self._findings.tell(
+                "same_random_each_epoch",
+                name,
+                f"{self._loop.name}: {name} begins every epoch in the same state, so each draws the same "
+                "random numbers",
+                fault=True,
+                cure=f"Seed {name} with the epoch as well, or keep the workers: persistent_workers=True",
+                loader=self._loop.name,
+                figures={"epochs": len(passes)},
+            )

@@ -1,0 +1,85 @@
+"""Steps of optimizers, which tell loops that train from loops that evaluate."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+#: After so many batches without a step a loop is known to evaluate, though no other one has begun.
+_MANY = 16
+#: Of the batches of a loop that takes turns with another one, so many are followed by a step.
+_SHARE = 0.5
+
+
+class LoopSteps:
+    """Of one loop: whether optimizers step on its batches."""
+
+    def __init__(self) -> None:
+        self._batches = 0
+        self._with_gradients = 0
+        self._direct = 0
+        self._shared = 0
+        self._since_step = False
+        self._after_training = False
+        self._left = False
+
+    @property
+    def trains(self) -> bool:
+        """The batch before a step is its own, or each step has one of its batches (two loaders, zipped)."""
+        if self._direct > 0:
+            return True
+        return self._with_gradients > 0 and self._shared >= _SHARE * self._batches
+
+    @property
+    def evaluates(self) -> bool:
+        """It took batches after an optimizer had stepped, which steps on none of them."""
+        return not self.trains and self._after_training and (self._left or self._batches >= _MANY)
+
+    def took(self) -> None:
+        """A batch."""
+        torch = sys.modules.get("torch")
+        self._batches += 1
+        self._with_gradients += torch is not None and torch.is_grad_enabled()
+        self._since_step = True
+        self._after_training |= _all.count > 0
+        if _all.last is not None and _all.last is not self:
+            _all.last._left = True
+        _all.last = self
+        if self not in _all.loops:
+            _all.loops.append(self)
+
+    def stepped(self, *, is_last: bool) -> None:
+        """An optimizer. is_last: the last batch that any loop took is this one's."""
+        self._direct += is_last
+        self._shared += self._since_step
+        self._since_step = False
+
+
+class _Steps:
+    """Of every optimizer of PyTorch in this process."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.counts = False
+        self.last: LoopSteps | None = None
+        self.loops: list[LoopSteps] = []
+
+    def __call__(self, *_: Any) -> None:
+        self.count += 1
+        for loop in self.loops:
+            loop.stepped(is_last=loop is self.last)
+
+
+_all = _Steps()
+
+
+def are_counted() -> bool:
+    """From the first call on; False: no optimizer that can be asked is imported."""
+    if not _all.counts:
+        module = sys.modules.get("torch.optim.optimizer")
+        register = getattr(module, "register_optimizer_step_post_hook", None)
+        if register is None:
+            return False
+        register(_all)
+        _all.counts = True
+    return True

@@ -1,0 +1,50 @@
+"""Which loaders are watched. Light, because every recorded program imports it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from headrace import _core
+from headrace.record.session import on_loader
+
+if TYPE_CHECKING:
+    from headrace.watch.batches import WatchedLoop
+
+#: In the environment of scripts below `headrace run --watch`.
+WATCH = "HEADRACE_WATCH"
+
+#: By the number of their record.
+_loops: dict[int, WatchedLoop] = {}
+#: By session and line.
+_by_line: dict[tuple[_core.Session, object], WatchedLoop] = {}
+
+
+def watched(loader: int) -> WatchedLoop | None:
+    """The loop of a record's number, if it is watched."""
+    return _loops.get(loader)
+
+
+def watch_loader(handle: _core.LoaderHandle, line: object = None) -> None:
+    """The batches of ``handle``'s loops are looked at from now on.
+
+    line: of the program, which wraps it. A loader that is made there again, after loops over the last one, is
+    that one's next epoch.
+    """
+    from headrace.watch.batches import WatchedLoop, took
+
+    known = _loops.get(handle.id)
+    if known is not None and known.handle is handle:
+        return
+    earlier = _by_line.get((handle.session, line)) if line is not None else None
+    if earlier is not None and earlier.goes_on_as(handle):
+        _loops[handle.id] = earlier
+        return
+    _loops[handle.id] = made = WatchedLoop(handle)
+    if line is not None:
+        _by_line[handle.session, line] = made
+    _core.watch_batches(took)
+
+
+if os.environ.get(WATCH) == "1":
+    on_loader.append(watch_loader)
